@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs the libraries, their headers, the command and the catalogue, and exports find_package(weft).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(libraries GLOBAL PROPERTY WEFT_LIBRARIES)
+install(TARGETS ${libraries} EXPORT weftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(folder hw sw traces platforms)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
+          FILES_MATCHING PATTERN "*.h")
+endforeach()
+install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/FindSystemC.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// How a module's configuration describes itself. Each module has a `struct Config` whose members hold the defaults of a
+/// real part, and lists them once:
+///
+///     struct Config {
+///       Rate rate = 400_Gbps;
+///       int lanes = 2;
+///       template <typename Visitor>
+///       void fields(Visitor&& visit) {
+///         visit("rate", rate, "Bits per second in each direction");
+///         visit("lanes", lanes, "Virtual lanes", Range{1, 8});
+///       }
+///     };
+///
+/// The same list reads JSON, prints the effective configuration and writes the configuration reference, so the three never
+/// disagree. A member may be a quantity, an integer, a double, a bool, a string, an enum with `enum_names`, or another
+/// Config. hw/ knows nothing of JSON: the visitors are in platforms/config.
+namespace weft {
+
+/// Inclusive limits of a field, in counts of its unit.
+struct Range {
+  std::int64_t min = 0;
+  std::int64_t max = INT64_MAX;
+};
+
+/// Names of an enum's values in a configuration: found by argument-dependent lookup as
+/// `EnumNames<E> enum_names(E)`.
+template <typename E>
+using EnumNames = std::vector<std::pair<std::string_view, E>>;
+
+/// The user's configuration is wrong. `path` is the place in the platform ("fabric.link.rate"), `expected` a sentence that
+/// says what would be right. The command line adds the file and exits with 2.
+class ConfigError : public std::runtime_error {
+ public:
+  ConfigError(std::string path, std::string expected)
+      : std::runtime_error(path + ": " + expected), path_(std::move(path)), expected_(std::move(expected)) {}
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& expected() const { return expected_; }
+
+ private:
+  std::string path_;
+  std::string expected_;
+};
+
+}  // namespace weft
