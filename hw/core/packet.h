@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hw/core/quantity.h"
+
+namespace weft {
+
+/// What a packet asks of the endpoint that it reaches; after the RC opcodes of the InfiniBand Architecture (volume 1,
+/// 9.4), with first, middle and last told by flags.
+enum class Opcode : std::uint8_t { kSend, kWrite, kReadRequest, kReadResponse, kAck, kReceiverNotReady };
+
+/// One transaction of the fabric: a packet of at most one MTU, or a segment of several that move together
+/// (`fabric.segment`). A header of one cache line; the bytes themselves exist only when `data` is on.
+struct alignas(64) Packet {
+  static constexpr std::uint8_t kFirst = 1;      ///< first of its message
+  static constexpr std::uint8_t kLast = 2;       ///< last of its message
+  static constexpr std::uint8_t kImmediate = 4;  ///< carries `immediate`, consumes a receive work request
+
+  Packet* next = nullptr;           ///< link of whichever queue holds it
+  std::byte* payload = nullptr;     ///< null when `data` is off or nothing is carried
+  std::uint64_t address = 0;        ///< where the payload goes at the destination (write), or comes from (read)
+  std::uint32_t source = 0;         ///< endpoint that sent it
+  std::uint32_t destination = 0;    ///< endpoint that it is for
+  std::uint32_t payload_bytes = 0;  ///< user bytes carried; those asked for in a read request
+  std::uint32_t wire_bytes = 0;     ///< with headers, as links carry and buffers hold it
+  std::uint32_t psn = 0;            ///< packet sequence number of its queue pair
+  std::uint32_t immediate = 0;
+  std::uint32_t queue_pair = 0;   ///< at the destination
+  std::uint32_t tail_lag_ps = 0;  ///< the last byte passes here this much after the first
+  Opcode opcode = Opcode::kSend;
+  std::uint8_t lane = 0;  ///< virtual lane
+  std::uint8_t flags = 0;
+  std::uint16_t ingress = 0;  ///< port by which it entered the switch that holds it
+};
+static_assert(sizeof(Packet) == 64);
+
+/// Source of packets and of their payload buffers for one platform. Nothing is returned to the allocator before the end;
+/// what is out can be counted, which is how a run shows that it lost nothing.
+class PacketPool {
+ public:
+  PacketPool() = default;
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
+
+  /// A packet whose fields have their initial values.
+  Packet* take() {
+    if (free_ == nullptr) grow();
+    Packet* packet = free_;
+    free_ = packet->next;
+    *packet = Packet{};
+    ++outstanding_;
+    return packet;
+  }
+
+  /// Gives `packet` a payload buffer of at least `bytes`.
+  void attach_payload(Packet& packet, std::uint32_t bytes);
+
+  /// Takes back the packet and its payload.
+  void give_back(Packet* packet) {
+    if (packet->payload != nullptr) detach_payload(*packet);
+    packet->next = free_;
+    free_ = packet;
+    --outstanding_;
+  }
+
+  [[nodiscard]] std::int64_t outstanding() const { return outstanding_; }
+  [[nodiscard]] std::int64_t payloads_outstanding() const { return payloads_outstanding_; }
+
+ private:
+  void grow();
+  void detach_payload(Packet& packet);
+
+  Packet* free_ = nullptr;
+  std::int64_t outstanding_ = 0;
+  std::int64_t payloads_outstanding_ = 0;
+  std::vector<std::unique_ptr<Packet[]>> slabs_;
+  std::vector<std::unique_ptr<std::byte[]>> buffers_;
+  std::vector<std::vector<std::byte*>> free_buffers_ = std::vector<std::vector<std::byte*>>(33);  // by log2 of size
+};
+
+}  // namespace weft

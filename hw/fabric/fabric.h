@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/fabric/switch.h"
+#include "hw/fabric/topology.h"
+
+namespace weft::fabric {
+
+/// A whole network as one module: the switches of a topology, wired, with a port for each end to bind its sockets to.
+class Fabric final : public sc_core::sc_module {
+ public:
+  using Config = FabricConfig;
+
+  /// `path` is where the configuration stands in the platform, for error messages.
+  Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher, const Stall::Config& stall,
+         const std::string& path);
+  ~Fabric() override;
+
+  /// Joins end number `end` of the network to the sockets of a network interface.
+  void bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in);
+
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
+  Switch& switch_at(std::size_t index) { return *switches_[index]; }
+
+  /// What is left over when nothing moves any more, one line each: packets in queues, credits that did not come back.
+  [[nodiscard]] std::vector<std::string> left_over();
+
+ private:
+  Config config_;
+  Topology topology_;
+  std::vector<RoutingTable> routes_;
+  std::vector<std::unique_ptr<Switch>> switches_;
+};
+
+}  // namespace weft::fabric

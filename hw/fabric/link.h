@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "hw/core/fields.h"
+#include "hw/core/stall.h"
+#include "hw/fabric/protocol.h"
+
+namespace weft::fabric {
+
+/// One direction of a link.
+struct LinkConfig {
+  Rate rate = Rate(400'000'000'000);
+  Time propagation = Time(10'000);
+  int lanes = 2;
+  Bytes buffer = Bytes(256 << 10);
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("rate", rate, "Bits per second in each direction, after line coding", Range{1'000'000'000, 1'000'000'000'000'000});
+    visit("propagation", propagation, "Time of flight, with the transceivers at both ends", Range{0, 1'000'000'000});
+    visit("lanes", lanes, "Virtual lanes, each with a buffer and credits of its own", Range{1, 8});
+    visit("buffer", buffer, "Input buffer of each lane at the receiving end", Range{64, 1LL << 40});
+  }
+};
+
+/// The sending half of a link: serialiser, virtual lanes with credits, wire. Part of whoever sends (a switch has one for each
+/// port), not a module: it is the innermost loop of the simulator.
+///
+/// Credits are bytes of the receiver's buffer of a lane (InfiniBand Architecture volume 1, 7.9, which counts them in 64-byte
+/// blocks; here they are counted exactly). A credit that is on its way is a time in a ring; it costs an event only when the
+/// owner waits for it.
+///
+/// What it leaves out: symbol errors, link-level replay, flow-control packets' own share of the wire (below 1 %).
+class Transmitter final : public Backward {
+ public:
+  struct Counters {
+    std::int64_t packets = 0;
+    std::int64_t wire_bytes = 0;
+    std::int64_t payload_bytes = 0;
+    Time busy;  ///< the serialiser was sending
+  };
+
+  /// `socket` is the owner's; `owner` gets an event `tag` when a credit that it waits for arrives.
+  Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const EventTarget& owner, std::uint32_t tag,
+              const Stall::Config& stall, const std::string& name);
+
+  /// Binds this end to a socket and finds its peer; call `resolve` when elaboration has ended.
+  void bind(InitiatorSocket& socket) { socket.bind(*this); }
+  void resolve(InitiatorSocket& socket) { peer_ = socket.operator->(); }
+
+  /// When the serialiser will have sent all that it accepted.
+  [[nodiscard]] Time free_at() const { return free_at_; }
+
+  /// The earliest time, not before `now`, at which a packet of this size has credit on its lane; kNever when that depends on
+  /// credits that the receiver has not given yet.
+  Time credit_at(int lane, std::int64_t wire_bytes, Time now);
+
+  /// Asks for an event to the owner at the arrival of the next credit of whatever lane.
+  void wait_for_credit() { waiting_ = true; }
+
+  /// Sends a packet that has credit. Its first byte is ready at `ready`, its last byte `packet.tail_lag_ps` later; a packet
+  /// that arrives more slowly than it can leave is held until it cannot run dry. Returns when the last byte has left.
+  Time send(Packet& packet, Time ready);
+
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] Rate rate() const { return rate_; }
+  /// Bytes of the receiver's buffers that it has not given back. Only when nothing moves any more: takes what is on the way.
+  [[nodiscard]] std::int64_t credit_missing();
+  [[nodiscard]] bool waiting() const { return waiting_; }
+
+  tlm::tlm_sync_enum nb_transport_bw(Packet& packet, Phase& phase, sc_core::sc_time& delay) override;
+  void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
+
+ private:
+  struct Credit {
+    std::int64_t time;
+    std::int64_t bytes;
+  };
+  /// Credits of one lane: those here, and those known to come, by time.
+  struct Lane {
+    std::int64_t available = 0;
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+    std::vector<Credit> coming = std::vector<Credit>(16);  // a ring; its size is a power of two
+  };
+
+  static void push(Lane& lane, Credit credit);
+  static void collect(Lane& lane, std::int64_t now);
+
+  Dispatcher& dispatcher_;
+  Forward* peer_ = nullptr;
+  ByteTime byte_time_;
+  Time free_at_;
+  Time propagation_;
+  std::vector<Lane> lanes_;
+  const EventTarget& owner_;
+  std::uint32_t tag_;
+  bool waiting_ = false;
+  Stall stall_;
+  Counters counters_;
+  Rate rate_;
+  std::int64_t buffer_;
+};
+
+}  // namespace weft::fabric

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <systemc>
+#include <tlm>
+
+#include "hw/core/packet.h"
+#include "hw/core/quantity.h"
+
+/// The fabric's own TLM-2.0 protocol (IEEE 1666, 14.2.2: traits with a payload and a phase type of their own).
+///
+/// nb_transport_fw hands a Packet over: from then on it belongs to the receiver. The annotated delay is the time from the
+/// dispatcher's now() until the first byte reaches the receiver; the last byte follows `Packet::tail_lag_ps` later.
+/// nb_transport_bw returns the buffer space that a packet held, as a credit on its lane; the annotated delay is the time until
+/// the space is free, to which the sender adds the way back. Both return TLM_ACCEPTED. Nothing is ever refused: who sends
+/// without credit has a bug.
+namespace weft::fabric {
+
+enum class Phase : std::uint8_t { kPacket, kCredit };
+
+struct Protocol {
+  using tlm_payload_type = Packet;
+  using tlm_phase_type = Phase;
+};
+
+using Forward = tlm::tlm_fw_transport_if<Protocol>;
+using Backward = tlm::tlm_bw_transport_if<Protocol>;
+using InitiatorSocket = tlm::tlm_initiator_socket<64, Protocol>;
+using TargetSocket = tlm::tlm_target_socket<64, Protocol>;
+
+inline sc_core::sc_time to_delay(Time time) {
+  return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(time.count()));
+}
+inline Time from_delay(const sc_core::sc_time& delay) { return Time(static_cast<std::int64_t>(delay.value())); }
+
+/// The forward interface of a receiver, less what a fabric does not use: packets have no blocking form and no memory.
+class Receiver : public Forward {
+ public:
+  void b_transport(Packet& /*packet*/, sc_core::sc_time& /*delay*/) final {
+    SC_REPORT_FATAL("weft.fabric", "the fabric protocol has no b_transport");
+  }
+  bool get_direct_mem_ptr(Packet& /*packet*/, tlm::tlm_dmi& /*dmi*/) final { return false; }
+  unsigned int transport_dbg(Packet& /*packet*/) final { return 0; }
+};
+
+}  // namespace weft::fabric

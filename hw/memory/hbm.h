@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "hw/core/fields.h"
+#include "hw/core/fixed_vector.h"
+#include "hw/core/quantity.h"
+#include "hw/core/stall.h"
+#include "hw/memory/backing_store.h"
+
+#include <tlm>
+
+namespace weft::memory {
+
+/// The memory of an accelerator behind TLM-2.0 base-protocol sockets, one for each master (compute, copy engine, NIC,
+/// scale-up port).
+///
+/// Timing: each master's requests are served one after the other at the memory's sustained rate; a request also pushes back
+/// the masters that are busy at that moment by the time that it takes, so that two that both have a backlog get half each and
+/// the sum never exceeds the memory's rate, while a short request need not wait behind a long one, as it would not with
+/// interleaved banks. Latency is added once per request and does not occupy the memory. A request returns its annotated delay
+/// before later requests of others push it: those delay the master's next request instead. Banks, refresh and row hits are
+/// not modelled; `efficiency` stands for them (STREAM reaches 90 to 93 % of the pin rate).
+///
+/// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null data
+/// pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves bytes in no
+/// time; DMI grants the page that was asked for. An address at or beyond `capacity` gets TLM_ADDRESS_ERROR_RESPONSE.
+class Hbm final : public sc_core::sc_module {
+ public:
+  struct Config {
+    Bytes capacity = Bytes(80LL << 30);
+    Rate rate = Rate(3350LL * 8'000'000'000);
+    double efficiency = 0.92;
+    Time latency = Time(500'000);
+
+    template <typename Visitor>
+    void fields(Visitor&& visit) {
+      visit("capacity", capacity, "Size of the memory", Range{1, 1LL << 50});
+      visit("rate", rate, "Pin rate of all stacks together", Range{1'000'000'000, 1'000'000'000'000'000});
+      visit("efficiency", efficiency, "Share of the pin rate that long transfers sustain");
+      visit("latency", latency, "First request to first data of an idle memory", Range{0, 100'000'000});
+    }
+    [[nodiscard]] Rate sustained() const {
+      return Rate(static_cast<std::int64_t>(static_cast<double>(rate.count()) * efficiency));
+    }
+  };
+  struct Counters {
+    std::int64_t reads = 0;
+    std::int64_t writes = 0;
+    std::int64_t read_bytes = 0;
+    std::int64_t written_bytes = 0;
+    Time busy;  ///< time at the sustained rate for what this master moved
+  };
+
+  using Socket = tlm::tlm_target_socket<64>;
+
+  /// `masters` names the sockets.
+  Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const std::vector<std::string>& masters,
+      bool data, const Stall::Config& stall);
+  ~Hbm() override;
+
+  Socket& socket(std::size_t master) { return ports_[master].socket; }
+  [[nodiscard]] const Counters& counters(std::size_t master) const { return ports_[master].counters; }
+  [[nodiscard]] std::size_t masters() const { return ports_.size(); }
+  [[nodiscard]] const std::string& master_name(std::size_t master) const { return ports_[master].name; }
+  [[nodiscard]] const Config& config() const { return config_; }
+  BackingStore& store() { return store_; }
+
+ private:
+  struct Port final : public tlm::tlm_fw_transport_if<> {
+    Port(Hbm& owner_hbm, const std::string& master)
+        : owner(owner_hbm), name(master), socket(("from_" + master).c_str()) {
+      socket.bind(*this);
+    }
+    void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+    tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                       sc_core::sc_time& delay) override;
+    bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) override;
+    unsigned int transport_dbg(tlm::tlm_generic_payload& payload) override;
+
+    Hbm& owner;
+    std::string name;
+    Socket socket;
+    std::int64_t busy_until = 0;
+    Counters counters;
+  };
+
+  [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;
+  void move_bytes(tlm::tlm_generic_payload& payload);
+
+  Config config_;
+  Dispatcher& dispatcher_;
+  ByteTime byte_time_;
+  bool data_;
+  BackingStore store_;
+  Stall stall_;
+  FixedVector<Port> ports_;
+};
+
+}  // namespace weft::memory

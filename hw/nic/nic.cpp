@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/nic/nic.h"
+
+#include <cstring>
+
+#include "hw/nic/tags.h"
+
+namespace weft::nic {
+namespace {
+
+const char* name_of(Verb verb) {
+  switch (verb) {
+    case Verb::kSend:
+      return "send";
+    case Verb::kWrite:
+      return "write";
+    case Verb::kRead:
+      return "read";
+    case Verb::kReceive:
+      break;
+  }
+  return "receive";
+}
+
+}  // namespace
+
+Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::FabricConfig& network, std::uint32_t end,
+         Dispatcher& dispatcher, PacketPool& packets, bool data, const Stall::Config& stall)
+    : sc_module(name),
+      out("out"),
+      in("in"),
+      dma("dma"),
+      completion("completion"),
+      registers("registers"),
+      config_(config),
+      network_(network),
+      end_(end),
+      dispatcher_(dispatcher),
+      packets_(packets),
+      data_(data),
+      transmitter_(dispatcher, network.link, *this, kCredit, stall, this->name()),
+      fabric_in_(*this),
+      register_target_(*this),
+      dma_time_(config.dma_rate),
+      mtu_(static_cast<std::uint32_t>(network.mtu.count())),
+      segment_(static_cast<std::uint32_t>(network.segment.count())) {
+  dispatcher.attach(*this, this->name());
+  transmitter_.bind(out);
+  in.bind(fabric_in_);
+  dma.bind(nothing_);
+  completion.bind(nothing_);
+  registers.bind(register_target_);
+}
+
+Nic::~Nic() = default;
+
+void Nic::end_of_elaboration() {
+  transmitter_.resolve(out);
+  upstream_ = in.operator->();
+  memory_ = dma.operator->();
+  completion_target_ = completion.operator->();
+}
+
+std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
+  pairs_.emplace_back();
+  pairs_.back().completion_address = completion_address;
+  return static_cast<std::uint32_t>(pairs_.size() - 1);
+}
+
+void Nic::connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair) {
+  pairs_[queue_pair].peer_end = peer_end;
+  pairs_[queue_pair].peer_queue_pair = peer_queue_pair;
+}
+
+void Nic::record(Probe& probe, const std::string& process, const std::string& thread) {
+  probe_ = &probe;
+  track_ = probe.add_track(process, thread);
+  thread_ = thread;
+}
+
+tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /*phase*/, sc_core::sc_time& delay) {
+  const Time tail = owner_.dispatcher_.now() + fabric::from_delay(delay) + Time(packet.tail_lag_ps);
+  owner_.dispatcher_.post(tail, owner_, kArrive, reinterpret_cast<std::uint64_t>(&packet));
+  return tlm::TLM_ACCEPTED;
+}
+
+void Nic::Registers::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  if (payload.get_address() != kDoorbell) {
+    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    return;
+  }
+  if (!payload.is_write() || payload.get_data_length() != sizeof(WorkRequest)) {
+    payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+    return;
+  }
+  WorkRequest request;
+  std::memcpy(&request, payload.get_data_ptr(), sizeof request);
+  if (request.queue_pair >= owner_.pairs_.size()) {
+    payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+    return;
+  }
+  owner_.post(request, owner_.dispatcher_.now() + fabric::from_delay(delay));
+  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+}
+
+tlm::tlm_sync_enum Nic::Registers::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                                   sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
+  b_transport(payload, delay);
+  phase = tlm::BEGIN_RESP;
+  return tlm::TLM_COMPLETED;
+}
+
+void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
+  switch (tag) {
+    case kArrive:
+      receive(now, *reinterpret_cast<Packet*>(data));
+      break;
+    case kWork:
+      ++pairs_[data].ready_jobs;
+      activate(static_cast<std::uint32_t>(data));
+      pump(now);
+      break;
+    case kResume:
+      pairs_[data].paused = false;
+      activate(static_cast<std::uint32_t>(data));
+      pump(now);
+      break;
+    case kPump:
+      if (pump_at_ != now) break;  // overtaken by an earlier one
+      pump_at_ = kNever;
+      pump(now);
+      break;
+    default:
+      pump(now);
+  }
+}
+
+void Nic::access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes,
+                 sc_core::sc_time& delay) {
+  payload_.set_command(command);
+  payload_.set_address(address);
+  payload_.set_data_ptr(reinterpret_cast<unsigned char*>(data));
+  payload_.set_data_length(bytes);
+  payload_.set_streaming_width(bytes);
+  payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  memory_->b_transport(payload_, delay);
+  if (payload_.is_response_error()) {
+    SC_REPORT_FATAL(this->name(), ("memory refused address " + std::to_string(address) + " of " +
+                                   std::to_string(bytes) + " bytes: " + payload_.get_response_string())
+                                      .c_str());
+  }
+}
+
+void Nic::complete(const QueuePair& pair, const Completion& entry, Time at) {
+  Completion copy = entry;
+  payload_.set_command(tlm::TLM_WRITE_COMMAND);
+  payload_.set_address(pair.completion_address);
+  payload_.set_data_ptr(reinterpret_cast<unsigned char*>(&copy));
+  payload_.set_data_length(sizeof copy);
+  payload_.set_streaming_width(sizeof copy);
+  payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  sc_core::sc_time delay = fabric::to_delay(at - dispatcher_.now());
+  completion_target_->b_transport(payload_, delay);
+}
+
+std::vector<std::string> Nic::left_over() {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < pairs_.size(); ++i) {
+    const QueuePair& pair = pairs_[i];
+    if (pair.jobs.empty() && pair.responses.empty()) continue;
+    std::string line = std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
+    if (!pair.jobs.empty()) {
+      const Job& job = pair.jobs.front();
+      line += " has " + std::to_string(pair.jobs.size()) + " unfinished work requests, first a " + name_of(job.request.verb) +
+              " of " + to_text(Bytes(static_cast<std::int64_t>(job.request.bytes))) +
+              (pair.paused ? ", refused since the peer has no receive posted" : ", sent and not acknowledged");
+    }
+    if (!pair.responses.empty()) line += " owes " + std::to_string(pair.responses.size()) + " read responses";
+    lines.push_back(line);
+  }
+  if (fetched_head_ != nullptr) {
+    lines.push_back(std::string(name()) + ": packets wait for " + (transmitter_.waiting() ? "credit" : "the link"));
+  }
+  if (const auto missing = transmitter_.credit_missing(); missing != 0) {
+    lines.push_back(std::string(name()) + ": " + std::to_string(missing) + " bytes of credit are missing");
+  }
+  return lines;
+}
+
+}  // namespace weft::nic

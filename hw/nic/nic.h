@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <tlm>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "hw/core/fields.h"
+#include "hw/core/packet.h"
+#include "hw/core/probe.h"
+#include "hw/core/stall.h"
+#include "hw/fabric/topology.h"
+#include "hw/nic/work.h"
+
+namespace weft::nic {
+
+/// A network interface with RDMA queue pairs (reliable connection, InfiniBand Architecture volume 1, 9.7): RDMA write, write
+/// with immediate, send and receive, RDMA read. With other numbers the same engine is the scale-up port of an accelerator.
+///
+/// Sending: a doorbell write carries a work request; the engine takes `message_cost` for each, then the active queue pairs
+/// take turns, a packet each. Payload is read from memory over the host link (`dma_rate`, `read_latency`) ahead of its turn,
+/// at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes `packet_cost` per MTU,
+/// crosses the host link (`write_latency`), and its input buffer is given back; the last one of a message writes a completion
+/// and returns an acknowledgement, which completes the sender's work request. A send or immediate that finds no receive posted
+/// is refused with RNR NAK and repeated from there after `rnr_timer`.
+///
+/// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which 32-byte
+/// Completion entries are written at each queue pair's completion address; `registers` (base protocol), to whose offset
+/// kDoorbell a WorkRequest is written.
+///
+/// Left out: loss and reordering (the fabric is lossless and keeps the order of a queue pair), queue-pair context misses,
+/// memory keys, completion moderation. Read-ahead may hold packets of several queue pairs and sends them in that order.
+class Nic final : public sc_core::sc_module, public EventTarget {
+ public:
+  struct Config {
+    Time message_cost = Time(20'000);
+    Time packet_cost = Time(5'000);
+    Rate dma_rate = Rate(55LL * 8'000'000'000);
+    Time read_latency = Time(350'000);
+    Time write_latency = Time(250'000);
+    Bytes read_ahead = Bytes(256 << 10);
+    Time rnr_timer = Time(10'000'000);
+
+    template <typename Visitor>
+    void fields(Visitor&& visit) {
+      visit("message_cost", message_cost, "Engine time for each work request", Range{0, 100'000'000});
+      visit("packet_cost", packet_cost, "Engine time for each packet of at most an MTU, sending and receiving alike",
+            Range{0, 100'000'000});
+      visit("dma_rate", dma_rate, "Payload rate of the host link in each direction", Range{1'000'000'000, 1LL << 60});
+      visit("read_latency", read_latency, "Host link's share of a read, request to data", Range{0, 100'000'000});
+      visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
+      visit("read_ahead", read_ahead, "Payload read and not yet sent", Range{64, 1LL << 30});
+      visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted", Range{1'000, 1'000'000'000'000});
+    }
+  };
+  struct Counters {
+    std::int64_t messages_sent = 0;
+    std::int64_t messages_received = 0;
+    std::int64_t bytes_sent = 0;      ///< payload put on the wire, repeats included
+    std::int64_t bytes_received = 0;  ///< payload written to memory
+    std::int64_t packets_sent = 0;
+    std::int64_t packets_received = 0;
+    std::int64_t not_ready = 0;  ///< RNR NAKs sent
+    std::int64_t dropped = 0;    ///< packets out of sequence after one
+  };
+
+  /// `end` is this interface's number in the fabric, whose packet sizes it uses.
+  Nic(sc_core::sc_module_name name, const Config& config, const fabric::FabricConfig& network, std::uint32_t end,
+      Dispatcher& dispatcher, PacketPool& packets, bool data, const Stall::Config& stall);
+  ~Nic() override;
+
+  fabric::InitiatorSocket out;
+  fabric::TargetSocket in;
+  tlm::tlm_initiator_socket<64> dma;
+  tlm::tlm_initiator_socket<64> completion;
+  tlm::tlm_target_socket<64> registers;
+
+  /// Control path, as a driver's commands: makes a queue pair whose completions go to `completion_address`, and returns its
+  /// number. `connect` names its peer; nothing may be posted before.
+  std::uint32_t create_queue_pair(std::uint64_t completion_address);
+  void connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair);
+
+  [[nodiscard]] std::uint32_t end() const { return end_; }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] const fabric::Transmitter& transmitter() const { return transmitter_; }
+  void record(Probe& probe, const std::string& process, const std::string& thread);
+
+  /// What is unfinished, one line each, for the report of a deadlock and the check at the end.
+  [[nodiscard]] std::vector<std::string> left_over();
+
+  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+
+ private:
+  struct Job {
+    WorkRequest request;
+    std::uint64_t cut = 0;        ///< bytes that have left, or for a read: whether its request has
+    std::uint32_t first_psn = 0;  ///< of its first packet
+    std::uint32_t packets = 0;
+    Time started;
+  };
+  struct Response {  ///< a read that this end answers
+    std::uint64_t address;
+    std::uint64_t bytes;
+    std::uint64_t cut;
+    std::uint32_t psn;
+  };
+  struct QueuePair {
+    std::uint64_t completion_address = 0;
+    std::uint32_t peer_end = UINT32_MAX;
+    std::uint32_t peer_queue_pair = 0;
+    std::deque<Job> jobs;         ///< posted and not yet acknowledged
+    std::size_t next_job = 0;     ///< the first one not wholly sent
+    std::size_t ready_jobs = 0;   ///< those whose work queue entry has been taken
+    std::uint32_t next_psn = 0;
+    std::uint32_t expected_psn = 0;
+    bool active = false;   ///< in the ring of those with something to send
+    bool paused = false;   ///< between an RNR NAK and its timer
+    std::deque<WorkRequest> receives;
+    std::deque<Response> responses;
+    std::uint64_t message_bytes = 0;  ///< received of the current message
+  };
+
+  class Fabric final : public fabric::Receiver {
+   public:
+    explicit Fabric(Nic& owner) : owner_(owner) {}
+    tlm::tlm_sync_enum nb_transport_fw(Packet& packet, fabric::Phase& phase, sc_core::sc_time& delay) override;
+
+   private:
+    Nic& owner_;
+  };
+  class Registers final : public tlm::tlm_fw_transport_if<> {
+   public:
+    explicit Registers(Nic& owner) : owner_(owner) {}
+    void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+    tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                       sc_core::sc_time& delay) override;
+    bool get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) override { return false; }
+    unsigned int transport_dbg(tlm::tlm_generic_payload& /*payload*/) override { return 0; }
+
+   private:
+    Nic& owner_;
+  };
+  class Nothing final : public tlm::tlm_bw_transport_if<> {
+   public:
+    tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
+                                       sc_core::sc_time& /*delay*/) override {
+      return tlm::TLM_ACCEPTED;
+    }
+    void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
+  };
+
+  void end_of_elaboration() override;
+
+  // Sending (sender.cpp)
+  void post(const WorkRequest& request, Time at);
+  void activate(std::uint32_t number);
+  void fill(Time now);
+  Packet* cut_packet(Time now, std::uint32_t number, QueuePair& pair);
+  void fetch(Time now, Packet& packet, std::uint64_t address);
+  void pump(Time now);
+  void arm(Time at);
+  void acknowledge(Time now, std::uint32_t number, std::uint32_t psn);
+  void rewind(Time now, std::uint32_t number, std::uint32_t psn);
+  [[nodiscard]] std::uint32_t packets_of(std::uint64_t bytes) const;
+
+  // Receiving (receiver.cpp)
+  void receive(Time now, Packet& packet);
+  void release(Packet& packet, Time delay);
+  bool accept(Packet& packet, QueuePair& pair, std::uint64_t& address);
+  void finish_message(const Packet& packet, QueuePair& pair, Time visible);
+  void receive_response(Packet& packet, Time visible);
+  Time store(Time now, const Packet& packet, std::uint64_t address);
+  void control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
+  void complete(const QueuePair& pair, const Completion& entry, Time at);
+  void access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes, sc_core::sc_time& delay);
+
+  Config config_;
+  const fabric::FabricConfig& network_;
+  std::uint32_t end_;
+  Dispatcher& dispatcher_;
+  PacketPool& packets_;
+  bool data_;
+  fabric::Transmitter transmitter_;
+  Fabric fabric_in_;
+  Registers register_target_;
+  Nothing nothing_;
+  fabric::Backward* upstream_ = nullptr;
+  tlm::tlm_fw_transport_if<>* memory_ = nullptr;
+  tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
+  ByteTime dma_time_;
+  std::uint32_t mtu_;
+  std::uint32_t segment_;
+
+  std::deque<QueuePair> pairs_;
+  std::deque<std::uint32_t> ring_;  ///< queue pairs with something to cut
+  Packet* fetched_head_ = nullptr;  ///< read ahead, in the order of sending; `address` is the destination's
+  Packet* fetched_tail_ = nullptr;
+  std::int64_t fetched_bytes_ = 0;
+  std::deque<Time> fetched_ready_;  ///< when the first bytes of each are here
+  std::deque<Packet*> control_;     ///< acknowledgements, which go first
+  Time engine_free_;
+  Time read_free_;
+  Time write_free_;
+  Time pump_at_ = kNever;
+  std::int64_t jobs_open_ = 0;
+  tlm::tlm_generic_payload payload_;
+  Counters counters_;
+  Probe* probe_ = nullptr;
+  int track_ = 0;
+  std::string thread_;
+};
+
+}  // namespace weft::nic

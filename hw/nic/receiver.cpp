@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of Nic: packets go to memory, messages to completions, answers back.
+#include <algorithm>
+
+#include "hw/nic/nic.h"
+#include "hw/nic/tags.h"
+
+namespace weft::nic {
+
+void Nic::release(Packet& packet, Time delay) {
+  sc_core::sc_time annotated = fabric::to_delay(delay);
+  fabric::Phase phase = fabric::Phase::kCredit;
+  upstream_->nb_transport_bw(packet, phase, annotated);
+}
+
+void Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn) {
+  const QueuePair& pair = pairs_[queue_pair];
+  Packet* packet = packets_.take();
+  packet->opcode = opcode;
+  packet->source = end_;
+  packet->destination = pair.peer_end;
+  packet->queue_pair = pair.peer_queue_pair;
+  packet->psn = psn;
+  packet->wire_bytes = network_.wire_bytes(0);
+  control_.push_back(packet);
+}
+
+Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
+  const std::uint32_t bytes = packet.payload_bytes;
+  if (bytes == 0) return now + config_.write_latency;
+  sc_core::sc_time delay;
+  access(tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, delay);
+  // All but the last packet of a segment crossed the host link while the rest was arriving.
+  const Time length = dma_time_(bytes);
+  const Time first = dma_time_(std::min(bytes, mtu_));
+  write_free_ = std::max(write_free_, now - (length - first)) + length;
+  counters_.bytes_received += bytes;
+  return std::max(std::max(write_free_, now) + config_.write_latency, now + fabric::from_delay(delay));
+}
+
+void Nic::receive(Time now, Packet& packet) {
+  ++counters_.packets_received;
+  QueuePair& pair = pairs_[packet.queue_pair];
+  const std::uint32_t number = packet.queue_pair;
+  Time drained = now;
+  switch (packet.opcode) {
+    case Opcode::kAck:
+      acknowledge(now, number, packet.psn);
+      break;
+    case Opcode::kReceiverNotReady:
+      // All before it arrived.
+      acknowledge(now, number, packet.psn - 1);
+      rewind(now, number, packet.psn);
+      break;
+    case Opcode::kReadResponse: {
+      const Job& job = pair.jobs.front();
+      const Time visible = store(now, packet, job.request.local_address + packet.address);
+      drained = std::max(now, write_free_);
+      if ((packet.flags & Packet::kLast) != 0) acknowledge(visible - config_.write_latency, number, packet.psn);
+      break;
+    }
+    case Opcode::kReadRequest:
+      if (packet.psn == pair.expected_psn) {
+        ++pair.expected_psn;
+        pair.responses.push_back({packet.address, packet.payload_bytes, 0, packet.psn});
+        activate(number);
+      } else {
+        ++counters_.dropped;
+      }
+      break;
+    case Opcode::kSend:
+    case Opcode::kWrite: {
+      std::uint64_t address = packet.address;
+      if (!accept(packet, pair, address)) break;
+      const Time visible = store(now, packet, address);
+      drained = std::max(now, write_free_);
+      pair.message_bytes += packet.payload_bytes;
+      if ((packet.flags & Packet::kLast) != 0) finish_message(packet, pair, visible);
+      break;
+    }
+  }
+  release(packet, drained - now);
+  packets_.give_back(&packet);
+  pump(now);
+}
+
+bool Nic::accept(Packet& packet, QueuePair& pair, std::uint64_t& address) {
+  const auto ahead = static_cast<std::int32_t>(packet.psn - pair.expected_psn);
+  if (ahead != 0) {
+    ++counters_.dropped;
+    return false;
+  }
+  const bool send = packet.opcode == Opcode::kSend;
+  const bool needs_receive = send ? true : (packet.flags & Packet::kImmediate) != 0;
+  if (needs_receive && pair.receives.empty()) {
+    ++counters_.not_ready;
+    control(Opcode::kReceiverNotReady, packet.queue_pair, packet.psn);
+    return false;
+  }
+  if (send) address = pair.receives.front().local_address + pair.message_bytes;
+  ++pair.expected_psn;
+  return true;
+}
+
+void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
+  ++counters_.messages_received;
+  const bool immediate = (packet.flags & Packet::kImmediate) != 0;
+  if (packet.opcode == Opcode::kSend || immediate) {
+    const WorkRequest receive = pair.receives.front();
+    pair.receives.pop_front();
+    complete(pair, {receive.id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
+  }
+  pair.message_bytes = 0;
+  control(Opcode::kAck, packet.queue_pair, packet.psn);
+}
+
+}  // namespace weft::nic

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending half of Nic: work requests become packets, payload is read ahead, the link sends.
+#include <algorithm>
+#include <cassert>
+
+#include "hw/nic/nic.h"
+#include "hw/nic/tags.h"
+
+namespace weft::nic {
+
+std::uint32_t Nic::packets_of(std::uint64_t bytes) const {
+  return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + segment_ - 1) / segment_);
+}
+
+void Nic::post(const WorkRequest& request, Time at) {
+  QueuePair& pair = pairs_[request.queue_pair];
+  if (request.verb == Verb::kReceive) {
+    pair.receives.push_back(request);
+    return;
+  }
+  assert(pair.peer_end != UINT32_MAX && "posted before connect");
+  engine_free_ = std::max(at, engine_free_) + config_.message_cost;
+  pair.jobs.push_back({request, 0, 0, 0, at});
+  ++jobs_open_;
+  dispatcher_.post(engine_free_, *this, kWork, request.queue_pair);
+}
+
+void Nic::activate(std::uint32_t number) {
+  QueuePair& pair = pairs_[number];
+  const bool to_send = !pair.paused && pair.next_job < pair.ready_jobs;
+  if (pair.active || (!to_send && pair.responses.empty())) return;
+  pair.active = true;
+  ring_.push_back(number);
+}
+
+Packet* Nic::cut_packet(Time now, std::uint32_t number, QueuePair& pair) {
+  Packet* packet = packets_.take();
+  packet->source = end_;
+  packet->destination = pair.peer_end;
+  packet->queue_pair = pair.peer_queue_pair;
+  if (!pair.responses.empty()) {
+    Response& response = pair.responses.front();
+    const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(response.bytes - response.cut, segment_));
+    packet->opcode = Opcode::kReadResponse;
+    packet->psn = response.psn;
+    packet->address = response.cut;  // the requester knows where its read goes
+    packet->payload_bytes = bytes;
+    packet->wire_bytes = network_.wire_bytes(bytes);
+    fetch(now, *packet, response.address + response.cut);
+    response.cut += bytes;
+    if (response.cut == response.bytes) {
+      packet->flags = Packet::kLast;
+      pair.responses.pop_front();
+    }
+    return packet;
+  }
+  Job& job = pair.jobs[pair.next_job];
+  const WorkRequest& request = job.request;
+  if (job.cut == 0) {
+    job.first_psn = pair.next_psn;
+    packet->flags |= Packet::kFirst;
+  }
+  packet->psn = pair.next_psn++;
+  packet->address = request.remote_address + job.cut;
+  bool last = true;
+  if (request.verb == Verb::kRead) {
+    packet->opcode = Opcode::kReadRequest;
+    packet->payload_bytes = static_cast<std::uint32_t>(request.bytes);
+    packet->wire_bytes = network_.wire_bytes(0);
+    job.packets = 1;
+    fetched_ready_.push_back(now);
+  } else {
+    const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes - job.cut, segment_));
+    packet->opcode = request.verb == Verb::kWrite ? Opcode::kWrite : Opcode::kSend;
+    packet->payload_bytes = bytes;
+    packet->wire_bytes = network_.wire_bytes(bytes);
+    job.packets = packets_of(request.bytes);
+    fetch(now, *packet, request.local_address + job.cut);
+    job.cut += bytes;
+    last = job.cut == request.bytes;
+  }
+  if (last) {
+    packet->flags |= Packet::kLast;
+    if (request.with_immediate) {
+      packet->flags |= Packet::kImmediate;
+      packet->immediate = request.immediate;
+    }
+    ++pair.next_job;
+    ++counters_.messages_sent;
+  }
+  (void)number;
+  return packet;
+}
+
+void Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
+  const std::uint32_t bytes = packet.payload_bytes;
+  engine_free_ = std::max(now, engine_free_) + config_.packet_cost * ((bytes + mtu_ - 1) / mtu_);
+  if (bytes == 0) {
+    fetched_ready_.push_back(engine_free_);
+    return;
+  }
+  if (data_) packets_.attach_payload(packet, bytes);
+  sc_core::sc_time delay;
+  access(tlm::TLM_READ_COMMAND, address, packet.payload, bytes, delay);
+  // The host link streams behind the memory: its first packet decides when sending may start, its last when it must end.
+  const Time length = dma_time_(bytes);
+  const Time first = dma_time_(std::min(bytes, mtu_));
+  read_free_ = std::max(std::max(read_free_, now) + length, engine_free_);
+  const Time memory = now + fabric::from_delay(delay);
+  const Time tail = std::max(read_free_, memory) + config_.read_latency;
+  packet.tail_lag_ps = static_cast<std::uint32_t>((length - first).count());
+  fetched_ready_.push_back(std::max(now, tail - (length - first)));
+}
+
+void Nic::fill(Time now) {
+  while (!ring_.empty() && (fetched_head_ == nullptr || fetched_bytes_ < config_.read_ahead.count())) {
+    const std::uint32_t number = ring_.front();
+    ring_.pop_front();
+    QueuePair& pair = pairs_[number];
+    pair.active = false;
+    if (pair.responses.empty() && (pair.paused || pair.next_job >= pair.ready_jobs)) continue;
+    Packet* packet = cut_packet(now, number, pair);
+    if (fetched_head_ == nullptr) {
+      fetched_head_ = packet;
+    } else {
+      fetched_tail_->next = packet;
+    }
+    fetched_tail_ = packet;
+    fetched_bytes_ += packet->wire_bytes;
+    activate(number);
+  }
+}
+
+void Nic::arm(Time at) {
+  if (pump_at_ <= at) return;
+  pump_at_ = at;
+  dispatcher_.post(at, *this, kPump);
+}
+
+void Nic::pump(Time now) {
+  fill(now);
+  while (!control_.empty() || fetched_head_ != nullptr) {
+    if (transmitter_.free_at() > now) return arm(transmitter_.free_at());
+    const bool is_control = !control_.empty();
+    Packet* packet = is_control ? control_.front() : fetched_head_;
+    Time ready = now;
+    if (!is_control) {
+      ready = fetched_ready_.front();
+      if (ready > now) return arm(ready);
+    }
+    const Time credit = transmitter_.credit_at(packet->lane, packet->wire_bytes, now);
+    if (credit == kNever) return transmitter_.wait_for_credit();
+    if (credit > now) return arm(credit);
+    if (is_control) {
+      control_.pop_front();
+    } else {
+      fetched_head_ = packet->next;
+      fetched_ready_.pop_front();
+      fetched_bytes_ -= packet->wire_bytes;
+      if (packet->opcode != Opcode::kReadRequest) counters_.bytes_sent += packet->payload_bytes;
+    }
+    ++counters_.packets_sent;
+    transmitter_.send(*packet, now);
+    fill(now);
+  }
+}
+
+void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
+  QueuePair& pair = pairs_[number];
+  while (pair.next_job > 0) {
+    Job& job = pair.jobs.front();
+    if (static_cast<std::int32_t>(job.first_psn + job.packets - 1 - psn) > 0) break;
+    if (job.request.signaled) {
+      complete(pair, {job.request.id, job.request.bytes, number, 0, job.request.verb, false}, now + config_.write_latency);
+    }
+    if (probe_ != nullptr) {
+      static constexpr const char* kNames[] = {"send", "write", "read", "receive"};
+      probe_->slice(track_, kNames[static_cast<int>(job.request.verb)], job.started, now);
+    }
+    pair.jobs.pop_front();
+    --pair.next_job;
+    --pair.ready_jobs;
+    --jobs_open_;
+  }
+}
+
+void Nic::rewind(Time now, std::uint32_t number, std::uint32_t psn) {
+  QueuePair& pair = pairs_[number];
+  if (static_cast<std::int32_t>(pair.next_psn - psn) <= 0 || pair.paused) return;
+  // Everything from the refused packet on goes again: what had begun after it starts over.
+  std::size_t index = std::min(pair.next_job, pair.jobs.size() - 1);
+  for (;; --index) {
+    Job& job = pair.jobs[index];
+    const bool begun = index < pair.next_job || job.cut != 0;
+    if (begun && static_cast<std::int32_t>(job.first_psn - psn) <= 0) {
+      job.cut = static_cast<std::uint64_t>(psn - job.first_psn) * segment_;
+      if (job.cut > job.request.bytes) job.cut = job.request.bytes;
+      pair.next_job = index;
+      break;
+    }
+    job.cut = 0;
+    if (index == 0) break;
+  }
+  pair.next_psn = psn;
+  pair.paused = true;
+  dispatcher_.post(now + config_.rnr_timer, *this, kResume, number);
+}
+
+}  // namespace weft::nic

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace weft::nic {
+
+/// Event tags of a Nic, in the order in which they run at one picosecond.
+enum Tag : std::uint32_t { kArrive, kWork, kResume, kCredit, kPump };
+
+}  // namespace weft::nic

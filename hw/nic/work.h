@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+/// What passes between firmware and a network interface: the formats of its doorbell window and of its completions.
+namespace weft::nic {
+
+/// What a work request asks for, after the verbs of the InfiniBand Architecture (volume 1, chapter 10).
+enum class Verb : std::uint8_t { kSend, kWrite, kRead, kReceive };
+
+/// A work queue entry as firmware writes it into the doorbell window: the write itself is the doorbell (the scheme that
+/// ConnectX calls BlueFlame), so no fetch follows.
+struct WorkRequest {
+  std::uint64_t id = 0;              ///< comes back in the completion
+  std::uint64_t local_address = 0;   ///< source of a send or write, target of a read or receive
+  std::uint64_t remote_address = 0;  ///< write and read only
+  std::uint64_t bytes = 0;
+  std::uint32_t queue_pair = 0;
+  std::uint32_t immediate = 0;
+  Verb verb = Verb::kSend;
+  bool with_immediate = false;  ///< delivers `immediate` and consumes a receive at the other end
+  bool signaled = true;         ///< writes a completion when done
+};
+static_assert(std::is_trivially_copyable_v<WorkRequest>);
+
+/// A completion queue entry, which the interface writes to the queue pair's completion address.
+struct Completion {
+  std::uint64_t id = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t queue_pair = 0;
+  std::uint32_t immediate = 0;
+  Verb verb = Verb::kSend;
+  bool has_immediate = false;
+};
+static_assert(std::is_trivially_copyable_v<Completion>);
+
+/// Offset of the doorbell in the register window.
+constexpr std::uint64_t kDoorbell = 0;
+
+}  // namespace weft::nic
