@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
+
+#include "hw/core/annotation.h"
 
 namespace weft {
 namespace {
 
 std::int64_t kernel_now() { return static_cast<std::int64_t>(sc_core::sc_time_stamp().value()); }
-
-sc_core::sc_time to_sc_time(std::int64_t ps) { return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(ps)); }
 
 }  // namespace
 
@@ -41,20 +40,14 @@ void Dispatcher::end_of_elaboration() {
   names_.shrink_to_fit();
 }
 
-Time Dispatcher::now() const { return Time(running_ ? now_ : std::max(now_, kernel_now())); }
+Time Dispatcher::kernel_time() const { return Time(std::max(now_, kernel_now())); }
 
 void Dispatcher::on_progress(std::uint64_t events, std::function<void()> hook) {
   progress_mask_ = std::bit_ceil(events) - 1;
   progress_ = std::move(hook);
 }
 
-void Dispatcher::post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data) {
-  const std::int64_t time = when.count();
-  assert(time >= now_);
-  assert(!targets_.empty() && targets_[target.id_] == &target && "post to a target that was not attached");
-  const Event event{time, data, static_cast<std::uint64_t>(target.id_) << 32 | tag, 0};
-  ++pending_;
-  const std::int64_t slot = time >> kSlotBits;
+void Dispatcher::post_elsewhere(const Event& event, std::int64_t slot) {
   if (slot <= current_slot_) {
     insert_into_batch(event);
   } else if (slot - current_slot_ < kSlots) {
@@ -62,11 +55,20 @@ void Dispatcher::post(Time when, const EventTarget& target, std::uint32_t tag, s
   } else {
     overflow_.push({event, overflow_sequence_++});
   }
-  if (!running_) wake_.notify(to_sc_time(std::max<std::int64_t>(0, time - kernel_now())));
+  if (!running_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, event.time - kernel_now()))));
+}
+
+void Dispatcher::grow_nodes() {
+  const std::size_t old = nodes_.size();
+  nodes_.resize(std::max<std::size_t>(1024, 2 * old));
+  for (std::size_t i = nodes_.size(); i-- > old;) {
+    nodes_[i].next = free_;
+    free_ = static_cast<std::uint32_t>(i);
+  }
 }
 
 void Dispatcher::notify(sc_core::sc_event& event, Time when) {
-  event.notify(to_sc_time(std::max<std::int64_t>(0, when.count() - kernel_now())));
+  event.notify(to_delay(Time(std::max<std::int64_t>(0, when.count() - kernel_now()))));
   horizon_ = std::min(horizon_, when.count());
 }
 
@@ -74,36 +76,19 @@ void Dispatcher::run_until(Time limit) {
   limit_ = limit.count();
   if (pending_ != 0) wake_.notify(sc_core::SC_ZERO_TIME);
   const std::int64_t span = limit_ - kernel_now();
-  sc_core::sc_start(to_sc_time(span), sc_core::SC_EXIT_ON_STARVATION);
+  sc_core::sc_start(to_delay(Time(span)), sc_core::SC_EXIT_ON_STARVATION);
   limit_ = INT64_MAX;
 }
 
-void Dispatcher::insert_into_wheel(const Event& event, std::int64_t slot) {
-  std::uint32_t node = free_;
-  if (node == kNil) {
-    node = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.emplace_back();
-  } else {
-    free_ = nodes_[node].next;
-  }
-  const auto index = static_cast<std::size_t>(slot & (kSlots - 1));
-  nodes_[node] = event;
-  nodes_[node].next = heads_[index];
-  if (heads_[index] == kNil) {
-    occupied_[index >> 6] |= 1ULL << (index & 63);
-    summary_[index >> 12] |= 1ULL << (index >> 6 & 63);
-  }
-  heads_[index] = node;
+void Dispatcher::append_to_batch(const Event& event) {
+  if (batch_size_ == batch_.size()) batch_.resize(2 * batch_size_ + 64);
+  batch_[batch_size_++] = event;
 }
 
 void Dispatcher::insert_into_batch(const Event& event) {
-  batch_.push_back(event);
-  std::size_t at = batch_.size() - 1;
-  while (at > cursor_ && (batch_[at - 1].time > event.time ||
-                          (batch_[at - 1].time == event.time && batch_[at - 1].order > event.order))) {
-    batch_[at] = batch_[at - 1];
-    --at;
-  }
+  append_to_batch(event);
+  std::size_t at = batch_size_ - 1;
+  for (; at > cursor_ && before(event, batch_[at - 1]); --at) batch_[at] = batch_[at - 1];
   batch_[at] = event;
 }
 
@@ -136,7 +121,7 @@ std::int64_t Dispatcher::next_occupied() const {
 }
 
 std::int64_t Dispatcher::next_time() const {
-  if (cursor_ < batch_.size()) return batch_[cursor_].time;
+  if (cursor_ < batch_size_) return batch_[cursor_].time;
   std::int64_t best = overflow_.empty() ? INT64_MAX : overflow_.top().event.time;
   const std::int64_t slot = next_occupied();
   if (slot >= 0) {
@@ -148,7 +133,7 @@ std::int64_t Dispatcher::next_time() const {
 }
 
 void Dispatcher::enter_slot(std::int64_t slot) {
-  batch_.clear();
+  batch_size_ = 0;
   cursor_ = 0;
   current_slot_ = slot;
   // What the window now reaches moves from the heap before anything is posted there directly: posting order is kept.
@@ -156,43 +141,43 @@ void Dispatcher::enter_slot(std::int64_t slot) {
     const Event& event = overflow_.top().event;
     const std::int64_t its_slot = event.time >> kSlotBits;
     if (its_slot == slot) {
-      batch_.push_back(event);
+      append_to_batch(event);
     } else {
       insert_into_wheel(event, its_slot);
     }
     overflow_.pop();
   }
+  const std::size_t from_heap = batch_size_;
   const auto index = static_cast<std::size_t>(slot & (kSlots - 1));
-  const auto from_heap = static_cast<std::ptrdiff_t>(batch_.size());
   for (std::uint32_t node = heads_[index]; node != kNil;) {
-    batch_.push_back(nodes_[node]);
-    const std::uint32_t next = nodes_[node].next;
-    nodes_[node].next = free_;
+    Event& event = nodes_[node];
+    __builtin_prefetch(reinterpret_cast<const void*>(event.data));
+    append_to_batch(event);
+    const std::uint32_t next = event.next;
+    event.next = free_;
     free_ = node;
     node = next;
   }
   heads_[index] = kNil;
   occupied_[index >> 6] &= ~(1ULL << (index & 63));
   if (occupied_[index >> 6] == 0) summary_[index >> 12] &= ~(1ULL << (index >> 6 & 63));
-  std::reverse(batch_.begin() + from_heap, batch_.end());  // the list is last in, first out
+  if (batch_size_ == 1) return;
+  // The list is last in, first out.
+  std::reverse(batch_.begin() + static_cast<std::ptrdiff_t>(from_heap), batch_.begin() + static_cast<std::ptrdiff_t>(batch_size_));
   sort_batch();
 }
 
 void Dispatcher::sort_batch() {
-  const auto before = [](const Event& a, const Event& b) {
-    return a.time != b.time ? a.time < b.time : a.order < b.order;
-  };
-  const std::size_t count = batch_.size();
-  if (count > 32) {
-    for (std::size_t i = 0; i < count; ++i) batch_[i].next = static_cast<std::uint32_t>(i);
-    std::sort(batch_.begin(), batch_.end(), [&before](const Event& a, const Event& b) {
-      if (before(a, b)) return true;
-      if (before(b, a)) return false;
-      return a.next < b.next;
-    });
+  if (batch_size_ > 32) {
+    for (std::size_t i = 0; i < batch_size_; ++i) batch_[i].next = static_cast<std::uint32_t>(i);
+    std::sort(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(batch_size_),
+              [](const Event& a, const Event& b) {
+                if (a.time != b.time) return a.time < b.time;
+                return a.order != b.order ? a.order < b.order : a.next < b.next;
+              });
     return;
   }
-  for (std::size_t i = 1; i < count; ++i) {
+  for (std::size_t i = 1; i < batch_size_; ++i) {
     if (!before(batch_[i], batch_[i - 1])) continue;
     const Event event = batch_[i];
     std::size_t at = i;
@@ -221,7 +206,7 @@ void Dispatcher::run() {
   }
   running_ = true;
   for (;;) {
-    if (cursor_ == batch_.size()) {
+    if (cursor_ == batch_size_) {
       const std::int64_t reach = std::min(limit_, std::max(start, horizon_ - 1));
       if (!open_next_slot(reach)) break;
     }
@@ -233,14 +218,13 @@ void Dispatcher::run() {
     ++handled_;
     digest_ = (digest_ ^ (static_cast<std::uint64_t>(event.time) * 0x9e3779b97f4a7c15ULL + event.order)) *
               0xff51afd7ed558ccdULL;
-    if (cursor_ < batch_.size()) __builtin_prefetch(reinterpret_cast<const void*>(batch_[cursor_].data));
     targets_[event.order >> 32]->on_event(Time(event.time), static_cast<std::uint32_t>(event.order), event.data);
     if ((handled_ & progress_mask_) == 0 && progress_) progress_();
   }
   running_ = false;
   if (pending_ != 0) {
     const std::int64_t next = next_time();
-    if (next <= limit_) next_trigger(to_sc_time(std::max<std::int64_t>(0, next - start)));
+    if (next <= limit_) next_trigger(to_delay(Time(std::max<std::int64_t>(0, next - start))));
   }
 }
 

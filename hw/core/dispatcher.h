@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
+#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -47,7 +47,7 @@ class EventTarget {
 /// each of its senders a tag of its own, so that no order depends on pointers, on the order of elaboration, or on who was
 /// served first elsewhere.
 ///
-/// The queue is a timing wheel of 512 ps slots with an overflow heap for what lies beyond 8 us. An event is 32 bytes from a
+/// The queue is a timing wheel of 256 ps slots with an overflow heap for what lies beyond 8 us. An event is 32 bytes from a
 /// pool: none is allocated in the steady state.
 class Dispatcher final : public sc_core::sc_module {
  public:
@@ -59,7 +59,17 @@ class Dispatcher final : public sc_core::sc_module {
   void attach(EventTarget& target, std::string name);
 
   /// Schedules an event at `when`, not before now(). From start_of_simulation on.
-  void post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data = 0);
+  void post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data = 0) {
+    assert(when.count() >= now_);
+    const Event event{when.count(), data, static_cast<std::uint64_t>(target.id_) << 32 | tag, 0};
+    const std::int64_t slot = when.count() >> kSlotBits;
+    ++pending_;
+    if (running_ && slot > current_slot_ && slot - current_slot_ < kSlots) [[likely]] {
+      insert_into_wheel(event, slot);
+    } else {
+      post_elsewhere(event, slot);
+    }
+  }
 
   /// Notifies an sc_event at `when`, and sees to it that the kernel gets there before any later event of this queue.
   void notify(sc_core::sc_event& event, Time when);
@@ -68,7 +78,7 @@ class Dispatcher final : public sc_core::sc_module {
   void run_until(Time limit);
 
   /// Simulated time: of the event being handled, or of the kernel when called from a SystemC process.
-  [[nodiscard]] Time now() const;
+  [[nodiscard]] Time now() const { return running_ ? Time(now_) : kernel_time(); }
 
   /// Calls `hook` about every `events` events, for progress displays.
   void on_progress(std::uint64_t events, std::function<void()> hook);
@@ -79,8 +89,8 @@ class Dispatcher final : public sc_core::sc_module {
   [[nodiscard]] std::uint64_t digest() const { return digest_; }
 
  private:
-  static constexpr int kSlotBits = 9;  // 512 ps: a handful of events per slot at cluster scale
-  static constexpr std::int64_t kSlots = 16384;
+  static constexpr int kSlotBits = 8;  // 256 ps: a handful of events per slot with a thousand busy links
+  static constexpr std::int64_t kSlots = 32768;
   static constexpr std::uint32_t kNil = UINT32_MAX;
 
   struct Event {
@@ -100,12 +110,34 @@ class Dispatcher final : public sc_core::sc_module {
   };
 
   void end_of_elaboration() override;
+  [[nodiscard]] Time kernel_time() const;
   void run();
   bool open_next_slot(std::int64_t limit);
   void enter_slot(std::int64_t slot);
   void sort_batch();
+  static bool before(const Event& a, const Event& b) {
+    return a.time != b.time ? a.time < b.time : a.order < b.order;
+  }
+  void append_to_batch(const Event& event);
   void insert_into_batch(const Event& event);
-  void insert_into_wheel(const Event& event, std::int64_t slot);
+  void post_elsewhere(const Event& event, std::int64_t slot);
+  void grow_nodes();
+  void insert_into_wheel(const Event& event, std::int64_t slot) {
+    if (free_ == kNil) [[unlikely]] grow_nodes();
+    const std::uint32_t node = free_;
+    const auto index = static_cast<std::size_t>(slot & (kSlots - 1));
+    Event& mine = nodes_[node];
+    free_ = mine.next;
+    mine.time = event.time;
+    mine.data = event.data;
+    mine.order = event.order;
+    mine.next = heads_[index];
+    if (heads_[index] == kNil) {
+      occupied_[index >> 6] |= 1ULL << (index & 63);
+      summary_[index >> 12] |= 1ULL << (index >> 6 & 63);
+    }
+    heads_[index] = node;
+  }
   [[nodiscard]] std::int64_t next_occupied() const;
   [[nodiscard]] std::int64_t next_time() const;
 
@@ -122,7 +154,8 @@ class Dispatcher final : public sc_core::sc_module {
   std::uint64_t digest_ = 0;
   std::uint64_t progress_mask_ = UINT64_MAX;
 
-  std::vector<Event> batch_;  // the current slot, sorted; handled up to cursor_
+  std::vector<Event> batch_;  // the current slot, sorted; its first batch_size_ are in use, handled up to cursor_
+  std::size_t batch_size_ = 0;
   std::size_t cursor_ = 0;
   std::vector<Event> nodes_;
   std::uint32_t free_ = kNil;

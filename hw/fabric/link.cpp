@@ -1,47 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/fabric/link.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace weft::fabric {
 
 Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const EventTarget& owner, std::uint32_t tag,
                          const Stall::Config& stall, const std::string& name)
-    : dispatcher_(dispatcher),
-      byte_time_(config.rate),
+    : byte_time_(config.rate),
       propagation_(config.propagation),
+      dispatcher_(dispatcher),
+      tag_(tag),
       lanes_(static_cast<std::size_t>(config.lanes)),
       owner_(owner),
-      tag_(tag),
       stall_(stall, name),
       rate_(config.rate),
       buffer_(config.buffer.count()) {
-  for (Lane& lane : lanes_) lane.available = buffer_;
+  for (int i = 0; i < config.lanes; ++i) lanes_.emplace_back().available = buffer_;
 }
 
-void Transmitter::push(Lane& lane, Credit credit) {
-  auto size = static_cast<std::uint32_t>(lane.coming.size());
-  if (lane.count == size) {
-    std::vector<Credit> larger(2 * size);
-    for (std::uint32_t i = 0; i < size; ++i) larger[i] = lane.coming[(lane.first + i) & (size - 1)];
-    lane.coming = std::move(larger);
-    lane.first = 0;
-    size *= 2;
+void Transmitter::push(Lane& lane, Credit credit, std::int64_t now) {
+  auto mask = static_cast<std::uint32_t>(lane.coming.size()) - 1;
+  if (lane.count > mask) {
+    collect(lane, now);
+    if (lane.count > mask) {
+      std::vector<Credit> larger(2 * lane.coming.size());
+      for (std::uint32_t i = 0; i < lane.count; ++i) larger[i] = lane.coming[(lane.first + i) & mask];
+      lane.coming = std::move(larger);
+      lane.first = 0;
+      mask = 2 * mask + 1;
+    }
   }
+  Credit* const ring = lane.coming.data();
   // Packets of a buffer may leave by different ports, so a later call can carry an earlier time.
   std::uint32_t at = lane.count++;
-  for (; at > 0; --at) {
-    const Credit& before = lane.coming[(lane.first + at - 1) & (size - 1)];
-    if (before.time <= credit.time) break;
-    lane.coming[(lane.first + at) & (size - 1)] = before;
+  for (; at > 0 && ring[(lane.first + at - 1) & mask].time > credit.time; --at) {
+    ring[(lane.first + at) & mask] = ring[(lane.first + at - 1) & mask];
   }
-  lane.coming[(lane.first + at) & (size - 1)] = credit;
+  ring[(lane.first + at) & mask] = credit;
 }
 
 void Transmitter::collect(Lane& lane, std::int64_t now) {
+  const Credit* const ring = lane.coming.data();
   const auto mask = static_cast<std::uint32_t>(lane.coming.size()) - 1;
-  while (lane.count != 0 && lane.coming[lane.first].time <= now) {
-    lane.available += lane.coming[lane.first].bytes;
+  while (lane.count != 0 && ring[lane.first].time <= now) {
+    lane.available += ring[lane.first].bytes;
     lane.first = (lane.first + 1) & mask;
     --lane.count;
   }
@@ -75,7 +79,6 @@ Time Transmitter::send(Packet& packet, Time ready) {
   ++counters_.packets;
   counters_.wire_bytes += packet.wire_bytes;
   counters_.payload_bytes += packet.payload_bytes;
-  counters_.busy += length;
   sc_core::sc_time delay = to_delay(head + propagation_ - dispatcher_.now());
   Phase phase = Phase::kPacket;
   peer_->nb_transport_fw(packet, phase, delay);
@@ -93,7 +96,7 @@ std::int64_t Transmitter::credit_missing() {
 
 tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& /*phase*/, sc_core::sc_time& delay) {
   const Time at = dispatcher_.now() + from_delay(delay) + propagation_ + stall_.next();
-  push(lanes_[packet.lane], {at.count(), packet.wire_bytes});
+  push(lanes_[packet.lane], {at.count(), packet.wire_bytes}, dispatcher_.now().count());
   if (waiting_) {
     waiting_ = false;
     dispatcher_.post(at, owner_, tag_);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
+#include "hw/core/fixed_vector.h"
 #include "hw/core/stall.h"
 #include "hw/fabric/protocol.h"
 
@@ -36,13 +38,12 @@ struct LinkConfig {
 /// owner waits for it.
 ///
 /// What it leaves out: symbol errors, link-level replay, flow-control packets' own share of the wire (below 1 %).
-class Transmitter final : public Backward {
+class alignas(64) Transmitter final : public Backward {
  public:
   struct Counters {
     std::int64_t packets = 0;
     std::int64_t wire_bytes = 0;
     std::int64_t payload_bytes = 0;
-    Time busy;  ///< the serialiser was sending
   };
 
   /// `socket` is the owner's; `owner` gets an event `tag` when a credit that it waits for arrives.
@@ -68,6 +69,8 @@ class Transmitter final : public Backward {
   Time send(Packet& packet, Time ready);
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  /// How long the serialiser has been sending.
+  [[nodiscard]] Time busy() const { return byte_time_(counters_.wire_bytes); }
   [[nodiscard]] Rate rate() const { return rate_; }
   /// Bytes of the receiver's buffers that it has not given back. Only when nothing moves any more: takes what is on the way.
   [[nodiscard]] std::int64_t credit_missing();
@@ -81,26 +84,28 @@ class Transmitter final : public Backward {
     std::int64_t time;
     std::int64_t bytes;
   };
-  /// Credits of one lane: those here, and those known to come, by time.
-  struct Lane {
+  /// Credits of one lane: those here, and a ring of those known to come, by time. The ring is looked at only when those here
+  /// do not suffice or it is full.
+  struct alignas(64) Lane {
     std::int64_t available = 0;
     std::uint32_t first = 0;
     std::uint32_t count = 0;
-    std::vector<Credit> coming = std::vector<Credit>(16);  // a ring; its size is a power of two
+    std::vector<Credit> coming = std::vector<Credit>(16);  // its size is a power of two
   };
 
-  static void push(Lane& lane, Credit credit);
+  static void push(Lane& lane, Credit credit, std::int64_t now);
   static void collect(Lane& lane, std::int64_t now);
 
-  Dispatcher& dispatcher_;
-  Forward* peer_ = nullptr;
-  ByteTime byte_time_;
+  // What every packet touches comes first.
   Time free_at_;
+  ByteTime byte_time_;
   Time propagation_;
-  std::vector<Lane> lanes_;
-  const EventTarget& owner_;
-  std::uint32_t tag_;
+  Forward* peer_ = nullptr;
+  Dispatcher& dispatcher_;
   bool waiting_ = false;
+  std::uint32_t tag_;
+  FixedVector<Lane> lanes_;
+  const EventTarget& owner_;
   Stall stall_;
   Counters counters_;
   Rate rate_;

@@ -4,6 +4,7 @@
 #include <systemc>
 #include <tlm>
 
+#include "hw/core/annotation.h"
 #include "hw/core/packet.h"
 #include "hw/core/quantity.h"
 
@@ -27,11 +28,6 @@ using Forward = tlm::tlm_fw_transport_if<Protocol>;
 using Backward = tlm::tlm_bw_transport_if<Protocol>;
 using InitiatorSocket = tlm::tlm_initiator_socket<64, Protocol>;
 using TargetSocket = tlm::tlm_target_socket<64, Protocol>;
-
-inline sc_core::sc_time to_delay(Time time) {
-  return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(time.count()));
-}
-inline Time from_delay(const sc_core::sc_time& delay) { return Time(static_cast<std::int64_t>(delay.value())); }
 
 /// The forward interface of a receiver, less what a fabric does not use: packets have no blocking form and no memory.
 class Receiver : public Forward {

@@ -13,12 +13,16 @@ constexpr std::uint32_t kServe = 0x10000;
 }  // namespace
 
 void RoutingTable::set(std::uint32_t destination, const std::vector<std::uint16_t>& ports) {
-  // Neighbouring destinations mostly share their choices.
-  if (ports_.size() < ports.size() || !std::equal(ports.begin(), ports.end(), ports_.end() - static_cast<long>(ports.size()))) {
-    ports_.insert(ports_.end(), ports.begin(), ports.end());
+  const auto count = static_cast<std::uint32_t>(ports.size());
+  if (count == 1) {
+    entries_[destination] = {ports.front(), 1};
+    return;
   }
-  first_[destination] = static_cast<std::uint32_t>(ports_.size() - ports.size());
-  count_[destination] = static_cast<std::uint16_t>(ports.size());
+  // All that lies above shares its choices: look for them before they are written again.
+  const auto found = std::search(choices_.begin(), choices_.end(), ports.begin(), ports.end());
+  const auto first = static_cast<std::uint32_t>(found - choices_.begin());
+  if (found == choices_.end()) choices_.insert(choices_.end(), ports.begin(), ports.end());
+  entries_[destination] = {first & 0xfffff, count & 0xfff};
 }
 
 tlm::tlm_sync_enum Switch::Input::nb_transport_fw(Packet& packet, Phase& /*phase*/, sc_core::sc_time& delay) {

@@ -17,28 +17,31 @@ namespace weft::fabric {
 /// Which port of a switch leads to a destination. Shared by all that ask; built once by the topology.
 class RoutingTable {
  public:
-  explicit RoutingTable(std::size_t destinations) : first_(destinations), count_(destinations) {}
+  explicit RoutingTable(std::size_t destinations) : entries_(destinations) {}
 
   /// `ports` are the equal choices for `destination`; with more than one, the flow's hash picks.
   void set(std::uint32_t destination, const std::vector<std::uint16_t>& ports);
 
   [[nodiscard]] std::uint16_t port(const Packet& packet) const {
-    const std::uint32_t first = first_[packet.destination];
-    const std::uint32_t count = count_[packet.destination];
-    if (count == 1) return ports_[first];
-    return ports_[first + flow_hash(packet) % count];
+    const Entry entry = entries_[packet.destination];
+    if (entry.count == 1) return static_cast<std::uint16_t>(entry.first);
+    return choices_[entry.first + flow_hash(packet) % entry.count];
   }
 
  private:
+  struct Entry {
+    std::uint32_t first : 20;  // the port, or where the choices begin
+    std::uint32_t count : 12;
+  };
+
   static std::uint32_t flow_hash(const Packet& packet) {
     std::uint64_t h = packet.source * 0x9e3779b97f4a7c15ULL ^ packet.destination * 0xc2b2ae3d27d4eb4fULL;
     h = (h ^ packet.queue_pair) * 0xff51afd7ed558ccdULL;
     return static_cast<std::uint32_t>(h >> 32);
   }
 
-  std::vector<std::uint32_t> first_;
-  std::vector<std::uint16_t> count_;
-  std::vector<std::uint16_t> ports_;
+  std::vector<Entry> entries_;
+  std::vector<std::uint16_t> choices_;
 };
 
 /// An input-buffered switch: virtual output queues per input, lane and output; a round-robin arbiter per output over lanes,

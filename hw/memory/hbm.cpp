@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "hw/core/annotation.h"
+
 namespace weft::memory {
 
 Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
@@ -57,7 +59,7 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
   }
   counters.busy += Time(length);
   const Time done = Time(busy_until) + owner.config_.latency + owner.stall_.next();
-  delay = sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(done.count() - now));
+  delay = to_delay(Time(done.count() - now));
   payload.set_dmi_allowed(owner.data_);
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
 }
@@ -77,7 +79,7 @@ bool Hbm::Port::get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_d
   dmi.set_start_address(start);
   dmi.set_end_address(start + BackingStore::kPage - 1);
   dmi.set_dmi_ptr(reinterpret_cast<unsigned char*>(owner.store_.page(start)));
-  const auto latency = sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(owner.config_.latency.count()));
+  const sc_core::sc_time latency = to_delay(owner.config_.latency);
   dmi.set_read_latency(latency);
   dmi.set_write_latency(latency);
   return true;

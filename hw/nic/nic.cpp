@@ -79,7 +79,7 @@ void Nic::record(Probe& probe, const std::string& process, const std::string& th
 }
 
 tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /*phase*/, sc_core::sc_time& delay) {
-  const Time tail = owner_.dispatcher_.now() + fabric::from_delay(delay) + Time(packet.tail_lag_ps);
+  const Time tail = owner_.dispatcher_.now() + from_delay(delay) + Time(packet.tail_lag_ps);
   owner_.dispatcher_.post(tail, owner_, kArrive, reinterpret_cast<std::uint64_t>(&packet));
   return tlm::TLM_ACCEPTED;
 }
@@ -99,7 +99,7 @@ void Nic::Registers::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_
     payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
     return;
   }
-  owner_.post(request, owner_.dispatcher_.now() + fabric::from_delay(delay));
+  owner_.post(request, owner_.dispatcher_.now() + from_delay(delay));
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
 }
 
@@ -160,7 +160,7 @@ void Nic::complete(const QueuePair& pair, const Completion& entry, Time at) {
   payload_.set_data_length(sizeof copy);
   payload_.set_streaming_width(sizeof copy);
   payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  sc_core::sc_time delay = fabric::to_delay(at - dispatcher_.now());
+  sc_core::sc_time delay = to_delay(at - dispatcher_.now());
   completion_target_->b_transport(payload_, delay);
 }
 
@@ -179,7 +179,7 @@ std::vector<std::string> Nic::left_over() {
     if (!pair.responses.empty()) line += " owes " + std::to_string(pair.responses.size()) + " read responses";
     lines.push_back(line);
   }
-  if (fetched_head_ != nullptr) {
+  if (!fetched_.empty()) {
     lines.push_back(std::string(name()) + ": packets wait for " + (transmitter_.waiting() ? "credit" : "the link"));
   }
   if (const auto missing = transmitter_.credit_missing(); missing != 0) {

@@ -41,7 +41,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Rate dma_rate = Rate(55LL * 8'000'000'000);
     Time read_latency = Time(350'000);
     Time write_latency = Time(250'000);
-    Bytes read_ahead = Bytes(256 << 10);
+    Bytes read_ahead = Bytes(64 << 10);
     Time rnr_timer = Time(10'000'000);
 
     template <typename Visitor>
@@ -52,7 +52,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("dma_rate", dma_rate, "Payload rate of the host link in each direction", Range{1'000'000'000, 1LL << 60});
       visit("read_latency", read_latency, "Host link's share of a read, request to data", Range{0, 100'000'000});
       visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
-      visit("read_ahead", read_ahead, "Payload read and not yet sent", Range{64, 1LL << 30});
+      visit("read_ahead", read_ahead, "Payload read and not yet sent; two segments at the least", Range{64, 1LL << 30});
       visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted", Range{1'000, 1'000'000'000'000});
     }
   };
@@ -123,6 +123,11 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint64_t message_bytes = 0;  ///< received of the current message
   };
 
+  struct Fetched {
+    Packet* packet;
+    Time ready;  ///< when its first bytes are here
+  };
+
   class Fabric final : public fabric::Receiver {
    public:
     explicit Fabric(Nic& owner) : owner_(owner) {}
@@ -158,8 +163,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void post(const WorkRequest& request, Time at);
   void activate(std::uint32_t number);
   void fill(Time now);
-  Packet* cut_packet(Time now, std::uint32_t number, QueuePair& pair);
-  void fetch(Time now, Packet& packet, std::uint64_t address);
+  Fetched cut_packet(Time now, QueuePair& pair);
+  Time fetch(Time now, Packet& packet, std::uint64_t address);
   void pump(Time now);
   void arm(Time at);
   void acknowledge(Time now, std::uint32_t number, std::uint32_t psn);
@@ -194,12 +199,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::uint32_t mtu_;
   std::uint32_t segment_;
 
-  std::deque<QueuePair> pairs_;
+  std::vector<QueuePair> pairs_;
   std::deque<std::uint32_t> ring_;  ///< queue pairs with something to cut
-  Packet* fetched_head_ = nullptr;  ///< read ahead, in the order of sending; `address` is the destination's
-  Packet* fetched_tail_ = nullptr;
+  std::deque<Fetched> fetched_;  ///< read ahead, in the order of sending
   std::int64_t fetched_bytes_ = 0;
-  std::deque<Time> fetched_ready_;  ///< when the first bytes of each are here
   std::deque<Packet*> control_;     ///< acknowledgements, which go first
   Time engine_free_;
   Time read_free_;

@@ -8,7 +8,7 @@
 namespace weft::nic {
 
 void Nic::release(Packet& packet, Time delay) {
-  sc_core::sc_time annotated = fabric::to_delay(delay);
+  sc_core::sc_time annotated = to_delay(delay);
   fabric::Phase phase = fabric::Phase::kCredit;
   upstream_->nb_transport_bw(packet, phase, annotated);
 }
@@ -35,7 +35,7 @@ Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
   const Time first = dma_time_(std::min(bytes, mtu_));
   write_free_ = std::max(write_free_, now - (length - first)) + length;
   counters_.bytes_received += bytes;
-  return std::max(std::max(write_free_, now) + config_.write_latency, now + fabric::from_delay(delay));
+  return std::max(std::max(write_free_, now) + config_.write_latency, now + from_delay(delay));
 }
 
 void Nic::receive(Time now, Packet& packet) {

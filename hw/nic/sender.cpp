@@ -33,7 +33,7 @@ void Nic::activate(std::uint32_t number) {
   ring_.push_back(number);
 }
 
-Packet* Nic::cut_packet(Time now, std::uint32_t number, QueuePair& pair) {
+Nic::Fetched Nic::cut_packet(Time now, QueuePair& pair) {
   Packet* packet = packets_.take();
   packet->source = end_;
   packet->destination = pair.peer_end;
@@ -46,13 +46,13 @@ Packet* Nic::cut_packet(Time now, std::uint32_t number, QueuePair& pair) {
     packet->address = response.cut;  // the requester knows where its read goes
     packet->payload_bytes = bytes;
     packet->wire_bytes = network_.wire_bytes(bytes);
-    fetch(now, *packet, response.address + response.cut);
+    const Time ready = fetch(now, *packet, response.address + response.cut);
     response.cut += bytes;
     if (response.cut == response.bytes) {
       packet->flags = Packet::kLast;
       pair.responses.pop_front();
     }
-    return packet;
+    return {packet, ready};
   }
   Job& job = pair.jobs[pair.next_job];
   const WorkRequest& request = job.request;
@@ -63,19 +63,19 @@ Packet* Nic::cut_packet(Time now, std::uint32_t number, QueuePair& pair) {
   packet->psn = pair.next_psn++;
   packet->address = request.remote_address + job.cut;
   bool last = true;
+  Time ready = now;
   if (request.verb == Verb::kRead) {
     packet->opcode = Opcode::kReadRequest;
     packet->payload_bytes = static_cast<std::uint32_t>(request.bytes);
     packet->wire_bytes = network_.wire_bytes(0);
     job.packets = 1;
-    fetched_ready_.push_back(now);
   } else {
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes - job.cut, segment_));
     packet->opcode = request.verb == Verb::kWrite ? Opcode::kWrite : Opcode::kSend;
     packet->payload_bytes = bytes;
     packet->wire_bytes = network_.wire_bytes(bytes);
     job.packets = packets_of(request.bytes);
-    fetch(now, *packet, request.local_address + job.cut);
+    ready = fetch(now, *packet, request.local_address + job.cut);
     job.cut += bytes;
     last = job.cut == request.bytes;
   }
@@ -88,17 +88,13 @@ Packet* Nic::cut_packet(Time now, std::uint32_t number, QueuePair& pair) {
     ++pair.next_job;
     ++counters_.messages_sent;
   }
-  (void)number;
-  return packet;
+  return {packet, ready};
 }
 
-void Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
+Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   const std::uint32_t bytes = packet.payload_bytes;
   engine_free_ = std::max(now, engine_free_) + config_.packet_cost * ((bytes + mtu_ - 1) / mtu_);
-  if (bytes == 0) {
-    fetched_ready_.push_back(engine_free_);
-    return;
-  }
+  if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
   sc_core::sc_time delay;
   access(tlm::TLM_READ_COMMAND, address, packet.payload, bytes, delay);
@@ -106,27 +102,21 @@ void Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   const Time length = dma_time_(bytes);
   const Time first = dma_time_(std::min(bytes, mtu_));
   read_free_ = std::max(std::max(read_free_, now) + length, engine_free_);
-  const Time memory = now + fabric::from_delay(delay);
+  const Time memory = now + from_delay(delay);
   const Time tail = std::max(read_free_, memory) + config_.read_latency;
   packet.tail_lag_ps = static_cast<std::uint32_t>((length - first).count());
-  fetched_ready_.push_back(std::max(now, tail - (length - first)));
+  return std::max(now, tail - (length - first));
 }
 
 void Nic::fill(Time now) {
-  while (!ring_.empty() && (fetched_head_ == nullptr || fetched_bytes_ < config_.read_ahead.count())) {
+  while (!ring_.empty() && (fetched_.size() < 2 || fetched_bytes_ < config_.read_ahead.count())) {
     const std::uint32_t number = ring_.front();
     ring_.pop_front();
     QueuePair& pair = pairs_[number];
     pair.active = false;
     if (pair.responses.empty() && (pair.paused || pair.next_job >= pair.ready_jobs)) continue;
-    Packet* packet = cut_packet(now, number, pair);
-    if (fetched_head_ == nullptr) {
-      fetched_head_ = packet;
-    } else {
-      fetched_tail_->next = packet;
-    }
-    fetched_tail_ = packet;
-    fetched_bytes_ += packet->wire_bytes;
+    fetched_.push_back(cut_packet(now, pair));
+    fetched_bytes_ += fetched_.back().packet->wire_bytes;
     activate(number);
   }
 }
@@ -139,13 +129,13 @@ void Nic::arm(Time at) {
 
 void Nic::pump(Time now) {
   fill(now);
-  while (!control_.empty() || fetched_head_ != nullptr) {
+  while (!control_.empty() || !fetched_.empty()) {
     if (transmitter_.free_at() > now) return arm(transmitter_.free_at());
     const bool is_control = !control_.empty();
-    Packet* packet = is_control ? control_.front() : fetched_head_;
+    Packet* packet = is_control ? control_.front() : fetched_.front().packet;
     Time ready = now;
     if (!is_control) {
-      ready = fetched_ready_.front();
+      ready = fetched_.front().ready;
       if (ready > now) return arm(ready);
     }
     const Time credit = transmitter_.credit_at(packet->lane, packet->wire_bytes, now);
@@ -154,8 +144,7 @@ void Nic::pump(Time now) {
     if (is_control) {
       control_.pop_front();
     } else {
-      fetched_head_ = packet->next;
-      fetched_ready_.pop_front();
+      fetched_.pop_front();
       fetched_bytes_ -= packet->wire_bytes;
       if (packet->opcode != Opcode::kReadRequest) counters_.bytes_sent += packet->payload_bytes;
     }
