@@ -118,7 +118,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t expected_psn = 0;
     bool active = false;   ///< in the ring of those with something to send
     bool paused = false;   ///< between an RNR NAK and its timer
-    std::deque<WorkRequest> receives;
+    std::deque<WorkRequest> receives;  ///< lists of equal receives; `count` goes down
     std::deque<Response> responses;
     std::uint64_t message_bytes = 0;  ///< received of the current message
   };

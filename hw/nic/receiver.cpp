@@ -107,7 +107,7 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
   const bool immediate = (packet.flags & Packet::kImmediate) != 0;
   if (packet.opcode == Opcode::kSend || immediate) {
     const WorkRequest receive = pair.receives.front();
-    pair.receives.pop_front();
+    if (--pair.receives.front().count == 0) pair.receives.pop_front();
     complete(pair, {receive.id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
   }
   pair.message_bytes = 0;

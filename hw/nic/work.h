@@ -19,6 +19,7 @@ struct WorkRequest {
   std::uint64_t bytes = 0;
   std::uint32_t queue_pair = 0;
   std::uint32_t immediate = 0;
+  std::uint32_t count = 1;  ///< receive only: this many equal ones
   Verb verb = Verb::kSend;
   bool with_immediate = false;  ///< delivers `immediate` and consumes a receive at the other end
   bool signaled = true;         ///< writes a completion when done

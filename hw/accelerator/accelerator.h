@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <tlm>
+#include <vector>
+
+#include "hw/accelerator/command.h"
+#include "hw/accelerator/kernel.h"
+#include "hw/core/dispatcher.h"
+#include "hw/core/probe.h"
+#include "hw/core/stall.h"
+
+namespace weft::accelerator {
+
+/// The computing part of an accelerator: a command processor with streams and semaphores, the core array, copy engines.
+///
+/// A kernel keeps the core array for `launch`, then for the longer of its computing and its memory traffic. Both are cut into
+/// slices of about `slice`, whose traffic is requested from the memory one slice ahead, so that DMA, copy engines and kernels
+/// compete there: a kernel bound by memory ends later when the NIC is busy. The array runs one kernel at a time; kernels of
+/// several streams alternate in the order in which they become ready. A copy engine stands for one core of those that
+/// communication kernels use: it moves or adds at `copy_rate`, reads and writes the memory, and needs `copy_overhead` each
+/// time.
+///
+/// Function: kCopy and kReduce move and add real bytes when `data` is on. Kernels have no function.
+///
+/// Sockets: `registers` takes Command writes at kCommandWindow; `compute` and `copy` reach the memory; `completion` writes Done
+/// entries.
+///
+/// Left out until the accelerator has its own issue: concurrent kernels, cores lost to communication, clocks and power.
+class Accelerator final : public sc_core::sc_module, public EventTarget {
+ public:
+  struct Config {
+    ComputeConfig compute;
+    int streams = 4;
+    int copy_engines = 16;
+    Rate copy_rate = Rate(50LL * 8'000'000'000);
+    Time copy_overhead = Time(1'000'000);
+    Time slice = Time(50'000'000);
+
+    template <typename Visitor>
+    void fields(Visitor&& visit) {
+      visit("compute", compute, "The core array");
+      visit("streams", streams, "Command streams", Range{1, 64});
+      visit("copy_engines", copy_engines, "Cores that move and add data for collectives", Range{1, 256});
+      visit("copy_rate", copy_rate, "Bytes that one of them produces", Range{1'000'000'000, 1LL << 60});
+      visit("copy_overhead", copy_overhead, "Start and end of one transfer, with its flags", Range{0, 1'000'000'000});
+      visit("slice", slice, "Granularity at which kernels compete for memory", Range{1'000'000, 1'000'000'000'000});
+    }
+  };
+  struct Counters {
+    std::int64_t kernels = 0;
+    Time busy;       ///< the core array had a kernel
+    Time computing;  ///< of that, what its arithmetic alone needs
+    double flops = 0;
+    std::int64_t copies = 0;
+    std::int64_t copied_bytes = 0;
+  };
+
+  Accelerator(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, bool data,
+              const Stall::Config& stall);
+  ~Accelerator() override;
+
+  tlm::tlm_target_socket<64> registers;
+  tlm::tlm_initiator_socket<64> compute;
+  tlm::tlm_initiator_socket<64> copy;
+  tlm::tlm_initiator_socket<64> completion;
+
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] std::uint64_t semaphore(std::uint32_t index) const {
+    return index < semaphores_.size() ? semaphores_[index] : 0;
+  }
+  void record(Probe& probe, const std::string& process);
+
+  /// Streams that are not empty, one line each with what they wait for.
+  [[nodiscard]] std::vector<std::string> left_over() const;
+
+  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+
+ private:
+  struct Registers final : public tlm::tlm_fw_transport_if<> {
+    explicit Registers(Accelerator& owner_accelerator) : owner(owner_accelerator) {}
+    void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+    tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                       sc_core::sc_time& delay) override;
+    bool get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) override { return false; }
+    unsigned int transport_dbg(tlm::tlm_generic_payload& /*payload*/) override { return 0; }
+    Accelerator& owner;
+  };
+  struct Nothing final : public tlm::tlm_bw_transport_if<> {
+    tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
+                                       sc_core::sc_time& /*delay*/) override {
+      return tlm::TLM_ACCEPTED;
+    }
+    void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
+  };
+  struct Stream {
+    std::deque<Command> queue;
+    bool at_array = false;  ///< its first command is a kernel that runs or waits for the array
+    bool at_engine = false;  ///< its first command is with a copy engine
+  };
+  struct Running {
+    bool active = false;
+    std::uint32_t stream = 0;
+    Time began;
+    std::int64_t slices = 0;
+    std::int64_t done = 0;
+    std::int64_t requested = 0;
+    Time memory_ready[2];  ///< of the slices requested, by parity
+  };
+
+  void end_of_elaboration() override;
+  void accept(Time now, const Command& command);
+  void advance(Time now, std::uint32_t stream);
+  void start_kernel(Time now);
+  void request_slice(Time at);
+  void next_slice(Time now);
+  void signal(Time now, std::uint32_t semaphore, std::uint64_t value);
+  Time start_copy(Time now, const Command& command);
+  void finish_copy(const Command& command);
+  Time access(tlm::tlm_initiator_socket<64>& socket, tlm::tlm_command command, std::uint64_t address, std::uint64_t bytes,
+              Time at);
+  void notify(Time now, const Command& command);
+
+  Config config_;
+  Dispatcher& dispatcher_;
+  bool data_;
+  Stall stall_;
+  Registers register_target_;
+  Nothing nothing_;
+  ByteTime copy_time_;
+  std::vector<Stream> streams_;
+  std::deque<std::uint32_t> array_queue_;  ///< streams whose first command is a kernel, in order of readiness
+  Running running_;
+  std::vector<std::uint64_t> semaphores_;
+  std::vector<Time> engine_free_;
+  std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over
+  std::uint64_t next_key_ = 0;
+  std::vector<Command> copies_;                             ///< with the engines; slots are reused
+  std::vector<std::uint32_t> free_copies_;
+  tlm::tlm_generic_payload payload_;
+  Counters counters_;
+  Probe* probe_ = nullptr;
+  int kernel_track_ = 0;
+  int copy_track_ = 0;
+};
+
+}  // namespace weft::accelerator

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "hw/accelerator/reduction.h"
+
+/// What firmware writes to an accelerator's command window, and what comes back.
+namespace weft::accelerator {
+
+/// Commands of a stream run in order; streams run beside each other. Semaphores count up: a wait is over when its semaphore
+/// has reached the value.
+enum class Operation : std::uint8_t {
+  kKernel,  ///< `launch`, `compute`, `read`, `written`, `label`
+  kCopy,    ///< `bytes` from `source` to `destination` by copy engine `engine`
+  kReduce,  ///< `bytes` of source + other to destination, of `type`, by copy engine `engine`
+  kSignal,  ///< raises `semaphore` to `value`
+  kWait,    ///< until `semaphore` has reached `value`
+  kNotify,  ///< writes a Done with `id` to `completion_address`
+};
+
+struct Command {
+  /// Not in a stream: done as it is written. For kSignal, and for kCopy and kReduce, which go to their engine at once.
+  static constexpr std::uint32_t kImmediate = UINT32_MAX;
+
+  Operation operation = Operation::kKernel;
+  ElementType type = ElementType::kFp32;
+  std::uint32_t stream = 0;
+  std::uint32_t engine = 0;
+  std::uint32_t semaphore = 0;
+  std::uint64_t value = 0;
+  std::int64_t launch_ps = 0;
+  std::int64_t compute_ps = 0;
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+  std::uint64_t source = 0;
+  std::uint64_t other = 0;
+  std::uint64_t destination = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t id = 0;
+  std::uint64_t completion_address = 0;  ///< for kNotify, and when an immediate kCopy or kReduce is done
+  const char* label = nullptr;           ///< for pictures; a literal or kept by the caller for the run
+};
+static_assert(std::is_trivially_copyable_v<Command>);
+
+/// What is written to a completion address.
+struct Done {
+  std::uint64_t id = 0;
+};
+
+/// Offset of the command window.
+constexpr std::uint64_t kCommandWindow = 0;
+
+}  // namespace weft::accelerator

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/ring.h"
+
+namespace weft::collectives {
+
+using firmware::Task;
+
+namespace {
+
+constexpr std::uint64_t kReduction = 1ULL << 63;  // marks completions of the copy engine
+constexpr std::uint32_t kChunk = 0;               // immediates
+constexpr std::uint32_t kEntered = 1;
+
+}  // namespace
+
+RingMember::RingMember(firmware::Rank& rank, int position, int size, const Options& options, int engine)
+    : rank_(rank),
+      position_(position),
+      size_(size),
+      options_(options),
+      engine_(engine % rank.copy_engines),
+      staging_(rank.memory.allocate("collective staging", options.chunk * static_cast<std::uint64_t>(options.slots))) {}
+
+std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firmware::Rank*>& ranks,
+                                                          const Options& options, int engine, const std::string& name) {
+  const int size = static_cast<int>(ranks.size());
+  std::vector<std::unique_ptr<RingMember>> members;
+  for (int i = 0; i < size; ++i) {
+    members.push_back(std::make_unique<RingMember>(*ranks[static_cast<std::size_t>(i)], i, size, options, engine));
+  }
+  if (size == 1) return members;
+  for (int i = 0; i < size; ++i) {
+    RingMember& member = *members[static_cast<std::size_t>(i)];
+    firmware::Rank& rank = member.rank_;
+    firmware::Rank& next = *ranks[static_cast<std::size_t>((i + 1) % size)];
+    firmware::Rank& previous = *ranks[static_cast<std::size_t>((i + size - 1) % size)];
+    member.completions_ = &rank.processor->create_completion_queue(
+        "a chunk from rank " + std::to_string(previous.index) + ", or a credit or acknowledgement from rank " +
+        std::to_string(next.index) + ", in " + name + ", queue");
+    member.next_ = firmware::QueuePair(rank.towards(next), *member.completions_);
+    member.previous_ = firmware::QueuePair(rank.towards(previous), *member.completions_);
+  }
+  for (int i = 0; i < size; ++i) {
+    firmware::QueuePair::connect(members[static_cast<std::size_t>(i)]->next_,
+                                 members[static_cast<std::size_t>((i + 1) % size)]->previous_);
+  }
+  return members;
+}
+
+void RingMember::take(const nic::Completion& entry) {
+  if (entry.id == kReduction) {
+    ++progress_.reduced;
+  } else if (entry.verb != nic::Verb::kReceive) {
+    ++progress_.sent;
+    return_slots();
+  } else if (!entry.has_immediate) {
+    ++progress_.credits;
+  } else if (entry.immediate == kEntered) {
+    ++next_entered_;
+  } else {
+    ++progress_.arrived;
+  }
+}
+
+void RingMember::return_slots() {
+  std::uint64_t free = progress_.sent > free_.from_input ? progress_.sent - free_.from_input : 0;
+  if (free == free_.forwarded) free += free_.consumed;
+  for (; free_.returned < free; ++free_.returned) previous_.send(0, 0, false);
+}
+
+template <typename Condition>
+Task RingMember::until(Condition condition) {
+  while (!condition()) take(co_await completions_->next());
+}
+
+Task RingMember::enter(std::uint64_t chunks_in, std::uint64_t credits_in) {
+  progress_ = {};
+  // One receive is always left for a peer that enters the next collective before this end has left the current one.
+  const std::uint64_t spare = entered_ == 0 ? 1 : 0;
+  ++entered_;
+  previous_.receive(0, 0, static_cast<std::uint32_t>(chunks_in));
+  next_.receive(0, 0, static_cast<std::uint32_t>(credits_in + 1 + spare));
+  previous_.send_immediate(kEntered);
+  co_await until([this] { return next_entered_ >= entered_; });
+}
+
+Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Counter* got) {
+  if (size_ == 1) co_return;
+  const auto chunks_of = [&](int block) { return Chunks{blocks(block), options_.chunk}; };
+  std::uint64_t coming = 0;
+  for (int step = 1; step < size_; ++step) coming += chunks_of(step_block(step)).count();
+  free_ = {UINT64_MAX, 0, 0, 0};
+  co_await enter(coming, 0);
+
+  std::uint64_t sent = 0;
+  std::uint64_t arrived = 0;
+  for (int step = 0; step < size_; ++step) {
+    const Chunks chunks = chunks_of(step_block(step));
+    for (std::uint64_t i = 0; i < chunks.count(); ++i) {
+      if (step > 0) {
+        ++arrived;
+        co_await until([this, arrived] { return progress_.arrived >= arrived; });
+      }
+      if (step == size_ - 1) continue;  // it has come all the way round
+      const Extent chunk = chunks[i];
+      next_.write(buffer + chunk.offset, buffer + chunk.offset, chunk.bytes, true, kChunk, true);
+      ++sent;
+    }
+    if (step > 0 && got != nullptr) got->increment();
+  }
+  co_await until([this, sent] { return progress_.sent == sent; });
+}
+
+Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type,
+                                firmware::Counter* ready) {
+  if (size_ == 1) {
+    if (ready != nullptr) co_await ready->reach(1);
+    co_return;
+  }
+  const auto chunks_of = [&](int block) { return Chunks{blocks(block), options_.chunk}; };
+  // Step s sends block position - 1 - s; what is received in step s is sent in step s + 1, the last one is the own block.
+  std::uint64_t coming = 0;
+  std::uint64_t going = 0;
+  for (int step = 0; step + 1 < size_; ++step) {
+    going += chunks_of(step_block(step + 1)).count();
+    coming += chunks_of(step_block(step + 2)).count();
+  }
+  free_ = {chunks_of(step_block(1)).count(), going - chunks_of(step_block(1)).count(), 0, 0};
+  co_await enter(coming, going);
+  const auto slots = static_cast<std::uint64_t>(options_.slots);
+
+  std::uint64_t sent = 0;
+  std::uint64_t arrived = 0;
+  for (int step = 0; step < size_; ++step) {
+    if (ready != nullptr) co_await ready->reach(static_cast<std::uint64_t>(step) + 1);
+    const Chunks chunks = chunks_of(step_block(step + 1));
+    const bool last = step == size_ - 1;
+    for (std::uint64_t i = 0; i < chunks.count(); ++i) {
+      const Extent chunk = chunks[i];
+      std::uint64_t source = input + chunk.offset;
+      if (step > 0) {
+        const std::uint64_t slot = slot_address(arrived);
+        ++arrived;
+        co_await until([this, arrived] { return progress_.arrived >= arrived; });
+        const std::uint64_t target = last ? output + (chunk.offset - chunks.extent.offset) : slot;
+        rank_.accelerator.reduce(static_cast<std::uint32_t>(engine_), type, slot, source, target, chunk.bytes, *completions_,
+                                 kReduction);
+        co_await until([this, arrived] { return progress_.reduced >= arrived; });
+        source = slot;
+      }
+      if (last) {
+        ++free_.consumed;
+        return_slots();
+        continue;
+      }
+      co_await until([this, sent, slots] { return progress_.credits + slots > sent; });
+      next_.write(source, slot_address(sent), chunk.bytes, true, kChunk, true);
+      ++sent;
+    }
+  }
+  co_await until([this, sent] { return progress_.sent == sent && progress_.credits == sent; });
+}
+
+}  // namespace weft::collectives

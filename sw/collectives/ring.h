@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sw/collectives/blocks.h"
+#include "sw/firmware/rank.h"
+
+/// Ring algorithms (Patarasuk and Yuan 2009; the chunk pipelining is that of NCCL). In a ring of n, a collective has n - 1
+/// steps; in each a member sends one block to the next member and receives one from the previous. A block travels in chunks,
+/// and a chunk goes on as soon as it has come, so that the latency of a step is paid once for each chunk and not for each block.
+namespace weft::collectives {
+
+using accelerator::ElementType;
+
+/// One member's place in one ring: a queue pair to the next member, one to the previous, staging slots for what is reduced.
+///
+/// Chunks are RDMA writes with immediate. An Allgather writes straight to where a chunk belongs in the peer's buffer, which has
+/// the same address on every rank; a ReduceScatter writes to the peer's staging slots. Nothing is written before the peer said
+/// that it has entered the collective, and no slot before it is free: both are empty sends against the ring's direction, each
+/// worth one credit or, at the beginning, a collective's worth.
+class RingMember {
+ public:
+  struct Options {
+    std::uint64_t chunk = 512 << 10;
+    int slots = 8;
+  };
+
+  /// Joins `ranks`, in ring order, by connections of their own; `engine` is the copy engine that reduces for this ring.
+  static std::vector<std::unique_ptr<RingMember>> join(const std::vector<firmware::Rank*>& ranks, const Options& options,
+                                                       int engine, const std::string& name);
+
+  RingMember(firmware::Rank& rank, int position, int size, const Options& options, int engine);
+
+  /// Which bytes of the buffer block `i` holds, i being a position in the ring.
+  using BlockMap = std::function<Extent(int)>;
+
+  /// Distributes each member's own block, at `buffer` + its extent, to all. `got`, if given, is incremented for each whole
+  /// block that came, in the order position - 1, position - 2, ...
+  firmware::Task allgather(std::uint64_t buffer, BlockMap blocks, firmware::Counter* got);
+
+  /// Sums block `position` over all members into `output`. Each member's addends are at `input` + their extents; `input` and
+  /// output may overlap only where the own block is. The sum of block b is formed in ring order: members b + 1, b + 2, ..., b.
+  /// `ready`, if given, counts the blocks of the input that are there, in the order in which they are sent: position - 1,
+  /// position - 2, ..., position.
+  firmware::Task reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type,
+                                firmware::Counter* ready);
+
+  [[nodiscard]] int position() const { return position_; }
+  [[nodiscard]] int size() const { return size_; }
+
+ private:
+  /// What has happened in the current collective; peers that entered are counted over all.
+  struct Progress {
+    std::uint64_t arrived = 0;
+    std::uint64_t sent = 0;  ///< acknowledged
+    std::uint64_t credits = 0;
+    std::uint64_t reduced = 0;
+  };
+  /// When slots may be given back: in the order in which they were filled, which is also that in which they are used again.
+  struct Slots {
+    std::uint64_t from_input = 0;  ///< sends that came from no slot; the first ones
+    std::uint64_t forwarded = 0;   ///< slots that are sent on
+    std::uint64_t consumed = 0;    ///< slots of the last step whose sum is done
+    std::uint64_t returned = 0;
+  };
+
+  /// Takes completions until `condition` holds.
+  template <typename Condition>
+  firmware::Task until(Condition condition);
+  void take(const nic::Completion& entry);
+  firmware::Task enter(std::uint64_t chunks_in, std::uint64_t credits_in);
+  void return_slots();
+  [[nodiscard]] int step_block(int step) const { return ((position_ - step) % size_ + size_) % size_; }
+  [[nodiscard]] std::uint64_t slot_address(std::uint64_t chunk) const {
+    return staging_ + chunk % static_cast<std::uint64_t>(options_.slots) * options_.chunk;
+  }
+
+  firmware::Rank& rank_;
+  int position_;
+  int size_;
+  Options options_;
+  int engine_;
+  std::uint64_t staging_;
+  firmware::CompletionQueue* completions_ = nullptr;
+  firmware::QueuePair next_;
+  firmware::QueuePair previous_;
+  Progress progress_;
+  Slots free_;
+  std::uint64_t entered_ = 0;
+  std::uint64_t next_entered_ = 0;
+};
+
+}  // namespace weft::collectives

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/firmware/processor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hw/core/annotation.h"
+
+namespace weft::firmware {
+namespace {
+
+// Tags, in the order in which they run at one picosecond.
+constexpr std::uint32_t kEntry = 0;
+constexpr std::uint32_t kRun = 1;
+
+}  // namespace
+
+Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, int devices,
+                     const Stall::Config& stall)
+    : sc_module(name),
+      config_(config),
+      dispatcher_(dispatcher),
+      stall_(stall, this->name()),
+      mailbox_(*this),
+      devices_(static_cast<std::size_t>(devices)),
+      mailboxes_(static_cast<std::size_t>(devices)),
+      cores_(static_cast<std::size_t>(config.cores)) {
+  dispatcher.attach(*this, this->name());
+  for (int i = 0; i < devices; ++i) {
+    devices_.emplace_back(("device" + std::to_string(i)).c_str()).bind(nothing_);
+    mailboxes_.emplace_back(("mailbox" + std::to_string(i)).c_str()).bind(mailbox_);
+  }
+}
+
+Processor::~Processor() = default;
+
+void Processor::spawn(std::string name, int core, Task task) {
+  if (free_threads_.empty()) free_threads_.push_back(&threads_.emplace_back());
+  Thread& thread = *free_threads_.back();
+  free_threads_.pop_back();
+  thread.name = std::move(name);
+  thread.core = core % config_.cores;
+  thread.task = std::move(task);
+  thread.resume_at = thread.task.handle();
+  thread.waits_for = "its start";
+  if (started_) wake(thread, now());
+}
+
+void Processor::start_of_simulation() {
+  started_ = true;
+  for (Thread& thread : threads_) wake(thread, Time());
+}
+
+CompletionQueue& Processor::create_completion_queue(std::string what) {
+  return queues_.emplace_back(*this, queues_.size(), std::move(what));
+}
+
+void Processor::write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes) {
+  charge(config_.post_cycles);
+  payload_.set_command(tlm::TLM_WRITE_COMMAND);
+  payload_.set_address(offset);
+  payload_.set_data_ptr(static_cast<unsigned char*>(const_cast<void*>(data)));
+  payload_.set_data_length(bytes);
+  payload_.set_streaming_width(bytes);
+  payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  sc_core::sc_time delay = to_delay(now() - dispatcher_.now());
+  devices_[device]->b_transport(payload_, delay);
+  if (payload_.is_response_error()) {
+    SC_REPORT_FATAL(name(), ("device " + std::to_string(device) + " refused a write at " + std::to_string(offset) + ": " +
+                             payload_.get_response_string())
+                                .c_str());
+  }
+}
+
+Thread& Processor::suspend(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail, Time until) {
+  Thread& thread = *current_;
+  thread.resume_at = handle;
+  thread.waits_for = waits_for;
+  thread.detail = detail;
+  if (until != kNever) wake(thread, until);
+  return thread;
+}
+
+void Processor::wake(Thread& thread, Time at) {
+  if (thread.queued) return;
+  thread.queued = true;
+  const Time start = std::max(at, cores_[static_cast<std::size_t>(thread.core)].free_at);
+  dispatcher_.post(std::max(start, dispatcher_.now()), *this, kRun, reinterpret_cast<std::uint64_t>(&thread));
+}
+
+void Processor::run(Time now, Thread& thread) {
+  Core& core = cores_[static_cast<std::size_t>(thread.core)];
+  if (core.free_at > now) {  // another thread came first
+    dispatcher_.post(core.free_at, *this, kRun, reinterpret_cast<std::uint64_t>(&thread));
+    return;
+  }
+  thread.queued = false;
+  current_ = &thread;
+  local_ = now + cycle_time(config_.wake_cycles, config_.clock) + stall_.next();
+  thread.resume_at.resume();
+  current_ = nullptr;
+  core.busy += local_ - now;
+  core.free_at = local_;
+  if (thread.task.done()) {
+    thread.task = Task();
+    free_threads_.push_back(&thread);
+  }
+}
+
+void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
+  if (tag == kRun) {
+    run(now, *reinterpret_cast<Thread*>(data));
+    return;
+  }
+  CompletionQueue& queue = queues_[arriving_queue_[data]];
+  queue.entries_.push_back(arriving_[data]);
+  free_arriving_.push_back(static_cast<std::uint32_t>(data));
+  if (queue.waiter_ != nullptr) {
+    Thread* thread = queue.waiter_;
+    queue.waiter_ = nullptr;
+    wake(*thread, now);
+  }
+}
+
+void Processor::Mailbox::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  if (!payload.is_write() || payload.get_address() >= owner.queues_.size()) {
+    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    return;
+  }
+  if (payload.get_data_length() > sizeof(nic::Completion)) {
+    payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
+    return;
+  }
+  if (owner.free_arriving_.empty()) {
+    owner.free_arriving_.push_back(static_cast<std::uint32_t>(owner.arriving_.size()));
+    owner.arriving_.emplace_back();
+    owner.arriving_queue_.emplace_back();
+  }
+  const std::uint32_t slot = owner.free_arriving_.back();
+  owner.free_arriving_.pop_back();
+  owner.arriving_[slot] = {};
+  std::memcpy(&owner.arriving_[slot], payload.get_data_ptr(), payload.get_data_length());
+  owner.arriving_queue_[slot] = static_cast<std::uint32_t>(payload.get_address());
+  owner.dispatcher_.post(owner.dispatcher_.now() + from_delay(delay), owner, kEntry, slot);
+  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+}
+
+tlm::tlm_sync_enum Processor::Mailbox::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                                       sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
+  b_transport(payload, delay);
+  phase = tlm::BEGIN_RESP;
+  return tlm::TLM_COMPLETED;
+}
+
+std::size_t Processor::unfinished() const {
+  return static_cast<std::size_t>(
+      std::count_if(threads_.begin(), threads_.end(), [](const Thread& thread) { return !thread.task.done(); }));
+}
+
+std::vector<std::string> Processor::left_over() const {
+  std::vector<std::string> lines;
+  for (const Thread& thread : threads_) {
+    if (thread.task.done()) continue;
+    lines.push_back(std::string(name()) + ": thread " + thread.name + " waits for " + thread.waits_for + " (" +
+                    std::to_string(thread.detail) + ")");
+  }
+  return lines;
+}
+
+void Counter::set(std::uint64_t value) {
+  if (value <= value_) return;
+  value_ = value;
+  for (std::size_t i = 0; i < waiters_.size();) {
+    if (waiters_[i].value > value_) {
+      ++i;
+      continue;
+    }
+    Thread* thread = waiters_[i].thread;
+    waiters_.erase(waiters_.begin() + static_cast<std::ptrdiff_t>(i));
+    processor_.wake(*thread, processor_.now());
+  }
+}
+
+}  // namespace weft::firmware

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tlm>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "hw/core/fields.h"
+#include "hw/core/fixed_vector.h"
+#include "hw/core/stall.h"
+#include "hw/nic/work.h"
+#include "sw/firmware/task.h"
+
+namespace weft::firmware {
+
+class CompletionQueue;
+class Processor;
+
+/// A firmware thread: a coroutine bound to a core.
+struct Thread {
+  std::string name;
+  int core = 0;
+  Task task;
+  std::coroutine_handle<> resume_at;
+  bool queued = false;         ///< its resumption is scheduled
+  const char* waits_for = "";  ///< for the report of a deadlock
+  std::uint64_t detail = 0;
+};
+
+/// The modelled cores that firmware runs on, with sockets to the devices that it drives.
+///
+/// A thread runs from one co_await to the next in no simulated time but for what it is charged: `wake_cycles` when it
+/// resumes, `post_cycles` for a write to a device, `poll_cycles` for a completion, and what it asks for itself. A core runs
+/// one thread at a time; others that are ready wait, first come first served. TLM calls carry the core's local time as their
+/// delay, so that a device sees a write when the core would have got there.
+///
+/// Devices write completions (32 bytes at most) to a mailbox socket at the address of a CompletionQueue.
+class Processor final : public sc_core::sc_module, public EventTarget {
+ public:
+  struct Config {
+    int cores = 8;
+    Frequency clock = Frequency(2'000'000'000);
+    std::int64_t wake_cycles = 100;
+    std::int64_t post_cycles = 150;
+    std::int64_t poll_cycles = 50;
+
+    template <typename Visitor>
+    void fields(Visitor&& visit) {
+      visit("cores", cores, "Cores that run firmware threads", Range{1, 1024});
+      visit("clock", clock, "Their clock", Range{1'000'000, 100'000'000'000});
+      visit("wake_cycles", wake_cycles, "Cycles from a completion's arrival to the thread that awaits it", Range{0, 1'000'000});
+      visit("post_cycles", post_cycles, "Cycles to write a work request or command to a device", Range{0, 1'000'000});
+      visit("poll_cycles", poll_cycles, "Cycles to take a completion", Range{0, 1'000'000});
+    }
+  };
+
+  /// `devices` is the number of initiator sockets, and of mailbox sockets.
+  Processor(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, int devices,
+            const Stall::Config& stall);
+  ~Processor() override;
+
+  tlm::tlm_initiator_socket<64>& device(std::size_t index) { return devices_[index]; }
+  tlm::tlm_target_socket<64>& mailbox(std::size_t index) { return mailboxes_[index]; }
+
+  /// Starts a thread when the simulation starts, or now when it runs.
+  void spawn(std::string name, int core, Task task);
+
+  /// A new completion queue; its address is what devices write to.
+  CompletionQueue& create_completion_queue(std::string what);
+
+  // For code that runs on a thread of this processor:
+
+  /// Simulated time as the running thread sees it.
+  [[nodiscard]] Time now() const { return current_ != nullptr ? local_ : dispatcher_.now(); }
+  /// Spends cycles of the running thread's core.
+  void charge(std::int64_t cycles) { local_ += cycle_time(cycles, config_.clock); }
+  /// A posted write to a device register, charged as `post_cycles`. A refusal is a firmware bug and ends the simulation.
+  void write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes);
+
+  struct Delay {
+    Processor& processor;
+    Time length;
+    bool await_ready() const { return length <= Time(); }
+    void await_suspend(std::coroutine_handle<> handle) { processor.suspend(handle, "a timer", 0, processor.now() + length); }
+    void await_resume() {}
+  };
+  /// Lets other threads use the core until `length` from now.
+  Delay delay(Time length) { return {*this, length}; }
+
+  // For awaitables:
+  Thread& running() { return *current_; }
+  /// Records that the running thread waits; with a time, schedules its resumption.
+  Thread& suspend(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail, Time until = kNever);
+  /// Resumes a suspended thread at `at` or when its core is free.
+  void wake(Thread& thread, Time at);
+  void charge_poll() { charge(config_.poll_cycles); }
+
+  [[nodiscard]] const Config& config() const { return config_; }
+  Dispatcher& dispatcher() { return dispatcher_; }
+  [[nodiscard]] std::size_t unfinished() const;
+  /// A line for each thread that has not ended: its name and what it waits for.
+  [[nodiscard]] std::vector<std::string> left_over() const;
+  /// Time that core `index` was running threads.
+  [[nodiscard]] Time busy(std::size_t index) const { return cores_[index].busy; }
+
+  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+
+ private:
+  struct Core {
+    Time free_at;
+    Time busy;
+  };
+  struct Mailbox final : public tlm::tlm_fw_transport_if<> {
+    explicit Mailbox(Processor& owner_processor) : owner(owner_processor) {}
+    void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
+    tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                       sc_core::sc_time& delay) override;
+    bool get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) override { return false; }
+    unsigned int transport_dbg(tlm::tlm_generic_payload& /*payload*/) override { return 0; }
+    Processor& owner;
+  };
+  struct Nothing final : public tlm::tlm_bw_transport_if<> {
+    tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
+                                       sc_core::sc_time& /*delay*/) override {
+      return tlm::TLM_ACCEPTED;
+    }
+    void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
+  };
+
+  void start_of_simulation() override;
+  void run(Time now, Thread& thread);
+
+  Config config_;
+  Dispatcher& dispatcher_;
+  Stall stall_;
+  Mailbox mailbox_;
+  Nothing nothing_;
+  FixedVector<tlm::tlm_initiator_socket<64>> devices_;
+  FixedVector<tlm::tlm_target_socket<64>> mailboxes_;
+  std::vector<Core> cores_;
+  std::deque<Thread> threads_;  ///< slots of ended threads are reused
+  std::vector<Thread*> free_threads_;
+  std::deque<CompletionQueue> queues_;
+  std::vector<nic::Completion> arriving_;  ///< entries on their way; slots are reused
+  std::vector<std::uint32_t> arriving_queue_;
+  std::vector<std::uint32_t> free_arriving_;
+  Thread* current_ = nullptr;
+  Time local_;
+  bool started_ = false;
+  tlm::tlm_generic_payload payload_;
+};
+
+/// A queue that a device writes and one thread reads.
+class CompletionQueue {
+ public:
+  /// `what` says what comes here, for the report of a deadlock.
+  CompletionQueue(Processor& processor, std::uint64_t address, std::string what)
+      : processor_(processor), address_(address), what_(std::move(what)) {}
+
+  [[nodiscard]] std::uint64_t address() const { return address_; }
+
+  struct Next {
+    CompletionQueue& queue;
+    bool await_ready() const { return !queue.entries_.empty(); }
+    void await_suspend(std::coroutine_handle<> handle) {
+      queue.waiter_ = &queue.processor_.suspend(handle, queue.what_.c_str(), queue.address_);
+    }
+    nic::Completion await_resume() {
+      queue.processor_.charge_poll();
+      const nic::Completion entry = queue.entries_.front();
+      queue.entries_.pop_front();
+      return entry;
+    }
+  };
+  /// The next completion, when it has come.
+  Next next() { return {*this}; }
+
+ private:
+  friend class Processor;
+
+  Processor& processor_;
+  std::uint64_t address_;
+  std::string what_;
+  std::deque<nic::Completion> entries_;
+  Thread* waiter_ = nullptr;
+};
+
+/// A counter that threads of one processor wait on: set() raises it, `co_await reach(n)` returns when it is at least n.
+class Counter {
+ public:
+  Counter(Processor& processor, const char* what) : processor_(processor), what_(what) {}
+
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+  /// Raises the counter, from a running thread; lower values are ignored.
+  void set(std::uint64_t value);
+  void increment() { set(value_ + 1); }
+
+  struct Reach {
+    Counter& counter;
+    std::uint64_t value;
+    bool await_ready() const { return counter.value_ >= value; }
+    void await_suspend(std::coroutine_handle<> handle) {
+      counter.waiters_.push_back({value, &counter.processor_.suspend(handle, counter.what_, value)});
+    }
+    void await_resume() {}
+  };
+  Reach reach(std::uint64_t value) { return {*this, value}; }
+
+ private:
+  struct Waiter {
+    std::uint64_t value;
+    Thread* thread;
+  };
+  Processor& processor_;
+  const char* what_;
+  std::uint64_t value_ = 0;
+  std::vector<Waiter> waiters_;
+};
+
+}  // namespace weft::firmware

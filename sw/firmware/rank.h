@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "sw/firmware/memory_map.h"
+#include "sw/firmware/verbs.h"
+
+namespace weft::firmware {
+
+/// An accelerator with all that its firmware drives. The platform makes one for each accelerator of the machine.
+struct Rank {
+  int index = 0;  ///< in the machine
+  int node = 0;   ///< which group of accelerators shares a scale-up network
+  int local = 0;  ///< position in it
+  Processor* processor = nullptr;
+  Interface scale_out;
+  Interface scale_up;  ///< its nic is null where a node has one accelerator
+  CommandWindow accelerator;
+  int copy_engines = 1;
+  MemoryMap memory{Bytes()};
+
+  /// The interface that reaches `peer`.
+  [[nodiscard]] const Interface& towards(const Rank& peer) const {
+    return node == peer.node && scale_up.nic != nullptr ? scale_up : scale_out;
+  }
+};
+
+}  // namespace weft::firmware

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/models/transformer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "traces/csv.h"
+#include "traces/data_path.h"
+
+namespace weft::models {
+namespace {
+
+/// Beyond any real model: with these, counts of parameters stay within 63 bits.
+constexpr std::int64_t kMaxWidth = 1 << 20;
+constexpr std::int64_t kMaxCount = 1 << 12;
+
+Transformer read_row(const traces::CsvTable::Row& row) {
+  Transformer model;
+  model.name = row.required("name");
+  model.layers = row.integer("layers", 1, kMaxCount);
+  model.d_model = row.integer("d_model", 1, kMaxWidth);
+  model.ffn = row.integer("ffn", 1, kMaxWidth);
+  model.heads = row.integer("heads", 1, kMaxCount);
+  model.kv_heads = row.integer("kv_heads", 1, model.heads);
+  if (model.heads % model.kv_heads != 0) row.fail("kv_heads", fmt::format("a divisor of {} heads", model.heads));
+  if (row.text("head_dim").empty() && model.d_model % model.heads != 0) {
+    row.fail("head_dim", "a width, because d_model is no multiple of heads");
+  }
+  model.head_dim = row.integer_or("head_dim", model.d_model / model.heads, 1, kMaxCount);
+  model.vocab = row.integer("vocab", 1, kMaxWidth);
+  model.gated = row.boolean("gated");
+  model.tied = row.boolean("tied");
+  model.positions = row.integer("positions", 0, kMaxWidth);
+  model.bias = row.boolean("bias");
+  const std::string& norm = row.text("norm");
+  if (norm != "rms" && norm != "layer") row.fail("norm", "rms or layer");
+  model.norm = norm == "rms" ? Norm::kRms : Norm::kLayer;
+  model.sequence = row.integer("sequence", 1, kMaxWidth);
+  if (model.positions > 0 && model.sequence > model.positions) {
+    row.fail("sequence", fmt::format("at most the {} positions", model.positions));
+  }
+  return model;
+}
+
+class TensorList {
+ public:
+  explicit TensorList(const Transformer& model) : model_(model) {}
+
+  void linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+    tensors_.push_back({name, outputs, inputs});
+    if (model_.bias) tensors_.push_back({name + "_bias", outputs, 1});
+  }
+  void norm(const std::string& name) {
+    tensors_.push_back({name, model_.d_model, 1});
+    if (model_.norm == Norm::kLayer) tensors_.push_back({name + "_bias", model_.d_model, 1});
+  }
+  void matrix(const std::string& name, std::int64_t rows, std::int64_t cols) { tensors_.push_back({name, rows, cols}); }
+
+  std::vector<Tensor> take() { return std::move(tensors_); }
+
+ private:
+  const Transformer& model_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace
+
+std::vector<Transformer> load_transformers() {
+  return load_transformers(traces::find_data("models/transformers.csv"));
+}
+
+std::vector<Transformer> load_transformers(const std::filesystem::path& file) {
+  const traces::CsvTable table = traces::CsvTable::read(file);
+  table.expect_columns({"name", "layers", "d_model", "ffn", "heads", "kv_heads", "head_dim", "vocab", "gated", "tied",
+                        "positions", "bias", "norm", "sequence"});
+  std::vector<Transformer> models;
+  for (const traces::CsvTable::Row row : table) {
+    Transformer model = read_row(row);
+    const bool is_known =
+        std::any_of(models.begin(), models.end(), [&](const Transformer& known) { return known.name == model.name; });
+    if (is_known) row.fail("name", "a name that no other row has");
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+const Transformer& find_transformer(const std::vector<Transformer>& models, std::string_view name) {
+  std::string names;
+  for (const Transformer& model : models) {
+    if (model.name == name) return model;
+    names += (names.empty() ? "" : ", ") + model.name;
+  }
+  throw std::invalid_argument(fmt::format("no transformer '{}', expected one of {}", name, names));
+}
+
+std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind) {
+  TensorList list(model);
+  const std::int64_t d = model.d_model;
+  switch (kind) {
+    case UnitKind::kEmbedding:
+      list.matrix("tok_embeddings", model.vocab, d);
+      if (model.positions > 0) list.matrix("pos_embeddings", model.positions, d);
+      break;
+    case UnitKind::kBlock:
+      list.linear("wq", model.query_width(), d);
+      list.linear("wk", model.kv_width(), d);
+      list.linear("wv", model.kv_width(), d);
+      list.linear("wo", d, model.query_width());
+      if (model.gated) list.linear("w1_gate", model.ffn, d);
+      list.linear("w3_up", model.ffn, d);
+      list.linear("w2_down", d, model.ffn);
+      list.norm("attn_norm");
+      list.norm("ffn_norm");
+      break;
+    case UnitKind::kHead:
+      list.norm("norm");
+      if (!model.tied) list.matrix("lm_head", model.vocab, d);
+      break;
+  }
+  return list.take();
+}
+
+std::int64_t unit_parameters(const Transformer& model, UnitKind kind) {
+  const std::vector<Tensor> tensors = unit_tensors(model, kind);
+  return std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Tensor& tensor) { return sum + tensor.elements(); });
+}
+
+std::int64_t total_parameters(const Transformer& model) {
+  return unit_parameters(model, UnitKind::kEmbedding) + model.layers * unit_parameters(model, UnitKind::kBlock) +
+         unit_parameters(model, UnitKind::kHead);
+}
+
+std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool with_recompute) {
+  std::int64_t sum = 0;
+  for (const UnitKind kind : {UnitKind::kEmbedding, UnitKind::kBlock, UnitKind::kHead}) {
+    const std::int64_t times = kind == UnitKind::kBlock ? model.layers : 1;
+    for (const Kernel& kernel : forward_kernels(model, kind, shape)) sum += times * flops(kernel);
+    for (const Kernel& kernel : backward_kernels(model, kind, shape)) {
+      if (with_recompute || !kernel.recompute) sum += times * flops(kernel);
+    }
+  }
+  return sum;
+}
+
+std::int64_t convention_flops_per_token(const Transformer& model, std::int64_t sequence, bool with_embedding) {
+  std::int64_t parameters = total_parameters(model);
+  if (!with_embedding) {
+    // A tied embedding is multiplied with in the head; only its positions are merely looked up.
+    parameters -= model.tied ? model.positions * model.d_model : unit_parameters(model, UnitKind::kEmbedding);
+  }
+  return 6 * parameters + 12 * model.layers * model.query_width() * sequence;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sw/models/kernels.h"
+
+/// Decoder-only transformers as layer tables: their parameters, and the kernels of a training step.
+///
+///     const Transformer model = find_transformer(load_transformers(), "llama3-8b");
+///     StepShape shape{.sequences = 2, .sequence = model.sequence, .recompute = Recompute::kSelectiveOp};
+///     for (const Kernel& kernel : forward_kernels(model, UnitKind::kBlock, shape)) ...
+///
+/// What is left out: dropout, mixture of experts, encoder-decoder models, tensor parallelism (divide the shapes), and
+/// what the sharding adds (casts and copies around collectives), which is the schedule's.
+namespace weft::models {
+
+enum class Norm { kRms, kLayer };
+
+/// One row of transformers.csv, which describes the columns.
+struct Transformer {
+  std::string name;
+  std::int64_t layers = 0;
+  std::int64_t d_model = 0;
+  std::int64_t ffn = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t vocab = 0;
+  bool gated = true;
+  bool tied = false;
+  std::int64_t positions = 0;
+  bool bias = false;
+  Norm norm = Norm::kRms;
+  std::int64_t sequence = 0;
+
+  [[nodiscard]] std::int64_t query_width() const { return heads * head_dim; }
+  [[nodiscard]] std::int64_t kv_width() const { return kv_heads * head_dim; }
+};
+
+/// Reads a table such as transformers.csv, by default that one. Throws traces::FormatError.
+std::vector<Transformer> load_transformers();
+std::vector<Transformer> load_transformers(const std::filesystem::path& file);
+/// Throws std::invalid_argument that lists the names there are.
+const Transformer& find_transformer(const std::vector<Transformer>& models, std::string_view name);
+
+/// A parameter: a matrix of `rows` outputs by `cols` inputs as PyTorch stores it, or a vector with one column. FSDP2
+/// shards the rows.
+struct Tensor {
+  std::string name;
+  std::int64_t rows = 0;
+  std::int64_t cols = 1;
+
+  [[nodiscard]] std::int64_t elements() const { return rows * cols; }
+};
+
+/// What is sharded, gathered and computed as one. The usual FSDP wrapping makes each block a unit and puts embedding
+/// and head together into the root unit; so must any schedule for a tied model, whose head uses the embedding's weight.
+enum class UnitKind { kEmbedding, kBlock, kHead };
+
+/// The parameters of a unit, all blocks being alike.
+std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind);
+std::int64_t unit_parameters(const Transformer& model, UnitKind kind);
+/// Embedding, all blocks and head.
+std::int64_t total_parameters(const Transformer& model);
+
+/// Which activations of a block are computed again in the backward pass. Embedding and head keep theirs.
+enum class Recompute {
+  kNone,
+  /// As torchtitan's selective checkpointing by operator: attention outputs and every other matrix product of the block
+  /// (first, third, ...) are kept, all else is computed again. With separate projections that repeats wk, wo and w3.
+  /// Its other option, every second layer, is kFull for every second block and kNone for the others.
+  kSelectiveOp,
+  /// Only the block's input is kept.
+  kFull,
+};
+
+/// How memory-bound work is cut into kernels.
+enum class Fusion {
+  /// One kernel per operator of PyTorch 2 without compilation, each reading its operands from memory and writing its
+  /// result; RMSNorm, rotary embedding and the loss in 32 bits, LayerNorm and GELU as PyTorch's own single kernels.
+  kEager,
+  /// As torch.compile or hand-fused kernels: chains of elementwise operators read their inputs and write their outputs
+  /// once.
+  kFused,
+};
+
+/// The share of a training step that one kernel list covers: one micro-batch of one rank.
+struct StepShape {
+  std::int64_t sequences = 1;
+  std::int64_t sequence = 8192;
+  Recompute recompute = Recompute::kNone;
+  /// Recomputing stops once the last needed activation is there, which spares the block's last product and residual
+  /// sum: PyTorch's default. Without it a full recomputation is a whole forward pass, the convention of 8 N flops a
+  /// token.
+  bool early_stop = true;
+  Fusion fusion = Fusion::kEager;
+  bool causal = true;
+  /// Keys and values are copied out to one per query head before attention, as torchtitan and Llama's reference code
+  /// do.
+  bool repeat_kv = true;
+  int element_bytes = 2;
+
+  [[nodiscard]] std::int64_t tokens() const { return sequences * sequence; }
+};
+
+/// The kernels in the order in which they are launched. The loss belongs to the head. Backward: what is recomputed
+/// first, then for each product the gradient of its input and that of its weight.
+std::vector<Kernel> forward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape);
+std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape);
+/// Gradient norm, clipping and Adam on a rank's `parameters` with 32-bit parameters, gradients and two moments.
+std::vector<Kernel> optimizer_kernels(std::int64_t parameters);
+
+/// Floating-point operations of all kernels of a step of one micro-batch, with or without those of recomputation.
+std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool with_recompute);
+
+/// The convention that published utilisation figures use: 6 N + 12 L d s a token of sequence length s, without the
+/// halving that causality brings. N is all parameters, or all but those that are only looked up (torchtitan's count).
+std::int64_t convention_flops_per_token(const Transformer& model, std::int64_t sequence, bool with_embedding = true);
+
+}  // namespace weft::models
