@@ -149,7 +149,8 @@ KernelWork kernel_work(const ComputeConfig& config, const Gemm& shape, GemmPlan*
   if (results == 0) return {};
   GemmPlan best;
   double best_total = INFINITY;
-  double best_compute = 0;
+  double best_compute = INFINITY;
+  double best_read = 0;
   for (const Tile& tile : kTiles) {
     for (const std::int64_t split : kSplits) {
       if (split > 1 && shape.k / split < kShortestSplit) break;
@@ -161,17 +162,21 @@ KernelWork kernel_work(const ComputeConfig& config, const Gemm& shape, GemmPlan*
       const double sum = split > 1 ? moved / bytes_per_second(config.operand_rate) : 0.0;
       const double launches = seconds(config.launch) * (split > 1 ? 2 : 1);
       const double compute = (shape.k > 0 ? tiled_time(config, shape, trial) : 0.0) + sum;
-      if (launches + compute >= best_total) continue;
+      const double read = static_cast<double>(shape.batch) * operand_traffic(config, shape, trial);
+      const double memory = (read + results * result_size(shape.type)) / bytes_per_second(config.planned_memory);
+      const double total = launches + std::max(compute, memory);
+      if (total > best_total || (total == best_total && compute >= best_compute)) continue;
       if (split > 1) trial.reduction = config.launch + to_time(sum);
       best = trial;
-      best_total = launches + compute;
+      best_total = total;
       best_compute = compute;
+      best_read = read;
     }
   }
   if (plan != nullptr) *plan = best;
   return {.launch = config.launch * (best.split_k > 1 ? 2 : 1),
           .compute = to_time(best_compute),
-          .read = to_bytes(static_cast<double>(shape.batch) * operand_traffic(config, shape, best)),
+          .read = to_bytes(best_read),
           .written = to_bytes(results * result_size(shape.type)),
           .flops = 2 * results * static_cast<double>(shape.k)};
 }

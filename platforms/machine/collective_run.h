@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "platforms/machine/machine.h"
+
+namespace weft::platforms {
+
+enum class CollectiveOp { kAllgather, kReduceScatter, kAllReduce };
+inline EnumNames<CollectiveOp> enum_names(CollectiveOp /*tag*/) {
+  return {{"all_gather", CollectiveOp::kAllgather},
+          {"reduce_scatter", CollectiveOp::kReduceScatter},
+          {"all_reduce", CollectiveOp::kAllReduce}};
+}
+
+/// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer.
+struct CollectiveResult {
+  std::uint64_t bytes = 0;
+  Time time;                ///< of the slowest rank, from the moment at which all have begun
+  double algbw_GBps = 0;    ///< bytes over time
+  double busbw_GBps = 0;    ///< times 2(n-1)/n for an AllReduce, (n-1)/n for the others (nccl-tests, PERFORMANCE.md)
+  std::int64_t wrong = -1;  ///< elements that differ from the reference; -1 where data is off
+};
+
+/// Runs `op` once for each of `sizes`, one after the other, all ranks entering together, after one unmeasured run of the first
+/// size that opens the connections. With data on, fills buffers from the seed and compares every rank's memory with the sum
+/// that a reference computes: integers in `type`, so that no order of addition rounds.
+std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
+                                             accelerator::ElementType type);
+
+}  // namespace weft::platforms

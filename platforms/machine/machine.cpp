@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/machine/machine.h"
+
+#include <algorithm>
+
+namespace weft::platforms {
+namespace {
+
+// Masters of an accelerator's memory, and devices of its processor.
+enum Master : std::size_t { kCompute, kCopy, kNicDma, kPortDma };
+enum Device : std::size_t { kNic, kPort, kAccelerator };
+
+std::string join(const std::vector<std::string>& lines) {
+  constexpr std::size_t kShown = 20;
+  std::string text = "deadlock: nothing can happen any more, and this is unfinished:";
+  for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) text += "\n  " + lines[i];
+  if (lines.size() > kShown) text += "\n  and " + std::to_string(lines.size() - kShown) + " more";
+  return text;
+}
+
+void append(std::vector<std::string>& all, std::vector<std::string> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+DeadlockError::DeadlockError(const std::vector<std::string>& lines) : std::runtime_error(join(lines)) {}
+
+ScaleUp::ScaleUp() {
+  using namespace literals;
+  // NVLink 4 of an H100 through NVSwitch 3: 450 GB/s each way as one link; packets of 256 B with 16 B of header in 272,
+  // grouped to 4 KiB. The port moves data within the accelerator: its own DMA keeps up with the link.
+  fabric.topology = fabric::Shape::kSwitch;
+  fabric.link.rate = 450_GBps;
+  fabric.link.propagation = 20_ns;
+  fabric.switch_config.latency = 300_ns;
+  fabric.header = 256_B;
+  port.message_cost = 20_ns;
+  port.packet_cost = 0_ns;
+  port.dma_rate = 900_GBps;
+  port.read_latency = 50_ns;
+  port.write_latency = 50_ns;
+  port.read_ahead = 512_KiB;
+}
+
+Machine::Machine(const MachineConfig& config) : config_(config) {
+  if (config.accelerators % config.per_node != 0) {
+    throw ConfigError("accelerators", "expected a multiple of per_node, which is " + std::to_string(config.per_node) +
+                                          ", got " + std::to_string(config.accelerators));
+  }
+  dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
+  const Stall::Config stall{config.stall, static_cast<std::uint64_t>(config.seed)};
+  network_ = std::make_unique<fabric::Fabric>("network", config_.fabric, config.accelerators, *dispatcher_, stall, "fabric");
+  build_nodes();
+  ranks_.resize(static_cast<std::size_t>(config.accelerators));
+  for (int i = 0; i < config.accelerators; ++i) build_rank(i);
+}
+
+Machine::~Machine() = default;
+
+void Machine::build_nodes() {
+  if (config_.per_node == 1) return;
+  const Stall::Config stall{config_.stall, static_cast<std::uint64_t>(config_.seed)};
+  for (int n = 0; n < config_.accelerators / config_.per_node; ++n) {
+    nodes_.push_back(std::make_unique<fabric::Fabric>(("node" + std::to_string(n)).c_str(), config_.scale_up.fabric,
+                                                      config_.per_node, *dispatcher_, stall, "scale_up.fabric"));
+  }
+}
+
+void Machine::build_rank(int index) {
+  const Stall::Config stall{config_.stall, static_cast<std::uint64_t>(config_.seed)};
+  const std::string number = std::to_string(index);
+  const bool has_port = !nodes_.empty();
+  const int node = index / config_.per_node;
+  const int local = index % config_.per_node;
+  const bool data = config_.data;
+
+  memories_.push_back(std::make_unique<memory::Hbm>(
+      ("hbm" + number).c_str(), config_.accelerator.hbm, *dispatcher_,
+      has_port ? std::vector<std::string>{"compute", "copy", "nic", "port"} : std::vector<std::string>{"compute", "copy", "nic"},
+      data, stall));
+  accelerators_.push_back(std::make_unique<accelerator::Accelerator>(("accelerator" + number).c_str(),
+                                                                     config_.accelerator.array, *dispatcher_, data, stall));
+  nics_.push_back(std::make_unique<nic::Nic>(("nic" + number).c_str(), config_.nic, network_->config(),
+                                             static_cast<std::uint32_t>(index), *dispatcher_, packets_, data, stall));
+  processors_.push_back(
+      std::make_unique<firmware::Processor>(("firmware" + number).c_str(), config_.firmware, *dispatcher_, 3, stall));
+
+  memory::Hbm& hbm = *memories_.back();
+  accelerator::Accelerator& array = *accelerators_.back();
+  nic::Nic& nic = *nics_.back();
+  firmware::Processor& processor = *processors_.back();
+  array.compute.bind(hbm.socket(kCompute));
+  array.copy.bind(hbm.socket(kCopy));
+  array.completion.bind(processor.mailbox(kAccelerator));
+  processor.device(kAccelerator).bind(array.registers);
+  nic.dma.bind(hbm.socket(kNicDma));
+  nic.completion.bind(processor.mailbox(kNic));
+  processor.device(kNic).bind(nic.registers);
+  network_->bind_end(static_cast<std::uint32_t>(index), nic.out, nic.in);
+
+  firmware::Rank& rank = ranks_[static_cast<std::size_t>(index)];
+  rank.index = index;
+  rank.node = node;
+  rank.local = local;
+  rank.processor = &processor;
+  rank.scale_out = {&processor, &nic, kNic};
+  rank.accelerator = firmware::CommandWindow(processor, kAccelerator);
+  rank.copy_engines = config_.accelerator.array.copy_engines;
+  rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity);
+
+  fabric::Fabric* scale_up = has_port ? nodes_[static_cast<std::size_t>(node)].get() : nullptr;
+  if (scale_up == nullptr) {
+    // Nothing is there, so the processor's socket for it leads back to its own mailbox, which refuses doorbells.
+    processor.device(kPort).bind(processor.mailbox(kPort));
+    return;
+  }
+  ports_.push_back(std::make_unique<nic::Nic>(("port" + number).c_str(), config_.scale_up.port, scale_up->config(),
+                                              static_cast<std::uint32_t>(local), *dispatcher_, packets_, data, stall));
+  nic::Nic& port = *ports_.back();
+  port.dma.bind(hbm.socket(kPortDma));
+  port.completion.bind(processor.mailbox(kPort));
+  processor.device(kPort).bind(port.registers);
+  scale_up->bind_end(static_cast<std::uint32_t>(local), port.out, port.in);
+  rank.scale_up = {&processor, &port, kPort};
+}
+
+std::vector<firmware::Rank*> Machine::ranks() {
+  std::vector<firmware::Rank*> all;
+  for (firmware::Rank& rank : ranks_) all.push_back(&rank);
+  return all;
+}
+
+void Machine::record(Probe& probe) {
+  for (int i = 0; i < size(); ++i) {
+    const std::string process = "accelerator " + std::to_string(i);
+    accelerator(i).record(probe, process);
+    nic(i).record(probe, process, "NIC");
+    if (nic::Nic* port = scale_up_port(i)) port->record(probe, process, "scale-up port");
+  }
+}
+
+void Machine::run() {
+  sc_core::sc_start();
+  std::vector<std::string> lines;
+  for (const auto& processor : processors_) append(lines, processor->left_over());
+  for (const auto& array : accelerators_) append(lines, array->left_over());
+  for (const auto& nic : nics_) append(lines, nic->left_over());
+  for (const auto& port : ports_) append(lines, port->left_over());
+  append(lines, network_->left_over());
+  for (const auto& node : nodes_) append(lines, node->left_over());
+  if (packets_.outstanding() != 0 || packets_.payloads_outstanding() != 0) {
+    lines.push_back(std::to_string(packets_.outstanding()) + " packets with " +
+                    std::to_string(packets_.payloads_outstanding()) + " payloads were not given back");
+  }
+  if (dispatcher_->pending() != 0) lines.push_back(std::to_string(dispatcher_->pending()) + " events are pending");
+  if (!lines.empty()) throw DeadlockError(lines);
+}
+
+std::int64_t Machine::hops() {
+  std::int64_t sum = 0;
+  const auto add = [&sum](fabric::Fabric& network) {
+    for (std::size_t s = 0; s < network.switch_count(); ++s) {
+      fabric::Switch& sw = network.switch_at(s);
+      for (std::size_t p = 0; p < sw.radix(); ++p) sum += sw.transmitter(p).counters().packets;
+    }
+  };
+  add(*network_);
+  for (const auto& node : nodes_) add(*node);
+  for (const auto& nic : nics_) sum += nic->transmitter().counters().packets;
+  for (const auto& port : ports_) sum += port->transmitter().counters().packets;
+  return sum;
+}
+
+}  // namespace weft::platforms

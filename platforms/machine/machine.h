@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "hw/accelerator/accelerator.h"
+#include "hw/core/dispatcher.h"
+#include "hw/core/packet.h"
+#include "hw/core/probe.h"
+#include "hw/fabric/fabric.h"
+#include "hw/memory/hbm.h"
+#include "hw/nic/nic.h"
+#include "sw/collectives/communicator.h"
+#include "sw/firmware/rank.h"
+
+namespace weft::platforms {
+
+/// An accelerator as a part of the catalogue: core array, copy engines and memory.
+struct AcceleratorPart {
+  static constexpr std::string_view kPartKind = "accelerator";
+
+  accelerator::Accelerator::Config array;
+  memory::Hbm::Config hbm;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    array.fields(visit);
+    visit("hbm", hbm, "Its memory");
+  }
+};
+
+/// The network among the accelerators of a node.
+struct ScaleUp {
+  static constexpr std::string_view kPartKind = "scale_up";
+
+  nic::Nic::Config port;
+  fabric::FabricConfig fabric;
+
+  ScaleUp();
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("port", port, "The accelerator's port: an engine like a NIC's, without a host link");
+    visit("fabric", fabric, "Links and switches of a node");
+  }
+};
+
+/// A whole machine: `accelerators` of them in nodes of `per_node`, each with memory, a NIC on `fabric`, cores that run
+/// firmware, and a port on its node's scale-up network.
+struct MachineConfig {
+  int accelerators = 8;
+  int per_node = 8;
+  AcceleratorPart accelerator;
+  nic::Nic::Config nic;
+  fabric::FabricConfig fabric;
+  ScaleUp scale_up;
+  firmware::Processor::Config firmware;
+  collectives::Communicator::Config collectives;
+  std::int64_t seed = 1;
+  Time stall;
+  bool data = false;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("accelerators", accelerators, "Accelerators in the machine", Range{1, 1 << 20});
+    visit("per_node", per_node, "Of these in each node", Range{1, 1024});
+    visit("accelerator", accelerator, "The accelerator");
+    visit("nic", nic, "The network interface of each accelerator");
+    visit("fabric", fabric, "The network that joins the NICs");
+    visit("scale_up", scale_up, "The network within a node");
+    visit("firmware", firmware, "The cores that run an accelerator's firmware");
+    visit("collectives", collectives, "How collectives run");
+    visit("seed", seed, "Of everything random");
+    visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols", Range{0, 1'000'000'000});
+  }
+};
+
+/// Nothing can happen any more and something is unfinished: names who waits for what.
+class DeadlockError : public std::runtime_error {
+ public:
+  explicit DeadlockError(const std::vector<std::string>& lines);
+};
+
+/// The modules of a machine, bound to each other, and its ranks for firmware to use.
+class Machine {
+ public:
+  explicit Machine(const MachineConfig& config);
+  ~Machine();
+
+  [[nodiscard]] const MachineConfig& config() const { return config_; }
+  [[nodiscard]] int size() const { return config_.accelerators; }
+  firmware::Rank& rank(int index) { return ranks_[static_cast<std::size_t>(index)]; }
+  std::vector<firmware::Rank*> ranks();
+
+  Dispatcher& dispatcher() { return *dispatcher_; }
+  accelerator::Accelerator& accelerator(int index) { return *accelerators_[static_cast<std::size_t>(index)]; }
+  memory::Hbm& memory(int index) { return *memories_[static_cast<std::size_t>(index)]; }
+  nic::Nic& nic(int index) { return *nics_[static_cast<std::size_t>(index)]; }
+  /// Null where a node has one accelerator.
+  nic::Nic* scale_up_port(int index) { return ports_.empty() ? nullptr : ports_[static_cast<std::size_t>(index)].get(); }
+  fabric::Fabric& network() { return *network_; }
+  std::size_t node_count() const { return nodes_.size(); }
+  fabric::Fabric& node_network(std::size_t node) { return *nodes_[node]; }
+
+  /// Tells every module to record; before the run.
+  void record(Probe& probe);
+
+  /// Runs until nothing is left to do. Throws DeadlockError when a thread, packet, credit, payload or command is left over.
+  void run();
+
+  /// Transactions that links of all networks carried: the hops of packets.
+  [[nodiscard]] std::int64_t hops();
+
+ private:
+  void build_nodes();
+  void build_rank(int index);
+
+  MachineConfig config_;
+  PacketPool packets_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<fabric::Fabric> network_;
+  std::vector<std::unique_ptr<fabric::Fabric>> nodes_;
+  std::vector<std::unique_ptr<memory::Hbm>> memories_;
+  std::vector<std::unique_ptr<accelerator::Accelerator>> accelerators_;
+  std::vector<std::unique_ptr<nic::Nic>> nics_;
+  std::vector<std::unique_ptr<nic::Nic>> ports_;
+  std::vector<std::unique_ptr<firmware::Processor>> processors_;
+  std::vector<firmware::Rank> ranks_;
+};
+
+}  // namespace weft::platforms
