@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::platforms {
+
+/// A part of the catalogue: a kind of unit ("accelerator") with the field values of a real product, and where the
+/// figures come from.
+struct Part {
+  std::string name;
+  std::string kind;
+  std::string source;
+  std::string file;
+  std::unique_ptr<const nlohmann::json> fields;
+
+  Part();
+  ~Part();
+};
+
+/// The folder of parts, one `NAME.json` each (platforms/parts/README.md describes the format). A part is read when it
+/// is first named.
+class Catalogue {
+ public:
+  explicit Catalogue(std::filesystem::path folder = default_folder());
+
+  /// WEFT_CATALOGUE if set; else ../share/weft/parts beside the folder of the executable, if it is there; else the
+  /// source tree that Weft was built from.
+  static std::filesystem::path default_folder();
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  /// Null if there is none of that name. Throws InputError if its file is malformed.
+  const Part* find(std::string_view name);
+  /// Names of all parts of a kind, sorted; of every kind if it is empty.
+  std::vector<std::string> names(std::string_view kind);
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::string, std::unique_ptr<const Part>, std::less<>> parts_;
+};
+
+}  // namespace weft::platforms

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/config/document.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "platforms/config/text.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kCommandLine = "--set";
+
+std::vector<std::string> split_path(std::string_view path) {
+  std::vector<std::string> keys;
+  for (std::size_t start = 0;;) {
+    const std::size_t dot = path.find('.', start);
+    keys.emplace_back(path.substr(start, dot - start));
+    if (dot == std::string_view::npos) return keys;
+    start = dot + 1;
+  }
+}
+
+/// A value of an override: JSON if it is, else the text itself, so that nobody must quote "400Gbps".
+json parse_value(const std::string& text) {
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? json(text) : value;
+}
+
+}  // namespace
+
+Document::Document(const std::string& file, std::span<const std::string> overrides, Catalogue catalogue)
+    : Document(std::make_unique<json>(load_json_object(file, "a platform")), file, overrides, std::move(catalogue)) {}
+
+Document Document::from_text(const std::string& text, const std::string& name, std::span<const std::string> overrides,
+                             Catalogue catalogue) {
+  json tree = parse_json(text, name);
+  if (!tree.is_object()) throw InputError(name, "", "a platform in JSON, an object", got_text(tree));
+  return Document(std::make_unique<json>(std::move(tree)), name, overrides, std::move(catalogue));
+}
+
+Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const std::string> overrides,
+                   Catalogue catalogue)
+    : file_(std::move(file)), tree_(std::move(tree)), catalogue_(std::move(catalogue)) {
+  for (const std::string& assignment : overrides) set(assignment);
+}
+
+Document::~Document() = default;
+
+Node Document::root() {
+  return {*this, "", {{tree_.get(), nullptr, ""}}};
+}
+
+void Document::set(const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  const std::string path = assignment.substr(0, equals);
+  const std::vector<std::string> keys = split_path(path);
+  bool complete = equals != std::string::npos;
+  for (const std::string& key : keys) complete = complete && !key.empty();
+  if (!complete) throw InputError(kCommandLine, "", "path=value", in_quotes(assignment));
+
+  json* at = tree_.get();
+  std::string here;
+  for (const std::string& key : keys) {
+    if (at->is_string()) {
+      // Below the name of a part stand its fields.
+      *at = json{{"part", *at}};
+      opened_.insert(here);
+    } else if (at->is_null()) {
+      *at = json::object();
+    }
+    const std::string next = join_path(here, key);
+    if (at->is_array()) {
+      std::size_t index = 0;
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+      if (error != std::errc() || end != key.data() + key.size() || index >= at->size()) {
+        throw InputError(kCommandLine, next, "an index below " + std::to_string(at->size()), in_quotes(key));
+      }
+      at = &(*at)[index];
+    } else if (at->is_object()) {
+      at = &(*at)[key];
+    } else {
+      throw InputError(kCommandLine, next, "a place in the platform", got_text(*at) + " at " + here);
+    }
+    here = next;
+  }
+  *at = parse_value(assignment.substr(equals + 1));
+  overridden_.insert(path);
+}
+
+bool Document::overridden(std::string_view path) const {
+  for (;;) {
+    if (overridden_.contains(path)) return true;
+    const std::size_t dot = path.rfind('.');
+    if (dot == std::string_view::npos) return false;
+    path = path.substr(0, dot);
+  }
+}
+
+std::string Document::file_of(std::string_view path) const {
+  return overridden(path) || opened_.contains(path) ? kCommandLine : file_;
+}
+
+void Document::record(const std::string& path, const json& value, const Node::Layer* layer) {
+  std::string source = "default";
+  if (layer != nullptr && layer->part != nullptr) {
+    source = "part " + layer->part->name;
+  } else if (layer != nullptr) {
+    source = overridden(layer->path) ? "command line" : "file";
+  }
+  records_[path] = {std::make_unique<json>(value), std::move(source)};
+}
+
+json Document::effective() const {
+  json all = json::object();
+  for (const auto& [path, record] : records_) all[path] = {{"value", *record.value}, {"source", record.source}};
+  return all;
+}
+
+void Document::check_unused() const {
+  check_unused(*tree_, "", nullptr);
+  for (const Part* part : parts_used_) check_unused(*part->fields, "fields", part);
+}
+
+void Document::check_unused(const json& value, const std::string& path, const Part* part) const {
+  if (whole_.contains(&value)) return;
+  if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i) check_unused(value[i], join_path(path, std::to_string(i)), part);
+  }
+  if (!value.is_object()) return;
+  const auto asked = asked_.find(&value);
+  std::vector<std::string> known;
+  if (asked != asked_.end()) known.assign(asked->second.begin(), asked->second.end());
+  for (const auto& [key, member] : value.items()) {
+    const std::string member_path = join_path(path, key);
+    if (asked != asked_.end() && asked->second.contains(key)) {
+      check_unused(member, member_path, part);
+      continue;
+    }
+    std::string expected = known.empty() ? "no keys here" : "one of " + join(known, ", ");
+    std::string got = in_quotes(key);
+    if (const std::string near = nearest(key, known); !near.empty()) {
+      expected = "a known key";
+      got += ". Did you mean " + in_quotes(near) + "?";
+    }
+    throw InputError(part != nullptr ? part->file : file_of(member_path), member_path, expected, got);
+  }
+}
+
+InputError Document::explain(const ConfigError& error) const {
+  const auto record = records_.find(error.path());
+  const std::string got = record == records_.end() ? "" : got_text(*record->second.value);
+  return {file_of(error.path()), error.path(), error.expected(), got};
+}
+
+}  // namespace weft::platforms

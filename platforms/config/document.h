@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hw/core/fields.h"
+#include "platforms/config/catalogue.h"
+#include "platforms/config/field_visitor.h"
+#include "platforms/config/input_error.h"
+
+/// Reading a platform. A value comes, in falling order of precedence, from `--set` on the command line, from the file,
+/// from a part of the catalogue, or it is the Config's default; which of them is recorded for each.
+///
+///     Document document("platform.json", overrides);
+///     AcceleratorConfig accelerator;
+///     document.root().read_part("accelerator", accelerator);
+///     document.check_unused();
+///     write(out / "config.json", document.effective());
+///
+/// All that is wrong with the input is thrown as InputError. Paths are dotted, an array's elements are numbers:
+/// "ports.0.rate".
+namespace weft::platforms {
+
+class Document;
+
+/// A place in a platform. It may be absent, and then reads as nothing but defaults. It must not outlive its Document.
+class Node {
+ public:
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] bool exists() const { return !layers_.empty(); }
+  [[nodiscard]] bool is_array() const;
+  [[nodiscard]] bool is_string() const;
+
+  /// Whether the object has the key. Unlike `child`, asking does not count as using it.
+  [[nodiscard]] bool has(std::string_view key) const;
+  [[nodiscard]] Node child(std::string_view key) const;
+  /// The elements of an array; none if absent. Throws if it is no array.
+  [[nodiscard]] std::vector<Node> elements() const;
+  /// The keys of an object whose names are the user's, and what stands at each; counts as using them.
+  [[nodiscard]] std::vector<std::pair<std::string, Node>> members() const;
+
+  /// Fills the members of a Config, or of one field, that are given here; the others keep their values as defaults. A
+  /// nested Config can be given as an object or as the name of a part of its kind.
+  template <ConfigStruct C>
+  void read(C& config) const {
+    read_fields([&config](FieldVisitor& visitor) { config.fields(visitor); });
+  }
+  template <ConfigStruct C>
+  void read(std::string_view key, C& config) const {
+    read_part(key, config);
+  }
+  template <typename T>
+  requires(!ConfigStruct<T>) void read(std::string_view key, T& value, Range range = {}) const {
+    child(key).read_scalar(make_scalar(value), range);
+  }
+  /// The value at the key, or the fallback, recorded as default.
+  template <typename T>
+  [[nodiscard]] T get(std::string_view key, T fallback, Range range = {}) const {
+    read(key, fallback, range);
+    return fallback;
+  }
+  /// The value at the key, which must be given.
+  template <typename T>
+  [[nodiscard]] T require(std::string_view key, Range range = {}) const {
+    T value{};
+    const Node node = child(key);
+    if (!node.exists()) node.fail(expectation(make_scalar(value), range));
+    node.read_scalar(make_scalar(value), range);
+    return value;
+  }
+
+  /// Reads "PART", {"part": "PART", overriding fields} or {fields}. The kind is by default the Config's `kPartKind`, or
+  /// else the key.
+  template <ConfigStruct C>
+  void read_part(std::string_view key, C& config, std::string_view kind = {}) const {
+    child(key).as_part(kind.empty() ? part_kind<C>(key) : kind).read(config);
+  }
+  /// This place with the part that it names, and the part that this is derived from, put beneath.
+  [[nodiscard]] Node as_part(std::string_view kind) const;
+
+  /// The JSON here as the uppermost source gives it, all of it counted as used; null if absent.
+  [[nodiscard]] const nlohmann::json& raw() const;
+
+  /// Throws InputError for this place.
+  [[noreturn]] void fail(const std::string& expected) const;
+
+ private:
+  friend class Document;
+  /// What one source says about this place. A part has its own file, and its own path within it.
+  struct Layer {
+    const nlohmann::json* value;
+    const Part* part;  ///< Null: the document with the command line.
+    std::string path;
+  };
+  class Reader;
+
+  Node(Document& document, std::string path, std::vector<Layer> layers)
+      : document_(&document), path_(std::move(path)), layers_(std::move(layers)) {}
+
+  void read_fields(const std::function<void(FieldVisitor&)>& fields) const;
+  void read_scalar(const Scalar& scalar, Range range) const;
+  [[noreturn]] void fail(const Layer& layer, const std::string& expected, const std::string& got) const;
+  [[noreturn]] void fail(const Layer& layer, const std::string& expected) const;
+  void require_object() const;
+  [[nodiscard]] const Part& find_part(const Layer& layer, const std::string& name, std::string_view kind) const;
+
+  Document* document_;
+  std::string path_;
+  std::vector<Layer> layers_;  // The first has precedence.
+};
+
+class Document {
+ public:
+  /// Loads the file and applies "path=value" overrides in order. A value that parses as JSON is taken so, else as a
+  /// string.
+  explicit Document(const std::string& file, std::span<const std::string> overrides = {},
+                    Catalogue catalogue = Catalogue());
+  /// The same from text that is not in a file; `name` stands for the file in messages.
+  static Document from_text(const std::string& text, const std::string& name,
+                            std::span<const std::string> overrides = {}, Catalogue catalogue = Catalogue());
+  ~Document();
+  // Nodes point here.
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+
+  [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] Catalogue& catalogue() { return catalogue_; }
+  [[nodiscard]] Node root();
+
+  /// Throws InputError for a key, of the document or of a part it names, that nobody has asked for. Call it after all
+  /// reading.
+  void check_unused() const;
+
+  /// Every value read so far: {PATH: {"value": ..., "source": "default", "part NAME", "file" or "command line"}}.
+  [[nodiscard]] nlohmann::json effective() const;
+
+  /// Puts the file, and the value if there was one, to an error that hw/ or sw/ found in its configuration.
+  [[nodiscard]] InputError explain(const ConfigError& error) const;
+
+ private:
+  friend class Node;
+  struct Record {
+    std::unique_ptr<nlohmann::json> value;
+    std::string source;
+  };
+
+  Document(std::unique_ptr<nlohmann::json> tree, std::string file, std::span<const std::string> overrides,
+           Catalogue catalogue);
+
+  void set(const std::string& assignment);
+  /// Whether the value at the path of the document comes from the command line.
+  [[nodiscard]] bool overridden(std::string_view path) const;
+  [[nodiscard]] std::string file_of(std::string_view path) const;
+  void record(const std::string& path, const nlohmann::json& value, const Node::Layer* layer);
+  void check_unused(const nlohmann::json& value, const std::string& path, const Part* part) const;
+
+  std::string file_;
+  std::unique_ptr<nlohmann::json> tree_;
+  Catalogue catalogue_;
+  std::set<std::string, std::less<>> overridden_;
+  /// Strings that an override went below ("h100-sxm" became {"part": "h100-sxm"}).
+  std::set<std::string, std::less<>> opened_;
+  /// Keys asked of each object, present or not, and values that count as used whatever is in them.
+  std::map<const nlohmann::json*, std::set<std::string, std::less<>>> asked_;
+  std::set<const nlohmann::json*> whole_;
+  std::set<const Part*> parts_used_;
+  std::map<std::string, Record> records_;
+};
+
+}  // namespace weft::platforms

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/config/field_visitor.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "platforms/config/text.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::json;
+
+template <typename... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <typename... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+/// What the five quantities share: a name, an example and a parser.
+template <typename Q>
+struct Unit;
+template <>
+struct Unit<Time> {
+  static constexpr const char* kName = "time";
+  static constexpr const char* kExample = "1.5us";
+  static constexpr auto kParse = parse_time;
+};
+template <>
+struct Unit<Bytes> {
+  static constexpr const char* kName = "size";
+  static constexpr const char* kExample = "64KiB";
+  static constexpr auto kParse = parse_bytes;
+};
+template <>
+struct Unit<Rate> {
+  static constexpr const char* kName = "rate";
+  static constexpr const char* kExample = "400Gbps";
+  static constexpr auto kParse = parse_rate;
+};
+template <>
+struct Unit<Frequency> {
+  static constexpr const char* kName = "frequency";
+  static constexpr const char* kExample = "1980MHz";
+  static constexpr auto kParse = parse_frequency;
+};
+template <>
+struct Unit<Compute> {
+  static constexpr const char* kName = "compute rate";
+  static constexpr const char* kExample = "989TFLOPS";
+  static constexpr auto kParse = parse_compute;
+};
+
+bool within(Range range, std::int64_t count) {
+  return count >= range.min && count <= range.max;
+}
+
+Range intersect(Range a, Range b) {
+  return {std::max(a.min, b.min), std::min(a.max, b.max)};
+}
+
+/// `print` writes a limit in the field's unit. A lower limit of `usual` alone goes without saying.
+template <typename Print>
+std::string range_text(Range range, std::int64_t usual, const Print& print) {
+  if (range.max < INT64_MAX) return print(range.min) + " to " + print(range.max);
+  if (range.min != usual) return "at least " + print(range.min);
+  return {};
+}
+
+std::string number(std::int64_t count) {
+  return std::to_string(count);
+}
+
+/// "from 1 to 8" after a noun, but ", at least 1".
+std::string with_limits(std::string noun, const std::string& limits) {
+  if (limits.empty()) return noun;
+  return noun + (limits.starts_with("at least") ? ", " : " from ") + limits;
+}
+
+std::optional<std::int64_t> integer(const json& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return std::nullopt;
+  return value.get<std::int64_t>();
+}
+
+/// Collects the rows of the configuration reference.
+class Describer : public FieldVisitor {
+ public:
+  Describer(std::vector<FieldDoc>& rows, std::string prefix) : rows_(rows), prefix_(std::move(prefix)) {}
+
+ protected:
+  void scalar(std::string_view name, std::string_view doc, const Scalar& member, Range range) override {
+    rows_.push_back({join_path(prefix_, name),
+                     type_text(member),
+                     {},
+                     value_of(member).dump(),
+                     limits_text(member, range),
+                     std::string(doc)});
+  }
+  void nested(std::string_view name, std::string_view doc, std::string_view kind, const Fields& fields) override {
+    const std::string path = join_path(prefix_, name);
+    rows_.push_back({path, "object", std::string(kind), {}, {}, std::string(doc)});
+    Describer inner(rows_, path);
+    fields(inner);
+  }
+
+ private:
+  std::vector<FieldDoc>& rows_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+std::string type_text(const Scalar& scalar) {
+  return std::visit(Overloaded{
+                        []<typename Tag>(Quantity<Tag>*) -> std::string { return Unit<Quantity<Tag>>::kName; },
+                        [](bool*) -> std::string { return "true or false"; },
+                        [](double*) -> std::string { return "number"; },
+                        [](std::string*) -> std::string { return "string"; },
+                        [](const IntegerRef&) -> std::string { return "integer"; },
+                        [](const EnumRef& ref) { return "one of " + join(ref.names, ", "); },
+                    },
+                    scalar);
+}
+
+std::string limits_text(const Scalar& scalar, Range range) {
+  return std::visit(Overloaded{
+                        [&]<typename Tag>(Quantity<Tag>*) {
+                          return range_text(range, 0, [](std::int64_t count) { return to_text(Quantity<Tag>(count)); });
+                        },
+                        [&](double*) { return range_text(range, 0, number); },
+                        [&](const IntegerRef&) { return range_text(range, 0, number); },
+                        [](const auto&) { return std::string(); },
+                    },
+                    scalar);
+}
+
+std::string expectation(const Scalar& scalar, Range range) {
+  return std::visit(Overloaded{
+                        [&]<typename Tag>(Quantity<Tag>*) {
+                          using Q = Unit<Quantity<Tag>>;
+                          const std::string noun = std::string("a ") + Q::kName;
+                          // Limits in quotes are examples of how it is written, too.
+                          const auto print = [](std::int64_t count) {
+                            return in_quotes(to_text(Quantity<Tag>(count)));
+                          };
+                          const std::string limits = range_text(range, 0, print);
+                          return limits.empty() ? noun + " with its unit, such as " + in_quotes(Q::kExample)
+                                                : with_limits(noun, limits);
+                        },
+                        [&](double*) { return with_limits("a number", range_text(range, INT64_MIN, number)); },
+                        [&](const IntegerRef& ref) {
+                          return with_limits("an integer", range_text(intersect(range, ref.type), INT64_MIN, number));
+                        },
+                        [](const EnumRef& ref) { return "one of " + join(ref.names, ", "); },
+                        [](bool*) -> std::string { return "true or false"; },
+                        [](std::string*) -> std::string { return "a string"; },
+                    },
+                    scalar);
+}
+
+json value_of(const Scalar& scalar) {
+  return std::visit(Overloaded{
+                        []<typename Tag>(Quantity<Tag>* member) { return json(to_text(*member)); },
+                        [](auto* member) { return json(*member); },
+                        [](const IntegerRef& ref) { return json(ref.load()); },
+                        [](const EnumRef& ref) { return json(ref.names.at(ref.load())); },
+                    },
+                    scalar);
+}
+
+bool assign(const Scalar& scalar, Range range, const json& value) {
+  return std::visit(Overloaded{
+                        [&]<typename Tag>(Quantity<Tag>* member) {
+                          if (!value.is_string()) return false;
+                          try {
+                            const auto read = Unit<Quantity<Tag>>::kParse(value.get_ref<const std::string&>());
+                            if (!within(range, read.count())) return false;
+                            *member = read;
+                            return true;
+                          } catch (const std::invalid_argument&) {
+                            return false;
+                          }
+                        },
+                        [&](bool* member) {
+                          if (!value.is_boolean()) return false;
+                          *member = value.get<bool>();
+                          return true;
+                        },
+                        [&](double* member) {
+                          if (!value.is_number()) return false;
+                          const double read = value.get<double>();
+                          if (read < static_cast<double>(range.min)) return false;
+                          if (range.max != INT64_MAX && read > static_cast<double>(range.max)) return false;
+                          *member = read;
+                          return true;
+                        },
+                        [&](std::string* member) {
+                          if (!value.is_string()) return false;
+                          *member = value.get<std::string>();
+                          return true;
+                        },
+                        [&](const IntegerRef& ref) {
+                          const auto read = integer(value);
+                          if (!read || !within(intersect(range, ref.type), *read)) return false;
+                          ref.store(*read);
+                          return true;
+                        },
+                        [&](const EnumRef& ref) {
+                          if (!value.is_string()) return false;
+                          const auto& name = value.get_ref<const std::string&>();
+                          const auto found = std::find(ref.names.begin(), ref.names.end(), name);
+                          if (found == ref.names.end()) return false;
+                          ref.store(static_cast<std::size_t>(found - ref.names.begin()));
+                          return true;
+                        },
+                    },
+                    scalar);
+}
+
+std::vector<FieldDoc> describe_fields(const std::function<void(FieldVisitor&)>& fields, std::string_view prefix) {
+  std::vector<FieldDoc> rows;
+  Describer describer(rows, std::string(prefix));
+  fields(describer);
+  return rows;
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "hw/core/fields.h"
+#include "hw/core/quantity.h"
+
+/// The visitor that every `Config::fields` of Weft is called with (see hw/core/fields.h). It erases the member types,
+/// so that reading, printing and documenting are each written once and compiled once.
+namespace weft::platforms {
+
+/// An integer member of any width.
+struct IntegerRef {
+  std::function<std::int64_t()> load;
+  Range type;  ///< What the member can hold.
+  std::function<void(std::int64_t)> store;
+};
+
+/// An enum member, as an index into its values' names.
+struct EnumRef {
+  std::vector<std::string_view> names;
+  std::function<std::size_t()> load;
+  std::function<void(std::size_t)> store;
+};
+
+/// A member that is not itself a Config.
+using Scalar =
+    std::variant<Time*, Bytes*, Rate*, Frequency*, Compute*, bool*, double*, std::string*, IntegerRef, EnumRef>;
+
+template <typename T>
+Scalar make_scalar(T& member) {
+  if constexpr (std::is_enum_v<T>) {
+    EnumRef ref;
+    std::vector<T> values;
+    for (const auto& [name, value] : enum_names(T{})) {
+      ref.names.push_back(name);
+      values.push_back(value);
+    }
+    ref.load = [&member, values] {
+      return static_cast<std::size_t>(std::find(values.begin(), values.end(), member) - values.begin());
+    };
+    ref.store = [&member, values](std::size_t index) { member = values[index]; };
+    return ref;
+  } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    constexpr std::uint64_t kHighest = std::numeric_limits<T>::max();
+    const Range type{static_cast<std::int64_t>(std::numeric_limits<T>::min()),
+                     static_cast<std::int64_t>(std::min<std::uint64_t>(kHighest, INT64_MAX))};
+    return IntegerRef{[&member] { return static_cast<std::int64_t>(member); }, type,
+                      [&member](std::int64_t value) { member = static_cast<T>(value); }};
+  } else {
+    return &member;
+  }
+}
+
+/// What a user calls the type: "rate", "integer", "one of ring, tree".
+std::string type_text(const Scalar& scalar);
+/// The limits in the field's unit, "1 to 8" or "at least 1ns"; empty where nothing is excluded.
+std::string limits_text(const Scalar& scalar, Range range);
+/// A noun phrase for errors: `a rate with its unit, such as "400Gbps"`, `an integer from 1 to 8`.
+std::string expectation(const Scalar& scalar, Range range);
+/// The member's value as the user would write it.
+nlohmann::json value_of(const Scalar& scalar);
+/// Stores `value` in the member; false, and the member untouched, if it is not what `expectation` says.
+bool assign(const Scalar& scalar, Range range, const nlohmann::json& value);
+
+class FieldVisitor;
+
+/// A struct that lists its members with `fields(visitor)`.
+template <typename T>
+concept ConfigStruct = requires(T& config, FieldVisitor& visitor) {
+  config.fields(visitor);
+};
+
+/// The kind of part that a Config is described by: its `kPartKind` if it has one, else the name of the member it is
+/// read into.
+template <typename T>
+std::string_view part_kind(std::string_view member) {
+  if constexpr (requires { T::kPartKind; }) return T::kPartKind;
+  return member;
+}
+
+class FieldVisitor {
+ public:
+  virtual ~FieldVisitor() = default;
+
+  /// Without a range, integers and doubles may be anything from 0 up.
+  template <typename T>
+  void operator()(std::string_view name, T& member, std::string_view doc = {}, Range range = {}) {
+    if constexpr (ConfigStruct<T>) {
+      nested(name, doc, part_kind<T>(name), [&member](FieldVisitor& inner) { member.fields(inner); });
+    } else {
+      scalar(name, doc, make_scalar(member), range);
+    }
+  }
+
+ protected:
+  using Fields = std::function<void(FieldVisitor&)>;
+  virtual void scalar(std::string_view name, std::string_view doc, const Scalar& member, Range range) = 0;
+  virtual void nested(std::string_view name, std::string_view doc, std::string_view kind, const Fields& fields) = 0;
+};
+
+/// One row of the configuration reference.
+struct FieldDoc {
+  std::string path;
+  std::string type;          ///< "object" for a nested Config, whose members follow.
+  std::string part_kind;     ///< For an object: the kind of part whose name can stand for it.
+  std::string default_text;  ///< As it would be written in JSON.
+  std::string limits;
+  std::string doc;
+};
+
+std::vector<FieldDoc> describe_fields(const std::function<void(FieldVisitor&)>& fields, std::string_view prefix);
+
+/// All fields of a Config in the order it lists them, with the values it holds as defaults. `prefix` is where it stands
+/// in a platform ("fabric.link").
+template <ConfigStruct C>
+std::vector<FieldDoc> describe(C config, std::string_view prefix = {}) {
+  return describe_fields([&config](FieldVisitor& visitor) { config.fields(visitor); }, prefix);
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "platforms/config/document.h"
+#include "platforms/config/text.h"
+
+namespace weft::platforms {
+
+using nlohmann::json;
+
+/// Reads the fields of one Config, and of those within it, from a node.
+class Node::Reader : public FieldVisitor {
+ public:
+  explicit Reader(const Node& node) : node_(node) {}
+
+ protected:
+  void scalar(std::string_view name, std::string_view, const Scalar& member, Range range) override {
+    node_.child(name).read_scalar(member, range);
+  }
+  void nested(std::string_view name, std::string_view, std::string_view kind, const Fields& fields) override {
+    node_.child(name).as_part(kind).read_fields(fields);
+  }
+
+ private:
+  const Node& node_;
+};
+
+bool Node::is_array() const {
+  return exists() && layers_.front().value->is_array();
+}
+bool Node::is_string() const {
+  return exists() && layers_.front().value->is_string();
+}
+
+bool Node::has(std::string_view key) const {
+  return std::any_of(layers_.begin(), layers_.end(), [key](const Layer& layer) {
+    return layer.value->is_object() && layer.value->contains(std::string(key));
+  });
+}
+
+Node Node::child(std::string_view key) const {
+  require_object();
+  std::vector<Layer> found;
+  for (const Layer& layer : layers_) {
+    document_->asked_[layer.value].emplace(key);
+    const auto member = layer.value->find(std::string(key));
+    if (member != layer.value->end()) found.push_back({&*member, layer.part, join_path(layer.path, key)});
+  }
+  return {*document_, join_path(path_, key), std::move(found)};
+}
+
+std::vector<Node> Node::elements() const {
+  std::vector<Node> nodes;
+  if (!exists()) return nodes;
+  const Layer& top = layers_.front();
+  if (!top.value->is_array()) fail(top, "an array");
+  for (std::size_t i = 1; i < layers_.size(); ++i) document_->whole_.insert(layers_[i].value);
+  for (std::size_t i = 0; i < top.value->size(); ++i) {
+    const std::string index = std::to_string(i);
+    nodes.push_back(
+        Node(*document_, join_path(path_, index), {{&(*top.value)[i], top.part, join_path(top.path, index)}}));
+  }
+  return nodes;
+}
+
+std::vector<std::pair<std::string, Node>> Node::members() const {
+  require_object();
+  std::set<std::string> keys;
+  for (const Layer& layer : layers_) {
+    for (const auto& [key, value] : layer.value->items()) keys.insert(key);
+  }
+  std::vector<std::pair<std::string, Node>> nodes;
+  nodes.reserve(keys.size());
+  for (const std::string& key : keys) nodes.emplace_back(key, child(key));
+  return nodes;
+}
+
+void Node::read_fields(const std::function<void(FieldVisitor&)>& fields) const {
+  require_object();
+  Reader reader(*this);
+  fields(reader);
+}
+
+void Node::read_scalar(const Scalar& scalar, Range range) const {
+  if (exists()) {
+    const Layer& top = layers_.front();
+    if (!assign(scalar, range, *top.value)) fail(top, expectation(scalar, range));
+  }
+  // What an upper source replaces is still known and no mistake, even if it has another shape.
+  for (std::size_t i = 1; i < layers_.size(); ++i) document_->whole_.insert(layers_[i].value);
+  document_->record(path_, value_of(scalar), exists() ? &layers_.front() : nullptr);
+}
+
+Node Node::as_part(std::string_view kind) const {
+  std::vector<Layer> resolved;
+  std::vector<const Part*> lineage;
+  std::size_t next = 0;
+  const auto replaced_from = [&](std::size_t first) {
+    for (std::size_t i = first; i < layers_.size(); ++i) document_->whole_.insert(layers_[i].value);
+    next = layers_.size();
+  };
+  // Layers are taken from the top. One that names a part is followed by that part alone.
+  while (next < layers_.size()) {
+    Layer layer = layers_[next++];
+    for (bool first = true;; first = false) {
+      const json* name = nullptr;
+      std::string name_path = layer.path;
+      if (layer.value->is_string()) {
+        name = layer.value;
+      } else if (layer.value->is_object()) {
+        resolved.push_back(layer);
+        document_->asked_[layer.value].emplace("part");
+        if (const auto member = layer.value->find("part"); member != layer.value->end()) name = &*member;
+        name_path = join_path(layer.path, "part");
+      } else {
+        fail(layer, document_->catalogue_.names(kind).empty()
+                        ? "an object"
+                        : "an object or the name of a part of kind " + std::string(kind));
+      }
+      if (name == nullptr) break;
+      if (first) replaced_from(next);
+      const Layer name_layer{name, layer.part, name_path};
+      if (!name->is_string()) fail(name_layer, "the name of a part of kind " + std::string(kind));
+      const Part& part = find_part(name_layer, name->get<std::string>(), kind);
+      if (lineage.empty()) document_->record(join_path(path_, "part"), *name, &name_layer);
+      if (std::find(lineage.begin(), lineage.end(), &part) != lineage.end()) {
+        fail(name_layer, "a part that is not derived from itself");
+      }
+      lineage.push_back(&part);
+      document_->parts_used_.insert(&part);
+      layer = {part.fields.get(), &part, "fields"};
+    }
+  }
+  return {*document_, path_, std::move(resolved)};
+}
+
+const Part& Node::find_part(const Layer& layer, const std::string& name, std::string_view kind) const {
+  Catalogue& catalogue = document_->catalogue_;
+  const Part* part = catalogue.find(name);
+  if (part != nullptr && part->kind == kind) return *part;
+  const std::vector<std::string> known = catalogue.names(kind);
+  if (known.empty()) {
+    fail(layer, "an object (the catalogue has no part of kind " + std::string(kind) + ")", in_quotes(name));
+  }
+  std::string got = in_quotes(name);
+  if (part != nullptr) {
+    got += ", which is of kind " + part->kind;
+  } else if (const std::string near = nearest(name, known); !near.empty()) {
+    got += ". Did you mean " + in_quotes(near) + "?";
+  }
+  fail(layer, "a part of kind " + std::string(kind) + ", one of " + join(known, ", "), got);
+}
+
+const json& Node::raw() const {
+  static const json null;
+  for (const Layer& layer : layers_) document_->whole_.insert(layer.value);
+  if (!exists()) return null;
+  document_->record(path_, *layers_.front().value, &layers_.front());
+  return *layers_.front().value;
+}
+
+void Node::require_object() const {
+  for (const Layer& layer : layers_) {
+    if (!layer.value->is_object()) fail(layer, "an object");
+  }
+}
+
+void Node::fail(const std::string& expected) const {
+  if (exists()) fail(layers_.front(), expected);
+  throw InputError(document_->file_, path_, expected, "nothing");
+}
+
+void Node::fail(const Layer& layer, const std::string& expected) const {
+  fail(layer, expected, got_text(*layer.value));
+}
+
+void Node::fail(const Layer& layer, const std::string& expected, const std::string& got) const {
+  throw InputError(layer.part != nullptr ? layer.part->file : document_->file_of(layer.path), layer.path, expected,
+                   got);
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Small helpers for messages and dotted paths.
+namespace weft::platforms {
+
+std::string join(const std::vector<std::string_view>& words, std::string_view separator);
+std::string join(const std::vector<std::string>& words, std::string_view separator);
+
+/// The text in double quotes, shortened if it is long.
+std::string in_quotes(std::string_view text);
+
+/// "fabric" and "link" to "fabric.link"; either may be empty.
+std::string join_path(std::string_view path, std::string_view key);
+
+/// What a JSON value is, for the "got" of an error: a scalar as it is written, "an object", "an array".
+std::string got_text(const nlohmann::json& value);
+
+/// The candidate nearest to `word` by edit distance, or empty if none is near enough to be a slip of the pen.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// `text` as JSON. Throws InputError with line and column if it is not, and with the path of a key that stands twice.
+nlohmann::json parse_json(const std::string& text, const std::string& file);
+
+/// The file as JSON. Throws InputError if it cannot be read, is not JSON, or is not an object; `what` says what it
+/// should be
+/// ("a platform").
+nlohmann::json load_json_object(const std::string& file, std::string_view what);
+
+}  // namespace weft::platforms

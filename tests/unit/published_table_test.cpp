@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/published_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace weft::traces {
+namespace {
+
+constexpr const char* kHeader = "suite,platform,arguments,metric,published,unit,tolerance,source\n";
+
+std::vector<PublishedRow> rows_of(const std::string& lines) {
+  return read_published(CsvTable::parse(kHeader + lines, "p.csv"));
+}
+
+std::string error_of(const std::string& lines) {
+  try {
+    rows_of(lines);
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// Pass, fail, reported and broken, in two suites.
+std::vector<PublishedResult> some_results() {
+  const auto rows = rows_of(
+      "nccl,dgx.json,--op all_reduce,rows[0].time_us,20,us,10%,NVIDIA\n"
+      "nccl,dgx.json,--op a|b,rows[1].time_us,40,us,0.5us,NVIDIA\n"
+      "fsdp,pod.json,,step.tokens,5762,,-,torchtitan\n"
+      "fsdp,pod.json,,step.speed,1,,1%,torchtitan\n");
+  return {evaluate(rows[0], 21), evaluate(rows[1], 38), evaluate(rows[2], 6000), broken(rows[3], "no 'speed'")};
+}
+
+TEST(PublishedTable, ReadsRows) {
+  const auto rows = rows_of(
+      "# a comment\nnccl,dgx.json,\"--op all_reduce, x\",rows[bytes=8].time_us,13.67,us,10%,NVIDIA\n"
+      "nccl,dgx.json,,t,1.5,us,0.5 us,NVIDIA\nnccl,dgx.json,,t,0,,0.25,NVIDIA\nnccl,dgx.json,,t,2,us,-,NVIDIA\n"
+      "nccl,dgx.json,,t,2,us,,NVIDIA\n");
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[0].file, "p.csv");
+  EXPECT_EQ(rows[0].line, 3);
+  EXPECT_EQ(rows[0].arguments, "--op all_reduce, x");
+  EXPECT_EQ(rows[0].metric, "rows[bytes=8].time_us");
+  EXPECT_EQ(rows[0].published, 13.67);
+  EXPECT_EQ(rows[0].tolerance.kind, Tolerance::Kind::kRelative);
+  EXPECT_DOUBLE_EQ(rows[0].tolerance.value, 0.1);
+  EXPECT_EQ(rows[1].tolerance.kind, Tolerance::Kind::kAbsolute);
+  EXPECT_EQ(rows[1].tolerance.value, 0.5);
+  EXPECT_EQ(rows[2].tolerance.kind, Tolerance::Kind::kAbsolute);
+  EXPECT_EQ(rows[3].tolerance.kind, Tolerance::Kind::kReportOnly);
+  EXPECT_EQ(rows[4].tolerance.kind, Tolerance::Kind::kReportOnly);
+}
+
+TEST(PublishedTable, SaysWhatIsWrong) {
+  EXPECT_EQ(error_of("s,p,,m,x,us,1%,src\n"), "p.csv:2: column 'published': expected a number, got 'x'");
+  EXPECT_EQ(error_of("s,p,,m,1,us,1ms,src\n"),
+            "p.csv:2: column 'tolerance': expected a tolerance such as 10%, 0.5us or -, got '1ms'");
+  EXPECT_EQ(error_of("s,p,,m,1,us,-1%,src\n"),
+            "p.csv:2: column 'tolerance': expected a tolerance such as 10%, 0.5us or -, got '-1%'");
+  EXPECT_EQ(error_of("s,p,,m,1,us,tight,src\n"),
+            "p.csv:2: column 'tolerance': expected a tolerance such as 10%, 0.5us or -, got 'tight'");
+  EXPECT_EQ(error_of("s,p,,m,0,us,1%,src\n"),
+            "p.csv:2: column 'tolerance': expected an absolute tolerance, because the published value is 0, got '1%'");
+  EXPECT_EQ(error_of(",p,,m,1,us,1%,src\n"), "p.csv:2: column 'suite': expected a text, got ''");
+  EXPECT_EQ(error_of("s,,,m,1,us,1%,src\n"), "p.csv:2: column 'platform': expected a text, got ''");
+  EXPECT_EQ(error_of("s,p,,,1,us,1%,src\n"), "p.csv:2: column 'metric': expected a text, got ''");
+  EXPECT_EQ(error_of("s,p,,m,1,us,1%,\n"), "p.csv:2: column 'source': expected a text, got ''");
+  EXPECT_THROW(read_published(CsvTable::parse("suite,platform\n", "p.csv")), FormatError);
+  EXPECT_THROW(read_published("/nowhere/p.csv"), FormatError);
+}
+
+TEST(PublishedTable, JudgesByTolerance) {
+  const auto rows = rows_of("s,p,,m,20,us,10%,x\ns,p,,m,20,us,0.5us,x\ns,p,,m,20,us,-,x\ns,p,,m,-4,,50%,x\n");
+  EXPECT_EQ(evaluate(rows[0], 22).verdict, Verdict::kPass);
+  EXPECT_EQ(evaluate(rows[0], 18).verdict, Verdict::kPass);
+  EXPECT_EQ(evaluate(rows[0], 22.01).verdict, Verdict::kFail);
+  EXPECT_EQ(evaluate(rows[0], 17.99).verdict, Verdict::kFail);
+  EXPECT_DOUBLE_EQ(*evaluate(rows[0], 22).relative_error, 0.1);
+  EXPECT_EQ(evaluate(rows[1], 20.5).verdict, Verdict::kPass);
+  EXPECT_EQ(evaluate(rows[1], 19.4).verdict, Verdict::kFail);
+  EXPECT_EQ(evaluate(rows[2], 999).verdict, Verdict::kReported);
+  EXPECT_EQ(evaluate(rows[3], -6).verdict, Verdict::kPass);
+  EXPECT_DOUBLE_EQ(*evaluate(rows[3], -6).relative_error, -0.5);
+  const PublishedResult nan = evaluate(rows[2], std::nan(""));
+  EXPECT_EQ(nan.verdict, Verdict::kBroken);
+  EXPECT_EQ(nan.message, "the simulated value is not a finite number");
+  EXPECT_FALSE(nan.simulated);
+}
+
+TEST(PublishedTable, HasNoRelativeErrorOfZero) {
+  const PublishedResult result = evaluate(rows_of("s,p,,m,0,us,0.1us,x\n")[0], 0.05);
+  EXPECT_EQ(result.verdict, Verdict::kPass);
+  EXPECT_FALSE(result.relative_error);
+  const auto sums = statistics({result});
+  EXPECT_FALSE(sums[0].mean_error);
+  EXPECT_FALSE(sums[0].worst_error);
+}
+
+TEST(PublishedTable, SumsUpSuites) {
+  const auto sums = statistics(some_results());
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums[0].suite, "nccl");
+  EXPECT_EQ(sums[0].rows, 2);
+  EXPECT_EQ(sums[0].passed, 1);
+  EXPECT_EQ(sums[0].failed, 1);
+  EXPECT_DOUBLE_EQ(*sums[0].mean_error, 0.0);
+  EXPECT_DOUBLE_EQ(*sums[0].mean_absolute_error, 0.05);
+  EXPECT_DOUBLE_EQ(std::abs(*sums[0].worst_error), 0.05);
+  EXPECT_EQ(sums[1].reported, 1);
+  EXPECT_EQ(sums[1].broken, 1);
+  EXPECT_DOUBLE_EQ(*sums[1].worst_error, 238.0 / 5762);
+  EXPECT_FALSE(all_pass(some_results()));
+  EXPECT_TRUE(all_pass({some_results()[0], some_results()[2]}));
+  EXPECT_FALSE(all_pass({some_results()[3]}));
+  EXPECT_TRUE(all_pass({}));
+}
+
+TEST(PublishedTable, PrintsText) {
+  EXPECT_EQ(to_text(some_results()),
+            R"(suite  platform  arguments        metric           published  simulated  error  tolerance
+nccl   dgx.json  --op all_reduce  rows[0].time_us  20 us      21 us      +5.0%  10%        pass
+nccl   dgx.json  --op a|b         rows[1].time_us  40 us      38 us      -5.0%  0.5us      FAIL
+fsdp   pod.json                   step.tokens      5762       6000       +4.1%  -          -
+fsdp   pod.json                   step.speed       1          -          -      1%         BROKEN
+
+suite  rows  pass  fail  reported  broken  mean error  mean |error|  worst
+nccl   2     1     1     0         0       +0.0%       5.0%          -5.0%
+fsdp   2     0     0     1         1       +4.1%       4.1%          +4.1%
+
+p.csv:5: no 'speed'
+)");
+}
+
+TEST(PublishedTable, PrintsMarkdown) {
+  EXPECT_EQ(to_markdown(some_results()),
+            R"(| suite | rows | pass | fail | reported | broken | mean error | mean \|error\| | worst |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| nccl | 2 | 1 | 1 | 0 | 0 | +0.0% | 5.0% | -5.0% |
+| fsdp | 2 | 0 | 0 | 1 | 1 | +4.1% | 4.1% | +4.1% |
+
+## nccl
+
+| platform | arguments | metric | published | simulated | error | tolerance |  | source |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| dgx.json | --op all_reduce | rows[0].time_us | 20 us | 21 us | +5.0% | 10% | pass | [1] |
+| dgx.json | --op a\|b | rows[1].time_us | 40 us | 38 us | -5.0% | 0.5us | FAIL | [1] |
+
+1. NVIDIA
+
+## fsdp
+
+| platform | arguments | metric | published | simulated | error | tolerance |  | source |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| pod.json |  | step.tokens | 5762 | 6000 | +4.1% | - | - | [1] |
+| pod.json |  | step.speed | 1 | no 'speed' | - | 1% | BROKEN | [1] |
+
+1. torchtitan
+)");
+}
+
+TEST(PublishedTable, PrintsJson) {
+  const auto json = to_json(some_results());
+  EXPECT_EQ(json["pass"], false);
+  EXPECT_EQ(json["suites"][0]["failed"], 1);
+  EXPECT_EQ(json["suites"][1]["mean_error"], 238.0 / 5762);
+  EXPECT_EQ(json["rows"].size(), 4u);
+  EXPECT_EQ(json["rows"][0]["verdict"], "pass");
+  EXPECT_EQ(json["rows"][0]["error"], 0.05);
+  EXPECT_EQ(json["rows"][1]["verdict"], "fail");
+  EXPECT_EQ(json["rows"][2]["verdict"], "reported");
+  EXPECT_EQ(json["rows"][3]["verdict"], "broken");
+  EXPECT_TRUE(json["rows"][3]["simulated"].is_null());
+  EXPECT_EQ(json["rows"][3]["message"], "no 'speed'");
+  EXPECT_TRUE(to_json({})["rows"].is_array());
+  EXPECT_TRUE(to_json({})["pass"]);
+}
+
+}  // namespace
+}  // namespace weft::traces

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/core/quantity.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+namespace weft {
+namespace {
+
+using namespace literals;
+
+template <typename Parse>
+std::string error_of(Parse parse, std::string_view text) {
+  try {
+    parse(text);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Quantity, ParsesExactly) {
+  EXPECT_EQ(parse_time("1.5us"), 1'500'000_ps);
+  EXPECT_EQ(parse_time("0.001ns"), 1_ps);
+  EXPECT_EQ(parse_time("1s"), Time(1'000'000'000'000));
+  EXPECT_EQ(parse_time("100 ms"), 100_ms);
+  EXPECT_EQ(parse_bytes("64KiB"), 65536_B);
+  EXPECT_EQ(parse_bytes("80GB"), Bytes(80'000'000'000));
+  EXPECT_EQ(parse_bytes("0.5MiB"), 512_KiB);
+  EXPECT_EQ(parse_rate("400Gbps"), 400_Gbps);
+  EXPECT_EQ(parse_rate("450GB/s"), 3600_Gbps);
+  EXPECT_EQ(parse_rate("3.35TB/s"), 26800_Gbps);
+  EXPECT_EQ(parse_frequency("1.98GHz"), 1980_MHz);
+  EXPECT_EQ(parse_compute("989.5TFLOPS"), Compute(989'500'000'000'000));
+  EXPECT_EQ(parse_compute("2PFLOPS"), Compute(2'000'000'000'000'000));
+}
+
+TEST(Quantity, DecimalFractionsHaveNoBinaryError) {
+  // Each of these is inexact as a double times its unit.
+  EXPECT_EQ(parse_time("0.3ns"), 300_ps);
+  EXPECT_EQ(parse_time("8.7ns"), 8700_ps);
+  EXPECT_EQ(parse_time("1.005us"), 1'005'000_ps);
+  EXPECT_EQ(parse_time("9007199254740993ps"), Time(9'007'199'254'740'993));
+}
+
+TEST(Quantity, RoundsToTheNearestCount) {
+  EXPECT_EQ(parse_time("0.4ps"), 0_ps);
+  EXPECT_EQ(parse_time("0.5ps"), 1_ps);
+  EXPECT_EQ(parse_time("1.4999ps"), 1_ps);
+  EXPECT_EQ(parse_bytes("1.0001KiB"), 1024_B);
+}
+
+TEST(Quantity, ZeroNeedsAUnit) {
+  EXPECT_EQ(parse_time("0ps"), Time());
+  EXPECT_EQ(error_of(parse_time, "0"), "\"0\" is not a time such as \"1.5us\"");
+}
+
+TEST(Quantity, ErrorsSayWhatWasExpected) {
+  EXPECT_EQ(error_of(parse_time, "12"), "\"12\" is not a time such as \"1.5us\"");
+  EXPECT_EQ(error_of(parse_bytes, "64Kibi"), "\"64Kibi\" is not a size such as \"64KiB\"");
+  EXPECT_EQ(error_of(parse_rate, "400Gb"), "\"400Gb\" is not a rate such as \"400Gbps\" or \"450GB/s\"");
+  EXPECT_EQ(error_of(parse_frequency, "1s"), "\"1s\" is not a frequency such as \"1980MHz\"");
+  EXPECT_EQ(error_of(parse_compute, "989TOPS"), "\"989TOPS\" is not a compute rate such as \"989TFLOPS\"");
+}
+
+TEST(Quantity, RefusesWhatIsNotOneNumberAndOneUnit) {
+  for (const char* text : {"", "ns", ".ns", "-1ns", "+1ns", " 1ns", "1ns ", "1ns1", "1.2.3ns", "1e3ns", "1,5ns",
+                           "0x1ns", "1NS", "1 n s", "nan", "inf"}) {
+    EXPECT_NE(error_of(parse_time, text), "no error") << text;
+  }
+}
+
+TEST(Quantity, RefusesWhatDoesNotFit) {
+  EXPECT_EQ(parse_time("9223372s"), Time(9'223'372'000'000'000'000));
+  EXPECT_NE(error_of(parse_time, "9223373s"), "no error");
+  EXPECT_NE(error_of(parse_bytes, "99999999999999999999999999999999999999999B"), "no error");
+  EXPECT_NE(error_of(parse_time, "0.00000000000000000000000000000000000000001s"), "no error");
+}
+
+TEST(Quantity, TextIsShortest) {
+  EXPECT_EQ(to_text(65536_B), "64KiB");
+  EXPECT_EQ(to_text(1'000'000_B), "1MB");
+  EXPECT_EQ(to_text(1025_B), "1025B");
+  EXPECT_EQ(to_text(1'500'000_ps), "1500ns");
+  EXPECT_EQ(to_text(1980_MHz), "1980MHz");
+  EXPECT_EQ(to_text(Compute(989'000'000'000'000)), "989TFLOPS");
+  EXPECT_EQ(to_text(Time()), "0ps");
+}
+
+TEST(Quantity, TextParsesBack) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    // Round and crooked counts of every magnitude.
+    auto count = static_cast<std::int64_t>(random() >> (2 + random() % 60));
+    constexpr std::array<std::int64_t, 6> kSteps = {1, 8, 1000, 1024, 8'000'000'000, 1LL << 30};
+    const std::int64_t step = kSteps[random() % kSteps.size()];
+    count -= count % step;
+    if (count > 1'000'000'000'000'000'000) continue;
+    ASSERT_EQ(parse_time(to_text(Time(count))), Time(count));
+    ASSERT_EQ(parse_bytes(to_text(Bytes(count))), Bytes(count));
+    ASSERT_EQ(parse_rate(to_text(Rate(count))), Rate(count));
+    ASSERT_EQ(parse_frequency(to_text(Frequency(count))), Frequency(count));
+    ASSERT_EQ(parse_compute(to_text(Compute(count))), Compute(count));
+  }
+}
+
+TEST(Quantity, Arithmetic) {
+  EXPECT_EQ(1_us + 1_ns - 1_ps, 1'000'999_ps);
+  EXPECT_EQ(3 * 4_KiB, 12_KiB);
+  EXPECT_EQ(10_KiB / 4_KiB, 2);
+  EXPECT_EQ(10_KiB % 4_KiB, 2_KiB);
+  EXPECT_EQ(1_MiB / 4, 256_KiB);
+  EXPECT_LT(1_GiB, Bytes(1'073'741'825));
+  EXPECT_GT(kNever, parse_time("9000000s"));
+}
+
+TEST(TransferTime, IsExactAtRoundRates) {
+  EXPECT_EQ(transfer_time(4096_B, 400_Gbps), 81'920_ps);
+  EXPECT_EQ(transfer_time(1_B, 400_Gbps), 20_ps);
+  EXPECT_EQ(transfer_time(0_B, 400_Gbps), 0_ps);
+  EXPECT_EQ(transfer_time(1_GiB, 450_GBps), Time(2'386'092'942));  // 2386092942.22 ps
+}
+
+TEST(TransferTime, RoundsToTheNearestPicosecond) {
+  EXPECT_EQ(transfer_time(1_B, 3_Gbps), 2667_ps);  // 2666.67 ps
+  EXPECT_EQ(transfer_time(1_B, 6_Gbps), 1333_ps);  // 1333.33 ps
+}
+
+TEST(TransferTime, HoldsDaysOfTransfer) {
+  EXPECT_EQ(transfer_time(Bytes(1'000'000'000'000'000), 1_Gbps), parse_time("8000000s"));
+}
+
+TEST(CycleTime, RoundsTheSumNotTheCycle) {
+  EXPECT_EQ(cycle_time(1, 1980_MHz), 505_ps);  // 505.05 ps
+  EXPECT_EQ(cycle_time(1980, 1980_MHz), 1_us);
+  EXPECT_EQ(cycle_time(0, 1980_MHz), 0_ps);
+}
+
+TEST(ByteTime, IsExactWhereAByteTakesWholePicoseconds) {
+  for (const Rate rate : {100_Gbps, 200_Gbps, 400_Gbps, 800_Gbps, 1600_Gbps}) {
+    const ByteTime byte_time(rate);
+    for (const std::int64_t bytes : {0L, 1L, 64L, 4096L, 1L << 20, 1L << 32, (1L << 40) + 1}) {
+      EXPECT_EQ(byte_time(bytes), transfer_time(Bytes(bytes), rate)) << to_text(rate) << " " << bytes;
+    }
+  }
+}
+
+TEST(ByteTime, IsWithinAPicosecondTo4GiB) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 20'000; ++i) {
+    const Rate rate(static_cast<std::int64_t>(1'000'000'000 + random() % 30'000'000'000'000));
+    const Bytes size(static_cast<std::int64_t>(random() % ((1ULL << 32) + 1)));
+    const std::int64_t difference = (ByteTime(rate)(size) - transfer_time(size, rate)).count();
+    ASSERT_LE(std::abs(difference), 1) << to_text(rate) << " " << to_text(size);
+  }
+}
+
+}  // namespace
+}  // namespace weft

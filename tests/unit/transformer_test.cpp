@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/models/transformer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "traces/csv.h"
+
+namespace weft::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Transformer& model(std::string_view name) {
+  static const std::vector<Transformer> models = load_transformers();
+  return find_transformer(models, name);
+}
+
+/// The message of reading a table with this one row.
+std::string error_of(const std::string& row) {
+  const fs::path file = fs::path(testing::TempDir()) / ("weft_transformers_" + std::to_string(getpid()) + ".csv");
+  std::ofstream(file) << "name,layers,d_model,ffn,heads,kv_heads,head_dim,vocab,gated,tied,positions,bias,norm,"
+                         "sequence\n"
+                      << row << "\n";
+  std::string message = "no error";
+  try {
+    load_transformers(file);
+  } catch (const traces::FormatError& error) {
+    message = error.what();
+    message.erase(0, file.string().size());
+  }
+  fs::remove(file);
+  return message;
+}
+
+std::int64_t flops_of(const std::vector<Kernel>& kernels) {
+  std::int64_t sum = 0;
+  for (const Kernel& kernel : kernels) sum += flops(kernel);
+  return sum;
+}
+
+std::vector<std::string> recomputed_products(const Transformer& of, const StepShape& shape) {
+  std::vector<std::string> names;
+  for (const Kernel& kernel : backward_kernels(of, UnitKind::kBlock, shape)) {
+    if (kernel.recompute && std::holds_alternative<Gemm>(kernel.shape)) names.emplace_back(kernel.name);
+  }
+  return names;
+}
+
+const Kernel& named(const std::vector<Kernel>& kernels, std::string_view name) {
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const Kernel& k) { return k.name == name; });
+  if (found == kernels.end()) throw std::invalid_argument("no kernel " + std::string(name));
+  return *found;
+}
+
+Elementwise traffic(const std::vector<Kernel>& kernels, std::string_view name) {
+  return std::get<Elementwise>(named(kernels, name).shape);
+}
+
+TEST(Transformer, HasThePublishedNumberOfParameters) {
+  const std::map<std::string, std::pair<std::int64_t, std::int64_t>> expected = {
+      {"llama2-7b", {202'383'360, 6'738'415'616}},     {"llama2-13b", {317'204'480, 13'015'864'320}},
+      {"llama2-70b", {855'654'400, 68'976'648'192}},   {"llama3-8b", {218'112'000, 8'030'261'248}},
+      {"llama3-70b", {855'654'400, 70'553'706'496}},   {"llama3.1-405b", {3'187'703'808, 405'853'388'800}},
+      {"gpt3-175b", {1'812'099'072, 174'604'259'328}}, {"gpt-175b-fsdp", {1'812'099'072, 174'601'101'312}},
+  };
+  EXPECT_EQ(load_transformers().size(), expected.size());
+  for (const auto& [name, parameters] : expected) {
+    EXPECT_EQ(unit_parameters(model(name), UnitKind::kBlock), parameters.first) << name;
+    EXPECT_EQ(total_parameters(model(name)), parameters.second) << name;
+  }
+}
+
+TEST(Transformer, AgreesWithTheTableOfFacts) {
+  const fs::path file = fs::path(WEFT_SOURCE_DIR) / "../shared/facts/models/transformer_models.csv";
+  if (!fs::exists(file)) GTEST_SKIP() << file << " is not there";
+  const std::map<std::string, std::string> names = {
+      {"Llama-2-7B", "llama2-7b"},
+      {"Llama-2-13B", "llama2-13b"},
+      {"Llama-2-70B", "llama2-70b"},
+      {"Llama-3-8B", "llama3-8b"},
+      {"Llama-3-70B", "llama3-70b"},
+      {"Llama-3.1-405B", "llama3.1-405b"},
+      {"GPT-3-175B (V=50257,S=2048)", "gpt3-175b"},
+      {"GPT-175B FSDP paper (V=50000,S=2048)", "gpt-175b-fsdp"},
+  };
+  const traces::CsvTable table = traces::CsvTable::read(file);
+  EXPECT_EQ(table.size(), names.size());
+  for (const traces::CsvTable::Row row : table) {
+    const Transformer& read = model(names.at(row.text("model")));
+    EXPECT_EQ(read.layers, row.integer("layers")) << read.name;
+    EXPECT_EQ(read.d_model, row.integer("d_model")) << read.name;
+    EXPECT_EQ(read.ffn, row.integer("ffn")) << read.name;
+    EXPECT_EQ(read.heads, row.integer("heads")) << read.name;
+    EXPECT_EQ(read.kv_heads, row.integer("kv_heads")) << read.name;
+    EXPECT_EQ(read.vocab, row.integer("vocab")) << read.name;
+    EXPECT_EQ(unit_parameters(read, UnitKind::kBlock), row.integer("params_per_block")) << read.name;
+    EXPECT_EQ(unit_parameters(read, UnitKind::kEmbedding), row.integer("embedding_params")) << read.name;
+    EXPECT_EQ(total_parameters(read), row.integer("total_params")) << read.name;
+    EXPECT_EQ(convention_flops_per_token(read, 0), row.integer("flops_per_token_6N")) << read.name;
+    EXPECT_EQ(convention_flops_per_token(read, read.sequence) - convention_flops_per_token(read, 0),
+              row.integer("attn_flops_per_token_12LdS_at_S"))
+        << read.name;
+  }
+}
+
+TEST(Transformer, AgreesWithTheTensorsOfFacts) {
+  const fs::path file = fs::path(WEFT_SOURCE_DIR) / "../shared/facts/models/fsdp_unit_tensors.csv";
+  if (!fs::exists(file)) GTEST_SKIP() << file << " is not there";
+  std::vector<Tensor> published;
+  for (const traces::CsvTable::Row row : traces::CsvTable::read(file)) {
+    if (row.text("model") != "Llama-3-8B" || row.text("unit") != "block") continue;
+    published.push_back({row.text("tensor"), row.integer("rows"), row.integer("cols")});
+  }
+  const std::vector<Tensor> tensors = unit_tensors(model("llama3-8b"), UnitKind::kBlock);
+  ASSERT_EQ(tensors.size(), published.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(tensors[i].name, published[i].name);
+    EXPECT_EQ(tensors[i].rows, published[i].rows) << tensors[i].name;
+    EXPECT_EQ(tensors[i].cols, published[i].cols) << tensors[i].name;
+  }
+}
+
+TEST(Transformer, ListsTensorsOfUnits) {
+  const auto names = [](const Transformer& of, UnitKind kind) {
+    std::string text;
+    for (const Tensor& tensor : unit_tensors(of, kind)) text += (text.empty() ? "" : " ") + tensor.name;
+    return text;
+  };
+  EXPECT_EQ(names(model("llama3-8b"), UnitKind::kEmbedding), "tok_embeddings");
+  EXPECT_EQ(names(model("llama3-8b"), UnitKind::kBlock), "wq wk wv wo w1_gate w3_up w2_down attn_norm ffn_norm");
+  EXPECT_EQ(names(model("llama3-8b"), UnitKind::kHead), "norm lm_head");
+  EXPECT_EQ(names(model("gpt3-175b"), UnitKind::kEmbedding), "tok_embeddings pos_embeddings");
+  EXPECT_EQ(
+      names(model("gpt3-175b"), UnitKind::kBlock),
+      "wq wq_bias wk wk_bias wv wv_bias wo wo_bias w3_up w3_up_bias w2_down w2_down_bias attn_norm attn_norm_bias "
+      "ffn_norm ffn_norm_bias");
+  EXPECT_EQ(names(model("gpt3-175b"), UnitKind::kHead), "norm norm_bias");
+  const Tensor key = unit_tensors(model("llama3-8b"), UnitKind::kBlock)[1];
+  EXPECT_EQ(key.rows, 1024);
+  EXPECT_EQ(key.cols, 4096);
+}
+
+TEST(Transformer, ShapesTheForwardPass) {
+  StepShape shape;
+  shape.sequences = 2;
+  const auto kernels = forward_kernels(model("llama3-8b"), UnitKind::kBlock, shape);
+  std::string names;
+  for (const Kernel& kernel : kernels) names += (names.empty() ? "" : " ") + std::string(kernel.name);
+  EXPECT_EQ(names,
+            "attn_norm wq wk wv rotary repeat_kv attention wo attn_residual ffn_norm w1_gate w3_up swiglu w2_down "
+            "ffn_residual");
+  const Gemm down = std::get<Gemm>(named(kernels, "w2_down").shape);
+  EXPECT_EQ(down.m, 16384);
+  EXPECT_EQ(down.n, 4096);
+  EXPECT_EQ(down.k, 14336);
+  const FlashAttention attention = std::get<FlashAttention>(named(kernels, "attention").shape);
+  EXPECT_EQ(attention.batch, 2);
+  EXPECT_EQ(attention.heads, 32);
+  EXPECT_EQ(attention.kv_heads, 32);
+  EXPECT_EQ(attention.queries, 8192);
+  EXPECT_EQ(attention.head_dim, 128);
+  EXPECT_TRUE(attention.causal);
+  EXPECT_FALSE(attention.backward);
+  // Twice the block's matrices a token, and half of two products of s by s.
+  const std::int64_t matrices = unit_parameters(model("llama3-8b"), UnitKind::kBlock) - 2 * 4096;
+  EXPECT_EQ(flops_of(kernels), 2 * matrices * 16384 + 2 * (2 * 8192LL * 8192 * 4096));
+  shape.repeat_kv = false;
+  const auto grouped = forward_kernels(model("llama3-8b"), UnitKind::kBlock, shape);
+  EXPECT_EQ(std::get<FlashAttention>(named(grouped, "attention").shape).kv_heads, 8);
+  EXPECT_THROW(named(grouped, "repeat_kv"), std::invalid_argument);
+}
+
+TEST(Transformer, ShapesTheBackwardPass) {
+  const StepShape shape;
+  for (const char* name : {"llama3-8b", "gpt3-175b"}) {
+    for (const UnitKind kind : {UnitKind::kBlock, UnitKind::kHead}) {
+      std::int64_t products = 0;
+      std::int64_t attentions = 0;
+      for (const Kernel& kernel : backward_kernels(model(name), kind, shape)) {
+        EXPECT_FALSE(kernel.recompute);
+        (std::holds_alternative<Gemm>(kernel.shape) ? products : attentions) += flops(kernel);
+      }
+      for (const Kernel& kernel : forward_kernels(model(name), kind, shape)) {
+        if (std::holds_alternative<Gemm>(kernel.shape)) products -= 2 * flops(kernel);
+        if (std::holds_alternative<FlashAttention>(kernel.shape)) attentions -= flops(kernel) * 5 / 2;
+      }
+      EXPECT_EQ(products, 0);
+      EXPECT_EQ(attentions, 0);
+    }
+  }
+  const auto kernels = backward_kernels(model("llama3-8b"), UnitKind::kBlock, shape);
+  const Gemm input = std::get<Gemm>(named(kernels, "wk.dgrad").shape);
+  EXPECT_EQ(input.m, 8192);
+  EXPECT_EQ(input.n, 4096);
+  EXPECT_EQ(input.k, 1024);
+  const Gemm weight = std::get<Gemm>(named(kernels, "wk.wgrad").shape);
+  EXPECT_EQ(weight.m, 1024);
+  EXPECT_EQ(weight.n, 4096);
+  EXPECT_EQ(weight.k, 8192);
+}
+
+TEST(Transformer, RecomputesWhatItDidNotKeep) {
+  StepShape shape;
+  const Transformer& llama = model("llama3-8b");
+  EXPECT_TRUE(recomputed_products(llama, shape).empty());
+  shape.recompute = Recompute::kSelectiveOp;
+  EXPECT_EQ(recomputed_products(llama, shape), (std::vector<std::string>{"wk", "wo", "w3_up"}));
+  EXPECT_EQ(recomputed_products(model("gpt3-175b"), shape), (std::vector<std::string>{"wk", "wo"}));
+  const auto selective = backward_kernels(llama, UnitKind::kBlock, shape);
+  EXPECT_TRUE(named(selective, "swiglu").recompute);
+  EXPECT_THROW(named(selective, "attention"), std::invalid_argument);
+  EXPECT_THROW(named(selective, "ffn_residual"), std::invalid_argument);
+  shape.recompute = Recompute::kFull;
+  EXPECT_EQ(recomputed_products(llama, shape), (std::vector<std::string>{"wq", "wk", "wv", "wo", "w1_gate", "w3_up"}));
+  shape.early_stop = false;
+  const auto full = backward_kernels(llama, UnitKind::kBlock, shape);
+  const auto forward = forward_kernels(llama, UnitKind::kBlock, shape);
+  ASSERT_GT(full.size(), forward.size());
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    EXPECT_EQ(full[i].recompute, i < forward.size());
+    if (full[i].recompute) {
+      EXPECT_EQ(full[i].name, forward[i].name);
+    }
+  }
+  shape.recompute = Recompute::kSelectiveOp;
+  EXPECT_EQ(recomputed_products(model("gpt3-175b"), shape), (std::vector<std::string>{"wk", "wo", "w2_down"}));
+  EXPECT_NO_THROW(named(backward_kernels(llama, UnitKind::kBlock, shape), "ffn_residual"));
+}
+
+TEST(Transformer, CountsTheFlopsOfTheConvention) {
+  for (const Transformer& of : load_transformers()) {
+    StepShape shape;
+    shape.sequence = of.sequence;
+    shape.causal = false;
+    // The convention also counts what is only looked up or scaled by; FlashAttention's backward pass does one product
+    // more than the 12 L d s assume.
+    const std::int64_t flash = 2 * of.layers * of.query_width() * of.sequence;
+    std::int64_t unmultiplied = 0;
+    for (const UnitKind kind : {UnitKind::kBlock, UnitKind::kHead}) {
+      for (const Tensor& tensor : unit_tensors(of, kind)) {
+        if (tensor.cols == 1) unmultiplied += tensor.elements() * (kind == UnitKind::kBlock ? of.layers : 1);
+      }
+    }
+    const std::int64_t convention =
+        convention_flops_per_token(of, of.sequence, /*with_embedding=*/false) - 6 * unmultiplied;
+    EXPECT_EQ(step_flops(of, shape, false) / of.sequence, convention + flash) << of.name;
+    EXPECT_LT(static_cast<double>(unmultiplied) / static_cast<double>(total_parameters(of)), 1e-3) << of.name;
+
+    shape.recompute = Recompute::kFull;
+    EXPECT_EQ(step_flops(of, shape, false), step_flops(of, StepShape{.sequence = of.sequence, .causal = false}, true));
+    shape.early_stop = false;
+    const std::int64_t again = step_flops(of, shape, true) - step_flops(of, shape, false);
+    EXPECT_EQ(again, of.layers * flops_of(forward_kernels(of, UnitKind::kBlock, shape))) << of.name;
+  }
+}
+
+TEST(Transformer, CountsTrafficOfElementwiseWork) {
+  StepShape shape;
+  shape.sequence = 1024;
+  const Transformer& llama = model("llama3-8b");
+  const std::int64_t n = 1024 * 4096;
+  const auto eager = forward_kernels(llama, UnitKind::kBlock, shape);
+  EXPECT_EQ(traffic(eager, "attn_norm").bytes_read, 20 * n);
+  EXPECT_EQ(traffic(eager, "attn_norm").bytes_written, 16 * n);
+  EXPECT_EQ(traffic(eager, "attn_residual").bytes_read, 4 * n);
+  EXPECT_EQ(traffic(eager, "swiglu").bytes_read, 6LL * 1024 * 14336);
+  EXPECT_EQ(traffic(eager, "swiglu").launches, 2);
+  EXPECT_EQ(traffic(eager, "repeat_kv").bytes_read, 2LL * 2 * 1024 * 1024);
+  EXPECT_EQ(traffic(eager, "repeat_kv").bytes_written, 4 * n);
+
+  shape.fusion = Fusion::kFused;
+  const auto fused = forward_kernels(llama, UnitKind::kBlock, shape);
+  EXPECT_EQ(traffic(fused, "attn_norm").bytes_read, 2 * n);
+  EXPECT_EQ(traffic(fused, "attn_norm").bytes_written, 2 * n);
+  EXPECT_EQ(traffic(fused, "ffn_norm").bytes_read, 4 * n);
+  EXPECT_EQ(traffic(fused, "swiglu").bytes_written, 2LL * 1024 * 14336);
+  EXPECT_THROW(named(fused, "attn_residual"), std::invalid_argument);
+  // Input, gradient, the other two products' gradients and the residual's.
+  EXPECT_EQ(traffic(backward_kernels(llama, UnitKind::kBlock, shape), "attn_norm.grad").bytes_read, 10 * n);
+
+  const auto embedding = backward_kernels(llama, UnitKind::kEmbedding, shape);
+  EXPECT_EQ(traffic(embedding, "embedding.grad").bytes_written, 2 * (128256LL * 4096 + n));
+  EXPECT_EQ(flops_of(embedding), 0);
+  const auto adam = optimizer_kernels(1000);
+  EXPECT_EQ(traffic(adam, "adam").bytes_read, 16'000);
+  EXPECT_EQ(traffic(adam, "adam").bytes_written, 12'000);
+}
+
+TEST(Transformer, FusionNeverAddsTraffic) {
+  for (const char* name : {"llama3-8b", "gpt3-175b"}) {
+    for (const UnitKind kind : {UnitKind::kEmbedding, UnitKind::kBlock, UnitKind::kHead}) {
+      std::map<Fusion, std::int64_t> bytes;
+      for (const Fusion fusion : {Fusion::kEager, Fusion::kFused}) {
+        StepShape shape{.sequence = 2048, .fusion = fusion};
+        auto kernels = forward_kernels(model(name), kind, shape);
+        for (const Kernel& kernel : backward_kernels(model(name), kind, shape)) kernels.push_back(kernel);
+        for (const Kernel& kernel : kernels) {
+          const auto* traffic = std::get_if<Elementwise>(&kernel.shape);
+          if (traffic == nullptr) continue;
+          EXPECT_GT(traffic->launches, 0) << kernel.name;
+          EXPECT_GT(traffic->bytes_read, 0) << kernel.name;
+          bytes[fusion] += traffic->bytes_read + traffic->bytes_written;
+        }
+      }
+      EXPECT_LE(bytes[Fusion::kFused], bytes[Fusion::kEager]) << name;
+    }
+  }
+}
+
+TEST(TransformerTable, TakesAUsersFile) {
+  EXPECT_EQ(error_of("mine,2,64,128,4,2,32,1000,yes,yes,0,no,rms,128"), "no error");
+  EXPECT_EQ(error_of(""), "no error");
+}
+
+TEST(TransformerTable, SaysWhatIsWrong) {
+  EXPECT_EQ(error_of(",2,64,128,4,2,,1000,yes,no,0,no,rms,128"), ":2: column 'name': expected a text, got ''");
+  EXPECT_EQ(error_of("m,0,64,128,4,2,,1000,yes,no,0,no,rms,128"),
+            ":2: column 'layers': expected an integer from 1 to 4096, got '0'");
+  EXPECT_EQ(error_of("m,2,64,128,4,3,,1000,yes,no,0,no,rms,128"),
+            ":2: column 'kv_heads': expected a divisor of 4 heads, got '3'");
+  EXPECT_EQ(error_of("m,2,64,128,4,8,,1000,yes,no,0,no,rms,128"),
+            ":2: column 'kv_heads': expected an integer from 1 to 4, got '8'");
+  EXPECT_EQ(error_of("m,2,66,128,4,2,,1000,yes,no,0,no,rms,128"),
+            ":2: column 'head_dim': expected a width, because d_model is no multiple of heads, got ''");
+  EXPECT_EQ(error_of("m,2,64,128,4,2,,1000,maybe,no,0,no,rms,128"),
+            ":2: column 'gated': expected yes or no, got 'maybe'");
+  EXPECT_EQ(error_of("m,2,64,128,4,2,,1000,yes,no,0,no,batch,128"),
+            ":2: column 'norm': expected rms or layer, got 'batch'");
+  EXPECT_EQ(error_of("m,2,64,128,4,2,,1000,yes,no,64,no,rms,128"),
+            ":2: column 'sequence': expected at most the 64 positions, got '128'");
+  EXPECT_EQ(error_of("m,2,64,128,4,2,,1000,yes,no,0,no,rms,128\nm,2,64,128,4,2,,1000,yes,no,0,no,rms,128"),
+            ":3: column 'name': expected a name that no other row has, got 'm'");
+}
+
+TEST(TransformerTable, ListsTheNamesThereAre) {
+  const std::vector<Transformer> models = load_transformers();
+  try {
+    find_transformer(models, "llama9");
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(),
+                 "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-70b, llama3-8b, llama3-70b, "
+                 "llama3.1-405b, gpt3-175b, gpt-175b-fsdp");
+  }
+}
+
+}  // namespace
+}  // namespace weft::models

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/csv.h"
+
+/// Published measurements to compare the simulator with, one a row of a CSV file with exactly these columns:
+///
+///     suite      name under which rows are summed up
+///     platform   the platform file to run
+///     arguments  the rest of the command line
+///     metric     path of the result's value (traces/json_path.h)
+///     published  the measured value
+///     unit       its unit; may be empty
+///     tolerance  "10%" of the published value, or an absolute one with the row's unit such as "0.5us"; "-" or empty
+///     for a
+///                row that is reported and never fails
+///     source     who measured it and where it was read
+///
+/// This is the reading, the judging and the rendering; `weft validate` runs the rows.
+namespace weft::traces {
+
+/// How far a simulated value may be from the published one.
+struct Tolerance {
+  enum class Kind { kReportOnly, kRelative, kAbsolute };
+  Kind kind = Kind::kReportOnly;
+  /// A fraction of the published value, or a difference in the row's unit.
+  double value = 0;
+
+  /// Throws std::invalid_argument, whose text says what was expected.
+  static Tolerance parse(std::string_view text, std::string_view unit);
+  [[nodiscard]] bool allows(double published, double simulated) const;
+};
+
+struct PublishedRow {
+  std::string file;
+  int line = 0;
+  std::string suite;
+  std::string platform;
+  std::string arguments;
+  std::string metric;
+  double published = 0;
+  std::string unit;
+  Tolerance tolerance;
+  std::string tolerance_text;
+  std::string source;
+};
+
+std::vector<PublishedRow> read_published(const CsvTable& table);
+std::vector<PublishedRow> read_published(const std::filesystem::path& file);
+
+enum class Verdict {
+  kPass,
+  kFail,
+  kReported,  ///< The row has no tolerance.
+  kBroken,    ///< There is no simulated value; counts as a failure.
+};
+
+struct PublishedResult {
+  PublishedRow row;
+  Verdict verdict = Verdict::kBroken;
+  std::optional<double> simulated;
+  /// (simulated - published) / |published|; none if either is missing or the published value is 0.
+  std::optional<double> relative_error;
+  /// Why there is no simulated value.
+  std::string message;
+};
+
+PublishedResult evaluate(const PublishedRow& row, double simulated);
+PublishedResult broken(const PublishedRow& row, std::string message);
+
+struct SuiteStatistics {
+  std::string suite;
+  int rows = 0;
+  int passed = 0;
+  int failed = 0;
+  int reported = 0;
+  int broken = 0;
+  /// Of the rows that have a relative error; none if no row has.
+  std::optional<double> mean_error;           ///< Signed: a bias.
+  std::optional<double> mean_absolute_error;  ///< The usual size.
+  std::optional<double> worst_error;          ///< Signed, of the largest absolute value.
+};
+
+/// One entry per suite, in the order of first mention.
+std::vector<SuiteStatistics> statistics(const std::vector<PublishedResult>& results);
+/// Whether no row failed or broke.
+bool all_pass(const std::vector<PublishedResult>& results);
+
+/// A table for people, in columns.
+std::string to_text(const std::vector<PublishedResult>& results);
+/// docs/accuracy.md: a summary, then a table and the sources per suite.
+std::string to_markdown(const std::vector<PublishedResult>& results);
+/// {"pass": bool, "suites": [...], "rows": [...]}
+nlohmann::ordered_json to_json(const std::vector<PublishedResult>& results);
+
+}  // namespace weft::traces
