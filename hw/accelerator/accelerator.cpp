@@ -48,7 +48,6 @@ void Accelerator::end_of_elaboration() {}
 void Accelerator::record(Probe& probe, const std::string& process) {
   probe_ = &probe;
   kernel_track_ = probe.add_track(process, "compute");
-  copy_track_ = probe.add_track(process, "copy engines");
 }
 
 void Accelerator::Registers::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
@@ -153,7 +152,15 @@ void Accelerator::advance(Time now, std::uint32_t index) {
         continue;
       }
       case Operation::kWait:
-        if (semaphore(command.semaphore) < command.value) return;
+        if (semaphore(command.semaphore) < command.value) {
+          if (stream.blocked_since == kNever) stream.blocked_since = now;
+          return;
+        }
+        if (stream.blocked_since != kNever) {
+          if (counters_.waited.size() <= command.semaphore) counters_.waited.resize(command.semaphore + 1);
+          counters_.waited[command.semaphore] += now - stream.blocked_since;
+          stream.blocked_since = kNever;
+        }
         break;
       case Operation::kNotify:
         notify(now, command);
@@ -276,7 +283,6 @@ Time Accelerator::start_copy(Time now, const Command& command) {
   free_copies_.pop_back();
   copies_[slot] = command;
   dispatcher_.post(done, *this, kCopied, slot);
-  if (probe_ != nullptr && command.label != nullptr) probe_->slice(copy_track_, command.label, start, done);
   return done;
 }
 

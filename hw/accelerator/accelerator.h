@@ -57,6 +57,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     double flops = 0;
     std::int64_t copies = 0;
     std::int64_t copied_bytes = 0;
+    std::vector<Time> waited;  ///< by semaphore: what streams that had come to a wait for it stood there
   };
 
   Accelerator(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, bool data,
@@ -101,6 +102,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::deque<Command> queue;
     bool at_array = false;  ///< its first command is a kernel that runs or waits for the array
     bool at_engine = false;  ///< its first command is with a copy engine
+    Time blocked_since = kNever;  ///< at a wait
   };
   struct Running {
     bool active = false;
@@ -145,7 +147,6 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   Counters counters_;
   Probe* probe_ = nullptr;
   int kernel_track_ = 0;
-  int copy_track_ = 0;
 };
 
 }  // namespace weft::accelerator

@@ -21,13 +21,13 @@ class EventTarget {
  public:
   EventTarget(const EventTarget&) = delete;
   EventTarget& operator=(const EventTarget&) = delete;
+  virtual ~EventTarget() = default;
 
   /// Runs at simulated time `now`. `tag` and `data` are what was posted; `data` is usually a Packet.
   virtual void on_event(Time now, std::uint32_t tag, std::uint64_t data) = 0;
 
  protected:
   EventTarget() = default;
-  ~EventTarget() = default;
 
  private:
   friend class Dispatcher;

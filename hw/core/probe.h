@@ -15,6 +15,7 @@ class Probe {
  public:
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
+  virtual ~Probe() = default;
 
   /// Declares a row of the picture: `process` groups rows, for example "accelerator 3" and "compute".
   virtual int add_track(const std::string& process, const std::string& thread) = 0;
@@ -24,7 +25,6 @@ class Probe {
 
  protected:
   Probe() = default;
-  ~Probe() = default;
 };
 
 }  // namespace weft

@@ -28,10 +28,16 @@ constexpr std::array kTimeUnits = {Unit{"ps", 1}, Unit{"ns", kKilo}, Unit{"us", 
 constexpr std::array kByteUnits = {Unit{"B", 1},           Unit{"KB", kKilo},      Unit{"KiB", 1LL << 10},
                                    Unit{"MB", kMega},      Unit{"MiB", 1LL << 20}, Unit{"GB", kGiga},
                                    Unit{"GiB", 1LL << 30}, Unit{"TB", kTera},      Unit{"TiB", 1LL << 40}};
-constexpr std::array kRateUnits = {Unit{"bps", 1},        Unit{"B/s", 8},         Unit{"Kbps", kKilo},
-                                   Unit{"KB/s", 8000},    Unit{"Mbps", kMega},    Unit{"MB/s", 8 * kMega},
-                                   Unit{"Gbps", kGiga},   Unit{"GB/s", 8 * kGiga}, Unit{"Tbps", kTera},
-                                   Unit{"TB/s", 8 * kTera}};
+constexpr std::array kRateUnits = {Unit{"bps", 1},
+                                   Unit{"B/s", 8},
+                                   Unit{"KB/s", 8 * kKilo},
+                                   Unit{"MB/s", 8 * kMega},
+                                   Unit{"GB/s", 8 * kGiga},
+                                   Unit{"TB/s", 8 * kTera},
+                                   Unit{"Kbps", kKilo},
+                                   Unit{"Mbps", kMega},
+                                   Unit{"Gbps", kGiga},
+                                   Unit{"Tbps", kTera}};
 constexpr std::array kFrequencyUnits = {Unit{"Hz", 1}, Unit{"kHz", kKilo}, Unit{"MHz", kMega}, Unit{"GHz", kGiga}};
 constexpr std::array kComputeUnits = {Unit{"FLOPS", 1}, Unit{"GFLOPS", kGiga}, Unit{"TFLOPS", kTera},
                                       Unit{"PFLOPS", kPeta}};

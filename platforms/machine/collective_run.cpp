@@ -2,42 +2,20 @@
 #include "platforms/machine/collective_run.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+
+#include "sw/collectives/pattern.h"
 
 namespace weft::platforms {
 
 using accelerator::ElementType;
 using collectives::Communicator;
+using collectives::encode;
 using collectives::Extent;
+using collectives::pattern;
 using firmware::Task;
 
 namespace {
-
-/// A small whole number for element `index` of rank `rank`: sums of thousands stay exact in every type's mantissa but bf16's,
-/// where they do for up to 16 ranks.
-std::uint32_t element(std::uint64_t seed, int rank, std::uint64_t index) {
-  std::uint64_t z = seed + static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15ULL + index * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 29)) * 0x94d049bb133111ebULL;
-  return static_cast<std::uint32_t>(z >> 60);
-}
-
-void encode(ElementType type, std::uint32_t value, std::byte* out) {
-  const auto real = static_cast<float>(value);
-  switch (type) {
-    case ElementType::kInt32:
-      std::memcpy(out, &value, 4);
-      break;
-    case ElementType::kFp32:
-      std::memcpy(out, &real, 4);
-      break;
-    case ElementType::kBf16: {
-      const auto bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(real) >> 16);
-      std::memcpy(out, &bits, 2);
-      break;
-    }
-  }
-}
 
 /// One collective after another on every rank; a run starts when all ranks have reached it.
 struct Session {
@@ -73,7 +51,7 @@ void Session::fill() {
     for (std::uint64_t at = 0; at < bytes; ++at) data[at] = static_cast<std::byte>(0xa5);
     for (std::uint64_t at = 0; at + unit() <= bytes; at += unit()) {
       const bool contributes = op != CollectiveOp::kAllgather || (at >= own.offset && at < own.offset + own.bytes);
-      if (contributes) encode(type, element(seed, r, at / unit()), &data[at]);
+      if (contributes) encode(type, pattern(seed, r, at / unit()), &data[at]);
     }
     // What does not fill an element: an Allgather carries it all the same, from the last rank.
     if (op == CollectiveOp::kAllgather && r == machine.size() - 1) {
@@ -101,9 +79,9 @@ std::int64_t Session::check() {
       std::uint32_t value = 0;
       if (op == CollectiveOp::kAllgather) {
         while (at >= communicator.block(bytes, owner, unit()).offset + communicator.block(bytes, owner, unit()).bytes) ++owner;
-        value = element(seed, owner, index);
+        value = pattern(seed, owner, index);
       } else {
-        for (int s = 0; s < machine.size(); ++s) value += element(seed, s, index);
+        for (int s = 0; s < machine.size(); ++s) value += pattern(seed, s, index);
       }
       encode(type, value, expected.data());
       if (std::memcmp(expected.data(), &actual[at], unit()) != 0) ++wrong;

@@ -105,7 +105,8 @@ void Machine::build_rank(int index) {
   rank.local = local;
   rank.processor = &processor;
   rank.scale_out = {&processor, &nic, kNic};
-  rank.accelerator = firmware::CommandWindow(processor, kAccelerator);
+  rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
+  rank.store = data ? &hbm.store() : nullptr;
   rank.copy_engines = config_.accelerator.array.copy_engines;
   rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity);
 

@@ -32,7 +32,7 @@ class Communicator {
     Algorithm algorithm = Algorithm::kRing;
     int channels = 0;
     Bytes chunk = Bytes(512 << 10);
-    int slots = 8;
+    int slots = 16;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -40,7 +40,7 @@ class Communicator {
       visit("channels", channels, "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
             "one accelerator, else 4", Range{0, 64});
       visit("chunk", chunk, "What travels round a ring as one message", Range{256, 1 << 30});
-      visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{1, 1024});
+      visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
     }
   };
 

@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kReduction = 1ULL << 63;  // marks completions of the copy engine
 constexpr std::uint32_t kChunk = 0;               // immediates
 constexpr std::uint32_t kEntered = 1;
+constexpr std::uint64_t kConsumed = UINT64_MAX;   // a slot that was not sent on
 
 }  // namespace
 
@@ -63,9 +64,10 @@ void RingMember::take(const nic::Completion& entry) {
 }
 
 void RingMember::return_slots() {
-  std::uint64_t free = progress_.sent > free_.from_input ? progress_.sent - free_.from_input : 0;
-  if (free == free_.forwarded) free += free_.consumed;
-  for (; free_.returned < free; ++free_.returned) previous_.send(0, 0, false);
+  while (!filled_.empty() && (filled_.front() == kConsumed || filled_.front() < progress_.sent)) {
+    filled_.pop_front();
+    previous_.send(0, 0, false);
+  }
 }
 
 template <typename Condition>
@@ -89,7 +91,6 @@ Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Coun
   const auto chunks_of = [&](int block) { return Chunks{blocks(block), options_.chunk}; };
   std::uint64_t coming = 0;
   for (int step = 1; step < size_; ++step) coming += chunks_of(step_block(step)).count();
-  free_ = {UINT64_MAX, 0, 0, 0};
   co_await enter(coming, 0);
 
   std::uint64_t sent = 0;
@@ -125,39 +126,47 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
     going += chunks_of(step_block(step + 1)).count();
     coming += chunks_of(step_block(step + 2)).count();
   }
-  free_ = {chunks_of(step_block(1)).count(), going - chunks_of(step_block(1)).count(), 0, 0};
   co_await enter(coming, going);
   const auto slots = static_cast<std::uint64_t>(options_.slots);
 
+  // Half of the slots' worth of chunks goes all the way round before the next: then a member never waits for a slot that
+  // frees only when it has itself gone further (with 2 g slots and g chunks, the member that is furthest behind can always
+  // send, since its next member has sent on all but the latest 2 g chunks that it got).
+  const std::uint64_t group = slots / 2;
+  std::uint64_t longest = 0;
+  for (int block = 0; block < size_; ++block) longest = std::max(longest, chunks_of(block).count());
+
   std::uint64_t sent = 0;
   std::uint64_t arrived = 0;
-  for (int step = 0; step < size_; ++step) {
-    if (ready != nullptr) co_await ready->reach(static_cast<std::uint64_t>(step) + 1);
-    const Chunks chunks = chunks_of(step_block(step + 1));
-    const bool last = step == size_ - 1;
-    for (std::uint64_t i = 0; i < chunks.count(); ++i) {
-      const Extent chunk = chunks[i];
-      std::uint64_t source = input + chunk.offset;
-      if (step > 0) {
-        const std::uint64_t slot = slot_address(arrived);
-        ++arrived;
-        co_await until([this, arrived] { return progress_.arrived >= arrived; });
-        const std::uint64_t target = last ? output + (chunk.offset - chunks.extent.offset) : slot;
-        rank_.accelerator.reduce(static_cast<std::uint32_t>(engine_), type, slot, source, target, chunk.bytes, *completions_,
-                                 kReduction);
-        co_await until([this, arrived] { return progress_.reduced >= arrived; });
-        source = slot;
+  for (std::uint64_t first = 0; first < longest; first += group) {
+    for (int step = 0; step < size_; ++step) {
+      if (ready != nullptr) co_await ready->reach(static_cast<std::uint64_t>(step) + 1);
+      const Chunks chunks = chunks_of(step_block(step + 1));
+      const bool last = step == size_ - 1;
+      const std::uint64_t end = std::min(first + group, chunks.count());
+      for (std::uint64_t i = first; i < end; ++i) {
+        const Extent chunk = chunks[i];
+        std::uint64_t source = input + chunk.offset;
+        if (step > 0) {
+          const std::uint64_t slot = slot_address(arrived);
+          ++arrived;
+          co_await until([this, arrived] { return progress_.arrived >= arrived; });
+          const std::uint64_t target = last ? output + (chunk.offset - chunks.extent.offset) : slot;
+          rank_.accelerator.reduce(static_cast<std::uint32_t>(engine_), type, slot, source, target, chunk.bytes,
+                                   *completions_, kReduction);
+          co_await until([this, arrived] { return progress_.reduced >= arrived; });
+          source = slot;
+          filled_.push_back(last ? kConsumed : sent);
+          if (last) return_slots();
+        }
+        if (last) continue;
+        co_await until([this, sent, slots] { return progress_.credits + slots > sent; });
+        next_.write(source, slot_address(sent), chunk.bytes, true, kChunk, true);
+        ++sent;
       }
-      if (last) {
-        ++free_.consumed;
-        return_slots();
-        continue;
-      }
-      co_await until([this, sent, slots] { return progress_.credits + slots > sent; });
-      next_.write(source, slot_address(sent), chunk.bytes, true, kChunk, true);
-      ++sent;
     }
   }
+  if (ready != nullptr) co_await ready->reach(static_cast<std::uint64_t>(size_));
   co_await until([this, sent] { return progress_.sent == sent && progress_.credits == sent; });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,7 +28,7 @@ class RingMember {
  public:
   struct Options {
     std::uint64_t chunk = 512 << 10;
-    int slots = 8;
+    int slots = 16;
   };
 
   /// Joins `ranks`, in ring order, by connections of their own; `engine` is the copy engine that reduces for this ring.
@@ -61,14 +62,6 @@ class RingMember {
     std::uint64_t credits = 0;
     std::uint64_t reduced = 0;
   };
-  /// When slots may be given back: in the order in which they were filled, which is also that in which they are used again.
-  struct Slots {
-    std::uint64_t from_input = 0;  ///< sends that came from no slot; the first ones
-    std::uint64_t forwarded = 0;   ///< slots that are sent on
-    std::uint64_t consumed = 0;    ///< slots of the last step whose sum is done
-    std::uint64_t returned = 0;
-  };
-
   /// Takes completions until `condition` holds.
   template <typename Condition>
   firmware::Task until(Condition condition);
@@ -90,7 +83,9 @@ class RingMember {
   firmware::QueuePair next_;
   firmware::QueuePair previous_;
   Progress progress_;
-  Slots free_;
+  /// Slots in the order in which they were filled, which is that in which they are given back and used again: for each the
+  /// number of the send that empties it.
+  std::deque<std::uint64_t> filled_;
   std::uint64_t entered_ = 0;
   std::uint64_t next_entered_ = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "hw/memory/backing_store.h"
 #include "sw/firmware/memory_map.h"
 #include "sw/firmware/verbs.h"
 
@@ -16,6 +17,7 @@ struct Rank {
   Interface scale_up;  ///< its nic is null where a node has one accelerator
   CommandWindow accelerator;
   int copy_engines = 1;
+  memory::BackingStore* store = nullptr;  ///< debug access to its memory; null when data is off
   MemoryMap memory{Bytes()};
 
   /// The interface that reaches `peer`.

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "hw/accelerator/command.h"
+#include "hw/accelerator/accelerator.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/work.h"
 #include "sw/firmware/processor.h"
@@ -100,7 +100,11 @@ class QueuePair {
 class CommandWindow {
  public:
   CommandWindow() = default;
-  CommandWindow(Processor& processor, std::size_t device) : processor_(&processor), device_(device) {}
+  CommandWindow(Processor& processor, std::size_t device, const accelerator::Accelerator& accelerator)
+      : processor_(&processor), device_(device), accelerator_(&accelerator) {}
+
+  /// Performance counters, read in no time.
+  [[nodiscard]] const accelerator::Accelerator::Counters& counters() const { return accelerator_->counters(); }
 
   void submit(const accelerator::Command& command) {
     processor_->write(device_, accelerator::kCommandWindow, &command, sizeof command);
@@ -152,6 +156,7 @@ class CommandWindow {
  private:
   Processor* processor_ = nullptr;
   std::size_t device_ = 0;
+  const accelerator::Accelerator* accelerator_ = nullptr;
 };
 
 }  // namespace weft::firmware

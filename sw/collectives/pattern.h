@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "hw/accelerator/reduction.h"
+
+/// Contents for buffers of which sums are compared bit for bit.
+namespace weft::collectives {
+
+/// Element `index` of rank `rank`: a whole number from 0 to 15, so that sums are exact in every type (in bf16 for up to 16
+/// ranks) in whatever order they are formed.
+inline std::uint32_t pattern(std::uint64_t seed, int rank, std::uint64_t index) {
+  std::uint64_t z = seed + static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15ULL + index * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 29)) * 0x94d049bb133111ebULL;
+  return static_cast<std::uint32_t>(z >> 60);
+}
+
+/// Writes a whole number as an element.
+inline void encode(accelerator::ElementType type, std::uint32_t value, std::byte* out) {
+  const auto real = static_cast<float>(value);
+  switch (type) {
+    case accelerator::ElementType::kInt32:
+      std::memcpy(out, &value, 4);
+      break;
+    case accelerator::ElementType::kFp32:
+      std::memcpy(out, &real, 4);
+      break;
+    case accelerator::ElementType::kBf16: {
+      const auto bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(real) >> 16);
+      std::memcpy(out, &bits, 2);
+      break;
+    }
+  }
+}
+
+}  // namespace weft::collectives

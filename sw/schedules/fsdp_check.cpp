@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/fsdp_check.h"
+
+#include <vector>
+
+#include "sw/collectives/pattern.h"
+
+namespace weft::schedules::check {
+
+using collectives::encode;
+using collectives::pattern;
+
+namespace {
+
+/// Compares `bytes` at `address` with what `value(i)` gives for each element.
+template <typename Value>
+std::int64_t compare(const memory::BackingStore& store, ElementType type, std::uint64_t address, std::uint64_t bytes,
+                     Value value) {
+  const std::uint64_t unit = accelerator::size_of(type);
+  std::vector<std::byte> actual(bytes);
+  std::vector<std::byte> expected(unit);
+  store.read(address, actual.data(), bytes);
+  std::int64_t wrong = 0;
+  for (std::uint64_t at = 0; at + unit <= bytes; at += unit) {
+    encode(type, value(at / unit), expected.data());
+    if (std::memcmp(expected.data(), &actual[at], unit) != 0) ++wrong;
+  }
+  return wrong;
+}
+
+}  // namespace
+
+void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
+                collectives::Extent own, std::uint64_t seed) {
+  const std::uint64_t unit = accelerator::size_of(type);
+  std::vector<std::byte> data(bytes, std::byte{0xa5});
+  for (std::uint64_t at = own.offset; at + unit <= own.offset + own.bytes; at += unit) {
+    encode(type, pattern(seed, 0, at / unit), &data[at]);
+  }
+  store.write(buffer, data.data(), bytes);
+}
+
+std::int64_t compare_gathered(const memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
+                              std::uint64_t seed) {
+  return compare(store, type, buffer, bytes, [seed](std::uint64_t i) { return pattern(seed, 0, i); });
+}
+
+void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
+                   std::uint64_t seed, int rank) {
+  const std::uint64_t unit = accelerator::size_of(type);
+  std::vector<std::byte> data(bytes);
+  for (std::uint64_t at = 0; at + unit <= bytes; at += unit) encode(type, pattern(seed, rank, at / unit), &data[at]);
+  store.write(buffer, data.data(), bytes);
+}
+
+std::int64_t compare_scattered(const memory::BackingStore& store, ElementType type, std::uint64_t output,
+                               collectives::Extent own, std::uint64_t seed, int ranks) {
+  const std::uint64_t first = own.offset / accelerator::size_of(type);
+  return compare(store, type, output, own.bytes, [seed, first, ranks](std::uint64_t i) {
+    std::uint32_t sum = 0;
+    for (int r = 0; r < ranks; ++r) sum += pattern(seed, r, first + i);
+    return sum;
+  });
+}
+
+}  // namespace weft::schedules::check

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/fsdp_plan.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace weft::schedules {
+namespace {
+
+using models::UnitKind;
+
+accelerator::DataType data_type(int element_bytes) {
+  return element_bytes == 2 ? accelerator::DataType::kBf16
+                            : (element_bytes == 1 ? accelerator::DataType::kFp8 : accelerator::DataType::kTf32);
+}
+
+struct ToWork {
+  const accelerator::ComputeConfig& compute;
+
+  accelerator::KernelWork operator()(const models::Gemm& gemm) const {
+    return kernel_work(compute, accelerator::Gemm{gemm.batch, gemm.m, gemm.n, gemm.k, data_type(gemm.element_bytes)});
+  }
+  accelerator::KernelWork operator()(const models::FlashAttention& attention) const {
+    return kernel_work(compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads,
+                                                            attention.queries, attention.head_dim, attention.causal,
+                                                            attention.backward});
+  }
+  accelerator::KernelWork operator()(const models::Elementwise& pass) const {
+    auto work = kernel_work(compute, accelerator::Elementwise{pass.bytes_read / 4, Bytes(pass.bytes_read),
+                                                              Bytes(pass.bytes_written), 1});
+    work.launch = work.launch * pass.launches;
+    return work;
+  }
+};
+
+void append(std::vector<PlannedKernel>& to, const std::vector<models::Kernel>& kernels,
+            const accelerator::ComputeConfig& compute) {
+  for (const models::Kernel& kernel : kernels) to.push_back({kernel.name.data(), std::visit(ToWork{compute}, kernel.shape)});
+}
+
+PlannedKernel copy_kernel(const char* label, const accelerator::ComputeConfig& compute, std::uint64_t elements,
+                          std::uint64_t bytes_in, std::uint64_t bytes_out) {
+  return {label, ToWork{compute}(models::Elementwise{static_cast<std::int64_t>(elements * bytes_in),
+                                                     static_cast<std::int64_t>(elements * bytes_out), 1})};
+}
+
+}  // namespace
+
+FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int ranks) {
+  models::Transformer model;
+  try {
+    model = models::find_transformer(models::load_transformers(), config.model);
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError("workload.model", error.what());
+  }
+  if (config.layers != 0) model.layers = config.layers;
+  layers = model.layers;
+  parameters = models::total_parameters(model);
+  block_elements = static_cast<std::uint64_t>(models::unit_parameters(model, UnitKind::kBlock));
+  root_elements = static_cast<std::uint64_t>(models::unit_parameters(model, UnitKind::kEmbedding) +
+                                             models::unit_parameters(model, UnitKind::kHead));
+  models::StepShape shape;
+  shape.sequences = config.sequences;
+  shape.sequence = config.sequence;
+  shape.recompute = config.recompute;
+  shape.fusion = config.fusion;
+
+  const std::uint64_t parameter_bytes = accelerator::size_of(config.parameter_type);
+  const std::uint64_t reduce_bytes = accelerator::size_of(config.reduce_type);
+  const int last_block = static_cast<int>(model.layers) - 1;
+  const int turn = last_block + 2;  // the stage of the head, forward and backward
+  const int last_stage = 2 * turn;
+  block_buffers = config.reshard_after_forward ? config.limit_all_gathers : last_block + 1;
+
+  const auto gather = [&](const std::string& name, std::uint64_t elements, int first, int last, bool forward) {
+    // A block takes the buffers in turn; the root unit has one of its own.
+    const int buffer = gathers.empty() ? 0 : 1 + static_cast<int>(gathers.size() - 1) % block_buffers;
+    gathers.push_back({name, elements, buffer, first, last, forward});
+    Stage& stage = stages[static_cast<std::size_t>(first)];
+    stage.gathers_before = static_cast<int>(gathers.size());
+    if (config.copies) {
+      // Out of the collective's buffer, shard by shard, into the parameters.
+      stage.kernels.insert(stage.kernels.begin(), copy_kernel("allgather copy-out", compute, elements, parameter_bytes, parameter_bytes));
+    }
+  };
+  const auto scatter = [&](const std::string& name, std::uint64_t elements, int after) {
+    Stage& stage = stages[static_cast<std::size_t>(after)];
+    stage.scatter = static_cast<int>(scatters.size());
+    scatters.push_back({name, elements, after});
+    if (config.copies) {
+      stage.tail.push_back(copy_kernel("reduce-scatter copy-in", compute, elements, parameter_bytes, reduce_bytes));
+    }
+  };
+
+  stages.resize(static_cast<std::size_t>(last_stage) + 1);
+  gather("root", root_elements, 0, last_stage, true);
+  append(stages[0].kernels, models::forward_kernels(model, UnitKind::kEmbedding, shape), compute);
+  const auto block_forward = models::forward_kernels(model, UnitKind::kBlock, shape);
+  const auto block_backward = models::backward_kernels(model, UnitKind::kBlock, shape);
+  for (int b = 0; b <= last_block; ++b) {
+    const int stage = 1 + b;
+    const bool kept = !config.reshard_after_forward || b == last_block;
+    append(stages[static_cast<std::size_t>(stage)].kernels, block_forward, compute);
+    gather("block " + std::to_string(b), block_elements, stage, kept ? last_stage - 1 - b : stage, true);
+  }
+  append(stages[static_cast<std::size_t>(turn)].kernels, models::forward_kernels(model, UnitKind::kHead, shape), compute);
+  append(stages[static_cast<std::size_t>(turn)].kernels, models::backward_kernels(model, UnitKind::kHead, shape), compute);
+  for (int b = last_block; b >= 0; --b) {
+    const int stage = last_stage - 1 - b;
+    append(stages[static_cast<std::size_t>(stage)].kernels, block_backward, compute);
+    if (config.reshard_after_forward && b != last_block) {
+      gather("block " + std::to_string(b) + " again", block_elements, stage, stage, false);
+    }
+    scatter("block " + std::to_string(b), block_elements, stage);
+  }
+  append(stages.back().kernels, models::backward_kernels(model, UnitKind::kEmbedding, shape), compute);
+  scatter("root", root_elements, last_stage);
+  int done = 0;
+  for (Stage& stage : stages) done = stage.gathers_before = std::max(done, stage.gathers_before);
+  if (config.optimizer) append(optimizer, models::optimizer_kernels((parameters + ranks - 1) / ranks), compute);
+}
+
+}  // namespace weft::schedules

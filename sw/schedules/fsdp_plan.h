@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/accelerator/kernel.h"
+#include "hw/accelerator/reduction.h"
+#include "hw/core/fields.h"
+#include "sw/models/transformer.h"
+
+namespace weft::models {
+
+inline EnumNames<Recompute> enum_names(Recompute /*tag*/) {
+  return {{"none", Recompute::kNone}, {"selective-op", Recompute::kSelectiveOp}, {"full", Recompute::kFull}};
+}
+inline EnumNames<Fusion> enum_names(Fusion /*tag*/) { return {{"eager", Fusion::kEager}, {"fused", Fusion::kFused}}; }
+
+}  // namespace weft::models
+
+namespace weft::schedules {
+
+using accelerator::ElementType;
+
+/// Fully sharded data parallel training (Zhao et al., VLDB 2023; defaults as torchtitan runs FSDP2).
+struct FsdpConfig {
+  std::string model = "llama3-8b";
+  std::int64_t sequences = 1;
+  std::int64_t sequence = 8192;
+  std::int64_t layers = 0;
+  models::Recompute recompute = models::Recompute::kSelectiveOp;
+  models::Fusion fusion = models::Fusion::kEager;
+  int steps = 1;
+  bool reshard_after_forward = true;
+  int forward_prefetch = 1;
+  int backward_prefetch = 1;
+  int limit_all_gathers = 2;
+  bool separate_streams = true;
+  ElementType parameter_type = ElementType::kBf16;
+  ElementType reduce_type = ElementType::kFp32;
+  bool copies = true;
+  bool optimizer = true;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("model", model, "A transformer of sw/models/transformers.csv");
+    visit("sequences", sequences, "Sequences of one rank's batch", Range{1, 1 << 20});
+    visit("sequence", sequence, "Tokens of a sequence", Range{1, 1 << 24});
+    visit("layers", layers, "Blocks to train; 0: all of the model", Range{0, 10000});
+    visit("recompute", recompute, "Activations computed again in the backward pass");
+    visit("fusion", fusion, "How elementwise work is cut into kernels: eager, or fused as by torch.compile");
+    visit("steps", steps, "Training steps to run", Range{1, 1000});
+    visit("reshard_after_forward", reshard_after_forward, "Free a block's parameters after its forward pass");
+    visit("forward_prefetch", forward_prefetch, "Blocks whose Allgather is issued ahead of the one that computes", Range{0, 64});
+    visit("backward_prefetch", backward_prefetch, "The same in the backward pass", Range{0, 64});
+    visit("limit_all_gathers", limit_all_gathers, "Blocks gathered and not yet freed", Range{1, 64});
+    visit("separate_streams", separate_streams, "ReduceScatter beside Allgather; else one after the other, as issued");
+    visit("parameter_type", parameter_type, "Element type of gathered parameters");
+    visit("reduce_type", reduce_type, "Element type in which gradients are summed");
+    visit("copies", copies, "Kernels that copy into and out of the collectives' buffers, as FSDP2 has");
+    visit("optimizer", optimizer, "Adam on the shards at the end of a step");
+  }
+};
+
+/// A kernel as it is launched: what it needs and how it is called in pictures.
+struct PlannedKernel {
+  const char* label;
+  accelerator::KernelWork work;
+};
+
+/// What is computed without a collective in between: the forward or backward pass of one unit.
+struct Stage {
+  std::vector<PlannedKernel> kernels;
+  std::vector<PlannedKernel> tail;  ///< copies gradients to the buffer of their ReduceScatter
+  int gathers_before = 0;           ///< Allgathers that it needs
+  int scatter = -1;                 ///< its ReduceScatter
+};
+
+/// An Allgather of a step.
+struct Gather {
+  std::string name;
+  std::uint64_t elements;
+  int buffer;        ///< in which it is gathered; 0 is the root unit's
+  int first_use;     ///< stage
+  int last_use;      ///< after which its buffer is free
+  bool forward;
+};
+
+/// A ReduceScatter of a step.
+struct Scatter {
+  std::string name;
+  std::uint64_t elements;
+  int after;  ///< stage
+};
+
+/// One training step as lists: what is computed in which order, what is gathered and scattered for it. The root unit
+/// (embedding and head) is gathered first and kept; blocks are gathered forward and, when they were freed, backward again; the
+/// last block is not freed in between.
+struct FsdpPlan {
+  std::vector<Stage> stages;
+  std::vector<Gather> gathers;
+  std::vector<Scatter> scatters;
+  std::vector<PlannedKernel> optimizer;
+  std::uint64_t root_elements = 0;
+  std::uint64_t block_elements = 0;
+  int block_buffers = 0;
+  std::int64_t parameters = 0;
+  std::int64_t layers = 0;
+
+  /// Throws ConfigError, paths below `workload`, for a model that does not exist.
+  FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int ranks);
+};
+
+}  // namespace weft::schedules
