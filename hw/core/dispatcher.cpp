@@ -9,6 +9,9 @@
 namespace weft {
 namespace {
 
+// How many events ahead of the one that runs a target may prefetch: about the latency of a cache that misses.
+constexpr std::size_t kLookAhead = 2;
+
 std::int64_t kernel_now() { return static_cast<std::int64_t>(sc_core::sc_time_stamp().value()); }
 
 }  // namespace
@@ -78,11 +81,6 @@ void Dispatcher::run_until(Time limit) {
   const std::int64_t span = limit_ - kernel_now();
   sc_core::sc_start(to_delay(Time(span)), sc_core::SC_EXIT_ON_STARVATION);
   limit_ = INT64_MAX;
-}
-
-void Dispatcher::append_to_batch(const Event& event) {
-  if (batch_size_ == batch_.size()) batch_.resize(2 * batch_size_ + 64);
-  batch_[batch_size_++] = event;
 }
 
 void Dispatcher::insert_into_batch(const Event& event) {
@@ -218,6 +216,10 @@ void Dispatcher::run() {
     ++handled_;
     digest_ = (digest_ ^ (static_cast<std::uint64_t>(event.time) * 0x9e3779b97f4a7c15ULL + event.order)) *
               0xff51afd7ed558ccdULL;
+    if (cursor_ + kLookAhead < batch_size_) {
+      const Event& later = batch_[cursor_ + kLookAhead];
+      targets_[later.order >> 32]->prepare(static_cast<std::uint32_t>(later.order), later.data);
+    }
     targets_[event.order >> 32]->on_event(Time(event.time), static_cast<std::uint32_t>(event.order), event.data);
     if ((handled_ & progress_mask_) == 0 && progress_) progress_();
   }

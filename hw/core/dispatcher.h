@@ -26,6 +26,9 @@ class EventTarget {
   /// Runs at simulated time `now`. `tag` and `data` are what was posted; `data` is usually a Packet.
   virtual void on_event(Time now, std::uint32_t tag, std::uint64_t data) = 0;
 
+  /// Called shortly before an event when many are close together: a chance to prefetch what it will touch, nothing else.
+  virtual void prepare(std::uint32_t /*tag*/, std::uint64_t /*data*/) {}
+
  protected:
   EventTarget() = default;
 
@@ -118,7 +121,10 @@ class Dispatcher final : public sc_core::sc_module {
   static bool before(const Event& a, const Event& b) {
     return a.time != b.time ? a.time < b.time : a.order < b.order;
   }
-  void append_to_batch(const Event& event);
+  void append_to_batch(const Event& event) {
+    if (batch_size_ == batch_.size()) [[unlikely]] batch_.resize(2 * batch_size_ + 64);
+    batch_[batch_size_++] = event;
+  }
   void insert_into_batch(const Event& event);
   void post_elsewhere(const Event& event, std::int64_t slot);
   void grow_nodes();

@@ -12,54 +12,62 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
       propagation_(config.propagation),
       dispatcher_(dispatcher),
       tag_(tag),
-      lanes_(static_cast<std::size_t>(config.lanes)),
+      other_lanes_(static_cast<std::size_t>(config.lanes - 1)),
       owner_(owner),
       stall_(stall, name),
       rate_(config.rate),
       buffer_(config.buffer.count()) {
-  for (int i = 0; i < config.lanes; ++i) lanes_.emplace_back().available = buffer_;
+  first_lane_.available = buffer_;
+  for (int i = 1; i < config.lanes; ++i) other_lanes_.emplace_back().available = buffer_;
 }
 
 void Transmitter::push(Lane& lane, Credit credit, std::int64_t now) {
-  auto mask = static_cast<std::uint32_t>(lane.coming.size()) - 1;
-  if (lane.count > mask) {
-    collect(lane, now);
-    if (lane.count > mask) {
-      std::vector<Credit> larger(2 * lane.coming.size());
-      for (std::uint32_t i = 0; i < lane.count; ++i) larger[i] = lane.coming[(lane.first + i) & mask];
-      lane.coming = std::move(larger);
-      lane.first = 0;
-      mask = 2 * mask + 1;
-    }
+  if (lane.count == lane.coming.size()) collect(lane, now);
+  if (lane.count == lane.coming.size()) [[unlikely]] {
+    if (credit.time < lane.coming.back().time) std::swap(credit, lane.coming.back());
+    auto at = lane.more.end();
+    while (at != lane.more.begin() && (at - 1)->time > credit.time) --at;
+    lane.more.insert(at, credit);
+    lane.count -= 1;
+    credit = lane.coming.back();
   }
-  Credit* const ring = lane.coming.data();
   // Packets of a buffer may leave by different ports, so a later call can carry an earlier time.
   std::uint32_t at = lane.count++;
-  for (; at > 0 && ring[(lane.first + at - 1) & mask].time > credit.time; --at) {
-    ring[(lane.first + at) & mask] = ring[(lane.first + at - 1) & mask];
-  }
-  ring[(lane.first + at) & mask] = credit;
+  for (; at > 0 && lane.coming[at - 1].time > credit.time; --at) lane.coming[at] = lane.coming[at - 1];
+  lane.coming[at] = credit;
 }
 
 void Transmitter::collect(Lane& lane, std::int64_t now) {
-  const Credit* const ring = lane.coming.data();
-  const auto mask = static_cast<std::uint32_t>(lane.coming.size()) - 1;
-  while (lane.count != 0 && ring[lane.first].time <= now) {
-    lane.available += ring[lane.first].bytes;
-    lane.first = (lane.first + 1) & mask;
-    --lane.count;
+  std::uint32_t taken = 0;
+  while (taken < lane.count && lane.coming[taken].time <= now) lane.available += lane.coming[taken++].bytes;
+  if (taken == 0) return;
+  lane.count -= taken;
+  std::copy_n(lane.coming.begin() + taken, lane.count, lane.coming.begin());
+  if (lane.more.empty()) return;
+  std::size_t moved = 0;
+  for (; moved < lane.more.size(); ++moved) {
+    if (lane.count == 0 && lane.more[moved].time <= now) {
+      lane.available += lane.more[moved].bytes;
+    } else if (lane.count < lane.coming.size()) {
+      lane.coming[lane.count++] = lane.more[moved];
+    } else {
+      break;
+    }
   }
+  lane.more.erase(lane.more.begin(), lane.more.begin() + static_cast<std::ptrdiff_t>(moved));
 }
 
 Time Transmitter::credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
-  Lane& lane = lanes_[static_cast<std::size_t>(lane_index)];
+  Lane& lane = this->lane(lane_index);
   if (lane.available >= wire_bytes) return now;
   collect(lane, now.count());
   if (lane.available >= wire_bytes) return now;
   std::int64_t sum = lane.available;
-  const auto mask = static_cast<std::uint32_t>(lane.coming.size()) - 1;
   for (std::uint32_t i = 0; i < lane.count; ++i) {
-    const Credit& credit = lane.coming[(lane.first + i) & mask];
+    sum += lane.coming[i].bytes;
+    if (sum >= wire_bytes) return Time(lane.coming[i].time);
+  }
+  for (const Credit& credit : lane.more) {
     sum += credit.bytes;
     if (sum >= wire_bytes) return Time(credit.time);
   }
@@ -67,9 +75,9 @@ Time Transmitter::credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
 }
 
 Time Transmitter::send(Packet& packet, Time ready) {
-  Lane& lane = lanes_[packet.lane];
-  lane.available -= packet.wire_bytes;
-  assert(lane.available >= 0 && "sent without credit");
+  Lane& mine = lane(packet.lane);
+  mine.available -= packet.wire_bytes;
+  assert(mine.available >= 0 && "sent without credit");
   const Time length = byte_time_(packet.wire_bytes);
   Time head = std::max(ready, free_at_) + stall_.next();
   // The last byte cannot leave before it came; a slower arrival delays the start, not the length.
@@ -87,16 +95,17 @@ Time Transmitter::send(Packet& packet, Time ready) {
 
 std::int64_t Transmitter::credit_missing() {
   std::int64_t missing = 0;
-  for (Lane& lane : lanes_) {
-    collect(lane, INT64_MAX);
-    missing += buffer_ - lane.available;
+  for (std::size_t i = 0; i <= other_lanes_.size(); ++i) {
+    Lane& each = lane(static_cast<int>(i));
+    collect(each, INT64_MAX);
+    missing += buffer_ - each.available;
   }
   return missing;
 }
 
 tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& /*phase*/, sc_core::sc_time& delay) {
   const Time at = dispatcher_.now() + from_delay(delay) + propagation_ + stall_.next();
-  push(lanes_[packet.lane], {at.count(), packet.wire_bytes}, dispatcher_.now().count());
+  push(lane(packet.lane), {at.count(), packet.wire_bytes}, dispatcher_.now().count());
   if (waiting_) {
     waiting_ = false;
     dispatcher_.post(at, owner_, tag_);

@@ -81,6 +81,14 @@ void Switch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   }
 }
 
+void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
+  const bool serves = (tag & kServe) != 0;
+  const std::uint32_t output = serves ? tag & ~kServe : routes_.port(*reinterpret_cast<const Packet*>(data));
+  __builtin_prefetch(&outputs_[output]);
+  transmitters_[output].prefetch();
+  if (!serves) inputs_[tag].prefetch();
+}
+
 void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
   packet.ingress = static_cast<std::uint16_t>(input);
   ++counters_.packets;

@@ -92,6 +92,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::int64_t waiting() const;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  void prepare(std::uint32_t tag, std::uint64_t data) override;
 
  private:
   /// The forward interface of one port's input.
@@ -99,7 +100,14 @@ class Switch final : public sc_core::sc_module, public EventTarget {
    public:
     Input(Switch& owner, std::uint32_t port) : owner_(&owner), port_(port) {}
     tlm::tlm_sync_enum nb_transport_fw(Packet& packet, Phase& phase, sc_core::sc_time& delay) override;
-    void resolve(TargetSocket& socket) { peer_ = socket.operator->(); }
+    void resolve(TargetSocket& socket) {
+      peer_ = socket.operator->();
+      sender_ = dynamic_cast<const Transmitter*>(peer_);
+    }
+    void prefetch() const {
+      __builtin_prefetch(this);
+      if (sender_ != nullptr) sender_->prefetch();
+    }
     void release(Packet& packet, Time delay) {
       sc_core::sc_time annotated = to_delay(delay);
       Phase phase = Phase::kCredit;
@@ -110,6 +118,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     Switch* owner_;
     std::uint32_t port_;
     Backward* peer_ = nullptr;
+    const Transmitter* sender_ = nullptr;  ///< the same, if it is one of ours: its credits will be touched
   };
 
   struct Queue {

@@ -75,7 +75,6 @@ void Nic::connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_
 void Nic::record(Probe& probe, const std::string& process, const std::string& thread) {
   probe_ = &probe;
   track_ = probe.add_track(process, thread);
-  thread_ = thread;
 }
 
 tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /*phase*/, sc_core::sc_time& delay) {
@@ -109,6 +108,15 @@ tlm::tlm_sync_enum Nic::Registers::nb_transport_fw(tlm::tlm_generic_payload& pay
   b_transport(payload, delay);
   phase = tlm::BEGIN_RESP;
   return tlm::TLM_COMPLETED;
+}
+
+void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
+  if (tag == kArrive) {
+    __builtin_prefetch(&pairs_[reinterpret_cast<const Packet*>(data)->queue_pair]);
+  } else if (!fetched_.empty()) {
+    __builtin_prefetch(fetched_.front().packet);
+    transmitter_.prefetch();
+  }
 }
 
 void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {

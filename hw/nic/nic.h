@@ -86,12 +86,16 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::uint32_t end() const { return end_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] const fabric::Transmitter& transmitter() const { return transmitter_; }
+  /// Draws when the link was sending, gaps of up to a microsecond filled, and at which payload rate. `finish_drawing` ends the
+  /// last bar after the run.
   void record(Probe& probe, const std::string& process, const std::string& thread);
+  void finish_drawing();
 
   /// What is unfinished, one line each, for the report of a deadlock and the check at the end.
   [[nodiscard]] std::vector<std::string> left_over();
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  void prepare(std::uint32_t tag, std::uint64_t data) override;
 
  private:
   struct Job {
@@ -99,7 +103,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint64_t cut = 0;        ///< bytes that have left, or for a read: whether its request has
     std::uint32_t first_psn = 0;  ///< of its first packet
     std::uint32_t packets = 0;
-    Time started;
   };
   struct Response {  ///< a read that this end answers
     std::uint64_t address;
@@ -169,6 +172,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void arm(Time at);
   void acknowledge(Time now, std::uint32_t number, std::uint32_t psn);
   void rewind(Time now, std::uint32_t number, std::uint32_t psn);
+  void draw(const Packet& packet, Time now);
   [[nodiscard]] std::uint32_t packets_of(std::uint64_t bytes) const;
 
   // Receiving (receiver.cpp)
@@ -213,7 +217,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Counters counters_;
   Probe* probe_ = nullptr;
   int track_ = 0;
-  std::string thread_;
+  Time drawn_from_;
+  Time drawn_until_;
+  std::int64_t drawn_bytes_ = 0;
 };
 
 }  // namespace weft::nic

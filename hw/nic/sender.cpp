@@ -20,7 +20,7 @@ void Nic::post(const WorkRequest& request, Time at) {
   }
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
   engine_free_ = std::max(at, engine_free_) + config_.message_cost;
-  pair.jobs.push_back({request, 0, 0, 0, at});
+  pair.jobs.push_back({request, 0, 0, 0});
   ++jobs_open_;
   dispatcher_.post(engine_free_, *this, kWork, request.queue_pair);
 }
@@ -149,9 +149,30 @@ void Nic::pump(Time now) {
       if (packet->opcode != Opcode::kReadRequest) counters_.bytes_sent += packet->payload_bytes;
     }
     ++counters_.packets_sent;
+    if (probe_ != nullptr) [[unlikely]] draw(*packet, now);
     transmitter_.send(*packet, now);
     fill(now);
   }
+}
+
+void Nic::draw(const Packet& packet, Time now) {
+  // Transactions that follow each other closely are one bar; its height is drawn as the payload rate of each bar's length.
+  constexpr Time kGap = Time(1'000'000);
+  if (now > drawn_until_ + kGap) {
+    finish_drawing();
+    drawn_from_ = now;
+    drawn_bytes_ = 0;
+  }
+  drawn_until_ = now + transfer_time(Bytes(packet.wire_bytes), transmitter_.rate());
+  drawn_bytes_ += packet.payload_bytes;
+}
+
+void Nic::finish_drawing() {
+  if (probe_ == nullptr || drawn_bytes_ == 0) return;
+  probe_->slice(track_, "sending", drawn_from_, drawn_until_);
+  const double seconds = static_cast<double>((drawn_until_ - drawn_from_).count()) * 1e-12;
+  probe_->counter(track_, "GB/s", drawn_from_, static_cast<double>(drawn_bytes_) / seconds * 1e-9);
+  probe_->counter(track_, "GB/s", drawn_until_, 0);
 }
 
 void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
@@ -161,10 +182,6 @@ void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
     if (static_cast<std::int32_t>(job.first_psn + job.packets - 1 - psn) > 0) break;
     if (job.request.signaled) {
       complete(pair, {job.request.id, job.request.bytes, number, 0, job.request.verb, false}, now + config_.write_latency);
-    }
-    if (probe_ != nullptr) {
-      static constexpr const char* kNames[] = {"send", "write", "read", "receive"};
-      probe_->slice(track_, kNames[static_cast<int>(job.request.verb)], job.started, now);
     }
     pair.jobs.pop_front();
     --pair.next_job;

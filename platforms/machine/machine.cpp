@@ -143,6 +143,8 @@ void Machine::record(Probe& probe) {
 
 void Machine::run() {
   sc_core::sc_start();
+  for (const auto& nic : nics_) nic->finish_drawing();
+  for (const auto& port : ports_) port->finish_drawing();
   std::vector<std::string> lines;
   for (const auto& processor : processors_) append(lines, processor->left_over());
   for (const auto& array : accelerators_) append(lines, array->left_over());
