@@ -80,7 +80,10 @@ void Dispatcher::run_until(Time limit) {
   if (pending_ != 0) wake_.notify(sc_core::SC_ZERO_TIME);
   const std::int64_t span = limit_ - kernel_now();
   sc_core::sc_start(to_delay(Time(span)), sc_core::SC_EXIT_ON_STARVATION);
+  // sc_start(T) leaves out what happens exactly at its end.
+  while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
   limit_ = INT64_MAX;
+  if (pending_ != 0) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, next_time() - kernel_now()))));
 }
 
 void Dispatcher::insert_into_batch(const Event& event) {
@@ -226,7 +229,7 @@ void Dispatcher::run() {
   running_ = false;
   if (pending_ != 0) {
     const std::int64_t next = next_time();
-    if (next <= limit_) next_trigger(to_delay(Time(std::max<std::int64_t>(0, next - start))));
+    if (next <= limit_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, next - start))));
   }
 }
 

@@ -97,6 +97,8 @@ void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
   Transmitter& transmitter = transmitters_[index];
   if (output.waiting == 0 && transmitter.free_at() <= now + latency_ &&
       transmitter.credit_at(lane_out(index, packet), packet.wire_bytes, now) == now) {
+    output.next_input[packet.lane] = static_cast<std::uint16_t>(input + 1 < inputs_.size() ? input + 1 : 0);
+    output.next_lane = static_cast<std::uint8_t>(packet.lane + 1U < lanes_ ? packet.lane + 1 : 0);
     forward(now, index, packet);
     return;
   }
@@ -145,7 +147,7 @@ Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t 
 
 int Switch::pick_input(std::uint32_t output, std::uint32_t lane) const {
   const std::uint64_t* words = bitmap(output, lane);
-  const std::uint32_t start = outputs_[output].next_input;
+  const std::uint32_t start = outputs_[output].next_input[lane];
   const std::uint32_t first_word = start / 64;
   std::uint64_t bits = words[first_word] & (~0ULL << (start % 64));
   for (std::uint32_t step = 0;; ++step) {
@@ -171,7 +173,7 @@ void Switch::serve(Time now, std::uint32_t index) {
       if (transmitter.credit_at(lane_out(index, first), first.wire_bytes, now) != now) continue;
       Packet* packet = dequeue(index, lane, static_cast<std::uint32_t>(input));
       output.next_lane = static_cast<std::uint8_t>((lane + 1) % lanes_);
-      output.next_input = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % inputs_.size());
+      output.next_input[lane] = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % inputs_.size());
       forward(now, index, *packet);
       break;
     }

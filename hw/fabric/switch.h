@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -129,7 +130,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   struct Output {
     Time service_at = kNever;  ///< when its next arbitration is scheduled
     std::uint32_t waiting = 0;
-    std::uint16_t next_input = 0;
+    std::array<std::uint16_t, 8> next_input{};  ///< by lane
     std::uint8_t next_lane = 0;
     std::uint8_t lane_shift = 0;
   };

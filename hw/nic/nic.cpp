@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/nic/nic.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "hw/nic/tags.h"
@@ -160,7 +161,7 @@ void Nic::access(tlm::tlm_command command, std::uint64_t address, std::byte* dat
   }
 }
 
-void Nic::complete(const QueuePair& pair, const Completion& entry, Time at) {
+void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
   Completion copy = entry;
   payload_.set_command(tlm::TLM_WRITE_COMMAND);
   payload_.set_address(pair.completion_address);
@@ -168,7 +169,8 @@ void Nic::complete(const QueuePair& pair, const Completion& entry, Time at) {
   payload_.set_data_length(sizeof copy);
   payload_.set_streaming_width(sizeof copy);
   payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  sc_core::sc_time delay = to_delay(at - dispatcher_.now());
+  pair.completed_at = std::max(at, pair.completed_at);
+  sc_core::sc_time delay = to_delay(pair.completed_at - dispatcher_.now());
   completion_target_->b_transport(payload_, delay);
 }
 
@@ -182,7 +184,7 @@ std::vector<std::string> Nic::left_over() {
       const Job& job = pair.jobs.front();
       line += " has " + std::to_string(pair.jobs.size()) + " unfinished work requests, first a " + name_of(job.request.verb) +
               " of " + to_text(Bytes(static_cast<std::int64_t>(job.request.bytes))) +
-              (pair.paused ? ", refused since the peer has no receive posted" : ", sent and not acknowledged");
+              (pair.paused ? ", refused: the peer has no receive posted" : ", sent and not acknowledged");
     }
     if (!pair.responses.empty()) line += " owes " + std::to_string(pair.responses.size()) + " read responses";
     lines.push_back(line);

@@ -25,7 +25,8 @@ namespace weft::nic {
 /// at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes `packet_cost` per MTU,
 /// crosses the host link (`write_latency`), and its input buffer is given back; the last one of a message writes a completion
 /// and returns an acknowledgement, which completes the sender's work request. A send or immediate that finds no receive posted
-/// is refused with RNR NAK and repeated from there after `rnr_timer`.
+/// is refused with RNR NAK and repeated from there after `rnr_timer`, then after an eighth longer each time, until `rnr_limit`
+/// has passed: then the queue pair stands still, which the report of a deadlock says.
 ///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which 32-byte
 /// Completion entries are written at each queue pair's completion address; `registers` (base protocol), to whose offset
@@ -43,6 +44,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Time write_latency = Time(250'000);
     Bytes read_ahead = Bytes(64 << 10);
     Time rnr_timer = Time(10'000'000);
+    Time rnr_limit = Time(10'000'000'000'000);
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -54,6 +56,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
       visit("read_ahead", read_ahead, "Payload read and not yet sent; two segments at the least", Range{64, 1LL << 30});
       visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted", Range{1'000, 1'000'000'000'000});
+      visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});
     }
   };
   struct Counters {
@@ -100,7 +103,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
  private:
   struct Job {
     WorkRequest request;
-    std::uint64_t cut = 0;        ///< bytes that have left, or for a read: whether its request has
+    std::uint64_t cut = 0;        ///< bytes that have left
+    bool answered = false;        ///< a read whose last response has come
     std::uint32_t first_psn = 0;  ///< of its first packet
     std::uint32_t packets = 0;
   };
@@ -112,6 +116,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   };
   struct QueuePair {
     std::uint64_t completion_address = 0;
+    Time completed_at;  ///< of the latest completion: what is quicker does not overtake
     std::uint32_t peer_end = UINT32_MAX;
     std::uint32_t peer_queue_pair = 0;
     std::deque<Job> jobs;         ///< posted and not yet acknowledged
@@ -121,6 +126,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t expected_psn = 0;
     bool active = false;   ///< in the ring of those with something to send
     bool paused = false;   ///< between an RNR NAK and its timer
+    std::uint32_t acknowledged = UINT32_MAX;  ///< the last PSN that has been
+    std::uint32_t refused_psn = 0;            ///< of the latest RNR NAK
+    Time refused_since = kNever;              ///< the first time for this PSN
     std::deque<WorkRequest> receives;  ///< lists of equal receives; `count` goes down
     std::deque<Response> responses;
     std::uint64_t message_bytes = 0;  ///< received of the current message
@@ -179,11 +187,12 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void receive(Time now, Packet& packet);
   void release(Packet& packet, Time delay);
   bool accept(Packet& packet, QueuePair& pair, std::uint64_t& address);
+  void retire(Time now, std::uint32_t number);
   void finish_message(const Packet& packet, QueuePair& pair, Time visible);
   void receive_response(Packet& packet, Time visible);
   Time store(Time now, const Packet& packet, std::uint64_t address);
   void control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
-  void complete(const QueuePair& pair, const Completion& entry, Time at);
+  void complete(QueuePair& pair, const Completion& entry, Time at);
   void access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes, sc_core::sc_time& delay);
 
   Config config_;

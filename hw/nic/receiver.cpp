@@ -27,7 +27,7 @@ void Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn) {
 
 Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
   const std::uint32_t bytes = packet.payload_bytes;
-  if (bytes == 0) return now + config_.write_latency;
+  if (bytes == 0) return std::max(write_free_, now) + config_.write_latency;
   sc_core::sc_time delay;
   access(tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, delay);
   // All but the last packet of a segment crossed the host link while the rest was arriving.
@@ -53,10 +53,15 @@ void Nic::receive(Time now, Packet& packet) {
       rewind(now, number, packet.psn);
       break;
     case Opcode::kReadResponse: {
-      const Job& job = pair.jobs.front();
-      const Time visible = store(now, packet, job.request.local_address + packet.address);
+      // Responses come in order, so it belongs to the first read that still waits; all before its request has arrived.
+      const auto read = std::find_if(pair.jobs.begin(), pair.jobs.end(),
+                                     [](const Job& job) { return job.request.verb == Verb::kRead && !job.answered; });
+      const Time visible = store(now, packet, read->request.local_address + packet.address);
       drained = std::max(now, write_free_);
-      if ((packet.flags & Packet::kLast) != 0) acknowledge(visible - config_.write_latency, number, packet.psn);
+      if ((packet.flags & Packet::kLast) != 0) {
+        read->answered = true;
+        acknowledge(visible - config_.write_latency, number, packet.psn);
+      }
       break;
     }
     case Opcode::kReadRequest:

@@ -20,7 +20,7 @@ void Nic::post(const WorkRequest& request, Time at) {
   }
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
   engine_free_ = std::max(at, engine_free_) + config_.message_cost;
-  pair.jobs.push_back({request, 0, 0, 0});
+  pair.jobs.push_back({request, 0, false, 0, 0});
   ++jobs_open_;
   dispatcher_.post(engine_free_, *this, kWork, request.queue_pair);
 }
@@ -177,9 +177,17 @@ void Nic::finish_drawing() {
 
 void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
   QueuePair& pair = pairs_[number];
+  if (static_cast<std::int32_t>(psn - pair.acknowledged) > 0) pair.acknowledged = psn;
+  retire(now, number);
+}
+
+void Nic::retire(Time now, std::uint32_t number) {
+  QueuePair& pair = pairs_[number];
   while (pair.next_job > 0) {
-    Job& job = pair.jobs.front();
-    if (static_cast<std::int32_t>(job.first_psn + job.packets - 1 - psn) > 0) break;
+    const Job& job = pair.jobs.front();
+    if (static_cast<std::int32_t>(job.first_psn + job.packets - 1 - pair.acknowledged) > 0) break;
+    // An acknowledgement of what follows a read may overtake its data.
+    if (job.request.verb == Verb::kRead && !job.answered) break;
     if (job.request.signaled) {
       complete(pair, {job.request.id, job.request.bytes, number, 0, job.request.verb, false}, now + config_.write_latency);
     }
@@ -209,7 +217,12 @@ void Nic::rewind(Time now, std::uint32_t number, std::uint32_t psn) {
   }
   pair.next_psn = psn;
   pair.paused = true;
-  dispatcher_.post(now + config_.rnr_timer, *this, kResume, number);
+  if (pair.refused_since == kNever || pair.refused_psn != psn) {
+    pair.refused_psn = psn;
+    pair.refused_since = now;
+  }
+  const Time refused = now - pair.refused_since;
+  if (refused < config_.rnr_limit) dispatcher_.post(now + config_.rnr_timer + refused / 8, *this, kResume, number);
 }
 
 }  // namespace weft::nic

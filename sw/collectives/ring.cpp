@@ -29,7 +29,6 @@ std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firm
   for (int i = 0; i < size; ++i) {
     members.push_back(std::make_unique<RingMember>(*ranks[static_cast<std::size_t>(i)], i, size, options, engine));
   }
-  if (size == 1) return members;
   for (int i = 0; i < size; ++i) {
     RingMember& member = *members[static_cast<std::size_t>(i)];
     firmware::Rank& rank = member.rank_;
@@ -38,6 +37,7 @@ std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firm
     member.completions_ = &rank.processor->create_completion_queue(
         "a chunk from rank " + std::to_string(previous.index) + ", or a credit or acknowledgement from rank " +
         std::to_string(next.index) + ", in " + name + ", queue");
+    if (size == 1) return members;  // nothing to join
     member.next_ = firmware::QueuePair(rank.towards(next), *member.completions_);
     member.previous_ = firmware::QueuePair(rank.towards(previous), *member.completions_);
   }
@@ -116,6 +116,11 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
                                 firmware::Counter* ready) {
   if (size_ == 1) {
     if (ready != nullptr) co_await ready->reach(1);
+    const Extent own = blocks(0);
+    if (input + own.offset == output || own.bytes == 0) co_return;
+    rank_.accelerator.copy(static_cast<std::uint32_t>(engine_), input + own.offset, output, own.bytes, *completions_,
+                           kReduction);
+    co_await completions_->next();
     co_return;
   }
   const auto chunks_of = [&](int block) { return Chunks{blocks(block), options_.chunk}; };

@@ -153,6 +153,21 @@ class CommandWindow {
     submit(command);
   }
 
+  /// destination = source.
+  void copy(std::uint32_t engine, std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
+            const CompletionQueue& queue, std::uint64_t id) {
+    accelerator::Command command;
+    command.operation = accelerator::Operation::kCopy;
+    command.stream = accelerator::Command::kImmediate;
+    command.engine = engine;
+    command.source = source;
+    command.destination = destination;
+    command.bytes = bytes;
+    command.completion_address = queue.address();
+    command.id = id;
+    submit(command);
+  }
+
  private:
   Processor* processor_ = nullptr;
   std::size_t device_ = 0;
