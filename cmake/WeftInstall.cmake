@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the libraries, their headers, the command and the catalogue, and exports find_package(weft).
+# Installs the libraries and their headers and exports find_package(weft), a target for each folder: weft::core, weft::nic,
+# ... Folders install their own data, and platforms/ the command. The command's own code in platforms/cli is not exported, so
+# that users need no CLI11. What changes here must keep docs/example building: tests/package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY WEFT_LIBRARIES)
+list(REMOVE_ITEM libraries weft_cli)
 install(TARGETS ${libraries} EXPORT weftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(folder hw sw traces platforms)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
-          FILES_MATCHING PATTERN "*.h")
+          FILES_MATCHING PATTERN "*.h" PATTERN "cli" EXCLUDE PATTERN "parts" EXCLUDE)
 endforeach()
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft bench: the speed of the simulator itself.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/bench_loads.h"
+#include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "platforms/cli/process.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  bool json = false;
+  bool quick = false;
+  std::string measure;
+  std::vector<std::string> only;
+};
+
+std::string value_text(const ordered_json& row) {
+  const auto value = row["value"].get<double>();
+  if (row["unit"] == "bytes/accelerator") return fmt::format("{:.1f} KiB each", value / 1024);
+  return fmt::format("{:.2f} M {}", value * 1e-6, row["unit"].get<std::string>());
+}
+
+std::string detail_text(const ordered_json& row) {
+  if (row.contains("elaboration_s")) return fmt::format("built in {:.2f} s", row["elaboration_s"].get<double>());
+  const std::string wall = fmt::format("{:.2f} s", row["wall_s"].get<double>());
+  if (!row.contains("hops")) return wall;
+  const double per_hop = row["events"].get<double>() / row["hops"].get<double>();
+  return fmt::format("{}, {:.2f} events a hop", wall, per_hop);
+}
+
+int run(const Options& options) {
+  if (!options.measure.empty()) {
+    print_json(run_bench_load(options.measure, options.quick));
+    return kDone;
+  }
+  ordered_json rows = ordered_json::array();
+  for (const std::string& name : options.only.empty() ? bench_loads() : options.only) {
+    std::vector<std::string> arguments = {"bench", "--measure", name};
+    if (options.quick) arguments.emplace_back("--quick");
+    const ChildResult child = run_self(arguments);
+    if (child.exit_code != 0) {
+      throw std::runtime_error("measuring " + name + " ended with " + std::to_string(child.exit_code) + ": " +
+                               child.err);
+    }
+    rows.push_back(ordered_json::parse(child.out));
+    const ordered_json& row = rows.back();
+    if (!options.json) {
+      print(fmt::format("{:<40} {:>18}   {}\n", row["what"].get<std::string>(), value_text(row), detail_text(row)));
+    }
+  }
+  if (options.json) print_json(ordered_json{{"quick", options.quick}, {"rows", rows}});
+  return kDone;
+}
+
+}  // namespace
+
+Command bench_command(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("bench", "Measures the speed and the size of the simulator itself");
+  app->add_flag("--json", options->json, "Print JSON");
+  app->add_flag("--quick", options->quick, "Shorter runs, less exact");
+  app->add_option("--only", options->only, "This measurement; can be repeated")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(bench_loads()));
+  // One measurement in this process, for the children of the command: group "" hides it.
+  app->add_option("--measure", options->measure)->group("");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+/// What `weft bench` measures. Each runs once in a process, which must be fresh.
+namespace weft::platforms {
+
+/// Names of the measurements, in the order of the table.
+std::vector<std::string> bench_loads();
+
+/// Runs one of them; `quick` makes it ten times shorter where it can be. Throws UsageError for an unknown name.
+nlohmann::ordered_json run_bench_load(const std::string& name, bool quick);
+
+}  // namespace weft::platforms

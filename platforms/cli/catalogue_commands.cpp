@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft parts and weft describe: what there is to write into a platform.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "platforms/config/catalogue.h"
+#include "platforms/config/field_visitor.h"
+#include "platforms/machine/machine.h"
+#include "sw/schedules/fsdp_plan.h"
+
+namespace weft::platforms {
+namespace {
+
+int parts(const std::string& kind, bool as_json) {
+  Catalogue catalogue;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  std::string text;
+  std::size_t width = 0;
+  const std::vector<std::string> names = catalogue.names(kind);
+  for (const std::string& name : names) width = std::max(width, name.size());
+  for (const std::string& name : names) {
+    const Part& part = *catalogue.find(name);
+    json.push_back({{"name", part.name}, {"kind", part.kind}, {"source", part.source}, {"file", part.file}});
+    text += fmt::format("{:<{}}  {:<12} {}\n", part.name, width, part.kind, part.source);
+  }
+  if (as_json) {
+    print_json(json);
+  } else {
+    print(text);
+  }
+  return kDone;
+}
+
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string code(const std::string& text) {
+  return text.empty() ? "" : "`" + cell(text) + "`";
+}
+
+/// A table of the fields in Markdown; a field that is itself a Config says which part can stand for it.
+std::string table(const std::vector<FieldDoc>& fields) {
+  std::string text = "| Field | Type | Default | Limits | Meaning |\n| --- | --- | --- | --- | --- |\n";
+  for (const FieldDoc& field : fields) {
+    const std::string type =
+        field.part_kind.empty() ? field.type : field.type + " or a part of kind `" + field.part_kind + "`";
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.path, cell(type), code(field.default_text),
+                        cell(field.limits), cell(field.doc));
+  }
+  return text;
+}
+
+struct Section {
+  std::string title;
+  std::vector<FieldDoc> fields;
+};
+
+/// The fields by the key at the top that they stand under; those that stand there themselves come first.
+std::vector<Section> sections(const std::vector<FieldDoc>& fields) {
+  std::vector<Section> all = {{"Machine", {}}};
+  for (const FieldDoc& field : fields) {
+    const std::string top = field.path.substr(0, field.path.find('.'));
+    if (top == field.path) {
+      all.front().fields.push_back(field);
+    } else {
+      if (all.back().title != top) all.push_back({top, {}});
+      all.back().fields.push_back(field);
+    }
+  }
+  return all;
+}
+
+int describe_all(bool as_json) {
+  std::vector<FieldDoc> fields = describe(MachineConfig());
+  for (FieldDoc& field : describe(schedules::FsdpConfig(), "workload")) fields.push_back(std::move(field));
+  if (as_json) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    for (const FieldDoc& field : fields) {
+      json.push_back({{"path", field.path},
+                      {"type", field.type},
+                      {"part_kind", field.part_kind},
+                      {"default", field.default_text},
+                      {"limits", field.limits},
+                      {"doc", field.doc}});
+    }
+    print_json(json);
+    return kDone;
+  }
+  print(
+      "# Configuration reference\n\n"
+      "Written by `weft describe` from the same lists that read a platform. A platform also has a `name`, a\n"
+      "`description`, and a `workload` with its `kind`.\n");
+  for (const Section& section : sections(fields)) {
+    const bool is_workload = section.title == "workload";
+    print(fmt::format("\n## {}\n\n{}", is_workload ? "workload of kind `fsdp`" : section.title, table(section.fields)));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command parts_command(CLI::App& parent) {
+  struct Options {
+    std::string kind;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("parts", "Lists the parts of the catalogue");
+  app->add_option("--kind", options->kind, "Those of one kind");
+  app->add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return parts(options->kind, options->json); }};
+}
+
+Command describe_command(CLI::App& parent) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* app = parent.add_subcommand("describe", "Prints the configuration reference in Markdown");
+  app->add_flag("--json", *json, "Print JSON");
+  return {app, [json] { return describe_all(*json); }};
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft collective: the table that nccl-tests users know.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "platforms/cli/platform.h"
+#include "platforms/cli/sizes.h"
+#include "platforms/config/text.h"
+#include "platforms/machine/collective_run.h"
+
+namespace weft::platforms {
+namespace {
+
+struct Options {
+  PlatformOptions platform;
+  std::string op = "all_reduce";
+  std::string algorithm;
+  std::string bytes = "1KiB:1GiB:x2";
+  std::string type = "fp32";
+  bool json = false;
+};
+
+template <typename E>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : enum_names(E{})) names.emplace_back(name);
+  return names;
+}
+
+template <typename E>
+E value_of(const std::string& text) {
+  for (const auto& [name, value] : enum_names(E{})) {
+    if (name == text) return value;
+  }
+  return E{};  // CLI11 has checked it
+}
+
+void print_table(const std::vector<CollectiveResult>& results, const Options& options, std::uint64_t element) {
+  const bool checked = options.platform.data;
+  const auto line = [](const auto&... cells) {
+    std::string text = fmt::format("{:1}{:>12} {:>13} {:>7} {:>12} {:>9} {:>9} {:>7}", cells...);
+    text.erase(text.find_last_not_of(' ') + 1);
+    print(text + "\n");
+  };
+  line("#", "size", "count", "type", "time", "algbw", "busbw", checked ? "#wrong" : "");
+  line("#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)", "");
+  for (const CollectiveResult& result : results) {
+    line("", result.bytes, result.bytes / element, options.type, fmt::format("{:.2f}", to_us(result.time)),
+         fmt::format("{:.2f}", result.algbw_GBps), fmt::format("{:.2f}", result.busbw_GBps),
+         checked ? std::to_string(result.wrong) : "");
+  }
+}
+
+nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const CollectiveResult& result : results) {
+    nlohmann::ordered_json row = {{"bytes", result.bytes},
+                                  {"time_us", to_us(result.time)},
+                                  {"algbw", result.algbw_GBps},
+                                  {"busbw", result.busbw_GBps},
+                                  {"wrong", nullptr}};
+    if (result.wrong >= 0) row["wrong"] = result.wrong;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+int run(Options options) {
+  if (!options.algorithm.empty()) {
+    options.platform.overrides.push_back("collectives.algorithm=" + options.algorithm);
+  }
+  const auto type = value_of<accelerator::ElementType>(options.type);
+  const std::uint64_t element = accelerator::size_of(type);
+  const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
+
+  Platform platform(options.platform);
+  platform.ignore_workload();
+  platform.document().check_unused();
+  const Stopwatch watch;
+  Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
+  std::vector<CollectiveResult> results;
+  {
+    const Progress progress(machine.dispatcher());
+    results =
+        platform.checked([&] { return run_collective(machine, value_of<CollectiveOp>(options.op), sizes, type); });
+  }
+
+  if (options.json) {
+    print_json(nlohmann::ordered_json{{"platform", platform.name()},
+                                      {"op", options.op},
+                                      {"type", options.type},
+                                      {"ranks", machine.size()},
+                                      {"rows", to_json(results)},
+                                      {"events", machine.dispatcher().handled()},
+                                      {"hops", machine.hops()},
+                                      {"digest", to_hex(machine.dispatcher().digest())},
+                                      {"wall_s", watch.seconds()}});
+  } else {
+    print(fmt::format("# {}, {} on {} accelerators\n", platform.name(), options.op, machine.size()));
+    print_table(results, options, element);
+  }
+  const bool wrong = std::any_of(results.begin(), results.end(), [](const auto& result) { return result.wrong > 0; });
+  return wrong ? kFailed : kDone;
+}
+
+}  // namespace
+
+Command collective_command(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("collective", "Times collectives: the table that nccl-tests users know");
+  options->platform.add_to(*app);
+  app->add_option("--op", options->op, "Which one")->check(CLI::IsMember(names_of<CollectiveOp>()))->required();
+  app->add_option("--algorithm", options->algorithm, "Instead of the platform's")
+      ->check(CLI::IsMember(names_of<collectives::Algorithm>()));
+  app->add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2")
+      ->capture_default_str();
+  app->add_option("--type", options->type, "Element type")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names_of<accelerator::ElementType>()));
+  app->add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+namespace weft::platforms {
+
+namespace fs = std::filesystem;
+
+std::string in_columns(const std::vector<std::vector<std::string>>& lines) {
+  std::vector<std::size_t> widths;
+  for (const auto& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (const auto& line : lines) {
+    std::string row;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      row += i == 0 ? fmt::format("{:<{}}", line[i], widths[i]) : fmt::format("  {:>{}}", line[i], widths[i]);
+    }
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  }
+  return text;
+}
+
+std::string short_number(double value) {
+  if (value != 0 && std::abs(value) < 0.01) return fmt::format("{:.2e}", value);
+  return fmt::format("{:.{}f}", value, std::abs(value) < 10 ? 3 : std::abs(value) < 1000 ? 2 : 0);
+}
+
+std::string short_time(Time time) {
+  const double ps = static_cast<double>(time.count());
+  if (ps < 1e3) return fmt::format("{} ps", time.count());
+  if (ps < 1e6) return fmt::format("{:.3g} ns", ps * 1e-3);
+  if (ps < 1e9) return fmt::format("{:.4g} us", ps * 1e-6);
+  if (ps < 1e12) return fmt::format("{:.4g} ms", ps * 1e-9);
+  return fmt::format("{:.4g} s", ps * 1e-12);
+}
+
+std::string to_hex(std::uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
+
+void print(const std::string& text) {
+  std::cout << text << std::flush;
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  std::cout << json.dump(2) << std::endl;
+}
+
+void write_file(const fs::path& file, const std::string& text) {
+  fs::path temporary = file;
+  temporary += fmt::format(".{}.tmp", getpid());
+  {
+    std::ofstream stream(temporary, std::ios::binary);
+    stream << text;
+    stream.close();
+    if (!stream) {
+      const int error = errno;
+      std::error_code ignored;
+      fs::remove(temporary, ignored);
+      throw std::system_error(error, std::generic_category(), "cannot write " + file.string());
+    }
+  }
+  fs::rename(temporary, file);
+}
+
+void write_file(const fs::path& file, const nlohmann::ordered_json& json) {
+  write_file(file, json.dump(2) + "\n");
+}
+
+Progress::Progress(Dispatcher& dispatcher, std::function<double()> done)
+    : dispatcher_(dispatcher), done_(std::move(done)), on_(isatty(STDERR_FILENO) != 0) {
+  constexpr std::uint64_t kEvents = 1 << 18;
+  if (on_) dispatcher.on_progress(kEvents, [this] { show(); });
+}
+
+Progress::~Progress() {
+  if (on_) dispatcher_.on_progress(UINT64_MAX, {});
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::show() {
+  constexpr double kInterval = 0.5;
+  const double seconds = watch_.seconds();
+  if (seconds - shown_at_ < kInterval) return;
+  shown_at_ = seconds;
+  shown_ = true;
+  std::string text = fmt::format("simulated {}, {:.1f} M events/s", short_time(dispatcher_.now()),
+                                 static_cast<double>(dispatcher_.handled()) / seconds * 1e-6);
+  const double done = done_ ? done_() : -1;
+  if (done > 0) text += fmt::format(", {:.0f} s left", seconds / done * (1 - done));
+  fmt::print(stderr, "\r\033[K{}", text);
+  std::fflush(stderr);
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "hw/core/quantity.h"
+
+/// What commands print and write, and the progress of a long run.
+namespace weft::platforms {
+
+/// Cells in columns, two blanks apart: the first one left-aligned, the others right-aligned.
+std::string in_columns(const std::vector<std::vector<std::string>>& lines);
+
+/// Three significant decimals, for people.
+std::string short_number(double value);
+/// The time with a unit that suits it: "1.24 ms".
+std::string short_time(Time time);
+
+/// Microseconds, for JSON.
+inline double to_us(Time time) {
+  return static_cast<double>(time.count()) * 1e-6;
+}
+inline double to_seconds(Time time) {
+  return static_cast<double>(time.count()) * 1e-12;
+}
+std::string to_hex(std::uint64_t value);
+
+void print(const std::string& text);
+void print_json(const nlohmann::ordered_json& json);
+
+/// Writes the whole file or, when that fails, nothing: by a temporary file beside it. Throws std::system_error.
+void write_file(const std::filesystem::path& file, const std::string& text);
+void write_file(const std::filesystem::path& file, const nlohmann::ordered_json& json);
+
+/// Wall-clock seconds since it was made.
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+/// A line on stderr that tells how far a run has come, twice a second; nothing where stderr is no terminal.
+class Progress {
+ public:
+  /// `done` tells what part of the run is done, in 0 to 1, or less than 0 where that is not known.
+  explicit Progress(Dispatcher& dispatcher, std::function<double()> done = {});
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+ private:
+  void show();
+
+  Dispatcher& dispatcher_;
+  std::function<double()> done_;
+  bool on_;
+  bool shown_ = false;
+  double shown_at_ = 0;
+  Stopwatch watch_;
+};
+
+}  // namespace weft::platforms

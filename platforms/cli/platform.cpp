@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/platform.h"
+
+#include <filesystem>
+
+#include "platforms/config/text.h"
+#include "traces/data_path.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> all_overrides(const PlatformOptions& options) {
+  std::vector<std::string> all = options.overrides;
+  if (options.seed) all.push_back("seed=" + std::to_string(*options.seed));
+  return all;
+}
+
+}  // namespace
+
+void PlatformOptions::add_to(CLI::App& app) {
+  app.add_option("platform", platform, "A platform in JSON, or the name of one of the catalogue")->required();
+  app.add_option("--set", overrides, "path=value: overrides a value of the platform; can be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+  app.add_option("--seed", seed, "Of everything random")->check(CLI::NonNegativeNumber);
+  app.add_flag("--data", data, "Move and check real bytes");
+}
+
+std::string find_platform(const std::string& name) {
+  std::error_code error;
+  if (fs::exists(name, error) || name.ends_with(".json") || name.find('/') != std::string::npos) return name;
+  for (const fs::path& directory : traces::data_directories()) {
+    const fs::path file = directory / (name + ".json");
+    if (fs::exists(file, error)) return file.string();
+  }
+  throw InputError(name, "", "a platform's file, or the name of a platform of the catalogue", "neither");
+}
+
+Machine& build_machine(const MachineConfig& config) {
+  static Machine* machine = nullptr;
+  machine = new Machine(config);
+  return *machine;
+}
+
+Platform::Platform(const PlatformOptions& options)
+    : document_(find_platform(options.platform), all_overrides(options)) {
+  const Node root = document_.root();
+  name_ = root.get<std::string>("name", fs::path(document_.file()).stem().string());
+  description_ = root.get<std::string>("description", "");
+  root.read(machine_);
+  machine_.data = options.data;
+  const bool is_name = !name_.empty() && name_ != "." && name_ != ".." && name_.find('/') == std::string::npos;
+  if (!is_name) root.child("name").fail("a name that a folder can have");
+}
+
+UsageError Platform::explain(const ConfigError& error) const {
+  // Some modules give the noun phrase that is expected, others a whole sentence.
+  if (error.expected().find("expected ") == std::string::npos) return UsageError(document_.explain(error).what());
+  return UsageError(document_.explain(error).file() + ": " + error.path() + ": " + error.expected());
+}
+
+UsageError Platform::memory_error(const std::length_error& error) const {
+  const ConfigError config("accelerator.hbm.capacity", "a memory that holds what runs on it");
+  return UsageError(std::string(document_.explain(config).what()) + ": " + error.what());
+}
+
+}  // namespace weft::platforms

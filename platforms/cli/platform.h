@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platforms/cli/command.h"
+#include "platforms/config/document.h"
+#include "platforms/machine/machine.h"
+
+namespace weft::platforms {
+
+/// The options that every command has which builds a machine.
+struct PlatformOptions {
+  std::string platform;
+  std::vector<std::string> overrides;  ///< in order
+  std::optional<std::int64_t> seed;
+  bool data = false;
+
+  void add_to(CLI::App& app);
+};
+
+/// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.
+std::string find_platform(const std::string& name);
+
+/// A machine that lives until the process ends. SystemC's registries are searched from their beginning for each object
+/// that is destroyed: taking 16,384 accelerators apart would cost half a minute, and nobody would gain by it.
+Machine& build_machine(const MachineConfig& config);
+
+/// A platform as it was read: the machine, and the workload for those who want it.
+class Platform {
+ public:
+  /// Throws InputError.
+  explicit Platform(const PlatformOptions& options);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& description() const { return description_; }
+  [[nodiscard]] const MachineConfig& machine() const { return machine_; }
+  Document& document() { return document_; }
+  Node workload() { return document_.root().child("workload"); }
+  /// For commands that bring their own work: whatever the file says about its workload is not looked at.
+  void ignore_workload() { static_cast<void>(workload().raw()); }
+
+  /// Does what `action` does, with all that it finds wrong in the configuration told as an error of this file.
+  template <typename Action>
+  auto checked(Action&& action) -> decltype(action()) {
+    try {
+      return std::forward<Action>(action)();
+    } catch (const ConfigError& error) {
+      throw explain(error);
+    } catch (const std::length_error& error) {
+      throw memory_error(error);
+    }
+  }
+
+ private:
+  [[nodiscard]] UsageError explain(const ConfigError& error) const;
+  [[nodiscard]] UsageError memory_error(const std::length_error& error) const;
+
+  Document document_;
+  std::string name_;
+  std::string description_;
+  MachineConfig machine_;
+};
+
+}  // namespace weft::platforms

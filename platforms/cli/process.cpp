@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+extern char** environ;
+
+namespace weft::platforms {
+namespace {
+
+void check(int error, const char* what) {
+  if (error != 0) throw std::system_error(error, std::generic_category(), what);
+}
+
+/// A pipe that no child inherits but by what it is given.
+struct Pipe {
+  std::array<int, 2> ends{-1, -1};
+
+  Pipe() { check(pipe2(ends.data(), O_CLOEXEC) == 0 ? 0 : errno, "pipe"); }
+  ~Pipe() {
+    for (int& end : ends) close_end(end);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  static void close_end(int& end) {
+    if (end >= 0) close(end);
+    end = -1;
+  }
+};
+
+/// Reads both until both are at their end.
+void drain(Pipe& out, Pipe& err, ChildResult& result) {
+  std::array<pollfd, 2> polled{pollfd{out.ends[0], POLLIN, 0}, pollfd{err.ends[0], POLLIN, 0}};
+  const std::array<std::string*, 2> texts{&result.out, &result.err};
+  int open = 2;
+  while (open > 0) {
+    if (poll(polled.data(), polled.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      check(errno, "poll");
+    }
+    for (std::size_t i = 0; i < polled.size(); ++i) {
+      if (polled[i].fd < 0 || polled[i].revents == 0) continue;
+      std::array<char, 65536> buffer;
+      const ssize_t count = read(polled[i].fd, buffer.data(), buffer.size());
+      if (count > 0) {
+        texts[i]->append(buffer.data(), static_cast<std::size_t>(count));
+      } else if (count == 0 || errno != EINTR) {
+        polled[i].fd = -1;
+        --open;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+ChildResult run_self(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"weft"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  Pipe out;
+  Pipe err;
+  posix_spawn_file_actions_t actions;
+  check(posix_spawn_file_actions_init(&actions), "posix_spawn");
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
+  pid_t child = 0;
+  const int error = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  check(error, "cannot start a process");
+  Pipe::close_end(out.ends[1]);
+  Pipe::close_end(err.ends[1]);
+
+  ChildResult result;
+  drain(out, err, result);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) check(errno, "waitpid");
+  }
+  constexpr int kSignalled = 128;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+  return result;
+}
+
+}  // namespace weft::platforms

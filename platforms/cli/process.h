@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weft::platforms {
+
+/// What a child process left. A process killed by signal S has exit code 128 + S, as in a shell.
+struct ChildResult {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+/// Runs this program with other arguments and waits for its end. A machine needs a process of its own: SystemC has one
+/// kernel for each, and what a run leaves in memory would weigh on the next. May be called by several threads at once.
+/// Throws std::system_error if there can be no process.
+ChildResult run_self(const std::vector<std::string>& arguments);
+
+}  // namespace weft::platforms

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/core/probe.h"
+#include "traces/timeline.h"
+
+namespace weft::platforms {
+
+/// Draws what modules tell a Probe as a Timeline. Of a large machine only the first processes to declare themselves,
+/// which are the first ranks, are drawn. Slices that overlap on one track, such as messages in flight, get rows of
+/// their own.
+class TimelineProbe final : public Probe {
+ public:
+  TimelineProbe(const std::filesystem::path& file, int processes) : timeline_(file), limit_(processes) {}
+  ~TimelineProbe() = default;
+
+  int add_track(const std::string& process, const std::string& thread) override;
+  void slice(int track, std::string_view what, Time from, Time to) override;
+  void counter(int track, std::string_view name, Time at, double value) override;
+
+  /// Completes the file; without it, there is none.
+  void close() { timeline_.close(); }
+
+ private:
+  static constexpr int kNotDrawn = -1;
+
+  struct Row {
+    traces::TimelineTrack track;
+    Time end;
+  };
+  struct Track {
+    std::string process;
+    std::string thread;
+    std::vector<Row> rows;
+  };
+
+  traces::TimelineName intern(std::string_view text);
+
+  traces::Timeline timeline_;
+  int limit_;
+  std::set<std::string> processes_;
+  std::vector<Track> tracks_;
+  std::map<std::string, traces::TimelineName, std::less<>> names_;
+};
+
+}  // namespace weft::platforms

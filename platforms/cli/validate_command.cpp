@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft validate: published measurements beside what the simulator says.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "platforms/cli/process.h"
+#include "traces/data_path.h"
+#include "traces/json_path.h"
+#include "traces/published_table.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using traces::PublishedResult;
+using traces::PublishedRow;
+
+struct Options {
+  std::vector<std::string> tables;
+  std::string markdown;
+  std::string suite;
+  unsigned jobs = 2;
+  bool json = false;
+};
+
+/// A command line that one or more rows need.
+struct Run {
+  std::vector<std::string> arguments;
+  nlohmann::json output;
+  std::string message;  ///< why there is no output
+};
+
+std::vector<std::string> default_tables() {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(traces::find_data("published"))) {
+    if (entry.path().extension() != ".csv") continue;
+    // The folder also has measurements of other shapes, which tests compare with models.
+    if (traces::CsvTable::read(entry.path()).has_column("metric")) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// "collective --op all_gather" on PLATFORM: the platform follows the command's name.
+std::vector<std::string> command_line(const PublishedRow& row, const fs::path& scratch) {
+  std::vector<std::string> words;
+  std::istringstream stream(row.arguments);
+  for (std::string word; stream >> word;) words.push_back(word);
+  if (words.empty()) {
+    throw UsageError(fmt::format("{}:{}: column 'arguments': expected a command of weft", row.file, row.line));
+  }
+  words.insert(words.begin() + 1, row.platform);
+  if (words.front() == "run") words.insert(words.end(), {"--out", scratch.string(), "--timeline-ranks", "0"});
+  words.emplace_back("--json");
+  return words;
+}
+
+void execute(Run& run) {
+  const ChildResult child = run_self(run.arguments);
+  // A run may compare its own data, and say by exit code 1 that they differ: then its times mean nothing.
+  if (child.exit_code != 0) {
+    run.message = child.err.empty() ? fmt::format("weft ended with {}", child.exit_code) : child.err;
+    while (run.message.ends_with('\n')) run.message.pop_back();
+    return;
+  }
+  run.output = nlohmann::json::parse(child.out, nullptr, /*allow_exceptions=*/false);
+  if (run.output.is_discarded()) run.message = "weft printed no JSON";
+}
+
+/// Runs all, `jobs` at a time.
+void execute_all(std::vector<Run*>& runs, unsigned jobs) {
+  std::atomic<std::size_t> next = 0;
+  std::atomic<std::size_t> done = 0;
+  const bool shows = isatty(STDERR_FILENO) != 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < runs.size(); i = next++) {
+      try {
+        execute(*runs[i]);
+      } catch (const std::exception& error) {
+        runs[i]->message = error.what();
+      }
+      if (shows) fmt::print(stderr, "\r\033[K{} of {} runs", ++done, runs.size());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < jobs; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  if (shows) fmt::print(stderr, "\r\033[K");
+}
+
+PublishedResult judge(const PublishedRow& row, const Run& run) {
+  if (!run.message.empty()) return traces::broken(row, run.message);
+  try {
+    return traces::evaluate(row, traces::resolve_number(run.output, row.metric));
+  } catch (const traces::PathError& error) {
+    return traces::broken(row, error.what());
+  }
+}
+
+int run(const Options& options) {
+  std::vector<PublishedRow> rows;
+  for (const std::string& table : options.tables.empty() ? default_tables() : options.tables) {
+    for (PublishedRow& row : traces::read_published(table)) {
+      if (options.suite.empty() || row.suite == options.suite) rows.push_back(std::move(row));
+    }
+  }
+  const fs::path scratch = fs::temp_directory_path() / fmt::format("weft-validate-{}", getpid());
+  std::map<std::vector<std::string>, Run> runs;
+  std::vector<Run*> order;
+  std::vector<const Run*> run_of;
+  for (const PublishedRow& row : rows) {
+    // Each run writes to a folder of its own.
+    std::vector<std::string> key = {row.platform, row.arguments};
+    const auto [entry, fresh] = runs.try_emplace(key);
+    if (fresh) {
+      entry->second.arguments = command_line(row, scratch / std::to_string(order.size()));
+      order.push_back(&entry->second);
+    }
+    run_of.push_back(&entry->second);
+  }
+  execute_all(order, options.jobs);
+  std::error_code ignored;
+  fs::remove_all(scratch, ignored);
+
+  std::vector<PublishedResult> results;
+  for (std::size_t i = 0; i < rows.size(); ++i) results.push_back(judge(rows[i], *run_of[i]));
+  if (options.json) {
+    print_json(traces::to_json(results));
+  } else {
+    print(traces::to_text(results));
+  }
+  if (!options.markdown.empty()) write_file(options.markdown, traces::to_markdown(results));
+  return traces::all_pass(results) ? kDone : kFailed;
+}
+
+}  // namespace
+
+Command validate_command(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("validate", "Compares published measurements with what the simulator says");
+  app->add_option("tables", options->tables, "Tables of measurements; all that come with Weft if there is none");
+  app->add_option("--suite", options->suite, "Rows of this suite alone");
+  app->add_option("--markdown", options->markdown, "Write the tables to this file, in Markdown");
+  app->add_option("--jobs", options->jobs, "Runs side by side")->capture_default_str()->check(CLI::Range(1, 64));
+  app->add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms
