@@ -77,9 +77,18 @@ DataType type_of(const std::string& text) {
   throw UsageError("--type: expected one of " + join(known, ", ") + ", got " + in_quotes(text));
 }
 
+/// Beyond this, times leave the range of the simulator's clock on the slowest part of the catalogue.
+void limit_work(double flops, const std::string& option, const std::string& text) {
+  constexpr double kMostFlops = 1e18;
+  if (flops > kMostFlops) throw UsageError(option + ": expected at most 1e18 operations, got " + in_quotes(text));
+}
+
 Row gemm_row(const std::string& text, const Options& options, const AcceleratorPart& part) {
   const std::vector<std::int64_t> dims = parse_numbers(text, "--gemm", 3, 3);
   const Gemm shape{options.batch, dims[0], dims[1], dims[2], type_of(options.type)};
+  limit_work(2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                 static_cast<double>(shape.k),
+             "--gemm", text);
   GemmPlan plan;
   Row row;
   row.what = fmt::format("gemm {}x{}x{}{} {}", shape.m, shape.n, shape.k,
@@ -97,6 +106,9 @@ Row gemm_row(const std::string& text, const Options& options, const AcceleratorP
 Row attention_row(const std::string& text, const Options& options, const AcceleratorPart& part) {
   const std::vector<std::int64_t> dims = parse_numbers(text, "--attention", 5, 5);
   const FlashAttention shape{dims[0], dims[1], dims[2], dims[3], dims[4], options.causal, options.backward};
+  limit_work(10.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.heads) *
+                 static_cast<double>(shape.seq) * static_cast<double>(shape.seq) * static_cast<double>(shape.head_dim),
+             "--attention", text);
   if (shape.heads % shape.kv_heads != 0) {
     throw UsageError("--attention: expected key heads that divide the heads, got " + in_quotes(text));
   }

@@ -24,7 +24,7 @@ void PlatformOptions::add_to(CLI::App& app) {
   app.add_option("--set", overrides, "path=value: overrides a value of the platform; can be repeated")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
-  app.add_option("--seed", seed, "Of everything random")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", seed, "Of everything random");
   app.add_flag("--data", data, "Move and check real bytes");
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
@@ -123,6 +124,14 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
   return text;
 }
 
+std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
+  try {
+    return std::make_unique<TimelineProbe>(file, ranks);
+  } catch (const std::system_error& error) {
+    throw UsageError("--timeline: expected a file that can be written, got \"" + file.string() + "\": " + error.what());
+  }
+}
+
 /// Kernels of all steps of one rank, by which progress is told.
 double kernels_of(const schedules::FsdpPlan& plan, int steps) {
   std::size_t kernels = plan.optimizer.size();
@@ -147,7 +156,7 @@ int run(const Options& options) {
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
   std::unique_ptr<TimelineProbe> probe;
   if (options.timeline_ranks > 0) {
-    probe = std::make_unique<TimelineProbe>(timeline, options.timeline_ranks);
+    probe = open_timeline(timeline, options.timeline_ranks);
     machine.record(*probe);
     fsdp->record(*probe, options.timeline_ranks);
   }
@@ -166,11 +175,10 @@ int run(const Options& options) {
   const FsdpResult result = fsdp->result();
   const Speed speed = speed_of(result, machine.config());
   const Time span = machine.dispatcher().now();
-  ordered_json summary = {{"platform", platform.name()},
-                          {"file", platform.document().file()},
-                          {"workload", {{"kind", "fsdp"}, {"model", workload.model}}},
-                          {"accelerators", machine.size()},
-                          {"simulated_us", to_us(span)}};
+  ordered_json summary = {
+      {"platform", platform.name()},        {"description", platform.description()},
+      {"file", platform.document().file()}, {"workload", {{"kind", "fsdp"}, {"model", workload.model}}},
+      {"accelerators", machine.size()},     {"simulated_us", to_us(span)}};
   summary.update(to_json(result, speed));
   summary["links"] = link_summary(machine, span);
   summary["memory"] = memory_summary(machine, span);

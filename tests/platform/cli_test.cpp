@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as a user meets it: exit codes, messages, what is written, and the shape of --json. Runs the binary.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Ran {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+std::string read_file(const fs::path& file) {
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+/// A machine of 4 accelerators that runs a training step of one layer in a blink.
+constexpr const char* kSmall = R"({
+  "name": "small",
+  "accelerators": 4,
+  "per_node": 2,
+  "accelerator": "h100-sxm",
+  "nic": "connectx-7",
+  "fabric": { "topology": "fat-tree", "radix": 4, "hosts_per_leaf": 2, "segment": "64KiB" },
+  "workload": { "kind": "fsdp", "model": "llama3-8b", "layers": 1, "sequence": 128 }
+})";
+
+/// Each test has an empty folder of its own, in which the command runs.
+class CliTest : public testing::Test {
+ protected:
+  CliTest() : folder_(fs::temp_directory_path() / ("weft-cli-test-" + std::to_string(getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_ / "work");
+    write("small.json", kSmall);
+  }
+  ~CliTest() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  /// Input files lie outside of the folder that the command runs in.
+  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+
+  Ran weft(const std::string& arguments) {
+    const std::string command = "cd " + (folder_ / "work").string() +
+                                " && WEFT_CATALOGUE=" WEFT_SOURCE_DIR "/platforms/parts " WEFT_BINARY " " + arguments +
+                                " 2>" + (folder_ / "err").string();
+    Ran ran{};
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) {
+      ADD_FAILURE() << "cannot run " << command;
+      return ran;
+    }
+    char buffer[4096];
+    for (std::size_t count = 0; (count = fread(buffer, 1, sizeof buffer, pipe)) > 0;) ran.out.append(buffer, count);
+    const int status = pclose(pipe);
+    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    ran.err = read_file(folder_ / "err");
+    return ran;
+  }
+
+  [[nodiscard]] bool nothing_written() const { return fs::is_empty(folder_ / "work"); }
+
+  fs::path folder_;
+};
+
+struct BadInput {
+  const char* what;
+  const char* arguments;
+  std::vector<const char*> message;  ///< what it must say
+};
+
+/// Exit 2, one message on stderr that says all of it, nothing on stdout, nothing written.
+TEST_F(CliTest, BadInput) {
+  write("not.json", "{ \"name\": ");
+  write("list.json", "[1, 2]");
+  write("key.json", R"({ "acelerators": 4 })");
+  write("unit.json", R"({ "nic": { "dma_rate": 400 } })");
+  write("part.json", R"({ "accelerator": "h100-sx" })");
+  write("kind.json", R"({ "accelerator": "connectx-7" })");
+  write("nested.json", R"({ "accelerator": { "part": "h100-sxm", "compute": { "sm": 3 } } })");
+  write("columns.csv", "suite,platform\na,b\n");
+  const std::vector<BadInput> cases = {
+      {"no command", "", {"weft --help"}},
+      {"unknown command", "frobnicate", {"weft --help"}},
+      {"no platform", "run", {"platform is required"}},
+      {"unknown option", "run ../small.json --frobnicate", {"--frobnicate"}},
+      {"file absent", "run nofile.json", {"nofile.json: ", "no such file"}},
+      {"name unknown", "run no-such-platform", {"no-such-platform: ", "catalogue"}},
+      {"not JSON", "run ../not.json", {"../not.json: line 1", "expected JSON"}},
+      {"no object", "run ../list.json", {"../list.json: ", "object", "array"}},
+      {"unknown key", "run ../key.json", {"../key.json: acelerators: ", "Did you mean \"accelerators\"?"}},
+      {"unknown key in a part's place",
+       "collective ../nested.json --op all_gather",
+       {"../nested.json: accelerator.compute.sm: ", "Did you mean \"sms\"?"}},
+      {"missing unit", "run ../unit.json", {"../unit.json: nic.dma_rate: expected a rate", "400"}},
+      {"unknown part", "run ../part.json", {"../part.json: accelerator: ", "h100-sxm", "Did you mean"}},
+      {"part of another kind", "run ../kind.json", {"../kind.json: accelerator: ", "of kind nic"}},
+      {"value out of range", "run ../small.json --set fabric.link.lanes=99", {"fabric.link.lanes: ", "1 to 8", "99"}},
+      {"override without value", "run ../small.json --set foo", {"--set", "path=value", "foo"}},
+      {"override nowhere", "run ../small.json --set accelerators.x=1", {"accelerators.x"}},
+      {"seed", "run ../small.json --seed x", {"--seed"}},
+      {"negative seed", "run ../small.json --seed -1", {"seed: ", "-1"}},
+      {"half a node", "run ../small.json --set accelerators=3", {"accelerators: ", "multiple of per_node", "3"}},
+      {"leaf too wide", "run ../small.json --set fabric.hosts_per_leaf=3", {"fabric.hosts_per_leaf: ", "radix 4"}},
+      {"topology does not close",
+       "run ../small.json --set accelerators=64",
+       {"fabric.radix: ", "does not close", "got 4"}},
+      {"buffer below a segment", "run ../small.json --set fabric.link.buffer=1KiB", {"fabric.link.buffer: ", "1KiB"}},
+      {"segment below the MTU", "run ../small.json --set fabric.segment=1KiB", {"fabric.segment: ", "4KiB", "1KiB"}},
+      {"memory too small",
+       "run ../small.json --set accelerator.hbm.capacity=1GiB",
+       {"accelerator.hbm.capacity: ", "\"1GiB\"", "needs"}},
+      {"no workload", "run dgx-h100", {"dgx-h100.json: workload: ", "fsdp"}},
+      {"unknown workload", "run ../small.json --set workload.kind=foo", {"workload.kind: ", "fsdp", "foo"}},
+      {"unknown model", "run ../small.json --set workload.model=llama9", {"workload.model: ", "llama9", "llama3-8b"}},
+      {"no text", "run ../small.json --set workload.sequences=lots", {"workload.sequences: ", "integer", "lots"}},
+      {"folder", "run ../small.json --out /proc/x/y", {"--out: ", "/proc/x/y"}},
+      {"timeline", "run ../small.json --timeline /proc/x/y", {"--timeline: ", "/proc/x/y"}},
+      {"unknown collective", "collective dgx-h100 --op foo", {"--op", "foo", "all_gather"}},
+      {"size without unit", "collective dgx-h100 --op all_gather --bytes 5", {"--bytes: ", "units", "\"5\""}},
+      {"part of an element", "collective dgx-h100 --op all_gather --bytes 6B", {"--bytes: ", "4 bytes", "6B"}},
+      {"range down", "collective dgx-h100 --op all_gather --bytes 2KiB:1KiB", {"--bytes: ", "2KiB:1KiB"}},
+      {"range's factor", "collective dgx-h100 --op all_gather --bytes 1KiB:2KiB:x1", {"--bytes: ", "factor"}},
+      {"buffer too large",
+       "collective dgx-h100 --op all_gather --bytes 500GiB",
+       {"accelerator.hbm.capacity: ", "500GiB"}},
+      {"no kernel", "kernel h100-sxm", {"--gemm"}},
+      {"two dimensions", "kernel h100-sxm --gemm 1,2", {"--gemm: ", "3 numbers", "1,2"}},
+      {"dimension of 0", "kernel h100-sxm --gemm 0,1,2", {"--gemm: ", "above 0"}},
+      {"too much work", "kernel h100-sxm --gemm 99999999,99999999,99999999", {"--gemm: ", "at most"}},
+      {"unknown type", "kernel h100-sxm --gemm 1,1,1 --type fp3", {"--type: ", "bf16", "fp3"}},
+      {"key heads", "kernel h100-sxm --attention 1,3,2,64,64", {"--attention: ", "divide"}},
+      {"unknown accelerator", "kernel h100-sx --gemm 1,1,1", {"h100-sx: "}},
+      {"table absent", "validate nofile.csv", {"nofile.csv"}},
+      {"table of another shape", "validate ../columns.csv", {"../columns.csv:1", "metric"}},
+  };
+  for (const BadInput& bad : cases) {
+    SCOPED_TRACE(bad.what);
+    const Ran ran = weft(bad.arguments);
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_TRUE(ran.err.starts_with("weft: ")) << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+    for (const char* part : bad.message) EXPECT_NE(ran.err.find(part), std::string::npos) << part << " in " << ran.err;
+    EXPECT_TRUE(nothing_written());
+  }
+}
+
+TEST_F(CliTest, HelpAndVersion) {
+  EXPECT_EQ(weft("--version").out.substr(0, 5), "weft ");
+  for (const char* command : {"", "run ", "collective ", "kernel ", "validate ", "bench ", "parts ", "describe "}) {
+    const Ran ran = weft(std::string(command) + "--help");
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_NE(ran.out.find("Usage:"), std::string::npos);
+    EXPECT_EQ(ran.err, "");
+  }
+}
+
+TEST_F(CliTest, RunWritesItsResults) {
+  const Ran ran = weft("run ../small.json --json --out results --set workload.steps=2");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  const json printed = json::parse(ran.out);
+  EXPECT_EQ(printed, json::parse(read_file(folder_ / "work/results/summary.json")));
+  EXPECT_TRUE(fs::exists(folder_ / "work/results/timeline.json.gz"));
+
+  EXPECT_EQ(printed["platform"], "small");
+  EXPECT_EQ(printed["accelerators"], 4);
+  ASSERT_EQ(printed["steps_us"].size(), 2U);
+  EXPECT_EQ(printed["step_time_us"], printed["steps_us"][1]);
+  double sum = 0;
+  for (const auto& [part, time] : printed["breakdown_us"].items()) sum += time.get<double>();
+  EXPECT_NEAR(sum, printed["step_time_us"].get<double>(), 0.01);
+  EXPECT_GT(printed["links"]["fabric"]["from_ends"]["mean"], 0);
+  EXPECT_LE(printed["links"]["fabric"]["from_ends"]["max"], 1);
+  EXPECT_GT(printed["memory"]["by_master"]["compute"]["mean"], 0);
+  EXPECT_EQ(printed["simulator"]["digest"].get<std::string>().size(), 16U);
+
+  const json config = json::parse(read_file(folder_ / "work/results/config.json"));
+  EXPECT_EQ(config["workload.steps"], json({{"value", 2}, {"source", "command line"}}));
+  EXPECT_EQ(config["accelerators"], json({{"value", 4}, {"source", "file"}}));
+  EXPECT_EQ(config["nic.dma_rate"]["source"], "part connectx-7");
+  EXPECT_EQ(config["nic.message_cost"]["source"], "default");
+}
+
+TEST_F(CliTest, RunIsTheSameTwice) {
+  const json a = json::parse(weft("run ../small.json --json --out a --timeline-ranks 0").out);
+  const json b = json::parse(weft("run ../small.json --json --out b").out);
+  EXPECT_EQ(a["simulator"]["digest"], b["simulator"]["digest"]);
+  EXPECT_EQ(a["steps_us"], b["steps_us"]);
+  EXPECT_EQ(a["timeline"], nullptr);
+  EXPECT_FALSE(fs::exists(folder_ / "work/a/timeline.json.gz"));
+}
+
+TEST_F(CliTest, RunNamesItsFolderAfterThePlatform) {
+  const Ran ran = weft("run ../small.json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("exposed allgather"), std::string::npos);
+  EXPECT_TRUE(fs::exists(folder_ / "work/out/small/summary.json"));
+}
+
+TEST_F(CliTest, CollectiveTable) {
+  const Ran table = weft("collective ../small.json --op all_gather --bytes 1KiB:16KiB:x4,1MiB");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 3 + 4) << table.out;
+  EXPECT_TRUE(nothing_written());
+
+  const json result =
+      json::parse(weft("collective ../small.json --op all_reduce --bytes 64KiB,1MiB --data --json").out);
+  EXPECT_EQ(result["op"], "all_reduce");
+  ASSERT_EQ(result["rows"].size(), 2U);
+  for (const json& row : result["rows"]) {
+    EXPECT_EQ(row["wrong"], 0);
+    const double algbw = row["bytes"].get<double>() / row["time_us"].get<double>() * 1e-3;
+    EXPECT_NEAR(row["algbw"].get<double>(), algbw, algbw * 1e-6);
+    EXPECT_NEAR(row["busbw"].get<double>(), algbw * 2 * 3 / 4, algbw * 1e-6);
+  }
+  const json unchecked = json::parse(weft("collective ../small.json --op all_reduce --bytes 64KiB --json").out);
+  EXPECT_EQ(unchecked["rows"][0]["wrong"], nullptr);
+  EXPECT_EQ(unchecked["rows"][0]["time_us"], result["rows"][0]["time_us"]);
+}
+
+TEST_F(CliTest, KernelOfPartAndOfPlatform) {
+  const json part = json::parse(weft("kernel h100-sxm --gemm 4096,4096,4096 --gemm 64,64,64 --json").out);
+  ASSERT_EQ(part["rows"].size(), 2U);
+  EXPECT_EQ(part["rows"][0]["bound"], "compute");
+  EXPECT_EQ(part["rows"][1]["bound"], "launch");
+  const json platform = json::parse(weft("kernel ../small.json --gemm 4096,4096,4096 --json").out);
+  EXPECT_EQ(platform["rows"][0], part["rows"][0]);
+  const json slower = json::parse(weft("kernel h100-sxm --gemm 4096,4096,4096 --json --set compute.sms=66").out);
+  EXPECT_GT(slower["rows"][0]["time_us"], part["rows"][0]["time_us"]);
+}
+
+TEST_F(CliTest, ValidateJudges) {
+  const std::string head = "suite,platform,arguments,metric,published,unit,tolerance,source\n";
+  const std::string good = "s,h100-sxm,\"kernel --gemm 4096,4096,4096\",rows[0].tflops,780,TFLOPS,5%,x\n";
+  write("good.csv", head + good);
+  write("far.csv", head + good + "s,h100-sxm,\"kernel --gemm 4096,4096,4096\",rows[0].tflops,80,TFLOPS,5%,x\n");
+  write("broken.csv", head + "s,no-such-part,\"kernel --gemm 4096,4096,4096\",rows[0].tflops,780,TFLOPS,-,x\n");
+
+  EXPECT_EQ(weft("validate ../good.csv").code, 0);
+  const Ran far = weft("validate ../far.csv --json");
+  EXPECT_EQ(far.code, 1);
+  EXPECT_EQ(json::parse(far.out)["rows"].size(), 2U);
+  EXPECT_TRUE(nothing_written());
+  const Ran broken = weft("validate ../broken.csv --markdown page.md");
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_NE(broken.out.find("no-such-part: "), std::string::npos);
+  EXPECT_TRUE(fs::exists(folder_ / "work/page.md"));
+}
+
+TEST_F(CliTest, CatalogueReads) {
+  const json parts = json::parse(weft("parts --json").out);
+  EXPECT_GE(parts.size(), 10U);
+  for (const json& part : parts) {
+    EXPECT_FALSE(part["source"].get<std::string>().empty());
+    if (part["kind"] == "accelerator") {
+      EXPECT_EQ(weft("kernel " + part["name"].get<std::string>() + " --gemm 64,64,64").code, 0);
+      continue;
+    }
+    const std::string place = part["kind"] == "hbm" ? "accelerator.hbm"
+                              : part["kind"] == "link" || part["kind"] == "switch"
+                                  ? "fabric." + part["kind"].get<std::string>()
+                                  : part["kind"].get<std::string>();
+    const Ran ran = weft("collective ../small.json --op all_gather --bytes 1KiB --set " + place + "=" +
+                         part["name"].get<std::string>());
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
+  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms")) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string name = entry.path().stem().string();
+    SCOPED_TRACE(name);
+    EXPECT_EQ(weft("collective " + name + " --op all_gather --bytes 1KiB").code, 0);
+  }
+}
+
+TEST_F(CliTest, BenchMeasures) {
+  const json bench = json::parse(weft("bench --quick --json --only packets-128 --only machine-64").out);
+  ASSERT_EQ(bench["rows"].size(), 2U);
+  EXPECT_GT(bench["rows"][0]["hops"], 100'000);
+  EXPECT_GT(bench["rows"][0]["value"], 0);
+  EXPECT_GT(bench["rows"][1]["value"], 0);
+}
+
+TEST_F(CliTest, DescribeListsEveryField) {
+  const Ran page = weft("describe");
+  EXPECT_EQ(page.code, 0);
+  for (const char* field : {"`fabric.link.rate`", "`accelerator.hbm.capacity`", "`workload.model`"}) {
+    EXPECT_NE(page.out.find(field), std::string::npos) << field;
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// FSDP steps on whole machines: contents of memories, the schedule's properties, golden results, segments against
+// packets.
+#include <gtest/gtest.h>
+
+#include "platforms/machine/machine.h"
+#include "sw/schedules/fsdp.h"
+#include "tests/support/kernel.h"
+
+namespace weft {
+namespace {
+
+using namespace literals;
+using collectives::Algorithm;
+using platforms::Machine;
+using platforms::MachineConfig;
+using schedules::Fsdp;
+using schedules::FsdpConfig;
+using schedules::FsdpResult;
+
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__)
+constexpr bool kFast = true;
+#else
+constexpr bool kFast = false;
+#endif
+
+MachineConfig machine_of(int accelerators, int per_node, Bytes segment) {
+  MachineConfig machine;
+  machine.accelerators = accelerators;
+  machine.per_node = per_node;
+  machine.fabric.segment = segment;
+  machine.fabric.link.buffer = 256_KiB;
+  machine.scale_up.fabric.segment = segment;
+  machine.scale_up.fabric.link.buffer = 256_KiB;
+  return machine;
+}
+
+struct Outcome {
+  FsdpResult result;
+  std::uint64_t digest;
+};
+
+Outcome run(const MachineConfig& config, const FsdpConfig& workload) {
+  Machine machine(config);
+  Fsdp fsdp(machine.ranks(), workload, config.collectives, config.accelerator.array.compute);
+  fsdp.start();
+  machine.run();
+  return {fsdp.result(), machine.dispatcher().digest()};
+}
+
+FsdpConfig nano() {
+  FsdpConfig config;
+  config.model = "nano";
+  config.sequences = 2;
+  config.sequence = 256;
+  return config;
+}
+
+/// A Llama-3-8B cut to two blocks: what a step does, in a fraction of the time.
+FsdpConfig two_blocks() {
+  FsdpConfig config;
+  config.layers = 2;
+  return config;
+}
+
+// ---- Contents
+// -----------------------------------------------------------------------------------------------------------
+
+struct DataCase {
+  int accelerators;
+  int per_node;
+  Algorithm algorithm;
+  bool reshard;
+  bool separate;
+  int limit;
+  Time stall;
+};
+
+class Contents : public testing::TestWithParam<DataCase> {};
+
+TEST_P(Contents, AreGatheredAndSummedExactly) {
+  const DataCase& c = GetParam();
+  MachineConfig machine = machine_of(c.accelerators, c.per_node, 4_KiB);
+  machine.data = true;
+  machine.collectives.algorithm = c.algorithm;
+  machine.collectives.chunk = 8_KiB;  // several chunks to a block
+  machine.stall = c.stall;
+  FsdpConfig workload = nano();
+  workload.steps = 2;
+  workload.reshard_after_forward = c.reshard;
+  workload.separate_streams = c.separate;
+  workload.limit_all_gathers = c.limit;
+  EXPECT_EQ(run(machine, workload).result.wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Contents,
+                         testing::Values(DataCase{2, 2, Algorithm::kRing, true, true, 2, 0_ns},
+                                         DataCase{3, 1, Algorithm::kRing, true, true, 2, 0_ns},
+                                         DataCase{4, 4, Algorithm::kRing, true, false, 2, 0_ns},
+                                         DataCase{8, 4, Algorithm::kRing, true, true, 1, 0_ns},
+                                         DataCase{8, 4, Algorithm::kHierarchical, true, true, 3, 0_ns},
+                                         DataCase{8, 2, Algorithm::kHierarchical, false, true, 2, 0_ns},
+                                         DataCase{6, 2, Algorithm::kHierarchical, true, false, 2, 0_ns},
+                                         DataCase{8, 4, Algorithm::kHierarchical, true, true, 2, 2000_ns}));
+
+// ---- The schedule
+// -------------------------------------------------------------------------------------------------------
+
+TEST(Schedule, PartsOfAStepAddUpAndComputeDominatesALargeBatch) {
+  const FsdpResult result = run(machine_of(8, 8, 64_KiB), two_blocks()).result;
+  ASSERT_EQ(result.steps.size(), 1U);
+  EXPECT_EQ(result.compute + result.exposed_allgather + result.exposed_reduce_scatter + result.other, result.steps[0]);
+  EXPECT_GT(result.compute.count(), result.steps[0].count() / 2);
+  EXPECT_GE(result.other, 0_ns);
+}
+
+TEST(Schedule, PrefetchHidesAllgathers) {
+  MachineConfig machine = machine_of(8, 4, 64_KiB);
+  FsdpConfig workload = two_blocks();
+  workload.layers = 4;
+  workload.forward_prefetch = workload.backward_prefetch = 0;
+  const FsdpResult without = run(machine, workload).result;
+  test::fresh_kernel();
+  workload.forward_prefetch = workload.backward_prefetch = 1;
+  const FsdpResult with = run(machine, workload).result;
+  EXPECT_LT(with.exposed_allgather, without.exposed_allgather);
+  EXPECT_LT(with.steps[0], without.steps[0]);
+}
+
+TEST(Schedule, KeepingParametersSavesTheBackwardAllgathers) {
+  const accelerator::ComputeConfig compute;
+  FsdpConfig workload = two_blocks();
+  workload.layers = 4;
+  const schedules::FsdpPlan reshards(workload, compute, 8);
+  workload.reshard_after_forward = false;
+  const schedules::FsdpPlan keeps(workload, compute, 8);
+  EXPECT_EQ(keeps.gathers.size(), 1U + 4U);
+  EXPECT_EQ(reshards.gathers.size(), 1U + 4U + 3U);  // the last block is kept in either case
+  EXPECT_EQ(keeps.scatters.size(), 5U);
+}
+
+TEST(Schedule, MemoryThatIsTooSmallIsNamed) {
+  MachineConfig machine = machine_of(8, 8, 64_KiB);
+  machine.accelerator.hbm.capacity = 8_GiB;
+  try {
+    run(machine, FsdpConfig());
+    FAIL() << "was accepted";
+  } catch (const std::length_error& error) {
+    EXPECT_NE(std::string(error.what()).find("needs"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Schedule, AnUnknownModelIsAnErrorThatListsThem) {
+  MachineConfig machine = machine_of(2, 2, 64_KiB);
+  FsdpConfig workload;
+  workload.model = "llama9";
+  try {
+    run(machine, workload);
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), "workload.model");
+    EXPECT_NE(error.expected().find("llama3-8b"), std::string::npos);
+  }
+}
+
+// ---- The simulator
+// ------------------------------------------------------------------------------------------------------
+
+TEST(Segments, Of64KiBAgreeWithPacketsWithinOnePercent) {
+  if (!kFast) GTEST_SKIP() << "moves packets by the tens of millions: release builds only";
+  FsdpConfig workload = two_blocks();
+  workload.layers = 1;
+  const double packets = static_cast<double>(run(machine_of(16, 8, 4_KiB), workload).result.steps[0].count());
+  test::fresh_kernel();
+  const double segments = static_cast<double>(run(machine_of(16, 8, 64_KiB), workload).result.steps[0].count());
+  EXPECT_NEAR(segments / packets, 1, 0.01);
+}
+
+TEST(Digest, IsTheSameInEveryBuild) {
+  // Of one machine and seed, in Release, Debug and under sanitizers. When a model changes on purpose, put the new one
+  // here.
+  EXPECT_EQ(run(machine_of(8, 4, 16_KiB), nano()).digest, 13309842773573803088U);
+}
+
+}  // namespace
+}  // namespace weft
