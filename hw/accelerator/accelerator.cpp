@@ -83,7 +83,8 @@ void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   switch (tag) {
     case kArrive: {
       // Writes mostly come in order of their delays: the one that is meant is at or near the front.
-      const auto found = std::find_if(arriving_.begin(), arriving_.end(), [data](const auto& c) { return c.first == data; });
+      const auto found =
+          std::find_if(arriving_.begin(), arriving_.end(), [data](const auto& c) { return c.first == data; });
       const Command command = found->second;
       arriving_.erase(found);
       accept(now, command);
@@ -198,7 +199,8 @@ Time Accelerator::access(tlm::tlm_initiator_socket<64>& socket, tlm::tlm_command
     sc_core::sc_time delay = to_delay(at - now);
     socket->b_transport(payload_, delay);
     if (payload_.is_response_error()) {
-      SC_REPORT_FATAL(name(), ("memory refused " + std::to_string(part) + " bytes at " + std::to_string(address)).c_str());
+      SC_REPORT_FATAL(name(),
+                      ("memory refused " + std::to_string(part) + " bytes at " + std::to_string(address)).c_str());
     }
     done = std::max(done, now + from_delay(delay));
     bytes -= part;

@@ -17,17 +17,17 @@ namespace weft::accelerator {
 
 /// The computing part of an accelerator: a command processor with streams and semaphores, the core array, copy engines.
 ///
-/// A kernel keeps the core array for `launch`, then for the longer of its computing and its memory traffic. Both are cut into
-/// slices of about `slice`, whose traffic is requested from the memory one slice ahead, so that DMA, copy engines and kernels
-/// compete there: a kernel bound by memory ends later when the NIC is busy. The array runs one kernel at a time; kernels of
-/// several streams alternate in the order in which they become ready. A copy engine stands for one core of those that
-/// communication kernels use: it moves or adds at `copy_rate`, reads and writes the memory, and needs `copy_overhead` each
-/// time.
+/// A kernel keeps the core array for `launch`, then for the longer of its computing and its memory traffic. Both are
+/// cut into slices of about `slice`, whose traffic is requested from the memory one slice ahead, so that DMA, copy
+/// engines and kernels compete there: a kernel bound by memory ends later when the NIC is busy. The array runs one
+/// kernel at a time; kernels of several streams alternate in the order in which they become ready. A copy engine stands
+/// for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads and writes the memory,
+/// and needs `copy_overhead` each time.
 ///
 /// Function: kCopy and kReduce move and add real bytes when `data` is on. Kernels have no function.
 ///
-/// Sockets: `registers` takes Command writes at kCommandWindow; `compute` and `copy` reach the memory; `completion` writes Done
-/// entries.
+/// Sockets: `registers` takes Command writes at kCommandWindow; `compute` and `copy` reach the memory; `completion`
+/// writes Done entries.
 ///
 /// Left out until the accelerator has its own issue: concurrent kernels, cores lost to communication, clocks and power.
 class Accelerator final : public sc_core::sc_module, public EventTarget {
@@ -100,8 +100,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   };
   struct Stream {
     std::deque<Command> queue;
-    bool at_array = false;  ///< its first command is a kernel that runs or waits for the array
-    bool at_engine = false;  ///< its first command is with a copy engine
+    bool at_array = false;        ///< its first command is a kernel that runs or waits for the array
+    bool at_engine = false;       ///< its first command is with a copy engine
     Time blocked_since = kNever;  ///< at a wait
   };
   struct Running {
@@ -123,8 +123,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void signal(Time now, std::uint32_t semaphore, std::uint64_t value);
   Time start_copy(Time now, const Command& command);
   void finish_copy(const Command& command);
-  Time access(tlm::tlm_initiator_socket<64>& socket, tlm::tlm_command command, std::uint64_t address, std::uint64_t bytes,
-              Time at);
+  Time access(tlm::tlm_initiator_socket<64>& socket, tlm::tlm_command command, std::uint64_t address,
+              std::uint64_t bytes, Time at);
   void notify(Time now, const Command& command);
 
   Config config_;
@@ -141,7 +141,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::vector<Time> engine_free_;
   std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over
   std::uint64_t next_key_ = 0;
-  std::vector<Command> copies_;                             ///< with the engines; slots are reused
+  std::vector<Command> copies_;  ///< with the engines; slots are reused
   std::vector<std::uint32_t> free_copies_;
   tlm::tlm_generic_payload payload_;
   Counters counters_;

@@ -9,8 +9,8 @@
 /// What firmware writes to an accelerator's command window, and what comes back.
 namespace weft::accelerator {
 
-/// Commands of a stream run in order; streams run beside each other. Semaphores count up: a wait is over when its semaphore
-/// has reached the value.
+/// Commands of a stream run in order; streams run beside each other. Semaphores count up: a wait is over when its
+/// semaphore has reached the value.
 enum class Operation : std::uint8_t {
   kKernel,  ///< `launch`, `compute`, `read`, `written`, `label`
   kCopy,    ///< `bytes` from `source` to `destination` by copy engine `engine`

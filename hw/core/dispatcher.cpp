@@ -12,7 +12,9 @@ namespace {
 // How many events ahead of the one that runs a target may prefetch: about the latency of a cache that misses.
 constexpr std::size_t kLookAhead = 2;
 
-std::int64_t kernel_now() { return static_cast<std::int64_t>(sc_core::sc_time_stamp().value()); }
+std::int64_t kernel_now() {
+  return static_cast<std::int64_t>(sc_core::sc_time_stamp().value());
+}
 
 }  // namespace
 
@@ -25,7 +27,9 @@ Dispatcher::Dispatcher(sc_core::sc_module_name name)
 
 Dispatcher::~Dispatcher() = default;
 
-void Dispatcher::attach(EventTarget& target, std::string name) { names_.emplace_back(std::move(name), &target); }
+void Dispatcher::attach(EventTarget& target, std::string name) {
+  names_.emplace_back(std::move(name), &target);
+}
 
 void Dispatcher::end_of_elaboration() {
   if (sc_core::sc_get_time_resolution() != sc_core::sc_time(1, sc_core::SC_PS)) {
@@ -43,7 +47,9 @@ void Dispatcher::end_of_elaboration() {
   names_.shrink_to_fit();
 }
 
-Time Dispatcher::kernel_time() const { return Time(std::max(now_, kernel_now())); }
+Time Dispatcher::kernel_time() const {
+  return Time(std::max(now_, kernel_now()));
+}
 
 void Dispatcher::on_progress(std::uint64_t events, std::function<void()> hook) {
   progress_mask_ = std::bit_ceil(events) - 1;
@@ -164,7 +170,8 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   if (occupied_[index >> 6] == 0) summary_[index >> 12] &= ~(1ULL << (index >> 6 & 63));
   if (batch_size_ == 1) return;
   // The list is last in, first out.
-  std::reverse(batch_.begin() + static_cast<std::ptrdiff_t>(from_heap), batch_.begin() + static_cast<std::ptrdiff_t>(batch_size_));
+  std::reverse(batch_.begin() + static_cast<std::ptrdiff_t>(from_heap),
+               batch_.begin() + static_cast<std::ptrdiff_t>(batch_size_));
   sort_batch();
 }
 

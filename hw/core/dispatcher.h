@@ -26,7 +26,8 @@ class EventTarget {
   /// Runs at simulated time `now`. `tag` and `data` are what was posted; `data` is usually a Packet.
   virtual void on_event(Time now, std::uint32_t tag, std::uint64_t data) = 0;
 
-  /// Called shortly before an event when many are close together: a chance to prefetch what it will touch, nothing else.
+  /// Called shortly before an event when many are close together: a chance to prefetch what it will touch, nothing
+  /// else.
   virtual void prepare(std::uint32_t /*tag*/, std::uint64_t /*data*/) {}
 
  protected:
@@ -39,19 +40,19 @@ class EventTarget {
 
 /// The shared event queue of everything that happens at a high rate: one sc_module with one SC_METHOD.
 ///
-/// It runs ahead of the SystemC kernel: one activation handles all events that lie before the next pending activity of the
-/// kernel (IEEE 1666 `sc_time_to_pending_activity`), so that a run without clocks or RTL is a single activation. This is
-/// exact, since nothing else could have happened in between. While it runs ahead, `sc_time_stamp()` lags: models use the
-/// time that they are handed, or `now()`; and a model that notifies an sc_event does so through `notify`, which lowers the
-/// horizon. `sc_start(T)` cannot be seen from inside: to stop at a time, call `run_until`.
+/// It runs ahead of the SystemC kernel: one activation handles all events that lie before the next pending activity of
+/// the kernel (IEEE 1666 `sc_time_to_pending_activity`), so that a run without clocks or RTL is a single activation.
+/// This is exact, since nothing else could have happened in between. While it runs ahead, `sc_time_stamp()` lags:
+/// models use the time that they are handed, or `now()`; and a model that notifies an sc_event does so through
+/// `notify`, which lowers the horizon. `sc_start(T)` cannot be seen from inside: to stop at a time, call `run_until`.
 ///
-/// Order is part of the model. Events run by time; at one picosecond by target, targets being numbered by the sorted names
-/// that they were attached under; for one target by tag; for one tag in the order in which they were posted. A target gives
-/// each of its senders a tag of its own, so that no order depends on pointers, on the order of elaboration, or on who was
-/// served first elsewhere.
+/// Order is part of the model. Events run by time; at one picosecond by target, targets being numbered by the sorted
+/// names that they were attached under; for one target by tag; for one tag in the order in which they were posted. A
+/// target gives each of its senders a tag of its own, so that no order depends on pointers, on the order of
+/// elaboration, or on who was served first elsewhere.
 ///
-/// The queue is a timing wheel of 256 ps slots with an overflow heap for what lies beyond 8 us. An event is 32 bytes from a
-/// pool: none is allocated in the steady state.
+/// The queue is a timing wheel of 256 ps slots with an overflow heap for what lies beyond 8 us. An event is 32 bytes
+/// from a pool: none is allocated in the steady state.
 class Dispatcher final : public sc_core::sc_module {
  public:
   SC_HAS_PROCESS(Dispatcher);
@@ -118,18 +119,18 @@ class Dispatcher final : public sc_core::sc_module {
   bool open_next_slot(std::int64_t limit);
   void enter_slot(std::int64_t slot);
   void sort_batch();
-  static bool before(const Event& a, const Event& b) {
-    return a.time != b.time ? a.time < b.time : a.order < b.order;
-  }
+  static bool before(const Event& a, const Event& b) { return a.time != b.time ? a.time < b.time : a.order < b.order; }
   void append_to_batch(const Event& event) {
-    if (batch_size_ == batch_.size()) [[unlikely]] batch_.resize(2 * batch_size_ + 64);
+    if (batch_size_ == batch_.size()) [[unlikely]]
+      batch_.resize(2 * batch_size_ + 64);
     batch_[batch_size_++] = event;
   }
   void insert_into_batch(const Event& event);
   void post_elsewhere(const Event& event, std::int64_t slot);
   void grow_nodes();
   void insert_into_wheel(const Event& event, std::int64_t slot) {
-    if (free_ == kNil) [[unlikely]] grow_nodes();
+    if (free_ == kNil) [[unlikely]]
+      grow_nodes();
     const std::uint32_t node = free_;
     const auto index = static_cast<std::size_t>(slot & (kSlots - 1));
     Event& mine = nodes_[node];

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-/// How a module's configuration describes itself. Each module has a `struct Config` whose members hold the defaults of a
-/// real part, and lists them once:
+/// How a module's configuration describes itself. Each module has a `struct Config` whose members hold the defaults of
+/// a real part, and lists them once:
 ///
 ///     struct Config {
 ///       Rate rate = 400_Gbps;
@@ -21,9 +21,9 @@
 ///       }
 ///     };
 ///
-/// The same list reads JSON, prints the effective configuration and writes the configuration reference, so the three never
-/// disagree. A member may be a quantity, an integer, a double, a bool, a string, an enum with `enum_names`, or another
-/// Config. hw/ knows nothing of JSON: the visitors are in platforms/config.
+/// The same list reads JSON, prints the effective configuration and writes the configuration reference, so the three
+/// never disagree. A member may be a quantity, an integer, a double, a bool, a string, an enum with `enum_names`, or
+/// another Config. hw/ knows nothing of JSON: the visitors are in platforms/config.
 namespace weft {
 
 /// Inclusive limits of a field, in counts of its unit.
@@ -37,8 +37,8 @@ struct Range {
 template <typename E>
 using EnumNames = std::vector<std::pair<std::string_view, E>>;
 
-/// The user's configuration is wrong. `path` is the place in the platform ("fabric.link.rate"), `expected` a sentence that
-/// says what would be right. The command line adds the file and exits with 2.
+/// The user's configuration is wrong. `path` is the place in the platform ("fabric.link.rate"), `expected` a sentence
+/// that says what would be right. The command line adds the file and exits with 2.
 class ConfigError : public std::runtime_error {
  public:
   ConfigError(std::string path, std::string expected)

@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// A contiguous array whose capacity is set once and whose elements are built in place: for what can neither move nor be
-/// copied, such as objects that implement SystemC interfaces, and must still lie side by side in memory.
+/// A contiguous array whose capacity is set once and whose elements are built in place: for what can neither move nor
+/// be copied, such as objects that implement SystemC interfaces, and must still lie side by side in memory.
 template <typename T>
 class FixedVector {
  public:

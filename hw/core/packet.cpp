@@ -9,7 +9,9 @@ namespace {
 constexpr std::size_t kSlab = 1024;
 constexpr std::size_t kHeader = 16;  // holds the size class in front of a payload, and keeps its alignment
 
-int size_class(std::uint32_t bytes) { return std::bit_width(bytes < 64 ? 63U : bytes - 1); }
+int size_class(std::uint32_t bytes) {
+  return std::bit_width(bytes < 64 ? 63U : bytes - 1);
+}
 
 }  // namespace
 

@@ -38,8 +38,8 @@ struct alignas(64) Packet {
 };
 static_assert(sizeof(Packet) == 64);
 
-/// Source of packets and of their payload buffers for one platform. Nothing is returned to the allocator before the end;
-/// what is out can be counted, which is how a run shows that it lost nothing.
+/// Source of packets and of their payload buffers for one platform. Nothing is returned to the allocator before the
+/// end; what is out can be counted, which is how a run shows that it lost nothing.
 class PacketPool {
  public:
   PacketPool() = default;

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-/// Memory manager for generic payloads (IEEE 1666, 14.5): for initiators of the base protocol whose transactions outlive a
-/// call. An initiator that only uses b_transport keeps one payload of its own and needs none of this.
+/// Memory manager for generic payloads (IEEE 1666, 14.5): for initiators of the base protocol whose transactions
+/// outlive a call. An initiator that only uses b_transport keeps one payload of its own and needs none of this.
 class PayloadPool final : public tlm::tlm_mm_interface {
  public:
   PayloadPool() = default;

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// Where modules tell what they were doing when, for pictures. A module keeps a pointer that is null when nobody records, so
-/// that not recording costs a test. Times may lie ahead of now().
+/// Where modules tell what they were doing when, for pictures. A module keeps a pointer that is null when nobody
+/// records, so that not recording costs a test. Times may lie ahead of now().
 class Probe {
  public:
   Probe(const Probe&) = delete;

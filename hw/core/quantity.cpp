@@ -28,15 +28,9 @@ constexpr std::array kTimeUnits = {Unit{"ps", 1}, Unit{"ns", kKilo}, Unit{"us", 
 constexpr std::array kByteUnits = {Unit{"B", 1},           Unit{"KB", kKilo},      Unit{"KiB", 1LL << 10},
                                    Unit{"MB", kMega},      Unit{"MiB", 1LL << 20}, Unit{"GB", kGiga},
                                    Unit{"GiB", 1LL << 30}, Unit{"TB", kTera},      Unit{"TiB", 1LL << 40}};
-constexpr std::array kRateUnits = {Unit{"bps", 1},
-                                   Unit{"B/s", 8},
-                                   Unit{"KB/s", 8 * kKilo},
-                                   Unit{"MB/s", 8 * kMega},
-                                   Unit{"GB/s", 8 * kGiga},
-                                   Unit{"TB/s", 8 * kTera},
-                                   Unit{"Kbps", kKilo},
-                                   Unit{"Mbps", kMega},
-                                   Unit{"Gbps", kGiga},
+constexpr std::array kRateUnits = {Unit{"bps", 1},          Unit{"B/s", 8},          Unit{"KB/s", 8 * kKilo},
+                                   Unit{"MB/s", 8 * kMega}, Unit{"GB/s", 8 * kGiga}, Unit{"TB/s", 8 * kTera},
+                                   Unit{"Kbps", kKilo},     Unit{"Mbps", kMega},     Unit{"Gbps", kGiga},
                                    Unit{"Tbps", kTera}};
 constexpr std::array kFrequencyUnits = {Unit{"Hz", 1}, Unit{"kHz", kKilo}, Unit{"MHz", kMega}, Unit{"GHz", kGiga}};
 constexpr std::array kComputeUnits = {Unit{"FLOPS", 1}, Unit{"GFLOPS", kGiga}, Unit{"TFLOPS", kTera},
@@ -89,8 +83,12 @@ std::string print(std::int64_t count, std::span<const Unit> units) {
 
 }  // namespace
 
-Time parse_time(std::string_view text) { return Time(parse(text, kTimeUnits, "a time such as \"1.5us\"")); }
-Bytes parse_bytes(std::string_view text) { return Bytes(parse(text, kByteUnits, "a size such as \"64KiB\"")); }
+Time parse_time(std::string_view text) {
+  return Time(parse(text, kTimeUnits, "a time such as \"1.5us\""));
+}
+Bytes parse_bytes(std::string_view text) {
+  return Bytes(parse(text, kByteUnits, "a size such as \"64KiB\""));
+}
 Rate parse_rate(std::string_view text) {
   return Rate(parse(text, kRateUnits, "a rate such as \"400Gbps\" or \"450GB/s\""));
 }
@@ -101,10 +99,20 @@ Compute parse_compute(std::string_view text) {
   return Compute(parse(text, kComputeUnits, "a compute rate such as \"989TFLOPS\""));
 }
 
-std::string to_text(Time time) { return print(time.count(), kTimeUnits); }
-std::string to_text(Bytes size) { return print(size.count(), kByteUnits); }
-std::string to_text(Rate rate) { return print(rate.count(), kRateUnits); }
-std::string to_text(Frequency frequency) { return print(frequency.count(), kFrequencyUnits); }
-std::string to_text(Compute compute) { return print(compute.count(), kComputeUnits); }
+std::string to_text(Time time) {
+  return print(time.count(), kTimeUnits);
+}
+std::string to_text(Bytes size) {
+  return print(size.count(), kByteUnits);
+}
+std::string to_text(Rate rate) {
+  return print(rate.count(), kRateUnits);
+}
+std::string to_text(Frequency frequency) {
+  return print(frequency.count(), kFrequencyUnits);
+}
+std::string to_text(Compute compute) {
+  return print(compute.count(), kComputeUnits);
+}
 
 }  // namespace weft

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-/// Quantities with units. Every number of the simulator that has a unit has a type here, so that a size is never taken for a
-/// rate. All are integers: simulated time must not depend on floating-point rounding.
+/// Quantities with units. Every number of the simulator that has a unit has a type here, so that a size is never taken
+/// for a rate. All are integers: simulated time must not depend on floating-point rounding.
 namespace weft {
 
 /// A quantity counted in whole `Tag` units, closed under addition and scaling.
@@ -50,20 +50,43 @@ using Compute = Quantity<struct OperationPerSecondTag>;
 constexpr Time kNever = Time(INT64_MAX);
 
 namespace literals {
-constexpr Time operator""_ps(unsigned long long n) { return Time(static_cast<std::int64_t>(n)); }
-constexpr Time operator""_ns(unsigned long long n) { return Time(static_cast<std::int64_t>(n) * 1'000); }
-constexpr Time operator""_us(unsigned long long n) { return Time(static_cast<std::int64_t>(n) * 1'000'000); }
-constexpr Time operator""_ms(unsigned long long n) { return Time(static_cast<std::int64_t>(n) * 1'000'000'000); }
-constexpr Bytes operator""_B(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n)); }
-constexpr Bytes operator""_KiB(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n) << 10); }
-constexpr Bytes operator""_MiB(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n) << 20); }
-constexpr Bytes operator""_GiB(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n) << 30); }
-constexpr Rate operator""_Gbps(unsigned long long n) { return Rate(static_cast<std::int64_t>(n) * 1'000'000'000); }
-constexpr Rate operator""_GBps(unsigned long long n) { return Rate(static_cast<std::int64_t>(n) * 8'000'000'000); }
-constexpr Frequency operator""_MHz(unsigned long long n) { return Frequency(static_cast<std::int64_t>(n) * 1'000'000); }
+constexpr Time operator""_ps(unsigned long long n) {
+  return Time(static_cast<std::int64_t>(n));
+}
+constexpr Time operator""_ns(unsigned long long n) {
+  return Time(static_cast<std::int64_t>(n) * 1'000);
+}
+constexpr Time operator""_us(unsigned long long n) {
+  return Time(static_cast<std::int64_t>(n) * 1'000'000);
+}
+constexpr Time operator""_ms(unsigned long long n) {
+  return Time(static_cast<std::int64_t>(n) * 1'000'000'000);
+}
+constexpr Bytes operator""_B(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n));
+}
+constexpr Bytes operator""_KiB(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n) << 10);
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n) << 20);
+}
+constexpr Bytes operator""_GiB(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n) << 30);
+}
+constexpr Rate operator""_Gbps(unsigned long long n) {
+  return Rate(static_cast<std::int64_t>(n) * 1'000'000'000);
+}
+constexpr Rate operator""_GBps(unsigned long long n) {
+  return Rate(static_cast<std::int64_t>(n) * 8'000'000'000);
+}
+constexpr Frequency operator""_MHz(unsigned long long n) {
+  return Frequency(static_cast<std::int64_t>(n) * 1'000'000);
+}
 }  // namespace literals
 
-/// Time that `size` takes at `rate`, rounded to the nearest picosecond. Divides 128 bits: for set-up, not for every packet.
+/// Time that `size` takes at `rate`, rounded to the nearest picosecond. Divides 128 bits: for set-up, not for every
+/// packet.
 constexpr Time transfer_time(Bytes size, Rate rate) {
   const auto bit_ps = static_cast<__int128>(size.count()) * 8 * 1'000'000'000'000;
   return Time(static_cast<std::int64_t>((bit_ps + rate.count() / 2) / rate.count()));
@@ -75,8 +98,8 @@ constexpr Time cycle_time(std::int64_t cycles, Frequency clock) {
   return Time(static_cast<std::int64_t>((ps + clock.count() / 2) / clock.count()));
 }
 
-/// Serialisation at a fixed rate as one multiplication: picoseconds per byte with 32 fractional bits. Exact for rates whose
-/// byte time is a multiple of 2^-32 ps (400 Gb/s is 20 ps a byte), else within 1 ps for 4 GiB.
+/// Serialisation at a fixed rate as one multiplication: picoseconds per byte with 32 fractional bits. Exact for rates
+/// whose byte time is a multiple of 2^-32 ps (400 Gb/s is 20 ps a byte), else within 1 ps for 4 GiB.
 class ByteTime {
  public:
   constexpr ByteTime() = default;
@@ -94,9 +117,9 @@ class ByteTime {
   std::uint64_t q32_ = 0;
 };
 
-/// Reads a quantity such as "1.5us", "80GiB", "400Gbps", "450GB/s", "1980MHz" or "989TFLOPS" exactly in decimal arithmetic,
-/// rounding to the nearest whole unit. Throws std::invalid_argument, whose text says what was expected, on a missing or
-/// unknown unit, on trailing text, on a negative number and on overflow.
+/// Reads a quantity such as "1.5us", "80GiB", "400Gbps", "450GB/s", "1980MHz" or "989TFLOPS" exactly in decimal
+/// arithmetic, rounding to the nearest whole unit. Throws std::invalid_argument, whose text says what was expected, on
+/// a missing or unknown unit, on trailing text, on a negative number and on overflow.
 Time parse_time(std::string_view text);
 Bytes parse_bytes(std::string_view text);
 Rate parse_rate(std::string_view text);

@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// Random stalls of one handshake, for tests: with a limit above zero, each call returns a time from 0 to the limit, else
-/// none. Seeded by the platform's seed and the owner's name, so that neither the order of elaboration nor another module's
-/// stalls change it. Contents of memories must not depend on it; times may.
+/// Random stalls of one handshake, for tests: with a limit above zero, each call returns a time from 0 to the limit,
+/// else none. Seeded by the platform's seed and the owner's name, so that neither the order of elaboration nor another
+/// module's stalls change it. Contents of memories must not depend on it; times may.
 class Stall {
  public:
   struct Config {

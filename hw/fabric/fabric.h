@@ -16,8 +16,8 @@ class Fabric final : public sc_core::sc_module {
   using Config = FabricConfig;
 
   /// `path` is where the configuration stands in the platform, for error messages.
-  Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher, const Stall::Config& stall,
-         const std::string& path);
+  Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
+         const Stall::Config& stall, const std::string& path);
   ~Fabric() override;
 
   /// Joins end number `end` of the network to the sockets of a network interface.

@@ -23,19 +23,20 @@ struct LinkConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("rate", rate, "Bits per second in each direction, after line coding", Range{1'000'000'000, 1'000'000'000'000'000});
+    visit("rate", rate, "Bits per second in each direction, after line coding",
+          Range{1'000'000'000, 1'000'000'000'000'000});
     visit("propagation", propagation, "Time of flight, with the transceivers at both ends", Range{0, 1'000'000'000});
     visit("lanes", lanes, "Virtual lanes, each with a buffer and credits of its own", Range{1, 8});
     visit("buffer", buffer, "Input buffer of each lane at the receiving end", Range{64, 1LL << 40});
   }
 };
 
-/// The sending half of a link: serialiser, virtual lanes with credits, wire. Part of whoever sends (a switch has one for each
-/// port), not a module: it is the innermost loop of the simulator.
+/// The sending half of a link: serialiser, virtual lanes with credits, wire. Part of whoever sends (a switch has one
+/// for each port), not a module: it is the innermost loop of the simulator.
 ///
-/// Credits are bytes of the receiver's buffer of a lane (InfiniBand Architecture volume 1, 7.9, which counts them in 64-byte
-/// blocks; here they are counted exactly). A credit that is on its way is a time in a ring; it costs an event only when the
-/// owner waits for it.
+/// Credits are bytes of the receiver's buffer of a lane (InfiniBand Architecture volume 1, 7.9, which counts them in
+/// 64-byte blocks; here they are counted exactly). A credit that is on its way is a time in a ring; it costs an event
+/// only when the owner waits for it.
 ///
 /// What it leaves out: symbol errors, link-level replay, flow-control packets' own share of the wire (below 1 %).
 class alignas(64) Transmitter final : public Backward {
@@ -57,15 +58,16 @@ class alignas(64) Transmitter final : public Backward {
   /// When the serialiser will have sent all that it accepted.
   [[nodiscard]] Time free_at() const { return free_at_; }
 
-  /// The earliest time, not before `now`, at which a packet of this size has credit on its lane; kNever when that depends on
-  /// credits that the receiver has not given yet.
+  /// The earliest time, not before `now`, at which a packet of this size has credit on its lane; kNever when that
+  /// depends on credits that the receiver has not given yet.
   Time credit_at(int lane, std::int64_t wire_bytes, Time now);
 
   /// Asks for an event to the owner at the arrival of the next credit of whatever lane.
   void wait_for_credit() { waiting_ = true; }
 
-  /// Sends a packet that has credit. Its first byte is ready at `ready`, its last byte `packet.tail_lag_ps` later; a packet
-  /// that arrives more slowly than it can leave is held until it cannot run dry. Returns when the last byte has left.
+  /// Sends a packet that has credit. Its first byte is ready at `ready`, its last byte `packet.tail_lag_ps` later; a
+  /// packet that arrives more slowly than it can leave is held until it cannot run dry. Returns when the last byte has
+  /// left.
   Time send(Packet& packet, Time ready);
 
   void prefetch() const {
@@ -78,7 +80,8 @@ class alignas(64) Transmitter final : public Backward {
   /// How long the serialiser has been sending.
   [[nodiscard]] Time busy() const { return byte_time_(counters_.wire_bytes); }
   [[nodiscard]] Rate rate() const { return rate_; }
-  /// Bytes of the receiver's buffers that it has not given back. Only when nothing moves any more: takes what is on the way.
+  /// Bytes of the receiver's buffers that it has not given back. Only when nothing moves any more: takes what is on the
+  /// way.
   [[nodiscard]] std::int64_t credit_missing();
   [[nodiscard]] bool waiting() const { return waiting_; }
 
@@ -90,8 +93,8 @@ class alignas(64) Transmitter final : public Backward {
     std::int64_t time;
     std::int64_t bytes;
   };
-  /// Credits of one lane: those here, and those known to come, by time. What has come is taken out when it is needed or when
-  /// the list is full, so that the list mostly stays within the lane's two cache lines.
+  /// Credits of one lane: those here, and those known to come, by time. What has come is taken out when it is needed or
+  /// when the list is full, so that the list mostly stays within the lane's two cache lines.
   struct alignas(64) Lane {
     std::int64_t available = 0;
     std::uint32_t count = 0;

@@ -10,11 +10,11 @@
 
 /// The fabric's own TLM-2.0 protocol (IEEE 1666, 14.2.2: traits with a payload and a phase type of their own).
 ///
-/// nb_transport_fw hands a Packet over: from then on it belongs to the receiver. The annotated delay is the time from the
-/// dispatcher's now() until the first byte reaches the receiver; the last byte follows `Packet::tail_lag_ps` later.
-/// nb_transport_bw returns the buffer space that a packet held, as a credit on its lane; the annotated delay is the time until
-/// the space is free, to which the sender adds the way back. Both return TLM_ACCEPTED. Nothing is ever refused: who sends
-/// without credit has a bug.
+/// nb_transport_fw hands a Packet over: from then on it belongs to the receiver. The annotated delay is the time from
+/// the dispatcher's now() until the first byte reaches the receiver; the last byte follows `Packet::tail_lag_ps` later.
+/// nb_transport_bw returns the buffer space that a packet held, as a credit on its lane; the annotated delay is the
+/// time until the space is free, to which the sender adds the way back. Both return TLM_ACCEPTED. Nothing is ever
+/// refused: who sends without credit has a bug.
 namespace weft::fabric {
 
 enum class Phase : std::uint8_t { kPacket, kCredit };

@@ -7,7 +7,8 @@
 namespace weft::fabric {
 namespace {
 
-// Tags: arrivals by port come before arbitration by output at the same picosecond, so that an arbiter sees all that came.
+// Tags: arrivals by port come before arbitration by output at the same picosecond, so that an arbiter sees all that
+// came.
 constexpr std::uint32_t kServe = 0x10000;
 
 }  // namespace

@@ -45,16 +45,16 @@ class RoutingTable {
   std::vector<std::uint16_t> choices_;
 };
 
-/// An input-buffered switch: virtual output queues per input, lane and output; a round-robin arbiter per output over lanes,
-/// then over inputs; virtual cut-through; lossless by credits.
+/// An input-buffered switch: virtual output queues per input, lane and output; a round-robin arbiter per output over
+/// lanes, then over inputs; virtual cut-through; lossless by credits.
 ///
 /// A packet is routed when its first byte is in, and leaves `latency` later at the earliest. It is arbitrated `latency`
-/// before its output becomes free, so that an output under load never idles for arbitration. Its input buffer is given back
-/// when its last byte has left. A packet that finds its output free and nobody waiting costs one event.
+/// before its output becomes free, so that an output under load never idles for arbitration. Its input buffer is given
+/// back when its last byte has left. A packet that finds its output free and nobody waiting costs one event.
 ///
-/// Approximations: the crossbar is fast enough that one input can feed several outputs at once (speed-up as the outputs need
-/// it); latency is one number; the lane keeps its own queue from input to output.
-/// Checked against closed forms in tests/unit/fabric_test.cpp.
+/// Approximations: the crossbar is fast enough that one input can feed several outputs at once (speed-up as the outputs
+/// need it); latency is one number; the lane keeps its own queue from input to output. Checked against closed forms in
+/// tests/unit/fabric_test.cpp.
 class Switch final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -67,7 +67,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   };
   struct Counters {
     std::int64_t packets = 0;
-    std::int64_t queued = 0;      ///< packets that had to wait for their output
+    std::int64_t queued = 0;        ///< packets that had to wait for their output
     std::int64_t credit_waits = 0;  ///< times an output with packets stood still for credit
   };
 
@@ -78,8 +78,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     TargetSocket in;
   };
 
-  /// `links` gives the outgoing direction of each port. `lane_shift[p]` is added to the lane of what leaves by port p, which is
-  /// how a ring crosses its dateline; empty for none.
+  /// `links` gives the outgoing direction of each port. `lane_shift[p]` is added to the lane of what leaves by port p,
+  /// which is how a ring crosses its dateline; empty for none.
   Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const RoutingTable& routes,
          const std::vector<LinkConfig>& links, const std::vector<std::uint8_t>& lane_shift, const Stall::Config& stall);
   ~Switch() override;
@@ -162,7 +162,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::vector<Output> outputs_;
   FixedVector<Transmitter> transmitters_;
   std::vector<std::unique_ptr<Queue[]>> queues_;  // per output, once it is contended: by lane, then input
-  std::vector<std::uint64_t> nonempty_;  // per output and lane, a bit per input with a packet
+  std::vector<std::uint64_t> nonempty_;           // per output and lane, a bit per input with a packet
   std::vector<std::unique_ptr<Port>> ports_;
   Counters counters_;
 };

@@ -28,8 +28,9 @@ Topology Topology::single_switch(int ends) {
 
 Topology Topology::ring(int ends, const FabricConfig& config, const std::string& path) {
   if (config.link.lanes < 2) {
-    throw ConfigError(path + ".link.lanes", "expected at least 2, got " + std::to_string(config.link.lanes) +
-                                                ": packets change lane at a ring's dateline so that they cannot deadlock");
+    throw ConfigError(path + ".link.lanes",
+                      "expected at least 2, got " + std::to_string(config.link.lanes) +
+                          ": packets change lane at a ring's dateline so that they cannot deadlock");
   }
   Topology topology;
   for (int i = 0; i < ends; ++i) {
@@ -72,14 +73,16 @@ Topology Topology::fat_tree(int ends, const FabricConfig& config, const std::str
   }
   if (uplinks % spines != 0) {
     throw ConfigError(path + ".spines", "the fat tree does not close: expected a divisor of the " +
-                                            std::to_string(uplinks) + " uplinks of a leaf, got " + std::to_string(spines));
+                                            std::to_string(uplinks) + " uplinks of a leaf, got " +
+                                            std::to_string(spines));
   }
   const int trunk = uplinks / spines;
   if (leaves * trunk > config.radix) {
     throw ConfigError(path + ".radix", "the fat tree does not close: " + std::to_string(leaves) + " leaves with " +
                                            std::to_string(trunk) + " links to each of " + std::to_string(spines) +
                                            " spines need a radix of " + std::to_string(leaves * trunk) + ", got " +
-                                           std::to_string(config.radix) + "; expected more hosts per leaf, more spines or a larger radix");
+                                           std::to_string(config.radix) +
+                                           "; expected more hosts per leaf, more spines or a larger radix");
   }
   for (int i = 0; i < spines; ++i) topology.switches.push_back({"spine" + std::to_string(i), {}, {}});
   for (int leaf = 0; leaf < leaves; ++leaf) {
@@ -92,12 +95,14 @@ Topology Topology::fat_tree(int ends, const FabricConfig& config, const std::str
 
 Topology Topology::build(const FabricConfig& config, int ends, const std::string& path) {
   if (config.segment < config.mtu && config.segment.count() != 0) {
-    throw ConfigError(path + ".segment", "expected at least the mtu of " + to_text(config.mtu) + ", got " + to_text(config.segment));
+    throw ConfigError(path + ".segment",
+                      "expected at least the mtu of " + to_text(config.mtu) + ", got " + to_text(config.segment));
   }
   const std::int64_t largest = config.wire_bytes(static_cast<std::uint32_t>(config.segment.count()));
   if (config.link.buffer.count() < largest) {
     throw ConfigError(path + ".link.buffer", "expected room for at least one segment with its headers, " +
-                                                 std::to_string(largest) + " bytes, got " + to_text(config.link.buffer));
+                                                 std::to_string(largest) + " bytes, got " +
+                                                 to_text(config.link.buffer));
   }
   switch (config.topology) {
     case Shape::kSwitch:

@@ -16,10 +16,12 @@ inline EnumNames<Shape> enum_names(Shape /*tag*/) {
   return {{"switch", Shape::kSwitch}, {"ring", Shape::kRing}, {"fat-tree", Shape::kFatTree}};
 }
 
-/// How a switch picks among equal shortest paths. `dmodk`: destination modulo the number of choices, which spreads the hosts
-/// of a leaf over its uplinks one to one (Zahavi 2012). `ecmp`: a hash of source, destination and queue pair.
+/// How a switch picks among equal shortest paths. `dmodk`: destination modulo the number of choices, which spreads the
+/// hosts of a leaf over its uplinks one to one (Zahavi 2012). `ecmp`: a hash of source, destination and queue pair.
 enum class Routing { kDmodk, kEcmp };
-inline EnumNames<Routing> enum_names(Routing /*tag*/) { return {{"dmodk", Routing::kDmodk}, {"ecmp", Routing::kEcmp}}; }
+inline EnumNames<Routing> enum_names(Routing /*tag*/) {
+  return {{"dmodk", Routing::kDmodk}, {"ecmp", Routing::kEcmp}};
+}
 
 /// A network: which topology, of which links and switches, and how packets are cut.
 struct FabricConfig {

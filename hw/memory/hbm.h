@@ -19,16 +19,18 @@ namespace weft::memory {
 /// The memory of an accelerator behind TLM-2.0 base-protocol sockets, one for each master (compute, copy engine, NIC,
 /// scale-up port).
 ///
-/// Timing: each master's requests are served one after the other at the memory's sustained rate; a request also pushes back
-/// the masters that are busy at that moment by the time that it takes, so that two that both have a backlog get half each and
-/// the sum never exceeds the memory's rate, while a short request need not wait behind a long one, as it would not with
-/// interleaved banks. Latency is added once per request and does not occupy the memory. A request returns its annotated delay
-/// before later requests of others push it: those delay the master's next request instead. Banks, refresh and row hits are
-/// not modelled; `efficiency` stands for them (STREAM reaches 90 to 93 % of the pin rate).
+/// Timing: each master's requests are served one after the other at the memory's sustained rate; a request also pushes
+/// back the masters that are busy at that moment by the time that it takes, so that two that both have a backlog get
+/// half each and the sum never exceeds the memory's rate, while a short request need not wait behind a long one, as it
+/// would not with interleaved banks. Latency is added once per request and does not occupy the memory. A request
+/// returns its annotated delay before later requests of others push it: those delay the master's next request instead.
+/// Banks, refresh and row hits are not modelled; `efficiency` stands for them (STREAM reaches 90 to 93 % of the pin
+/// rate).
 ///
-/// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null data
-/// pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves bytes in no
-/// time; DMI grants the page that was asked for. An address at or beyond `capacity` gets TLM_ADDRESS_ERROR_RESPONSE.
+/// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null
+/// data pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves
+/// bytes in no time; DMI grants the page that was asked for. An address at or beyond `capacity` gets
+/// TLM_ADDRESS_ERROR_RESPONSE.
 class Hbm final : public sc_core::sc_module {
  public:
   struct Config {
@@ -59,8 +61,8 @@ class Hbm final : public sc_core::sc_module {
   using Socket = tlm::tlm_target_socket<64>;
 
   /// `masters` names the sockets.
-  Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const std::vector<std::string>& masters,
-      bool data, const Stall::Config& stall);
+  Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
+      const std::vector<std::string>& masters, bool data, const Stall::Config& stall);
   ~Hbm() override;
 
   Socket& socket(std::size_t master) { return ports_[master].socket; }

@@ -179,11 +179,12 @@ std::vector<std::string> Nic::left_over() {
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
     const QueuePair& pair = pairs_[i];
     if (pair.jobs.empty() && pair.responses.empty()) continue;
-    std::string line = std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
+    std::string line =
+        std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
     if (!pair.jobs.empty()) {
       const Job& job = pair.jobs.front();
-      line += " has " + std::to_string(pair.jobs.size()) + " unfinished work requests, first a " + name_of(job.request.verb) +
-              " of " + to_text(Bytes(static_cast<std::int64_t>(job.request.bytes))) +
+      line += " has " + std::to_string(pair.jobs.size()) + " unfinished work requests, first a " +
+              name_of(job.request.verb) + " of " + to_text(Bytes(static_cast<std::int64_t>(job.request.bytes))) +
               (pair.paused ? ", refused: the peer has no receive posted" : ", sent and not acknowledged");
     }
     if (!pair.responses.empty()) line += " owes " + std::to_string(pair.responses.size()) + " read responses";

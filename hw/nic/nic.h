@@ -17,23 +17,26 @@
 
 namespace weft::nic {
 
-/// A network interface with RDMA queue pairs (reliable connection, InfiniBand Architecture volume 1, 9.7): RDMA write, write
-/// with immediate, send and receive, RDMA read. With other numbers the same engine is the scale-up port of an accelerator.
+/// A network interface with RDMA queue pairs (reliable connection, InfiniBand Architecture volume 1, 9.7): RDMA write,
+/// write with immediate, send and receive, RDMA read. With other numbers the same engine is the scale-up port of an
+/// accelerator.
 ///
-/// Sending: a doorbell write carries a work request; the engine takes `message_cost` for each, then the active queue pairs
-/// take turns, a packet each. Payload is read from memory over the host link (`dma_rate`, `read_latency`) ahead of its turn,
-/// at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes `packet_cost` per MTU,
-/// crosses the host link (`write_latency`), and its input buffer is given back; the last one of a message writes a completion
-/// and returns an acknowledgement, which completes the sender's work request. A send or immediate that finds no receive posted
-/// is refused with RNR NAK and repeated from there after `rnr_timer`, then after an eighth longer each time, until `rnr_limit`
-/// has passed: then the queue pair stands still, which the report of a deadlock says.
+/// Sending: a doorbell write carries a work request; the engine takes `message_cost` for each, then the active queue
+/// pairs take turns, a packet each. Payload is read from memory over the host link (`dma_rate`, `read_latency`) ahead
+/// of its turn, at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes
+/// `packet_cost` per MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of
+/// a message writes a completion and returns an acknowledgement, which completes the sender's work request. A send or
+/// immediate that finds no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after
+/// an eighth longer each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a
+/// deadlock says.
 ///
-/// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which 32-byte
-/// Completion entries are written at each queue pair's completion address; `registers` (base protocol), to whose offset
-/// kDoorbell a WorkRequest is written.
+/// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
+/// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
+/// whose offset kDoorbell a WorkRequest is written.
 ///
-/// Left out: loss and reordering (the fabric is lossless and keeps the order of a queue pair), queue-pair context misses,
-/// memory keys, completion moderation. Read-ahead may hold packets of several queue pairs and sends them in that order.
+/// Left out: loss and reordering (the fabric is lossless and keeps the order of a queue pair), queue-pair context
+/// misses, memory keys, completion moderation. Read-ahead may hold packets of several queue pairs and sends them in
+/// that order.
 class Nic final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -55,7 +58,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("read_latency", read_latency, "Host link's share of a read, request to data", Range{0, 100'000'000});
       visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
       visit("read_ahead", read_ahead, "Payload read and not yet sent; two segments at the least", Range{64, 1LL << 30});
-      visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted", Range{1'000, 1'000'000'000'000});
+      visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted",
+            Range{1'000, 1'000'000'000'000});
       visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});
     }
   };
@@ -81,16 +85,16 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_initiator_socket<64> completion;
   tlm::tlm_target_socket<64> registers;
 
-  /// Control path, as a driver's commands: makes a queue pair whose completions go to `completion_address`, and returns its
-  /// number. `connect` names its peer; nothing may be posted before.
+  /// Control path, as a driver's commands: makes a queue pair whose completions go to `completion_address`, and returns
+  /// its number. `connect` names its peer; nothing may be posted before.
   std::uint32_t create_queue_pair(std::uint64_t completion_address);
   void connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair);
 
   [[nodiscard]] std::uint32_t end() const { return end_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] const fabric::Transmitter& transmitter() const { return transmitter_; }
-  /// Draws when the link was sending, gaps of up to a microsecond filled, and at which payload rate. `finish_drawing` ends the
-  /// last bar after the run.
+  /// Draws when the link was sending, gaps of up to a microsecond filled, and at which payload rate. `finish_drawing`
+  /// ends the last bar after the run.
   void record(Probe& probe, const std::string& process, const std::string& thread);
   void finish_drawing();
 
@@ -119,17 +123,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Time completed_at;  ///< of the latest completion: what is quicker does not overtake
     std::uint32_t peer_end = UINT32_MAX;
     std::uint32_t peer_queue_pair = 0;
-    std::deque<Job> jobs;         ///< posted and not yet acknowledged
-    std::size_t next_job = 0;     ///< the first one not wholly sent
-    std::size_t ready_jobs = 0;   ///< those whose work queue entry has been taken
+    std::deque<Job> jobs;        ///< posted and not yet acknowledged
+    std::size_t next_job = 0;    ///< the first one not wholly sent
+    std::size_t ready_jobs = 0;  ///< those whose work queue entry has been taken
     std::uint32_t next_psn = 0;
     std::uint32_t expected_psn = 0;
-    bool active = false;   ///< in the ring of those with something to send
-    bool paused = false;   ///< between an RNR NAK and its timer
+    bool active = false;                      ///< in the ring of those with something to send
+    bool paused = false;                      ///< between an RNR NAK and its timer
     std::uint32_t acknowledged = UINT32_MAX;  ///< the last PSN that has been
     std::uint32_t refused_psn = 0;            ///< of the latest RNR NAK
     Time refused_since = kNever;              ///< the first time for this PSN
-    std::deque<WorkRequest> receives;  ///< lists of equal receives; `count` goes down
+    std::deque<WorkRequest> receives;         ///< lists of equal receives; `count` goes down
     std::deque<Response> responses;
     std::uint64_t message_bytes = 0;  ///< received of the current message
   };
@@ -193,7 +197,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time store(Time now, const Packet& packet, std::uint64_t address);
   void control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
   void complete(QueuePair& pair, const Completion& entry, Time at);
-  void access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes, sc_core::sc_time& delay);
+  void access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes,
+              sc_core::sc_time& delay);
 
   Config config_;
   const fabric::FabricConfig& network_;
@@ -214,9 +219,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   std::vector<QueuePair> pairs_;
   std::deque<std::uint32_t> ring_;  ///< queue pairs with something to cut
-  std::deque<Fetched> fetched_;  ///< read ahead, in the order of sending
+  std::deque<Fetched> fetched_;     ///< read ahead, in the order of sending
   std::int64_t fetched_bytes_ = 0;
-  std::deque<Packet*> control_;     ///< acknowledgements, which go first
+  std::deque<Packet*> control_;  ///< acknowledgements, which go first
   Time engine_free_;
   Time read_free_;
   Time write_free_;

@@ -113,7 +113,8 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
   if (packet.opcode == Opcode::kSend || immediate) {
     const WorkRequest receive = pair.receives.front();
     if (--pair.receives.front().count == 0) pair.receives.pop_front();
-    complete(pair, {receive.id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
+    complete(pair, {receive.id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate},
+             visible);
   }
   pair.message_bytes = 0;
   control(Opcode::kAck, packet.queue_pair, packet.psn);

@@ -98,7 +98,8 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   if (data_) packets_.attach_payload(packet, bytes);
   sc_core::sc_time delay;
   access(tlm::TLM_READ_COMMAND, address, packet.payload, bytes, delay);
-  // The host link streams behind the memory: its first packet decides when sending may start, its last when it must end.
+  // The host link streams behind the memory: its first packet decides when sending may start, its last when it must
+  // end.
   const Time length = dma_time_(bytes);
   const Time first = dma_time_(std::min(bytes, mtu_));
   read_free_ = std::max(std::max(read_free_, now) + length, engine_free_);
@@ -149,14 +150,16 @@ void Nic::pump(Time now) {
       if (packet->opcode != Opcode::kReadRequest) counters_.bytes_sent += packet->payload_bytes;
     }
     ++counters_.packets_sent;
-    if (probe_ != nullptr) [[unlikely]] draw(*packet, now);
+    if (probe_ != nullptr) [[unlikely]]
+      draw(*packet, now);
     transmitter_.send(*packet, now);
     fill(now);
   }
 }
 
 void Nic::draw(const Packet& packet, Time now) {
-  // Transactions that follow each other closely are one bar; its height is drawn as the payload rate of each bar's length.
+  // Transactions that follow each other closely are one bar; its height is drawn as the payload rate of each bar's
+  // length.
   constexpr Time kGap = Time(1'000'000);
   if (now > drawn_until_ + kGap) {
     finish_drawing();
@@ -189,7 +192,8 @@ void Nic::retire(Time now, std::uint32_t number) {
     // An acknowledgement of what follows a read may overtake its data.
     if (job.request.verb == Verb::kRead && !job.answered) break;
     if (job.request.signaled) {
-      complete(pair, {job.request.id, job.request.bytes, number, 0, job.request.verb, false}, now + config_.write_latency);
+      complete(pair, {job.request.id, job.request.bytes, number, 0, job.request.verb, false},
+               now + config_.write_latency);
     }
     pair.jobs.pop_front();
     --pair.next_job;

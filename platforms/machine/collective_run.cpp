@@ -78,7 +78,8 @@ std::int64_t Session::check() {
       const std::uint64_t index = (extent.offset + at) / unit();
       std::uint32_t value = 0;
       if (op == CollectiveOp::kAllgather) {
-        while (at >= communicator.block(bytes, owner, unit()).offset + communicator.block(bytes, owner, unit()).bytes) ++owner;
+        while (at >= communicator.block(bytes, owner, unit()).offset + communicator.block(bytes, owner, unit()).bytes)
+          ++owner;
         value = pattern(seed, owner, index);
       } else {
         for (int s = 0; s < machine.size(); ++s) value += pattern(seed, s, index);

@@ -50,7 +50,8 @@ Machine::Machine(const MachineConfig& config) : config_(config) {
   }
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   const Stall::Config stall{config.stall, static_cast<std::uint64_t>(config.seed)};
-  network_ = std::make_unique<fabric::Fabric>("network", config_.fabric, config.accelerators, *dispatcher_, stall, "fabric");
+  network_ =
+      std::make_unique<fabric::Fabric>("network", config_.fabric, config.accelerators, *dispatcher_, stall, "fabric");
   build_nodes();
   ranks_.resize(static_cast<std::size_t>(config.accelerators));
   for (int i = 0; i < config.accelerators; ++i) build_rank(i);
@@ -75,12 +76,13 @@ void Machine::build_rank(int index) {
   const int local = index % config_.per_node;
   const bool data = config_.data;
 
-  memories_.push_back(std::make_unique<memory::Hbm>(
-      ("hbm" + number).c_str(), config_.accelerator.hbm, *dispatcher_,
-      has_port ? std::vector<std::string>{"compute", "copy", "nic", "port"} : std::vector<std::string>{"compute", "copy", "nic"},
-      data, stall));
-  accelerators_.push_back(std::make_unique<accelerator::Accelerator>(("accelerator" + number).c_str(),
-                                                                     config_.accelerator.array, *dispatcher_, data, stall));
+  memories_.push_back(std::make_unique<memory::Hbm>(("hbm" + number).c_str(), config_.accelerator.hbm, *dispatcher_,
+                                                    has_port
+                                                        ? std::vector<std::string>{"compute", "copy", "nic", "port"}
+                                                        : std::vector<std::string>{"compute", "copy", "nic"},
+                                                    data, stall));
+  accelerators_.push_back(std::make_unique<accelerator::Accelerator>(
+      ("accelerator" + number).c_str(), config_.accelerator.array, *dispatcher_, data, stall));
   nics_.push_back(std::make_unique<nic::Nic>(("nic" + number).c_str(), config_.nic, network_->config(),
                                              static_cast<std::uint32_t>(index), *dispatcher_, packets_, data, stall));
   processors_.push_back(

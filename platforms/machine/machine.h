@@ -75,7 +75,8 @@ struct MachineConfig {
     visit("firmware", firmware, "The cores that run an accelerator's firmware");
     visit("collectives", collectives, "How collectives run");
     visit("seed", seed, "Of everything random");
-    visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols", Range{0, 1'000'000'000});
+    visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols",
+          Range{0, 1'000'000'000});
   }
 };
 
@@ -101,7 +102,9 @@ class Machine {
   memory::Hbm& memory(int index) { return *memories_[static_cast<std::size_t>(index)]; }
   nic::Nic& nic(int index) { return *nics_[static_cast<std::size_t>(index)]; }
   /// Null where a node has one accelerator.
-  nic::Nic* scale_up_port(int index) { return ports_.empty() ? nullptr : ports_[static_cast<std::size_t>(index)].get(); }
+  nic::Nic* scale_up_port(int index) {
+    return ports_.empty() ? nullptr : ports_[static_cast<std::size_t>(index)].get();
+  }
   fabric::Fabric& network() { return *network_; }
   std::size_t node_count() const { return nodes_.size(); }
   fabric::Fabric& node_network(std::size_t node) { return *nodes_[node]; }
@@ -109,7 +112,8 @@ class Machine {
   /// Tells every module to record; before the run.
   void record(Probe& probe);
 
-  /// Runs until nothing is left to do. Throws DeadlockError when a thread, packet, credit, payload or command is left over.
+  /// Runs until nothing is left to do. Throws DeadlockError when a thread, packet, credit, payload or command is left
+  /// over.
   void run();
 
   /// Transactions that links of all networks carried: the hops of packets.

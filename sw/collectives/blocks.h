@@ -12,8 +12,8 @@ struct Extent {
   std::uint64_t bytes = 0;
 };
 
-/// Part `index` of `count` of `whole`, in units of `granule` bytes: the parts differ by one granule at most, cover the whole and
-/// do not overlap. A remainder smaller than a granule belongs to the last part.
+/// Part `index` of `count` of `whole`, in units of `granule` bytes: the parts differ by one granule at most, cover the
+/// whole and do not overlap. A remainder smaller than a granule belongs to the last part.
 inline Extent split(Extent whole, std::uint64_t count, std::uint64_t index, std::uint64_t granule) {
   const std::uint64_t granules = whole.bytes / granule;
   const std::uint64_t from = granules * index / count * granule;

@@ -53,12 +53,14 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   out_.resize(static_cast<std::size_t>(per_node_));
   for (int c = 0; c < channels_; ++c) {
     for (int m = 0; m < nodes_; ++m) {
-      make_ring(up_[static_cast<std::size_t>(m)], grid[static_cast<std::size_t>(m)], c, name_ + " ring within node " + std::to_string(m));
+      make_ring(up_[static_cast<std::size_t>(m)], grid[static_cast<std::size_t>(m)], c,
+                name_ + " ring within node " + std::to_string(m));
     }
     for (int l = 0; l < per_node_; ++l) {
       std::vector<int> order;
       for (const auto& members : grid) order.push_back(members[static_cast<std::size_t>(l)]);
-      make_ring(out_[static_cast<std::size_t>(l)], order, c, name_ + " ring across nodes at position " + std::to_string(l));
+      make_ring(out_[static_cast<std::size_t>(l)], order, c,
+                name_ + " ring across nodes at position " + std::to_string(l));
     }
   }
 }
@@ -78,8 +80,10 @@ RingMember& Communicator::mine(const Rings& rings, int channel, int member) cons
   return *rings.channels[static_cast<std::size_t>(channel)][static_cast<std::size_t>(position)];
 }
 
-Extent Communicator::channel_block(std::uint64_t bytes, int member, std::uint64_t granule, int channel, int channels) const {
-  return split(block(bytes, member, granule), static_cast<std::uint64_t>(channels), static_cast<std::uint64_t>(channel), granule);
+Extent Communicator::channel_block(std::uint64_t bytes, int member, std::uint64_t granule, int channel,
+                                   int channels) const {
+  return split(block(bytes, member, granule), static_cast<std::uint64_t>(channels), static_cast<std::uint64_t>(channel),
+               granule);
 }
 
 Task Communicator::fan_out(int member, const char* what, std::vector<Task> tasks) {
@@ -100,8 +104,8 @@ Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t byt
   std::vector<Task> tasks;
   for (int c = 0; c < channels_; ++c) {
     const auto blocks = [this, c, bytes, granule](int position) {
-      return channel_block(bytes, flat_.order[static_cast<std::size_t>(c)][static_cast<std::size_t>(position)], granule, c,
-                           channels_);
+      return channel_block(bytes, flat_.order[static_cast<std::size_t>(c)][static_cast<std::size_t>(position)], granule,
+                           c, channels_);
     };
     tasks.push_back(mine(flat_, c, member).allgather(buffer, blocks, nullptr));
   }
@@ -119,8 +123,8 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
   std::vector<Task> tasks;
   for (int c = 0; c < channels_; ++c) {
     const auto blocks = [this, c, bytes, granule](int position) {
-      return channel_block(bytes, flat_.order[static_cast<std::size_t>(c)][static_cast<std::size_t>(position)], granule, c,
-                           channels_);
+      return channel_block(bytes, flat_.order[static_cast<std::size_t>(c)][static_cast<std::size_t>(position)], granule,
+                           c, channels_);
     };
     const std::uint64_t part = channel_block(bytes, member, granule, c, channels_).offset - start;
     tasks.push_back(mine(flat_, c, member).reduce_scatter(input, output + part, blocks, type, nullptr));
@@ -141,16 +145,18 @@ Task gather_within(RingMember& ring, std::uint64_t buffer, int nodes, std::funct
                    std::vector<std::unique_ptr<Counter>>& got) {
   for (int turn = 0; turn < nodes; ++turn) {
     for (auto& counter : got) co_await counter->reach(static_cast<std::uint64_t>(turn));
-    co_await ring.allgather(buffer, [&blocks, turn](int position) { return blocks(turn, position); }, nullptr);
+    co_await ring.allgather(
+        buffer, [&blocks, turn](int position) { return blocks(turn, position); }, nullptr);
   }
 }
 
 /// ReduceScatter within a node of each node block, in place; the last channel to finish a block counts it.
-Task reduce_within(RingMember& ring, std::uint64_t input, int nodes, std::function<Extent(int, int)> blocks, ElementType type,
-                   std::vector<int>& open, Counter& ready) {
+Task reduce_within(RingMember& ring, std::uint64_t input, int nodes, std::function<Extent(int, int)> blocks,
+                   ElementType type, std::vector<int>& open, Counter& ready) {
   for (int turn = 0; turn < nodes; ++turn) {
     const std::uint64_t output = input + blocks(turn, ring.position()).offset;
-    co_await ring.reduce_scatter(input, output, [&blocks, turn](int position) { return blocks(turn, position); }, type, nullptr);
+    co_await ring.reduce_scatter(
+        input, output, [&blocks, turn](int position) { return blocks(turn, position); }, type, nullptr);
     if (--open[static_cast<std::size_t>(turn)] == 0) ready.increment();
   }
 }
@@ -166,7 +172,8 @@ std::pair<std::size_t, std::size_t> Communicator::place(int member) const {
   return {0, 0};  // every member has a place
 }
 
-Task Communicator::hierarchical_allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
+Task Communicator::hierarchical_allgather(int member, std::uint64_t buffer, std::uint64_t bytes,
+                                          std::uint64_t granule) {
   const auto [row, column] = place(member);
   firmware::Processor& processor = *rank(member).processor;
   std::vector<std::unique_ptr<Counter>> got;
@@ -190,8 +197,8 @@ Task Communicator::hierarchical_allgather(int member, std::uint64_t buffer, std:
   co_await fan_out(member, "hierarchical allgather", std::move(tasks));
 }
 
-Task Communicator::hierarchical_reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
-                                               ElementType type) {
+Task Communicator::hierarchical_reduce_scatter(int member, std::uint64_t input, std::uint64_t output,
+                                               std::uint64_t bytes, ElementType type) {
   const std::uint64_t granule = accelerator::size_of(type);
   const auto [row, column] = place(member);
   firmware::Processor& processor = *rank(member).processor;
@@ -202,7 +209,8 @@ Task Communicator::hierarchical_reduce_scatter(int member, std::uint64_t input, 
   for (int c = 0; c < channels_; ++c) {
     // The order in which the ring across nodes sends: the previous node's block first, the own one last.
     const auto blocks = [this, c, row, bytes, granule](int turn, int position) {
-      const std::size_t from = (row + static_cast<std::size_t>(2 * nodes_ - 1 - turn)) % static_cast<std::size_t>(nodes_);
+      const std::size_t from =
+          (row + static_cast<std::size_t>(2 * nodes_ - 1 - turn)) % static_cast<std::size_t>(nodes_);
       const int owner = up_[from].order[static_cast<std::size_t>(c)][static_cast<std::size_t>(position)];
       return channel_block(bytes, owner, granule, c, channels_);
     };

@@ -14,18 +14,18 @@
 namespace weft::collectives {
 
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used.
-/// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node block
-/// by node block.
+/// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node
+/// block by node block.
 enum class Algorithm { kRing, kHierarchical };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing}, {"hierarchical", Algorithm::kHierarchical}};
 }
 
-/// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations in the
-/// same order, each on a thread of its own processor; a communicator runs one at a time.
+/// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations
+/// in the same order, each on a thread of its own processor; a communicator runs one at a time.
 ///
-/// Buffers are symmetric: the same address on every member (see MemoryMap). Block i of a buffer is part i of `size()` equal
-/// parts, which differ by an element where the size does not divide.
+/// Buffers are symmetric: the same address on every member (see MemoryMap). Block i of a buffer is part i of `size()`
+/// equal parts, which differ by an element where the size does not divide.
 class Communicator {
  public:
   struct Config {
@@ -37,8 +37,10 @@ class Communicator {
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("algorithm", algorithm, "ring: one ring through all; hierarchical: within nodes and across them");
-      visit("channels", channels, "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
-            "one accelerator, else 4", Range{0, 64});
+      visit("channels", channels,
+            "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
+            "one accelerator, else 4",
+            Range{0, 64});
       visit("chunk", chunk, "What travels round a ring as one message", Range{256, 1 << 30});
       visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
     }
@@ -55,9 +57,10 @@ class Communicator {
 
   /// Gathers every member's block into all of `buffer`. The own block is in place already.
   firmware::Task allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule);
-  /// Sums `input` over all members and leaves the own block at `output`. The hierarchical algorithm leaves partial sums in
-  /// `input`.
-  firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes, ElementType type);
+  /// Sums `input` over all members and leaves the own block at `output`. The hierarchical algorithm leaves partial sums
+  /// in `input`.
+  firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
+                                ElementType type);
   /// Sums `buffer` over all members, in place, by a ReduceScatter and an Allgather.
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
 
@@ -72,7 +75,8 @@ class Communicator {
   void make_ring(Rings& rings, const std::vector<int>& order, int channel, const std::string& name);
   RingMember& mine(const Rings& rings, int channel, int member) const;
   firmware::Task fan_out(int member, const char* what, std::vector<firmware::Task> tasks);
-  [[nodiscard]] Extent channel_block(std::uint64_t bytes, int member, std::uint64_t granule, int channel, int channels) const;
+  [[nodiscard]] Extent channel_block(std::uint64_t bytes, int member, std::uint64_t granule, int channel,
+                                     int channels) const;
 
   /// Node and local position of a member within this communicator.
   [[nodiscard]] std::pair<std::size_t, std::size_t> place(int member) const;

@@ -10,8 +10,8 @@
 /// Contents for buffers of which sums are compared bit for bit.
 namespace weft::collectives {
 
-/// Element `index` of rank `rank`: a whole number from 0 to 15, so that sums are exact in every type (in bf16 for up to 16
-/// ranks) in whatever order they are formed.
+/// Element `index` of rank `rank`: a whole number from 0 to 15, so that sums are exact in every type (in bf16 for up to
+/// 16 ranks) in whatever order they are formed.
 inline std::uint32_t pattern(std::uint64_t seed, int rank, std::uint64_t index) {
   std::uint64_t z = seed + static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15ULL + index * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 29)) * 0x94d049bb133111ebULL;

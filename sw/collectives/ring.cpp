@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kReduction = 1ULL << 63;  // marks completions of the copy engine
 constexpr std::uint32_t kChunk = 0;               // immediates
 constexpr std::uint32_t kEntered = 1;
-constexpr std::uint64_t kConsumed = UINT64_MAX;   // a slot that was not sent on
+constexpr std::uint64_t kConsumed = UINT64_MAX;  // a slot that was not sent on
 
 }  // namespace
 
@@ -124,7 +124,8 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
     co_return;
   }
   const auto chunks_of = [&](int block) { return Chunks{blocks(block), options_.chunk}; };
-  // Step s sends block position - 1 - s; what is received in step s is sent in step s + 1, the last one is the own block.
+  // Step s sends block position - 1 - s; what is received in step s is sent in step s + 1, the last one is the own
+  // block.
   std::uint64_t coming = 0;
   std::uint64_t going = 0;
   for (int step = 0; step + 1 < size_; ++step) {
@@ -134,9 +135,9 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
   co_await enter(coming, going);
   const auto slots = static_cast<std::uint64_t>(options_.slots);
 
-  // Half of the slots' worth of chunks goes all the way round before the next: then a member never waits for a slot that
-  // frees only when it has itself gone further (with 2 g slots and g chunks, the member that is furthest behind can always
-  // send, since its next member has sent on all but the latest 2 g chunks that it got).
+  // Half of the slots' worth of chunks goes all the way round before the next: then a member never waits for a slot
+  // that frees only when it has itself gone further (with 2 g slots and g chunks, the member that is furthest behind
+  // can always send, since its next member has sent on all but the latest 2 g chunks that it got).
   const std::uint64_t group = slots / 2;
   std::uint64_t longest = 0;
   for (int block = 0; block < size_; ++block) longest = std::max(longest, chunks_of(block).count());

@@ -11,19 +11,21 @@
 #include "sw/collectives/blocks.h"
 #include "sw/firmware/rank.h"
 
-/// Ring algorithms (Patarasuk and Yuan 2009; the chunk pipelining is that of NCCL). In a ring of n, a collective has n - 1
-/// steps; in each a member sends one block to the next member and receives one from the previous. A block travels in chunks,
-/// and a chunk goes on as soon as it has come, so that the latency of a step is paid once for each chunk and not for each block.
+/// Ring algorithms (Patarasuk and Yuan 2009; the chunk pipelining is that of NCCL). In a ring of n, a collective has n
+/// - 1 steps; in each a member sends one block to the next member and receives one from the previous. A block travels
+/// in chunks, and a chunk goes on as soon as it has come, so that the latency of a step is paid once for each chunk and
+/// not for each block.
 namespace weft::collectives {
 
 using accelerator::ElementType;
 
-/// One member's place in one ring: a queue pair to the next member, one to the previous, staging slots for what is reduced.
+/// One member's place in one ring: a queue pair to the next member, one to the previous, staging slots for what is
+/// reduced.
 ///
-/// Chunks are RDMA writes with immediate. An Allgather writes straight to where a chunk belongs in the peer's buffer, which has
-/// the same address on every rank; a ReduceScatter writes to the peer's staging slots. Nothing is written before the peer said
-/// that it has entered the collective, and no slot before it is free: both are empty sends against the ring's direction, each
-/// worth one credit or, at the beginning, a collective's worth.
+/// Chunks are RDMA writes with immediate. An Allgather writes straight to where a chunk belongs in the peer's buffer,
+/// which has the same address on every rank; a ReduceScatter writes to the peer's staging slots. Nothing is written
+/// before the peer said that it has entered the collective, and no slot before it is free: both are empty sends against
+/// the ring's direction, each worth one credit or, at the beginning, a collective's worth.
 class RingMember {
  public:
   struct Options {
@@ -32,22 +34,22 @@ class RingMember {
   };
 
   /// Joins `ranks`, in ring order, by connections of their own; `engine` is the copy engine that reduces for this ring.
-  static std::vector<std::unique_ptr<RingMember>> join(const std::vector<firmware::Rank*>& ranks, const Options& options,
-                                                       int engine, const std::string& name);
+  static std::vector<std::unique_ptr<RingMember>> join(const std::vector<firmware::Rank*>& ranks,
+                                                       const Options& options, int engine, const std::string& name);
 
   RingMember(firmware::Rank& rank, int position, int size, const Options& options, int engine);
 
   /// Which bytes of the buffer block `i` holds, i being a position in the ring.
   using BlockMap = std::function<Extent(int)>;
 
-  /// Distributes each member's own block, at `buffer` + its extent, to all. `got`, if given, is incremented for each whole
-  /// block that came, in the order position - 1, position - 2, ...
+  /// Distributes each member's own block, at `buffer` + its extent, to all. `got`, if given, is incremented for each
+  /// whole block that came, in the order position - 1, position - 2, ...
   firmware::Task allgather(std::uint64_t buffer, BlockMap blocks, firmware::Counter* got);
 
-  /// Sums block `position` over all members into `output`. Each member's addends are at `input` + their extents; `input` and
-  /// output may overlap only where the own block is. The sum of block b is formed in ring order: members b + 1, b + 2, ..., b.
-  /// `ready`, if given, counts the blocks of the input that are there, in the order in which they are sent: position - 1,
-  /// position - 2, ..., position.
+  /// Sums block `position` over all members into `output`. Each member's addends are at `input` + their extents;
+  /// `input` and output may overlap only where the own block is. The sum of block b is formed in ring order: members b
+  /// + 1, b + 2, ..., b. `ready`, if given, counts the blocks of the input that are there, in the order in which they
+  /// are sent: position - 1, position - 2, ..., position.
   firmware::Task reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type,
                                 firmware::Counter* ready);
 
@@ -83,8 +85,8 @@ class RingMember {
   firmware::QueuePair next_;
   firmware::QueuePair previous_;
   Progress progress_;
-  /// Slots in the order in which they were filled, which is that in which they are given back and used again: for each the
-  /// number of the send that empties it.
+  /// Slots in the order in which they were filled, which is that in which they are given back and used again: for each
+  /// the number of the send that empties it.
   std::deque<std::uint64_t> filled_;
   std::uint64_t entered_ = 0;
   std::uint64_t next_entered_ = 0;

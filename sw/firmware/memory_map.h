@@ -9,8 +9,8 @@
 
 namespace weft::firmware {
 
-/// Hands out an accelerator's memory. All ranks allocate the same buffers in the same order, so that a buffer has the same
-/// address everywhere (a symmetric heap) and a rank knows where its peers' buffers are.
+/// Hands out an accelerator's memory. All ranks allocate the same buffers in the same order, so that a buffer has the
+/// same address everywhere (a symmetric heap) and a rank knows where its peers' buffers are.
 class MemoryMap {
  public:
   explicit MemoryMap(Bytes capacity) : capacity_(static_cast<std::uint64_t>(capacity.count())) {}

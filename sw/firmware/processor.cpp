@@ -66,8 +66,8 @@ void Processor::write(std::size_t device, std::uint64_t offset, const void* data
   sc_core::sc_time delay = to_delay(now() - dispatcher_.now());
   devices_[device]->b_transport(payload_, delay);
   if (payload_.is_response_error()) {
-    SC_REPORT_FATAL(name(), ("device " + std::to_string(device) + " refused a write at " + std::to_string(offset) + ": " +
-                             payload_.get_response_string())
+    SC_REPORT_FATAL(name(), ("device " + std::to_string(device) + " refused a write at " + std::to_string(offset) +
+                             ": " + payload_.get_response_string())
                                 .c_str());
   }
 }

@@ -36,9 +36,9 @@ struct Thread {
 /// The modelled cores that firmware runs on, with sockets to the devices that it drives.
 ///
 /// A thread runs from one co_await to the next in no simulated time but for what it is charged: `wake_cycles` when it
-/// resumes, `post_cycles` for a write to a device, `poll_cycles` for a completion, and what it asks for itself. A core runs
-/// one thread at a time; others that are ready wait, first come first served. TLM calls carry the core's local time as their
-/// delay, so that a device sees a write when the core would have got there.
+/// resumes, `post_cycles` for a write to a device, `poll_cycles` for a completion, and what it asks for itself. A core
+/// runs one thread at a time; others that are ready wait, first come first served. TLM calls carry the core's local
+/// time as their delay, so that a device sees a write when the core would have got there.
 ///
 /// Devices write completions (32 bytes at most) to a mailbox socket at the address of a CompletionQueue.
 class Processor final : public sc_core::sc_module, public EventTarget {
@@ -54,7 +54,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     void fields(Visitor&& visit) {
       visit("cores", cores, "Cores that run firmware threads", Range{1, 1024});
       visit("clock", clock, "Their clock", Range{1'000'000, 100'000'000'000});
-      visit("wake_cycles", wake_cycles, "Cycles from a completion's arrival to the thread that awaits it", Range{0, 1'000'000});
+      visit("wake_cycles", wake_cycles, "Cycles from a completion's arrival to the thread that awaits it",
+            Range{0, 1'000'000});
       visit("post_cycles", post_cycles, "Cycles to write a work request or command to a device", Range{0, 1'000'000});
       visit("poll_cycles", poll_cycles, "Cycles to take a completion", Range{0, 1'000'000});
     }
@@ -80,14 +81,17 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] Time now() const { return current_ != nullptr ? local_ : dispatcher_.now(); }
   /// Spends cycles of the running thread's core.
   void charge(std::int64_t cycles) { local_ += cycle_time(cycles, config_.clock); }
-  /// A posted write to a device register, charged as `post_cycles`. A refusal is a firmware bug and ends the simulation.
+  /// A posted write to a device register, charged as `post_cycles`. A refusal is a firmware bug and ends the
+  /// simulation.
   void write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes);
 
   struct Delay {
     Processor& processor;
     Time length;
     bool await_ready() const { return length <= Time(); }
-    void await_suspend(std::coroutine_handle<> handle) { processor.suspend(handle, "a timer", 0, processor.now() + length); }
+    void await_suspend(std::coroutine_handle<> handle) {
+      processor.suspend(handle, "a timer", 0, processor.now() + length);
+    }
     void await_resume() {}
   };
   /// Lets other threads use the core until `length` from now.

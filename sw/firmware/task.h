@@ -7,8 +7,8 @@
 
 namespace weft::firmware {
 
-/// Sequential code of a firmware thread, as a C++20 coroutine. `co_await task` runs it to its end, on the same thread; a task
-/// that nobody awaits or spawns does not run.
+/// Sequential code of a firmware thread, as a C++20 coroutine. `co_await task` runs it to its end, on the same thread;
+/// a task that nobody awaits or spawns does not run.
 class [[nodiscard]] Task {
  public:
   struct promise_type {

@@ -14,8 +14,8 @@ namespace weft::firmware {
 /// A network interface or scale-up port as one processor sees it.
 struct Interface {
   Processor* processor = nullptr;
-  nic::Nic* nic = nullptr;   ///< for the control path only
-  std::size_t device = 0;    ///< the processor's socket to its doorbells
+  nic::Nic* nic = nullptr;  ///< for the control path only
+  std::size_t device = 0;   ///< the processor's socket to its doorbells
 };
 
 /// One end of a reliable connection, owned by a firmware thread.

@@ -81,7 +81,8 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
     for (int b = 0; b < kScatterBuffers; ++b) {
       member->scatter_buffers.push_back(memory.allocate("gradients to be scattered", largest * reduce_bytes));
     }
-    member->gradient_shard = memory.allocate("shards of gradients", 4 * shard + reduce_bytes * largest / ranks_.size() + 256);
+    member->gradient_shard =
+        memory.allocate("shards of gradients", 4 * shard + reduce_bytes * largest / ranks_.size() + 256);
   }
 }
 
@@ -211,15 +212,18 @@ Task Fsdp::gather(Member& member, int step, int index) {
   const std::uint64_t buffer = member.gather_buffers[static_cast<std::size_t>(job.buffer)];
   const auto seed = static_cast<std::uint64_t>(step) * 1000 + static_cast<std::uint64_t>(index);
   if (member.rank.store != nullptr) {
-    check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes, gather_group_->block(bytes, member.index, unit), seed);
+    check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes,
+                      gather_group_->block(bytes, member.index, unit), seed);
   }
   const Time began = member.rank.processor->now();
   co_await gather_group_->allgather(member.index, buffer, bytes, unit);
-  if (member.rank.store != nullptr) member.wrong += check::compare_gathered(*member.rank.store, config_.parameter_type, buffer, bytes, seed);
+  if (member.rank.store != nullptr)
+    member.wrong += check::compare_gathered(*member.rank.store, config_.parameter_type, buffer, bytes, seed);
   if (member.probe != nullptr) {
     member.probe->slice(member.gather_track, "allgather " + job.name, began, member.rank.processor->now());
   }
-  const std::uint64_t done = static_cast<std::uint64_t>(step) * plan_.gathers.size() + static_cast<std::uint64_t>(index) + 1;
+  const std::uint64_t done =
+      static_cast<std::uint64_t>(step) * plan_.gathers.size() + static_cast<std::uint64_t>(index) + 1;
   member.rank.accelerator.signal(kGathered, done);
 }
 
@@ -227,16 +231,19 @@ Task Fsdp::scatter(Member& member, int step, int index) {
   const Scatter& job = plan_.scatters[static_cast<std::size_t>(index)];
   const std::uint64_t unit = accelerator::size_of(config_.reduce_type);
   const std::uint64_t bytes = job.elements * unit;
-  const std::uint64_t done = static_cast<std::uint64_t>(step) * plan_.scatters.size() + static_cast<std::uint64_t>(index) + 1;
+  const std::uint64_t done =
+      static_cast<std::uint64_t>(step) * plan_.scatters.size() + static_cast<std::uint64_t>(index) + 1;
   const std::uint64_t buffer = member.scatter_buffers[(done - 1) % kScatterBuffers];
   const auto seed = static_cast<std::uint64_t>(step) * 1000 + 500 + static_cast<std::uint64_t>(index);
-  if (member.rank.store != nullptr) check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, seed, member.index);
+  if (member.rank.store != nullptr)
+    check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, seed, member.index);
   const Time began = member.rank.processor->now();
   Communicator& group = scatter_group_ != nullptr ? *scatter_group_ : *gather_group_;
   co_await group.reduce_scatter(member.index, buffer, member.gradient_shard, bytes, config_.reduce_type);
   if (member.rank.store != nullptr) {
     const Extent own = group.block(bytes, member.index, unit);
-    member.wrong += check::compare_scattered(*member.rank.store, config_.reduce_type, member.gradient_shard, own, seed, static_cast<int>(ranks_.size()));
+    member.wrong += check::compare_scattered(*member.rank.store, config_.reduce_type, member.gradient_shard, own, seed,
+                                             static_cast<int>(ranks_.size()));
   }
   if (member.probe != nullptr) {
     member.probe->slice(member.scatter_track, "reduce-scatter " + job.name, began, member.rank.processor->now());

@@ -15,11 +15,11 @@ namespace weft::schedules {
 
 /// What a run was. Parts are of the last step, the mean over ranks, and add up to it.
 struct FsdpResult {
-  std::vector<Time> steps;         ///< until the last rank ends it
-  Time compute;                    ///< the core array had a kernel
-  Time exposed_allgather;          ///< the compute stream stood waiting for parameters
-  Time exposed_reduce_scatter;     ///< the compute stream stood waiting for gradients or their buffers
-  Time other;                      ///< the rest
+  std::vector<Time> steps;      ///< until the last rank ends it
+  Time compute;                 ///< the core array had a kernel
+  Time exposed_allgather;       ///< the compute stream stood waiting for parameters
+  Time exposed_reduce_scatter;  ///< the compute stream stood waiting for gradients or their buffers
+  Time other;                   ///< the rest
   std::int64_t tokens_per_rank_step = 0;
   double model_flops_per_token = 0;  ///< 6 N + 12 L d s, N without embedding, as torchtitan counts
   std::int64_t wrong = -1;           ///< elements that differ from what they should be; -1 where data is off
@@ -28,20 +28,20 @@ struct FsdpResult {
 /// A training step on every rank, as firmware.
 ///
 /// On each rank one thread feeds the compute stream of the accelerator, unit by unit; one drives Allgathers and one
-/// ReduceScatters (or one both). A stream waits for parameters at a semaphore that the Allgather thread raises, and tells by
-/// completions how far it has come, which is what frees buffers and starts ReduceScatters. An Allgather is issued when the
-/// prefetch depth and the limit on gathered units allow.
+/// ReduceScatters (or one both). A stream waits for parameters at a semaphore that the Allgather thread raises, and
+/// tells by completions how far it has come, which is what frees buffers and starts ReduceScatters. An Allgather is
+/// issued when the prefetch depth and the limit on gathered units allow.
 ///
-/// Memory: gather and scatter buffers, shards of parameters, gradients and two moments in 32 bits are allocated in the ranks'
-/// memories; activations are not counted.
+/// Memory: gather and scatter buffers, shards of parameters, gradients and two moments in 32 bits are allocated in the
+/// ranks' memories; activations are not counted.
 ///
-/// With data on, the ranks' memories hold real shards and gradients, in small whole numbers; every gathered unit and every
-/// scattered gradient is compared with what it should be. Kernels compute nothing.
+/// With data on, the ranks' memories hold real shards and gradients, in small whole numbers; every gathered unit and
+/// every scattered gradient is compared with what it should be. Kernels compute nothing.
 class Fsdp {
  public:
   /// Allocates buffers and connections. Throws ConfigError, or std::length_error when a memory is too small.
-  Fsdp(std::vector<firmware::Rank*> ranks, const FsdpConfig& config, const collectives::Communicator::Config& collectives,
-       const accelerator::ComputeConfig& compute);
+  Fsdp(std::vector<firmware::Rank*> ranks, const FsdpConfig& config,
+       const collectives::Communicator::Config& collectives, const accelerator::ComputeConfig& compute);
   ~Fsdp();
 
   /// Draws collectives on a "communication" row of the first `ranks` ranks.

@@ -40,8 +40,8 @@ void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buf
   store.write(buffer, data.data(), bytes);
 }
 
-std::int64_t compare_gathered(const memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
-                              std::uint64_t seed) {
+std::int64_t compare_gathered(const memory::BackingStore& store, ElementType type, std::uint64_t buffer,
+                              std::uint64_t bytes, std::uint64_t seed) {
   return compare(store, type, buffer, bytes, [seed](std::uint64_t i) { return pattern(seed, 0, i); });
 }
 

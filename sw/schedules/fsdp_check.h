@@ -7,8 +7,9 @@
 #include "hw/memory/backing_store.h"
 #include "sw/collectives/blocks.h"
 
-/// Real contents for a schedule that runs with data on: parameters and gradients in small whole numbers, whose sums over ranks
-/// are exact in every element type, and their comparison with what must come out. Comparisons return the elements that differ.
+/// Real contents for a schedule that runs with data on: parameters and gradients in small whole numbers, whose sums
+/// over ranks are exact in every element type, and their comparison with what must come out. Comparisons return the
+/// elements that differ.
 namespace weft::schedules::check {
 
 using accelerator::ElementType;
@@ -16,8 +17,8 @@ using accelerator::ElementType;
 /// Puts a rank's shard of unit `seed` into the gather buffer and noise everywhere else.
 void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
                 collectives::Extent own, std::uint64_t seed);
-std::int64_t compare_gathered(const memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
-                              std::uint64_t seed);
+std::int64_t compare_gathered(const memory::BackingStore& store, ElementType type, std::uint64_t buffer,
+                              std::uint64_t bytes, std::uint64_t seed);
 
 /// Puts rank `rank`'s gradients of unit `seed` into the buffer.
 void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,

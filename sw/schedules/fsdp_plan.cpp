@@ -21,13 +21,13 @@ struct ToWork {
     return kernel_work(compute, accelerator::Gemm{gemm.batch, gemm.m, gemm.n, gemm.k, data_type(gemm.element_bytes)});
   }
   accelerator::KernelWork operator()(const models::FlashAttention& attention) const {
-    return kernel_work(compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads,
-                                                            attention.queries, attention.head_dim, attention.causal,
-                                                            attention.backward});
+    return kernel_work(
+        compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads, attention.queries,
+                                             attention.head_dim, attention.causal, attention.backward});
   }
   accelerator::KernelWork operator()(const models::Elementwise& pass) const {
-    auto work = kernel_work(compute, accelerator::Elementwise{pass.bytes_read / 4, Bytes(pass.bytes_read),
-                                                              Bytes(pass.bytes_written), 1});
+    auto work = kernel_work(
+        compute, accelerator::Elementwise{pass.bytes_read / 4, Bytes(pass.bytes_read), Bytes(pass.bytes_written), 1});
     work.launch = work.launch * pass.launches;
     return work;
   }
@@ -35,7 +35,8 @@ struct ToWork {
 
 void append(std::vector<PlannedKernel>& to, const std::vector<models::Kernel>& kernels,
             const accelerator::ComputeConfig& compute) {
-  for (const models::Kernel& kernel : kernels) to.push_back({kernel.name.data(), std::visit(ToWork{compute}, kernel.shape)});
+  for (const models::Kernel& kernel : kernels)
+    to.push_back({kernel.name.data(), std::visit(ToWork{compute}, kernel.shape)});
 }
 
 PlannedKernel copy_kernel(const char* label, const accelerator::ComputeConfig& compute, std::uint64_t elements,
@@ -80,7 +81,8 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     stage.gathers_before = static_cast<int>(gathers.size());
     if (config.copies) {
       // Out of the collective's buffer, shard by shard, into the parameters.
-      stage.kernels.insert(stage.kernels.begin(), copy_kernel("allgather copy-out", compute, elements, parameter_bytes, parameter_bytes));
+      stage.kernels.insert(stage.kernels.begin(),
+                           copy_kernel("allgather copy-out", compute, elements, parameter_bytes, parameter_bytes));
     }
   };
   const auto scatter = [&](const std::string& name, std::uint64_t elements, int after) {
@@ -103,8 +105,10 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     append(stages[static_cast<std::size_t>(stage)].kernels, block_forward, compute);
     gather("block " + std::to_string(b), block_elements, stage, kept ? last_stage - 1 - b : stage, true);
   }
-  append(stages[static_cast<std::size_t>(turn)].kernels, models::forward_kernels(model, UnitKind::kHead, shape), compute);
-  append(stages[static_cast<std::size_t>(turn)].kernels, models::backward_kernels(model, UnitKind::kHead, shape), compute);
+  append(stages[static_cast<std::size_t>(turn)].kernels, models::forward_kernels(model, UnitKind::kHead, shape),
+         compute);
+  append(stages[static_cast<std::size_t>(turn)].kernels, models::backward_kernels(model, UnitKind::kHead, shape),
+         compute);
   for (int b = last_block; b >= 0; --b) {
     const int stage = last_stage - 1 - b;
     append(stages[static_cast<std::size_t>(stage)].kernels, block_backward, compute);

@@ -15,7 +15,9 @@ namespace weft::models {
 inline EnumNames<Recompute> enum_names(Recompute /*tag*/) {
   return {{"none", Recompute::kNone}, {"selective-op", Recompute::kSelectiveOp}, {"full", Recompute::kFull}};
 }
-inline EnumNames<Fusion> enum_names(Fusion /*tag*/) { return {{"eager", Fusion::kEager}, {"fused", Fusion::kFused}}; }
+inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
+  return {{"eager", Fusion::kEager}, {"fused", Fusion::kFused}};
+}
 
 }  // namespace weft::models
 
@@ -52,7 +54,8 @@ struct FsdpConfig {
     visit("fusion", fusion, "How elementwise work is cut into kernels: eager, or fused as by torch.compile");
     visit("steps", steps, "Training steps to run", Range{1, 1000});
     visit("reshard_after_forward", reshard_after_forward, "Free a block's parameters after its forward pass");
-    visit("forward_prefetch", forward_prefetch, "Blocks whose Allgather is issued ahead of the one that computes", Range{0, 64});
+    visit("forward_prefetch", forward_prefetch, "Blocks whose Allgather is issued ahead of the one that computes",
+          Range{0, 64});
     visit("backward_prefetch", backward_prefetch, "The same in the backward pass", Range{0, 64});
     visit("limit_all_gathers", limit_all_gathers, "Blocks gathered and not yet freed", Range{1, 64});
     visit("separate_streams", separate_streams, "ReduceScatter beside Allgather; else one after the other, as issued");
@@ -81,9 +84,9 @@ struct Stage {
 struct Gather {
   std::string name;
   std::uint64_t elements;
-  int buffer;        ///< in which it is gathered; 0 is the root unit's
-  int first_use;     ///< stage
-  int last_use;      ///< after which its buffer is free
+  int buffer;     ///< in which it is gathered; 0 is the root unit's
+  int first_use;  ///< stage
+  int last_use;   ///< after which its buffer is free
   bool forward;
 };
 
@@ -95,8 +98,8 @@ struct Scatter {
 };
 
 /// One training step as lists: what is computed in which order, what is gathered and scattered for it. The root unit
-/// (embedding and head) is gathered first and kept; blocks are gathered forward and, when they were freed, backward again; the
-/// last block is not freed in between.
+/// (embedding and head) is gathered first and kept; blocks are gathered forward and, when they were freed, backward
+/// again; the last block is not freed in between.
 struct FsdpPlan {
   std::vector<Stage> stages;
   std::vector<Gather> gathers;
