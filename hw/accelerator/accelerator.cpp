@@ -30,53 +30,36 @@ Accelerator::Accelerator(sc_core::sc_module_name name, const Config& config, Dis
       dispatcher_(dispatcher),
       data_(data),
       stall_(stall, this->name()),
-      register_target_(*this),
+      register_file_(dispatcher),
       copy_time_(config.copy_rate),
       streams_(static_cast<std::size_t>(config.streams)),
       engine_free_(static_cast<std::size_t>(config.copy_engines)) {
   dispatcher.attach(*this, this->name());
-  registers.bind(register_target_);
-  compute.bind(nothing_);
-  copy.bind(nothing_);
-  completion.bind(nothing_);
+  register_file_.add_window(kCommandWindow, 1, 1, sizeof(Command), sizeof(Command),
+                            [this](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
+                              return write_command(source, bytes, at);
+                            });
+  registers.bind(register_file_);
+  compute.bind(initiator_);
+  copy.bind(initiator_);
+  completion.bind(initiator_);
 }
 
 Accelerator::~Accelerator() = default;
-
-void Accelerator::end_of_elaboration() {}
 
 void Accelerator::record(Probe& probe, const std::string& process) {
   probe_ = &probe;
   kernel_track_ = probe.add_track(process, "compute");
 }
 
-void Accelerator::Registers::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
-  if (payload.get_address() != kCommandWindow) {
-    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-    return;
-  }
+bool Accelerator::write_command(const void* data, std::uint32_t bytes, Time at) {
   Command command;
-  if (!payload.is_write() || payload.get_data_length() != sizeof command) {
-    payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
-    return;
-  }
-  std::memcpy(static_cast<void*>(&command), payload.get_data_ptr(), sizeof command);
-  if ((command.stream != Command::kImmediate && command.stream >= owner.streams_.size()) ||
-      command.engine >= owner.engine_free_.size()) {
-    payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
-    return;
-  }
-  owner.arriving_.emplace_back(owner.next_key_, command);
-  owner.dispatcher_.post(owner.dispatcher_.now() + from_delay(delay), owner, kArrive, owner.next_key_++);
-  payload.set_response_status(tlm::TLM_OK_RESPONSE);
-}
-
-tlm::tlm_sync_enum Accelerator::Registers::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                                           sc_core::sc_time& delay) {
-  if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
-  b_transport(payload, delay);
-  phase = tlm::BEGIN_RESP;
-  return tlm::TLM_COMPLETED;
+  std::memcpy(static_cast<void*>(&command), data, bytes);
+  if (command.stream != Command::kImmediate && command.stream >= streams_.size()) return false;
+  if (command.engine >= engine_free_.size()) return false;
+  arriving_.emplace_back(next_key_, command);
+  dispatcher_.post(at, *this, kArrive, next_key_++);
+  return true;
 }
 
 void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
@@ -309,15 +292,9 @@ void Accelerator::finish_copy(const Command& command) {
 }
 
 void Accelerator::notify(Time now, const Command& command) {
-  Done done{command.id};
-  payload_.set_command(tlm::TLM_WRITE_COMMAND);
-  payload_.set_address(command.completion_address);
-  payload_.set_data_ptr(reinterpret_cast<unsigned char*>(&done));
-  payload_.set_data_length(sizeof done);
-  payload_.set_streaming_width(sizeof done);
-  payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  sc_core::sc_time delay = to_delay(now + stall_.next() - dispatcher_.now());
-  completion->b_transport(payload_, delay);
+  const Done done{command.id};
+  write_through(*completion.operator->(), payload_, command.completion_address, &done, sizeof done,
+                now + stall_.next() - dispatcher_.now());
 }
 
 std::vector<std::string> Accelerator::left_over() const {

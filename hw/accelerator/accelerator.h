@@ -11,6 +11,7 @@
 #include "hw/accelerator/kernel.h"
 #include "hw/core/dispatcher.h"
 #include "hw/core/probe.h"
+#include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 
 namespace weft::accelerator {
@@ -82,22 +83,6 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 
  private:
-  struct Registers final : public tlm::tlm_fw_transport_if<> {
-    explicit Registers(Accelerator& owner_accelerator) : owner(owner_accelerator) {}
-    void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
-    tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                       sc_core::sc_time& delay) override;
-    bool get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) override { return false; }
-    unsigned int transport_dbg(tlm::tlm_generic_payload& /*payload*/) override { return 0; }
-    Accelerator& owner;
-  };
-  struct Nothing final : public tlm::tlm_bw_transport_if<> {
-    tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
-                                       sc_core::sc_time& /*delay*/) override {
-      return tlm::TLM_ACCEPTED;
-    }
-    void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
-  };
   struct Stream {
     std::deque<Command> queue;
     bool at_array = false;        ///< its first command is a kernel that runs or waits for the array
@@ -114,7 +99,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Time memory_ready[2];  ///< of the slices requested, by parity
   };
 
-  void end_of_elaboration() override;
+  bool write_command(const void* data, std::uint32_t bytes, Time at);
   void accept(Time now, const Command& command);
   void advance(Time now, std::uint32_t stream);
   void start_kernel(Time now);
@@ -131,8 +116,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   Dispatcher& dispatcher_;
   bool data_;
   Stall stall_;
-  Registers register_target_;
-  Nothing nothing_;
+  RegisterFile register_file_;
+  BlockingInitiator initiator_;
   ByteTime copy_time_;
   std::vector<Stream> streams_;
   std::deque<std::uint32_t> array_queue_;  ///< streams whose first command is a kernel, in order of readiness

@@ -41,16 +41,24 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       data_(data),
       transmitter_(dispatcher, network.link, *this, kCredit, stall, this->name()),
       fabric_in_(*this),
-      register_target_(*this),
+      register_file_(dispatcher),
       dma_time_(config.dma_rate),
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
       segment_(static_cast<std::uint32_t>(network.segment.count())) {
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
   in.bind(fabric_in_);
-  dma.bind(nothing_);
-  completion.bind(nothing_);
-  registers.bind(register_target_);
+  dma.bind(initiator_);
+  completion.bind(initiator_);
+  register_file_.add_window(kDoorbell, 1, 1, sizeof(WorkRequest), sizeof(WorkRequest),
+                            [this](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
+                              WorkRequest request;
+                              std::memcpy(&request, source, bytes);
+                              if (request.queue_pair >= pairs_.size()) return false;
+                              post(request, at);
+                              return true;
+                            });
+  registers.bind(register_file_);
 }
 
 Nic::~Nic() = default;
@@ -82,33 +90,6 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
   const Time tail = owner_.dispatcher_.now() + from_delay(delay) + Time(packet.tail_lag_ps);
   owner_.dispatcher_.post(tail, owner_, kArrive, reinterpret_cast<std::uint64_t>(&packet));
   return tlm::TLM_ACCEPTED;
-}
-
-void Nic::Registers::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
-  if (payload.get_address() != kDoorbell) {
-    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-    return;
-  }
-  if (!payload.is_write() || payload.get_data_length() != sizeof(WorkRequest)) {
-    payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
-    return;
-  }
-  WorkRequest request;
-  std::memcpy(&request, payload.get_data_ptr(), sizeof request);
-  if (request.queue_pair >= owner_.pairs_.size()) {
-    payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
-    return;
-  }
-  owner_.post(request, owner_.dispatcher_.now() + from_delay(delay));
-  payload.set_response_status(tlm::TLM_OK_RESPONSE);
-}
-
-tlm::tlm_sync_enum Nic::Registers::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                                   sc_core::sc_time& delay) {
-  if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
-  b_transport(payload, delay);
-  phase = tlm::BEGIN_RESP;
-  return tlm::TLM_COMPLETED;
 }
 
 void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
@@ -162,16 +143,9 @@ void Nic::access(tlm::tlm_command command, std::uint64_t address, std::byte* dat
 }
 
 void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
-  Completion copy = entry;
-  payload_.set_command(tlm::TLM_WRITE_COMMAND);
-  payload_.set_address(pair.completion_address);
-  payload_.set_data_ptr(reinterpret_cast<unsigned char*>(&copy));
-  payload_.set_data_length(sizeof copy);
-  payload_.set_streaming_width(sizeof copy);
-  payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
   pair.completed_at = std::max(at, pair.completed_at);
-  sc_core::sc_time delay = to_delay(pair.completed_at - dispatcher_.now());
-  completion_target_->b_transport(payload_, delay);
+  write_through(*completion_target_, payload_, pair.completion_address, &entry, sizeof entry,
+                pair.completed_at - dispatcher_.now());
 }
 
 std::vector<std::string> Nic::left_over() {

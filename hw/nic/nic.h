@@ -11,6 +11,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/packet.h"
 #include "hw/core/probe.h"
+#include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 #include "hw/fabric/topology.h"
 #include "hw/nic/work.h"
@@ -151,27 +152,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
    private:
     Nic& owner_;
   };
-  class Registers final : public tlm::tlm_fw_transport_if<> {
-   public:
-    explicit Registers(Nic& owner) : owner_(owner) {}
-    void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
-    tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                       sc_core::sc_time& delay) override;
-    bool get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) override { return false; }
-    unsigned int transport_dbg(tlm::tlm_generic_payload& /*payload*/) override { return 0; }
-
-   private:
-    Nic& owner_;
-  };
-  class Nothing final : public tlm::tlm_bw_transport_if<> {
-   public:
-    tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
-                                       sc_core::sc_time& /*delay*/) override {
-      return tlm::TLM_ACCEPTED;
-    }
-    void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
-  };
-
   void end_of_elaboration() override;
 
   // Sending (sender.cpp)
@@ -208,8 +188,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool data_;
   fabric::Transmitter transmitter_;
   Fabric fabric_in_;
-  Registers register_target_;
-  Nothing nothing_;
+  RegisterFile register_file_;
+  BlockingInitiator initiator_;
   fabric::Backward* upstream_ = nullptr;
   tlm::tlm_fw_transport_if<>* memory_ = nullptr;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;

@@ -21,14 +21,18 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
       config_(config),
       dispatcher_(dispatcher),
       stall_(stall, this->name()),
-      mailbox_(*this),
+      mailbox_file_(dispatcher),
       devices_(static_cast<std::size_t>(devices)),
       mailboxes_(static_cast<std::size_t>(devices)),
       cores_(static_cast<std::size_t>(config.cores)) {
   dispatcher.attach(*this, this->name());
+  mailbox_file_.add_window(0, UINT32_MAX, 1, 1, sizeof(nic::Completion),
+                           [this](std::uint64_t address, const void* data, std::uint32_t bytes, Time at) {
+                             return take_entry(address, data, bytes, at);
+                           });
   for (int i = 0; i < devices; ++i) {
-    devices_.emplace_back(("device" + std::to_string(i)).c_str()).bind(nothing_);
-    mailboxes_.emplace_back(("mailbox" + std::to_string(i)).c_str()).bind(mailbox_);
+    devices_.emplace_back(("device" + std::to_string(i)).c_str()).bind(initiator_);
+    mailboxes_.emplace_back(("mailbox" + std::to_string(i)).c_str()).bind(mailbox_file_);
   }
 }
 
@@ -57,15 +61,8 @@ CompletionQueue& Processor::create_completion_queue(std::string what) {
 
 void Processor::write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes) {
   charge(config_.post_cycles);
-  payload_.set_command(tlm::TLM_WRITE_COMMAND);
-  payload_.set_address(offset);
-  payload_.set_data_ptr(static_cast<unsigned char*>(const_cast<void*>(data)));
-  payload_.set_data_length(bytes);
-  payload_.set_streaming_width(bytes);
-  payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  sc_core::sc_time delay = to_delay(now() - dispatcher_.now());
-  devices_[device]->b_transport(payload_, delay);
-  if (payload_.is_response_error()) {
+  if (write_through(*devices_[device].operator->(), payload_, offset, data, bytes, now() - dispatcher_.now()) !=
+      tlm::TLM_OK_RESPONSE) {
     SC_REPORT_FATAL(name(), ("device " + std::to_string(device) + " refused a write at " + std::to_string(offset) +
                              ": " + payload_.get_response_string())
                                 .c_str());
@@ -122,35 +119,20 @@ void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   }
 }
 
-void Processor::Mailbox::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
-  if (!payload.is_write() || payload.get_address() >= owner.queues_.size()) {
-    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-    return;
+bool Processor::take_entry(std::uint64_t queue, const void* data, std::uint32_t bytes, Time at) {
+  if (queue >= queues_.size()) return false;
+  if (free_arriving_.empty()) {
+    free_arriving_.push_back(static_cast<std::uint32_t>(arriving_.size()));
+    arriving_.emplace_back();
+    arriving_queue_.emplace_back();
   }
-  if (payload.get_data_length() > sizeof(nic::Completion)) {
-    payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
-    return;
-  }
-  if (owner.free_arriving_.empty()) {
-    owner.free_arriving_.push_back(static_cast<std::uint32_t>(owner.arriving_.size()));
-    owner.arriving_.emplace_back();
-    owner.arriving_queue_.emplace_back();
-  }
-  const std::uint32_t slot = owner.free_arriving_.back();
-  owner.free_arriving_.pop_back();
-  owner.arriving_[slot] = {};
-  std::memcpy(&owner.arriving_[slot], payload.get_data_ptr(), payload.get_data_length());
-  owner.arriving_queue_[slot] = static_cast<std::uint32_t>(payload.get_address());
-  owner.dispatcher_.post(owner.dispatcher_.now() + from_delay(delay), owner, kEntry, slot);
-  payload.set_response_status(tlm::TLM_OK_RESPONSE);
-}
-
-tlm::tlm_sync_enum Processor::Mailbox::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                                       sc_core::sc_time& delay) {
-  if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
-  b_transport(payload, delay);
-  phase = tlm::BEGIN_RESP;
-  return tlm::TLM_COMPLETED;
+  const std::uint32_t slot = free_arriving_.back();
+  free_arriving_.pop_back();
+  arriving_[slot] = {};
+  std::memcpy(&arriving_[slot], data, bytes);
+  arriving_queue_[slot] = static_cast<std::uint32_t>(queue);
+  dispatcher_.post(at, *this, kEntry, slot);
+  return true;
 }
 
 std::size_t Processor::unfinished() const {

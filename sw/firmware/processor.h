@@ -13,6 +13,7 @@
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
 #include "hw/core/fixed_vector.h"
+#include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 #include "hw/nic/work.h"
 #include "sw/firmware/task.h"
@@ -120,31 +121,15 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     Time free_at;
     Time busy;
   };
-  struct Mailbox final : public tlm::tlm_fw_transport_if<> {
-    explicit Mailbox(Processor& owner_processor) : owner(owner_processor) {}
-    void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
-    tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                       sc_core::sc_time& delay) override;
-    bool get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) override { return false; }
-    unsigned int transport_dbg(tlm::tlm_generic_payload& /*payload*/) override { return 0; }
-    Processor& owner;
-  };
-  struct Nothing final : public tlm::tlm_bw_transport_if<> {
-    tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
-                                       sc_core::sc_time& /*delay*/) override {
-      return tlm::TLM_ACCEPTED;
-    }
-    void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
-  };
-
   void start_of_simulation() override;
   void run(Time now, Thread& thread);
+  bool take_entry(std::uint64_t queue, const void* data, std::uint32_t bytes, Time at);
 
   Config config_;
   Dispatcher& dispatcher_;
   Stall stall_;
-  Mailbox mailbox_;
-  Nothing nothing_;
+  RegisterFile mailbox_file_;
+  BlockingInitiator initiator_;
   FixedVector<tlm::tlm_initiator_socket<64>> devices_;
   FixedVector<tlm::tlm_target_socket<64>> mailboxes_;
   std::vector<Core> cores_;
