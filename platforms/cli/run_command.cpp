@@ -58,6 +58,8 @@ class OutputFolder {
 
 FsdpConfig read_workload(Platform& platform) {
   const Node workload = platform.workload();
+  // A misspelt key may be why it is not there, and says more.
+  if (!workload.exists()) platform.document().check_unused();
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"fsdp\", \"model\": \"llama3-8b\"}");
   if (workload.require<std::string>("kind") != "fsdp") workload.child("kind").fail("\"fsdp\"");
   FsdpConfig config;

@@ -28,13 +28,13 @@ DeadlockError::DeadlockError(const std::vector<std::string>& lines) : std::runti
 
 ScaleUp::ScaleUp() {
   using namespace literals;
-  // NVLink 4 of an H100 through NVSwitch 3: 450 GB/s each way as one link; packets of 256 B with 16 B of header in 272,
-  // grouped to 4 KiB. The port moves data within the accelerator: its own DMA keeps up with the link.
+  // NVLink 4 of an H100 through NVSwitch 3: 450 GB/s each way as one link, with a 16-byte flit of header for each 128
+  // bytes. The port moves data within the accelerator: its own DMA keeps up with the link.
   fabric.topology = fabric::Shape::kSwitch;
   fabric.link.rate = 450_GBps;
   fabric.link.propagation = 20_ns;
   fabric.switch_config.latency = 300_ns;
-  fabric.header = 256_B;
+  fabric.header = 512_B;
   port.message_cost = 20_ns;
   port.packet_cost = 0_ns;
   port.dma_rate = 900_GBps;

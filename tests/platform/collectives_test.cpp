@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on whole machines: every byte where it belongs, none too many on the wire, at the speed of the ring bound.
+// Collectives on whole machines: every byte where it belongs, none too many on the wire, at the speed of the ring
+// bound.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -133,13 +134,11 @@ constexpr Shape kShapes[] = {
     {12, 4, Algorithm::kHierarchical}, {16, 4, Algorithm::kHierarchical}, {16, 8, Algorithm::kHierarchical},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, Collectives,
-                         testing::Combine(testing::Values(CollectiveOp::kAllgather, CollectiveOp::kReduceScatter,
-                                                          CollectiveOp::kAllReduce),
-                                          testing::ValuesIn(kShapes)),
-                         [](const auto& test) {
-                           return name_of(std::get<0>(test.param)) + name_of(std::get<1>(test.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, Collectives,
+    testing::Combine(testing::Values(CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce),
+                     testing::ValuesIn(kShapes)),
+    [](const auto& test) { return name_of(std::get<0>(test.param)) + name_of(std::get<1>(test.param)); });
 
 /// A chunk, a slot count, a channel count: the corners of the pipeline.
 struct Pipeline {
@@ -187,7 +186,9 @@ TEST_P(ElementTypes, AllReduceAdds) {
 
 INSTANTIATE_TEST_SUITE_P(All, ElementTypes,
                          testing::Values(ElementType::kFp32, ElementType::kBf16, ElementType::kInt32),
-                         [](const auto& test) { return std::string(enum_names(ElementType())[static_cast<std::size_t>(test.param)].first); });
+                         [](const auto& test) {
+                           return std::string(enum_names(ElementType())[static_cast<std::size_t>(test.param)].first);
+                         });
 
 class Networks : public testing::TestWithParam<fabric::Shape> {};
 
@@ -283,12 +284,12 @@ TEST(Ring, AllReduceRunsAtTheBoundOnAnIdealRing) {
   constexpr std::uint64_t kBytes = kSlowBuild ? 64ULL << 20 : 1ULL << 30;
   const MachineConfig config = ideal_ring(kRanks);
   // Each rank's link carries every block but one, twice: 2 (n - 1) / n of the buffer.
-  const Time bound = transfer_time(Bytes(static_cast<std::int64_t>(2 * (kRanks - 1) * (kBytes / kRanks))),
-                                   config.fabric.link.rate);
+  const Time bound =
+      transfer_time(Bytes(static_cast<std::int64_t>(2 * (kRanks - 1) * (kBytes / kRanks))), config.fabric.link.rate);
   const CollectiveResult result = collective(config, CollectiveOp::kAllReduce, {4096, kBytes}).results[1];
-  // What is not hidden behind the links: at the end of the first half the last chunk of each of the four channels is added to
-  // the own one, three passes over it at the memory's rate, one after the other in the worst case. All else costs nothing
-  // but for single packets.
+  // What is not hidden behind the links: at the end of the first half the last chunk of each of the four channels is
+  // added to the own one, three passes over it at the memory's rate, one after the other in the worst case. All else
+  // costs nothing but for single packets.
   const Time reduction = 3 * transfer_time(config.collectives.chunk, config.accelerator.hbm.rate);
   EXPECT_GE(result.time, bound);
   EXPECT_LE(result.time, bound + 4 * reduction + 1_ns);

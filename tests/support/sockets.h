@@ -55,7 +55,8 @@ class Initiator final : public sc_core::sc_module, public tlm::tlm_bw_transport_
   tlm::tlm_generic_payload payload;
 
   /// One blocking transport that starts `delay` from the dispatcher's now(). Returns the delay that comes back.
-  Time transport(tlm::tlm_command command, std::uint64_t address, void* data, std::uint32_t bytes, Time delay = Time()) {
+  Time transport(tlm::tlm_command command, std::uint64_t address, void* data, std::uint32_t bytes,
+                 Time delay = Time()) {
     prepare(command, address, data, bytes);
     sc_core::sc_time annotated = to_delay(delay);
     socket->b_transport(payload, annotated);
@@ -100,7 +101,8 @@ class Sink final : public sc_core::sc_module, public tlm::tlm_fw_transport_if<> 
     Entry entry;
   };
 
-  Sink(sc_core::sc_module_name name, Dispatcher& dispatcher) : sc_module(name), socket("socket"), dispatcher_(dispatcher) {
+  Sink(sc_core::sc_module_name name, Dispatcher& dispatcher)
+      : sc_module(name), socket("socket"), dispatcher_(dispatcher) {
     socket.bind(*this);
   }
 
@@ -109,7 +111,8 @@ class Sink final : public sc_core::sc_module, public tlm::tlm_fw_transport_if<> 
 
   void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override {
     Written entry{dispatcher_.now() + from_delay(delay), payload.get_address(), {}};
-    std::memcpy(&entry.entry, payload.get_data_ptr(), std::min<std::size_t>(sizeof entry.entry, payload.get_data_length()));
+    std::memcpy(&entry.entry, payload.get_data_ptr(),
+                std::min<std::size_t>(sizeof entry.entry, payload.get_data_length()));
     written.push_back(entry);
     payload.set_response_status(tlm::TLM_OK_RESPONSE);
   }

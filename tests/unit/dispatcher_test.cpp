@@ -23,7 +23,7 @@ namespace {
 
 using namespace weft::literals;
 
-constexpr std::int64_t kSlot = 256;               // ps
+constexpr std::int64_t kSlot = 256;              // ps
 constexpr std::int64_t kWindow = 32768 * kSlot;  // what the wheel reaches
 
 struct Seen {
@@ -104,16 +104,16 @@ TEST(Order, OfWhatAHandlerPostsForTheSamePicosecondIsTheSame) {
     bench.dispatcher.post(5_ns, *bench.targets[1], 2, 0);
   });
   sc_core::sc_start();
-  const std::vector<Seen> expected = {{5000, "b", 1, 0}, {5000, "a", 9, 3},       {5000, "b", 0, 2}, {5000, "b", 2, 0},
+  const std::vector<Seen> expected = {{5000, "b", 1, 0},       {5000, "a", 9, 3}, {5000, "b", 0, 2}, {5000, "b", 2, 0},
                                       {5000, "b", 1 << 20, 4}, {5000, "c", 0, 0}, {5000, "c", 0, 1}};
   EXPECT_EQ(bench.log, expected);
 }
 
 TEST(Times, AreExactOnBothSidesOfEveryBoundary) {
   std::vector<std::int64_t> times;
-  for (const std::int64_t edge :
-       {std::int64_t{0}, kSlot, 2 * kSlot, 64 * kSlot, 4096 * kSlot, kWindow - kSlot, kWindow, kWindow + kSlot, 2 * kWindow,
-        3 * kWindow, 1000 * kWindow, std::int64_t{1'000'000'000'000}, std::int64_t{3'600'000'000'000'000}}) {
+  for (const std::int64_t edge : {std::int64_t{0}, kSlot, 2 * kSlot, 64 * kSlot, 4096 * kSlot, kWindow - kSlot, kWindow,
+                                  kWindow + kSlot, 2 * kWindow, 3 * kWindow, 1000 * kWindow,
+                                  std::int64_t{1'000'000'000'000}, std::int64_t{3'600'000'000'000'000}}) {
     for (const std::int64_t offset : {-1, 0, 1}) {
       if (edge + offset > 0) times.push_back(edge + offset);
     }
@@ -232,7 +232,8 @@ TEST_P(Streams, RunAsASortedListWould) {
   EXPECT_GT(expected.size(), kRoots);
   const auto differ = std::mismatch(bench.log.begin(), bench.log.end(), expected.begin());
   if (differ.first != bench.log.end()) {
-    FAIL() << "event " << differ.first - bench.log.begin() << " is " << *differ.first << ", expected " << *differ.second;
+    FAIL() << "event " << differ.first - bench.log.begin() << " is " << *differ.first << ", expected "
+           << *differ.second;
   }
   EXPECT_EQ(bench.dispatcher.pending(), 0u);
   EXPECT_EQ(bench.dispatcher.handled(), expected.size() + 1);  // and the script's
@@ -352,7 +353,8 @@ TEST(RunAhead, IsExactForRandomThreads) {
     std::vector<std::int64_t> due;  // of all that was posted
     const auto post = [&](Time now, std::uint64_t r) {
       static constexpr std::int64_t kRanges[] = {300, 20'000, 1'000'000, 2 * kWindow};
-      const Time when = now + Time(static_cast<std::int64_t>(Stream::mix(r) % static_cast<std::uint64_t>(kRanges[r % 4])));
+      const Time when =
+          now + Time(static_cast<std::int64_t>(Stream::mix(r) % static_cast<std::uint64_t>(kRanges[r % 4])));
       due.push_back(when.count());
       bench.dispatcher.post(when, *bench.targets[r / 4 % 5], 0, posted++);
     };
@@ -431,7 +433,8 @@ TEST(Notify, LowersTheHorizon) {
 TEST(RunUntil, HandlesWhatIsDueAndNothingLater) {
   Bench bench({"a"});
   bench.script.at(1_ps, [&] {
-    for (const std::int64_t t : {999, 1000, 1001, 5000, 100'000'000}) bench.dispatcher.post(Time(t), *bench.targets[0], 0);
+    for (const std::int64_t t : {999, 1000, 1001, 5000, 100'000'000})
+      bench.dispatcher.post(Time(t), *bench.targets[0], 0);
   });
   bench.dispatcher.run_until(999_ps);
   EXPECT_EQ(times_of(bench.log), (std::vector<std::int64_t>{999}));

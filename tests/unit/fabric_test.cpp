@@ -21,7 +21,8 @@ namespace {
 
 using namespace weft::literals;
 
-/// An end of the network: sends what is queued as soon as it may, keeps a log of what comes, returns credits or holds them.
+/// An end of the network: sends what is queued as soon as it may, keeps a log of what comes, returns credits or holds
+/// them.
 class End final : public sc_core::sc_module, public EventTarget, public Receiver {
  public:
   struct Arrival {
@@ -429,7 +430,8 @@ TEST(Switch, ABlockedLaneDoesNotBlockAnother) {
   });
   star.script.at(100_us, [&] {
     EXPECT_EQ(star.end(1).arrivals.size(), 6u);  // three of each
-    EXPECT_EQ(std::count_if(star.end(1).arrivals.begin(), star.end(1).arrivals.end(), [](const auto& a) { return a.lane == 1; }),
+    EXPECT_EQ(std::count_if(star.end(1).arrivals.begin(), star.end(1).arrivals.end(),
+                            [](const auto& a) { return a.lane == 1; }),
               3);
     star.end(1).hold = false;
     while (!star.end(1).held.empty()) star.end(1).release();
@@ -439,8 +441,8 @@ TEST(Switch, ABlockedLaneDoesNotBlockAnother) {
   star.expect_nothing_left();
 }
 
-/// Sends `packets` from each (end, lane) to end 0 and checks that while all have some left, each gets its share to within one
-/// packet.
+/// Sends `packets` from each (end, lane) to end 0 and checks that while all have some left, each gets its share to
+/// within one packet.
 void expect_fair_incast(std::size_t radix, const std::vector<std::pair<std::size_t, std::uint8_t>>& flows) {
   constexpr int kPackets = 60;
   std::vector<LinkConfig> links(radix, link());
@@ -470,13 +472,17 @@ void expect_fair_incast(std::size_t radix, const std::vector<std::pair<std::size
   star.expect_nothing_left();
 }
 
-TEST(Fairness, AmongInputs) { expect_fair_incast(4, {{1, 0}, {2, 0}, {3, 0}}); }
+TEST(Fairness, AmongInputs) {
+  expect_fair_incast(4, {{1, 0}, {2, 0}, {3, 0}});
+}
 TEST(Fairness, AmongInputsOfALargeSwitch) {
   std::vector<std::pair<std::size_t, std::uint8_t>> flows;
   for (std::size_t i = 1; i < 130; i += 3) flows.emplace_back(i, 0);
   expect_fair_incast(130, flows);
 }
-TEST(Fairness, AmongLanes) { expect_fair_incast(3, {{1, 0}, {2, 1}}); }
+TEST(Fairness, AmongLanes) {
+  expect_fair_incast(3, {{1, 0}, {2, 1}});
+}
 
 TEST(Fairness, InputsOfALaneAreNotStarvedByAnotherLane) {
   // Lanes take turns, so lane 1 gets half; the two inputs of lane 0 get a quarter each.
@@ -639,22 +645,31 @@ TEST_P(Networks, DoNotDependOnTheOrderOfElaboration) {
   EXPECT_EQ(run(false), run(true));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Sizes, Networks,
-    testing::Values(NetworkCase{Shape::kSwitch, 2, 1, 2, 0, Routing::kDmodk}, NetworkCase{Shape::kSwitch, 9, 1, 2, 0, Routing::kEcmp},
-                    NetworkCase{Shape::kRing, 2, 1, 2, 0, Routing::kDmodk}, NetworkCase{Shape::kRing, 3, 1, 2, 0, Routing::kDmodk},
-                    NetworkCase{Shape::kRing, 4, 1, 2, 0, Routing::kDmodk}, NetworkCase{Shape::kRing, 5, 1, 2, 0, Routing::kEcmp},
-                    NetworkCase{Shape::kRing, 8, 1, 2, 0, Routing::kEcmp}, NetworkCase{Shape::kRing, 13, 1, 2, 0, Routing::kDmodk},
-                    NetworkCase{Shape::kFatTree, 4, 4, 8, 0, Routing::kDmodk}, NetworkCase{Shape::kFatTree, 8, 4, 8, 0, Routing::kDmodk},
-                    NetworkCase{Shape::kFatTree, 16, 4, 8, 0, Routing::kEcmp}, NetworkCase{Shape::kFatTree, 32, 4, 8, 0, Routing::kDmodk},
-                    NetworkCase{Shape::kFatTree, 32, 4, 8, 4, Routing::kEcmp}, NetworkCase{Shape::kFatTree, 11, 4, 8, 2, Routing::kEcmp},
-                    NetworkCase{Shape::kFatTree, 7, 1, 8, 1, Routing::kDmodk}),
-    [](const auto& test) {
-      const NetworkCase& c = test.param;
-      const char* shape = c.shape == Shape::kSwitch ? "Switch" : c.shape == Shape::kRing ? "Ring" : "FatTree";
-      return shape + std::to_string(c.ends) + "By" + std::to_string(c.hosts_per_leaf) + "Radix" + std::to_string(c.radix) +
-             "Spines" + std::to_string(c.spines) + (c.routing == Routing::kDmodk ? "Dmodk" : "Ecmp");
-    });
+INSTANTIATE_TEST_SUITE_P(Sizes, Networks,
+                         testing::Values(NetworkCase{Shape::kSwitch, 2, 1, 2, 0, Routing::kDmodk},
+                                         NetworkCase{Shape::kSwitch, 9, 1, 2, 0, Routing::kEcmp},
+                                         NetworkCase{Shape::kRing, 2, 1, 2, 0, Routing::kDmodk},
+                                         NetworkCase{Shape::kRing, 3, 1, 2, 0, Routing::kDmodk},
+                                         NetworkCase{Shape::kRing, 4, 1, 2, 0, Routing::kDmodk},
+                                         NetworkCase{Shape::kRing, 5, 1, 2, 0, Routing::kEcmp},
+                                         NetworkCase{Shape::kRing, 8, 1, 2, 0, Routing::kEcmp},
+                                         NetworkCase{Shape::kRing, 13, 1, 2, 0, Routing::kDmodk},
+                                         NetworkCase{Shape::kFatTree, 4, 4, 8, 0, Routing::kDmodk},
+                                         NetworkCase{Shape::kFatTree, 8, 4, 8, 0, Routing::kDmodk},
+                                         NetworkCase{Shape::kFatTree, 16, 4, 8, 0, Routing::kEcmp},
+                                         NetworkCase{Shape::kFatTree, 32, 4, 8, 0, Routing::kDmodk},
+                                         NetworkCase{Shape::kFatTree, 32, 4, 8, 4, Routing::kEcmp},
+                                         NetworkCase{Shape::kFatTree, 11, 4, 8, 2, Routing::kEcmp},
+                                         NetworkCase{Shape::kFatTree, 7, 1, 8, 1, Routing::kDmodk}),
+                         [](const auto& test) {
+                           const NetworkCase& c = test.param;
+                           const char* shape = c.shape == Shape::kSwitch ? "Switch"
+                                               : c.shape == Shape::kRing ? "Ring"
+                                                                         : "FatTree";
+                           return shape + std::to_string(c.ends) + "By" + std::to_string(c.hosts_per_leaf) + "Radix" +
+                                  std::to_string(c.radix) + "Spines" + std::to_string(c.spines) +
+                                  (c.routing == Routing::kDmodk ? "Dmodk" : "Ecmp");
+                         });
 
 TEST(Ring, HasNoDeadlockWhenEveryLinkOfItIsFull) {
   for (const int ends : {3, 4, 6, 9}) {
@@ -667,7 +682,8 @@ TEST(Ring, HasNoDeadlockWhenEveryLinkOfItIsFull) {
     net.script.at(1_us, [&] {
       for (int i = 0; i < 200; ++i) {
         for (std::uint32_t s = 0; s < static_cast<std::uint32_t>(ends); ++s) {
-          net.ends[s]->send(s, (s + static_cast<std::uint32_t>((ends - 1) / 2)) % static_cast<std::uint32_t>(ends), 4162);
+          net.ends[s]->send(s, (s + static_cast<std::uint32_t>((ends - 1) / 2)) % static_cast<std::uint32_t>(ends),
+                            4162);
         }
       }
     });
@@ -728,13 +744,15 @@ TEST(Topology, TellsWhereAndWhyItDoesNotClose) {
   expect_error(tree, 20, "fabric.hosts_per_leaf",
                "expected at most half of radix 8, since a leaf has as many uplinks as hosts; got 5");
   tree.hosts_per_leaf = 4;
-  expect_error(tree, 33, "fabric.radix",
-               "the fat tree does not close: 9 leaves with 1 links to each of 4 spines need a radix of 9, got 8; expected more "
-               "hosts per leaf, more spines or a larger radix");
+  expect_error(
+      tree, 33, "fabric.radix",
+      "the fat tree does not close: 9 leaves with 1 links to each of 4 spines need a radix of 9, got 8; expected more "
+      "hosts per leaf, more spines or a larger radix");
   tree.spines = 2;
-  expect_error(tree, 32, "fabric.radix",
-               "the fat tree does not close: 8 leaves with 2 links to each of 2 spines need a radix of 16, got 8; expected more "
-               "hosts per leaf, more spines or a larger radix");
+  expect_error(
+      tree, 32, "fabric.radix",
+      "the fat tree does not close: 8 leaves with 2 links to each of 2 spines need a radix of 16, got 8; expected more "
+      "hosts per leaf, more spines or a larger radix");
   tree.spines = 3;
   expect_error(tree, 16, "fabric.spines",
                "the fat tree does not close: expected a divisor of the 4 uplinks of a leaf, got 3");
@@ -758,7 +776,8 @@ TEST(Topology, TellsWhereAndWhyItDoesNotClose) {
 
 TEST(Topology, BuildsAsFewSpinesAsClose) {
   const auto spines = [](int ends, int per_leaf, int radix) {
-    const Topology topology = Topology::build(config_of({Shape::kFatTree, 0, per_leaf, radix, 0, Routing::kDmodk}), ends, "");
+    const Topology topology =
+        Topology::build(config_of({Shape::kFatTree, 0, per_leaf, radix, 0, Routing::kDmodk}), ends, "");
     return std::count_if(topology.switches.begin(), topology.switches.end(),
                          [](const auto& sw) { return sw.name.rfind("spine", 0) == 0; });
   };
