@@ -15,7 +15,7 @@ namespace weft::platforms {
 namespace {
 
 /// libsystemc brings main() and prints a banner before it calls sc_main(), unless told so by the environment.
-[[maybe_unused]] const int kNoBanner = setenv("SC_COPYRIGHT_MESSAGE", "DISABLE", 0);
+[[maybe_unused]] const int no_banner = setenv("SC_COPYRIGHT_MESSAGE", "DISABLE", 0);
 
 /// SystemC's own reports: errors are thrown, warnings are a line on stderr, the rest is not for users.
 void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& actions) {
@@ -54,14 +54,16 @@ int run(int argc, char** argv) {
 }  // namespace weft::platforms
 
 int sc_main(int argc, char** argv) {
-  using namespace weft::platforms;
-  sc_core::sc_report_handler::set_handler(on_report);
+  using weft::platforms::fail;
+  using weft::platforms::kBadInput;
+  using weft::platforms::kFailed;
+  sc_core::sc_report_handler::set_handler(weft::platforms::on_report);
   sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_THROW);
   try {
-    return run(argc, argv);
-  } catch (const UsageError& error) {
+    return weft::platforms::run(argc, argv);
+  } catch (const weft::platforms::UsageError& error) {
     return fail(kBadInput, error.what());
-  } catch (const InputError& error) {
+  } catch (const weft::platforms::InputError& error) {
     return fail(kBadInput, error.what());
   } catch (const weft::ConfigError& error) {
     return fail(kBadInput, error.what());

@@ -33,7 +33,7 @@ Accelerator::Accelerator(sc_core::sc_module_name name, const Config& config, Dis
       register_file_(dispatcher),
       copy_time_(config.copy_rate),
       streams_(static_cast<std::size_t>(config.streams)),
-      engine_free_(static_cast<std::size_t>(config.copy_engines)) {
+      engines_(static_cast<std::size_t>(config.copy_engines)) {
   dispatcher.attach(*this, this->name());
   register_file_.add_window(kCommandWindow, 1, 1, sizeof(Command), sizeof(Command),
                             [this](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
@@ -56,7 +56,7 @@ bool Accelerator::write_command(const void* data, std::uint32_t bytes, Time at) 
   Command command;
   std::memcpy(static_cast<void*>(&command), data, bytes);
   if (command.stream != Command::kImmediate && command.stream >= streams_.size()) return false;
-  if (command.engine >= engine_free_.size()) return false;
+  if (command.engine >= engines_.size()) return false;
   arriving_.emplace_back(next_key_, command);
   dispatcher_.post(at, *this, kArrive, next_key_++);
   return true;
@@ -76,6 +76,9 @@ void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     case kCopied: {
       const Command command = copies_[data];
       free_copies_.push_back(static_cast<std::uint32_t>(data));
+      auto& engine = engines_[command.engine];
+      engine.pop_front();
+      if (!engine.empty()) start_copy(now, engine.front());
       finish_copy(command);
       if (command.stream != Command::kImmediate) {
         streams_[command.stream].at_engine = false;
@@ -103,7 +106,7 @@ void Accelerator::accept(Time now, const Command& command) {
       break;
     case Operation::kCopy:
     case Operation::kReduce:
-      start_copy(now, command);
+      queue_copy(now, command);
       break;
     case Operation::kNotify:
       notify(now, command);
@@ -127,7 +130,7 @@ void Accelerator::advance(Time now, std::uint32_t index) {
       case Operation::kCopy:
       case Operation::kReduce:
         stream.at_engine = true;
-        start_copy(now, command);
+        queue_copy(now, command);
         return;
       case Operation::kSignal: {
         const Command signal_command = command;
@@ -200,7 +203,10 @@ void Accelerator::start_kernel(Time now) {
   running_.stream = index;
   running_.began = now;
   const std::int64_t slice = config_.slice.count();
-  running_.slices = std::max<std::int64_t>(1, (command.compute_ps + slice - 1) / slice);
+  const Time moving =
+      transfer_time(Bytes(static_cast<std::int64_t>(command.read + command.written)), config_.compute.planned_memory);
+  const std::int64_t length = std::max(command.compute_ps, moving.count());
+  running_.slices = std::max<std::int64_t>(1, (length + slice - 1) / slice);
   const Time start = now + Time(command.launch_ps) + stall_.next();
   request_slice(start);
   if (running_.slices > 1) request_slice(start);
@@ -247,8 +253,21 @@ void Accelerator::next_slice(Time now) {
   if (!running_.active && !array_queue_.empty()) start_kernel(now);
 }
 
-Time Accelerator::start_copy(Time now, const Command& command) {
-  const Time start = std::max(now, engine_free_[command.engine]) + config_.copy_overhead + stall_.next();
+void Accelerator::queue_copy(Time now, const Command& command) {
+  if (free_copies_.empty()) {
+    free_copies_.push_back(static_cast<std::uint32_t>(copies_.size()));
+    copies_.emplace_back();
+  }
+  const std::uint32_t slot = free_copies_.back();
+  free_copies_.pop_back();
+  copies_[slot] = command;
+  engines_[command.engine].push_back(slot);
+  if (engines_[command.engine].size() == 1) start_copy(now, slot);
+}
+
+void Accelerator::start_copy(Time now, std::uint32_t slot) {
+  const Command& command = copies_[slot];
+  const Time start = now + config_.copy_overhead + stall_.next();
   Time done = start + copy_time_(static_cast<std::int64_t>(command.bytes));
   if (command.bytes != 0) {
     done = std::max(done, access(copy, tlm::TLM_READ_COMMAND, command.source, command.bytes, start));
@@ -257,18 +276,9 @@ Time Accelerator::start_copy(Time now, const Command& command) {
     }
     done = std::max(done, access(copy, tlm::TLM_WRITE_COMMAND, command.destination, command.bytes, start));
   }
-  engine_free_[command.engine] = done;
   ++counters_.copies;
   counters_.copied_bytes += static_cast<std::int64_t>(command.bytes);
-  if (free_copies_.empty()) {
-    free_copies_.push_back(static_cast<std::uint32_t>(copies_.size()));
-    copies_.emplace_back();
-  }
-  const std::uint32_t slot = free_copies_.back();
-  free_copies_.pop_back();
-  copies_[slot] = command;
   dispatcher_.post(done, *this, kCopied, slot);
-  return done;
 }
 
 void Accelerator::finish_copy(const Command& command) {

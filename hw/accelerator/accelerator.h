@@ -106,7 +106,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void request_slice(Time at);
   void next_slice(Time now);
   void signal(Time now, std::uint32_t semaphore, std::uint64_t value);
-  Time start_copy(Time now, const Command& command);
+  void queue_copy(Time now, const Command& command);
+  void start_copy(Time now, std::uint32_t slot);
   void finish_copy(const Command& command);
   Time access(tlm::tlm_initiator_socket<64>& socket, tlm::tlm_command command, std::uint64_t address,
               std::uint64_t bytes, Time at);
@@ -123,7 +124,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::deque<std::uint32_t> array_queue_;  ///< streams whose first command is a kernel, in order of readiness
   Running running_;
   std::vector<std::uint64_t> semaphores_;
-  std::vector<Time> engine_free_;
+  std::vector<std::deque<std::uint32_t>> engines_;  ///< by copy engine: slots of `copies_`, the first one running
   std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over
   std::uint64_t next_key_ = 0;
   std::vector<Command> copies_;  ///< with the engines; slots are reused

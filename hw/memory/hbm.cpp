@@ -45,10 +45,15 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
   const std::int64_t now = owner.dispatcher_.now().count();
   const std::int64_t asked = now + static_cast<std::int64_t>(delay.value());
   const std::int64_t length = owner.byte_time_(bytes).count();
+  // Fluid sharing: what others still have to move, up to as much as this request moves, goes in between, and the other
+  // way round.
   const std::int64_t start = std::max(asked, busy_until);
   busy_until = start + length;
   for (Port& other : owner.ports_) {
-    if (&other != this && other.busy_until > start) other.busy_until += length;
+    if (&other == this || other.busy_until <= start) continue;
+    const std::int64_t shared = std::min(length, other.busy_until - start);
+    busy_until += shared;
+    other.busy_until += shared;
   }
   if (payload.is_read()) {
     ++counters.reads;

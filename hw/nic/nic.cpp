@@ -55,6 +55,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
                               WorkRequest request;
                               std::memcpy(&request, source, bytes);
                               if (request.queue_pair >= pairs_.size()) return false;
+                              if (request.verb == Verb::kRead && request.bytes > UINT32_MAX) return false;
                               post(request, at);
                               return true;
                             });

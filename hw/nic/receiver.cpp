@@ -33,7 +33,8 @@ Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
   // All but the last packet of a segment crossed the host link while the rest was arriving.
   const Time length = dma_time_(bytes);
   const Time first = dma_time_(std::min(bytes, mtu_));
-  write_free_ = std::max(write_free_, now - (length - first)) + length;
+  const Time handling = config_.packet_cost * ((bytes + mtu_ - 1) / mtu_);
+  write_free_ = std::max(write_free_, now - (length - first)) + std::max(length, handling);
   counters_.bytes_received += bytes;
   return std::max(std::max(write_free_, now) + config_.write_latency, now + from_delay(delay));
 }
@@ -102,7 +103,12 @@ bool Nic::accept(Packet& packet, QueuePair& pair, std::uint64_t& address) {
     control(Opcode::kReceiverNotReady, packet.queue_pair, packet.psn);
     return false;
   }
-  if (send) address = pair.receives.front().local_address + pair.message_bytes;
+  if (send) {
+    address = pair.receives.front().local_address + pair.message_bytes;
+    if (pair.message_bytes + packet.payload_bytes > pair.receives.front().bytes) {
+      SC_REPORT_FATAL(name(), "a message is longer than the receive that was posted for it");
+    }
+  }
   ++pair.expected_psn;
   return true;
 }

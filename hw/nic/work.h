@@ -16,7 +16,7 @@ struct WorkRequest {
   std::uint64_t id = 0;              ///< comes back in the completion
   std::uint64_t local_address = 0;   ///< source of a send or write, target of a read or receive
   std::uint64_t remote_address = 0;  ///< write and read only
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;           ///< a read is shorter than 4 GiB
   std::uint32_t queue_pair = 0;
   std::uint32_t immediate = 0;
   std::uint32_t count = 1;  ///< receive only: this many equal ones

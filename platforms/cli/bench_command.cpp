@@ -29,7 +29,7 @@ std::string value_text(const ordered_json& row) {
 
 std::string detail_text(const ordered_json& row) {
   if (row.contains("elaboration_s")) return fmt::format("built in {:.2f} s", row["elaboration_s"].get<double>());
-  const std::string wall = fmt::format("{:.2f} s", row["wall_s"].get<double>());
+  std::string wall = fmt::format("{:.2f} s", row["wall_s"].get<double>());
   if (!row.contains("hops")) return wall;
   const double per_hop = row["events"].get<double>() / row["hops"].get<double>();
   return fmt::format("{}, {:.2f} events a hop", wall, per_hop);

@@ -21,7 +21,6 @@
 namespace weft::platforms {
 namespace {
 
-using namespace literals;
 using nlohmann::ordered_json;
 
 double resident_bytes() {
@@ -161,7 +160,7 @@ ordered_json packet_load(std::uint32_t hosts, int radix, int messages) {
   config.hosts_per_leaf = radix / 2;
   config.spines = radix / 2;
   config.link.lanes = 1;
-  config.link.buffer = 64_KiB;
+  config.link.buffer = Bytes(64 << 10);
   fabric::Fabric network("network", config, static_cast<int>(hosts), dispatcher, {}, "fabric");
   std::vector<std::unique_ptr<Host>> all;
   for (std::uint32_t i = 0; i < hosts; ++i) all.push_back(std::make_unique<Host>(i, network, dispatcher, packets));
@@ -240,6 +239,7 @@ constexpr std::array kLoads = {
 
 std::vector<std::string> bench_loads() {
   std::vector<std::string> names;
+  names.reserve(kLoads.size());
   for (const Load& load : kLoads) names.emplace_back(load.name);
   return names;
 }

@@ -82,6 +82,11 @@ int run(Options options) {
   platform.document().check_unused();
   const Stopwatch watch;
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
+  if (options.platform.data) {
+    const bool has_output = options.op == "reduce_scatter";
+    const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
+    require_host_memory(static_cast<double>(largest) * machine.size() * (has_output ? 2 : 1));
+  }
   std::vector<CollectiveResult> results;
   {
     const Progress progress(machine.dispatcher());

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/platform.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "platforms/config/text.h"
 #include "traces/data_path.h"
@@ -42,6 +46,22 @@ Machine& build_machine(const MachineConfig& config) {
   static Machine* machine = nullptr;
   machine = new Machine(config);
   return *machine;
+}
+
+void require_host_memory(double bytes) {
+  std::ifstream meminfo("/proc/meminfo");
+  std::string line;
+  while (std::getline(meminfo, line)) {
+    constexpr std::string_view kKey = "MemAvailable:";
+    if (!line.starts_with(kKey)) continue;
+    const double available = std::stod(line.substr(kKey.size())) * 1024;
+    if (bytes <= available) return;
+    constexpr double kGiB = 1 << 30;
+    throw UsageError(
+        fmt::format("--data: expected at most the {:.1f} GiB that this computer has free, got {:.1f} GiB of "
+                    "simulated memory: take a smaller model, smaller sizes or fewer accelerators",
+                    available / kGiB, bytes / kGiB));
+  }
 }
 
 Platform::Platform(const PlatformOptions& options)

@@ -31,6 +31,10 @@ std::string find_platform(const std::string& name);
 /// that is destroyed: taking 16,384 accelerators apart would cost half a minute, and nobody would gain by it.
 Machine& build_machine(const MachineConfig& config);
 
+/// With data on, the bytes of simulated memories are bytes of this machine. Throws UsageError if it does not have them,
+/// before the system ends the run, or another, for want of memory.
+void require_host_memory(double bytes);
+
 /// A platform as it was read: the machine, and the workload for those who want it.
 class Platform {
  public:

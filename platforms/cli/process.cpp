@@ -67,6 +67,7 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"weft"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 

@@ -152,6 +152,9 @@ int run(const Options& options) {
                                              platform.machine().accelerator.array.compute);
   });
   const double build_seconds = building.seconds();
+  if (options.platform.data) {
+    require_host_memory(static_cast<double>(machine.rank(0).memory.used()) * machine.size());
+  }
 
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   OutputFolder folder(out);

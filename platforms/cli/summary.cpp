@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -65,7 +67,7 @@ struct Links {
         const fabric::Topology::Neighbour& neighbour = node.ports[p];
         const std::string other = neighbour.is_end ? end + std::to_string(neighbour.index)
                                                    : network.topology().switches[neighbour.index].name;
-        std::string link = name + "." + node.name + ".port" + std::to_string(p) + " to " + other;
+        std::string link = fmt::format("{}.{}.port{} to {}", name, node.name, p, other);
         auto& kind = neighbour.is_end ? to_ends : between_switches;
         kind.push_back(used(std::move(link), network.switch_at(s).transmitter(p), span));
       }

@@ -19,7 +19,6 @@ namespace weft::platforms {
 class TimelineProbe final : public Probe {
  public:
   TimelineProbe(const std::filesystem::path& file, int processes) : timeline_(file), limit_(processes) {}
-  ~TimelineProbe() = default;
 
   int add_track(const std::string& process, const std::string& thread) override;
   void slice(int track, std::string_view what, Time from, Time to) override;

@@ -409,7 +409,7 @@ TEST(ConfigDescribe, ListsEveryField) {
                       "engine.offset | integer |  | 0 | at least -4 | First lane",
                       "engine.store | object | store |  |  | Memory",
                       "engine.store.size | size |  | \"16GiB\" | 1MiB to 1TiB | Capacity",
-                      "engine.store.rate | rate |  | \"900GB/s\" |  | Peak rate",
+                      "engine.store.rate | rate |  | \"7200Gbps\" |  | Peak rate",
                       "engine.store.channels | integer |  | 32 | 1 to 128 | Independent channels",
                       "engine.timing | object | timing |  |  | Latencies",
                       "engine.timing.start | time |  | \"10ns\" | 1ns to 8us | Latency of the first operation",

@@ -73,7 +73,7 @@ TEST(Transformer, HasThePublishedNumberOfParameters) {
       {"llama3-70b", {855'654'400, 70'553'706'496}},   {"llama3.1-405b", {3'187'703'808, 405'853'388'800}},
       {"gpt3-175b", {1'812'099'072, 174'604'259'328}}, {"gpt-175b-fsdp", {1'812'099'072, 174'601'101'312}},
   };
-  EXPECT_EQ(load_transformers().size(), expected.size());
+  EXPECT_EQ(load_transformers().size(), expected.size() + 1);  // and nano, which nobody published
   for (const auto& [name, parameters] : expected) {
     EXPECT_EQ(unit_parameters(model(name), UnitKind::kBlock), parameters.first) << name;
     EXPECT_EQ(total_parameters(model(name)), parameters.second) << name;
@@ -254,7 +254,7 @@ TEST(Transformer, CountsTheFlopsOfTheConvention) {
     const std::int64_t convention =
         convention_flops_per_token(of, of.sequence, /*with_embedding=*/false) - 6 * unmultiplied;
     EXPECT_EQ(step_flops(of, shape, false) / of.sequence, convention + flash) << of.name;
-    EXPECT_LT(static_cast<double>(unmultiplied) / static_cast<double>(total_parameters(of)), 1e-3) << of.name;
+    EXPECT_LT(static_cast<double>(unmultiplied) / static_cast<double>(total_parameters(of)), 2e-3) << of.name;
 
     shape.recompute = Recompute::kFull;
     EXPECT_EQ(step_flops(of, shape, false), step_flops(of, StepShape{.sequence = of.sequence, .causal = false}, true));
@@ -350,7 +350,7 @@ TEST(TransformerTable, ListsTheNamesThereAre) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
                  "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-70b, llama3-8b, llama3-70b, "
-                 "llama3.1-405b, gpt3-175b, gpt-175b-fsdp");
+                 "llama3.1-405b, gpt3-175b, gpt-175b-fsdp, nano");
   }
 }
 
