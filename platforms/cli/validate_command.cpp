@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -32,6 +33,14 @@ struct Options {
   unsigned jobs = 2;
   bool json = false;
 };
+
+/// What a page of results begins with: the text beside the tables, which says what the differences mean.
+std::string introduction() {
+  std::ifstream file(traces::find_data("published") / "README.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 /// A command line that one or more rows need.
 struct Run {
@@ -139,7 +148,7 @@ int run(const Options& options) {
   } else {
     print(traces::to_text(results));
   }
-  if (!options.markdown.empty()) write_file(options.markdown, traces::to_markdown(results));
+  if (!options.markdown.empty()) write_file(options.markdown, introduction() + traces::to_markdown(results));
   return traces::all_pass(results) ? kDone : kFailed;
 }
 

@@ -18,6 +18,20 @@ std::string join(const std::vector<std::string>& lines) {
   return text;
 }
 
+/// Shares of a rate divide by it: they must be above 0 and at most 1.
+void check_shares(const AcceleratorPart& part) {
+  const accelerator::ComputeConfig& compute = part.array.compute;
+  const std::pair<const char*, double> shares[] = {{"accelerator.hbm.efficiency", part.hbm.efficiency},
+                                                   {"accelerator.compute.sustained", compute.sustained},
+                                                   {"accelerator.compute.sustained_tf32", compute.sustained_tf32},
+                                                   {"accelerator.compute.power_limit", compute.power_limit}};
+  for (const auto& [path, value] : shares) {
+    if (!(value > 0 && value <= 1)) {
+      throw ConfigError(path, "expected a share above 0 and at most 1, got " + std::to_string(value));
+    }
+  }
+}
+
 void append(std::vector<std::string>& all, std::vector<std::string> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -48,6 +62,7 @@ Machine::Machine(const MachineConfig& config) : config_(config) {
     throw ConfigError("accelerators", "expected a multiple of per_node, which is " + std::to_string(config.per_node) +
                                           ", got " + std::to_string(config.accelerators));
   }
+  check_shares(config.accelerator);
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   const Stall::Config stall{config.stall, static_cast<std::uint64_t>(config.seed)};
   network_ =

@@ -25,7 +25,7 @@ class [[nodiscard]] Task {
     };
     Final final_suspend() noexcept { return {}; }
     void return_void() {}
-    void unhandled_exception() { std::terminate(); }
+    void unhandled_exception() { throw; }  // through the dispatcher to whoever runs the simulation
   };
   using Handle = std::coroutine_handle<promise_type>;
 
