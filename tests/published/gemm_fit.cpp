@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <systemc>
 #include <vector>
 
 #include "tests/published/gemm_table.h"
@@ -113,7 +114,8 @@ void print_errors(const Model& model, const std::vector<GemmRow>& rows, DataType
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// The library of SystemC has the main function.
+int sc_main(int argc, char** argv) {
   bool search = true;
   std::string path = WEFT_SOURCE_DIR "/traces/published/h100_gemm.csv";
   for (int i = 1; i < argc; ++i) {
