@@ -19,12 +19,13 @@ namespace weft::memory {
 /// The memory of an accelerator behind TLM-2.0 base-protocol sockets, one for each master (compute, copy engine, NIC,
 /// scale-up port).
 ///
-/// Timing: each master's requests are served one after the other at the memory's sustained rate, which masters that are busy at
-/// the same time share equally: a request takes longer by what the others still have to move, up to its own size, and delays
-/// them by as much. So two that both have a backlog get half each, while a short request need not wait behind a long one, as
-/// it would not with interleaved banks. Latency is added once per request and does not occupy the memory. A request returns
-/// its annotated delay before later requests of others delay it: those delay the master's next request instead. Banks,
-/// refresh and row hits are not modelled; `efficiency` stands for them (STREAM reaches 90 to 93 % of the pin rate).
+/// Timing: each master's requests are served one after the other at the memory's sustained rate, which masters that are
+/// busy at the same time share equally: a request takes longer by what the others still have to move, up to its own
+/// size, and delays them by as much. So two that both have a backlog get half each, while a short request need not wait
+/// behind a long one, as it would not with interleaved banks. Latency is added once per request and does not occupy the
+/// memory. A request returns its annotated delay before later requests of others delay it: those delay the master's
+/// next request instead. Banks, refresh and row hits are not modelled; `efficiency` stands for them (STREAM reaches 90
+/// to 93 % of the pin rate).
 ///
 /// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null
 /// data pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves

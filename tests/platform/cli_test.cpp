@@ -312,7 +312,6 @@ TEST_F(CliTest, DescribeListsEveryField) {
 }
 
 // ---- Golden results of the catalogue
-// ------------------------------------------------------------------------------------
 
 // Each platform, cut to a size that runs in seconds, against what it gave when it was last looked at. When a model
 // changes on purpose, look at the difference and put the new values into data/golden.json.

@@ -64,7 +64,6 @@ FsdpConfig two_blocks() {
 }
 
 // ---- Contents
-// -----------------------------------------------------------------------------------------------------------
 
 struct DataCase {
   int accelerators;
@@ -104,7 +103,6 @@ INSTANTIATE_TEST_SUITE_P(All, Contents,
                                          DataCase{8, 4, Algorithm::kHierarchical, true, true, 2, 2000_ns}));
 
 // ---- The schedule
-// -------------------------------------------------------------------------------------------------------
 
 TEST(Schedule, PartsOfAStepAddUpAndComputeDominatesALargeBatch) {
   const FsdpResult result = run(machine_of(8, 8, 64_KiB), two_blocks()).result;
@@ -164,7 +162,6 @@ TEST(Schedule, AnUnknownModelIsAnErrorThatListsThem) {
 }
 
 // ---- The simulator
-// ------------------------------------------------------------------------------------------------------
 
 TEST(Segments, Of64KiBAgreeWithPacketsWithinOnePercent) {
   if (!kFast) GTEST_SKIP() << "moves packets by the tens of millions: release builds only";

@@ -179,7 +179,6 @@ TEST_F(TimelineTest, SaysThatItCannotWrite) {
 }
 
 TEST_F(TimelineTest, SaysThatTheDiskIsFull) {
-  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   fs::create_symlink("/dev/full", file("t.gz.part"));
   Timeline timeline(file("t.gz"));
   EXPECT_THROW(timeline.close(), std::system_error);

@@ -82,7 +82,7 @@ TEST(Transformer, HasThePublishedNumberOfParameters) {
 
 TEST(Transformer, AgreesWithTheTableOfFacts) {
   const fs::path file = fs::path(WEFT_SOURCE_DIR) / "../shared/facts/models/transformer_models.csv";
-  if (!fs::exists(file)) GTEST_SKIP() << file << " is not there";
+  if (!fs::exists(file)) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << file;
   const std::map<std::string, std::string> names = {
       {"Llama-2-7B", "llama2-7b"},
       {"Llama-2-13B", "llama2-13b"},
@@ -115,7 +115,7 @@ TEST(Transformer, AgreesWithTheTableOfFacts) {
 
 TEST(Transformer, AgreesWithTheTensorsOfFacts) {
   const fs::path file = fs::path(WEFT_SOURCE_DIR) / "../shared/facts/models/fsdp_unit_tensors.csv";
-  if (!fs::exists(file)) GTEST_SKIP() << file << " is not there";
+  if (!fs::exists(file)) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << file;
   std::vector<Tensor> published;
   for (const traces::CsvTable::Row row : traces::CsvTable::read(file)) {
     if (row.text("model") != "Llama-3-8B" || row.text("unit") != "block") continue;
