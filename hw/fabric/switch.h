@@ -54,7 +54,7 @@ class RoutingTable {
 ///
 /// Approximations: the crossbar is fast enough that one input can feed several outputs at once (speed-up as the outputs
 /// need it); latency is one number; the lane keeps its own queue from input to output. Checked against closed forms in
-/// tests/unit/fabric_test.cpp.
+/// tests/unit/switch_test.cpp.
 class Switch final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {

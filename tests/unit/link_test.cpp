@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// One link, driven by test ends that send packets and hold or return credits.
+#include "hw/fabric/link.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/support/fabric_end.h"
+
+namespace weft::fabric {
+namespace {
+
+using namespace weft::literals;
+using namespace test_ends;  // NOLINT(google-build-using-namespace): the test's own
+
+/// Two ends joined directly.
+class Wire {
+ public:
+  explicit Wire(const LinkConfig& config)
+      : dispatcher("dispatcher"),
+        script("script", dispatcher),
+        left("left", dispatcher, packets, config),
+        right("right", dispatcher, packets, config) {
+    left.out.bind(right.in);
+    right.out.bind(left.in);
+  }
+  void expect_nothing_left() {
+    EXPECT_EQ(left.transmitter().credit_missing(), 0);
+    EXPECT_EQ(right.transmitter().credit_missing(), 0);
+    EXPECT_EQ(packets.outstanding(), 0);
+    EXPECT_EQ(dispatcher.pending(), 0u);
+  }
+  PacketPool packets;
+  Dispatcher dispatcher;
+  test::Script script;
+  End left;
+  End right;
+};
+
+TEST(Link, TakesSerialisationAndPropagation) {
+  Wire wire(link());
+  wire.script.at(1_us, [&] {
+    for (const std::uint32_t bytes : {64U, 4162U, 1U}) wire.left.send(0, 1, bytes);
+  });
+  sc_core::sc_start();
+  ASSERT_EQ(wire.right.arrivals.size(), 3u);
+  Time head = 1_us + 10_ns;
+  for (const auto& [i, bytes] : std::map<std::size_t, std::int64_t>{{0, 64}, {1, 4162}, {2, 1}}) {
+    EXPECT_EQ(wire.right.arrivals[i].head, head);
+    head += bytes * 20_ps;
+    EXPECT_EQ(wire.right.arrivals[i].tail, head);
+  }
+  EXPECT_EQ(wire.left.transmitter().counters().packets, 3);
+  EXPECT_EQ(wire.left.transmitter().counters().wire_bytes, 64 + 4162 + 1);
+  EXPECT_EQ(wire.left.transmitter().busy(), (64 + 4162 + 1) * 20_ps);
+  wire.expect_nothing_left();
+}
+
+TEST(Link, RunsAtItsRateInBothDirectionsAtOnce) {
+  Wire wire(link());
+  wire.script.at(1_us, [&] {
+    for (int i = 0; i < 1000; ++i) {
+      wire.left.send(0, 1, 4096);
+      wire.right.send(1, 0, 4096);
+    }
+  });
+  sc_core::sc_start();
+  for (const End* end : {&wire.left, &wire.right}) {
+    ASSERT_EQ(end->arrivals.size(), 1000u);
+    EXPECT_EQ(end->arrivals.back().tail, 1_us + 10_ns + 1000 * 4096 * 20_ps);
+  }
+  wire.expect_nothing_left();
+}
+
+TEST(Link, StopsWhenTheBufferIsFullAndGoesOnWithACredit) {
+  for (const int spare : {0, 1, 999}) {  // bytes that are too few for one packet more
+    test::fresh_kernel();
+    Wire wire(link(400_Gbps, 10_ns, Bytes(4 * 1000 + spare)));
+    wire.right.hold = true;
+    wire.script.at(1_us, [&] {
+      for (int i = 0; i < 7; ++i) wire.left.send(0, 1, 1000);
+    });
+    wire.script.at(100_us - 1_ps, [&] { EXPECT_EQ(wire.right.arrivals.size(), 4u); });
+    wire.script.at(100_us, [&] { wire.right.release(); });
+    const Time fifth = 100_us + 10_ns /* credit */ + 10_ns + 1000 * 20_ps;
+    wire.script.at(fifth - 1_ps, [&] { EXPECT_EQ(wire.right.arrivals.size(), 4u); });
+    wire.script.at(fifth + 1_ps, [&] { EXPECT_EQ(wire.right.arrivals.size(), 5u); });
+    wire.script.at(200_us, [&] {
+      EXPECT_EQ(wire.right.arrivals.size(), 5u);
+      EXPECT_EQ(wire.left.unsent(), 2u);
+      wire.right.hold = false;
+      while (!wire.right.held.empty()) wire.right.release();
+    });
+    sc_core::sc_start();
+    ASSERT_EQ(wire.right.arrivals.size(), 7u);
+    EXPECT_EQ(wire.right.arrivals[4].tail, fifth);
+    wire.expect_nothing_left();
+  }
+}
+
+TEST(Link, CountsCreditsByLane) {
+  Wire wire(link(400_Gbps, 10_ns, 2000_B, 3));
+  wire.right.hold = true;
+  wire.script.at(1_us, [&] {
+    for (const std::uint8_t lane : {0, 0, 1, 2, 2, 1}) wire.left.send(0, 1, 1000, lane);
+  });
+  wire.script.at(100_us, [&] {
+    EXPECT_EQ(wire.right.arrivals.size(), 6u);
+    EXPECT_EQ(wire.left.transmitter().credit_missing(), 6000);
+    for (std::uint8_t lane = 0; lane < 3; ++lane) EXPECT_EQ(wire.left.transmitter().credit_at(lane, 1, 100_us), kNever);
+    wire.right.release();  // a packet of lane 0
+    EXPECT_EQ(wire.left.transmitter().credit_at(0, 1000, 100_us), 100_us + 10_ns);
+    EXPECT_EQ(wire.left.transmitter().credit_at(0, 1001, 100_us), kNever);
+    EXPECT_EQ(wire.left.transmitter().credit_at(1, 1, 100_us), kNever);
+    while (!wire.right.held.empty()) wire.right.release();
+  });
+  sc_core::sc_start();
+  wire.expect_nothing_left();
+}
+
+TEST(Link, FillsAPipeLongerThanItsRingOfCredits) {
+  // 10 us of flight hold 500 packets of 1,000 bytes; as many credits are on their way back.
+  Wire wire(link(400_Gbps, 10_us, 2_MiB));
+  wire.script.at(1_us, [&] {
+    for (int i = 0; i < 5000; ++i) wire.left.send(0, 1, 1000);
+  });
+  sc_core::sc_start();
+  ASSERT_EQ(wire.right.arrivals.size(), 5000u);
+  EXPECT_EQ(wire.right.arrivals.back().tail, 1_us + 10_us + 5000 * 1000 * 20_ps);
+  wire.expect_nothing_left();
+}
+
+TEST(Link, IsAsFastAsItsBufferPerRoundTripAllows) {
+  // 10 packets of buffer, a round trip of 2 x 1 us and a packet of 20 ns: 10 packets per 2.02 us.
+  Wire wire(link(400_Gbps, 1_us, 10'000_B));
+  wire.script.at(1_us, [&] {
+    for (int i = 0; i < 100; ++i) wire.left.send(0, 1, 1000);
+  });
+  sc_core::sc_start();
+  ASSERT_EQ(wire.right.arrivals.size(), 100u);
+  for (std::size_t i = 10; i < 100; ++i) {
+    EXPECT_EQ((wire.right.arrivals[i].tail - wire.right.arrivals[i - 10].tail), 2_us + 20_ns) << i;
+  }
+  wire.expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace weft::fabric
