@@ -173,7 +173,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool accept(Packet& packet, QueuePair& pair, std::uint64_t& address);
   void retire(Time now, std::uint32_t number);
   void finish_message(const Packet& packet, QueuePair& pair, Time visible);
-  void receive_response(Packet& packet, Time visible);
   Time store(Time now, const Packet& packet, std::uint64_t address);
   void control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
   void complete(QueuePair& pair, const Completion& entry, Time at);
@@ -206,7 +205,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time read_free_;
   Time write_free_;
   Time pump_at_ = kNever;
-  std::int64_t jobs_open_ = 0;
   tlm::tlm_generic_payload payload_;
   Counters counters_;
   Probe* probe_ = nullptr;

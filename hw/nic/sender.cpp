@@ -21,7 +21,6 @@ void Nic::post(const WorkRequest& request, Time at) {
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
   engine_free_ = std::max(at, engine_free_) + config_.message_cost;
   pair.jobs.push_back({request, 0, false, 0, 0});
-  ++jobs_open_;
   dispatcher_.post(engine_free_, *this, kWork, request.queue_pair);
 }
 
@@ -198,7 +197,6 @@ void Nic::retire(Time now, std::uint32_t number) {
     pair.jobs.pop_front();
     --pair.next_job;
     --pair.ready_jobs;
-    --jobs_open_;
   }
 }
 

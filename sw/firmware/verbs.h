@@ -37,53 +37,28 @@ class QueuePair {
   /// RDMA write; with `notify`, the peer's receive completes with `immediate`.
   void write(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify, std::uint32_t immediate,
              bool signaled, std::uint64_t id = 0) {
-    nic::WorkRequest request;
-    request.verb = nic::Verb::kWrite;
-    request.local_address = local;
-    request.remote_address = remote;
-    request.bytes = bytes;
-    request.with_immediate = notify;
-    request.immediate = immediate;
-    request.signaled = signaled;
-    request.id = id;
-    post(request);
+    post({.id = id,
+          .local_address = local,
+          .remote_address = remote,
+          .bytes = bytes,
+          .immediate = immediate,
+          .verb = nic::Verb::kWrite,
+          .with_immediate = notify,
+          .signaled = signaled});
   }
   void read(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, std::uint64_t id = 0) {
-    nic::WorkRequest request;
-    request.verb = nic::Verb::kRead;
-    request.local_address = local;
-    request.remote_address = remote;
-    request.bytes = bytes;
-    request.id = id;
-    post(request);
+    post({.id = id, .local_address = local, .remote_address = remote, .bytes = bytes, .verb = nic::Verb::kRead});
   }
   void send(std::uint64_t local, std::uint64_t bytes, bool signaled, std::uint64_t id = 0) {
-    nic::WorkRequest request;
-    request.verb = nic::Verb::kSend;
-    request.local_address = local;
-    request.bytes = bytes;
-    request.signaled = signaled;
-    request.id = id;
-    post(request);
+    post({.id = id, .local_address = local, .bytes = bytes, .verb = nic::Verb::kSend, .signaled = signaled});
   }
   /// An empty message that delivers `immediate`.
   void send_immediate(std::uint32_t immediate) {
-    nic::WorkRequest request;
-    request.verb = nic::Verb::kSend;
-    request.with_immediate = true;
-    request.immediate = immediate;
-    request.signaled = false;
-    post(request);
+    post({.immediate = immediate, .verb = nic::Verb::kSend, .with_immediate = true, .signaled = false});
   }
   /// Posts `count` equal receives with one doorbell.
   void receive(std::uint64_t local, std::uint64_t bytes, std::uint32_t count = 1, std::uint64_t id = 0) {
-    nic::WorkRequest request;
-    request.verb = nic::Verb::kReceive;
-    request.local_address = local;
-    request.bytes = bytes;
-    request.count = count;
-    request.id = id;
-    post(request);
+    post({.id = id, .local_address = local, .bytes = bytes, .count = count, .verb = nic::Verb::kReceive});
   }
 
  private:
@@ -99,6 +74,9 @@ class QueuePair {
 /// The command window of an accelerator as one processor sees it.
 class CommandWindow {
  public:
+  using Command = accelerator::Command;
+  using Operation = accelerator::Operation;
+
   CommandWindow() = default;
   CommandWindow(Processor& processor, std::size_t device, const accelerator::Accelerator& accelerator)
       : processor_(&processor), device_(device), accelerator_(&accelerator) {}
@@ -106,66 +84,46 @@ class CommandWindow {
   /// Performance counters, read in no time.
   [[nodiscard]] const accelerator::Accelerator::Counters& counters() const { return accelerator_->counters(); }
 
-  void submit(const accelerator::Command& command) {
+  void submit(const Command& command) {
     processor_->write(device_, accelerator::kCommandWindow, &command, sizeof command);
   }
   /// Appends to a stream: wait until `semaphore` is at `value`.
   void wait(std::uint32_t stream, std::uint32_t semaphore, std::uint64_t value) {
-    accelerator::Command command;
-    command.operation = accelerator::Operation::kWait;
-    command.stream = stream;
-    command.semaphore = semaphore;
-    command.value = value;
-    submit(command);
+    submit({.operation = Operation::kWait, .stream = stream, .semaphore = semaphore, .value = value});
   }
   /// Appends to a stream: write `id` to `queue`.
   void notify(std::uint32_t stream, const CompletionQueue& queue, std::uint64_t id) {
-    accelerator::Command command;
-    command.operation = accelerator::Operation::kNotify;
-    command.stream = stream;
-    command.completion_address = queue.address();
-    command.id = id;
-    submit(command);
+    submit({.operation = Operation::kNotify, .stream = stream, .id = id, .completion_address = queue.address()});
   }
   /// Raises a semaphore at once.
   void signal(std::uint32_t semaphore, std::uint64_t value) {
-    accelerator::Command command;
-    command.operation = accelerator::Operation::kSignal;
-    command.stream = accelerator::Command::kImmediate;
-    command.semaphore = semaphore;
-    command.value = value;
-    submit(command);
+    submit({.operation = Operation::kSignal, .stream = Command::kImmediate, .semaphore = semaphore, .value = value});
   }
   /// destination = source + other, by a copy engine; `queue` gets `id` when it is done.
   void reduce(std::uint32_t engine, accelerator::ElementType type, std::uint64_t source, std::uint64_t other,
               std::uint64_t destination, std::uint64_t bytes, const CompletionQueue& queue, std::uint64_t id) {
-    accelerator::Command command;
-    command.operation = accelerator::Operation::kReduce;
-    command.type = type;
-    command.stream = accelerator::Command::kImmediate;
-    command.engine = engine;
-    command.source = source;
-    command.other = other;
-    command.destination = destination;
-    command.bytes = bytes;
-    command.completion_address = queue.address();
-    command.id = id;
-    submit(command);
+    submit({.operation = Operation::kReduce,
+            .type = type,
+            .stream = Command::kImmediate,
+            .engine = engine,
+            .source = source,
+            .other = other,
+            .destination = destination,
+            .bytes = bytes,
+            .id = id,
+            .completion_address = queue.address()});
   }
-
   /// destination = source.
   void copy(std::uint32_t engine, std::uint64_t source, std::uint64_t destination, std::uint64_t bytes,
             const CompletionQueue& queue, std::uint64_t id) {
-    accelerator::Command command;
-    command.operation = accelerator::Operation::kCopy;
-    command.stream = accelerator::Command::kImmediate;
-    command.engine = engine;
-    command.source = source;
-    command.destination = destination;
-    command.bytes = bytes;
-    command.completion_address = queue.address();
-    command.id = id;
-    submit(command);
+    submit({.operation = Operation::kCopy,
+            .stream = Command::kImmediate,
+            .engine = engine,
+            .source = source,
+            .destination = destination,
+            .bytes = bytes,
+            .id = id,
+            .completion_address = queue.address()});
   }
 
  private:

@@ -62,7 +62,7 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
     : ranks_(std::move(ranks)), config_(config), plan_(config, compute, static_cast<int>(ranks_.size())) {
   models::Transformer model = models::find_transformer(models::load_transformers(), config.model);
   model.layers = plan_.layers;
-  sequence_flops_ = models::convention_flops_per_token(model, config.sequence, false);
+  flops_per_token_ = models::convention_flops_per_token(model, config.sequence, false);
   gather_group_ = std::make_unique<Communicator>(ranks_, collectives, "allgather");
   if (config.separate_streams) scatter_group_ = std::make_unique<Communicator>(ranks_, collectives, "reduce-scatter");
 
@@ -254,7 +254,7 @@ Task Fsdp::scatter(Member& member, int step, int index) {
 FsdpResult Fsdp::result() const {
   FsdpResult result;
   result.tokens_per_rank_step = config_.sequences * config_.sequence;
-  result.model_flops_per_token = static_cast<double>(sequence_flops_);
+  result.model_flops_per_token = static_cast<double>(flops_per_token_);
   Time previous;
   for (int step = 0; step < config_.steps; ++step) {
     Time end;

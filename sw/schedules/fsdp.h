@@ -67,7 +67,7 @@ class Fsdp {
   std::vector<firmware::Rank*> ranks_;
   FsdpConfig config_;
   FsdpPlan plan_;
-  std::int64_t sequence_flops_;
+  std::int64_t flops_per_token_;
   std::unique_ptr<collectives::Communicator> gather_group_;
   std::unique_ptr<collectives::Communicator> scatter_group_;
   std::vector<std::unique_ptr<Member>> members_;
