@@ -35,12 +35,15 @@ void Dispatcher::end_of_elaboration() {
   if (sc_core::sc_get_time_resolution() != sc_core::sc_time(1, sc_core::SC_PS)) {
     SC_REPORT_FATAL("weft.dispatcher", "the time resolution must be 1 ps");
   }
+  if (names_.size() >> kTargetBits != 0) {
+    SC_REPORT_FATAL("weft.dispatcher", "there are more event targets than its order has room for");
+  }
   std::sort(names_.begin(), names_.end());
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (i > 0 && names_[i].first == names_[i - 1].first) {
       SC_REPORT_FATAL("weft.dispatcher", ("two event targets are called " + names_[i].first).c_str());
     }
-    names_[i].second->id_ = static_cast<std::uint32_t>(i);
+    names_[i].second->order_ = i << kTagBits;
     targets_.push_back(names_[i].second);
   }
   names_.clear();
@@ -57,14 +60,15 @@ void Dispatcher::on_progress(std::uint64_t events, std::function<void()> hook) {
 }
 
 void Dispatcher::post_elsewhere(const Event& event, std::int64_t slot) {
+  const std::int64_t time = (slot << kSlotBits) + event.time_in_slot();
   if (slot <= current_slot_) {
     insert_into_batch(event);
   } else if (slot - current_slot_ < kSlots) {
     insert_into_wheel(event, slot);
   } else {
-    overflow_.push({event, overflow_sequence_++});
+    overflow_.push({time, overflow_sequence_++, event});
   }
-  if (!running_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, event.time - kernel_now()))));
+  if (!running_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, time - kernel_now()))));
 }
 
 void Dispatcher::grow_nodes() {
@@ -95,7 +99,7 @@ void Dispatcher::run_until(Time limit) {
 void Dispatcher::insert_into_batch(const Event& event) {
   append_to_batch(event);
   std::size_t at = batch_size_ - 1;
-  for (; at > cursor_ && before(event, batch_[at - 1]); --at) batch_[at] = batch_[at - 1];
+  for (; at > cursor_ && event.key < batch_[at - 1].key; --at) batch_[at] = batch_[at - 1];
   batch_[at] = event;
 }
 
@@ -128,12 +132,12 @@ std::int64_t Dispatcher::next_occupied() const {
 }
 
 std::int64_t Dispatcher::next_time() const {
-  if (cursor_ < batch_size_) return batch_[cursor_].time;
-  std::int64_t best = overflow_.empty() ? INT64_MAX : overflow_.top().event.time;
+  if (cursor_ < batch_size_) return time_of(batch_[cursor_]);
+  std::int64_t best = overflow_.empty() ? INT64_MAX : overflow_.top().time;
   const std::int64_t slot = next_occupied();
   if (slot >= 0) {
     for (std::uint32_t n = heads_[static_cast<std::size_t>(slot & (kSlots - 1))]; n != kNil; n = nodes_[n].next) {
-      best = std::min(best, nodes_[n].time);
+      best = std::min(best, (slot << kSlotBits) + nodes_[n].event.time_in_slot());
     }
   }
   return best;
@@ -144,52 +148,39 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   cursor_ = 0;
   current_slot_ = slot;
   // What the window now reaches moves from the heap before anything is posted there directly: posting order is kept.
-  while (!overflow_.empty() && (overflow_.top().event.time >> kSlotBits) - slot < kSlots) {
-    const Event& event = overflow_.top().event;
-    const std::int64_t its_slot = event.time >> kSlotBits;
-    if (its_slot == slot) {
-      append_to_batch(event);
-    } else {
-      insert_into_wheel(event, its_slot);
-    }
+  while (!overflow_.empty() && (overflow_.top().time >> kSlotBits) - slot < kSlots) {
+    insert_into_wheel(overflow_.top().event, overflow_.top().time >> kSlotBits);
     overflow_.pop();
   }
-  const std::size_t from_heap = batch_size_;
-  const auto index = static_cast<std::size_t>(slot & (kSlots - 1));
-  for (std::uint32_t node = heads_[index]; node != kNil;) {
-    Event& event = nodes_[node];
-    __builtin_prefetch(reinterpret_cast<const void*>(event.data));
-    append_to_batch(event);
-    const std::uint32_t next = event.next;
-    event.next = free_;
-    free_ = node;
-    node = next;
+  const auto head = static_cast<std::size_t>(slot & (kSlots - 1));
+  for (std::uint32_t index = heads_[head]; index != kNil;) {
+    Node& node = nodes_[index];
+    __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
+    append_to_batch(node.event);
+    const std::uint32_t next = node.next;
+    node.next = free_;
+    free_ = index;
+    index = next;
   }
-  heads_[index] = kNil;
-  occupied_[index >> 6] &= ~(1ULL << (index & 63));
-  if (occupied_[index >> 6] == 0) summary_[index >> 12] &= ~(1ULL << (index >> 6 & 63));
-  if (batch_size_ == 1) return;
-  // The list is last in, first out.
-  std::reverse(batch_.begin() + static_cast<std::ptrdiff_t>(from_heap),
-               batch_.begin() + static_cast<std::ptrdiff_t>(batch_size_));
+  heads_[head] = kNil;
+  occupied_[head >> 6] &= ~(1ULL << (head & 63));
+  if (occupied_[head >> 6] == 0) summary_[head >> 12] &= ~(1ULL << (head >> 6 & 63));
   sort_batch();
 }
 
 void Dispatcher::sort_batch() {
-  if (batch_size_ > 32) {
-    for (std::size_t i = 0; i < batch_size_; ++i) batch_[i].next = static_cast<std::uint32_t>(i);
-    std::sort(batch_.begin(), batch_.begin() + static_cast<std::ptrdiff_t>(batch_size_),
-              [](const Event& a, const Event& b) {
-                if (a.time != b.time) return a.time < b.time;
-                return a.order != b.order ? a.order < b.order : a.next < b.next;
-              });
+  // The list is last in, first out; what has equal keys must come out in the order of posting.
+  constexpr std::size_t kShort = 24;
+  if (batch_size_ > kShort) {
+    const auto end = batch_.begin() + static_cast<std::ptrdiff_t>(batch_size_);
+    std::reverse(batch_.begin(), end);
+    std::stable_sort(batch_.begin(), end, [](const Event& a, const Event& b) { return a.key < b.key; });
     return;
   }
   for (std::size_t i = 1; i < batch_size_; ++i) {
-    if (!before(batch_[i], batch_[i - 1])) continue;
     const Event event = batch_[i];
     std::size_t at = i;
-    for (; at > 0 && before(event, batch_[at - 1]); --at) batch_[at] = batch_[at - 1];
+    for (; at > 0 && event.key <= batch_[at - 1].key; --at) batch_[at] = batch_[at - 1];
     batch_[at] = event;
   }
 }
@@ -197,7 +188,7 @@ void Dispatcher::sort_batch() {
 bool Dispatcher::open_next_slot(std::int64_t limit) {
   std::int64_t slot = next_occupied();
   if (!overflow_.empty()) {
-    const std::int64_t far = overflow_.top().event.time >> kSlotBits;
+    const std::int64_t far = overflow_.top().time >> kSlotBits;
     if (slot < 0 || far < slot) slot = far;
   }
   if (slot < 0 || (slot << kSlotBits) > limit) return false;
@@ -219,18 +210,19 @@ void Dispatcher::run() {
       if (!open_next_slot(reach)) break;
     }
     const Event event = batch_[cursor_];
-    if (event.time > limit_ || (event.time >= horizon_ && event.time > start)) break;
+    const std::int64_t time = time_of(event);
+    if (time > limit_ || (time >= horizon_ && time > start)) break;
     ++cursor_;
-    now_ = event.time;
+    now_ = time;
     --pending_;
     ++handled_;
-    digest_ = (digest_ ^ (static_cast<std::uint64_t>(event.time) * 0x9e3779b97f4a7c15ULL + event.order)) *
-              0xff51afd7ed558ccdULL;
+    const std::uint64_t identity = static_cast<std::uint64_t>(event.target()) << 32 | event.tag();
+    digest_ = (digest_ ^ (static_cast<std::uint64_t>(time) * 0x9e3779b97f4a7c15ULL + identity)) * 0xff51afd7ed558ccdULL;
     if (cursor_ + kLookAhead < batch_size_) {
       const Event& later = batch_[cursor_ + kLookAhead];
-      targets_[later.order >> 32]->prepare(static_cast<std::uint32_t>(later.order), later.data);
+      targets_[later.target()]->prepare(later.tag(), later.data);
     }
-    targets_[event.order >> 32]->on_event(Time(event.time), static_cast<std::uint32_t>(event.order), event.data);
+    targets_[event.target()]->on_event(Time(time), event.tag(), event.data);
     if ((handled_ & progress_mask_) == 0 && progress_) progress_();
   }
   running_ = false;

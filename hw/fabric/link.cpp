@@ -11,6 +11,7 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
     : byte_time_(config.rate),
       propagation_(config.propagation),
       dispatcher_(dispatcher),
+      stalls_(stall.limit != Time()),
       tag_(tag),
       other_lanes_(static_cast<std::size_t>(config.lanes - 1)),
       owner_(owner),
@@ -21,35 +22,57 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
   for (int i = 1; i < config.lanes; ++i) other_lanes_.emplace_back().available = buffer_;
 }
 
+Transmitter::Counters Transmitter::counters() const {
+  Counters sum = first_lane_.counters;
+  for (const Lane& lane : other_lanes_) {
+    sum.packets += lane.counters.packets;
+    sum.wire_bytes += lane.counters.wire_bytes;
+    sum.payload_bytes += lane.counters.payload_bytes;
+  }
+  return sum;
+}
+
 void Transmitter::push(Lane& lane, Credit credit, std::int64_t now) {
-  if (lane.count == lane.coming.size()) collect(lane, now);
-  if (lane.count == lane.coming.size()) [[unlikely]] {
-    if (credit.time < lane.coming.back().time) std::swap(credit, lane.coming.back());
+  if (lane.count == Lane::kNear) collect(lane, now);
+  if (lane.count == Lane::kNear) [[unlikely]] {
+    constexpr std::uint32_t kLast = Lane::kNear - 1;
+    const Credit last{lane.times[kLast], lane.bytes[kLast]};
+    const Credit later = credit.time < last.time ? last : credit;
+    credit = credit.time < last.time ? credit : last;
     auto at = lane.more.end();
-    while (at != lane.more.begin() && (at - 1)->time > credit.time) --at;
-    lane.more.insert(at, credit);
-    lane.count -= 1;
-    credit = lane.coming.back();
+    while (at != lane.more.begin() && (at - 1)->time > later.time) --at;
+    lane.more.insert(at, later);
+    lane.count = kLast;
   }
   // Packets of a buffer may leave by different ports, so a later call can carry an earlier time.
   std::uint32_t at = lane.count++;
-  for (; at > 0 && lane.coming[at - 1].time > credit.time; --at) lane.coming[at] = lane.coming[at - 1];
-  lane.coming[at] = credit;
+  for (; at > 0 && lane.times[at - 1] > credit.time; --at) {
+    lane.times[at] = lane.times[at - 1];
+    lane.bytes[at] = lane.bytes[at - 1];
+  }
+  lane.times[at] = credit.time;
+  lane.bytes[at] = credit.bytes;
 }
 
 void Transmitter::collect(Lane& lane, std::int64_t now) {
   std::uint32_t taken = 0;
-  while (taken < lane.count && lane.coming[taken].time <= now) lane.available += lane.coming[taken++].bytes;
+  while (taken < lane.count && lane.times[taken] <= now) lane.available += lane.bytes[taken++];
   if (taken == 0) return;
   lane.count -= taken;
-  std::copy_n(lane.coming.begin() + taken, lane.count, lane.coming.begin());
-  if (lane.more.empty()) return;
+  for (std::uint32_t i = 0; i < lane.count; ++i) {
+    lane.times[i] = lane.times[i + taken];
+    lane.bytes[i] = lane.bytes[i + taken];
+  }
+  if (lane.more.empty()) [[likely]]
+    return;
   std::size_t moved = 0;
   for (; moved < lane.more.size(); ++moved) {
-    if (lane.count == 0 && lane.more[moved].time <= now) {
-      lane.available += lane.more[moved].bytes;
-    } else if (lane.count < lane.coming.size()) {
-      lane.coming[lane.count++] = lane.more[moved];
+    const Credit& next = lane.more[moved];
+    if (lane.count == 0 && next.time <= now) {
+      lane.available += next.bytes;
+    } else if (lane.count < Lane::kNear) {
+      lane.times[lane.count] = next.time;
+      lane.bytes[lane.count++] = next.bytes;
     } else {
       break;
     }
@@ -64,8 +87,8 @@ Time Transmitter::credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
   if (lane.available >= wire_bytes) return now;
   std::int64_t sum = lane.available;
   for (std::uint32_t i = 0; i < lane.count; ++i) {
-    sum += lane.coming[i].bytes;
-    if (sum >= wire_bytes) return Time(lane.coming[i].time);
+    sum += lane.bytes[i];
+    if (sum >= wire_bytes) return Time(lane.times[i]);
   }
   for (const Credit& credit : lane.more) {
     sum += credit.bytes;
@@ -79,14 +102,16 @@ Time Transmitter::send(Packet& packet, Time ready) {
   mine.available -= packet.wire_bytes;
   assert(mine.available >= 0 && "sent without credit");
   const Time length = byte_time_(packet.wire_bytes);
-  Time head = std::max(ready, free_at_) + stall_.next();
+  Time head = std::max(ready, free_at_);
+  if (stalls_) [[unlikely]]
+    head += stall_.next();
   // The last byte cannot leave before it came; a slower arrival delays the start, not the length.
   head = std::max(head, ready + Time(packet.tail_lag_ps) - length);
   free_at_ = head + length;
   packet.tail_lag_ps = static_cast<std::uint32_t>(length.count());
-  ++counters_.packets;
-  counters_.wire_bytes += packet.wire_bytes;
-  counters_.payload_bytes += packet.payload_bytes;
+  ++mine.counters.packets;
+  mine.counters.wire_bytes += packet.wire_bytes;
+  mine.counters.payload_bytes += packet.payload_bytes;
   sc_core::sc_time delay = to_delay(head + propagation_ - dispatcher_.now());
   Phase phase = Phase::kPacket;
   peer_->nb_transport_fw(packet, phase, delay);
@@ -104,7 +129,9 @@ std::int64_t Transmitter::credit_missing() {
 }
 
 tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& /*phase*/, sc_core::sc_time& delay) {
-  const Time at = dispatcher_.now() + from_delay(delay) + propagation_ + stall_.next();
+  Time at = dispatcher_.now() + from_delay(delay) + propagation_;
+  if (stalls_) [[unlikely]]
+    at += stall_.next();
   push(lane(packet.lane), {at.count(), packet.wire_bytes}, dispatcher_.now().count());
   if (waiting_) {
     waiting_ = false;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/core/dispatcher.h"
@@ -76,9 +77,11 @@ class alignas(64) Transmitter final : public Backward {
     __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + 128);
   }
 
-  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] const Counters& counters(int lane) const { return this->lane(lane).counters; }
+  /// Of all lanes.
+  [[nodiscard]] Counters counters() const;
   /// How long the serialiser has been sending.
-  [[nodiscard]] Time busy() const { return byte_time_(counters_.wire_bytes); }
+  [[nodiscard]] Time busy() const { return byte_time_(counters().wire_bytes); }
   [[nodiscard]] Rate rate() const { return rate_; }
   /// Bytes of the receiver's buffers that it has not given back. Only when nothing moves any more: takes what is on the
   /// way.
@@ -91,18 +94,24 @@ class alignas(64) Transmitter final : public Backward {
  private:
   struct Credit {
     std::int64_t time;
-    std::int64_t bytes;
+    std::uint32_t bytes;
   };
-  /// Credits of one lane: those here, and those known to come, by time. What has come is taken out when it is needed or
-  /// when the list is full, so that the list mostly stays within the lane's two cache lines.
+  /// One lane: its credits, those here and those known to come by time, and its counters. What has come is taken out
+  /// when it is needed or when the list is full, so that a lane mostly stays within two cache lines.
   struct alignas(64) Lane {
+    static constexpr std::uint32_t kNear = 7;
     std::int64_t available = 0;
+    Counters counters;
     std::uint32_t count = 0;
-    std::array<Credit, 7> coming;
-    std::vector<Credit> more;  ///< all later than those of `coming`
+    std::array<std::uint32_t, kNear> bytes;
+    std::array<std::int64_t, kNear> times;
+    std::vector<Credit> more;  ///< all later than those
   };
 
-  Lane& lane(int index) { return index == 0 ? first_lane_ : other_lanes_[static_cast<std::size_t>(index - 1)]; }
+  [[nodiscard]] const Lane& lane(int index) const {
+    return index == 0 ? first_lane_ : other_lanes_[static_cast<std::size_t>(index - 1)];
+  }
+  Lane& lane(int index) { return const_cast<Lane&>(std::as_const(*this).lane(index)); }
   static void push(Lane& lane, Credit credit, std::int64_t now);
   static void collect(Lane& lane, std::int64_t now);
 
@@ -113,12 +122,12 @@ class alignas(64) Transmitter final : public Backward {
   Forward* peer_ = nullptr;
   Dispatcher& dispatcher_;
   bool waiting_ = false;
+  bool stalls_;
   std::uint32_t tag_;
   Lane first_lane_;  // right here, since most traffic uses it
   FixedVector<Lane> other_lanes_;
   const EventTarget& owner_;
   Stall stall_;
-  Counters counters_;
   Rate rate_;
   std::int64_t buffer_;
 };

@@ -43,6 +43,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       fabric_in_(*this),
       register_file_(dispatcher),
       dma_time_(config.dma_rate),
+      control_bytes_(network.wire_bytes(0)),
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
       segment_(static_cast<std::uint32_t>(network.segment.count())) {
   dispatcher.attach(*this, this->name());
@@ -93,13 +94,11 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
   return tlm::TLM_ACCEPTED;
 }
 
-void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
-  if (tag == kArrive) {
-    __builtin_prefetch(&pairs_[reinterpret_cast<const Packet*>(data)->queue_pair]);
-  } else if (!fetched_.empty()) {
-    __builtin_prefetch(fetched_.front().packet);
-    transmitter_.prefetch();
-  }
+void Nic::prepare(std::uint32_t tag, std::uint64_t /*data*/) {
+  // Only what lies in this object: to look further would wait for it.
+  __builtin_prefetch(&pairs_);
+  __builtin_prefetch(&engine_free_);
+  if (tag != kArrive) transmitter_.prefetch();
 }
 
 void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {

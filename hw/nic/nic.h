@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <tlm>
 #include <vector>
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
+#include "hw/core/fifo.h"
 #include "hw/core/packet.h"
 #include "hw/core/probe.h"
 #include "hw/core/register_file.h"
@@ -114,34 +114,36 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t packets = 0;
   };
   struct Response {  ///< a read that this end answers
-    std::uint64_t address;
-    std::uint64_t bytes;
-    std::uint64_t cut;
-    std::uint32_t psn;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t cut = 0;
+    std::uint32_t psn = 0;
   };
   struct QueuePair {
-    std::uint64_t completion_address = 0;
-    Time completed_at;  ///< of the latest completion: what is quicker does not overtake
+    // What every packet touches comes first.
     std::uint32_t peer_end = UINT32_MAX;
     std::uint32_t peer_queue_pair = 0;
-    std::deque<Job> jobs;        ///< posted and not yet acknowledged
-    std::size_t next_job = 0;    ///< the first one not wholly sent
-    std::size_t ready_jobs = 0;  ///< those whose work queue entry has been taken
     std::uint32_t next_psn = 0;
     std::uint32_t expected_psn = 0;
+    std::size_t next_job = 0;         ///< the first one not wholly sent
+    std::size_t ready_jobs = 0;       ///< those whose work queue entry has been taken
+    std::uint64_t message_bytes = 0;  ///< received of the current message
+    Fifo<Job> jobs;                   ///< posted and not yet acknowledged
+    Fifo<Response> responses;
     bool active = false;                      ///< in the ring of those with something to send
     bool paused = false;                      ///< between an RNR NAK and its timer
     std::uint32_t acknowledged = UINT32_MAX;  ///< the last PSN that has been
     std::uint32_t refused_psn = 0;            ///< of the latest RNR NAK
     Time refused_since = kNever;              ///< the first time for this PSN
-    std::deque<WorkRequest> receives;         ///< lists of equal receives; `count` goes down
-    std::deque<Response> responses;
-    std::uint64_t message_bytes = 0;  ///< received of the current message
+    Fifo<WorkRequest> receives;               ///< lists of equal receives; `count` goes down
+    std::uint64_t completion_address = 0;
+    Time completed_at;  ///< of the latest completion: what is quicker does not overtake
   };
 
   struct Fetched {
-    Packet* packet;
+    Packet* packet = nullptr;
     Time ready;  ///< when its first bytes are here
+    std::uint32_t wire_bytes = 0;
   };
 
   class Fabric final : public fabric::Receiver {
@@ -161,7 +163,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Fetched cut_packet(Time now, QueuePair& pair);
   Time fetch(Time now, Packet& packet, std::uint64_t address);
   void pump(Time now);
-  void arm(Time at);
+  void arm(Time at, const Packet* next);
   void acknowledge(Time now, std::uint32_t number, std::uint32_t psn);
   void rewind(Time now, std::uint32_t number, std::uint32_t psn);
   void draw(const Packet& packet, Time now);
@@ -193,14 +195,15 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_fw_transport_if<>* memory_ = nullptr;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
   ByteTime dma_time_;
+  std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
   std::uint32_t mtu_;
   std::uint32_t segment_;
 
   std::vector<QueuePair> pairs_;
-  std::deque<std::uint32_t> ring_;  ///< queue pairs with something to cut
-  std::deque<Fetched> fetched_;     ///< read ahead, in the order of sending
+  Fifo<std::uint32_t> ring_;  ///< queue pairs with something to cut
+  Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
   std::int64_t fetched_bytes_ = 0;
-  std::deque<Packet*> control_;  ///< acknowledgements, which go first
+  Fifo<Packet*> control_;  ///< acknowledgements, which go first
   Time engine_free_;
   Time read_free_;
   Time write_free_;

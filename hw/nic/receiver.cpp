@@ -21,7 +21,7 @@ void Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn) {
   packet->destination = pair.peer_end;
   packet->queue_pair = pair.peer_queue_pair;
   packet->psn = psn;
-  packet->wire_bytes = network_.wire_bytes(0);
+  packet->wire_bytes = control_bytes_;
   control_.push_back(packet);
 }
 
@@ -44,6 +44,7 @@ void Nic::receive(Time now, Packet& packet) {
   QueuePair& pair = pairs_[packet.queue_pair];
   const std::uint32_t number = packet.queue_pair;
   Time drained = now;
+  bool to_send = false;
   switch (packet.opcode) {
     case Opcode::kAck:
       acknowledge(now, number, packet.psn);
@@ -55,12 +56,13 @@ void Nic::receive(Time now, Packet& packet) {
       break;
     case Opcode::kReadResponse: {
       // Responses come in order, so it belongs to the first read that still waits; all before its request has arrived.
-      const auto read = std::find_if(pair.jobs.begin(), pair.jobs.end(),
-                                     [](const Job& job) { return job.request.verb == Verb::kRead && !job.answered; });
-      const Time visible = store(now, packet, read->request.local_address + packet.address);
+      std::size_t first = 0;
+      while (pair.jobs[first].request.verb != Verb::kRead || pair.jobs[first].answered) ++first;
+      Job& read = pair.jobs[first];
+      const Time visible = store(now, packet, read.request.local_address + packet.address);
       drained = std::max(now, write_free_);
       if ((packet.flags & Packet::kLast) != 0) {
-        read->answered = true;
+        read.answered = true;
         acknowledge(visible - config_.write_latency, number, packet.psn);
       }
       break;
@@ -70,6 +72,7 @@ void Nic::receive(Time now, Packet& packet) {
         ++pair.expected_psn;
         pair.responses.push_back({packet.address, packet.payload_bytes, 0, packet.psn});
         activate(number);
+        to_send = true;
       } else {
         ++counters_.dropped;
       }
@@ -87,7 +90,7 @@ void Nic::receive(Time now, Packet& packet) {
   }
   release(packet, drained - now);
   packets_.give_back(&packet);
-  pump(now);
+  if (to_send || !control_.empty()) pump(now);
 }
 
 bool Nic::accept(Packet& packet, QueuePair& pair, std::uint64_t& address) {

@@ -7,6 +7,11 @@
 #include "hw/nic/tags.h"
 
 namespace weft::nic {
+namespace {
+
+constexpr int kFirstLane = 0;  // where every packet starts
+
+}  // namespace
 
 std::uint32_t Nic::packets_of(std::uint64_t bytes) const {
   return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + segment_ - 1) / segment_);
@@ -51,7 +56,7 @@ Nic::Fetched Nic::cut_packet(Time now, QueuePair& pair) {
       packet->flags = Packet::kLast;
       pair.responses.pop_front();
     }
-    return {packet, ready};
+    return {packet, ready, packet->wire_bytes};
   }
   Job& job = pair.jobs[pair.next_job];
   const WorkRequest& request = job.request;
@@ -66,7 +71,7 @@ Nic::Fetched Nic::cut_packet(Time now, QueuePair& pair) {
   if (request.verb == Verb::kRead) {
     packet->opcode = Opcode::kReadRequest;
     packet->payload_bytes = static_cast<std::uint32_t>(request.bytes);
-    packet->wire_bytes = network_.wire_bytes(0);
+    packet->wire_bytes = control_bytes_;
     job.packets = 1;
   } else {
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes - job.cut, segment_));
@@ -87,7 +92,7 @@ Nic::Fetched Nic::cut_packet(Time now, QueuePair& pair) {
     ++pair.next_job;
     ++counters_.messages_sent;
   }
-  return {packet, ready};
+  return {packet, ready, packet->wire_bytes};
 }
 
 Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
@@ -116,36 +121,34 @@ void Nic::fill(Time now) {
     pair.active = false;
     if (pair.responses.empty() && (pair.paused || pair.next_job >= pair.ready_jobs)) continue;
     fetched_.push_back(cut_packet(now, pair));
-    fetched_bytes_ += fetched_.back().packet->wire_bytes;
+    fetched_bytes_ += fetched_.back().wire_bytes;
     activate(number);
   }
 }
 
-void Nic::arm(Time at) {
+void Nic::arm(Time at, const Packet* next) {
   if (pump_at_ <= at) return;
   pump_at_ = at;
-  dispatcher_.post(at, *this, kPump);
+  // The dispatcher prefetches what an event points to: it was written long before.
+  dispatcher_.post(at, *this, kPump, reinterpret_cast<std::uint64_t>(next));
 }
 
 void Nic::pump(Time now) {
   fill(now);
   while (!control_.empty() || !fetched_.empty()) {
-    if (transmitter_.free_at() > now) return arm(transmitter_.free_at());
     const bool is_control = !control_.empty();
     Packet* packet = is_control ? control_.front() : fetched_.front().packet;
-    Time ready = now;
-    if (!is_control) {
-      ready = fetched_.front().ready;
-      if (ready > now) return arm(ready);
-    }
-    const Time credit = transmitter_.credit_at(packet->lane, packet->wire_bytes, now);
+    const std::uint32_t wire_bytes = is_control ? control_bytes_ : fetched_.front().wire_bytes;
+    const Time credit = transmitter_.credit_at(kFirstLane, wire_bytes, now);
     if (credit == kNever) return transmitter_.wait_for_credit();
-    if (credit > now) return arm(credit);
+    Time at = std::max(transmitter_.free_at(), credit);
+    if (!is_control) at = std::max(at, fetched_.front().ready);
+    if (at > now) return arm(at, packet);
     if (is_control) {
       control_.pop_front();
     } else {
       fetched_.pop_front();
-      fetched_bytes_ -= packet->wire_bytes;
+      fetched_bytes_ -= wire_bytes;
       if (packet->opcode != Opcode::kReadRequest) counters_.bytes_sent += packet->payload_bytes;
     }
     ++counters_.packets_sent;

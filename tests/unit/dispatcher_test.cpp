@@ -23,8 +23,8 @@ namespace {
 
 using namespace weft::literals;
 
-constexpr std::int64_t kSlot = 256;              // ps
-constexpr std::int64_t kWindow = 32768 * kSlot;  // what the wheel reaches
+constexpr std::int64_t kSlot = 1024;            // ps
+constexpr std::int64_t kWindow = 8192 * kSlot;  // what the wheel reaches
 
 struct Seen {
   std::int64_t time;
