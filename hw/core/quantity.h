@@ -20,7 +20,7 @@ class Quantity {
   /// The bare number, in the unit that the alias below names.
   [[nodiscard]] constexpr std::int64_t count() const { return count_; }
 
-  constexpr auto operator<=>(const Quantity&) const = default;
+  constexpr auto operator<=>(const Quantity&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
   constexpr Quantity& operator+=(Quantity other) { return count_ += other.count_, *this; }
   constexpr Quantity& operator-=(Quantity other) { return count_ -= other.count_, *this; }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }

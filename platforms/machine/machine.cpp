@@ -2,6 +2,7 @@
 #include "platforms/machine/machine.h"
 
 #include <algorithm>
+#include <random>
 
 namespace weft::platforms {
 namespace {
@@ -57,56 +58,81 @@ ScaleUp::ScaleUp() {
   port.read_ahead = 512_KiB;
 }
 
-Machine::Machine(const MachineConfig& config) : config_(config) {
+Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle) : config_(config) {
   if (config.accelerators % config.per_node != 0) {
     throw ConfigError("accelerators", "expected a multiple of per_node, which is " + std::to_string(config.per_node) +
                                           ", got " + std::to_string(config.accelerators));
   }
   check_shares(config.accelerator);
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
-  const Stall::Config stall{config.stall, static_cast<std::uint64_t>(config.seed)};
-  network_ =
-      std::make_unique<fabric::Fabric>("network", config_.fabric, config.accelerators, *dispatcher_, stall, "fabric");
-  build_nodes();
-  ranks_.resize(static_cast<std::size_t>(config.accelerators));
-  for (int i = 0; i < config.accelerators; ++i) build_rank(i);
+  std::vector<Step> all = steps();
+  if (shuffle) std::shuffle(all.begin(), all.end(), std::mt19937(*shuffle));
+  for (const Step& build : all) build();
+  ranks_.resize(memories_.size());
+  for (std::size_t i = 0; i < ranks_.size(); ++i) bind_rank(i);
 }
 
 Machine::~Machine() = default;
 
-void Machine::build_nodes() {
-  if (config_.per_node == 1) return;
+std::vector<Machine::Step> Machine::steps() {
   const Stall::Config stall{config_.stall, static_cast<std::uint64_t>(config_.seed)};
-  for (int n = 0; n < config_.accelerators / config_.per_node; ++n) {
-    nodes_.push_back(std::make_unique<fabric::Fabric>(("node" + std::to_string(n)).c_str(), config_.scale_up.fabric,
-                                                      config_.per_node, *dispatcher_, stall, "scale_up.fabric"));
+  const auto accelerators = static_cast<std::size_t>(config_.accelerators);
+  std::vector<Step> steps;
+  steps.emplace_back([this, stall] {
+    network_ = std::make_unique<fabric::Fabric>("network", config_.fabric, config_.accelerators, *dispatcher_, stall,
+                                                "fabric");
+  });
+  if (has_ports()) nodes_.resize(accelerators / static_cast<std::size_t>(config_.per_node));
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    steps.emplace_back([this, n, stall] {
+      nodes_[n] = std::make_unique<fabric::Fabric>(("node" + std::to_string(n)).c_str(), config_.scale_up.fabric,
+                                                   config_.per_node, *dispatcher_, stall, "scale_up.fabric");
+    });
   }
+  memories_.resize(accelerators);
+  accelerators_.resize(accelerators);
+  nics_.resize(accelerators);
+  processors_.resize(accelerators);
+  if (has_ports()) ports_.resize(accelerators);
+  for (std::size_t i = 0; i < accelerators; ++i) add_rank(steps, i);
+  return steps;
 }
 
-void Machine::build_rank(int index) {
+void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   const Stall::Config stall{config_.stall, static_cast<std::uint64_t>(config_.seed)};
-  const std::string number = std::to_string(index);
-  const bool has_port = !nodes_.empty();
-  const int node = index / config_.per_node;
-  const int local = index % config_.per_node;
   const bool data = config_.data;
+  const std::string number = std::to_string(i);
+  steps.emplace_back([this, i, number, data, stall] {
+    std::vector<std::string> masters = {"compute", "copy", "nic"};
+    if (has_ports()) masters.emplace_back("port");
+    memories_[i] = std::make_unique<memory::Hbm>(("hbm" + number).c_str(), config_.accelerator.hbm, *dispatcher_,
+                                                 masters, data, stall);
+  });
+  steps.emplace_back([this, i, number, data, stall] {
+    accelerators_[i] = std::make_unique<accelerator::Accelerator>(("accelerator" + number).c_str(),
+                                                                  config_.accelerator.array, *dispatcher_, data, stall);
+  });
+  steps.emplace_back([this, i, number, data, stall] {
+    nics_[i] = std::make_unique<nic::Nic>(("nic" + number).c_str(), config_.nic, config_.fabric,
+                                          static_cast<std::uint32_t>(i), *dispatcher_, packets_, data, stall);
+  });
+  steps.emplace_back([this, i, number, stall] {
+    processors_[i] =
+        std::make_unique<firmware::Processor>(("firmware" + number).c_str(), config_.firmware, *dispatcher_, 3, stall);
+  });
+  if (!has_ports()) return;
+  const auto local = static_cast<std::uint32_t>(i % static_cast<std::size_t>(config_.per_node));
+  steps.emplace_back([this, i, local, number, data, stall] {
+    ports_[i] = std::make_unique<nic::Nic>(("port" + number).c_str(), config_.scale_up.port, config_.scale_up.fabric,
+                                           local, *dispatcher_, packets_, data, stall);
+  });
+}
 
-  memories_.push_back(std::make_unique<memory::Hbm>(("hbm" + number).c_str(), config_.accelerator.hbm, *dispatcher_,
-                                                    has_port
-                                                        ? std::vector<std::string>{"compute", "copy", "nic", "port"}
-                                                        : std::vector<std::string>{"compute", "copy", "nic"},
-                                                    data, stall));
-  accelerators_.push_back(std::make_unique<accelerator::Accelerator>(
-      ("accelerator" + number).c_str(), config_.accelerator.array, *dispatcher_, data, stall));
-  nics_.push_back(std::make_unique<nic::Nic>(("nic" + number).c_str(), config_.nic, network_->config(),
-                                             static_cast<std::uint32_t>(index), *dispatcher_, packets_, data, stall));
-  processors_.push_back(
-      std::make_unique<firmware::Processor>(("firmware" + number).c_str(), config_.firmware, *dispatcher_, 3, stall));
-
-  memory::Hbm& hbm = *memories_.back();
-  accelerator::Accelerator& array = *accelerators_.back();
-  nic::Nic& nic = *nics_.back();
-  firmware::Processor& processor = *processors_.back();
+void Machine::bind_rank(std::size_t i) {
+  memory::Hbm& hbm = *memories_[i];
+  accelerator::Accelerator& array = *accelerators_[i];
+  nic::Nic& nic = *nics_[i];
+  firmware::Processor& processor = *processors_[i];
   array.compute.bind(hbm.socket(kCompute));
   array.copy.bind(hbm.socket(kCopy));
   array.completion.bind(processor.mailbox(kAccelerator));
@@ -114,32 +140,29 @@ void Machine::build_rank(int index) {
   nic.dma.bind(hbm.socket(kNicDma));
   nic.completion.bind(processor.mailbox(kNic));
   processor.device(kNic).bind(nic.registers);
-  network_->bind_end(static_cast<std::uint32_t>(index), nic.out, nic.in);
+  network_->bind_end(static_cast<std::uint32_t>(i), nic.out, nic.in);
 
-  firmware::Rank& rank = ranks_[static_cast<std::size_t>(index)];
-  rank.index = index;
-  rank.node = node;
-  rank.local = local;
+  firmware::Rank& rank = ranks_[i];
+  rank.index = static_cast<int>(i);
+  rank.node = rank.index / config_.per_node;
+  rank.local = rank.index % config_.per_node;
   rank.processor = &processor;
   rank.scale_out = {&processor, &nic, kNic};
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
-  rank.store = data ? &hbm.store() : nullptr;
+  rank.store = config_.data ? &hbm.store() : nullptr;
   rank.copy_engines = config_.accelerator.array.copy_engines;
   rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity);
 
-  fabric::Fabric* scale_up = has_port ? nodes_[static_cast<std::size_t>(node)].get() : nullptr;
-  if (scale_up == nullptr) {
+  if (!has_ports()) {
     // Nothing is there, so the processor's socket for it leads back to its own mailbox, which refuses doorbells.
     processor.device(kPort).bind(processor.mailbox(kPort));
     return;
   }
-  ports_.push_back(std::make_unique<nic::Nic>(("port" + number).c_str(), config_.scale_up.port, scale_up->config(),
-                                              static_cast<std::uint32_t>(local), *dispatcher_, packets_, data, stall));
-  nic::Nic& port = *ports_.back();
+  nic::Nic& port = *ports_[i];
   port.dma.bind(hbm.socket(kPortDma));
   port.completion.bind(processor.mailbox(kPort));
   processor.device(kPort).bind(port.registers);
-  scale_up->bind_end(static_cast<std::uint32_t>(local), port.out, port.in);
+  nodes_[static_cast<std::size_t>(rank.node)]->bind_end(static_cast<std::uint32_t>(rank.local), port.out, port.in);
   rank.scale_up = {&processor, &port, kPort};
 }
 

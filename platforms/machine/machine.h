@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -89,7 +91,8 @@ class DeadlockError : public std::runtime_error {
 /// The modules of a machine, bound to each other, and its ranks for firmware to use.
 class Machine {
  public:
-  explicit Machine(const MachineConfig& config);
+  /// With `shuffle`, modules are built in an order drawn from it, which must not change anything: a test of order.
+  explicit Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle = std::nullopt);
   ~Machine();
 
   [[nodiscard]] const MachineConfig& config() const { return config_; }
@@ -120,8 +123,12 @@ class Machine {
   [[nodiscard]] std::int64_t hops();
 
  private:
-  void build_nodes();
-  void build_rank(int index);
+  using Step = std::function<void()>;
+
+  [[nodiscard]] bool has_ports() const { return config_.per_node > 1; }
+  [[nodiscard]] std::vector<Step> steps();
+  void add_rank(std::vector<Step>& steps, std::size_t index);
+  void bind_rank(std::size_t index);
 
   MachineConfig config_;
   PacketPool packets_;

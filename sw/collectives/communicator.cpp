@@ -174,7 +174,8 @@ std::pair<std::size_t, std::size_t> Communicator::place(int member) const {
 
 Task Communicator::hierarchical_allgather(int member, std::uint64_t buffer, std::uint64_t bytes,
                                           std::uint64_t granule) {
-  const auto [row, column] = place(member);
+  const std::size_t row = place(member).first;
+  const std::size_t column = place(member).second;
   firmware::Processor& processor = *rank(member).processor;
   std::vector<std::unique_ptr<Counter>> got;
   std::vector<Task> tasks;
@@ -200,7 +201,8 @@ Task Communicator::hierarchical_allgather(int member, std::uint64_t buffer, std:
 Task Communicator::hierarchical_reduce_scatter(int member, std::uint64_t input, std::uint64_t output,
                                                std::uint64_t bytes, ElementType type) {
   const std::uint64_t granule = accelerator::size_of(type);
-  const auto [row, column] = place(member);
+  const std::size_t row = place(member).first;
+  const std::size_t column = place(member).second;
   firmware::Processor& processor = *rank(member).processor;
   Counter ready(processor, "a node block summed within the node");
   std::vector<int> open(static_cast<std::size_t>(nodes_), channels_);

@@ -44,7 +44,7 @@ inline std::vector<GemmRow> read_gemm_rows(const std::string& path) {
     std::string type;
     GemmRow row;
     fields >> type >> row.shape.batch >> row.shape.m >> row.shape.n >> row.shape.k >> row.time_us;
-    if (!fields) throw std::runtime_error(path + ": not a row: " + line);
+    if (!fields) throw std::runtime_error(std::string(path).append(": not a row: ").append(line));
     for (const auto& [name, value] : accelerator::enum_names(accelerator::DataType{})) {
       if (name == type) row.shape.type = value;
     }

@@ -123,8 +123,8 @@ class Bench {
   std::vector<std::unique_ptr<test::Sink<Completion>>> queues;
 };
 
-WorkRequest request(Verb verb, std::uint32_t pair, std::uint64_t local, std::uint64_t remote, std::uint64_t bytes,
-                    std::uint64_t id = 0) {
+inline WorkRequest request(Verb verb, std::uint32_t pair, std::uint64_t local, std::uint64_t remote,
+                           std::uint64_t bytes, std::uint64_t id = 0) {
   WorkRequest request;
   request.verb = verb;
   request.queue_pair = pair;
@@ -135,24 +135,24 @@ WorkRequest request(Verb verb, std::uint32_t pair, std::uint64_t local, std::uin
   return request;
 }
 
-WorkRequest write(std::uint32_t pair, std::uint64_t local, std::uint64_t remote, std::uint64_t bytes,
-                  std::uint64_t id = 0) {
+inline WorkRequest write(std::uint32_t pair, std::uint64_t local, std::uint64_t remote, std::uint64_t bytes,
+                         std::uint64_t id = 0) {
   return request(Verb::kWrite, pair, local, remote, bytes, id);
 }
-WorkRequest send(std::uint32_t pair, std::uint64_t local, std::uint64_t bytes, std::uint64_t id = 0) {
+inline WorkRequest send(std::uint32_t pair, std::uint64_t local, std::uint64_t bytes, std::uint64_t id = 0) {
   return request(Verb::kSend, pair, local, 0, bytes, id);
 }
-WorkRequest read(std::uint32_t pair, std::uint64_t local, std::uint64_t remote, std::uint64_t bytes,
-                 std::uint64_t id = 0) {
+inline WorkRequest read(std::uint32_t pair, std::uint64_t local, std::uint64_t remote, std::uint64_t bytes,
+                        std::uint64_t id = 0) {
   return request(Verb::kRead, pair, local, remote, bytes, id);
 }
-WorkRequest receive(std::uint32_t pair, std::uint64_t local, std::uint64_t bytes, std::uint64_t id = 0,
-                    std::uint32_t count = 1) {
+inline WorkRequest receive(std::uint32_t pair, std::uint64_t local, std::uint64_t bytes, std::uint64_t id = 0,
+                           std::uint32_t count = 1) {
   WorkRequest posted = request(Verb::kReceive, pair, local, 0, bytes, id);
   posted.count = count;
   return posted;
 }
-WorkRequest immediate(WorkRequest request, std::uint32_t value) {
+inline WorkRequest immediate(WorkRequest request, std::uint32_t value) {
   request.with_immediate = true;
   request.immediate = value;
   return request;

@@ -12,7 +12,7 @@ namespace weft::fabric {
 namespace {
 
 using namespace weft::literals;
-using namespace test_ends;  // NOLINT(google-build-using-namespace): the test's own
+using namespace test_ends;
 
 /// Two ends joined directly.
 class Wire {

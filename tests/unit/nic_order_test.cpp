@@ -14,7 +14,7 @@ namespace weft::nic {
 namespace {
 
 using namespace weft::literals;
-using namespace test_bench;  // NOLINT(google-build-using-namespace): the test's own
+using namespace test_bench;
 using test::pattern_bytes;
 
 TEST(Order, OfCompletionsIsThatOfTheMessagesOfAQueuePair) {

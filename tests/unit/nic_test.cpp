@@ -16,7 +16,7 @@ namespace weft::nic {
 namespace {
 
 using namespace weft::literals;
-using namespace test_bench;  // NOLINT(google-build-using-namespace): the test's own
+using namespace test_bench;
 using test::pattern_bytes;
 
 /// Message size and segment: nothing, one byte, around a packet, many packets, not a multiple of anything.

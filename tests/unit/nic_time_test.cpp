@@ -14,8 +14,7 @@ namespace weft::nic {
 namespace {
 
 using namespace weft::literals;
-using namespace test_bench;  // NOLINT(google-build-using-namespace): the test's own
-using test::pattern_bytes;
+using namespace test_bench;
 
 /// What one message of one byte meets, from the configuration alone.
 TEST(Latency, OfOneByteIsTheSumOfItsParts) {

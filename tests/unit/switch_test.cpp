@@ -17,7 +17,7 @@ namespace weft::fabric {
 namespace {
 
 using namespace weft::literals;
-using namespace test_ends;  // NOLINT(google-build-using-namespace): the test's own
+using namespace test_ends;
 
 /// A switch with an end at each port, whose number is the port's. `links[i]` is both directions of port i.
 class Star {
