@@ -113,6 +113,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t first_psn = 0;  ///< of its first packet
     std::uint32_t packets = 0;
   };
+  struct Receive {  ///< equal receives; the request's `count` goes down
+    WorkRequest request;
+    Time from;  ///< when the doorbell has come
+  };
   struct Response {  ///< a read that this end answers
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
@@ -135,7 +139,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t acknowledged = UINT32_MAX;  ///< the last PSN that has been
     std::uint32_t refused_psn = 0;            ///< of the latest RNR NAK
     Time refused_since = kNever;              ///< the first time for this PSN
-    Fifo<WorkRequest> receives;               ///< lists of equal receives; `count` goes down
+    Fifo<Receive> receives;
     std::uint64_t completion_address = 0;
     Time completed_at;  ///< of the latest completion: what is quicker does not overtake
   };
@@ -172,7 +176,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   // Receiving (receiver.cpp)
   void receive(Time now, Packet& packet);
   void release(Packet& packet, Time delay);
-  bool accept(Packet& packet, QueuePair& pair, std::uint64_t& address);
+  bool accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address);
   void retire(Time now, std::uint32_t number);
   void finish_message(const Packet& packet, QueuePair& pair, Time visible);
   Time store(Time now, const Packet& packet, std::uint64_t address);

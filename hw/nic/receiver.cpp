@@ -80,7 +80,7 @@ void Nic::receive(Time now, Packet& packet) {
     case Opcode::kSend:
     case Opcode::kWrite: {
       std::uint64_t address = packet.address;
-      if (!accept(packet, pair, address)) break;
+      if (!accept(now, packet, pair, address)) break;
       const Time visible = store(now, packet, address);
       drained = std::max(now, write_free_);
       pair.message_bytes += packet.payload_bytes;
@@ -93,7 +93,7 @@ void Nic::receive(Time now, Packet& packet) {
   if (to_send || !control_.empty()) pump(now);
 }
 
-bool Nic::accept(Packet& packet, QueuePair& pair, std::uint64_t& address) {
+bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address) {
   const auto ahead = static_cast<std::int32_t>(packet.psn - pair.expected_psn);
   if (ahead != 0) {
     ++counters_.dropped;
@@ -101,14 +101,15 @@ bool Nic::accept(Packet& packet, QueuePair& pair, std::uint64_t& address) {
   }
   const bool send = packet.opcode == Opcode::kSend;
   const bool needs_receive = send ? true : (packet.flags & Packet::kImmediate) != 0;
-  if (needs_receive && pair.receives.empty()) {
+  if (needs_receive && (pair.receives.empty() || pair.receives.front().from > now)) {
     ++counters_.not_ready;
     control(Opcode::kReceiverNotReady, packet.queue_pair, packet.psn);
     return false;
   }
   if (send) {
-    address = pair.receives.front().local_address + pair.message_bytes;
-    if (pair.message_bytes + packet.payload_bytes > pair.receives.front().bytes) {
+    const WorkRequest& receive = pair.receives.front().request;
+    address = receive.local_address + pair.message_bytes;
+    if (pair.message_bytes + packet.payload_bytes > receive.bytes) {
       SC_REPORT_FATAL(name(), "a message is longer than the receive that was posted for it");
     }
   }
@@ -120,9 +121,10 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
   ++counters_.messages_received;
   const bool immediate = (packet.flags & Packet::kImmediate) != 0;
   if (packet.opcode == Opcode::kSend || immediate) {
-    const WorkRequest receive = pair.receives.front();
-    if (--pair.receives.front().count == 0) pair.receives.pop_front();
-    complete(pair, {receive.id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate},
+    WorkRequest& receive = pair.receives.front().request;
+    const std::uint64_t id = receive.id;
+    if (--receive.count == 0) pair.receives.pop_front();
+    complete(pair, {id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate},
              visible);
   }
   pair.message_bytes = 0;

@@ -20,7 +20,7 @@ std::uint32_t Nic::packets_of(std::uint64_t bytes) const {
 void Nic::post(const WorkRequest& request, Time at) {
   QueuePair& pair = pairs_[request.queue_pair];
   if (request.verb == Verb::kReceive) {
-    if (request.count != 0) pair.receives.push_back(request);
+    if (request.count != 0) pair.receives.push_back({request, at});
     return;
   }
   assert(pair.peer_end != UINT32_MAX && "posted before connect");

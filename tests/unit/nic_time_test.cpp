@@ -63,6 +63,22 @@ Time time_of_write(const BenchConfig& config, std::uint64_t bytes) {
   return bench.completions(0).at(0).at;
 }
 
+TEST(Latency, AReceiveCountsWhenTheDelayOfItsDoorbellIsOver) {
+  for (const bool late : {false, true}) {
+    test::fresh_kernel();
+    Bench bench;
+    const Connection pair = bench.connect(0, 1);
+    bench.script.at(1_ns, [&] {
+      bench.ring(1, receive(pair.b, 0, 64), late ? 15_us : Time());
+      bench.ring(0, send(pair.a, 0, 64));
+    });
+    bench.run();
+    // Repeated every 10 us at first.
+    EXPECT_EQ(bench.nics[1]->counters().not_ready, late ? 2 : 0);
+    EXPECT_EQ(bench.nics[1]->counters().messages_received, 1);
+  }
+}
+
 TEST(Throughput, OfALongWriteIsThatOfTheLink) {
   BenchConfig config;
   config.data = false;
