@@ -10,8 +10,19 @@
 namespace weft {
 
 /// What a packet asks of the endpoint that it reaches; after the RC opcodes of the InfiniBand Architecture (volume 1,
-/// 9.4), with first, middle and last told by flags.
-enum class Opcode : std::uint8_t { kSend, kWrite, kReadRequest, kReadResponse, kAck, kReceiverNotReady };
+/// 9.4), with first, middle and last told by flags, and what a fabric that reduces adds.
+enum class Opcode : std::uint8_t {
+  kSend,
+  kWrite,
+  kReadRequest,
+  kReadResponse,
+  kAck,
+  kReceiverNotReady,
+  kNak,                     ///< packet sequence error: everything from `psn` on is missing
+  kCongestionNotification,  ///< the receiver of a marked packet tells its sender
+  kReduce,                  ///< an operand on its way up a reduction tree
+  kResult                   ///< a reduction's result on its way down
+};
 
 /// One transaction of the fabric: a packet of at most one MTU, or a segment of several that move together
 /// (`fabric.segment`). A header of one cache line; the bytes themselves exist only when `data` is on.
@@ -19,6 +30,11 @@ struct alignas(64) Packet {
   static constexpr std::uint8_t kFirst = 1;      ///< first of its message
   static constexpr std::uint8_t kLast = 2;       ///< last of its message
   static constexpr std::uint8_t kImmediate = 4;  ///< carries `immediate`, consumes a receive work request
+  static constexpr std::uint8_t kMarked = 8;     ///< passed a congested queue (ECN)
+
+  /// Destinations from here on are groups of ends.
+  static constexpr std::uint32_t kFirstGroup = 0x8000'0000;
+  static constexpr std::uint16_t kNowhere = UINT16_MAX;
 
   Packet* next = nullptr;           ///< link of whichever queue holds it
   std::byte* payload = nullptr;     ///< null when `data` is off or nothing is carried
@@ -34,7 +50,8 @@ struct alignas(64) Packet {
   Opcode opcode = Opcode::kSend;
   std::uint8_t lane = 0;  ///< virtual lane
   std::uint8_t flags = 0;
-  std::uint16_t ingress = 0;  ///< port by which it entered the switch that holds it
+  std::uint16_t ingress = 0;     ///< port by which it entered the switch that holds it
+  std::uint16_t via = kNowhere;  ///< where it goes first, for routing that does not take the shortest way
 };
 static_assert(sizeof(Packet) == 64);
 

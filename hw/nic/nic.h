@@ -55,7 +55,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("message_cost", message_cost, "Engine time for each work request", Range{0, 100'000'000});
       visit("packet_cost", packet_cost, "Engine time for each packet of at most an MTU, sending and receiving alike",
             Range{0, 100'000'000});
-      visit("dma_rate", dma_rate, "Payload rate of the host link in each direction", Range{1'000'000'000, 1LL << 60});
+      visit("dma_rate", dma_rate, "Payload rate of the host link in each direction",
+            Range{1'000'000'000, 1'000'000'000'000'000'000});
       visit("read_latency", read_latency, "Host link's share of a read, request to data", Range{0, 100'000'000});
       visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
       visit("read_ahead", read_ahead, "Payload read and not yet sent; two segments at the least", Range{64, 1LL << 30});

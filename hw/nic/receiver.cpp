@@ -87,6 +87,11 @@ void Nic::receive(Time now, Packet& packet) {
       if ((packet.flags & Packet::kLast) != 0) finish_message(packet, pair, visible);
       break;
     }
+    case Opcode::kNak:
+    case Opcode::kCongestionNotification:
+    case Opcode::kReduce:
+    case Opcode::kResult:
+      SC_REPORT_FATAL(name(), "received a packet that this interface does not take");
   }
   release(packet, drained - now);
   packets_.give_back(&packet);
