@@ -81,7 +81,7 @@ int sc_main(int /*argc*/, char** /*argv*/) {
   Dispatcher dispatcher("dispatcher");
   fabric::FabricConfig network;
   network.topology = fabric::Shape::kSwitch;
-  fabric::Fabric fabric("fabric", network, /*ends=*/2, dispatcher, no_stall, "fabric");
+  fabric::Fabric fabric("fabric", network, /*ends=*/2, dispatcher, packets, no_stall, "fabric");
   nic::Nic near("near", {}, fabric.config(), /*end=*/0, dispatcher, packets, /*data=*/true, no_stall);
   nic::Nic far("far", {}, fabric.config(), /*end=*/1, dispatcher, packets, /*data=*/true, no_stall);
   memory::Hbm hbm("hbm", {}, dispatcher, {"nic"}, /*data=*/true, no_stall);

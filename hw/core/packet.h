@@ -31,6 +31,7 @@ struct alignas(64) Packet {
   static constexpr std::uint8_t kLast = 2;       ///< last of its message
   static constexpr std::uint8_t kImmediate = 4;  ///< carries `immediate`, consumes a receive work request
   static constexpr std::uint8_t kMarked = 8;     ///< passed a congested queue (ECN)
+  static constexpr std::uint8_t kDamaged = 16;   ///< its check fails: whoever receives it drops it
 
   /// Destinations from here on are groups of ends.
   static constexpr std::uint32_t kFirstGroup = 0x8000'0000;

@@ -4,7 +4,7 @@
 namespace weft::fabric {
 
 Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
-               const Stall::Config& stall, const std::string& path)
+               PacketPool& packets, const Stall::Config& stall, const std::string& path)
     : sc_module(name),
       config_(config),
       topology_(Topology::build(config, ends, path)),
@@ -12,8 +12,8 @@ Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dis
   for (std::size_t i = 0; i < topology_.switches.size(); ++i) {
     const Topology::Node& node = topology_.switches[i];
     const std::vector<LinkConfig> links(node.ports.size(), config_.link);
-    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), config_.switch_config, dispatcher, routes_[i],
-                                                 links, node.lane_shift, stall));
+    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), config_.switch_config, dispatcher, packets,
+                                                 routes_[i], links, node.lane_shift, stall));
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     for (std::size_t p = 0; p < topology_.switches[i].ports.size(); ++p) {

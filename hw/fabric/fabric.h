@@ -16,7 +16,7 @@ class Fabric final : public sc_core::sc_module {
   using Config = FabricConfig;
 
   /// `path` is where the configuration stands in the platform, for error messages.
-  Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
+  Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher, PacketPool& packets,
          const Stall::Config& stall, const std::string& path);
   ~Fabric() override;
 

@@ -12,14 +12,26 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
       propagation_(config.propagation),
       dispatcher_(dispatcher),
       stalls_(stall.limit != Time()),
+      credits_(config.flow_control == FlowControl::kCredits),
       tag_(tag),
       other_lanes_(static_cast<std::size_t>(config.lanes - 1)),
       owner_(owner),
       stall_(stall, name),
       rate_(config.rate),
-      buffer_(config.buffer.count()) {
-  first_lane_.available = buffer_;
-  for (int i = 1; i < config.lanes; ++i) other_lanes_.emplace_back().available = buffer_;
+      buffer_(config.buffer.count()),
+      pause_response_(config.pause_response),
+      replay_(config.replay),
+      random_(stall.seed, name + " faults") {
+  for (int i = 1; i < config.lanes; ++i) other_lanes_.emplace_back();
+  for (int i = 0; i < config.lanes; ++i) {
+    lane(i).available = buffer_;
+    if (config.flow_control == FlowControl::kPfc) lane(i).pauses = std::make_unique<Pauses>();
+  }
+}
+
+void Transmitter::add_fault(const Fault& fault) {
+  if (faults_ == nullptr) faults_ = std::make_unique<LinkFaults>(random_);
+  faults_->add(fault);
 }
 
 Transmitter::Counters Transmitter::counters() const {
@@ -80,8 +92,25 @@ void Transmitter::collect(Lane& lane, std::int64_t now) {
   lane.more.erase(lane.more.begin(), lane.more.begin() + static_cast<std::ptrdiff_t>(moved));
 }
 
+Time Transmitter::pause_over(Pauses& pauses, Time now) {
+  while (!pauses.coming.empty() && pauses.coming.front().at <= now) {
+    pauses.paused = pauses.coming.front().paused;
+    pauses.coming.pop_front();
+  }
+  if (!pauses.paused) return now;
+  for (std::size_t i = 0; i < pauses.coming.size(); ++i) {
+    if (!pauses.coming[i].paused) return pauses.coming[i].at;
+  }
+  return kNever;
+}
+
 Time Transmitter::credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
   Lane& lane = this->lane(lane_index);
+  if (faults_ != nullptr) [[unlikely]] {
+    const Time up = faults_->up_at(now);
+    if (up != now) return up;
+  }
+  if (!credits_) return lane.pauses == nullptr ? now : pause_over(*lane.pauses, now);
   if (lane.available >= wire_bytes) return now;
   collect(lane, now.count());
   if (lane.available >= wire_bytes) return now;
@@ -99,14 +128,16 @@ Time Transmitter::credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
 
 Time Transmitter::send(Packet& packet, Time ready) {
   Lane& mine = lane(packet.lane);
-  mine.available -= packet.wire_bytes;
+  if (credits_) mine.available -= packet.wire_bytes;
   assert(mine.available >= 0 && "sent without credit");
-  const Time length = byte_time_(packet.wire_bytes);
+  Time length = byte_time_(packet.wire_bytes);
   Time head = std::max(ready, free_at_);
   if (stalls_) [[unlikely]]
     head += stall_.next();
   // The last byte cannot leave before it came; a slower arrival delays the start, not the length.
   head = std::max(head, ready + Time(packet.tail_lag_ps) - length);
+  if (faults_ != nullptr) [[unlikely]]
+    head = send_disturbed(packet, head, length);
   free_at_ = head + length;
   packet.tail_lag_ps = static_cast<std::uint32_t>(length.count());
   ++mine.counters.packets;
@@ -118,7 +149,25 @@ Time Transmitter::send(Packet& packet, Time ready) {
   return free_at_;
 }
 
+Time Transmitter::send_disturbed(Packet& packet, Time head, Time& length) {
+  // It was chosen before; a link that goes down for good in between still carries it.
+  if (const Time up = faults_->up_at(head); up != kNever) head = up;
+  length = faults_->stretched(head, length);
+  while (faults_->damages(head, packet.wire_bytes)) {
+    if (!replay_) {
+      packet.flags |= Packet::kDamaged;
+      ++events_.damaged;
+      break;
+    }
+    // Whole there, its refusal back; what follows waits, so that order is kept.
+    head += length + 2 * propagation_;
+    ++events_.replayed;
+  }
+  return head;
+}
+
 std::int64_t Transmitter::credit_missing() {
+  if (!credits_) return 0;
   std::int64_t missing = 0;
   for (std::size_t i = 0; i <= other_lanes_.size(); ++i) {
     Lane& each = lane(static_cast<int>(i));
@@ -128,15 +177,30 @@ std::int64_t Transmitter::credit_missing() {
   return missing;
 }
 
-tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& /*phase*/, sc_core::sc_time& delay) {
+void Transmitter::wake(Time at) {
+  if (!waiting_) return;
+  waiting_ = false;
+  dispatcher_.post(at, owner_, tag_);
+}
+
+tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& phase, sc_core::sc_time& delay) {
   Time at = dispatcher_.now() + from_delay(delay) + propagation_;
   if (stalls_) [[unlikely]]
     at += stall_.next();
-  push(lane(packet.lane), {at.count(), packet.wire_bytes}, dispatcher_.now().count());
-  if (waiting_) {
-    waiting_ = false;
-    dispatcher_.post(at, owner_, tag_);
+  if (phase == Phase::kCredit) [[likely]] {
+    if (!credits_) return tlm::TLM_ACCEPTED;
+    push(lane(packet.lane), {at.count(), packet.wire_bytes}, dispatcher_.now().count());
+    wake(at);
+    return tlm::TLM_ACCEPTED;
   }
+  const bool pause = phase == Phase::kPause;
+  if (pause) ++events_.paused;
+  Pauses& pauses = *lane(packet.lane).pauses;
+  at += pause_response_;
+  // Frames do not overtake each other.
+  if (!pauses.coming.empty()) at = std::max(at, pauses.coming.back().at);
+  pauses.coming.push_back({at, pause});
+  if (!pause) wake(at);
   return tlm::TLM_ACCEPTED;
 }
 

@@ -3,17 +3,28 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
+#include "hw/core/fifo.h"
 #include "hw/core/fixed_vector.h"
 #include "hw/core/stall.h"
+#include "hw/fabric/fault.h"
 #include "hw/fabric/protocol.h"
 
 namespace weft::fabric {
+
+/// What keeps a sender from overrunning the receiver's buffer. `credits`: it knows the free space of each lane
+/// (InfiniBand Architecture volume 1, 7.9). `pfc`: the receiver tells it to pause a lane (IEEE 802.1Qbb). `lossy`:
+/// nothing; what does not fit is dropped.
+enum class FlowControl : std::uint8_t { kCredits, kPfc, kLossy };
+inline EnumNames<FlowControl> enum_names(FlowControl /*tag*/) {
+  return {{"credits", FlowControl::kCredits}, {"pfc", FlowControl::kPfc}, {"lossy", FlowControl::kLossy}};
+}
 
 /// One direction of a link.
 struct LinkConfig {
@@ -21,6 +32,9 @@ struct LinkConfig {
   Time propagation = Time(10'000);
   int lanes = 2;
   Bytes buffer = Bytes(256 << 10);
+  FlowControl flow_control = FlowControl::kCredits;
+  Time pause_response;
+  bool replay = false;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -28,7 +42,11 @@ struct LinkConfig {
           Range{1'000'000'000, 1'000'000'000'000'000});
     visit("propagation", propagation, "Time of flight, with the transceivers at both ends", Range{0, 1'000'000'000});
     visit("lanes", lanes, "Virtual lanes, each with a buffer and credits of its own", Range{1, 8});
-    visit("buffer", buffer, "Input buffer of each lane at the receiving end", Range{64, 1LL << 40});
+    visit("buffer", buffer, "Input buffer of each lane at the receiving end, that lane's alone", Range{64, 1LL << 40});
+    visit("flow_control", flow_control, "What keeps the sender from overrunning it");
+    visit("pause_response", pause_response, "pfc: from the arrival of a pause until no new packet starts",
+          Range{0, 1'000'000'000});
+    visit("replay", replay, "A damaged packet is sent again by the link; otherwise it is lost, and the transport's");
   }
 };
 
@@ -39,13 +57,22 @@ struct LinkConfig {
 /// 64-byte blocks; here they are counted exactly). A credit that is on its way is a time in a ring; it costs an event
 /// only when the owner waits for it.
 ///
-/// What it leaves out: symbol errors, link-level replay, flow-control packets' own share of the wire (below 1 %).
+/// With priority flow control there are no credits: a lane stops and goes on when the receiver says so. Faults damage
+/// packets, stop the link or slow it down (see Fault).
+///
+/// What it leaves out: flow-control packets' own share of the wire (below 1 %).
 class alignas(64) Transmitter final : public Backward {
  public:
   struct Counters {
     std::int64_t packets = 0;
     std::int64_t wire_bytes = 0;
     std::int64_t payload_bytes = 0;
+  };
+  /// Kept apart, since they are rare.
+  struct Events {
+    std::int64_t damaged = 0;   ///< packets that arrived so
+    std::int64_t replayed = 0;  ///< times that the link sent a packet again
+    std::int64_t paused = 0;    ///< pauses that arrived
   };
 
   /// `socket` is the owner's; `owner` gets an event `tag` when a credit that it waits for arrives.
@@ -59,12 +86,16 @@ class alignas(64) Transmitter final : public Backward {
   /// When the serialiser will have sent all that it accepted.
   [[nodiscard]] Time free_at() const { return free_at_; }
 
-  /// The earliest time, not before `now`, at which a packet of this size has credit on its lane; kNever when that
-  /// depends on credits that the receiver has not given yet.
+  /// The earliest time, not before `now`, at which a packet of this size may be sent on its lane as far as credits,
+  /// pauses and faults go; kNever when that depends on what the receiver has not said yet.
   Time credit_at(int lane, std::int64_t wire_bytes, Time now);
 
   /// Asks for an event to the owner at the arrival of the next credit of whatever lane.
   void wait_for_credit() { waiting_ = true; }
+
+  /// Lets `fault` happen to this direction. Before the run.
+  void add_fault(const Fault& fault);
+  [[nodiscard]] bool down_at(Time at) const { return faults_ != nullptr && faults_->up_at(at) != at; }
 
   /// Sends a packet that has credit. Its first byte is ready at `ready`, its last byte `packet.tail_lag_ps` later; a
   /// packet that arrives more slowly than it can leave is held until it cannot run dry. Returns when the last byte has
@@ -80,6 +111,7 @@ class alignas(64) Transmitter final : public Backward {
   [[nodiscard]] const Counters& counters(int lane) const { return this->lane(lane).counters; }
   /// Of all lanes.
   [[nodiscard]] Counters counters() const;
+  [[nodiscard]] const Events& events() const { return events_; }
   /// How long the serialiser has been sending.
   [[nodiscard]] Time busy() const { return byte_time_(counters().wire_bytes); }
   [[nodiscard]] Rate rate() const { return rate_; }
@@ -98,6 +130,14 @@ class alignas(64) Transmitter final : public Backward {
   };
   /// One lane: its credits, those here and those known to come by time, and its counters. What has come is taken out
   /// when it is needed or when the list is full, so that a lane mostly stays within two cache lines.
+  struct Transition {
+    Time at;
+    bool paused = false;
+  };
+  struct Pauses {
+    bool paused = false;
+    Fifo<Transition> coming;
+  };
   struct alignas(64) Lane {
     static constexpr std::uint32_t kNear = 7;
     std::int64_t available = 0;
@@ -106,6 +146,7 @@ class alignas(64) Transmitter final : public Backward {
     std::array<std::uint32_t, kNear> bytes;
     std::array<std::int64_t, kNear> times;
     std::vector<Credit> more;  ///< all later than those
+    std::unique_ptr<Pauses> pauses;
   };
 
   [[nodiscard]] const Lane& lane(int index) const {
@@ -114,6 +155,9 @@ class alignas(64) Transmitter final : public Backward {
   Lane& lane(int index) { return const_cast<Lane&>(std::as_const(*this).lane(index)); }
   static void push(Lane& lane, Credit credit, std::int64_t now);
   static void collect(Lane& lane, std::int64_t now);
+  static Time pause_over(Pauses& pauses, Time now);
+  Time send_disturbed(Packet& packet, Time head, Time& length);
+  void wake(Time at);
 
   // What every packet touches comes first.
   Time free_at_;
@@ -123,13 +167,19 @@ class alignas(64) Transmitter final : public Backward {
   Dispatcher& dispatcher_;
   bool waiting_ = false;
   bool stalls_;
+  bool credits_;
   std::uint32_t tag_;
+  std::unique_ptr<LinkFaults> faults_;
   Lane first_lane_;  // right here, since most traffic uses it
   FixedVector<Lane> other_lanes_;
   const EventTarget& owner_;
   Stall stall_;
   Rate rate_;
   std::int64_t buffer_;
+  Time pause_response_;
+  bool replay_;
+  Random random_;
+  Events events_;
 };
 
 }  // namespace weft::fabric

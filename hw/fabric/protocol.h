@@ -13,11 +13,12 @@
 /// nb_transport_fw hands a Packet over: from then on it belongs to the receiver. The annotated delay is the time from
 /// the dispatcher's now() until the first byte reaches the receiver; the last byte follows `Packet::tail_lag_ps` later.
 /// nb_transport_bw returns the buffer space that a packet held, as a credit on its lane; the annotated delay is the
-/// time until the space is free, to which the sender adds the way back. Both return TLM_ACCEPTED. Nothing is ever
-/// refused: who sends without credit has a bug.
+/// time until the space is free, to which the sender adds the way back. With priority flow control it stops or resumes
+/// a packet's lane instead (phases kPause and kResume); the delay is that until the frame leaves. All return
+/// TLM_ACCEPTED. Nothing is ever refused: who sends without credit has a bug.
 namespace weft::fabric {
 
-enum class Phase : std::uint8_t { kPacket, kCredit };
+enum class Phase : std::uint8_t { kPacket, kCredit, kPause, kResume };
 
 struct Protocol {
   using tlm_payload_type = Packet;

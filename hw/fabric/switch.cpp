@@ -9,6 +9,8 @@ namespace {
 
 // Tags: arrivals by port come before arbitration by output at the same picosecond, so that an arbiter sees all that
 // came.
+constexpr std::uint32_t kEnter = 0x4000;    // by port: what waited for the first stage
+constexpr std::uint32_t kCollect = 0x8000;  // buffer space is free
 constexpr std::uint32_t kServe = 0x10000;
 
 }  // namespace
@@ -32,20 +34,29 @@ tlm::tlm_sync_enum Switch::Input::nb_transport_fw(Packet& packet, Phase& /*phase
   return tlm::TLM_ACCEPTED;
 }
 
-Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const RoutingTable& routes,
-               const std::vector<LinkConfig>& links, const std::vector<std::uint8_t>& lane_shift,
-               const Stall::Config& stall)
+Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, PacketPool& packets,
+               const RoutingTable& routes, const std::vector<LinkConfig>& links,
+               const std::vector<std::uint8_t>& lane_shift, const Stall::Config& stall)
     : sc_module(name),
       dispatcher_(dispatcher),
       routes_(routes),
-      latency_(config.latency),
+      latency_(config.total_latency()),
       lanes_(static_cast<std::uint32_t>(links.empty() ? 1 : links.front().lanes)),
       words_(static_cast<std::uint32_t>((links.size() + 63) / 64)),
+      limits_crossbar_(config.speedup > 0),
+      marks_(config.marking.min > Bytes()),
+      ingress_interval_(std::max({config.parse.interval, config.route.interval, config.admission.interval})),
+      egress_interval_(std::max({config.arbitration.interval, config.crossbar.interval, config.egress.interval})),
       inputs_(links.size()),
       outputs_(links.size()),
       transmitters_(links.size()),
       queues_(links.size()),
-      nonempty_(links.size() * lanes_ * words_) {
+      nonempty_(links.size() * lanes_ * words_),
+      config_(config),
+      packets_(packets),
+      flow_control_(links.empty() ? FlowControl::kCredits : links.front().flow_control),
+      port_counters_(links.size()),
+      random_(stall.seed, std::string(this->name()) + " marking") {
   dispatcher.attach(*this, this->name());
   const auto radix = static_cast<std::uint32_t>(links.size());
   for (std::uint32_t i = 0; i < radix; ++i) {
@@ -57,6 +68,18 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     ports_[i]->in.bind(inputs_[i]);
     if (!lane_shift.empty()) outputs_[i].lane_shift = lane_shift[i];
   }
+  if (flow_control_ != FlowControl::kCredits) {
+    buffer_ = std::make_unique<SharedBuffer>(config.buffer, links.front().buffer.count(),
+                                             flow_control_ == FlowControl::kPfc, radix, lanes_);
+  }
+  if (!config.weights.empty()) {
+    constexpr std::int64_t kUnit = 1024;  // a weight of one, in bytes a turn
+    for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+      quanta_.push_back(kUnit * (lane < config.weights.size() ? config.weights[lane] : 1));
+    }
+    deficits_.assign(links.size() * lanes_, 0);
+  }
+  inspects_ = buffer_ != nullptr || ingress_interval_ > Time();
 }
 
 Switch::~Switch() = default;
@@ -75,10 +98,15 @@ std::int64_t Switch::waiting() const {
 }
 
 void Switch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
-  if ((tag & kServe) == 0) {
-    arrive(now, tag, *reinterpret_cast<Packet*>(data));
-  } else {
+  if ((tag & kServe) != 0) {
     serve(now, tag & ~kServe);
+  } else if (tag < kEnter) [[likely]] {
+    arrive(now, tag, *reinterpret_cast<Packet*>(data));
+  } else if (tag < kCollect) {
+    auto& packet = *reinterpret_cast<Packet*>(data);
+    if (admit(now, packet)) switch_packet(now, packet);
+  } else {
+    collect(now);
   }
 }
 
@@ -93,32 +121,124 @@ void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
 void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
   packet.ingress = static_cast<std::uint16_t>(input);
   ++counters_.packets;
+  if (inspects_ || (packet.flags & Packet::kDamaged) != 0) [[unlikely]] {
+    if ((packet.flags & Packet::kDamaged) != 0) {
+      ++port_counters_[input].damaged;
+      discard(packet);
+      return;
+    }
+    if (!enter(now, packet) || !admit(now, packet)) return;
+  }
+  switch_packet(now, packet);
+}
+
+/// False if the packet has to wait for the first stages.
+bool Switch::enter(Time now, Packet& packet) {
+  Input& from = inputs_[packet.ingress];
+  const Time at = std::max(now, from.ingress_free);
+  from.ingress_free = at + ingress_interval_;
+  if (at == now) return true;
+  dispatcher_.post(at, *this, kEnter | packet.ingress, reinterpret_cast<std::uint64_t>(&packet));
+  return false;
+}
+
+/// False if the packet found no room and is gone.
+bool Switch::admit(Time now, Packet& packet) {
+  if (buffer_ == nullptr) return true;
+  const std::uint32_t input = packet.ingress;
+  collect(now);
+  switch (buffer_->admit(input, packet.lane, packet.wire_bytes, now)) {
+    case SharedBuffer::Verdict::kTaken:
+      return true;
+    case SharedBuffer::Verdict::kTakenPause:
+      pause(now, input, packet.lane, Phase::kPause);
+      return true;
+    case SharedBuffer::Verdict::kDropped:
+      break;
+  }
+  ++port_counters_[input].dropped;
+  packets_.give_back(&packet);
+  return false;
+}
+
+void Switch::pause(Time now, std::uint32_t input, std::uint8_t lane, Phase phase) {
+  constexpr std::int64_t kFrame = 64;  // IEEE 802.3 annex 31B
+  if (phase == Phase::kPause) ++port_counters_[input].pauses;
+  // The frame goes before all that waits, but after what is being sent.
+  const Time starts = std::max(now, transmitters_[input].free_at());
+  inputs_[input].tell(phase, lane, 0, starts - now + transfer_time(Bytes(kFrame), transmitters_[input].rate()));
+}
+
+void Switch::collect(Time now) {
+  buffer_->collect(now, [this, now](std::size_t input, std::size_t lane) {
+    pause(now, static_cast<std::uint32_t>(input), static_cast<std::uint8_t>(lane), Phase::kResume);
+  });
+}
+
+void Switch::discard(Packet& packet) {
+  if (buffer_ == nullptr) {
+    // Its buffer is free when its last byte is in.
+    inputs_[packet.ingress].release(packet.lane, packet.wire_bytes, Time(packet.tail_lag_ps));
+  }
+  packets_.give_back(&packet);
+}
+
+void Switch::switch_packet(Time now, Packet& packet) {
   const std::uint32_t index = routes_.port(packet);
   Output& output = outputs_[index];
   Transmitter& transmitter = transmitters_[index];
-  if (output.waiting == 0 && transmitter.free_at() <= now + latency_ &&
-      transmitter.credit_at(lane_out(index, packet), packet.wire_bytes, now) == now) {
+  const std::uint32_t input = packet.ingress;
+  if (output.waiting == 0 && std::max(transmitter.free_at(), output.next_grant) <= now + latency_ &&
+      transmitter.credit_at(lane_out(index, packet), packet.wire_bytes, now) == now &&
+      (!limits_crossbar_ || inputs_[input].crossbar_free <= now)) {
     output.next_input[packet.lane] = static_cast<std::uint16_t>(input + 1 < inputs_.size() ? input + 1 : 0);
     output.next_lane = static_cast<std::uint8_t>(packet.lane + 1U < lanes_ ? packet.lane + 1 : 0);
     forward(now, index, packet);
     return;
   }
   ++counters_.queued;
+  if (marks_) mark(index, packet);
   enqueue(index, packet);
   arm(now, index);
 }
 
+void Switch::mark(std::uint32_t output, Packet& packet) {
+  const MarkingConfig& marking = config_.marking;
+  const std::int64_t queued = outputs_[output].waiting_bytes;
+  if (queued < marking.min.count()) return;
+  if (queued < marking.max.count()) {
+    const double rise =
+        static_cast<double>(queued - marking.min.count()) / static_cast<double>((marking.max - marking.min).count());
+    if (random_.share() >= rise * marking.probability) return;
+  }
+  packet.flags |= Packet::kMarked;
+  ++port_counters_[output].marked;
+}
+
 void Switch::forward(Time now, std::uint32_t index, Packet& packet) {
   const Time ready = now + latency_;
-  // The input's buffer is free when the last byte has left, which send() knows; the credit needs the lane of arrival.
-  Input& input = inputs_[packet.ingress];
+  Output& output = outputs_[index];
+  if (output.blocked_since != kNever) [[unlikely]] {
+    port_counters_[index].blocked += now - output.blocked_since;
+    output.blocked_since = kNever;
+  }
+  // The input's buffer is free when the last byte has left, which send() knows.
   const std::uint8_t lane_in = packet.lane;
   packet.lane = lane_out(index, packet);
+  const std::uint32_t ingress = packet.ingress;
+  const std::uint32_t wire_bytes = packet.wire_bytes;
   const Time gone = transmitters_[index].send(packet, ready);
-  const std::uint8_t lane_onward = packet.lane;
-  packet.lane = lane_in;
-  input.release(packet, gone - now);
-  packet.lane = lane_onward;
+  if (egress_interval_ > Time()) output.next_grant = std::max(ready, output.next_grant) + egress_interval_;
+  if (limits_crossbar_) {
+    const double length = static_cast<double>(transfer_time(Bytes(wire_bytes), transmitters_[index].rate()).count());
+    inputs_[ingress].crossbar_free = now + Time(static_cast<std::int64_t>(length / config_.speedup));
+  }
+  if (buffer_ == nullptr) [[likely]] {
+    inputs_[ingress].release(lane_in, wire_bytes, gone - now);
+    return;
+  }
+  buffer_->leave(ingress, lane_in, wire_bytes, gone);
+  if (buffer_->paused(ingress, lane_in)) dispatcher_.post(gone, *this, kCollect);
 }
 
 void Switch::enqueue(std::uint32_t output, Packet& packet) {
@@ -133,6 +253,9 @@ void Switch::enqueue(std::uint32_t output, Packet& packet) {
   }
   q.tail = &packet;
   ++outputs_[output].waiting;
+  outputs_[output].waiting_bytes += packet.wire_bytes;
+  std::int64_t& most = port_counters_[output].most_queued;
+  most = std::max(most, outputs_[output].waiting_bytes);
 }
 
 Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
@@ -143,10 +266,11 @@ Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t 
     nonempty_[(output * lanes_ + lane) * words_ + input / 64] &= ~(1ULL << (input % 64));
   }
   --outputs_[output].waiting;
+  outputs_[output].waiting_bytes -= packet->wire_bytes;
   return packet;
 }
 
-int Switch::pick_input(std::uint32_t output, std::uint32_t lane) const {
+int Switch::pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time& free) const {
   const std::uint64_t* words = bitmap(output, lane);
   const std::uint32_t start = outputs_[output].next_input[lane];
   const std::uint32_t first_word = start / 64;
@@ -154,8 +278,51 @@ int Switch::pick_input(std::uint32_t output, std::uint32_t lane) const {
   for (std::uint32_t step = 0;; ++step) {
     const std::uint32_t word = (first_word + step) % words_;
     if (step > 0) bits = words[word];
-    if (bits != 0) return static_cast<int>(word * 64) + std::countr_zero(bits);
+    while (bits != 0) {
+      const int input = static_cast<int>(word * 64) + std::countr_zero(bits);
+      const Time crossbar = inputs_[static_cast<std::size_t>(input)].crossbar_free;
+      if (!limits_crossbar_ || crossbar <= now) return input;
+      free = std::min(free, crossbar);
+      bits &= bits - 1;
+    }
     if (step == words_) return -1;  // the first word was seen twice: from the start, then whole
+  }
+}
+
+Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint32_t lane) {
+  Output& output = outputs_[index];
+  Time free = kNever;
+  const int input = pick_input(index, lane, now, free);
+  if (input < 0) return Turn::kNothing;
+  const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
+  if (transmitters_[index].credit_at(lane_out(index, first), first.wire_bytes, now) != now) return Turn::kNothing;
+  if (!quanta_.empty()) {
+    std::int64_t& deficit = deficits_[index * lanes_ + lane];
+    if (deficit < first.wire_bytes) return Turn::kTooShort;
+    deficit -= first.wire_bytes;
+  }
+  Packet* packet = dequeue(index, lane, static_cast<std::uint32_t>(input));
+  output.next_input[lane] = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % inputs_.size());
+  forward(now, index, *packet);
+  return Turn::kSent;
+}
+
+/// Deficit round robin: a lane goes on while it has bytes left of its turn, and loses them when it has no packet.
+void Switch::serve_by_weight(Time now, std::uint32_t index) {
+  Output& output = outputs_[index];
+  bool somebody = true;
+  while (somebody) {
+    somebody = false;
+    for (std::uint32_t step = 0; step < lanes_; ++step) {
+      const std::uint32_t lane = output.next_lane;
+      const Turn turn = serve_lane(now, index, lane);
+      if (turn == Turn::kSent) return;
+      std::int64_t& deficit = deficits_[index * lanes_ + lane];
+      if (turn == Turn::kNothing) deficit = 0;
+      somebody = somebody || turn == Turn::kTooShort;
+      output.next_lane = static_cast<std::uint8_t>((lane + 1) % lanes_);
+      deficits_[index * lanes_ + output.next_lane] += quanta_[output.next_lane];
+    }
   }
 }
 
@@ -164,19 +331,16 @@ void Switch::serve(Time now, std::uint32_t index) {
   if (now < output.service_at && output.service_at != kNever) return;  // overtaken by an earlier arbitration
   output.service_at = kNever;
   if (output.waiting == 0) return;
-  Transmitter& transmitter = transmitters_[index];
-  if (transmitter.free_at() <= now + latency_) {
-    for (std::uint32_t step = 0; step < lanes_; ++step) {
-      const std::uint32_t lane = (output.next_lane + step) % lanes_;
-      const int input = pick_input(index, lane);
-      if (input < 0) continue;
-      const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
-      if (transmitter.credit_at(lane_out(index, first), first.wire_bytes, now) != now) continue;
-      Packet* packet = dequeue(index, lane, static_cast<std::uint32_t>(input));
-      output.next_lane = static_cast<std::uint8_t>((lane + 1) % lanes_);
-      output.next_input[lane] = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % inputs_.size());
-      forward(now, index, *packet);
-      break;
+  if (std::max(transmitters_[index].free_at(), output.next_grant) <= now + latency_) {
+    if (!quanta_.empty()) {
+      serve_by_weight(now, index);
+    } else {
+      for (std::uint32_t step = 0; step < lanes_; ++step) {
+        const std::uint32_t lane = (output.next_lane + step) % lanes_;
+        if (serve_lane(now, index, lane) != Turn::kSent) continue;
+        output.next_lane = static_cast<std::uint8_t>((lane + 1) % lanes_);
+        break;
+      }
     }
   }
   if (output.waiting != 0) arm(now, index);
@@ -185,22 +349,28 @@ void Switch::serve(Time now, std::uint32_t index) {
 void Switch::arm(Time now, std::uint32_t index) {
   Output& output = outputs_[index];
   Transmitter& transmitter = transmitters_[index];
-  const Time free = std::max(now, transmitter.free_at() - latency_);
+  const Time free = std::max(now, std::max(transmitter.free_at(), output.next_grant) - latency_);
   if (output.service_at <= free) return;
   Time at = kNever;
   for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
-    const int input = pick_input(index, lane);
-    if (input < 0) continue;
+    Time crossbar = kNever;
+    const int input = pick_input(index, lane, now, crossbar);
+    if (input < 0) {
+      at = std::min(at, crossbar);
+      continue;
+    }
     const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
     at = std::min(at, transmitter.credit_at(lane_out(index, first), first.wire_bytes, now));
     if (at == now) break;
   }
-  if (at == kNever) {
+  if (at > free) {
     ++counters_.credit_waits;
+    if (output.blocked_since == kNever) output.blocked_since = free;
+  }
+  if (at == kNever) {
     transmitter.wait_for_credit();
     return;
   }
-  if (at > now && at > free) ++counters_.credit_waits;
   at = std::max(at, free);
   if (output.service_at <= at) return;
   output.service_at = at;

@@ -12,6 +12,7 @@
 #include "hw/core/fixed_vector.h"
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
+#include "hw/fabric/shared_buffer.h"
 
 namespace weft::fabric {
 
@@ -45,30 +46,99 @@ class RoutingTable {
   std::vector<std::uint16_t> choices_;
 };
 
-/// An input-buffered switch: virtual output queues per input, lane and output; a round-robin arbiter per output over
-/// lanes, then over inputs; virtual cut-through; lossless by credits.
+/// A stage of a switch's pipeline: how long a packet takes through it, and how soon the next one may follow.
+struct Stage {
+  Time latency;
+  Time interval;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("latency", latency, "From its start to its end for one packet", Range{0, 100'000'000});
+    visit("interval", interval, "Between the starts of two packets of one port", Range{0, 100'000'000});
+  }
+};
+
+/// Explicit congestion notification (IEEE 802.1Qau, RFC 3168): a packet that has to queue behind `min` bytes for its
+/// output is marked with a probability that rises to `probability` at `max`, and always above.
+struct MarkingConfig {
+  Bytes min;
+  Bytes max;
+  double probability = 0.01;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("min", min, "Bytes queued for an output from which packets are marked; 0: never", Range{0, 1LL << 40});
+    visit("max", max, "Bytes queued from which every packet is marked", Range{0, 1LL << 40});
+    visit("probability", probability, "Share marked just below that", Range{0, 1});
+  }
+};
+
+/// An input-buffered switch: virtual output queues per input, lane and output; virtual cut-through.
 ///
-/// A packet is routed when its first byte is in, and leaves `latency` later at the earliest. It is arbitrated `latency`
-/// before its output becomes free, so that an output under load never idles for arbitration. Its input buffer is given
-/// back when its last byte has left. A packet that finds its output free and nobody waiting costs one event.
+/// A packet passes parse, route and admission at its input, then waits in its queue; an arbiter per output picks a lane
+/// (round robin, or by `weights` with deficit round robin, Shreedhar and Varghese 1996), then an input (round robin);
+/// crossbar and egress follow. The latencies of the stages add up with `latency`; the interval of the slowest stage on
+/// either side of the queue bounds the packets per second of a port. A packet is arbitrated so much before its output
+/// becomes free that an output under load never idles for arbitration. With `speedup` an input passes the crossbar at
+/// that many times its output's rate, one packet at a time; 0 lets it feed all outputs at once.
 ///
-/// Approximations: the crossbar is fast enough that one input can feed several outputs at once (speed-up as the outputs
-/// need it); latency is one number; the lane keeps its own queue from input to output. Checked against closed forms in
-/// tests/unit/switch_test.cpp.
+/// With credits the input buffer is the sender's to know and is given back when the last byte has left. Without, it is
+/// a SharedBuffer: what does not fit pauses the sender or is dropped, by the link's flow control. A packet that finds
+/// its output free and nobody waiting costs one event.
+///
+/// Approximations: a damaged packet is dropped where it arrives, not passed on with a broken check; the lane keeps its
+/// own queue from input to output; a packet that the arbiter has chosen is not stopped by a pause that comes before it
+/// starts. Checked against closed forms in tests/unit/switch_test.cpp and flow_control_test.cpp.
 class Switch final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
     Time latency = Time(220'000);
+    Stage parse;
+    Stage route;
+    Stage admission;
+    Stage arbitration;
+    Stage crossbar;
+    Stage egress;
+    double speedup = 0;
+    std::vector<int> weights;
+    SharedBuffer::Config buffer;
+    MarkingConfig marking;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("latency", latency, "First byte in to first byte out of an idle switch", Range{0, 100'000'000});
+      visit("latency", latency, "First byte in to first byte out of an idle switch, beyond that of the stages",
+            Range{0, 100'000'000});
+      visit("parse", parse, "Header into fields");
+      visit("route", route, "Output and lane from the destination");
+      visit("admission", admission, "A place in the buffer");
+      visit("arbitration", arbitration, "The choice of the next packet of an output");
+      visit("crossbar", crossbar, "From input to output");
+      visit("egress", egress, "Rewriting, and to the wire");
+      visit("speedup", speedup, "Rate at which an input passes the crossbar, of its output's; 0: without limit",
+            Range{0, 1024});
+      visit("buffer", buffer, "Packet memory, where the links have no credits");
+      visit("marking", marking, "Explicit congestion notification");
+    }
+
+    /// First byte in to first byte out of an idle switch.
+    [[nodiscard]] Time total_latency() const {
+      return latency + parse.latency + route.latency + admission.latency + arbitration.latency + crossbar.latency +
+             egress.latency;
     }
   };
   struct Counters {
     std::int64_t packets = 0;
     std::int64_t queued = 0;        ///< packets that had to wait for their output
-    std::int64_t credit_waits = 0;  ///< times an output with packets stood still for credit
+    std::int64_t credit_waits = 0;  ///< times an output with packets stood still for credit or a pause
+  };
+  /// Of what happens less often than a packet.
+  struct PortCounters {
+    std::int64_t marked = 0;       ///< packets marked on their way to this output
+    std::int64_t dropped = 0;      ///< packets from this input that found no room
+    std::int64_t damaged = 0;      ///< packets that arrived damaged
+    std::int64_t pauses = 0;       ///< sent from this input
+    std::int64_t most_queued = 0;  ///< bytes that waited for this output at a time
+    Time blocked;                  ///< how long this output had packets and neither credit nor leave to send
   };
 
   /// One port: `out` sends to the neighbour's input, `in` receives from the neighbour's output.
@@ -79,15 +149,19 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   };
 
   /// `links` gives the outgoing direction of each port. `lane_shift[p]` is added to the lane of what leaves by port p,
-  /// which is how a ring crosses its dateline; empty for none.
-  Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const RoutingTable& routes,
-         const std::vector<LinkConfig>& links, const std::vector<std::uint8_t>& lane_shift, const Stall::Config& stall);
+  /// which is how a ring crosses its dateline; empty for none. `packets` takes what is dropped.
+  Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, PacketPool& packets,
+         const RoutingTable& routes, const std::vector<LinkConfig>& links, const std::vector<std::uint8_t>& lane_shift,
+         const Stall::Config& stall);
   ~Switch() override;
 
   [[nodiscard]] std::size_t radix() const { return ports_.size(); }
   Port& port(std::size_t index) { return *ports_[index]; }
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] const PortCounters& port_counters(std::size_t index) const { return port_counters_[index]; }
+  /// Null where the links have credits.
+  [[nodiscard]] const SharedBuffer* buffer() const { return buffer_.get(); }
   Transmitter& transmitter(std::size_t index) { return transmitters_[index]; }
   /// Packets in its queues.
   [[nodiscard]] std::int64_t waiting() const;
@@ -109,11 +183,18 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       __builtin_prefetch(this);
       if (sender_ != nullptr) sender_->prefetch();
     }
-    void release(Packet& packet, Time delay) {
+    /// Gives the buffer space of `bytes` on `lane` back to the sender.
+    void release(std::uint8_t lane, std::uint32_t bytes, Time delay) { tell(Phase::kCredit, lane, bytes, delay); }
+    void tell(Phase phase, std::uint8_t lane, std::uint32_t bytes, Time delay) {
+      Packet notice;
+      notice.lane = lane;
+      notice.wire_bytes = bytes;
       sc_core::sc_time annotated = to_delay(delay);
-      Phase phase = Phase::kCredit;
-      peer_->nb_transport_bw(packet, phase, annotated);
+      peer_->nb_transport_bw(notice, phase, annotated);
     }
+
+    Time crossbar_free;
+    Time ingress_free;
 
    private:
     Switch* owner_;
@@ -127,8 +208,11 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     Packet* tail = nullptr;
   };
   /// Arbitration state of one output; its queues and bitmaps are in arrays of the switch.
-  struct Output {
+  struct alignas(64) Output {
     Time service_at = kNever;  ///< when its next arbitration is scheduled
+    Time next_grant;           ///< the slowest stage's interval after the last
+    Time blocked_since = kNever;
+    std::int64_t waiting_bytes = 0;
     std::uint32_t waiting = 0;
     std::array<std::uint16_t, 8> next_input{};  ///< by lane
     std::uint8_t next_lane = 0;
@@ -137,11 +221,23 @@ class Switch final : public sc_core::sc_module, public EventTarget {
 
   void end_of_elaboration() override;
   void arrive(Time now, std::uint32_t input, Packet& packet);
+  bool enter(Time now, Packet& packet);
+  bool admit(Time now, Packet& packet);
+  void pause(Time now, std::uint32_t input, std::uint8_t lane, Phase phase);
+  void collect(Time now);
+  void discard(Packet& packet);
+  void switch_packet(Time now, Packet& packet);
   void serve(Time now, std::uint32_t output);
   void forward(Time now, std::uint32_t output, Packet& packet);
   void enqueue(std::uint32_t output, Packet& packet);
+  void mark(std::uint32_t output, Packet& packet);
   Packet* dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input);
-  [[nodiscard]] int pick_input(std::uint32_t output, std::uint32_t lane) const;
+  /// The input whose turn it is among those with a packet and a free crossbar; else -1, and `free` is when the first
+  /// crossbar is.
+  [[nodiscard]] int pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time& free) const;
+  enum class Turn : std::uint8_t { kSent, kTooShort, kNothing };
+  Turn serve_lane(Time now, std::uint32_t output, std::uint32_t lane);
+  void serve_by_weight(Time now, std::uint32_t output);
   void arm(Time now, std::uint32_t output);
   [[nodiscard]] std::uint8_t lane_out(std::uint32_t output, const Packet& packet) const {
     return static_cast<std::uint8_t>(packet.lane + outputs_[output].lane_shift);
@@ -158,6 +254,11 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Time latency_;
   std::uint32_t lanes_;
   std::uint32_t words_;
+  bool inspects_;  ///< something other than routing happens to what arrives
+  bool limits_crossbar_;
+  bool marks_;
+  Time ingress_interval_;
+  Time egress_interval_;
   FixedVector<Input> inputs_;
   std::vector<Output> outputs_;
   FixedVector<Transmitter> transmitters_;
@@ -165,6 +266,14 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::vector<std::uint64_t> nonempty_;           // per output and lane, a bit per input with a packet
   std::vector<std::unique_ptr<Port>> ports_;
   Counters counters_;
+  Config config_;
+  PacketPool& packets_;
+  FlowControl flow_control_;
+  std::unique_ptr<SharedBuffer> buffer_;
+  std::vector<PortCounters> port_counters_;
+  std::vector<std::int64_t> quanta_;    // bytes a turn by lane; empty for plain round robin
+  std::vector<std::int64_t> deficits_;  // by output and lane
+  Random random_;
 };
 
 }  // namespace weft::fabric

@@ -74,6 +74,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t packets_received = 0;
     std::int64_t not_ready = 0;  ///< RNR NAKs sent
     std::int64_t dropped = 0;    ///< packets out of sequence after one
+    std::int64_t damaged = 0;    ///< packets whose check failed, dropped
   };
 
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.

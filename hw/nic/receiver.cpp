@@ -40,6 +40,12 @@ Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
 }
 
 void Nic::receive(Time now, Packet& packet) {
+  if ((packet.flags & Packet::kDamaged) != 0) [[unlikely]] {
+    ++counters_.damaged;
+    release(packet, Time());
+    packets_.give_back(&packet);
+    return;
+  }
   ++counters_.packets_received;
   QueuePair& pair = pairs_[packet.queue_pair];
   const std::uint32_t number = packet.queue_pair;
@@ -129,8 +135,7 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
     WorkRequest& receive = pair.receives.front().request;
     const std::uint64_t id = receive.id;
     if (--receive.count == 0) pair.receives.pop_front();
-    complete(pair, {id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate},
-             visible);
+    complete(pair, {id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
   }
   pair.message_bytes = 0;
   control(Opcode::kAck, packet.queue_pair, packet.psn);

@@ -161,7 +161,7 @@ ordered_json packet_load(std::uint32_t hosts, int radix, int messages) {
   config.spines = radix / 2;
   config.link.lanes = 1;
   config.link.buffer = Bytes(64 << 10);
-  fabric::Fabric network("network", config, static_cast<int>(hosts), dispatcher, {}, "fabric");
+  fabric::Fabric network("network", config, static_cast<int>(hosts), dispatcher, packets, {}, "fabric");
   std::vector<std::unique_ptr<Host>> all;
   for (std::uint32_t i = 0; i < hosts; ++i) all.push_back(std::make_unique<Host>(i, network, dispatcher, packets));
 

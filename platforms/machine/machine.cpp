@@ -79,14 +79,14 @@ std::vector<Machine::Step> Machine::steps() {
   const auto accelerators = static_cast<std::size_t>(config_.accelerators);
   std::vector<Step> steps;
   steps.emplace_back([this, stall] {
-    network_ = std::make_unique<fabric::Fabric>("network", config_.fabric, config_.accelerators, *dispatcher_, stall,
-                                                "fabric");
+    network_ = std::make_unique<fabric::Fabric>("network", config_.fabric, config_.accelerators, *dispatcher_, packets_,
+                                                stall, "fabric");
   });
   if (has_ports()) nodes_.resize(accelerators / static_cast<std::size_t>(config_.per_node));
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     steps.emplace_back([this, n, stall] {
       nodes_[n] = std::make_unique<fabric::Fabric>(("node" + std::to_string(n)).c_str(), config_.scale_up.fabric,
-                                                   config_.per_node, *dispatcher_, stall, "scale_up.fabric");
+                                                   config_.per_node, *dispatcher_, packets_, stall, "scale_up.fabric");
     });
   }
   memories_.resize(accelerators);

@@ -44,7 +44,7 @@ class Bench {
   explicit Bench(const BenchConfig& config = {})
       : config_(config),
         dispatcher("dispatcher"),
-        network("network", config.network, config.ends, dispatcher, config.stall, "fabric"),
+        network("network", config.network, config.ends, dispatcher, packets, config.stall, "fabric"),
         script("script", dispatcher) {
     for (int i = 0; i < config.ends; ++i) {
       const std::string number = std::to_string(i);

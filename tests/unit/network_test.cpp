@@ -43,13 +43,13 @@ class Net {
   /// `reversed` makes the ends in the opposite order, with the same names.
   explicit Net(const FabricConfig& config, int count, bool reversed = false, const Stall::Config& stall = {})
       : dispatcher("dispatcher"), script("script", dispatcher), ends(static_cast<std::size_t>(count)) {
-    if (!reversed) network = std::make_unique<Fabric>("network", config, count, dispatcher, stall, "fabric");
+    if (!reversed) network = std::make_unique<Fabric>("network", config, count, dispatcher, packets, stall, "fabric");
     for (int i = 0; i < count; ++i) {
       const int index = reversed ? count - 1 - i : i;
       ends[static_cast<std::size_t>(index)] =
           std::make_unique<End>(("end" + std::to_string(index)).c_str(), dispatcher, packets, config.link, stall);
     }
-    if (reversed) network = std::make_unique<Fabric>("network", config, count, dispatcher, stall, "fabric");
+    if (reversed) network = std::make_unique<Fabric>("network", config, count, dispatcher, packets, stall, "fabric");
     for (int i = 0; i < count; ++i) {
       const auto index = static_cast<std::uint32_t>(i);
       network->bind_end(index, ends[index]->out, ends[index]->in);

@@ -27,7 +27,7 @@ class Star {
     for (std::uint32_t i = 0; i < links.size(); ++i) routes.set(i, {static_cast<std::uint16_t>(i)});
     Switch::Config config;
     config.latency = latency;
-    sw = std::make_unique<Switch>("switch", config, dispatcher, routes, links, std::vector<std::uint8_t>(), stall);
+    sw = std::make_unique<Switch>("switch", config, dispatcher, packets, routes, links, std::vector<std::uint8_t>(), stall);
     for (std::size_t i = 0; i < links.size(); ++i) {
       ends.push_back(std::make_unique<End>(("end" + std::to_string(i)).c_str(), dispatcher, packets, links[i], stall));
       ends[i]->out.bind(sw->port(i).in);

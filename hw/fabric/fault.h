@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/core/fields.h"
+#include "hw/core/quantity.h"
+#include "hw/core/random.h"
+
+namespace weft::fabric {
+
+/// Something that goes wrong on links, and when. `link` names which: "leaf0-spine1" for both directions between two
+/// switches, "leaf0>spine1" for one, "end3" for the link of an end, "spine1" for every link of a switch, which is then
+/// gone, "*" for all.
+struct Fault {
+  std::string link = "*";
+  Time from{};
+  Time until = kNever;
+  double loss = 0;
+  double bit_errors = 0;
+  double rate = 1;
+  bool down = false;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("link", link,
+          "Which: leaf0-spine1, leaf0>spine1 for one direction, end3, spine1 for a whole switch, * for all");
+    visit("from", from, "When it begins");
+    visit("until", until, "When it is over; without it, never");
+    visit("loss", loss, "Share of the packets that arrive damaged", Range{0, 1});
+    visit("bit_errors", bit_errors, "Bits that arrive wrong, as a share of all", Range{0, 1});
+    visit("rate", rate, "What is left of the rate, as a share", Range{0, 1});
+    visit("down", down, "Nothing passes; what is being sent still arrives");
+  }
+};
+
+/// The faults of one direction of one link, with random numbers of its own.
+class LinkFaults {
+ public:
+  explicit LinkFaults(const Random& random) : random_(random) {}
+
+  void add(const Fault& fault);
+
+  /// The earliest time from `at` on at which the link is up; kNever if it stays down.
+  [[nodiscard]] Time up_at(Time at) const;
+  /// Whether a packet of this size that leaves at `at` arrives damaged. Draws.
+  bool damages(Time at, std::int64_t wire_bytes);
+  /// How long it takes to send what takes `length` at the full rate.
+  [[nodiscard]] Time stretched(Time at, Time length) const;
+
+ private:
+  std::vector<Fault> faults_;
+  Random random_;
+};
+
+}  // namespace weft::fabric
