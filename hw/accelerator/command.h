@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "hw/accelerator/reduction.h"
+#include "hw/core/element.h"
 
 /// What firmware writes to an accelerator's command window, and what comes back.
 namespace weft::accelerator {

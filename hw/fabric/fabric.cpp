@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/fabric/fabric.h"
 
+#include <algorithm>
+
 namespace weft::fabric {
 
 Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
@@ -33,13 +35,52 @@ void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in)
   mine.out.bind(in);
 }
 
+std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options) {
+  const auto route = [this](std::uint32_t sw, std::uint32_t end) {
+    Packet packet;
+    packet.source = end;
+    packet.destination = end;
+    return routes_[sw].port(packet);
+  };
+  const auto empty =
+      std::find_if(groups_.begin(), groups_.end(), [](const auto& tree) { return tree.branches.empty(); });
+  const auto id = static_cast<std::uint32_t>(empty - groups_.begin());
+  SpanningTree tree = SpanningTree::build(topology_, route, ends, id);
+  for (auto at = tree.branches.begin(); at != tree.branches.end(); ++at) {
+    const SpanningTree::Branch& branch = at->second;
+    const Switch::Group group{branch.parent,   branch.children, branch.port_of_end,
+                              options.reduces, options.window,  options.streaming};
+    if (switches_[at->first]->join(id, group)) continue;
+    for (auto done = tree.branches.begin(); done != at; ++done) switches_[done->first]->leave(id);
+    return std::nullopt;
+  }
+  if (empty == groups_.end()) {
+    groups_.push_back(std::move(tree));
+  } else {
+    *empty = std::move(tree);
+  }
+  return id;
+}
+
+void Fabric::destroy_group(std::uint32_t id) {
+  for (const auto& [sw, branch] : groups_[id].branches) switches_[sw]->leave(id);
+  groups_[id] = {};
+}
+
 std::vector<std::string> Fabric::left_over() {
   std::vector<std::string> lines;
   for (const auto& sw : switches_) {
     if (const auto waiting = sw->waiting(); waiting != 0) {
       lines.push_back(std::string(sw->name()) + ": " + std::to_string(waiting) + " packets wait for an output");
     }
+    if (sw->engine() != nullptr && sw->engine()->open_chunks() != 0) {
+      lines.push_back(std::string(sw->name()) + ": " + std::to_string(sw->engine()->open_chunks()) +
+                      " chunks of reductions wait for operands");
+    }
     for (std::size_t p = 0; p < sw->radix(); ++p) {
+      if (sw->transmitter(p).down_at(kNever - Time(1))) {
+        lines.push_back(std::string(sw->name()) + ".out" + std::to_string(p) + ": the link is down for good");
+      }
       if (const auto missing = sw->transmitter(p).credit_missing(); missing != 0) {
         lines.push_back(std::string(sw->name()) + ".out" + std::to_string(p) + ": " + std::to_string(missing) +
                         " bytes of credit are missing");

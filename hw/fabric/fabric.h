@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "hw/fabric/spanning_tree.h"
 #include "hw/fabric/switch.h"
 #include "hw/fabric/topology.h"
 
@@ -23,6 +25,19 @@ class Fabric final : public sc_core::sc_module {
   /// Joins end number `end` of the network to the sockets of a network interface.
   void bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in);
 
+  /// What a group is for.
+  struct GroupOptions {
+    bool reduces = false;
+    int window = 16;        ///< reductions: chunks that may be open at a time
+    bool streaming = true;  ///< reductions: else low latency
+  };
+  /// Control path, as a subnet manager does it: joins `ends` by a spanning tree. Packets for Packet::kFirstGroup plus
+  /// the number returned reach all of them but their sender. Nothing if the engine of a switch of the tree has no room
+  /// for it.
+  std::optional<std::uint32_t> create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options);
+  void destroy_group(std::uint32_t id);
+  [[nodiscard]] const SpanningTree& tree(std::uint32_t group) const { return groups_[group]; }
+
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
@@ -36,6 +51,7 @@ class Fabric final : public sc_core::sc_module {
   Topology topology_;
   std::vector<RoutingTable> routes_;
   std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<SpanningTree> groups_;  // by number; without branches where none is
 };
 
 }  // namespace weft::fabric

@@ -4,16 +4,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "hw/fabric/switch_tags.h"
+
 namespace weft::fabric {
-namespace {
-
-// Tags: arrivals by port come before arbitration by output at the same picosecond, so that an arbiter sees all that
-// came.
-constexpr std::uint32_t kEnter = 0x4000;    // by port: what waited for the first stage
-constexpr std::uint32_t kCollect = 0x8000;  // buffer space is free
-constexpr std::uint32_t kServe = 0x10000;
-
-}  // namespace
 
 void RoutingTable::set(std::uint32_t destination, const std::vector<std::uint16_t>& ports) {
   const auto count = static_cast<std::uint32_t>(ports.size());
@@ -42,7 +35,8 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       routes_(routes),
       latency_(config.total_latency()),
       lanes_(static_cast<std::uint32_t>(links.empty() ? 1 : links.front().lanes)),
-      words_(static_cast<std::uint32_t>((links.size() + 63) / 64)),
+      sources_(static_cast<std::uint32_t>(links.size() + (config.reduction.trees > 0 ? 1 : 0))),
+      words_((sources_ + 63) / 64),
       limits_crossbar_(config.speedup > 0),
       marks_(config.marking.min > Bytes()),
       ingress_interval_(std::max({config.parse.interval, config.route.interval, config.admission.interval})),
@@ -79,6 +73,8 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     }
     deficits_.assign(links.size() * lanes_, 0);
   }
+  if (limits_crossbar_) crossbar_free_.resize(sources_);
+  if (config.reduction.trees > 0) engine_ = std::make_unique<ReductionEngine>(config.reduction, radix, packets);
   inspects_ = buffer_ != nullptr || ingress_interval_ > Time();
 }
 
@@ -104,7 +100,9 @@ void Switch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     arrive(now, tag, *reinterpret_cast<Packet*>(data));
   } else if (tag < kCollect) {
     auto& packet = *reinterpret_cast<Packet*>(data);
-    if (admit(now, packet)) switch_packet(now, packet);
+    if (admit(now, packet)) dispatch(now, packet);
+  } else if (tag == kEmit) {
+    emit(now, *reinterpret_cast<Packet*>(data));
   } else {
     collect(now);
   }
@@ -112,10 +110,13 @@ void Switch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
 
 void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
   const bool serves = (tag & kServe) != 0;
+  if (!serves) {
+    if (tag >= kEnter || reinterpret_cast<const Packet*>(data)->destination >= Packet::kFirstGroup) return;
+    inputs_[tag].prefetch();
+  }
   const std::uint32_t output = serves ? tag & ~kServe : routes_.port(*reinterpret_cast<const Packet*>(data));
   __builtin_prefetch(&outputs_[output]);
   transmitters_[output].prefetch();
-  if (!serves) inputs_[tag].prefetch();
 }
 
 void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
@@ -124,12 +125,13 @@ void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
   if (inspects_ || (packet.flags & Packet::kDamaged) != 0) [[unlikely]] {
     if ((packet.flags & Packet::kDamaged) != 0) {
       ++port_counters_[input].damaged;
-      discard(packet);
+      if (buffer_ == nullptr) inputs_[input].release(packet.lane, packet.wire_bytes, Time(packet.tail_lag_ps));
+      packets_.give_back(&packet);
       return;
     }
     if (!enter(now, packet) || !admit(now, packet)) return;
   }
-  switch_packet(now, packet);
+  dispatch(now, packet);
 }
 
 /// False if the packet has to wait for the first stages.
@@ -175,23 +177,30 @@ void Switch::collect(Time now) {
   });
 }
 
-void Switch::discard(Packet& packet) {
-  if (buffer_ == nullptr) {
-    // Its buffer is free when its last byte is in.
-    inputs_[packet.ingress].release(packet.lane, packet.wire_bytes, Time(packet.tail_lag_ps));
+void Switch::discard(Time now, Packet& packet) {
+  // Its buffer is free when its last byte is in.
+  if (packet.ingress < radix()) {
+    release(now, packet.ingress, packet.lane, packet.wire_bytes, now + Time(packet.tail_lag_ps));
   }
   packets_.give_back(&packet);
 }
 
-void Switch::switch_packet(Time now, Packet& packet) {
-  const std::uint32_t index = routes_.port(packet);
+void Switch::dispatch(Time now, Packet& packet) {
+  if (packet.destination >= Packet::kFirstGroup) [[unlikely]] {
+    handle_group(now, packet);
+  } else {
+    send_by(now, routes_.port(packet), packet);
+  }
+}
+
+void Switch::send_by(Time now, std::uint32_t index, Packet& packet) {
   Output& output = outputs_[index];
   Transmitter& transmitter = transmitters_[index];
   const std::uint32_t input = packet.ingress;
   if (output.waiting == 0 && std::max(transmitter.free_at(), output.next_grant) <= now + latency_ &&
       transmitter.credit_at(lane_out(index, packet), packet.wire_bytes, now) == now &&
-      (!limits_crossbar_ || inputs_[input].crossbar_free <= now)) {
-    output.next_input[packet.lane] = static_cast<std::uint16_t>(input + 1 < inputs_.size() ? input + 1 : 0);
+      (!limits_crossbar_ || crossbar_free_[input] <= now)) {
+    output.next_input[packet.lane] = static_cast<std::uint16_t>(input + 1 < sources_ ? input + 1 : 0);
     output.next_lane = static_cast<std::uint8_t>(packet.lane + 1U < lanes_ ? packet.lane + 1 : 0);
     forward(now, index, packet);
     return;
@@ -227,22 +236,33 @@ void Switch::forward(Time now, std::uint32_t index, Packet& packet) {
   packet.lane = lane_out(index, packet);
   const std::uint32_t ingress = packet.ingress;
   const std::uint32_t wire_bytes = packet.wire_bytes;
+  const bool is_group = packet.destination >= Packet::kFirstGroup;
+  const std::uint16_t via = packet.via;
+  if (is_group) packet.via = Packet::kNowhere;
   const Time gone = transmitters_[index].send(packet, ready);
   if (egress_interval_ > Time()) output.next_grant = std::max(ready, output.next_grant) + egress_interval_;
   if (limits_crossbar_) {
     const double length = static_cast<double>(transfer_time(Bytes(wire_bytes), transmitters_[index].rate()).count());
-    inputs_[ingress].crossbar_free = now + Time(static_cast<std::int64_t>(length / config_.speedup));
+    crossbar_free_[ingress] = now + Time(static_cast<std::int64_t>(length / config_.speedup));
   }
+  if (is_group) [[unlikely]] {
+    copy_left(now, via, gone);
+  } else {
+    release(now, ingress, lane_in, wire_bytes, gone);
+  }
+}
+
+void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint32_t bytes, Time gone) {
   if (buffer_ == nullptr) [[likely]] {
-    inputs_[ingress].release(lane_in, wire_bytes, gone - now);
+    inputs_[input].release(lane, bytes, gone - now);
     return;
   }
-  buffer_->leave(ingress, lane_in, wire_bytes, gone);
-  if (buffer_->paused(ingress, lane_in)) dispatcher_.post(gone, *this, kCollect);
+  buffer_->leave(input, lane, bytes, gone);
+  if (buffer_->paused(input, lane)) dispatcher_.post(gone, *this, kCollect);
 }
 
 void Switch::enqueue(std::uint32_t output, Packet& packet) {
-  if (queues_[output] == nullptr) queues_[output] = std::make_unique<Queue[]>(lanes_ * inputs_.size());
+  if (queues_[output] == nullptr) queues_[output] = std::make_unique<Queue[]>(lanes_ * sources_);
   Queue& q = queue(output, packet.lane, packet.ingress);
   packet.next = nullptr;
   if (q.head == nullptr) {
@@ -280,9 +300,8 @@ int Switch::pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time&
     if (step > 0) bits = words[word];
     while (bits != 0) {
       const int input = static_cast<int>(word * 64) + std::countr_zero(bits);
-      const Time crossbar = inputs_[static_cast<std::size_t>(input)].crossbar_free;
-      if (!limits_crossbar_ || crossbar <= now) return input;
-      free = std::min(free, crossbar);
+      if (!limits_crossbar_ || crossbar_free_[static_cast<std::size_t>(input)] <= now) return input;
+      free = std::min(free, crossbar_free_[static_cast<std::size_t>(input)]);
       bits &= bits - 1;
     }
     if (step == words_) return -1;  // the first word was seen twice: from the start, then whole
@@ -302,7 +321,7 @@ Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint32_t lan
     deficit -= first.wire_bytes;
   }
   Packet* packet = dequeue(index, lane, static_cast<std::uint32_t>(input));
-  output.next_input[lane] = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % inputs_.size());
+  output.next_input[lane] = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % sources_);
   forward(now, index, *packet);
   return Turn::kSent;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "hw/core/fixed_vector.h"
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
+#include "hw/fabric/reduction_engine.h"
 #include "hw/fabric/shared_buffer.h"
 
 namespace weft::fabric {
@@ -86,6 +88,10 @@ struct MarkingConfig {
 /// a SharedBuffer: what does not fit pauses the sender or is dropped, by the link's flow control. A packet that finds
 /// its output free and nobody waiting costs one event.
 ///
+/// A packet for a group leaves by each port of the group's tree but the one that it came by; every copy waits and is
+/// sent on its own, and the input buffer is free when the last one has left (switch_groups.cpp). An operand of a
+/// reduction goes to the engine, and what comes out of it up the tree, or from the root down as the result.
+///
 /// Approximations: a damaged packet is dropped where it arrives, not passed on with a broken check; the lane keeps its
 /// own queue from input to output; a packet that the arbiter has chosen is not stopped by a pause that comes before it
 /// starts. Checked against closed forms in tests/unit/switch_test.cpp and flow_control_test.cpp.
@@ -103,6 +109,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::vector<int> weights;
     SharedBuffer::Config buffer;
     MarkingConfig marking;
+    ReductionEngine::Config reduction;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -118,6 +125,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
             Range{0, 1024});
       visit("buffer", buffer, "Packet memory, where the links have no credits");
       visit("marking", marking, "Explicit congestion notification");
+      visit("reduction", reduction, "The engine that adds packets up");
     }
 
     /// First byte in to first byte out of an idle switch.
@@ -154,6 +162,20 @@ class Switch final : public sc_core::sc_module, public EventTarget {
          const RoutingTable& routes, const std::vector<LinkConfig>& links, const std::vector<std::uint8_t>& lane_shift,
          const Stall::Config& stall);
   ~Switch() override;
+
+  /// This switch's part of a group's tree.
+  struct Group {
+    std::uint16_t parent = Packet::kNowhere;             ///< port to the root; none at the root
+    std::vector<std::uint16_t> children;                 ///< ports away from it, ascending
+    std::map<std::uint32_t, std::uint16_t> port_of_end;  ///< which child leads to an end; for reductions with one taker
+    bool reduces = false;
+    int window = 0;         ///< chunks that may be open
+    bool streaming = true;  ///< else low latency
+  };
+  /// Control path: takes part in group `id` from now on; false if its engine has no room for the tree.
+  bool join(std::uint32_t id, const Group& group);
+  void leave(std::uint32_t id);
+  [[nodiscard]] const ReductionEngine* engine() const { return engine_.get(); }
 
   [[nodiscard]] std::size_t radix() const { return ports_.size(); }
   Port& port(std::size_t index) { return *ports_[index]; }
@@ -193,7 +215,6 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       peer_->nb_transport_bw(notice, phase, annotated);
     }
 
-    Time crossbar_free;
     Time ingress_free;
 
    private:
@@ -225,8 +246,15 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   bool admit(Time now, Packet& packet);
   void pause(Time now, std::uint32_t input, std::uint8_t lane, Phase phase);
   void collect(Time now);
-  void discard(Packet& packet);
-  void switch_packet(Time now, Packet& packet);
+  void discard(Time now, Packet& packet);
+  void dispatch(Time now, Packet& packet);
+  void send_by(Time now, std::uint32_t output, Packet& packet);
+  void release(Time now, std::uint32_t input, std::uint8_t lane, std::uint32_t bytes, Time gone);
+  void handle_group(Time now, Packet& packet);
+  void reduce(Time now, std::uint32_t group, Packet& packet);
+  void emit(Time now, Packet& packet);
+  void replicate(Time now, const Group& group, Packet& packet);
+  void copy_left(Time now, std::uint16_t original, Time gone);
   void serve(Time now, std::uint32_t output);
   void forward(Time now, std::uint32_t output, Packet& packet);
   void enqueue(std::uint32_t output, Packet& packet);
@@ -243,7 +271,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     return static_cast<std::uint8_t>(packet.lane + outputs_[output].lane_shift);
   }
   Queue& queue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
-    return queues_[output][lane * inputs_.size() + input];
+    return queues_[output][lane * sources_ + input];
   }
   [[nodiscard]] const std::uint64_t* bitmap(std::uint32_t output, std::uint32_t lane) const {
     return &nonempty_[(output * lanes_ + lane) * words_];
@@ -253,6 +281,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   const RoutingTable& routes_;
   Time latency_;
   std::uint32_t lanes_;
+  std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one
   std::uint32_t words_;
   bool inspects_;  ///< something other than routing happens to what arrives
   bool limits_crossbar_;
@@ -273,6 +302,19 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::vector<PortCounters> port_counters_;
   std::vector<std::int64_t> quanta_;    // bytes a turn by lane; empty for plain round robin
   std::vector<std::int64_t> deficits_;  // by output and lane
+  std::vector<Time> crossbar_free_;     // by source
+  std::unique_ptr<ReductionEngine> engine_;
+  std::vector<std::unique_ptr<Group>> groups_;  // by id
+  /// A packet of which copies are here, and what its input buffer waits for.
+  struct Original {
+    std::uint32_t copies = 0;
+    std::uint32_t wire_bytes = 0;
+    std::uint16_t ingress = 0;
+    std::uint8_t lane = 0;
+    Time gone;
+  };
+  std::vector<Original> originals_;
+  std::vector<std::uint16_t> free_originals_;
   Random random_;
 };
 

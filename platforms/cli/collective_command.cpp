@@ -73,8 +73,8 @@ int run(Options options) {
   if (!options.algorithm.empty()) {
     options.platform.overrides.push_back("collectives.algorithm=" + options.algorithm);
   }
-  const auto type = value_of<accelerator::ElementType>(options.type);
-  const std::uint64_t element = accelerator::size_of(type);
+  const auto type = value_of<ElementType>(options.type);
+  const std::uint64_t element = size_of(type);
   const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
 
   Platform platform(options.platform);
@@ -125,7 +125,7 @@ Command collective_command(CLI::App& parent) {
       ->capture_default_str();
   app->add_option("--type", options->type, "Element type")
       ->capture_default_str()
-      ->check(CLI::IsMember(names_of<accelerator::ElementType>()));
+      ->check(CLI::IsMember(names_of<ElementType>()));
   app->add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

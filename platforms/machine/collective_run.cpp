@@ -8,7 +8,6 @@
 
 namespace weft::platforms {
 
-using accelerator::ElementType;
 using collectives::Communicator;
 using collectives::encode;
 using collectives::Extent;
@@ -33,7 +32,7 @@ struct Session {
   std::vector<CollectiveResult> results;
   std::vector<std::unique_ptr<firmware::Counter>> gates;  ///< by rank: how many runs may begin
 
-  [[nodiscard]] std::uint64_t unit() const { return accelerator::size_of(type); }
+  [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
 
   void fill();
   [[nodiscard]] std::int64_t check();

@@ -29,6 +29,6 @@ struct CollectiveResult {
 /// the first size that opens the connections. With data on, fills buffers from the seed and compares every rank's
 /// memory with the sum that a reference computes: integers in `type`, so that no order of addition rounds.
 std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
-                                             accelerator::ElementType type);
+                                             ElementType type);
 
 }  // namespace weft::platforms

@@ -118,7 +118,7 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
     co_await hierarchical_reduce_scatter(member, input, output, bytes, type);
     co_return;
   }
-  const std::uint64_t granule = accelerator::size_of(type);
+  const std::uint64_t granule = size_of(type);
   const std::uint64_t start = block(bytes, member, granule).offset;
   std::vector<Task> tasks;
   for (int c = 0; c < channels_; ++c) {
@@ -133,7 +133,7 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
 }
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
-  const std::uint64_t granule = accelerator::size_of(type);
+  const std::uint64_t granule = size_of(type);
   co_await reduce_scatter(member, buffer, buffer + block(bytes, member, granule).offset, bytes, type);
   co_await allgather(member, buffer, bytes, granule);
 }
@@ -200,7 +200,7 @@ Task Communicator::hierarchical_allgather(int member, std::uint64_t buffer, std:
 
 Task Communicator::hierarchical_reduce_scatter(int member, std::uint64_t input, std::uint64_t output,
                                                std::uint64_t bytes, ElementType type) {
-  const std::uint64_t granule = accelerator::size_of(type);
+  const std::uint64_t granule = size_of(type);
   const std::size_t row = place(member).first;
   const std::size_t column = place(member).second;
   firmware::Processor& processor = *rank(member).processor;

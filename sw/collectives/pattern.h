@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hw/accelerator/reduction.h"
+#include "hw/core/element.h"
 
 /// Contents for buffers of which sums are compared bit for bit.
 namespace weft::collectives {
@@ -19,16 +19,21 @@ inline std::uint32_t pattern(std::uint64_t seed, int rank, std::uint64_t index) 
 }
 
 /// Writes a whole number as an element.
-inline void encode(accelerator::ElementType type, std::uint32_t value, std::byte* out) {
+inline void encode(ElementType type, std::uint32_t value, std::byte* out) {
   const auto real = static_cast<float>(value);
   switch (type) {
-    case accelerator::ElementType::kInt32:
+    case ElementType::kInt32:
       std::memcpy(out, &value, 4);
       break;
-    case accelerator::ElementType::kFp32:
+    case ElementType::kFp32:
       std::memcpy(out, &real, 4);
       break;
-    case accelerator::ElementType::kBf16: {
+    case ElementType::kFp16: {
+      const std::uint16_t half = to_fp16(real);
+      std::memcpy(out, &half, 2);
+      break;
+    }
+    case ElementType::kBf16: {
       const auto bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(real) >> 16);
       std::memcpy(out, &bits, 2);
       break;

@@ -17,8 +17,6 @@
 /// not for each block.
 namespace weft::collectives {
 
-using accelerator::ElementType;
-
 /// One member's place in one ring: a queue pair to the next member, one to the previous, staging slots for what is
 /// reduced.
 ///

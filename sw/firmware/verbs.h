@@ -100,7 +100,7 @@ class CommandWindow {
     submit({.operation = Operation::kSignal, .stream = Command::kImmediate, .semaphore = semaphore, .value = value});
   }
   /// destination = source + other, by a copy engine; `queue` gets `id` when it is done.
-  void reduce(std::uint32_t engine, accelerator::ElementType type, std::uint64_t source, std::uint64_t other,
+  void reduce(std::uint32_t engine, ElementType type, std::uint64_t source, std::uint64_t other,
               std::uint64_t destination, std::uint64_t bytes, const CompletionQueue& queue, std::uint64_t id) {
     submit({.operation = Operation::kReduce,
             .type = type,

@@ -66,8 +66,8 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
   gather_group_ = std::make_unique<Communicator>(ranks_, collectives, "allgather");
   if (config.separate_streams) scatter_group_ = std::make_unique<Communicator>(ranks_, collectives, "reduce-scatter");
 
-  const std::uint64_t parameter_bytes = accelerator::size_of(config.parameter_type);
-  const std::uint64_t reduce_bytes = accelerator::size_of(config.reduce_type);
+  const std::uint64_t parameter_bytes = size_of(config.parameter_type);
+  const std::uint64_t reduce_bytes = size_of(config.reduce_type);
   const std::uint64_t largest = std::max(plan_.root_elements, plan_.block_elements);
   const std::uint64_t shard = (static_cast<std::uint64_t>(plan_.parameters) + ranks_.size() - 1) / ranks_.size();
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -207,7 +207,7 @@ Task Fsdp::communicate(Member& member, bool gathers, bool scatters) {
 
 Task Fsdp::gather(Member& member, int step, int index) {
   const Gather& job = plan_.gathers[static_cast<std::size_t>(index)];
-  const std::uint64_t unit = accelerator::size_of(config_.parameter_type);
+  const std::uint64_t unit = size_of(config_.parameter_type);
   const std::uint64_t bytes = job.elements * unit;
   const std::uint64_t buffer = member.gather_buffers[static_cast<std::size_t>(job.buffer)];
   const auto seed = static_cast<std::uint64_t>(step) * 1000 + static_cast<std::uint64_t>(index);
@@ -229,7 +229,7 @@ Task Fsdp::gather(Member& member, int step, int index) {
 
 Task Fsdp::scatter(Member& member, int step, int index) {
   const Scatter& job = plan_.scatters[static_cast<std::size_t>(index)];
-  const std::uint64_t unit = accelerator::size_of(config_.reduce_type);
+  const std::uint64_t unit = size_of(config_.reduce_type);
   const std::uint64_t bytes = job.elements * unit;
   const std::uint64_t done =
       static_cast<std::uint64_t>(step) * plan_.scatters.size() + static_cast<std::uint64_t>(index) + 1;

@@ -16,7 +16,7 @@ namespace {
 template <typename Value>
 std::int64_t compare(const memory::BackingStore& store, ElementType type, std::uint64_t address, std::uint64_t bytes,
                      Value value) {
-  const std::uint64_t unit = accelerator::size_of(type);
+  const std::uint64_t unit = size_of(type);
   std::vector<std::byte> actual(bytes);
   std::vector<std::byte> expected(unit);
   store.read(address, actual.data(), bytes);
@@ -32,7 +32,7 @@ std::int64_t compare(const memory::BackingStore& store, ElementType type, std::u
 
 void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
                 collectives::Extent own, std::uint64_t seed) {
-  const std::uint64_t unit = accelerator::size_of(type);
+  const std::uint64_t unit = size_of(type);
   std::vector<std::byte> data(bytes, std::byte{0xa5});
   for (std::uint64_t at = own.offset; at + unit <= own.offset + own.bytes; at += unit) {
     encode(type, pattern(seed, 0, at / unit), &data[at]);
@@ -47,7 +47,7 @@ std::int64_t compare_gathered(const memory::BackingStore& store, ElementType typ
 
 void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
                    std::uint64_t seed, int rank) {
-  const std::uint64_t unit = accelerator::size_of(type);
+  const std::uint64_t unit = size_of(type);
   std::vector<std::byte> data(bytes);
   for (std::uint64_t at = 0; at + unit <= bytes; at += unit) encode(type, pattern(seed, rank, at / unit), &data[at]);
   store.write(buffer, data.data(), bytes);
@@ -55,7 +55,7 @@ void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t 
 
 std::int64_t compare_scattered(const memory::BackingStore& store, ElementType type, std::uint64_t output,
                                collectives::Extent own, std::uint64_t seed, int ranks) {
-  const std::uint64_t first = own.offset / accelerator::size_of(type);
+  const std::uint64_t first = own.offset / size_of(type);
   return compare(store, type, output, own.bytes, [seed, first, ranks](std::uint64_t i) {
     std::uint32_t sum = 0;
     for (int r = 0; r < ranks; ++r) sum += pattern(seed, r, first + i);

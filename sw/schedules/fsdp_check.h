@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "hw/accelerator/reduction.h"
+#include "hw/core/element.h"
 #include "hw/memory/backing_store.h"
 #include "sw/collectives/blocks.h"
 
@@ -12,7 +12,6 @@
 /// elements that differ.
 namespace weft::schedules::check {
 
-using accelerator::ElementType;
 
 /// Puts a rank's shard of unit `seed` into the gather buffer and noise everywhere else.
 void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,

@@ -66,8 +66,8 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   shape.recompute = config.recompute;
   shape.fusion = config.fusion;
 
-  const std::uint64_t parameter_bytes = accelerator::size_of(config.parameter_type);
-  const std::uint64_t reduce_bytes = accelerator::size_of(config.reduce_type);
+  const std::uint64_t parameter_bytes = size_of(config.parameter_type);
+  const std::uint64_t reduce_bytes = size_of(config.reduce_type);
   const int last_block = static_cast<int>(model.layers) - 1;
   const int turn = last_block + 2;  // the stage of the head, forward and backward
   const int last_stage = 2 * turn;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hw/accelerator/kernel.h"
-#include "hw/accelerator/reduction.h"
+#include "hw/core/element.h"
 #include "hw/core/fields.h"
 #include "sw/models/transformer.h"
 
@@ -23,7 +23,6 @@ inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
 
 namespace weft::schedules {
 
-using accelerator::ElementType;
 
 /// Fully sharded data parallel training (Zhao et al., VLDB 2023; defaults as torchtitan runs FSDP2).
 struct FsdpConfig {

@@ -18,7 +18,6 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using accelerator::ElementType;
 using collectives::Algorithm;
 
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
@@ -185,7 +184,8 @@ TEST_P(ElementTypes, AllReduceAdds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ElementTypes,
-                         testing::Values(ElementType::kFp32, ElementType::kBf16, ElementType::kInt32),
+                         testing::Values(ElementType::kFp32, ElementType::kBf16, ElementType::kInt32,
+                                         ElementType::kFp16),
                          [](const auto& test) {
                            return std::string(enum_names(ElementType())[static_cast<std::size_t>(test.param)].first);
                          });

@@ -18,7 +18,6 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using accelerator::ElementType;
 using collectives::Algorithm;
 using collectives::Extent;
 using collectives::split;

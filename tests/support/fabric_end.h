@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "hw/fabric/link.h"
@@ -57,6 +58,12 @@ class End final : public sc_core::sc_module, public EventTarget, public Receiver
     queue_.push_back(packet);
     pump(dispatcher_.now());
   }
+  void send(Packet* packet) {
+    queue_.push_back(packet);
+    pump(dispatcher_.now());
+  }
+  std::function<void(Time, const Packet&)> on_packet;  ///< sees what arrives, if set
+
   /// Returns the credit of the oldest packet that is held.
   void release() {
     Packet* packet = held.front();
@@ -82,6 +89,7 @@ class End final : public sc_core::sc_module, public EventTarget, public Receiver
     arriving_.pop_front();
     EXPECT_EQ(arrivals.back().tail, now);
     auto& packet = *reinterpret_cast<Packet*>(data);
+    if (on_packet) on_packet(now, packet);
     if (hold) {
       held.push_back(&packet);
     } else {

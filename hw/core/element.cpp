@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/core/element.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace weft {
+namespace {
+
+float widen(std::uint16_t value) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
+}
+
+std::uint16_t narrow(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40);  // stays a NaN, and quiet
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+template <typename T, typename Add>
+void add_all(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t bytes, Add sum) {
+  for (std::uint64_t at = 0; at + sizeof(T) <= bytes; at += sizeof(T)) {
+    T x;
+    T y;
+    std::memcpy(&x, a + at, sizeof(T));
+    std::memcpy(&y, b + at, sizeof(T));
+    const T z = sum(x, y);
+    std::memcpy(out + at, &z, sizeof(T));
+  }
+}
+
+}  // namespace
+
+float from_fp16(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000U) << 16;
+  const std::uint32_t exponent = half >> 10 & 0x1fU;
+  const std::uint32_t fraction = half & 0x3ffU;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000U | fraction << 13);
+  // A normal number has another bias; a subnormal one is a multiple of 2^-24.
+  const float magnitude = exponent != 0 ? std::bit_cast<float>((exponent + 112) << 23 | fraction << 13)
+                                        : static_cast<float>(fraction) * 0x1p-24F;
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+}
+
+std::uint16_t to_fp16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000U);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7e00U | (bits >> 13 & 0x1ffU));
+  const float magnitude = std::fabs(value);
+  if (magnitude >= 65520.0F) return static_cast<std::uint16_t>(sign | 0x7c00U);  // rounds to infinity
+  if (magnitude < 0x1p-14F) {
+    // Subnormal: to a whole number of 2^-24, which the addition of 2^23 rounds to even.
+    const float rounded = magnitude * 0x1p24F + 0x1p23F;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) & 0x7fffU));
+  }
+  const std::uint32_t absolute = std::bit_cast<std::uint32_t>(magnitude);
+  const std::uint32_t rounded = absolute + 0xfffU + (absolute >> 13 & 1U);
+  return static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112U << 10)));
+}
+
+void add(ElementType type, const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t bytes) {
+  switch (type) {
+    case ElementType::kFp32:
+      return add_all<float>(a, b, out, bytes, [](float x, float y) { return x + y; });
+    case ElementType::kBf16:
+      return add_all<std::uint16_t>(a, b, out, bytes,
+                                    [](std::uint16_t x, std::uint16_t y) { return narrow(widen(x) + widen(y)); });
+    case ElementType::kFp16:
+      return add_all<std::uint16_t>(
+          a, b, out, bytes, [](std::uint16_t x, std::uint16_t y) { return to_fp16(from_fp16(x) + from_fp16(y)); });
+    case ElementType::kInt32:
+      return add_all<std::uint32_t>(a, b, out, bytes, [](std::uint32_t x, std::uint32_t y) { return x + y; });
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "hw/core/element.h"
+#include "hw/core/fields.h"
+#include "hw/core/packet.h"
+#include "hw/core/quantity.h"
+
+namespace weft::fabric {
+
+/// The part of a switch that adds packets up instead of passing them on: in-network reduction as SHARP does it (Graham
+/// et al., COM-HPC 2016, and ISC 2020 for streaming) and NVLink SHARP.
+///
+/// A tree is an entry of its table: how many children send operands, and how many chunks may be open. The packets of
+/// one chunk, one from each child, are added in the order of the children's ports, whatever order they come in, so that
+/// the result is the same bit for bit. Each port has an adder that takes a number of operand bytes a cycle. A streaming
+/// tree passes the sum on while its operands still arrive; a low-latency tree waits until they are whole.
+///
+/// Left out: the choice of tree by the subnet manager, and recovery of lost operands: links that carry reductions must
+/// not lose packets.
+class ReductionEngine {
+ public:
+  struct Config {
+    int trees = 0;
+    int chunks = 4096;
+    Frequency clock = Frequency(1'000'000'000);
+    int fp32 = 64;
+    int fp16 = 64;
+    int bf16 = 64;
+    int int32 = 64;
+    Time latency = Time(200'000);
+    Time low_latency = Time(100'000);
+
+    template <typename Visitor>
+    void fields(Visitor&& visit) {
+      visit("trees", trees, "Reduction trees that pass through one switch at a time; 0: it cannot reduce",
+            Range{0, 1 << 16});
+      visit("chunks", chunks, "Chunks that are open in one switch, over all trees: its operand buffers",
+            Range{1, 1 << 24});
+      visit("clock", clock, "Of the adders", Range{1'000'000, 100'000'000'000});
+      visit("fp32", fp32, "Operand bytes that a port's adder takes each cycle", Range{1, 1 << 16});
+      visit("fp16", fp16, "The same for fp16", Range{1, 1 << 16});
+      visit("bf16", bf16, "The same for bf16", Range{1, 1 << 16});
+      visit("int32", int32, "The same for int32", Range{1, 1 << 16});
+      visit("latency", latency, "Through the adders of a streaming tree", Range{0, 100'000'000});
+      visit("low_latency", low_latency, "The same for a low-latency tree, from the last byte on",
+            Range{0, 100'000'000});
+    }
+  };
+  struct Tree {
+    std::vector<std::uint16_t> children;  ///< ports, ascending
+    int window = 0;                       ///< chunks that may be open
+    bool streaming = true;
+  };
+  struct Counters {
+    std::int64_t operands = 0;
+    std::int64_t operand_bytes = 0;
+    std::int64_t most_open = 0;  ///< chunks
+  };
+  /// What became of an operand.
+  struct Outcome {
+    Time consumed;          ///< its input buffer is free
+    Packet* sum = nullptr;  ///< if it was the last of its chunk
+    Time head;              ///< the sum's first byte
+    Time tail;              ///< and last
+  };
+
+  ReductionEngine(const Config& config, std::size_t ports, PacketPool& packets);
+  ReductionEngine(const ReductionEngine&) = delete;
+  ReductionEngine& operator=(const ReductionEngine&) = delete;
+
+  /// Takes the tree into the table under `group`; false if table or buffers have no room.
+  bool open(std::uint32_t group, const Tree& tree);
+  void close(std::uint32_t group);
+
+  /// An operand whose first byte came at `now`. From here on the packet is the engine's.
+  Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now);
+
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] std::size_t open_chunks() const { return chunks_.size(); }
+
+ private:
+  struct Entry {
+    Tree tree;
+    bool used = false;
+  };
+  struct Chunk {
+    std::vector<Packet*> operands;  ///< by child
+    std::size_t missing = 0;
+    Time head{};
+    Time tail{};
+  };
+
+  [[nodiscard]] const ByteTime& cost(ElementType type) const { return costs_[static_cast<std::size_t>(type)]; }
+  Packet* add_up(Chunk& chunk);
+
+  Config config_;
+  PacketPool& packets_;
+  std::vector<ByteTime> costs_;  ///< of an operand byte, by ElementType
+  std::vector<Entry> entries_;   ///< by group
+  std::unordered_map<std::uint64_t, Chunk> chunks_;
+  std::vector<Time> adder_free_;  ///< by port
+  int trees_ = 0;
+  int windows_ = 0;
+  Counters counters_;
+};
+
+}  // namespace weft::fabric

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups in a switch: copies of multicast packets, operands and results of reductions.
+#include <algorithm>
+#include <cstring>
+
+#include "hw/fabric/switch.h"
+#include "hw/fabric/switch_tags.h"
+
+namespace weft::fabric {
+
+bool Switch::join(std::uint32_t id, const Group& group) {
+  if (group.reduces) {
+    if (engine_ == nullptr || !engine_->open(id, {group.children, group.window, group.streaming})) return false;
+  }
+  if (groups_.size() <= id) groups_.resize(id + 1);
+  groups_[id] = std::make_unique<Group>(group);
+  return true;
+}
+
+void Switch::leave(std::uint32_t id) {
+  if (groups_[id]->reduces) engine_->close(id);
+  groups_[id].reset();
+}
+
+void Switch::handle_group(Time now, Packet& packet) {
+  const std::uint32_t id = packet.destination - Packet::kFirstGroup;
+  if (id >= groups_.size() || groups_[id] == nullptr) {
+    ++port_counters_[packet.ingress].dropped;
+    discard(now, packet);
+    return;
+  }
+  if (packet.opcode == Opcode::kReduce) {
+    reduce(now, id, packet);
+  } else {
+    replicate(now, *groups_[id], packet);
+  }
+}
+
+void Switch::reduce(Time now, std::uint32_t group, Packet& packet) {
+  const std::uint16_t input = packet.ingress;
+  const std::uint8_t lane = packet.lane;
+  const std::uint32_t bytes = packet.wire_bytes;
+  const ReductionEngine::Outcome outcome = engine_->take(group, input, packet, now);
+  release(now, input, lane, bytes, outcome.consumed);
+  if (outcome.sum == nullptr) return;
+  outcome.sum->tail_lag_ps = static_cast<std::uint32_t>((outcome.tail - outcome.head).count());
+  // The engine lies between the stages of input and output: what it sends has passed the first ones.
+  dispatcher_.post(std::max(now, outcome.head), *this, kEmit, reinterpret_cast<std::uint64_t>(outcome.sum));
+}
+
+void Switch::emit(Time now, Packet& packet) {
+  const Group& group = *groups_[packet.destination - Packet::kFirstGroup];
+  packet.ingress = static_cast<std::uint16_t>(radix());  // the engine's queue
+  packet.via = Packet::kNowhere;
+  if (group.parent != Packet::kNowhere) {
+    send_by(now, group.parent, packet);
+    return;
+  }
+  packet.opcode = Opcode::kResult;
+  replicate(now, group, packet);
+}
+
+void Switch::replicate(Time now, const Group& group, Packet& packet) {
+  // A result is for one end alone, or for all; the others are told that it is there.
+  const bool for_one = packet.opcode == Opcode::kResult && packet.immediate != UINT32_MAX;
+  std::uint16_t taker = Packet::kNowhere;
+  if (for_one) {
+    const auto found = group.port_of_end.find(packet.immediate);
+    if (found != group.port_of_end.end()) taker = found->second;
+  }
+  std::vector<std::uint16_t> ports;
+  for (const std::uint16_t port : group.children) {
+    if (port != packet.ingress) ports.push_back(port);
+  }
+  if (group.parent != Packet::kNowhere && group.parent != packet.ingress) ports.push_back(group.parent);
+  if (ports.empty()) {
+    discard(now, packet);
+    return;
+  }
+  std::uint16_t original = Packet::kNowhere;
+  if (packet.ingress != radix()) {
+    if (free_originals_.empty()) {
+      free_originals_.push_back(static_cast<std::uint16_t>(originals_.size()));
+      originals_.emplace_back();
+    }
+    original = free_originals_.back();
+    free_originals_.pop_back();
+    originals_[original] = {static_cast<std::uint32_t>(ports.size()), packet.wire_bytes, packet.ingress, packet.lane,
+                            now};
+  }
+  packet.via = original;
+  const std::uint32_t header = packet.wire_bytes - packet.payload_bytes;
+  std::vector<Packet*> copies = {&packet};
+  for (std::size_t i = 1; i < ports.size(); ++i) {
+    Packet* copy = packets_.take();
+    *copy = packet;
+    copy->payload = nullptr;
+    const bool empty = for_one && ports[i] != taker;
+    if (packet.payload != nullptr && !empty) {
+      packets_.attach_payload(*copy, packet.payload_bytes);
+      std::memcpy(copy->payload, packet.payload, packet.payload_bytes);
+    }
+    copies.push_back(copy);
+  }
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    Packet& copy = *copies[i];
+    if (for_one && ports[i] != taker) {
+      copy.payload_bytes = 0;
+      copy.wire_bytes = header;
+    }
+    send_by(now, ports[i], copy);
+  }
+}
+
+void Switch::copy_left(Time now, std::uint16_t index, Time gone) {
+  if (index == Packet::kNowhere) return;  // from the engine
+  Original& original = originals_[index];
+  original.gone = std::max(original.gone, gone);
+  if (--original.copies != 0) return;
+  release(now, original.ingress, original.lane, original.wire_bytes, original.gone);
+  free_originals_.push_back(index);
+}
+
+}  // namespace weft::fabric
