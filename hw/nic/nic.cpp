@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
+#include "hw/nic/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {
@@ -21,6 +23,10 @@ const char* name_of(Verb verb) {
       break;
   }
   return "receive";
+}
+
+std::string describe(const WorkRequest& request) {
+  return std::string(name_of(request.verb)) + " of " + to_text(Bytes(static_cast<std::int64_t>(request.bytes)));
 }
 
 }  // namespace
@@ -45,7 +51,8 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       dma_time_(config.dma_rate),
       control_bytes_(network.wire_bytes(0)),
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
-      segment_(static_cast<std::uint32_t>(network.segment.count())) {
+      segment_(static_cast<std::uint32_t>(network.segment.count())),
+      recovers_(config.recovery || config.reorder > Bytes(0)) {
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
   in.bind(fabric_in_);
@@ -75,6 +82,7 @@ void Nic::end_of_elaboration() {
 std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
   pairs_.emplace_back();
   pairs_.back().completion_address = completion_address;
+  if (recovers_) pairs_.back().recovery = std::make_unique<Recovery>();
   return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
 
@@ -107,12 +115,14 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       receive(now, *reinterpret_cast<Packet*>(data));
       break;
     case kWork:
+      if (recovers_ && pairs_[data].recovery->failed) break;
       ++pairs_[data].ready_jobs;
       activate(static_cast<std::uint32_t>(data));
       pump(now);
       break;
     case kResume:
       pairs_[data].paused = false;
+      if (recovers_) pairs_[data].recovery->progress = now;
       activate(static_cast<std::uint32_t>(data));
       pump(now);
       break;
@@ -120,6 +130,15 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       if (pump_at_ != now) break;  // overtaken by an earlier one
       pump_at_ = kNever;
       pump(now);
+      break;
+    case kTimeout:
+      timeout(now, static_cast<std::uint32_t>(data));
+      break;
+    case kGap:
+      request_gap(now, static_cast<std::uint32_t>(data));
+      break;
+    case kResponseGap:
+      response_gap(now, static_cast<std::uint32_t>(data));
       break;
     default:
       pump(now);
@@ -152,13 +171,22 @@ std::vector<std::string> Nic::left_over() {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
     const QueuePair& pair = pairs_[i];
-    if (pair.jobs.empty() && pair.responses.empty()) continue;
+    const Recovery* recovery = pair.recovery.get();
+    const bool failed = recovery != nullptr && recovery->failed;
+    const std::size_t held = recovery == nullptr ? 0 : recovery->requests.size() + recovery->responses.size();
+    if (pair.jobs.empty() && pair.responses.empty() && !failed && held == 0) continue;
     std::string line =
         std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
+    if (failed) {
+      line += " stands in error: retries ran out after " + std::to_string(recovery->retries) + ", each " +
+              to_text(config_.ack_timeout) + " without an answer; " + std::to_string(recovery->flushed) +
+              " work requests failed, first a " + describe(recovery->first_flushed);
+    }
+    if (held != 0) line += " holds " + std::to_string(held) + " packets that came ahead of one that is missing,";
     if (!pair.jobs.empty()) {
       const Job& job = pair.jobs.front();
       line += " has " + std::to_string(pair.jobs.size()) + " unfinished work requests, first a " +
-              name_of(job.request.verb) + " of " + to_text(Bytes(static_cast<std::int64_t>(job.request.bytes))) +
+              describe(job.request) +
               (pair.paused ? ", refused: the peer has no receive posted" : ", sent and not acknowledged");
     }
     if (!pair.responses.empty()) line += " owes " + std::to_string(pair.responses.size()) + " read responses";

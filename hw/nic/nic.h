@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tlm>
 #include <vector>
@@ -31,12 +32,22 @@ namespace weft::nic {
 /// an eighth longer each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a
 /// deadlock says.
 ///
+/// Recovery (9.7.5 to 9.7.7) is for fabrics that lose packets or let them overtake each other. A receiver that misses a
+/// packet tells its sender once with a NAK, drops what follows, and the sender goes back to there. With `reorder` it
+/// holds what follows and the NAK names what is missing, so that only this is repeated (selective repeat, as IRN does:
+/// Mittal et al., SIGCOMM 2018); the NAK waits `reorder_wait`, for what is overtaken is not lost. Duplicates are
+/// acknowledged and otherwise ignored, repeated read requests answered again from the byte that they name. What no NAK
+/// tells is repeated `ack_timeout` after the latest progress; `retry_limit` times without any, then the queue pair
+/// stands in error and its work requests complete with their Status. Messages are acknowledged every 64 packets, so
+/// that a long one shows progress. The timer of a queue pair is one event, moved on lazily: it may end up to
+/// `ack_timeout` after the last packet.
+///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
 /// whose offset kDoorbell a WorkRequest is written.
 ///
-/// Left out: loss and reordering (the fabric is lossless and keeps the order of a queue pair), queue-pair context
-/// misses, memory keys, completion moderation. Read-ahead may hold packets of several queue pairs and sends them in
+/// Left out: queue-pair context misses, memory keys, completion moderation; what is held for its turn is written to
+/// memory when its turn comes. Read-ahead may hold packets of several queue pairs and sends them in
 /// that order.
 class Nic final : public sc_core::sc_module, public EventTarget {
  public:
@@ -49,6 +60,11 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Bytes read_ahead = Bytes(64 << 10);
     Time rnr_timer = Time(10'000'000);
     Time rnr_limit = Time(10'000'000'000'000);
+    bool recovery = false;
+    Time ack_timeout = Time(524'288'000);
+    int retry_limit = 7;
+    Bytes reorder = Bytes(0);
+    Time reorder_wait = Time(20'000'000);
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -63,6 +79,19 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted",
             Range{1'000, 1'000'000'000'000});
       visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});
+      visit("recovery", recovery, "Repeats what is lost; not needed where the fabric loses nothing");
+      // 4.096 us * 2^7 of what InfiniBand can express: well above a round trip through full buffers. Drivers ask for
+      // 2^14 and more, which would be most of any simulated step.
+      visit("ack_timeout", ack_timeout,
+            "With recovery: wait without progress before what is unacknowledged is repeated",
+            Range{1'000'000, 1'000'000'000'000});
+      visit("retry_limit", retry_limit, "With recovery: repeats without progress before the queue pair fails",
+            Range{0, 1'000'000});
+      visit("reorder", reorder,
+            "What a queue pair holds of packets that came ahead of their turn, wire bytes; 0: none, it goes back",
+            Range{0, 1LL << 30});
+      visit("reorder_wait", reorder_wait, "With reorder: how long a missing packet may be one that is only overtaken",
+            Range{0, 1'000'000'000'000});
     }
   };
   struct Counters {
@@ -73,8 +102,14 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t packets_sent = 0;
     std::int64_t packets_received = 0;
     std::int64_t not_ready = 0;  ///< RNR NAKs sent
-    std::int64_t dropped = 0;    ///< packets out of sequence after one
     std::int64_t damaged = 0;    ///< packets whose check failed, dropped
+    std::int64_t dropped = 0;    ///< packets that came ahead of their turn and are not held
+    std::int64_t held = 0;       ///< packets that came ahead and were
+    std::int64_t duplicates = 0;
+    std::int64_t naks = 0;      ///< sent
+    std::int64_t timeouts = 0;  ///< with something repeated
+    std::int64_t retransmitted_packets = 0;
+    std::int64_t retransmitted_bytes = 0;
   };
 
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.
@@ -113,7 +148,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint64_t cut = 0;        ///< bytes that have left
     bool answered = false;        ///< a read whose last response has come
     std::uint32_t first_psn = 0;  ///< of its first packet
-    std::uint32_t packets = 0;
+    std::uint32_t packets = 0;    ///< 0 before the first has been cut
+    std::uint32_t received = 0;   ///< bytes of a read's answer, without gaps
   };
   struct Receive {  ///< equal receives; the request's `count` goes down
     WorkRequest request;
@@ -124,7 +160,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint64_t bytes = 0;
     std::uint64_t cut = 0;
     std::uint32_t psn = 0;
+    bool repeated = false;
   };
+  struct Recovery;  // recovery.h
   struct QueuePair {
     // What every packet touches comes first.
     std::uint32_t peer_end = UINT32_MAX;
@@ -142,6 +180,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t refused_psn = 0;            ///< of the latest RNR NAK
     Time refused_since = kNever;              ///< the first time for this PSN
     Fifo<Receive> receives;
+    std::unique_ptr<Recovery> recovery;  ///< null where the fabric keeps everything and its order
     std::uint64_t completion_address = 0;
     Time completed_at;  ///< of the latest completion: what is quicker does not overtake
   };
@@ -150,6 +189,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Packet* packet = nullptr;
     Time ready;  ///< when its first bytes are here
     std::uint32_t wire_bytes = 0;
+    std::uint32_t queue_pair = 0;  ///< here
   };
 
   class Fabric final : public fabric::Receiver {
@@ -165,27 +205,56 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   // Sending (sender.cpp)
   void post(const WorkRequest& request, Time at);
   void activate(std::uint32_t number);
+  [[nodiscard]] bool has_something(QueuePair& pair) const;
   void fill(Time now);
-  Fetched cut_packet(Time now, QueuePair& pair);
+  Fetched cut_packet(Time now, std::uint32_t number);
+  Time form(Time now, Packet& packet, const Job& job, std::uint64_t from);
   Time fetch(Time now, Packet& packet, std::uint64_t address);
   void pump(Time now);
   void arm(Time at, const Packet* next);
   void acknowledge(Time now, std::uint32_t number, std::uint32_t psn);
-  void rewind(Time now, std::uint32_t number, std::uint32_t psn);
+  void refused(Time now, std::uint32_t number, std::uint32_t psn);
+  static void rewind(QueuePair& pair, std::uint32_t psn, std::uint32_t segment);
   void draw(const Packet& packet, Time now);
   [[nodiscard]] std::uint32_t packets_of(std::uint64_t bytes) const;
 
   // Receiving (receiver.cpp)
   void receive(Time now, Packet& packet);
   void release(Packet& packet, Time delay);
+  Time take(Time now, Packet& packet, QueuePair& pair);
   bool accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address);
   void retire(Time now, std::uint32_t number);
   void finish_message(const Packet& packet, QueuePair& pair, Time visible);
   Time store(Time now, const Packet& packet, std::uint64_t address);
-  void control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
+  Packet& control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
   void complete(QueuePair& pair, const Completion& entry, Time at);
   void access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes,
               sc_core::sc_time& delay);
+
+  // Recovery (recovery.cpp)
+  enum class Turn { kNow, kHeld, kNever };
+  void receive_in_turn(Time now, Packet& packet, QueuePair& pair);
+  Turn turn_of(Time now, Packet& packet, QueuePair& pair);
+  Turn turn_of_request(Time now, Packet& packet, QueuePair& pair);
+  Turn turn_of_response(Time now, Packet& packet, QueuePair& pair);
+  void take_held(Time now, std::uint32_t number);
+  void request_gap(Time now, std::uint32_t number);
+  void response_gap(Time now, std::uint32_t number);
+  void repeat_reads(QueuePair& pair, bool all);
+  static void note_refused(QueuePair& pair);
+  void answer_again(const Packet& request, QueuePair& pair);
+  void take_nak(Time now, const Packet& nak);
+  void note_cut(Time now, std::uint32_t number, const Packet& packet);
+  void note_acknowledged(Time now, QueuePair& pair);
+  Time form_repeat(Time now, Packet& packet, std::uint32_t number);
+  void count_repeat(const Packet& packet);
+  static Job* job_of(QueuePair& pair, std::uint32_t psn);
+  static Job* awaited_read(QueuePair& pair);
+  static bool has_repeats(QueuePair& pair);
+  static bool outstanding(QueuePair& pair);
+  void timeout(Time now, std::uint32_t number);
+  void fail(Time now, std::uint32_t number);
+  void flush(Time now, std::uint32_t number, const WorkRequest& request);
 
   Config config_;
   const fabric::FabricConfig& network_;
@@ -204,6 +273,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
   std::uint32_t mtu_;
   std::uint32_t segment_;
+  bool recovers_;  ///< queue pairs have a Recovery
 
   std::vector<QueuePair> pairs_;
   Fifo<std::uint32_t> ring_;  ///< queue pairs with something to cut

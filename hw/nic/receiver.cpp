@@ -13,7 +13,7 @@ void Nic::release(Packet& packet, Time delay) {
   upstream_->nb_transport_bw(packet, phase, annotated);
 }
 
-void Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn) {
+Packet& Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn) {
   const QueuePair& pair = pairs_[queue_pair];
   Packet* packet = packets_.take();
   packet->opcode = opcode;
@@ -23,6 +23,7 @@ void Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn) {
   packet->psn = psn;
   packet->wire_bytes = control_bytes_;
   control_.push_back(packet);
+  return *packet;
 }
 
 Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
@@ -39,71 +40,6 @@ Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
   return std::max(std::max(write_free_, now) + config_.write_latency, now + from_delay(delay));
 }
 
-void Nic::receive(Time now, Packet& packet) {
-  if ((packet.flags & Packet::kDamaged) != 0) [[unlikely]] {
-    ++counters_.damaged;
-    release(packet, Time());
-    packets_.give_back(&packet);
-    return;
-  }
-  ++counters_.packets_received;
-  QueuePair& pair = pairs_[packet.queue_pair];
-  const std::uint32_t number = packet.queue_pair;
-  Time drained = now;
-  bool to_send = false;
-  switch (packet.opcode) {
-    case Opcode::kAck:
-      acknowledge(now, number, packet.psn);
-      break;
-    case Opcode::kReceiverNotReady:
-      // All before it arrived.
-      acknowledge(now, number, packet.psn - 1);
-      rewind(now, number, packet.psn);
-      break;
-    case Opcode::kReadResponse: {
-      // Responses come in order, so it belongs to the first read that still waits; all before its request has arrived.
-      std::size_t first = 0;
-      while (pair.jobs[first].request.verb != Verb::kRead || pair.jobs[first].answered) ++first;
-      Job& read = pair.jobs[first];
-      const Time visible = store(now, packet, read.request.local_address + packet.address);
-      drained = std::max(now, write_free_);
-      if ((packet.flags & Packet::kLast) != 0) {
-        read.answered = true;
-        acknowledge(visible - config_.write_latency, number, packet.psn);
-      }
-      break;
-    }
-    case Opcode::kReadRequest:
-      if (packet.psn == pair.expected_psn) {
-        ++pair.expected_psn;
-        pair.responses.push_back({packet.address, packet.payload_bytes, 0, packet.psn});
-        activate(number);
-        to_send = true;
-      } else {
-        ++counters_.dropped;
-      }
-      break;
-    case Opcode::kSend:
-    case Opcode::kWrite: {
-      std::uint64_t address = packet.address;
-      if (!accept(now, packet, pair, address)) break;
-      const Time visible = store(now, packet, address);
-      drained = std::max(now, write_free_);
-      pair.message_bytes += packet.payload_bytes;
-      if ((packet.flags & Packet::kLast) != 0) finish_message(packet, pair, visible);
-      break;
-    }
-    case Opcode::kNak:
-    case Opcode::kCongestionNotification:
-    case Opcode::kReduce:
-    case Opcode::kResult:
-      SC_REPORT_FATAL(name(), "received a packet that this interface does not take");
-  }
-  release(packet, drained - now);
-  packets_.give_back(&packet);
-  if (to_send || !control_.empty()) pump(now);
-}
-
 bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address) {
   const auto ahead = static_cast<std::int32_t>(packet.psn - pair.expected_psn);
   if (ahead != 0) {
@@ -114,6 +50,7 @@ bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& addre
   const bool needs_receive = send ? true : (packet.flags & Packet::kImmediate) != 0;
   if (needs_receive && (pair.receives.empty() || pair.receives.front().from > now)) {
     ++counters_.not_ready;
+    if (recovers_) note_refused(pair);
     control(Opcode::kReceiverNotReady, packet.queue_pair, packet.psn);
     return false;
   }
@@ -139,6 +76,79 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
   }
   pair.message_bytes = 0;
   control(Opcode::kAck, packet.queue_pair, packet.psn);
+}
+
+Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
+  const std::uint32_t number = packet.queue_pair;
+  switch (packet.opcode) {
+    case Opcode::kAck:
+      acknowledge(now, number, packet.psn);
+      break;
+    case Opcode::kReceiverNotReady:
+      // All before it arrived.
+      acknowledge(now, number, packet.psn - 1);
+      refused(now, number, packet.psn);
+      break;
+    case Opcode::kReadResponse: {
+      // It belongs to the first read that still waits; all before its request has arrived.
+      std::size_t first = 0;
+      while (pair.jobs[first].request.verb != Verb::kRead || pair.jobs[first].answered) ++first;
+      Job& read = pair.jobs[first];
+      const Time visible = store(now, packet, read.request.local_address + packet.address);
+      const Time drained = std::max(now, write_free_);
+      read.received += packet.payload_bytes;
+      if (read.received == read.request.bytes) {
+        read.answered = true;
+        acknowledge(visible - config_.write_latency, number, packet.psn);
+      }
+      return drained;
+    }
+    case Opcode::kReadRequest:
+      if (packet.psn == pair.expected_psn) {
+        ++pair.expected_psn;
+        pair.responses.push_back({packet.address, packet.payload_bytes, packet.immediate, packet.psn, false});
+        activate(number);
+      } else {
+        ++counters_.dropped;
+      }
+      break;
+    case Opcode::kSend:
+    case Opcode::kWrite: {
+      std::uint64_t address = packet.address;
+      if (!accept(now, packet, pair, address)) break;
+      const Time visible = store(now, packet, address);
+      const Time drained = std::max(now, write_free_);
+      pair.message_bytes += packet.payload_bytes;
+      if ((packet.flags & Packet::kLast) != 0) finish_message(packet, pair, visible);
+      return drained;
+    }
+    case Opcode::kNak:
+      take_nak(now, packet);
+      break;
+    case Opcode::kCongestionNotification:
+    case Opcode::kReduce:
+    case Opcode::kResult:
+      SC_REPORT_FATAL(name(), "received a packet that this interface does not take");
+  }
+  return now;
+}
+
+void Nic::receive(Time now, Packet& packet) {
+  if ((packet.flags & Packet::kDamaged) != 0) [[unlikely]] {
+    ++counters_.damaged;
+    release(packet, Time());
+    packets_.give_back(&packet);
+    return;
+  }
+  ++counters_.packets_received;
+  QueuePair& pair = pairs_[packet.queue_pair];
+  if (recovers_) [[unlikely]]
+    return receive_in_turn(now, packet, pair);
+  const bool to_send = packet.opcode == Opcode::kReadRequest;
+  const Time drained = take(now, packet, pair);
+  release(packet, drained - now);
+  packets_.give_back(&packet);
+  if (to_send || !control_.empty()) pump(now);
 }
 
 }  // namespace weft::nic

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "hw/nic/nic.h"
+#include "hw/nic/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {
@@ -24,20 +25,28 @@ void Nic::post(const WorkRequest& request, Time at) {
     return;
   }
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
+  if (recovers_ && pair.recovery->failed) [[unlikely]]
+    return flush(at, request.queue_pair, request);
   engine_free_ = std::max(at, engine_free_) + config_.message_cost;
-  pair.jobs.push_back({request, 0, false, 0, 0});
+  pair.jobs.push_back({request, 0, false, 0, 0, 0});
   dispatcher_.post(engine_free_, *this, kWork, request.queue_pair);
 }
 
 void Nic::activate(std::uint32_t number) {
   QueuePair& pair = pairs_[number];
-  const bool to_send = !pair.paused && pair.next_job < pair.ready_jobs;
-  if (pair.active || (!to_send && pair.responses.empty())) return;
+  if (pair.active || !has_something(pair)) return;
   pair.active = true;
   ring_.push_back(number);
 }
 
-Nic::Fetched Nic::cut_packet(Time now, QueuePair& pair) {
+bool Nic::has_something(QueuePair& pair) const {
+  if (!pair.responses.empty()) return true;
+  if (pair.paused) return false;
+  return pair.next_job < pair.ready_jobs || (recovers_ && has_repeats(pair));
+}
+
+Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
+  QueuePair& pair = pairs_[number];
   Packet* packet = packets_.take();
   packet->source = end_;
   packet->destination = pair.peer_end;
@@ -51,48 +60,56 @@ Nic::Fetched Nic::cut_packet(Time now, QueuePair& pair) {
     packet->payload_bytes = bytes;
     packet->wire_bytes = network_.wire_bytes(bytes);
     const Time ready = fetch(now, *packet, response.address + response.cut);
+    if (response.repeated) [[unlikely]]
+      count_repeat(*packet);
     response.cut += bytes;
     if (response.cut == response.bytes) {
       packet->flags = Packet::kLast;
       pair.responses.pop_front();
     }
-    return {packet, ready, packet->wire_bytes};
+    return {packet, ready, packet->wire_bytes, number};
   }
+  if (recovers_ && has_repeats(pair)) [[unlikely]]
+    return {packet, form_repeat(now, *packet, number), packet->wire_bytes, number};
   Job& job = pair.jobs[pair.next_job];
-  const WorkRequest& request = job.request;
-  if (job.cut == 0) {
-    job.first_psn = pair.next_psn;
-    packet->flags |= Packet::kFirst;
-  }
+  if (job.cut == 0) job.first_psn = pair.next_psn;
   packet->psn = pair.next_psn++;
-  packet->address = request.remote_address + job.cut;
-  bool last = true;
-  Time ready = now;
-  if (request.verb == Verb::kRead) {
-    packet->opcode = Opcode::kReadRequest;
-    packet->payload_bytes = static_cast<std::uint32_t>(request.bytes);
-    packet->wire_bytes = control_bytes_;
-    job.packets = 1;
-  } else {
-    const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes - job.cut, segment_));
-    packet->opcode = request.verb == Verb::kWrite ? Opcode::kWrite : Opcode::kSend;
-    packet->payload_bytes = bytes;
-    packet->wire_bytes = network_.wire_bytes(bytes);
-    job.packets = packets_of(request.bytes);
-    ready = fetch(now, *packet, request.local_address + job.cut);
-    job.cut += bytes;
-    last = job.cut == request.bytes;
-  }
-  if (last) {
-    packet->flags |= Packet::kLast;
-    if (request.with_immediate) {
-      packet->flags |= Packet::kImmediate;
-      packet->immediate = request.immediate;
-    }
+  job.packets = job.request.verb == Verb::kRead ? 1 : packets_of(job.request.bytes);
+  const Time ready = form(now, *packet, job, job.cut);
+  if (job.request.verb != Verb::kRead) job.cut += packet->payload_bytes;
+  if ((packet->flags & Packet::kLast) != 0) {
     ++pair.next_job;
     ++counters_.messages_sent;
   }
-  return {packet, ready, packet->wire_bytes};
+  if (recovers_) [[unlikely]]
+    note_cut(now, number, *packet);
+  return {packet, ready, packet->wire_bytes, number};
+}
+
+Time Nic::form(Time now, Packet& packet, const Job& job, std::uint64_t from) {
+  const WorkRequest& request = job.request;
+  if (from == 0) packet.flags |= Packet::kFirst;
+  packet.address = request.remote_address + from;
+  if (request.verb == Verb::kRead) {
+    packet.opcode = Opcode::kReadRequest;
+    packet.flags |= Packet::kLast;
+    packet.payload_bytes = static_cast<std::uint32_t>(request.bytes);
+    packet.wire_bytes = control_bytes_;
+    packet.immediate = job.received;  // a repeated one asks for what is missing
+    return now;
+  }
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes - from, segment_));
+  packet.opcode = request.verb == Verb::kWrite ? Opcode::kWrite : Opcode::kSend;
+  packet.payload_bytes = bytes;
+  packet.wire_bytes = network_.wire_bytes(bytes);
+  if (from + bytes == request.bytes) {
+    packet.flags |= Packet::kLast;
+    if (request.with_immediate) {
+      packet.flags |= Packet::kImmediate;
+      packet.immediate = request.immediate;
+    }
+  }
+  return fetch(now, packet, request.local_address + from);
 }
 
 Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
@@ -119,9 +136,11 @@ void Nic::fill(Time now) {
     ring_.pop_front();
     QueuePair& pair = pairs_[number];
     pair.active = false;
-    if (pair.responses.empty() && (pair.paused || pair.next_job >= pair.ready_jobs)) continue;
-    fetched_.push_back(cut_packet(now, pair));
+    if (!has_something(pair)) continue;
+    fetched_.push_back(cut_packet(now, number));
     fetched_bytes_ += fetched_.back().wire_bytes;
+    if (recovers_) [[unlikely]]
+      ++pair.recovery->unsent;
     activate(number);
   }
 }
@@ -147,6 +166,8 @@ void Nic::pump(Time now) {
     if (is_control) {
       control_.pop_front();
     } else {
+      if (recovers_) [[unlikely]]
+        --pairs_[fetched_.front().queue_pair].recovery->unsent;
       fetched_.pop_front();
       fetched_bytes_ -= wire_bytes;
       if (packet->opcode != Opcode::kReadRequest) counters_.bytes_sent += packet->payload_bytes;
@@ -182,7 +203,11 @@ void Nic::finish_drawing() {
 
 void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
   QueuePair& pair = pairs_[number];
-  if (static_cast<std::int32_t>(psn - pair.acknowledged) > 0) pair.acknowledged = psn;
+  if (static_cast<std::int32_t>(psn - pair.acknowledged) > 0) {
+    pair.acknowledged = psn;
+    if (recovers_) [[unlikely]]
+      note_acknowledged(now, pair);
+  }
   retire(now, number);
 }
 
@@ -203,16 +228,14 @@ void Nic::retire(Time now, std::uint32_t number) {
   }
 }
 
-void Nic::rewind(Time now, std::uint32_t number, std::uint32_t psn) {
-  QueuePair& pair = pairs_[number];
-  if (static_cast<std::int32_t>(pair.next_psn - psn) <= 0 || pair.paused) return;
-  // Everything from the refused packet on goes again: what had begun after it starts over.
+void Nic::rewind(QueuePair& pair, std::uint32_t psn, std::uint32_t segment) {
+  // Everything from this packet on goes again: what had begun after it starts over.
   std::size_t index = std::min(pair.next_job, pair.jobs.size() - 1);
   for (;; --index) {
     Job& job = pair.jobs[index];
     const bool begun = index < pair.next_job || job.cut != 0;
     if (begun && static_cast<std::int32_t>(job.first_psn - psn) <= 0) {
-      job.cut = static_cast<std::uint64_t>(psn - job.first_psn) * segment_;
+      job.cut = static_cast<std::uint64_t>(psn - job.first_psn) * segment;
       if (job.cut > job.request.bytes) job.cut = job.request.bytes;
       pair.next_job = index;
       break;
@@ -221,6 +244,13 @@ void Nic::rewind(Time now, std::uint32_t number, std::uint32_t psn) {
     if (index == 0) break;
   }
   pair.next_psn = psn;
+}
+
+void Nic::refused(Time now, std::uint32_t number, std::uint32_t psn) {
+  QueuePair& pair = pairs_[number];
+  if (static_cast<std::int32_t>(pair.next_psn - psn) <= 0 || pair.paused) return;
+  if (static_cast<std::int32_t>(psn - pair.acknowledged) <= 0) return;  // overtaken by its acknowledgement
+  rewind(pair, psn, segment_);
   pair.paused = true;
   if (pair.refused_since == kNever || pair.refused_psn != psn) {
     pair.refused_psn = psn;

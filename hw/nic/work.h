@@ -10,6 +10,10 @@ namespace weft::nic {
 /// What a work request asks for, after the verbs of the InfiniBand Architecture (volume 1, chapter 10).
 enum class Verb : std::uint8_t { kSend, kWrite, kRead, kReceive };
 
+/// How a work request ended. Once its retries have run out a queue pair stands in error, and whatever is posted to it
+/// is flushed (InfiniBand Architecture volume 1, 11.6.2: transport retry counter exceeded, work request flushed).
+enum class Status : std::uint8_t { kSuccess, kRetryExceeded, kFlushed };
+
 /// A work queue entry as firmware writes it into the doorbell window: the write itself is the doorbell (the scheme that
 /// ConnectX calls BlueFlame), so no fetch follows.
 struct WorkRequest {
@@ -34,6 +38,7 @@ struct Completion {
   std::uint32_t immediate = 0;
   Verb verb = Verb::kSend;
   bool has_immediate = false;
+  Status status = Status::kSuccess;
 };
 static_assert(std::is_trivially_copyable_v<Completion>);
 

@@ -109,6 +109,9 @@ void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     run(now, *reinterpret_cast<Thread*>(data));
     return;
   }
+  // Firmware has no answer to a connection that failed: its thread keeps waiting, and the report at the end says why.
+  if (arriving_[data].status != nic::Status::kSuccess)
+    return free_arriving_.push_back(static_cast<std::uint32_t>(data));
   CompletionQueue& queue = queues_[arriving_queue_[data]];
   queue.entries_.push_back(arriving_[data]);
   free_arriving_.push_back(static_cast<std::uint32_t>(data));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "hw/memory/hbm.h"
 #include "hw/nic/nic.h"
 #include "tests/support/kernel.h"
+#include "tests/support/lossy_wire.h"
 #include "tests/support/sockets.h"
 
 /// Network interfaces on one switch, each with a memory, a doorbell and a completion queue that the test holds.
@@ -27,6 +29,7 @@ struct BenchConfig {
   memory::Hbm::Config memory;
   Stall::Config stall;
   bool data = true;
+  std::optional<test::LossyWire::Config> wire;  ///< between each interface and its link
 
   BenchConfig() { network.topology = fabric::Shape::kSwitch; }
 };
@@ -59,7 +62,17 @@ class Bench {
       nic.dma.bind(memories.back()->socket(0));
       nic.completion.bind(queues.back()->socket);
       doorbells.back()->socket.bind(nic.registers);
-      network.bind_end(static_cast<std::uint32_t>(i), nic.out, nic.in);
+      const auto end = static_cast<std::uint32_t>(i);
+      if (!config.wire) {
+        network.bind_end(end, nic.out, nic.in);
+        continue;
+      }
+      wires.push_back(std::make_unique<test::LossyWire>(("wire" + number).c_str(), *config.wire,
+                                                        static_cast<std::uint64_t>(i), dispatcher, packets));
+      test::LossyWire& wire = *wires.back();
+      nic.out.bind(wire.out.in);
+      wire.in.out.bind(nic.in);
+      network.bind_end(end, wire.out.out, wire.in.in);
     }
   }
 
@@ -102,7 +115,9 @@ class Bench {
     EXPECT_EQ(packets.outstanding(), 0);
     EXPECT_EQ(packets.payloads_outstanding(), 0);
     EXPECT_EQ(dispatcher.pending(), 0u);
-    EXPECT_EQ(sent, received);
+    std::int64_t lost = 0;
+    for (const auto& wire : wires) lost += wire->lost();
+    EXPECT_EQ(sent, received + lost);
   }
 
   /// Completions of one end by the time at which they are written, calls at one time in order.
@@ -119,6 +134,7 @@ class Bench {
   test::Script script;
   std::vector<std::unique_ptr<memory::Hbm>> memories;
   std::vector<std::unique_ptr<Nic>> nics;
+  std::vector<std::unique_ptr<test::LossyWire>> wires;
   std::vector<std::unique_ptr<test::Initiator>> doorbells;
   std::vector<std::unique_ptr<test::Sink<Completion>>> queues;
 };

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hw/core/fifo.h"
+#include "hw/core/packet.h"
+#include "hw/nic/nic.h"
+
+namespace weft::nic {
+
+/// Packet sequence numbers go round (InfiniBand Architecture volume 1, 9.7.2): whether `a` comes before `b` on the
+/// shorter way.
+constexpr bool before(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b) < 0;
+}
+
+/// Packets that came ahead of their turn, in the order of their turns: by sequence number, and by offset those that
+/// answer one read.
+class HeldPackets {
+ public:
+  [[nodiscard]] bool empty() const { return first_ == packets_.size(); }
+  [[nodiscard]] std::size_t size() const { return packets_.size() - first_; }
+  [[nodiscard]] Packet* operator[](std::size_t i) const { return packets_[first_ + i]; }
+  [[nodiscard]] Packet* front() const { return packets_[first_]; }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+  /// False when the same packet is held already.
+  bool insert(Packet& packet) {
+    std::size_t at = packets_.size();
+    while (at > first_ && follows(*packets_[at - 1], packet)) --at;
+    if (at > first_ && !follows(packet, *packets_[at - 1])) return false;
+    packets_.insert(packets_.begin() + static_cast<std::ptrdiff_t>(at), &packet);
+    bytes_ += packet.wire_bytes;
+    return true;
+  }
+  Packet* take_front() {
+    Packet* packet = packets_[first_++];
+    bytes_ -= packet->wire_bytes;
+    if (2 * first_ >= packets_.size()) {
+      packets_.erase(packets_.begin(), packets_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+    return packet;
+  }
+
+ private:
+  static bool follows(const Packet& a, const Packet& b) {
+    return a.psn != b.psn ? before(b.psn, a.psn) : a.address > b.address;
+  }
+
+  std::vector<Packet*> packets_;
+  std::size_t first_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+/// What a queue pair needs to live with loss and overtaking, beside what every packet touches.
+struct Nic::Recovery {
+  struct Range {
+    std::uint32_t psn;
+    std::uint32_t count;
+  };
+
+  // As requester
+  std::uint32_t end_psn = 0;  ///< follows the last one that was ever cut
+  std::uint32_t retries = 0;  ///< timeouts since the latest progress
+  std::int64_t unsent = 0;    ///< packets cut that have not left
+  Time progress;              ///< the latest: something new acknowledged or answered, or the first packet after a rest
+  bool timer = false;         ///< a timeout is pending
+  bool failed = false;        ///< retries ran out
+  std::size_t flushed = 0;    ///< work requests that failed with it
+  WorkRequest first_flushed;
+  Fifo<Range> repeats;  ///< what a NAK with a count asked for
+  HeldPackets responses;
+  std::uint32_t asked_psn = UINT32_MAX;  ///< the read, and the offset in it, from which it has been repeated
+  std::uint32_t asked_offset = 0;
+  bool response_timer = false;
+  std::uint32_t waited_psn = 0;  ///< what was missing when it began
+  std::uint32_t waited_offset = 0;
+
+  // As responder
+  std::uint32_t unacknowledged = 0;     ///< packets taken since the latest acknowledgement
+  Time acknowledged_at;                 ///< when that was, within a message
+  std::uint32_t told_psn = UINT32_MAX;  ///< the missing one that a NAK has named (go-back-N)
+  std::uint32_t seen_end = 0;           ///< follows the furthest that has come
+  std::uint32_t asked_end = 0;          ///< gaps before it have been asked for
+  std::uint32_t asking_end = 0;         ///< gaps before it will be when the timer ends
+  bool gap_timer = false;
+  HeldPackets requests;
+};
+
+}  // namespace weft::nic
