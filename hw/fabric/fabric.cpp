@@ -5,19 +5,23 @@ namespace weft::fabric {
 
 Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
                const Stall::Config& stall, const std::string& path)
-    : sc_module(name),
-      config_(config),
-      topology_(Topology::build(config, ends, path)),
-      routes_(topology_.routes(config.routing)) {
-  for (std::size_t i = 0; i < topology_.switches.size(); ++i) {
-    const Topology::Node& node = topology_.switches[i];
-    const std::vector<LinkConfig> links(node.ports.size(), config_.link);
-    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), config_.switch_config, dispatcher, routes_[i],
-                                                 links, node.lane_shift, stall));
+    : Fabric(name, std::make_shared<Plan>(config, ends, path, stall.seed), dispatcher, stall) {}
+
+Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, Dispatcher& dispatcher,
+               const Stall::Config& stall)
+    : sc_module(name), plan_(std::move(plan)) {
+  const Topology& network = topology();
+  std::vector<LinkConfig> links;
+  for (std::size_t i = 0; i < network.switches.size(); ++i) {
+    const Topology::Node& node = network.switches[i];
+    links.clear();
+    for (const Topology::Neighbour& port : node.ports) links.push_back(network.link_of(port));
+    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), config().switch_config, dispatcher,
+                                                 plan_->routes()[i], links, stall));
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
-    for (std::size_t p = 0; p < topology_.switches[i].ports.size(); ++p) {
-      const Topology::Neighbour& neighbour = topology_.switches[i].ports[p];
+    for (std::size_t p = 0; p < network.switches[i].ports.size(); ++p) {
+      const Topology::Neighbour& neighbour = network.switches[i].ports[p];
       if (neighbour.is_end) continue;
       switches_[i]->port(p).out.bind(switches_[neighbour.index]->port(neighbour.port).in);
     }
@@ -27,7 +31,7 @@ Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dis
 Fabric::~Fabric() = default;
 
 void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in) {
-  const auto [index, port] = topology_.ends[end];
+  const auto [index, port] = topology().ends[end];
   Switch::Port& mine = switches_[index]->port(port);
   out.bind(mine.in);
   mine.out.bind(in);

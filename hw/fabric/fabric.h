@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/fabric/plan.h"
 #include "hw/fabric/switch.h"
 #include "hw/fabric/topology.h"
 
@@ -18,13 +19,21 @@ class Fabric final : public sc_core::sc_module {
   /// `path` is where the configuration stands in the platform, for error messages.
   Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
          const Stall::Config& stall, const std::string& path);
+  /// The same of a plan that is there already.
+  Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, Dispatcher& dispatcher,
+         const Stall::Config& stall);
   ~Fabric() override;
 
   /// Joins end number `end` of the network to the sockets of a network interface.
   void bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in);
 
-  [[nodiscard]] const Config& config() const { return config_; }
-  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const Plan& plan() const { return *plan_; }
+  [[nodiscard]] const Config& config() const { return plan_->config(); }
+  [[nodiscard]] const Topology& topology() const { return plan_->topology(); }
+  /// The link between an end and its switch, and the whole configuration with it as `link`, which is what a network
+  /// interface of that end is built from.
+  [[nodiscard]] const LinkConfig& end_link(std::uint32_t end) const { return plan_->end_link(end); }
+  [[nodiscard]] const Config& end_config(std::uint32_t end) const { return plan_->end_config(end); }
   [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
   Switch& switch_at(std::size_t index) { return *switches_[index]; }
 
@@ -32,9 +41,7 @@ class Fabric final : public sc_core::sc_module {
   [[nodiscard]] std::vector<std::string> left_over();
 
  private:
-  Config config_;
-  Topology topology_;
-  std::vector<RoutingTable> routes_;
+  std::shared_ptr<const Plan> plan_;
   std::vector<std::unique_ptr<Switch>> switches_;
 };
 

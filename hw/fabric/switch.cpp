@@ -13,28 +13,14 @@ constexpr std::uint32_t kServe = 0x10000;
 
 }  // namespace
 
-void RoutingTable::set(std::uint32_t destination, const std::vector<std::uint16_t>& ports) {
-  const auto count = static_cast<std::uint32_t>(ports.size());
-  if (count == 1) {
-    entries_[destination] = {ports.front(), 1};
-    return;
-  }
-  // All that lies above shares its choices: look for them before they are written again.
-  const auto found = std::search(choices_.begin(), choices_.end(), ports.begin(), ports.end());
-  const auto first = static_cast<std::uint32_t>(found - choices_.begin());
-  if (found == choices_.end()) choices_.insert(choices_.end(), ports.begin(), ports.end());
-  entries_[destination] = {first & 0xfffff, count & 0xfff};
-}
-
 tlm::tlm_sync_enum Switch::Input::nb_transport_fw(Packet& packet, Phase& /*phase*/, sc_core::sc_time& delay) {
   owner_->dispatcher_.post(owner_->dispatcher_.now() + from_delay(delay), *owner_, port_,
                            reinterpret_cast<std::uint64_t>(&packet));
   return tlm::TLM_ACCEPTED;
 }
 
-Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const RoutingTable& routes,
-               const std::vector<LinkConfig>& links, const std::vector<std::uint8_t>& lane_shift,
-               const Stall::Config& stall)
+Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const Routes& routes,
+               const std::vector<LinkConfig>& links, const Stall::Config& stall)
     : sc_module(name),
       dispatcher_(dispatcher),
       routes_(routes),
@@ -55,7 +41,6 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     ports_.push_back(std::make_unique<Port>(number));
     transmitters_[i].bind(ports_[i]->out);
     ports_[i]->in.bind(inputs_[i]);
-    if (!lane_shift.empty()) outputs_[i].lane_shift = lane_shift[i];
   }
 }
 
@@ -90,44 +75,66 @@ void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
   if (!serves) inputs_[tag].prefetch();
 }
 
+std::uint32_t Switch::route(Time now, Packet& packet) const {
+  if (!routes_.decides_late()) [[likely]]
+    return routes_.port(packet);
+  if (routes_.detours()) routes_.arrive(packet, packet.ingress);
+  return routes_.adaptive() ? least_queued(now, routes_.choices(packet)) : routes_.port(packet);
+}
+
+/// The output with the fewest packets waiting and, among those, the one booked least far ahead; the first of equals.
+std::uint32_t Switch::least_queued(Time now, const Choices& choices) const {
+  std::uint32_t best = choices[0];
+  for (std::uint32_t i = 1; i < choices.count; ++i) {
+    const std::uint32_t other = choices[i];
+    if (outputs_[other].waiting > outputs_[best].waiting) continue;
+    const bool shorter = outputs_[other].waiting < outputs_[best].waiting;
+    if (shorter || std::max(now, transmitters_[other].free_at()) < std::max(now, transmitters_[best].free_at())) {
+      best = other;
+    }
+  }
+  return best;
+}
+
 void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
   packet.ingress = static_cast<std::uint16_t>(input);
   ++counters_.packets;
-  const std::uint32_t index = routes_.port(packet);
+  const std::uint32_t index = route(now, packet);
   Output& output = outputs_[index];
+  const std::uint32_t lane = routes_.lane(packet, input, index);
   Transmitter& transmitter = transmitters_[index];
   if (output.waiting == 0 && transmitter.free_at() <= now + latency_ &&
-      transmitter.credit_at(lane_out(index, packet), packet.wire_bytes, now) == now) {
-    output.next_input[packet.lane] = static_cast<std::uint16_t>(input + 1 < inputs_.size() ? input + 1 : 0);
-    output.next_lane = static_cast<std::uint8_t>(packet.lane + 1U < lanes_ ? packet.lane + 1 : 0);
-    forward(now, index, packet);
+      transmitter.credit_at(static_cast<int>(lane), packet.wire_bytes, now) == now) {
+    output.next_input[lane] = static_cast<std::uint16_t>(input + 1 < inputs_.size() ? input + 1 : 0);
+    output.next_lane = static_cast<std::uint8_t>(lane + 1 < lanes_ ? lane + 1 : 0);
+    forward(now, index, lane, packet);
     return;
   }
   ++counters_.queued;
-  enqueue(index, packet);
+  inputs_[input].waits(now, packet);
+  enqueue(index, lane, packet);
   arm(now, index);
 }
 
-void Switch::forward(Time now, std::uint32_t index, Packet& packet) {
+void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
   const Time ready = now + latency_;
   // The input's buffer is free when the last byte has left, which send() knows; the credit needs the lane of arrival.
   Input& input = inputs_[packet.ingress];
   const std::uint8_t lane_in = packet.lane;
-  packet.lane = lane_out(index, packet);
+  packet.lane = static_cast<std::uint8_t>(lane);
   const Time gone = transmitters_[index].send(packet, ready);
-  const std::uint8_t lane_onward = packet.lane;
   packet.lane = lane_in;
   input.release(packet, gone - now);
-  packet.lane = lane_onward;
+  packet.lane = static_cast<std::uint8_t>(lane);
 }
 
-void Switch::enqueue(std::uint32_t output, Packet& packet) {
+void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   if (queues_[output] == nullptr) queues_[output] = std::make_unique<Queue[]>(lanes_ * inputs_.size());
-  Queue& q = queue(output, packet.lane, packet.ingress);
+  Queue& q = queue(output, lane, packet.ingress);
   packet.next = nullptr;
   if (q.head == nullptr) {
     q.head = &packet;
-    nonempty_[(output * lanes_ + packet.lane) * words_ + packet.ingress / 64] |= 1ULL << (packet.ingress % 64);
+    nonempty_[(output * lanes_ + lane) * words_ + packet.ingress / 64] |= 1ULL << (packet.ingress % 64);
   } else {
     q.tail->next = &packet;
   }
@@ -171,11 +178,12 @@ void Switch::serve(Time now, std::uint32_t index) {
       const int input = pick_input(index, lane);
       if (input < 0) continue;
       const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
-      if (transmitter.credit_at(lane_out(index, first), first.wire_bytes, now) != now) continue;
+      if (transmitter.credit_at(static_cast<int>(lane), first.wire_bytes, now) != now) continue;
       Packet* packet = dequeue(index, lane, static_cast<std::uint32_t>(input));
       output.next_lane = static_cast<std::uint8_t>((lane + 1) % lanes_);
       output.next_input[lane] = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % inputs_.size());
-      forward(now, index, *packet);
+      packet->tail_lag_ps = static_cast<std::uint32_t>(inputs_[packet->ingress].missing(now, *packet).count());
+      forward(now, index, lane, *packet);
       break;
     }
   }
@@ -192,7 +200,7 @@ void Switch::arm(Time now, std::uint32_t index) {
     const int input = pick_input(index, lane);
     if (input < 0) continue;
     const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
-    at = std::min(at, transmitter.credit_at(lane_out(index, first), first.wire_bytes, now));
+    at = std::min(at, transmitter.credit_at(static_cast<int>(lane), first.wire_bytes, now));
     if (at == now) break;
   }
   if (at == kNever) {

@@ -12,38 +12,9 @@
 #include "hw/core/fixed_vector.h"
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
+#include "hw/fabric/routing.h"
 
 namespace weft::fabric {
-
-/// Which port of a switch leads to a destination. Shared by all that ask; built once by the topology.
-class RoutingTable {
- public:
-  explicit RoutingTable(std::size_t destinations) : entries_(destinations) {}
-
-  /// `ports` are the equal choices for `destination`; with more than one, the flow's hash picks.
-  void set(std::uint32_t destination, const std::vector<std::uint16_t>& ports);
-
-  [[nodiscard]] std::uint16_t port(const Packet& packet) const {
-    const Entry entry = entries_[packet.destination];
-    if (entry.count == 1) return static_cast<std::uint16_t>(entry.first);
-    return choices_[entry.first + flow_hash(packet) % entry.count];
-  }
-
- private:
-  struct Entry {
-    std::uint32_t first : 20;  // the port, or where the choices begin
-    std::uint32_t count : 12;
-  };
-
-  static std::uint32_t flow_hash(const Packet& packet) {
-    std::uint64_t h = packet.source * 0x9e3779b97f4a7c15ULL ^ packet.destination * 0xc2b2ae3d27d4eb4fULL;
-    h = (h ^ packet.queue_pair) * 0xff51afd7ed558ccdULL;
-    return static_cast<std::uint32_t>(h >> 32);
-  }
-
-  std::vector<Entry> entries_;
-  std::vector<std::uint16_t> choices_;
-};
 
 /// An input-buffered switch: virtual output queues per input, lane and output; a round-robin arbiter per output over
 /// lanes, then over inputs; virtual cut-through; lossless by credits.
@@ -53,8 +24,8 @@ class RoutingTable {
 /// back when its last byte has left. A packet that finds its output free and nobody waiting costs one event.
 ///
 /// Approximations: the crossbar is fast enough that one input can feed several outputs at once (speed-up as the outputs
-/// need it); latency is one number; the lane keeps its own queue from input to output. Checked against closed forms in
-/// tests/unit/switch_test.cpp.
+/// need it); latency is one number; a packet waits in the queue of the lane on which it will leave, so that none
+/// waits for credit of another lane. Checked against closed forms in tests/unit/switch_test.cpp.
 class Switch final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -78,10 +49,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     TargetSocket in;
   };
 
-  /// `links` gives the outgoing direction of each port. `lane_shift[p]` is added to the lane of what leaves by port p,
-  /// which is how a ring crosses its dateline; empty for none.
-  Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const RoutingTable& routes,
-         const std::vector<LinkConfig>& links, const std::vector<std::uint8_t>& lane_shift, const Stall::Config& stall);
+  /// `links` gives the outgoing direction of each port, all with as many lanes. `routes` must outlive the switch.
+  Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, const Routes& routes,
+         const std::vector<LinkConfig>& links, const Stall::Config& stall);
   ~Switch() override;
 
   [[nodiscard]] std::size_t radix() const { return ports_.size(); }
@@ -114,12 +84,23 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       Phase phase = Phase::kCredit;
       peer_->nb_transport_bw(packet, phase, annotated);
     }
+    /// A packet that came at `now` will wait.
+    void waits(Time now, const Packet& packet) {
+      latest_ = &packet;
+      tail_at_ = now + Time(packet.tail_lag_ps);
+    }
+    /// What has not come yet of a packet that waited: only the latest one's last byte can be missing.
+    [[nodiscard]] Time missing(Time now, const Packet& packet) const {
+      return latest_ == &packet && tail_at_ > now ? tail_at_ - now : Time();
+    }
 
    private:
     Switch* owner_;
     std::uint32_t port_;
     Backward* peer_ = nullptr;
     const Transmitter* sender_ = nullptr;  ///< the same, if it is one of ours: its credits will be touched
+    const Packet* latest_ = nullptr;
+    Time tail_at_;
   };
 
   struct Queue {
@@ -132,20 +113,18 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::uint32_t waiting = 0;
     std::array<std::uint16_t, 8> next_input{};  ///< by lane
     std::uint8_t next_lane = 0;
-    std::uint8_t lane_shift = 0;
   };
 
   void end_of_elaboration() override;
   void arrive(Time now, std::uint32_t input, Packet& packet);
   void serve(Time now, std::uint32_t output);
-  void forward(Time now, std::uint32_t output, Packet& packet);
-  void enqueue(std::uint32_t output, Packet& packet);
+  void forward(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
+  void enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
   Packet* dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input);
   [[nodiscard]] int pick_input(std::uint32_t output, std::uint32_t lane) const;
   void arm(Time now, std::uint32_t output);
-  [[nodiscard]] std::uint8_t lane_out(std::uint32_t output, const Packet& packet) const {
-    return static_cast<std::uint8_t>(packet.lane + outputs_[output].lane_shift);
-  }
+  [[nodiscard]] std::uint32_t route(Time now, Packet& packet) const;
+  [[nodiscard]] std::uint32_t least_queued(Time now, const Choices& choices) const;
   Queue& queue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
     return queues_[output][lane * inputs_.size() + input];
   }
@@ -154,7 +133,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   }
 
   Dispatcher& dispatcher_;
-  const RoutingTable& routes_;
+  const Routes& routes_;
   Time latency_;
   std::uint32_t lanes_;
   std::uint32_t words_;
