@@ -7,19 +7,23 @@ namespace weft::fabric {
 
 Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
                PacketPool& packets, const Stall::Config& stall, const std::string& path)
-    : sc_module(name),
-      config_(config),
-      topology_(Topology::build(config, ends, path)),
-      routes_(topology_.routes(config.routing)) {
-  for (std::size_t i = 0; i < topology_.switches.size(); ++i) {
-    const Topology::Node& node = topology_.switches[i];
-    const std::vector<LinkConfig> links(node.ports.size(), config_.link);
-    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), config_.switch_config, dispatcher, packets,
-                                                 routes_[i], links, node.lane_shift, stall));
+    : Fabric(name, std::make_shared<Plan>(config, ends, path, stall.seed), dispatcher, packets, stall) {}
+
+Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, Dispatcher& dispatcher,
+               PacketPool& packets, const Stall::Config& stall)
+    : sc_module(name), plan_(std::move(plan)) {
+  const Topology& network = topology();
+  std::vector<LinkConfig> links;
+  for (std::size_t i = 0; i < network.switches.size(); ++i) {
+    const Topology::Node& node = network.switches[i];
+    links.clear();
+    for (const Topology::Neighbour& port : node.ports) links.push_back(network.link_of(port));
+    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), config().switch_config, dispatcher, packets,
+                                                 plan_->routes()[i], links, stall));
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
-    for (std::size_t p = 0; p < topology_.switches[i].ports.size(); ++p) {
-      const Topology::Neighbour& neighbour = topology_.switches[i].ports[p];
+    for (std::size_t p = 0; p < network.switches[i].ports.size(); ++p) {
+      const Topology::Neighbour& neighbour = network.switches[i].ports[p];
       if (neighbour.is_end) continue;
       switches_[i]->port(p).out.bind(switches_[neighbour.index]->port(neighbour.port).in);
     }
@@ -29,7 +33,7 @@ Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dis
 Fabric::~Fabric() = default;
 
 void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in) {
-  const auto [index, port] = topology_.ends[end];
+  const auto [index, port] = topology().ends[end];
   Switch::Port& mine = switches_[index]->port(port);
   out.bind(mine.in);
   mine.out.bind(in);
@@ -40,12 +44,12 @@ std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_
     Packet packet;
     packet.source = end;
     packet.destination = end;
-    return routes_[sw].port(packet);
+    return plan_->routes()[sw].port(packet);
   };
   const auto empty =
       std::find_if(groups_.begin(), groups_.end(), [](const auto& tree) { return tree.branches.empty(); });
   const auto id = static_cast<std::uint32_t>(empty - groups_.begin());
-  SpanningTree tree = SpanningTree::build(topology_, route, ends, id);
+  SpanningTree tree = SpanningTree::build(topology(), route, ends, id);
   for (auto at = tree.branches.begin(); at != tree.branches.end(); ++at) {
     const SpanningTree::Branch& branch = at->second;
     const Switch::Group group{branch.parent,   branch.children, branch.port_of_end,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/fabric/plan.h"
 #include "hw/fabric/spanning_tree.h"
 #include "hw/fabric/switch.h"
 #include "hw/fabric/topology.h"
@@ -20,6 +21,9 @@ class Fabric final : public sc_core::sc_module {
   /// `path` is where the configuration stands in the platform, for error messages.
   Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher, PacketPool& packets,
          const Stall::Config& stall, const std::string& path);
+  /// The same of a plan that is there already.
+  Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, Dispatcher& dispatcher, PacketPool& packets,
+         const Stall::Config& stall);
   ~Fabric() override;
 
   /// Joins end number `end` of the network to the sockets of a network interface.
@@ -38,8 +42,13 @@ class Fabric final : public sc_core::sc_module {
   void destroy_group(std::uint32_t id);
   [[nodiscard]] const SpanningTree& tree(std::uint32_t group) const { return groups_[group]; }
 
-  [[nodiscard]] const Config& config() const { return config_; }
-  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const Plan& plan() const { return *plan_; }
+  [[nodiscard]] const Config& config() const { return plan_->config(); }
+  [[nodiscard]] const Topology& topology() const { return plan_->topology(); }
+  /// The link between an end and its switch, and the whole configuration with it as `link`, which is what a network
+  /// interface of that end is built from.
+  [[nodiscard]] const LinkConfig& end_link(std::uint32_t end) const { return plan_->end_link(end); }
+  [[nodiscard]] const Config& end_config(std::uint32_t end) const { return plan_->end_config(end); }
   [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
   Switch& switch_at(std::size_t index) { return *switches_[index]; }
 
@@ -47,9 +56,7 @@ class Fabric final : public sc_core::sc_module {
   [[nodiscard]] std::vector<std::string> left_over();
 
  private:
-  Config config_;
-  Topology topology_;
-  std::vector<RoutingTable> routes_;
+  std::shared_ptr<const Plan> plan_;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<SpanningTree> groups_;  // by number; without branches where none is
 };

@@ -8,19 +8,6 @@
 
 namespace weft::fabric {
 
-void RoutingTable::set(std::uint32_t destination, const std::vector<std::uint16_t>& ports) {
-  const auto count = static_cast<std::uint32_t>(ports.size());
-  if (count == 1) {
-    entries_[destination] = {ports.front(), 1};
-    return;
-  }
-  // All that lies above shares its choices: look for them before they are written again.
-  const auto found = std::search(choices_.begin(), choices_.end(), ports.begin(), ports.end());
-  const auto first = static_cast<std::uint32_t>(found - choices_.begin());
-  if (found == choices_.end()) choices_.insert(choices_.end(), ports.begin(), ports.end());
-  entries_[destination] = {first & 0xfffff, count & 0xfff};
-}
-
 tlm::tlm_sync_enum Switch::Input::nb_transport_fw(Packet& packet, Phase& /*phase*/, sc_core::sc_time& delay) {
   owner_->dispatcher_.post(owner_->dispatcher_.now() + from_delay(delay), *owner_, port_,
                            reinterpret_cast<std::uint64_t>(&packet));
@@ -28,8 +15,7 @@ tlm::tlm_sync_enum Switch::Input::nb_transport_fw(Packet& packet, Phase& /*phase
 }
 
 Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, PacketPool& packets,
-               const RoutingTable& routes, const std::vector<LinkConfig>& links,
-               const std::vector<std::uint8_t>& lane_shift, const Stall::Config& stall)
+               const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall)
     : sc_module(name),
       dispatcher_(dispatcher),
       routes_(routes),
@@ -60,7 +46,6 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     ports_.push_back(std::make_unique<Port>(number));
     transmitters_[i].bind(ports_[i]->out);
     ports_[i]->in.bind(inputs_[i]);
-    if (!lane_shift.empty()) outputs_[i].lane_shift = lane_shift[i];
   }
   if (flow_control_ != FlowControl::kCredits) {
     buffer_ = std::make_unique<SharedBuffer>(config.buffer, links.front().buffer.count(),
@@ -189,25 +174,48 @@ void Switch::dispatch(Time now, Packet& packet) {
   if (packet.destination >= Packet::kFirstGroup) [[unlikely]] {
     handle_group(now, packet);
   } else {
-    send_by(now, routes_.port(packet), packet);
+    const std::uint32_t output = route(now, packet);
+    send_by(now, output, routes_.lane(packet, packet.ingress, output), packet);
   }
 }
 
-void Switch::send_by(Time now, std::uint32_t index, Packet& packet) {
+std::uint32_t Switch::route(Time now, Packet& packet) const {
+  if (!routes_.decides_late()) [[likely]]
+    return routes_.port(packet);
+  if (routes_.detours()) routes_.arrive(packet, packet.ingress);
+  return routes_.adaptive() ? least_queued(now, routes_.choices(packet)) : routes_.port(packet);
+}
+
+/// The output with the fewest packets waiting and, among those, the one booked least far ahead; the first of equals.
+std::uint32_t Switch::least_queued(Time now, const Choices& choices) const {
+  std::uint32_t best = choices[0];
+  for (std::uint32_t i = 1; i < choices.count; ++i) {
+    const std::uint32_t other = choices[i];
+    if (outputs_[other].waiting > outputs_[best].waiting) continue;
+    const bool shorter = outputs_[other].waiting < outputs_[best].waiting;
+    if (shorter || std::max(now, transmitters_[other].free_at()) < std::max(now, transmitters_[best].free_at())) {
+      best = other;
+    }
+  }
+  return best;
+}
+
+void Switch::send_by(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
   Output& output = outputs_[index];
   Transmitter& transmitter = transmitters_[index];
   const std::uint32_t input = packet.ingress;
   if (output.waiting == 0 && std::max(transmitter.free_at(), output.next_grant) <= now + latency_ &&
-      transmitter.credit_at(lane_out(index, packet), packet.wire_bytes, now) == now &&
+      transmitter.credit_at(static_cast<int>(lane), packet.wire_bytes, now) == now &&
       (!limits_crossbar_ || crossbar_free_[input] <= now)) {
-    output.next_input[packet.lane] = static_cast<std::uint16_t>(input + 1 < sources_ ? input + 1 : 0);
-    output.next_lane = static_cast<std::uint8_t>(packet.lane + 1U < lanes_ ? packet.lane + 1 : 0);
-    forward(now, index, packet);
+    output.next_input[lane] = static_cast<std::uint16_t>(input + 1 < sources_ ? input + 1 : 0);
+    output.next_lane = static_cast<std::uint8_t>(lane + 1 < lanes_ ? lane + 1 : 0);
+    forward(now, index, lane, packet);
     return;
   }
   ++counters_.queued;
   if (marks_) mark(index, packet);
-  enqueue(index, packet);
+  if (input < inputs_.size()) inputs_[input].waits(now, packet);
+  enqueue(index, lane, packet);
   arm(now, index);
 }
 
@@ -224,7 +232,7 @@ void Switch::mark(std::uint32_t output, Packet& packet) {
   ++port_counters_[output].marked;
 }
 
-void Switch::forward(Time now, std::uint32_t index, Packet& packet) {
+void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
   const Time ready = now + latency_;
   Output& output = outputs_[index];
   if (output.blocked_since != kNever) [[unlikely]] {
@@ -233,7 +241,7 @@ void Switch::forward(Time now, std::uint32_t index, Packet& packet) {
   }
   // The input's buffer is free when the last byte has left, which send() knows.
   const std::uint8_t lane_in = packet.lane;
-  packet.lane = lane_out(index, packet);
+  packet.lane = static_cast<std::uint8_t>(lane);
   const std::uint32_t ingress = packet.ingress;
   const std::uint32_t wire_bytes = packet.wire_bytes;
   const bool is_group = packet.destination >= Packet::kFirstGroup;
@@ -261,13 +269,13 @@ void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint
   if (buffer_->paused(input, lane)) dispatcher_.post(gone, *this, kCollect);
 }
 
-void Switch::enqueue(std::uint32_t output, Packet& packet) {
+void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   if (queues_[output] == nullptr) queues_[output] = std::make_unique<Queue[]>(lanes_ * sources_);
-  Queue& q = queue(output, packet.lane, packet.ingress);
+  Queue& q = queue(output, lane, packet.ingress);
   packet.next = nullptr;
   if (q.head == nullptr) {
     q.head = &packet;
-    nonempty_[(output * lanes_ + packet.lane) * words_ + packet.ingress / 64] |= 1ULL << (packet.ingress % 64);
+    nonempty_[(output * lanes_ + lane) * words_ + packet.ingress / 64] |= 1ULL << (packet.ingress % 64);
   } else {
     q.tail->next = &packet;
   }
@@ -314,7 +322,7 @@ Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint32_t lan
   const int input = pick_input(index, lane, now, free);
   if (input < 0) return Turn::kNothing;
   const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
-  if (transmitters_[index].credit_at(lane_out(index, first), first.wire_bytes, now) != now) return Turn::kNothing;
+  if (transmitters_[index].credit_at(static_cast<int>(lane), first.wire_bytes, now) != now) return Turn::kNothing;
   if (!quanta_.empty()) {
     std::int64_t& deficit = deficits_[index * lanes_ + lane];
     if (deficit < first.wire_bytes) return Turn::kTooShort;
@@ -322,7 +330,10 @@ Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint32_t lan
   }
   Packet* packet = dequeue(index, lane, static_cast<std::uint32_t>(input));
   output.next_input[lane] = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % sources_);
-  forward(now, index, *packet);
+  const std::uint32_t from = packet->ingress;
+  packet->tail_lag_ps =
+      from < inputs_.size() ? static_cast<std::uint32_t>(inputs_[from].missing(now, *packet).count()) : 0;
+  forward(now, index, lane, *packet);
   return Turn::kSent;
 }
 
@@ -379,7 +390,7 @@ void Switch::arm(Time now, std::uint32_t index) {
       continue;
     }
     const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
-    at = std::min(at, transmitter.credit_at(lane_out(index, first), first.wire_bytes, now));
+    at = std::min(at, transmitter.credit_at(static_cast<int>(lane), first.wire_bytes, now));
     if (at == now) break;
   }
   if (at > free) {

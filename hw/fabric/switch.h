@@ -14,39 +14,10 @@
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
 #include "hw/fabric/reduction_engine.h"
+#include "hw/fabric/routing.h"
 #include "hw/fabric/shared_buffer.h"
 
 namespace weft::fabric {
-
-/// Which port of a switch leads to a destination. Shared by all that ask; built once by the topology.
-class RoutingTable {
- public:
-  explicit RoutingTable(std::size_t destinations) : entries_(destinations) {}
-
-  /// `ports` are the equal choices for `destination`; with more than one, the flow's hash picks.
-  void set(std::uint32_t destination, const std::vector<std::uint16_t>& ports);
-
-  [[nodiscard]] std::uint16_t port(const Packet& packet) const {
-    const Entry entry = entries_[packet.destination];
-    if (entry.count == 1) return static_cast<std::uint16_t>(entry.first);
-    return choices_[entry.first + flow_hash(packet) % entry.count];
-  }
-
- private:
-  struct Entry {
-    std::uint32_t first : 20;  // the port, or where the choices begin
-    std::uint32_t count : 12;
-  };
-
-  static std::uint32_t flow_hash(const Packet& packet) {
-    std::uint64_t h = packet.source * 0x9e3779b97f4a7c15ULL ^ packet.destination * 0xc2b2ae3d27d4eb4fULL;
-    h = (h ^ packet.queue_pair) * 0xff51afd7ed558ccdULL;
-    return static_cast<std::uint32_t>(h >> 32);
-  }
-
-  std::vector<Entry> entries_;
-  std::vector<std::uint16_t> choices_;
-};
 
 /// A stage of a switch's pipeline: how long a packet takes through it, and how soon the next one may follow.
 struct Stage {
@@ -92,9 +63,10 @@ struct MarkingConfig {
 /// sent on its own, and the input buffer is free when the last one has left (switch_groups.cpp). An operand of a
 /// reduction goes to the engine, and what comes out of it up the tree, or from the root down as the result.
 ///
-/// Approximations: a damaged packet is dropped where it arrives, not passed on with a broken check; the lane keeps its
-/// own queue from input to output; a packet that the arbiter has chosen is not stopped by a pause that comes before it
-/// starts. Checked against closed forms in tests/unit/switch_test.cpp and flow_control_test.cpp.
+/// Approximations: a damaged packet is dropped where it arrives, not passed on with a broken check; a packet waits in
+/// the queue of the lane on which it will leave, so that none waits for credit of another lane; a packet that the
+/// arbiter has chosen is not stopped by a pause that comes before it starts. Checked against closed forms in
+/// tests/unit/switch_test.cpp and flow_control_test.cpp.
 class Switch final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -123,6 +95,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       visit("egress", egress, "Rewriting, and to the wire");
       visit("speedup", speedup, "Rate at which an input passes the crossbar, of its output's; 0: without limit",
             Range{0, 1024});
+      visit("weights", weights, "Shares of the lanes in an output, in KiB a turn; empty: packet by packet in turn",
+            Range{1, 1 << 16});
       visit("buffer", buffer, "Packet memory, where the links have no credits");
       visit("marking", marking, "Explicit congestion notification");
       visit("reduction", reduction, "The engine that adds packets up");
@@ -156,11 +130,10 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     TargetSocket in;
   };
 
-  /// `links` gives the outgoing direction of each port. `lane_shift[p]` is added to the lane of what leaves by port p,
-  /// which is how a ring crosses its dateline; empty for none. `packets` takes what is dropped.
+  /// `links` gives the outgoing direction of each port, all with as many lanes. `routes` must outlive the switch;
+  /// `packets` takes what is dropped.
   Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, PacketPool& packets,
-         const RoutingTable& routes, const std::vector<LinkConfig>& links, const std::vector<std::uint8_t>& lane_shift,
-         const Stall::Config& stall);
+         const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall);
   ~Switch() override;
 
   /// This switch's part of a group's tree.
@@ -215,6 +188,16 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       peer_->nb_transport_bw(notice, phase, annotated);
     }
 
+    /// A packet that came at `now` will wait.
+    void waits(Time now, const Packet& packet) {
+      latest_ = &packet;
+      tail_at_ = now + Time(packet.tail_lag_ps);
+    }
+    /// What has not come yet of a packet that waited: only the latest one's last byte can be missing.
+    [[nodiscard]] Time missing(Time now, const Packet& packet) const {
+      return latest_ == &packet && tail_at_ > now ? tail_at_ - now : Time();
+    }
+
     Time ingress_free;
 
    private:
@@ -222,6 +205,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::uint32_t port_;
     Backward* peer_ = nullptr;
     const Transmitter* sender_ = nullptr;  ///< the same, if it is one of ours: its credits will be touched
+    const Packet* latest_ = nullptr;
+    Time tail_at_;
   };
 
   struct Queue {
@@ -237,7 +222,6 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::uint32_t waiting = 0;
     std::array<std::uint16_t, 8> next_input{};  ///< by lane
     std::uint8_t next_lane = 0;
-    std::uint8_t lane_shift = 0;
   };
 
   void end_of_elaboration() override;
@@ -248,7 +232,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void collect(Time now);
   void discard(Time now, Packet& packet);
   void dispatch(Time now, Packet& packet);
-  void send_by(Time now, std::uint32_t output, Packet& packet);
+  [[nodiscard]] std::uint32_t route(Time now, Packet& packet) const;
+  [[nodiscard]] std::uint32_t least_queued(Time now, const Choices& choices) const;
+  void send_by(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
   void release(Time now, std::uint32_t input, std::uint8_t lane, std::uint32_t bytes, Time gone);
   void handle_group(Time now, Packet& packet);
   void reduce(Time now, std::uint32_t group, Packet& packet);
@@ -256,8 +242,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void replicate(Time now, const Group& group, Packet& packet);
   void copy_left(Time now, std::uint16_t original, Time gone);
   void serve(Time now, std::uint32_t output);
-  void forward(Time now, std::uint32_t output, Packet& packet);
-  void enqueue(std::uint32_t output, Packet& packet);
+  void forward(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
+  void enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
   void mark(std::uint32_t output, Packet& packet);
   Packet* dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input);
   /// The input whose turn it is among those with a packet and a free crossbar; else -1, and `free` is when the first
@@ -267,9 +253,6 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Turn serve_lane(Time now, std::uint32_t output, std::uint32_t lane);
   void serve_by_weight(Time now, std::uint32_t output);
   void arm(Time now, std::uint32_t output);
-  [[nodiscard]] std::uint8_t lane_out(std::uint32_t output, const Packet& packet) const {
-    return static_cast<std::uint8_t>(packet.lane + outputs_[output].lane_shift);
-  }
   Queue& queue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
     return queues_[output][lane * sources_ + input];
   }
@@ -278,7 +261,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   }
 
   Dispatcher& dispatcher_;
-  const RoutingTable& routes_;
+  const Routes& routes_;
   Time latency_;
   std::uint32_t lanes_;
   std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one

@@ -53,7 +53,7 @@ void Switch::emit(Time now, Packet& packet) {
   packet.ingress = static_cast<std::uint16_t>(radix());  // the engine's queue
   packet.via = Packet::kNowhere;
   if (group.parent != Packet::kNowhere) {
-    send_by(now, group.parent, packet);
+    send_by(now, group.parent, packet.lane, packet);
     return;
   }
   packet.opcode = Opcode::kResult;
@@ -108,7 +108,7 @@ void Switch::replicate(Time now, const Group& group, Packet& packet) {
       copy.payload_bytes = 0;
       copy.wire_bytes = header;
     }
-    send_by(now, ports[i], copy);
+    send_by(now, ports[i], copy.lane, copy);
   }
 }
 

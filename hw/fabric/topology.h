@@ -2,91 +2,81 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/core/fields.h"
+#include "hw/fabric/fabric_config.h"
 #include "hw/fabric/link.h"
-#include "hw/fabric/switch.h"
+#include "hw/fabric/routing.h"
 
 namespace weft::fabric {
 
-enum class Shape { kSwitch, kRing, kFatTree };
-inline EnumNames<Shape> enum_names(Shape /*tag*/) {
-  return {{"switch", Shape::kSwitch}, {"ring", Shape::kRing}, {"fat-tree", Shape::kFatTree}};
-}
-
-/// How a switch picks among equal shortest paths. `dmodk`: destination modulo the number of choices, which spreads the
-/// hosts of a leaf over its uplinks one to one (Zahavi 2012). `ecmp`: a hash of source, destination and queue pair.
-enum class Routing { kDmodk, kEcmp };
-inline EnumNames<Routing> enum_names(Routing /*tag*/) {
-  return {{"dmodk", Routing::kDmodk}, {"ecmp", Routing::kEcmp}};
-}
-
-/// A network: which topology, of which links and switches, and how packets are cut.
-struct FabricConfig {
-  Shape topology = Shape::kFatTree;
-  int radix = 64;
-  int hosts_per_leaf = 32;
-  int spines = 0;
-  Routing routing = Routing::kDmodk;
-  LinkConfig link;
-  Switch::Config switch_config;
-  Bytes mtu = Bytes(4096);
-  Bytes segment = Bytes(4096);
-  Bytes header = Bytes(66);
-
-  template <typename Visitor>
-  void fields(Visitor&& visit) {
-    visit("topology", topology, "switch: all ends on one switch; ring: a router per end; fat-tree: leaves and spines");
-    visit("radix", radix, "Ports of a switch of a fat tree", Range{2, 1024});
-    visit("hosts_per_leaf", hosts_per_leaf, "Ends on each leaf of a fat tree; it has as many uplinks", Range{1, 512});
-    visit("spines", spines, "Spines of a fat tree; 0: as few as close it", Range{0, 1024});
-    visit("routing", routing, "Choice among equal shortest paths");
-    visit("link", link, "Every link of the network");
-    visit("switch", switch_config, "Every switch of the network");
-    visit("mtu", mtu, "Payload of one packet, which is what a header is paid for", Range{64, 65536});
-    visit("segment", segment, "Payload that moves as one transaction: the MTU is packet-accurate, larger is faster",
-          Range{64, 1 << 20});
-    visit("header", header, "Header and trailer bytes of each packet on the wire", Range{0, 4096});
-  }
-
-  /// Bytes on the wire for `payload` bytes, with a header for each MTU; an empty payload is one packet.
-  [[nodiscard]] std::uint32_t wire_bytes(std::uint32_t payload) const {
-    const auto unit = static_cast<std::uint32_t>(mtu.count());
-    const std::uint32_t packets = payload <= unit ? 1 : (payload + unit - 1) / unit;
-    return payload + packets * static_cast<std::uint32_t>(header.count());
-  }
-};
-
-/// A graph of switches with ends attached, and the ports by which each switch reaches each end.
+/// A graph of switches with ends attached: what is joined to what by which link, and what its routes need to know.
+///
+/// Networks with coordinates (dimensions, torus, mesh, hyperx) have a router for each end, or for `hosts_per_router` of
+/// them; a `Switch(N)` puts a switch, a hub, between the N routers of a line. End e is on router e / hosts, whose
+/// coordinate in dimension 0 varies fastest. A dragonfly (Kim et al. 2008) has fully joined groups whose links to other
+/// groups are spread evenly, as many between each two; what does not divide evenly stays unconnected.
+///
+/// A fat tree of two levels has leaves and spines, one of three levels has pods of leaves and upper switches, which
+/// spines join by planes (Al-Fares et al. 2008). With rails, end i of each node of `rails` ends is on a leaf for ends
+/// i.
 struct Topology {
   struct Neighbour {
     bool is_end;          ///< else a switch
     std::uint32_t index;  ///< of the end or the switch
     std::uint16_t port;   ///< of that switch; 0 for an end
+    std::uint32_t link;   ///< in `links`
+    PortLanes lanes;
   };
   struct Node {
     std::string name;
     std::vector<Neighbour> ports;
-    std::vector<std::uint8_t> lane_shift;  ///< per port; empty for none
+    int level = 0;                ///< of a tree, from the leaves up
+    std::vector<GridStep> steps;  ///< with coordinates
   };
 
   std::vector<Node> switches;
   std::vector<std::pair<std::uint32_t, std::uint16_t>> ends;  ///< switch and port of each end
+  std::vector<LinkConfig> links;                              ///< the first one is `fabric.link`
+  bool lanes_change = false;
+  int lanes_needed = 1;              ///< so that packets cannot deadlock
+  std::uint8_t second_lane = 0;      ///< where the second half of a detour begins; 0 if lanes tell by themselves
+  std::uint32_t dmodk_stride = 1;    ///< a destination is divided by it before it picks a link between levels 1 and 2
+  std::shared_ptr<const Grid> grid;  ///< with coordinates, else null
+  std::shared_ptr<const Dragonfly> dragonfly;  ///< else null
 
-  /// Builds the topology that `config` asks for. Throws ConfigError when it does not close, with a path below `path`.
+  /// Builds the topology that `config` asks for. Throws ConfigError when it does not close, or has too few lanes, with
+  /// a path below `path`.
   static Topology build(const FabricConfig& config, int ends, const std::string& path);
 
-  /// Shortest-path routes of every switch (breadth-first search over Boost.Graph), in the order of `switches`.
-  [[nodiscard]] std::vector<RoutingTable> routes(Routing routing) const;
+  /// Routes of every switch, in the order of `switches`; they refer to this topology. `seed` is that of detours.
+  [[nodiscard]] std::vector<Routes> routes(Routing routing, std::uint64_t seed = 0) const;
+
+  [[nodiscard]] const LinkConfig& link_of(const Neighbour& neighbour) const { return links[neighbour.link]; }
+
+  // --- For those who build one ---
+  std::uint32_t add_switch(std::string name, int level = 0);
+  void attach_end(std::uint32_t sw, std::uint32_t link = 0);
+  /// Joins two switches by `count` links and tells the first port of each.
+  std::pair<std::uint16_t, std::uint16_t> connect(std::uint32_t a, std::uint32_t b, std::uint32_t link = 0,
+                                                  int count = 1);
+  std::uint32_t add_link(const LinkConfig& link);
 
  private:
-  void attach_end(std::uint32_t sw);
-  void connect(std::uint32_t a, std::uint32_t b);
-  static Topology single_switch(int ends);
-  static Topology ring(int ends, const FabricConfig& config, const std::string& path);
-  static Topology fat_tree(int ends, const FabricConfig& config, const std::string& path);
+  [[nodiscard]] std::vector<Routes> shortest_routes(Routing routing) const;
+  [[nodiscard]] std::vector<Routes> up_down_routes() const;
+  [[nodiscard]] std::vector<Routes> dragonfly_routes(Policy policy) const;
 };
+
+/// Builders of each family, behind Topology::build.
+Topology build_ring(int ends, const FabricConfig& config, const std::string& path);
+Topology build_fat_tree(int ends, const FabricConfig& config, const std::string& path);
+Topology build_grid(int ends, const FabricConfig& config, const std::string& path);
+Topology build_dragonfly(int ends, const FabricConfig& config, const std::string& path);
+Topology build_graph(int ends, const FabricConfig& config, const std::string& path);
 
 }  // namespace weft::fabric

@@ -106,7 +106,7 @@ std::string Document::file_of(std::string_view path) const {
 void Document::record(const std::string& path, const json& value, const Node::Layer* layer) {
   std::string source = "default";
   if (layer != nullptr && layer->part != nullptr) {
-    source = "part " + layer->part->name;
+    source = (layer->part->kind == kListFile ? "file " : "part ") + layer->part->name;
   } else if (layer != nullptr) {
     source = overridden(layer->path) ? "command line" : "file";
   }
@@ -122,6 +122,7 @@ json Document::effective() const {
 void Document::check_unused() const {
   check_unused(*tree_, "", nullptr);
   for (const Part* part : parts_used_) check_unused(*part->fields, "fields", part);
+  for (const auto& [file, list] : lists_) check_unused(*list->fields, "", list.get());
 }
 
 void Document::check_unused(const json& value, const std::string& path, const Part* part) const {

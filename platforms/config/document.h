@@ -108,6 +108,12 @@ class Node {
 
   void read_fields(const std::function<void(FieldVisitor&)>& fields) const;
   void read_scalar(const Scalar& scalar, Range range) const;
+  /// A list comes whole from the uppermost source that has one, or the name of a JSON file with it; what stands above
+  /// as an object of numbers ("--set list.0.rate=...") overrides elements.
+  void read_list(const ListRef& list) const;
+  [[nodiscard]] Layer included(const Layer& layer, const std::string& name) const;
+  /// With what a string stands for: an object that has it at `key`.
+  void expand(std::string_view key) const;
   [[noreturn]] void fail(const Layer& layer, const std::string& expected, const std::string& got) const;
   [[noreturn]] void fail(const Layer& layer, const std::string& expected) const;
   void require_object() const;
@@ -148,6 +154,7 @@ class Document {
 
  private:
   friend class Node;
+  static constexpr std::string_view kListFile = "file";
   struct Record {
     std::unique_ptr<nlohmann::json> value;
     std::string source;
@@ -173,6 +180,8 @@ class Document {
   std::map<const nlohmann::json*, std::set<std::string, std::less<>>> asked_;
   std::set<const nlohmann::json*> whole_;
   std::set<const Part*> parts_used_;
+  /// Lists in files of their own, by file. `kind` is kListFile.
+  std::map<std::string, std::unique_ptr<const Part>> lists_;
   std::map<std::string, Record> records_;
 };
 

@@ -105,8 +105,34 @@ class Describer : public FieldVisitor {
     Describer inner(rows_, path);
     fields(inner);
   }
+  void list(std::string_view name, std::string_view doc, const ListRef& member) override {
+    const std::string path = join_path(prefix_, name);
+    const std::string value = default_of(member);
+    member.resize(1);  // an element to describe; it is a copy of the Config that is visited
+    if (member.scalar) {
+      const Scalar element = member.scalar(0);
+      rows_.push_back({path,
+                       "list of " + type_text(element) + "s",
+                       {},
+                       value,
+                       limits_text(element, member.range),
+                       std::string(doc)});
+      return;
+    }
+    const std::string strings =
+        member.shorthand.empty() ? "" : ", or of strings for their `" + std::string(member.shorthand) + "`";
+    rows_.push_back({path, "list of objects" + strings, {}, {}, {}, std::string(doc)});
+    Describer inner(rows_, join_path(path, "N"));
+    member.fields(0, inner);
+  }
 
  private:
+  static std::string default_of(const ListRef& member) {
+    json values = json::array();
+    for (std::size_t i = 0; member.scalar && i < member.size(); ++i) values.push_back(value_of(member.scalar(i)));
+    return values.dump();
+  }
+
   std::vector<FieldDoc>& rows_;
   std::string prefix_;
 };

@@ -92,6 +92,19 @@ std::string_view part_kind(std::string_view member) {
   return member;
 }
 
+/// A member that is a list of scalars or of Configs. A Config with a `kShorthand`, the name of one of its members that
+/// is a string, can be given as that string alone.
+struct ListRef {
+  std::function<std::size_t()> size;
+  std::function<void(std::size_t)> resize;  ///< what is new is as the prototype
+  /// An element; null in a list of Configs.
+  std::function<Scalar(std::size_t)> scalar;
+  /// Visits an element; null in a list of scalars.
+  std::function<void(std::size_t, FieldVisitor&)> fields;
+  Range range;
+  std::string_view shorthand;
+};
+
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;
@@ -105,11 +118,32 @@ class FieldVisitor {
       scalar(name, doc, make_scalar(member), range);
     }
   }
+  /// A list of scalars, each within the range.
+  template <typename T>
+  void operator()(std::string_view name, std::vector<T>& member, std::string_view doc = {}, Range range = {}) {
+    ListRef ref;
+    ref.size = [&member] { return member.size(); };
+    ref.resize = [&member](std::size_t size) { member.assign(size, T()); };
+    ref.scalar = [&member](std::size_t i) { return make_scalar(member[i]); };
+    ref.range = range;
+    list(name, doc, ref);
+  }
+  /// A list of Configs; `prototype` has the defaults of an element.
+  template <ConfigStruct C>
+  void operator()(std::string_view name, std::vector<C>& member, std::string_view doc = {}, const C& prototype = {}) {
+    ListRef ref;
+    ref.size = [&member] { return member.size(); };
+    ref.resize = [&member, prototype](std::size_t size) { member.assign(size, prototype); };
+    ref.fields = [&member](std::size_t i, FieldVisitor& inner) { member[i].fields(inner); };
+    if constexpr (requires { C::kShorthand; }) ref.shorthand = C::kShorthand;
+    list(name, doc, ref);
+  }
 
  protected:
   using Fields = std::function<void(FieldVisitor&)>;
   virtual void scalar(std::string_view name, std::string_view doc, const Scalar& member, Range range) = 0;
   virtual void nested(std::string_view name, std::string_view doc, std::string_view kind, const Fields& fields) = 0;
+  virtual void list(std::string_view name, std::string_view doc, const ListRef& member) = 0;
 };
 
 /// One row of the configuration reference.

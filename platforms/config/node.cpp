@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
@@ -8,6 +11,17 @@
 namespace weft::platforms {
 
 using nlohmann::json;
+
+namespace {
+
+std::optional<std::size_t> index_of(const std::string& key) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+  if (error != std::errc() || end != key.data() + key.size()) return std::nullopt;
+  return index;
+}
+
+}  // namespace
 
 /// Reads the fields of one Config, and of those within it, from a node.
 class Node::Reader : public FieldVisitor {
@@ -20,6 +34,9 @@ class Node::Reader : public FieldVisitor {
   }
   void nested(std::string_view name, std::string_view, std::string_view kind, const Fields& fields) override {
     node_.child(name).as_part(kind).read_fields(fields);
+  }
+  void list(std::string_view name, std::string_view, const ListRef& member) override {
+    node_.child(name).read_list(member);
   }
 
  private:
@@ -90,6 +107,111 @@ void Node::read_scalar(const Scalar& scalar, Range range) const {
   // What an upper source replaces is still known and no mistake, even if it has another shape.
   for (std::size_t i = 1; i < layers_.size(); ++i) document_->whole_.insert(layers_[i].value);
   document_->record(path_, value_of(scalar), exists() ? &layers_.front() : nullptr);
+}
+
+void Node::read_list(const ListRef& list) const {
+  // What stands above the list overrides elements of it.
+  std::vector<Layer> above;
+  std::optional<Layer> whole;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i];
+    if (whole) {
+      document_->whole_.insert(layer.value);
+      continue;
+    }
+    if (layer.value->is_array()) {
+      whole = layer;
+    } else if (layer.value->is_string()) {
+      whole = included(layer, layer.value->get<std::string>());
+    } else if (layer.value->is_object() && layer.part == nullptr) {
+      above.push_back(layer);
+      // Document::set put the name of a file aside.
+      const auto name = layer.value->find("part");
+      if (name != layer.value->end() && name->is_string()) {
+        document_->asked_[layer.value].emplace("part");
+        whole = included(layer, name->get<std::string>());
+      }
+    } else {
+      fail(layer, "a list, or the name of a JSON file with one");
+    }
+  }
+  if (!above.empty() && !whole) {
+    const Layer& top = above.front();
+    if (top.value->empty()) fail(top, "a list, or the name of a JSON file with one");
+    const std::string key = top.value->begin().key();
+    fail(Layer{&*top.value->begin(), nullptr, join_path(top.path, key)}, "a list that has it at " + path_,
+         in_quotes(key));
+  }
+  if (!whole && list.fields == nullptr) {
+    json values = json::array();
+    for (std::size_t i = 0; i < list.size(); ++i) values.push_back(value_of(list.scalar(i)));
+    document_->record(path_, values, nullptr);
+    return;
+  }
+  const std::size_t size = whole ? whole->value->size() : list.size();
+  if (size == 0) document_->record(path_, json::array(), whole ? &*whole : nullptr);
+  if (whole) list.resize(size);
+  for (const Layer& layer : above) {
+    for (const auto& [key, value] : layer.value->items()) {
+      const auto index = index_of(key);
+      if (key == "part" || (index && *index < size)) continue;
+      fail(Layer{&value, nullptr, join_path(layer.path, key)}, "an index below " + std::to_string(size),
+           in_quotes(key));
+    }
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::string index = std::to_string(i);
+    std::vector<Layer> layers;
+    for (const Layer& layer : above) {
+      const auto element = layer.value->find(index);
+      if (element == layer.value->end()) continue;
+      document_->asked_[layer.value].emplace(index);
+      layers.push_back({&*element, nullptr, join_path(layer.path, index)});
+    }
+    if (whole) layers.push_back({&(*whole->value)[i], whole->part, join_path(whole->path, index)});
+    const Node element(*document_, join_path(path_, index), std::move(layers));
+    if (list.scalar) {
+      element.read_scalar(list.scalar(i), list.range);
+      continue;
+    }
+    if (!list.shorthand.empty()) element.expand(list.shorthand);
+    element.read_fields([&list, i](FieldVisitor& visitor) { list.fields(i, visitor); });
+  }
+}
+
+Node::Layer Node::included(const Layer& layer, const std::string& name) const {
+  namespace fs = std::filesystem;
+  const std::string& from = layer.part != nullptr ? layer.part->file : document_->file_;
+  const std::string file = (fs::path(from).parent_path() / name).string();
+  std::unique_ptr<const Part>& part = document_->lists_[file];
+  if (part == nullptr) {
+    auto loaded = std::make_unique<Part>();
+    loaded->name = name;
+    loaded->kind = Document::kListFile;
+    loaded->file = file;
+    json value = load_json(file, "a list in JSON");
+    if (!value.is_array()) throw InputError(file, "", "a list in JSON", got_text(value));
+    loaded->fields = std::make_unique<json>(std::move(value));
+    part = std::move(loaded);
+  }
+  return {part->fields.get(), part.get(), ""};
+}
+
+void Node::expand(std::string_view key) const {
+  for (const Layer& layer : layers_) {
+    // Every element belongs to its Document, which is ours to write. It keeps its place, which is how it is known.
+    auto& value = const_cast<json&>(*layer.value);
+    const std::string name(key);
+    if (value.is_string()) {
+      value = json{{name, value}};
+    } else if (value.is_object() && value.contains("part") && !value.contains(name)) {
+      // Document::set put the string aside.
+      value[name] = value["part"];
+      value.erase("part");
+    } else if (!value.is_object()) {
+      fail(layer, "an object, or a string for its " + name);
+    }
+  }
 }
 
 Node Node::as_part(std::string_view kind) const {

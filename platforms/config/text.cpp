@@ -132,14 +132,18 @@ json parse_json(const std::string& text, const std::string& file) {
   }
 }
 
-json load_json_object(const std::string& file, std::string_view what) {
-  const std::string expected = std::string(what) + " in JSON";
+json load_json(const std::string& file, std::string_view what) {
+  const std::string expected(what);
   if (std::filesystem::is_directory(file)) throw InputError(file, "", expected, "a folder");
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError(file, "", expected, errno == ENOENT ? "no such file" : std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  json value = parse_json(text, file);
+  return parse_json({std::istreambuf_iterator<char>(stream), {}}, file);
+}
+
+json load_json_object(const std::string& file, std::string_view what) {
+  const std::string expected = std::string(what) + " in JSON";
+  json value = load_json(file, expected);
   if (!value.is_object()) throw InputError(file, "", expected + ", an object", got_text(value));
   return value;
 }

@@ -64,6 +64,11 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
                                           ", got " + std::to_string(config.accelerators));
   }
   check_shares(config.accelerator);
+  const auto seed = static_cast<std::uint64_t>(config.seed);
+  network_plan_ = std::make_shared<fabric::Plan>(config.fabric, config.accelerators, "fabric", seed);
+  if (has_ports()) {
+    node_plan_ = std::make_shared<fabric::Plan>(config.scale_up.fabric, config.per_node, "scale_up.fabric", seed);
+  }
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   std::vector<Step> all = steps();
   if (shuffle) std::shuffle(all.begin(), all.end(), std::mt19937(*shuffle));
@@ -79,14 +84,13 @@ std::vector<Machine::Step> Machine::steps() {
   const auto accelerators = static_cast<std::size_t>(config_.accelerators);
   std::vector<Step> steps;
   steps.emplace_back([this, stall] {
-    network_ = std::make_unique<fabric::Fabric>("network", config_.fabric, config_.accelerators, *dispatcher_, packets_,
-                                                stall, "fabric");
+    network_ = std::make_unique<fabric::Fabric>("network", network_plan_, *dispatcher_, packets_, stall);
   });
   if (has_ports()) nodes_.resize(accelerators / static_cast<std::size_t>(config_.per_node));
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     steps.emplace_back([this, n, stall] {
-      nodes_[n] = std::make_unique<fabric::Fabric>(("node" + std::to_string(n)).c_str(), config_.scale_up.fabric,
-                                                   config_.per_node, *dispatcher_, packets_, stall, "scale_up.fabric");
+      nodes_[n] = std::make_unique<fabric::Fabric>(("node" + std::to_string(n)).c_str(), node_plan_, *dispatcher_,
+                                                   packets_, stall);
     });
   }
   memories_.resize(accelerators);
@@ -113,7 +117,8 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
                                                                   config_.accelerator.array, *dispatcher_, data, stall);
   });
   steps.emplace_back([this, i, number, data, stall] {
-    nics_[i] = std::make_unique<nic::Nic>(("nic" + number).c_str(), config_.nic, config_.fabric,
+    nics_[i] = std::make_unique<nic::Nic>(("nic" + number).c_str(), config_.nic,
+                                          network_plan_->end_config(static_cast<std::uint32_t>(i)),
                                           static_cast<std::uint32_t>(i), *dispatcher_, packets_, data, stall);
   });
   steps.emplace_back([this, i, number, stall] {
@@ -123,8 +128,8 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   if (!has_ports()) return;
   const auto local = static_cast<std::uint32_t>(i % static_cast<std::size_t>(config_.per_node));
   steps.emplace_back([this, i, local, number, data, stall] {
-    ports_[i] = std::make_unique<nic::Nic>(("port" + number).c_str(), config_.scale_up.port, config_.scale_up.fabric,
-                                           local, *dispatcher_, packets_, data, stall);
+    ports_[i] = std::make_unique<nic::Nic>(("port" + number).c_str(), config_.scale_up.port,
+                                           node_plan_->end_config(local), local, *dispatcher_, packets_, data, stall);
   });
 }
 

@@ -133,6 +133,8 @@ class Machine {
   MachineConfig config_;
   PacketPool packets_;
   std::unique_ptr<Dispatcher> dispatcher_;
+  std::shared_ptr<const fabric::Plan> network_plan_;
+  std::shared_ptr<const fabric::Plan> node_plan_;  // of all nodes; null where a node has one accelerator
   std::unique_ptr<fabric::Fabric> network_;
   std::vector<std::unique_ptr<fabric::Fabric>> nodes_;
   std::vector<std::unique_ptr<memory::Hbm>> memories_;

@@ -88,7 +88,7 @@ using Load = std::map<std::pair<std::size_t, std::size_t>, std::int64_t>;
 /// Puts each flow on the links that the routing tables send it over.
 Load routed(fabric::Fabric& network, const Traffic& traffic) {
   const fabric::Topology& topology = network.topology();
-  const std::vector<fabric::RoutingTable> tables = topology.routes(network.config().routing);
+  const std::vector<fabric::Routes>& tables = network.plan().routes();
   Load load;
   for (const auto& [pair, bytes] : traffic) {
     Packet packet;

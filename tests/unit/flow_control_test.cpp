@@ -23,12 +23,13 @@ constexpr std::uint32_t kWire = 4162;
 class Star {
  public:
   Star(std::size_t count, const Switch::Config& config, LinkConfig link, Rate slow_port = Rate())
-      : routes(count), dispatcher("dispatcher"), script("script", dispatcher) {
+      : dispatcher("dispatcher"), script("script", dispatcher) {
     std::vector<LinkConfig> links(count, link);
     if (slow_port != Rate()) links.back().rate = slow_port;
-    for (std::uint32_t i = 0; i < count; ++i) routes.set(i, {static_cast<std::uint16_t>(i)});
-    sw = std::make_unique<Switch>("switch", config, dispatcher, packets, routes, links, std::vector<std::uint8_t>(),
-                                  Stall::Config{});
+    RoutingTable table(count);
+    for (std::uint32_t i = 0; i < count; ++i) table.set(i, static_cast<std::uint16_t>(i));
+    routes = Routes(table);
+    sw = std::make_unique<Switch>("switch", config, dispatcher, packets, routes, links, Stall::Config{});
     for (std::size_t i = 0; i < count; ++i) {
       ends.push_back(std::make_unique<End>(("end" + std::to_string(i)).c_str(), dispatcher, packets, links[i]));
       ends[i]->out.bind(sw->port(i).in);
@@ -56,7 +57,7 @@ class Star {
     }
   }
   PacketPool packets;
-  RoutingTable routes;
+  Routes routes;
   Dispatcher dispatcher;
   test::Script script;
   std::unique_ptr<Switch> sw;

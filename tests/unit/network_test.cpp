@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/fabric_end.h"
+#include "tests/support/net.h"
 
 namespace weft::fabric {
 namespace {
@@ -37,56 +38,6 @@ FabricConfig config_of(const NetworkCase& c) {
   config.routing = c.routing;
   return config;
 }
-
-class Net {
- public:
-  /// `reversed` makes the ends in the opposite order, with the same names.
-  explicit Net(const FabricConfig& config, int count, bool reversed = false, const Stall::Config& stall = {})
-      : dispatcher("dispatcher"), script("script", dispatcher), ends(static_cast<std::size_t>(count)) {
-    if (!reversed) network = std::make_unique<Fabric>("network", config, count, dispatcher, packets, stall, "fabric");
-    for (int i = 0; i < count; ++i) {
-      const int index = reversed ? count - 1 - i : i;
-      ends[static_cast<std::size_t>(index)] =
-          std::make_unique<End>(("end" + std::to_string(index)).c_str(), dispatcher, packets, config.link, stall);
-    }
-    if (reversed) network = std::make_unique<Fabric>("network", config, count, dispatcher, packets, stall, "fabric");
-    for (int i = 0; i < count; ++i) {
-      const auto index = static_cast<std::uint32_t>(i);
-      network->bind_end(index, ends[index]->out, ends[index]->in);
-    }
-  }
-  void expect_nothing_left() {
-    EXPECT_EQ(network->left_over(), std::vector<std::string>());
-    for (const auto& end : ends) {
-      EXPECT_EQ(end->transmitter().credit_missing(), 0) << end->name();
-      EXPECT_EQ(end->unsent(), 0u) << end->name();
-    }
-    EXPECT_EQ(packets.outstanding(), 0);
-  }
-  /// `packets_each` from all to all others, at once.
-  void all_to_all(int packets_each, std::uint32_t wire_bytes) {
-    script.at(1_us, [this, packets_each, wire_bytes] {
-      const auto n = static_cast<std::uint32_t>(ends.size());
-      for (int i = 0; i < packets_each; ++i) {
-        for (std::uint32_t d = 1; d < n; ++d) {
-          for (std::uint32_t s = 0; s < n; ++s) ends[s]->send(s, (s + d) % n, wire_bytes);
-        }
-      }
-    });
-  }
-  void expect_all_arrived(int packets_each) {
-    for (std::size_t d = 0; d < ends.size(); ++d) {
-      std::map<std::uint32_t, int> from;
-      for (const auto& arrival : ends[d]->arrivals) ++from[arrival.source];
-      for (std::uint32_t s = 0; s < ends.size(); ++s) EXPECT_EQ(from[s], s == d ? 0 : packets_each) << s << " to " << d;
-    }
-  }
-  PacketPool packets;
-  Dispatcher dispatcher;
-  test::Script script;
-  std::unique_ptr<Fabric> network;
-  std::vector<std::unique_ptr<End>> ends;
-};
 
 class Networks : public testing::TestWithParam<NetworkCase> {};
 

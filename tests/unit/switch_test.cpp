@@ -23,11 +23,13 @@ using namespace test_ends;
 class Star {
  public:
   explicit Star(const std::vector<LinkConfig>& links, Time latency = 220_ns, const Stall::Config& stall = {})
-      : routes(links.size()), dispatcher("dispatcher"), script("script", dispatcher) {
-    for (std::uint32_t i = 0; i < links.size(); ++i) routes.set(i, {static_cast<std::uint16_t>(i)});
+      : dispatcher("dispatcher"), script("script", dispatcher) {
+    RoutingTable table(links.size());
+    for (std::uint32_t i = 0; i < links.size(); ++i) table.set(i, static_cast<std::uint16_t>(i));
+    routes = Routes(table);
     Switch::Config config;
     config.latency = latency;
-    sw = std::make_unique<Switch>("switch", config, dispatcher, packets, routes, links, std::vector<std::uint8_t>(), stall);
+    sw = std::make_unique<Switch>("switch", config, dispatcher, packets, routes, links, stall);
     for (std::size_t i = 0; i < links.size(); ++i) {
       ends.push_back(std::make_unique<End>(("end" + std::to_string(i)).c_str(), dispatcher, packets, links[i], stall));
       ends[i]->out.bind(sw->port(i).in);
@@ -46,7 +48,7 @@ class Star {
     EXPECT_EQ(dispatcher.pending(), 0u);
   }
   PacketPool packets;
-  RoutingTable routes;
+  Routes routes;
   Dispatcher dispatcher;
   test::Script script;
   std::unique_ptr<Switch> sw;

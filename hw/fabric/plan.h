@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hw/fabric/fabric_config.h"
+#include "hw/fabric/routing.h"
+#include "hw/fabric/topology.h"
+
+namespace weft::fabric {
+
+/// A network before its modules are built: topology and routes, checked to be free of deadlock. Networks of the same
+/// configuration, such as those of all nodes, share one.
+class Plan {
+ public:
+  /// `path` is where the configuration stands in the platform, for error messages; `seed` is that of random routes.
+  /// Throws ConfigError.
+  Plan(const FabricConfig& config, int ends, const std::string& path, std::uint64_t seed = 0);
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  [[nodiscard]] const FabricConfig& config() const { return config_; }
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const std::vector<Routes>& routes() const { return routes_; }
+  /// Whether the channel dependency graph was looked at; else the shape and its routing are free of deadlock by what
+  /// hw/fabric/deadlock.h argues.
+  [[nodiscard]] bool checked() const { return checked_; }
+
+  /// The link between an end and its switch.
+  [[nodiscard]] const LinkConfig& end_link(std::uint32_t end) const;
+  /// The configuration as this end's network interface needs it: `link` is its own.
+  [[nodiscard]] const FabricConfig& end_config(std::uint32_t end) const;
+
+ private:
+  [[nodiscard]] std::uint32_t link_index(std::uint32_t end) const;
+
+  FabricConfig config_;
+  Topology topology_;
+  std::vector<Routes> routes_;
+  std::map<std::uint32_t, FabricConfig> end_configs_;  // by link
+  bool checked_;
+};
+
+}  // namespace weft::fabric
