@@ -198,15 +198,31 @@ ordered_json packet_load(std::uint32_t hosts, int radix, int messages) {
           {"digest", to_hex(dispatcher.digest())}};
 }
 
-ordered_json machine_load(int accelerators) {
-  constexpr int kRadix = 64;
+/// The smallest two-level tree of leaves as wide as it is deep.
+fabric::FabricConfig smallest_tree(int ends) {
+  fabric::FabricConfig config;
+  while (config.radix / 2 * config.radix < ends) config.radix *= 2;
+  config.hosts_per_leaf = config.radix / 2;
+  return config;
+}
+
+fabric::FabricConfig three_levels() {
+  fabric::FabricConfig config;
+  config.levels = 3;
+  return config;
+}
+
+fabric::FabricConfig torus(std::vector<int> sizes) {
+  fabric::FabricConfig config;
+  config.topology = fabric::Shape::kTorus;
+  config.sizes = std::move(sizes);
+  return config;
+}
+
+ordered_json machine_load(int accelerators, const fabric::FabricConfig& network, const std::string& of = "") {
   MachineConfig config;
   config.accelerators = accelerators;
-  // The smallest two-level tree of leaves as wide as it is deep.
-  int radix = kRadix;
-  while (radix / 2 * radix < accelerators) radix *= 2;
-  config.fabric.radix = radix;
-  config.fabric.hosts_per_leaf = radix / 2;
+  config.fabric = network;
 
   const double before = resident_bytes();
   const Stopwatch watch;
@@ -214,7 +230,7 @@ ordered_json machine_load(int accelerators) {
   sc_core::sc_start(sc_core::SC_ZERO_TIME);
   const double seconds = watch.seconds();
   const double bytes = resident_bytes() - before;
-  return {{"what", "machine of " + std::to_string(accelerators) + " accelerators"},
+  return {{"what", "machine of " + std::to_string(accelerators) + " accelerators" + of},
           {"unit", "bytes/accelerator"},
           {"value", bytes / accelerators},
           {"resident_bytes", bytes},
@@ -230,9 +246,15 @@ constexpr std::array kLoads = {
     Load{"dispatcher", [](bool quick) { return dispatcher_load(quick ? 2'000'000 : 40'000'000); }},
     Load{"packets-128", [](bool quick) { return packet_load(128, 16, quick ? 4 : 80); }},
     Load{"packets-1024", [](bool quick) { return packet_load(1024, 64, quick ? 1 : 10); }},
-    Load{"machine-64", [](bool /*quick*/) { return machine_load(64); }},
-    Load{"machine-1024", [](bool /*quick*/) { return machine_load(1024); }},
-    Load{"machine-16384", [](bool /*quick*/) { return machine_load(16384); }},
+    Load{"machine-64", [](bool /*quick*/) { return machine_load(64, smallest_tree(64)); }},
+    Load{"machine-1024", [](bool /*quick*/) { return machine_load(1024, smallest_tree(1024)); }},
+    Load{"machine-16384", [](bool /*quick*/) { return machine_load(16384, smallest_tree(16384)); }},
+    Load{"tree-16384",
+         [](bool /*quick*/) { return machine_load(16384, three_levels(), " on a tree of three levels"); }},
+    Load{"torus-16384",
+         [](bool /*quick*/) {
+           return machine_load(16384, torus({32, 32, 16}), " on a torus of 32 x 32 x 16");
+         }},
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ Command collective_command(CLI::App& parent);
 Command kernel_command(CLI::App& parent);
 Command validate_command(CLI::App& parent);
 Command bench_command(CLI::App& parent);
+Command topology_command(CLI::App& parent);
 Command parts_command(CLI::App& parent);
 Command describe_command(CLI::App& parent);
 

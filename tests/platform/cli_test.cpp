@@ -169,7 +169,8 @@ TEST_F(CliTest, BadInput) {
 
 TEST_F(CliTest, HelpAndVersion) {
   EXPECT_EQ(weft("--version").out.substr(0, 5), "weft ");
-  for (const char* command : {"", "run ", "collective ", "kernel ", "validate ", "bench ", "parts ", "describe "}) {
+  for (const char* command :
+       {"", "run ", "collective ", "kernel ", "validate ", "bench ", "parts ", "describe ", "topology "}) {
     const Ran ran = weft(std::string(command) + "--help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_NE(ran.out.find("Usage:"), std::string::npos);
@@ -239,6 +240,40 @@ TEST_F(CliTest, CollectiveTable) {
   const json unchecked = json::parse(weft("collective ../small.json --op all_reduce --bytes 64KiB --json").out);
   EXPECT_EQ(unchecked["rows"][0]["wrong"], nullptr);
   EXPECT_EQ(unchecked["rows"][0]["time_us"], result["rows"][0]["time_us"]);
+}
+
+TEST_F(CliTest, TopologyMeasuresAndDraws) {
+  const Ran table = weft("topology ../small.json");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("bisection bandwidth"), std::string::npos);
+  for (const char* file : {"fabric.dot", "fabric.svg", "scale_up.fabric.dot", "scale_up.fabric.svg"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "work/out/small" / file)) << file;
+  }
+  write("torus.json", R"json({"name": "torus", "accelerators": 24, "per_node": 2,
+      "fabric": {"topology": "dimensions",
+                 "dimensions": ["Ring(4)", {"block": "Ring(3)", "links": 2}, "Switch(2)"]},
+      "scale_up": {"fabric": {"topology": "graph", "edges": "pair.json"}}})json");
+  write("pair.json", R"(["end0 - a", {"between": "end1 - b", "link": {"rate": "100Gbps"}}, "a - b"])");
+  const Ran ran = weft("topology ../torus.json --json --out pictures --set fabric.dimensions.1.link.rate=200Gbps");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json networks = json::parse(ran.out)["networks"];
+  ASSERT_EQ(networks.size(), 2U);
+  EXPECT_EQ(networks[0]["ends"], 24);
+  EXPECT_EQ(networks[0]["switches"], 24 + 12);
+  EXPECT_EQ(networks[0]["diameter"], 2 + 2 + 1 + 2);
+  EXPECT_EQ(networks[0]["lanes_needed"], 2);
+  EXPECT_EQ(networks[0]["deadlock_checked"], true);
+  EXPECT_EQ(networks[0]["bisection_gbps"], 12 * 400);
+  EXPECT_EQ(networks[1]["network"], "scale_up.fabric");
+  EXPECT_EQ(networks[1]["bisection_gbps"], 100);
+  EXPECT_EQ(read_file(folder_ / "work/pictures/fabric.dot").substr(0, 5), "graph");
+  EXPECT_EQ(read_file(folder_ / "work/pictures/fabric.svg").substr(0, 4), "<svg");
+
+  // What runs on it is told of the same mistakes.
+  const Ran bad = weft("topology ../torus.json --set fabric.link.lanes=1 --out bad");
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_NE(bad.err.find("fabric.link.lanes: expected at least 2, got 1"), std::string::npos) << bad.err;
+  EXPECT_FALSE(fs::exists(folder_ / "work/bad"));
 }
 
 TEST_F(CliTest, KernelOfPartAndOfPlatform) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/fabric/measures.h"
 #include "tests/support/fabric_end.h"
 #include "tests/support/net.h"
 
@@ -298,6 +299,49 @@ TEST_P(Families, HaveWaysAsLongAsTheyShouldBe) {
       }
     }
   }
+}
+
+TEST_P(Families, AreMeasuredAsTheirWaysAre) {
+  const Family& family = GetParam();
+  if (!family.shortest) return;
+  const Measures measures = measure(Topology::build(config_of(family), family.ends, "fabric"));
+  int longest = 0;
+  double sum = 0;
+  for (int a = 0; a < family.ends; ++a) {
+    for (int b = 0; b < family.ends; ++b) {
+      if (a == b) continue;
+      longest = std::max(longest, family.hops(a, b));
+      sum += family.hops(a, b);
+    }
+  }
+  EXPECT_EQ(measures.diameter, longest);
+  EXPECT_NEAR(measures.average_hops, sum / (family.ends * (family.ends - 1)), 1e-9);
+  EXPECT_EQ(measures.links, family.links);
+  EXPECT_TRUE(measures.all_pairs);
+}
+
+TEST(Bisection, IsAsByHand) {
+  const auto links = [](const std::string& name) {
+    for (const Family& family : families()) {
+      if (family.name != name) continue;
+      return measure(Topology::build(config_of(family), family.ends, "fabric")).bisection / 400_Gbps;
+    }
+    ADD_FAILURE() << name;
+    return std::int64_t{0};
+  };
+  EXPECT_EQ(links("Torus4x4"), 8);                   // two links of each of four rings
+  EXPECT_EQ(links("Torus8"), 2);                     // two links of a ring
+  EXPECT_EQ(links("Hypercube16"), 8);                // n / 2
+  EXPECT_EQ(links("Torus6x4Ecmp"), 8);               // across the longer dimension
+  EXPECT_EQ(links("Mesh4x3"), 3);                    // one link of each of three lines
+  EXPECT_EQ(links("HyperX4x3By2"), 12);              // 2 x 2 links of each of three routers' lines
+  EXPECT_EQ(links("KAry8"), 64);                     // full: half of the hosts
+  EXPECT_EQ(links("TreeOverSubscribed"), 4);         // the uplinks of two leaves
+  EXPECT_EQ(links("ThreeLevelsOverSubscribed"), 8);  // the uplinks of two pods: 2 switches with 2 each
+  EXPECT_EQ(links("TreeUnderSubscribed"), 4);        // the hosts themselves
+  EXPECT_EQ(links("TreeRails"), 16);
+  EXPECT_EQ(links("Graph"), 1);               // the edge between the triangles
+  EXPECT_EQ(links("DragonflyOfRouters"), 5);  // the hosts themselves: links among five routers are more
 }
 
 TEST_P(Families, CarryPacketsFromAllToAll) {

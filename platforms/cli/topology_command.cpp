@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft topology: what networks a platform has, in numbers and in pictures.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "hw/fabric/measures.h"
+#include "hw/fabric/plan.h"
+#include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "platforms/cli/platform.h"
+#include "platforms/cli/topology_picture.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct Options {
+  PlatformOptions platform;
+  std::string out;
+  bool json = false;
+};
+
+struct Network {
+  std::string name;  ///< of its place in the platform, and of its files
+  std::unique_ptr<fabric::Plan> plan;
+  fabric::Measures measures;
+};
+
+std::string deadlock_text(const fabric::Plan& plan) {
+  return plan.checked() ? "impossible: no cycle of dependent channels" : "impossible by construction";
+}
+
+ordered_json to_json(const Network& network) {
+  const fabric::Measures& measures = network.measures;
+  return {{"network", network.name},
+          {"ends", measures.ends},
+          {"switches", measures.switches},
+          {"links", measures.links},
+          {"diameter", measures.diameter},
+          {"diameter_switches", measures.diameter == 0 ? 0 : measures.diameter - 1},
+          {"average_hops", measures.average_hops},
+          {"all_pairs", measures.all_pairs},
+          {"bisection_gbps", static_cast<double>(measures.bisection.count()) * 1e-9},
+          {"bisection_by", measures.bisection_by},
+          {"lanes", network.plan->config().link.lanes},
+          {"lanes_needed", network.plan->topology().lanes_needed},
+          {"deadlock_checked", network.plan->checked()}};
+}
+
+std::string to_text(const Network& network) {
+  const fabric::Measures& measures = network.measures;
+  return in_columns({{network.name, ""},
+                     {"  ends", std::to_string(measures.ends)},
+                     {"  switches", std::to_string(measures.switches)},
+                     {"  links between switches", std::to_string(measures.links)},
+                     {"  diameter", fmt::format("{} links, {} switches", measures.diameter,
+                                                measures.diameter == 0 ? 0 : measures.diameter - 1)},
+                     {"  average way",
+                      fmt::format("{:.2f} links{}", measures.average_hops, measures.all_pairs ? "" : ", of a sample")},
+                     {"  bisection bandwidth",
+                      short_number(static_cast<double>(measures.bisection.count()) * 1e-9) + " Gb/s each way"},
+                     {"  by", measures.bisection_by},
+                     {"  lanes", fmt::format("{}, of which {} needed", network.plan->config().link.lanes,
+                                             network.plan->topology().lanes_needed)},
+                     {"  deadlock", deadlock_text(*network.plan)}});
+}
+
+Network build(const std::string& name, const fabric::FabricConfig& config, int ends, std::int64_t seed) {
+  Network network;
+  network.name = name;
+  network.plan = std::make_unique<fabric::Plan>(config, ends, name, static_cast<std::uint64_t>(seed));
+  network.measures = measure(network.plan->topology());
+  return network;
+}
+
+/// The files that were written.
+std::vector<std::string> write_pictures(const Network& network, const fs::path& folder) {
+  const fabric::Topology& topology = network.plan->topology();
+  const fs::path dot = folder / (network.name + ".dot");
+  const fs::path svg = folder / (network.name + ".svg");
+  try {
+    fs::create_directories(folder);
+    write_file(dot, to_dot(topology, network.name));
+    write_file(svg, to_svg(topology));
+  } catch (const std::system_error& error) {
+    throw UsageError("--out: expected a folder that can be written, got \"" + folder.string() + "\": " + error.what());
+  }
+  return {dot.string(), svg.string()};
+}
+
+int run(const Options& options) {
+  Platform platform(options.platform);
+  platform.ignore_workload();
+  platform.document().check_unused();
+  const MachineConfig& machine = platform.machine();
+  std::vector<Network> networks;
+  platform.checked([&] {
+    networks.push_back(build("fabric", machine.fabric, machine.accelerators, machine.seed));
+    if (machine.per_node > 1) {
+      networks.push_back(build("scale_up.fabric", machine.scale_up.fabric, machine.per_node, machine.seed));
+    }
+  });
+  const fs::path folder = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
+  ordered_json json = ordered_json::array();
+  std::string text;
+  std::string wrote;
+  for (const Network& network : networks) {
+    json.push_back(to_json(network));
+    text += to_text(network) + "\n";
+    json.back()["files"] = write_pictures(network, folder);
+    for (const auto& file : json.back()["files"]) wrote += "wrote " + file.get<std::string>() + "\n";
+  }
+  if (options.json) {
+    print_json(ordered_json{{"platform", platform.name()}, {"networks", json}});
+  } else {
+    print(text + wrote);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command topology_command(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("topology", "Measures and draws the networks of a platform");
+  options->platform.add_to(*app);
+  app->add_option("--out", options->out, "Folder of the pictures; out/NAME if it is left out");
+  app->add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms
