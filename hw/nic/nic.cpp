@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "hw/nic/congestion.h"
 #include "hw/nic/recovery.h"
 #include "hw/nic/tags.h"
 
@@ -52,7 +53,8 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       control_bytes_(network.wire_bytes(0)),
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
       segment_(static_cast<std::uint32_t>(network.segment.count())),
-      recovers_(config.recovery || config.reorder > Bytes(0)) {
+      recovers_(config.recovery || config.reorder > Bytes(0)),
+      paces_(config.dcqcn.enabled) {
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
   in.bind(fabric_in_);
@@ -83,6 +85,7 @@ std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
   pairs_.emplace_back();
   pairs_.back().completion_address = completion_address;
   if (recovers_) pairs_.back().recovery = std::make_unique<Recovery>();
+  if (paces_) pairs_.back().congestion = std::make_unique<Congestion>(config_.dcqcn, transmitter_.rate());
   return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
 
@@ -129,6 +132,11 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     case kPump:
       if (pump_at_ != now) break;  // overtaken by an earlier one
       pump_at_ = kNever;
+      pump(now);
+      break;
+    case kPace:
+      pairs_[data].congestion->waiting = false;
+      activate(static_cast<std::uint32_t>(data));
       pump(now);
       break;
     case kTimeout:

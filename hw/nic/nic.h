@@ -15,6 +15,7 @@
 #include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 #include "hw/fabric/topology.h"
+#include "hw/nic/dcqcn.h"
 #include "hw/nic/work.h"
 
 namespace weft::nic {
@@ -42,6 +43,10 @@ namespace weft::nic {
 /// that a long one shows progress. The timer of a queue pair is one event, moved on lazily: it may end up to
 /// `ack_timeout` after the last packet.
 ///
+/// With `dcqcn.enabled` (dcqcn.h) data that a switch has marked is answered by a congestion notification, one for each
+/// queue pair and `cnp_interval`, and a queue pair that is notified cuts its packets no faster than its rate, while
+/// others take its turns. What has been read ahead still leaves.
+///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
 /// whose offset kDoorbell a WorkRequest is written.
@@ -65,6 +70,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     int retry_limit = 7;
     Bytes reorder = Bytes(0);
     Time reorder_wait = Time(20'000'000);
+    RateControl::Config dcqcn;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -92,6 +98,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
             Range{0, 1LL << 30});
       visit("reorder_wait", reorder_wait, "With reorder: how long a missing packet may be one that is only overtaken",
             Range{0, 1'000'000'000'000});
+      visit("dcqcn", dcqcn, "Rate control of queue pairs through congested switches");
     }
   };
   struct Counters {
@@ -110,6 +117,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t timeouts = 0;  ///< with something repeated
     std::int64_t retransmitted_packets = 0;
     std::int64_t retransmitted_bytes = 0;
+    std::int64_t notifications = 0;  ///< of congestion, sent
+    std::int64_t rate_cuts = 0;      ///< notifications that came
   };
 
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.
@@ -130,6 +139,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   [[nodiscard]] std::uint32_t end() const { return end_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  /// At which a queue pair sends at the most, by now.
+  [[nodiscard]] Rate rate(std::uint32_t queue_pair) const;
   [[nodiscard]] const fabric::Transmitter& transmitter() const { return transmitter_; }
   /// Draws when the link was sending, gaps of up to a microsecond filled, and at which payload rate. `finish_drawing`
   /// ends the last bar after the run.
@@ -162,7 +173,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t psn = 0;
     bool repeated = false;
   };
-  struct Recovery;  // recovery.h
+  struct Recovery;    // recovery.h
+  struct Congestion;  // congestion.h
   struct QueuePair {
     // What every packet touches comes first.
     std::uint32_t peer_end = UINT32_MAX;
@@ -180,9 +192,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t refused_psn = 0;            ///< of the latest RNR NAK
     Time refused_since = kNever;              ///< the first time for this PSN
     Fifo<Receive> receives;
-    std::unique_ptr<Recovery> recovery;  ///< null where the fabric keeps everything and its order
     std::uint64_t completion_address = 0;
-    Time completed_at;  ///< of the latest completion: what is quicker does not overtake
+    Time completed_at;                       ///< of the latest completion: what is quicker does not overtake
+    std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
+    std::unique_ptr<Congestion> congestion;  ///< null without DCQCN
   };
 
   struct Fetched {
@@ -237,8 +250,11 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Turn turn_of(Time now, Packet& packet, QueuePair& pair);
   Turn turn_of_request(Time now, Packet& packet, QueuePair& pair);
   Turn turn_of_response(Time now, Packet& packet, QueuePair& pair);
+  void note_taken(Time now, const Packet& packet, QueuePair& pair);
+  void ask_for_dropped(std::uint32_t number);
   void take_held(Time now, std::uint32_t number);
   void request_gap(Time now, std::uint32_t number);
+  void wait_for_response(Time now, std::uint32_t number);
   void response_gap(Time now, std::uint32_t number);
   void repeat_reads(QueuePair& pair, bool all);
   static void note_refused(QueuePair& pair);
@@ -255,6 +271,11 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void timeout(Time now, std::uint32_t number);
   void fail(Time now, std::uint32_t number);
   void flush(Time now, std::uint32_t number, const WorkRequest& request);
+
+  // Congestion (dcqcn.cpp)
+  void notify_congestion(Time now, const Packet& packet);
+  bool may_cut(Time now, std::uint32_t number);
+  void note_paced(Time now, std::uint32_t number, std::uint32_t wire_bytes);
 
   Config config_;
   const fabric::FabricConfig& network_;
@@ -274,6 +295,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::uint32_t mtu_;
   std::uint32_t segment_;
   bool recovers_;  ///< queue pairs have a Recovery
+  bool paces_;     ///< queue pairs have a Congestion
 
   std::vector<QueuePair> pairs_;
   Fifo<std::uint32_t> ring_;  ///< queue pairs with something to cut

@@ -2,6 +2,7 @@
 // The receiving half of Nic: packets go to memory, messages to completions, answers back.
 #include <algorithm>
 
+#include "hw/nic/congestion.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/tags.h"
 
@@ -116,6 +117,8 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
     case Opcode::kWrite: {
       std::uint64_t address = packet.address;
       if (!accept(now, packet, pair, address)) break;
+      if (recovers_) [[unlikely]]
+        note_taken(now, packet, pair);
       const Time visible = store(now, packet, address);
       const Time drained = std::max(now, write_free_);
       pair.message_bytes += packet.payload_bytes;
@@ -126,6 +129,10 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       take_nak(now, packet);
       break;
     case Opcode::kCongestionNotification:
+      if (!paces_) break;  // the peer has DCQCN, this end has not
+      ++counters_.rate_cuts;
+      pair.congestion->control.congested(now);
+      break;
     case Opcode::kReduce:
     case Opcode::kResult:
       SC_REPORT_FATAL(name(), "received a packet that this interface does not take");
@@ -142,6 +149,8 @@ void Nic::receive(Time now, Packet& packet) {
   }
   ++counters_.packets_received;
   QueuePair& pair = pairs_[packet.queue_pair];
+  if (paces_ && (packet.flags & Packet::kMarked) != 0) [[unlikely]]
+    notify_congestion(now, packet);
   if (recovers_) [[unlikely]]
     return receive_in_turn(now, packet, pair);
   const bool to_send = packet.opcode == Opcode::kReadRequest;

@@ -56,41 +56,66 @@ Nic::Turn Nic::turn_of_request(Time now, Packet& packet, QueuePair& pair) {
   }
   if (before(recovery.seen_end, pair.expected_psn)) recovery.seen_end = pair.expected_psn;
   if (before(recovery.asked_end, pair.expected_psn)) recovery.asked_end = pair.expected_psn;
-  const bool gap = before(recovery.seen_end, packet.psn);
-  if (!before(packet.psn, recovery.seen_end)) recovery.seen_end = packet.psn + 1;
-  if (packet.psn == pair.expected_psn) {
-    const bool ends = packet.opcode == Opcode::kReadRequest || (packet.flags & Packet::kLast) != 0;
-    if (!ends && (++recovery.unacknowledged >= kAcknowledgeEvery ||
-                  now - recovery.acknowledged_at > config_.ack_timeout / kAcknowledgePart)) {
-      recovery.unacknowledged = 0;
-      recovery.acknowledged_at = now;
-      control(Opcode::kAck, number, packet.psn - 1);
-    }
-    return Turn::kNow;
-  }
+  if (before(recovery.dropped_end, pair.expected_psn)) recovery.dropped_end = pair.expected_psn;
+  if (before(recovery.dropped_asked, pair.expected_psn)) recovery.dropped_asked = pair.expected_psn;
+  if (packet.psn == pair.expected_psn) return Turn::kNow;
+  const bool refused = recovery.told_psn == pair.expected_psn;  // then all comes again
   if (config_.reorder == Bytes(0)) {
     ++counters_.dropped;
-    if (recovery.told_psn != pair.expected_psn) {
-      recovery.told_psn = pair.expected_psn;
-      ++counters_.naks;
-      control(Opcode::kNak, number, pair.expected_psn);
-    }
+    if (refused) return Turn::kNever;
+    recovery.told_psn = pair.expected_psn;
+    ++counters_.naks;
+    control(Opcode::kNak, number, pair.expected_psn);
     return Turn::kNever;
   }
-  bool hold = recovery.requests.bytes() + packet.wire_bytes <= config_.reorder.count();
-  if (hold && !recovery.requests.insert(packet)) {
+  if (recovery.requests.bytes() + packet.wire_bytes > config_.reorder.count()) {
+    ++counters_.dropped;
+    if (!refused && before(recovery.dropped_end, packet.psn + 1)) recovery.dropped_end = packet.psn + 1;
+    if (before(packet.psn, recovery.dropped_asked)) recovery.dropped_asked = packet.psn;  // in vain
+    return Turn::kNever;
+  }
+  if (!recovery.requests.insert(packet)) {
     ++counters_.duplicates;
     return Turn::kNever;
   }
-  ++(hold ? counters_.held : counters_.dropped);
-  if (recovery.told_psn == pair.expected_psn) {
-    recovery.asked_end = recovery.seen_end;  // after a refusal all of it comes again
-  } else if ((gap || !hold) && !recovery.gap_timer) {
+  ++counters_.held;
+  const bool gap = before(recovery.seen_end, packet.psn);
+  if (!before(packet.psn, recovery.seen_end)) recovery.seen_end = packet.psn + 1;
+  if (refused) {
+    recovery.asked_end = recovery.seen_end;
+  } else if (gap && !recovery.gap_timer) {
     recovery.gap_timer = true;
     recovery.asking_end = recovery.seen_end;
     dispatcher_.post(now + config_.reorder_wait, *this, kGap, number);
   }
-  return hold ? Turn::kHeld : Turn::kNever;
+  return Turn::kHeld;
+}
+
+void Nic::ask_for_dropped(std::uint32_t number) {
+  // What found no room is asked for when its turn comes: there is room then.
+  QueuePair& pair = pairs_[number];
+  Recovery& recovery = *pair.recovery;
+  const std::uint32_t from = pair.expected_psn;
+  if (!before(from, recovery.dropped_end) || before(from, recovery.dropped_asked)) return;
+  std::uint32_t until = recovery.dropped_end;
+  if (!recovery.requests.empty() && before(recovery.requests.front()->psn, until)) {
+    until = recovery.requests.front()->psn;
+  }
+  recovery.dropped_asked = until;
+  ++counters_.naks;
+  control(Opcode::kNak, number, from).immediate = until - from;
+}
+
+void Nic::note_taken(Time now, const Packet& packet, QueuePair& pair) {
+  Recovery& recovery = *pair.recovery;
+  if ((packet.flags & Packet::kLast) != 0) return;
+  if (++recovery.unacknowledged < kAcknowledgeEvery &&
+      now - recovery.acknowledged_at <= config_.ack_timeout / kAcknowledgePart) {
+    return;
+  }
+  recovery.unacknowledged = 0;
+  recovery.acknowledged_at = now;
+  control(Opcode::kAck, packet.queue_pair, packet.psn);
 }
 
 void Nic::request_gap(Time now, std::uint32_t number) {
@@ -131,6 +156,7 @@ void Nic::note_refused(QueuePair& pair) {
   // The refused packet comes again with all that follows: nothing of it is missing.
   pair.recovery->told_psn = pair.expected_psn;
   pair.recovery->asked_end = pair.recovery->seen_end;
+  pair.recovery->dropped_end = pair.expected_psn;
 }
 
 void Nic::answer_again(const Packet& request, QueuePair& pair) {
@@ -154,6 +180,7 @@ void Nic::take_held(Time now, std::uint32_t number) {
     if (turn_of_request(now, packet, pair) == Turn::kNow) take(now, packet, pair);
     packets_.give_back(&packet);
   }
+  ask_for_dropped(number);
   while (!recovery.responses.empty()) {
     Packet& packet = *recovery.responses.front();
     const Job* read = awaited_read(pair);
@@ -163,6 +190,12 @@ void Nic::take_held(Time now, std::uint32_t number) {
     recovery.responses.take_front();
     if (turn_of_response(now, packet, pair) == Turn::kNow) take(now, packet, pair);
     packets_.give_back(&packet);
+  }
+  if (!recovery.responses.empty()) wait_for_response(now, number);
+  if (recovery.response_dropped && recovery.responses.empty()) {
+    recovery.response_dropped = false;
+    if (awaited_read(pair) != nullptr) repeat_reads(pair, true);
+    activate(number);
   }
 }
 
@@ -202,6 +235,7 @@ Nic::Turn Nic::turn_of_response(Time now, Packet& packet, QueuePair& pair) {
   if (config_.reorder == Bytes(0)) {
     ++counters_.dropped;
     if (!asked) repeat_reads(pair, true);
+    activate(packet.queue_pair);
     return Turn::kNever;
   }
   const bool hold = recovery.responses.bytes() + packet.wire_bytes <= config_.reorder.count();
@@ -210,13 +244,21 @@ Nic::Turn Nic::turn_of_response(Time now, Packet& packet, QueuePair& pair) {
     return Turn::kNever;
   }
   ++(hold ? counters_.held : counters_.dropped);
-  if (!recovery.response_timer && !asked) {
-    recovery.response_timer = true;
-    recovery.waited_psn = read->first_psn;
-    recovery.waited_offset = read->received;
-    dispatcher_.post(now + config_.reorder_wait, *this, kResponseGap, packet.queue_pair);
-  }
+  if (!hold) recovery.response_dropped = true;
+  wait_for_response(now, packet.queue_pair);
   return hold ? Turn::kHeld : Turn::kNever;
+}
+
+void Nic::wait_for_response(Time now, std::uint32_t number) {
+  QueuePair& pair = pairs_[number];
+  Recovery& recovery = *pair.recovery;
+  const Job* read = awaited_read(pair);
+  if (recovery.response_timer || read == nullptr) return;
+  if (recovery.asked_psn == read->first_psn && recovery.asked_offset == read->received) return;
+  recovery.response_timer = true;
+  recovery.waited_psn = read->first_psn;
+  recovery.waited_offset = read->received;
+  dispatcher_.post(now + config_.reorder_wait, *this, kResponseGap, number);
 }
 
 void Nic::response_gap(Time now, std::uint32_t number) {
@@ -230,11 +272,7 @@ void Nic::response_gap(Time now, std::uint32_t number) {
     activate(number);
     return pump(now);
   }
-  // That one came, and another has been missing for a shorter time.
-  recovery.response_timer = true;
-  recovery.waited_psn = read->first_psn;
-  recovery.waited_offset = read->received;
-  dispatcher_.post(now + config_.reorder_wait, *this, kResponseGap, number);
+  wait_for_response(now, number);  // that one came, and another has been missing for a shorter time
 }
 
 void Nic::repeat_reads(QueuePair& pair, bool all) {

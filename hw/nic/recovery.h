@@ -77,7 +77,8 @@ struct Nic::Recovery {
   std::uint32_t asked_psn = UINT32_MAX;  ///< the read, and the offset in it, from which it has been repeated
   std::uint32_t asked_offset = 0;
   bool response_timer = false;
-  std::uint32_t waited_psn = 0;  ///< what was missing when it began
+  bool response_dropped = false;  ///< one that came ahead found no room
+  std::uint32_t waited_psn = 0;   ///< what was missing when it began
   std::uint32_t waited_offset = 0;
 
   // As responder
@@ -87,6 +88,8 @@ struct Nic::Recovery {
   std::uint32_t seen_end = 0;           ///< follows the furthest that has come
   std::uint32_t asked_end = 0;          ///< gaps before it have been asked for
   std::uint32_t asking_end = 0;         ///< gaps before it will be when the timer ends
+  std::uint32_t dropped_end = 0;        ///< follows the furthest that came ahead and found no room
+  std::uint32_t dropped_asked = 0;      ///< what found none has been asked for up to here
   bool gap_timer = false;
   HeldPackets requests;
 };

@@ -137,10 +137,14 @@ void Nic::fill(Time now) {
     QueuePair& pair = pairs_[number];
     pair.active = false;
     if (!has_something(pair)) continue;
+    if (paces_ && !may_cut(now, number)) [[unlikely]]
+      continue;
     fetched_.push_back(cut_packet(now, number));
     fetched_bytes_ += fetched_.back().wire_bytes;
     if (recovers_) [[unlikely]]
       ++pair.recovery->unsent;
+    if (paces_) [[unlikely]]
+      note_paced(now, number, fetched_.back().wire_bytes);
     activate(number);
   }
 }

@@ -23,6 +23,7 @@ class LossyWire final : public sc_core::sc_module {
     Rate rate;                                ///< towards the interface; 0: as fast as the link
     Bytes mark_above;                         ///< with a rate: of what waits
     std::function<bool(const Packet&)> lose;  ///< loses these as well
+    std::function<bool(const Packet&)> mark;  ///< marks these as well
   };
 
   /// One direction.
@@ -57,6 +58,7 @@ class LossyWire final : public sc_core::sc_module {
         free_at_ = head + wait + transfer_time(Bytes(packet.wire_bytes), config.rate);
         late += wait;
       }
+      if (config.mark && config.mark(packet)) packet.flags |= Packet::kMarked;
       sc_core::sc_time later = to_delay(from_delay(delay) + late);
       return out->nb_transport_fw(packet, phase, later);
     }

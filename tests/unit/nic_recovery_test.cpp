@@ -156,6 +156,10 @@ TEST(Recovery, OfAnythingAtRandom) {
     const double losses[] = {0.01, 0.05, 0.3};
     BenchConfig config = lossy(losses[seed % 3], Bytes(seed % 4 * (3 << 10)), seed);
     if (seed % 5 < 2) config.wire->delay = 2_us;
+    if (seed % 3 == 1) {
+      config.nic.dcqcn.enabled = true;
+      config.wire->mark = [](const Packet& packet) { return packet.psn % 8 == 0; };
+    }
     if (seed % 7 == 0) config.network.segment = 4_KiB;
     exchange(config, Kind::kMixed, 12, 9'000);
   }
@@ -167,6 +171,15 @@ TEST(Recovery, ToldOfALostPacketGoesBack) {
   const Nic::Counters counters = exchange(config, Kind::kWrite, 1, 30'000);
   EXPECT_EQ(counters.naks, 1) << "one for each gap, not for each packet after it";
   EXPECT_GT(counters.retransmitted_packets, 1);
+  EXPECT_EQ(counters.timeouts, 0);
+}
+
+TEST(Recovery, OfALostAnswerRepeatsTheReadFromThere) {
+  BenchConfig config = lossy(0, 0_B, 1);
+  lose_once(config,
+            [](const Packet& packet) { return packet.opcode == Opcode::kReadResponse && packet.address == 20 * 1024; });
+  const Nic::Counters counters = exchange(config, Kind::kRead, 1, 30'000);
+  EXPECT_EQ(counters.retransmitted_bytes, 30'000 - 20 * 1024);
   EXPECT_EQ(counters.timeouts, 0);
 }
 
@@ -227,6 +240,16 @@ TEST(Recovery, IsNotNeededForOvertaking) {
   }
 }
 
+TEST(Recovery, AsksForWhatFoundNoRoomToBeHeld) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    BenchConfig config = lossy(0, Bytes(static_cast<std::int64_t>(seed % 4) * 2048 + 512), seed);
+    config.wire->delay = 2_us;
+    config.nic.recovery = false;  // no timer would help
+    const Nic::Counters counters = exchange(config, Kind::kMixed, 8, 30'000);
+    EXPECT_GT(counters.dropped, 0);
+  }
+}
+
 TEST(Recovery, DoesNotMistakeSlownessForLoss) {
   // 40 queue pairs share the link: each message takes several timeouts.
   BenchConfig config = lossy(0, 0_B, 1);
@@ -242,6 +265,18 @@ TEST(Recovery, DoesNotMistakeSlownessForLoss) {
   EXPECT_GT(bench.completions(0).back().at, 150_us);
   EXPECT_EQ(total(bench).timeouts, 0);
   EXPECT_EQ(total(bench).duplicates, 0);
+}
+
+TEST(Recovery, DoesNotMistakeALowRateForLoss) {
+  BenchConfig config = lossy(0, 0_B, 1);
+  config.nic.dcqcn.enabled = true;
+  config.nic.dcqcn.minimum = Rate(40'000'000);  // 218 us for a packet
+  config.nic.dcqcn.cnp_interval = 1_us;
+  config.wire->mark = [](const Packet&) { return true; };
+  config.network.link.rate = 1_Gbps;
+  const Nic::Counters counters = exchange(config, Kind::kWrite, 1, 100'000);
+  EXPECT_EQ(counters.timeouts, 0);
+  EXPECT_EQ(counters.duplicates, 0);
 }
 
 TEST(Recovery, EndsWhenRetriesRunOut) {
