@@ -20,6 +20,10 @@ const char* name_of(Verb verb) {
       return "write";
     case Verb::kRead:
       return "read";
+    case Verb::kReduce:
+      return "reduction";
+    case Verb::kMulticast:
+      return "multicast";
     case Verb::kReceive:
       break;
   }
@@ -50,6 +54,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       fabric_in_(*this),
       register_file_(dispatcher),
       dma_time_(config.dma_rate),
+      group_time_(config.group_rate),
       control_bytes_(network.wire_bytes(0)),
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
       segment_(static_cast<std::uint32_t>(network.segment.count())),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <tlm>
@@ -47,6 +49,12 @@ namespace weft::nic {
 /// queue pair and `cnp_interval`, and a queue pair that is notified cuts its packets no faster than its rate, while
 /// others take its turns. What has been read ahead still leaves.
 ///
+/// Groups (group.cpp): a queue pair can belong to a group of the fabric. With kMulticast it writes to the same address
+/// at all other members, as an unreliable connection would: complete when the last byte has been read here, and what is
+/// lost is lost. With kReduce it sends operands into the group's reduction tree, each packet a chunk, no more than the
+/// tree's window ahead of the results, and writes the results to memory; members post the same requests in the same
+/// order. The engine handles the payload of groups at `group_rate`: an accelerator's port is driven by its cores.
+///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
 /// whose offset kDoorbell a WorkRequest is written.
@@ -71,6 +79,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Bytes reorder = Bytes(0);
     Time reorder_wait = Time(20'000'000);
     RateControl::Config dcqcn;
+    Rate group_rate = Rate(1'000'000'000'000'000);
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -98,6 +107,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
             Range{0, 1LL << 30});
       visit("reorder_wait", reorder_wait, "With reorder: how long a missing packet may be one that is only overtaken",
             Range{0, 1'000'000'000'000});
+      visit("group_rate", group_rate, "Payload that the engine sends to groups: operands of reductions and multicast",
+            Range{1'000'000'000, 1'000'000'000'000'000'000});
       visit("dcqcn", dcqcn, "Rate control of queue pairs through congested switches");
     }
   };
@@ -137,6 +148,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::uint32_t create_queue_pair(std::uint64_t completion_address);
   void connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair);
 
+  /// A queue pair of group `group` of the fabric for reductions with up to `window` chunks open, or for multicast if
+  /// that is 0.
+  std::uint32_t create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window);
+
   [[nodiscard]] std::uint32_t end() const { return end_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   /// At which a queue pair sends at the most, by now.
@@ -173,6 +188,12 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t psn = 0;
     bool repeated = false;
   };
+  struct Group {
+    std::uint32_t id = 0;
+    std::uint32_t window = 0;                         ///< 0: multicast
+    std::uint32_t results = 0;                        ///< that have come
+    std::map<std::uint32_t, std::uint32_t> next_psn;  ///< multicast: by sender
+  };
   struct Recovery;    // recovery.h
   struct Congestion;  // congestion.h
   struct QueuePair {
@@ -188,6 +209,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Fifo<Response> responses;
     bool active = false;                      ///< in the ring of those with something to send
     bool paused = false;                      ///< between an RNR NAK and its timer
+    bool grouped = false;                     ///< has a Group
     std::uint32_t acknowledged = UINT32_MAX;  ///< the last PSN that has been
     std::uint32_t refused_psn = 0;            ///< of the latest RNR NAK
     Time refused_since = kNever;              ///< the first time for this PSN
@@ -196,6 +218,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Time completed_at;                       ///< of the latest completion: what is quicker does not overtake
     std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
     std::unique_ptr<Congestion> congestion;  ///< null without DCQCN
+    std::unique_ptr<Group> group;
   };
 
   struct Fetched {
@@ -272,6 +295,15 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void fail(Time now, std::uint32_t number);
   void flush(Time now, std::uint32_t number, const WorkRequest& request);
 
+  // Groups (group.cpp)
+  static bool window_open(const QueuePair& pair) {
+    return pair.group->window == 0 || pair.next_psn - pair.group->results < pair.group->window;
+  }
+  Fetched cut_group_packet(Time now, std::uint32_t number, Packet& packet);
+  void receive_group(Time now, Packet& packet);
+  Time take_result(Time now, const Packet& packet, std::uint32_t number);
+  Time take_multicast(Time now, Packet& packet, std::uint32_t number);
+
   // Congestion (dcqcn.cpp)
   void notify_congestion(Time now, const Packet& packet);
   bool may_cut(Time now, std::uint32_t number);
@@ -291,6 +323,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_fw_transport_if<>* memory_ = nullptr;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
   ByteTime dma_time_;
+  ByteTime group_time_;
   std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
   std::uint32_t mtu_;
   std::uint32_t segment_;
@@ -298,6 +331,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool paces_;     ///< queue pairs have a Congestion
 
   std::vector<QueuePair> pairs_;
+  std::vector<std::array<std::uint32_t, 2>>
+      group_pairs_;           ///< by group: queue pairs for multicast and reduction, or none
   Fifo<std::uint32_t> ring_;  ///< queue pairs with something to cut
   Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
   std::int64_t fetched_bytes_ = 0;

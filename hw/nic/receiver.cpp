@@ -148,6 +148,8 @@ void Nic::receive(Time now, Packet& packet) {
     return;
   }
   ++counters_.packets_received;
+  if (packet.destination >= Packet::kFirstGroup) [[unlikely]]
+    return receive_group(now, packet);
   QueuePair& pair = pairs_[packet.queue_pair];
   if (paces_ && (packet.flags & Packet::kMarked) != 0) [[unlikely]]
     notify_congestion(now, packet);

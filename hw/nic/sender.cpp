@@ -25,7 +25,7 @@ void Nic::post(const WorkRequest& request, Time at) {
     return;
   }
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
-  if (recovers_ && pair.recovery->failed) [[unlikely]]
+  if (recovers_ && !pair.grouped && pair.recovery->failed) [[unlikely]]
     return flush(at, request.queue_pair, request);
   engine_free_ = std::max(at, engine_free_) + config_.message_cost;
   pair.jobs.push_back({request, 0, false, 0, 0, 0});
@@ -41,8 +41,8 @@ void Nic::activate(std::uint32_t number) {
 
 bool Nic::has_something(QueuePair& pair) const {
   if (!pair.responses.empty()) return true;
-  if (pair.paused) return false;
-  return pair.next_job < pair.ready_jobs || (recovers_ && has_repeats(pair));
+  if (pair.paused || (pair.grouped && !window_open(pair))) return false;
+  return pair.next_job < pair.ready_jobs || (recovers_ && !pair.grouped && has_repeats(pair));
 }
 
 Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
@@ -51,6 +51,8 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
   packet->source = end_;
   packet->destination = pair.peer_end;
   packet->queue_pair = pair.peer_queue_pair;
+  if (pair.grouped) [[unlikely]]
+    return cut_group_packet(now, number, *packet);
   if (!pair.responses.empty()) {
     Response& response = pair.responses.front();
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(response.bytes - response.cut, segment_));
@@ -137,13 +139,13 @@ void Nic::fill(Time now) {
     QueuePair& pair = pairs_[number];
     pair.active = false;
     if (!has_something(pair)) continue;
-    if (paces_ && !may_cut(now, number)) [[unlikely]]
+    if (paces_ && !pair.grouped && !may_cut(now, number)) [[unlikely]]
       continue;
     fetched_.push_back(cut_packet(now, number));
     fetched_bytes_ += fetched_.back().wire_bytes;
-    if (recovers_) [[unlikely]]
+    if (recovers_ && !pair.grouped) [[unlikely]]
       ++pair.recovery->unsent;
-    if (paces_) [[unlikely]]
+    if (paces_ && !pair.grouped) [[unlikely]]
       note_paced(now, number, fetched_.back().wire_bytes);
     activate(number);
   }
@@ -170,7 +172,7 @@ void Nic::pump(Time now) {
     if (is_control) {
       control_.pop_front();
     } else {
-      if (recovers_) [[unlikely]]
+      if (recovers_ && !pairs_[fetched_.front().queue_pair].grouped) [[unlikely]]
         --pairs_[fetched_.front().queue_pair].recovery->unsent;
       fetched_.pop_front();
       fetched_bytes_ -= wire_bytes;

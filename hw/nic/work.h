@@ -4,29 +4,37 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "hw/core/element.h"
+
 /// What passes between firmware and a network interface: the formats of its doorbell window and of its completions.
 namespace weft::nic {
 
 /// What a work request asks for, after the verbs of the InfiniBand Architecture (volume 1, chapter 10).
-enum class Verb : std::uint8_t { kSend, kWrite, kRead, kReceive };
+/// `kReduce` and `kMulticast` are for the queue pairs of groups.
+enum class Verb : std::uint8_t { kSend, kWrite, kRead, kReceive, kReduce, kMulticast };
 
 /// How a work request ended. Once its retries have run out a queue pair stands in error, and whatever is posted to it
 /// is flushed (InfiniBand Architecture volume 1, 11.6.2: transport retry counter exceeded, work request flushed).
 enum class Status : std::uint8_t { kSuccess, kRetryExceeded, kFlushed };
 
+/// The result of a reduction goes to every member of the group.
+constexpr std::uint32_t kEveryTaker = UINT32_MAX;
+
 /// A work queue entry as firmware writes it into the doorbell window: the write itself is the doorbell (the scheme that
 /// ConnectX calls BlueFlame), so no fetch follows.
 struct WorkRequest {
   std::uint64_t id = 0;              ///< comes back in the completion
-  std::uint64_t local_address = 0;   ///< source of a send or write, target of a read or receive
-  std::uint64_t remote_address = 0;  ///< write and read only
+  std::uint64_t local_address = 0;   ///< source of a send, write or operand, target of a read or receive
+  std::uint64_t remote_address = 0;  ///< write, read, multicast: at the peers; reduce: of the result, here
   std::uint64_t bytes = 0;           ///< a read is shorter than 4 GiB
   std::uint32_t queue_pair = 0;
   std::uint32_t immediate = 0;
-  std::uint32_t count = 1;  ///< receive only: this many equal ones
+  std::uint32_t count = 1;            ///< receive only: this many equal ones
+  std::uint32_t taker = kEveryTaker;  ///< reduce only: the end that gets the result
   Verb verb = Verb::kSend;
-  bool with_immediate = false;  ///< delivers `immediate` and consumes a receive at the other end
-  bool signaled = true;         ///< writes a completion when done
+  ElementType type = ElementType::kFp32;  ///< reduce only
+  bool with_immediate = false;            ///< delivers `immediate` and consumes a receive at the other end
+  bool signaled = true;                   ///< writes a completion when done
 };
 static_assert(std::is_trivially_copyable_v<WorkRequest>);
 

@@ -16,6 +16,8 @@ using firmware::Task;
 
 namespace {
 
+constexpr int kRoot = 0;  // of a Broadcast
+
 /// One collective after another on every rank; a run starts when all ranks have reached it.
 struct Session {
   Machine& machine;
@@ -49,11 +51,13 @@ void Session::fill() {
     std::vector<std::byte> data(bytes);
     for (std::uint64_t at = 0; at < bytes; ++at) data[at] = static_cast<std::byte>(0xa5);
     for (std::uint64_t at = 0; at + unit() <= bytes; at += unit()) {
-      const bool contributes = op != CollectiveOp::kAllgather || (at >= own.offset && at < own.offset + own.bytes);
+      const bool contributes = op == CollectiveOp::kBroadcast ? r == kRoot
+                                                              : op != CollectiveOp::kAllgather ||
+                                                                    (at >= own.offset && at < own.offset + own.bytes);
       if (contributes) encode(type, pattern(seed, r, at / unit()), &data[at]);
     }
-    // What does not fill an element: an Allgather carries it all the same, from the last rank.
-    if (op == CollectiveOp::kAllgather && r == machine.size() - 1) {
+    // What does not fill an element: an Allgather carries it all the same, from the last rank, and a Broadcast.
+    if ((op == CollectiveOp::kAllgather && r == machine.size() - 1) || (op == CollectiveOp::kBroadcast && r == kRoot)) {
       for (std::uint64_t at = bytes / unit() * unit(); at < bytes; ++at) data[at] = static_cast<std::byte>(at * 7 + 1);
     }
     machine.memory(r).store().write(input, data.data(), bytes);
@@ -62,6 +66,7 @@ void Session::fill() {
 
 std::int64_t Session::check() {
   if (!machine.config().data) return -1;
+  if (op == CollectiveOp::kBarrier) return 0;
   const std::uint64_t bytes = sizes[turn];
   const auto seed = static_cast<std::uint64_t>(machine.config().seed) + turn;
   std::int64_t wrong = 0;
@@ -76,7 +81,9 @@ std::int64_t Session::check() {
     for (std::uint64_t at = 0; at + unit() <= extent.bytes; at += unit()) {
       const std::uint64_t index = (extent.offset + at) / unit();
       std::uint32_t value = 0;
-      if (op == CollectiveOp::kAllgather) {
+      if (op == CollectiveOp::kBroadcast) {
+        value = pattern(seed, kRoot, index);
+      } else if (op == CollectiveOp::kAllgather) {
         while (at >= communicator.block(bytes, owner, unit()).offset + communicator.block(bytes, owner, unit()).bytes)
           ++owner;
         value = pattern(seed, owner, index);
@@ -86,7 +93,7 @@ std::int64_t Session::check() {
       encode(type, value, expected.data());
       if (std::memcmp(expected.data(), &actual[at], unit()) != 0) ++wrong;
     }
-    if (op != CollectiveOp::kAllgather) continue;
+    if (op != CollectiveOp::kAllgather && op != CollectiveOp::kBroadcast) continue;
     for (std::uint64_t at = bytes / unit() * unit(); at < bytes; ++at) {
       if (actual[at] != static_cast<std::byte>(at * 7 + 1)) ++wrong;
     }
@@ -102,8 +109,9 @@ void Session::finish_turn(Time now) {
   result.wrong = check();
   const double seconds = static_cast<double>(result.time.count()) * 1e-12;
   const double n = machine.size();
-  if (result.time > Time()) result.algbw_GBps = static_cast<double>(bytes) / seconds * 1e-9;
-  result.busbw_GBps = result.algbw_GBps * (op == CollectiveOp::kAllReduce ? 2 : 1) * (n - 1) / n;
+  if (result.time > Time() && op != CollectiveOp::kBarrier) result.algbw_GBps = static_cast<double>(bytes) / seconds * 1e-9;
+  const double share = op == CollectiveOp::kBroadcast ? 1 : (op == CollectiveOp::kAllReduce ? 2 : 1) * (n - 1) / n;
+  result.busbw_GBps = result.algbw_GBps * share;
   results.push_back(result);
 }
 
@@ -130,6 +138,12 @@ Task Session::run(int member) {
         break;
       case CollectiveOp::kAllReduce:
         co_await communicator.all_reduce(member, input, bytes, type);
+        break;
+      case CollectiveOp::kBroadcast:
+        co_await communicator.broadcast(member, kRoot, input, bytes);
+        break;
+      case CollectiveOp::kBarrier:
+        co_await communicator.barrier(member);
         break;
     }
     if (++at_end == machine.size()) finish_turn(rank.processor->now());

@@ -9,11 +9,13 @@
 
 namespace weft::platforms {
 
-enum class CollectiveOp { kAllgather, kReduceScatter, kAllReduce };
+enum class CollectiveOp { kAllgather, kReduceScatter, kAllReduce, kBroadcast, kBarrier };
 inline EnumNames<CollectiveOp> enum_names(CollectiveOp /*tag*/) {
   return {{"all_gather", CollectiveOp::kAllgather},
           {"reduce_scatter", CollectiveOp::kReduceScatter},
-          {"all_reduce", CollectiveOp::kAllReduce}};
+          {"all_reduce", CollectiveOp::kAllReduce},
+          {"broadcast", CollectiveOp::kBroadcast},
+          {"barrier", CollectiveOp::kBarrier}};
 }
 
 /// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer.
@@ -21,7 +23,8 @@ struct CollectiveResult {
   std::uint64_t bytes = 0;
   Time time;                ///< of the slowest rank, from the moment at which all have begun
   double algbw_GBps = 0;    ///< bytes over time
-  double busbw_GBps = 0;    ///< times 2(n-1)/n for an AllReduce, (n-1)/n for the others (nccl-tests, PERFORMANCE.md)
+  double busbw_GBps = 0;    ///< times 2(n-1)/n for an AllReduce, 1 for a Broadcast, (n-1)/n for the others (nccl-tests,
+                            ///< PERFORMANCE.md)
   std::int64_t wrong = -1;  ///< elements that differ from the reference; -1 where data is off
 };
 

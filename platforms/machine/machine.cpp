@@ -152,7 +152,7 @@ void Machine::bind_rank(std::size_t i) {
   rank.node = rank.index / config_.per_node;
   rank.local = rank.index % config_.per_node;
   rank.processor = &processor;
-  rank.scale_out = {&processor, &nic, kNic};
+  rank.scale_out = {&processor, &nic, network_.get(), kNic};
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
   rank.store = config_.data ? &hbm.store() : nullptr;
   rank.copy_engines = config_.accelerator.array.copy_engines;
@@ -168,7 +168,7 @@ void Machine::bind_rank(std::size_t i) {
   port.completion.bind(processor.mailbox(kPort));
   processor.device(kPort).bind(port.registers);
   nodes_[static_cast<std::size_t>(rank.node)]->bind_end(static_cast<std::uint32_t>(rank.local), port.out, port.in);
-  rank.scale_up = {&processor, &port, kPort};
+  rank.scale_up = {&processor, &port, nodes_[static_cast<std::size_t>(rank.node)].get(), kPort};
 }
 
 std::vector<firmware::Rank*> Machine::ranks() {

@@ -34,6 +34,12 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
     throw ConfigError(name_ + ".algorithm", "hierarchical needs the same number of members in every node");
   }
 
+  if (config.algorithm == Algorithm::kInNetwork) {
+    switched_ =
+        InNetworkMember::join(ranks_, config.in_network, static_cast<std::uint64_t>(config.chunk.count()), name_);
+    return;
+  }
+  for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
   if (!hierarchical_) {
     // Channel c starts each node at local position c, so that rings enter and leave nodes by different interfaces.
     for (int c = 0; c < channels_; ++c) {
@@ -96,7 +102,15 @@ Task Communicator::fan_out(int member, const char* what, std::vector<Task> tasks
   co_await done.reach(tasks.size());
 }
 
+InNetworkMember::BlockMap Communicator::blocks(std::uint64_t bytes, std::uint64_t granule) const {
+  return [this, bytes, granule](int member) { return block(bytes, member, granule); };
+}
+
 Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
+  if (!switched_.empty()) {
+    co_await switched_[static_cast<std::size_t>(member)]->allgather(buffer, blocks(bytes, granule));
+    co_return;
+  }
   if (hierarchical_) {
     co_await hierarchical_allgather(member, buffer, bytes, granule);
     co_return;
@@ -114,6 +128,11 @@ Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t byt
 
 Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                   ElementType type) {
+  if (!switched_.empty()) {
+    co_await switched_[static_cast<std::size_t>(member)]->reduce_scatter(input, output, blocks(bytes, size_of(type)),
+                                                                         type);
+    co_return;
+  }
   if (hierarchical_) {
     co_await hierarchical_reduce_scatter(member, input, output, bytes, type);
     co_return;
@@ -134,8 +153,37 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   const std::uint64_t granule = size_of(type);
+  if (!switched_.empty()) {
+    co_await switched_[static_cast<std::size_t>(member)]->all_reduce(buffer, bytes, blocks(bytes, granule), type);
+    co_return;
+  }
   co_await reduce_scatter(member, buffer, buffer + block(bytes, member, granule).offset, bytes, type);
   co_await allgather(member, buffer, bytes, granule);
+}
+
+Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
+  if (!switched_.empty()) {
+    co_await switched_[static_cast<std::size_t>(member)]->broadcast(root, buffer, bytes);
+    co_return;
+  }
+  if (hierarchical_) throw ConfigError(name_ + ".algorithm", "expected ring or in-network for a Broadcast");
+  std::vector<Task> tasks;
+  for (int c = 0; c < channels_; ++c) {
+    const Extent part = split({0, bytes}, static_cast<std::uint64_t>(channels_), static_cast<std::uint64_t>(c), 1);
+    const auto& order = flat_.order[static_cast<std::size_t>(c)];
+    const int from = static_cast<int>(std::find(order.begin(), order.end(), root) - order.begin());
+    tasks.push_back(mine(flat_, c, member).broadcast(buffer, part, from));
+  }
+  co_await fan_out(member, "broadcast", std::move(tasks));
+}
+
+Task Communicator::barrier(int member) {
+  if (!switched_.empty()) {
+    co_await switched_[static_cast<std::size_t>(member)]->barrier();
+    co_return;
+  }
+  // Nobody has all the sums before everybody has sent an addend.
+  co_await all_reduce(member, token_[static_cast<std::size_t>(member)], 4 * ranks_.size(), ElementType::kInt32);
 }
 
 namespace {

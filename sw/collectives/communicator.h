@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/core/fields.h"
+#include "sw/collectives/in_network.h"
 #include "sw/collectives/ring.h"
 #include "sw/firmware/rank.h"
 
@@ -15,10 +16,11 @@ namespace weft::collectives {
 
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used.
 /// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node
-/// block by node block.
-enum class Algorithm { kRing, kHierarchical };
+/// block by node block. `in-network`: the switches add and copy.
+enum class Algorithm { kRing, kHierarchical, kInNetwork };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
-  return {{"ring", Algorithm::kRing}, {"hierarchical", Algorithm::kHierarchical}};
+  return {
+      {"ring", Algorithm::kRing}, {"hierarchical", Algorithm::kHierarchical}, {"in-network", Algorithm::kInNetwork}};
 }
 
 /// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations
@@ -33,16 +35,19 @@ class Communicator {
     int channels = 0;
     Bytes chunk = Bytes(512 << 10);
     int slots = 16;
+    InNetworkMember::Config in_network;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("algorithm", algorithm, "ring: one ring through all; hierarchical: within nodes and across them");
+      visit("algorithm", algorithm,
+            "ring: one ring through all; hierarchical: within nodes and across them; in-network: by the switches");
       visit("channels", channels,
             "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
             "one accelerator, else 4",
             Range{0, 64});
       visit("chunk", chunk, "What travels round a ring as one message", Range{256, 1 << 30});
       visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
+      visit("in_network", in_network, "The in-network algorithm");
     }
   };
 
@@ -61,8 +66,12 @@ class Communicator {
   /// in `input`.
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                 ElementType type);
-  /// Sums `buffer` over all members, in place, by a ReduceScatter and an Allgather.
+  /// Sums `buffer` over all members, in place; in rings by a ReduceScatter and an Allgather.
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+  /// Copies `buffer` from member `root` to all.
+  firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes);
+  /// Returns when all members have entered.
+  firmware::Task barrier(int member);
 
  private:
   using Members = std::vector<std::unique_ptr<RingMember>>;
@@ -72,6 +81,7 @@ class Communicator {
     std::vector<std::vector<int>> order;  ///< member number by channel and position
   };
 
+  [[nodiscard]] InNetworkMember::BlockMap blocks(std::uint64_t bytes, std::uint64_t granule) const;
   void make_ring(Rings& rings, const std::vector<int>& order, int channel, const std::string& name);
   RingMember& mine(const Rings& rings, int channel, int member) const;
   firmware::Task fan_out(int member, const char* what, std::vector<firmware::Task> tasks);
@@ -92,8 +102,10 @@ class Communicator {
   int per_node_ = 1;
   int channels_ = 1;
   Rings flat_;
-  std::vector<Rings> up_;   ///< by node
-  std::vector<Rings> out_;  ///< by local position
+  std::vector<Rings> up_;                                   ///< by node
+  std::vector<Rings> out_;                                  ///< by local position
+  std::vector<std::unique_ptr<InNetworkMember>> switched_;  ///< by member; empty unless in-network
+  std::vector<std::uint64_t> token_;                        ///< of a ring's barrier, by member
 };
 
 }  // namespace weft::collectives

@@ -112,6 +112,21 @@ Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Coun
   co_await until([this, sent] { return progress_.sent == sent; });
 }
 
+Task RingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
+  if (size_ == 1) co_return;
+  const Chunks chunks{part, options_.chunk};
+  const bool receives = position_ != root;
+  const bool sends = (position_ + 1) % size_ != root;
+  co_await enter(receives ? chunks.count() : 0, 0);
+  for (std::uint64_t i = 0; i < chunks.count(); ++i) {
+    if (receives) co_await until([this, i] { return progress_.arrived > i; });
+    if (!sends) continue;
+    const Extent chunk = chunks[i];
+    next_.write(buffer + chunk.offset, buffer + chunk.offset, chunk.bytes, true, kChunk, true);
+  }
+  co_await until([this, sent = sends ? chunks.count() : 0] { return progress_.sent == sent; });
+}
+
 Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type,
                                 firmware::Counter* ready) {
   if (size_ == 1) {

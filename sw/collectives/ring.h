@@ -51,6 +51,9 @@ class RingMember {
   firmware::Task reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type,
                                 firmware::Counter* ready);
 
+  /// Passes `part` of `buffer` on from member `root` round the ring to the last one before it.
+  firmware::Task broadcast(std::uint64_t buffer, Extent part, int root);
+
   [[nodiscard]] int position() const { return position_; }
   [[nodiscard]] int size() const { return size_; }
 

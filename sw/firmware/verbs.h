@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "hw/accelerator/accelerator.h"
+#include "hw/fabric/fabric.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/work.h"
 #include "sw/firmware/processor.h"
@@ -14,8 +15,9 @@ namespace weft::firmware {
 /// A network interface or scale-up port as one processor sees it.
 struct Interface {
   Processor* processor = nullptr;
-  nic::Nic* nic = nullptr;  ///< for the control path only
-  std::size_t device = 0;   ///< the processor's socket to its doorbells
+  nic::Nic* nic = nullptr;            ///< for the control path only
+  fabric::Fabric* network = nullptr;  ///< likewise: where groups are made
+  std::size_t device = 0;             ///< the processor's socket to its doorbells
 };
 
 /// One end of a reliable connection, owned by a firmware thread.
@@ -60,6 +62,49 @@ class QueuePair {
   void receive(std::uint64_t local, std::uint64_t bytes, std::uint32_t count = 1, std::uint64_t id = 0) {
     post({.id = id, .local_address = local, .bytes = bytes, .count = count, .verb = nic::Verb::kReceive});
   }
+
+ private:
+  void post(nic::WorkRequest request) {
+    request.queue_pair = number_;
+    interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request);
+  }
+
+  Interface interface_;
+  std::uint32_t number_ = 0;
+};
+
+/// A member's end of a group of the network: multicast to the others, and reduction on the way. Members post the same
+/// reductions in the same order.
+class GroupQueuePair {
+ public:
+  GroupQueuePair() = default;
+  /// `window` is that of the group's reductions; 0 makes it one for multicast. Completions go to `completions`.
+  GroupQueuePair(const Interface& interface, CompletionQueue& completions, std::uint32_t group, int window)
+      : interface_(interface), number_(interface.nic->create_group_queue_pair(completions.address(), group, window)) {}
+
+  /// Sums `bytes` at `operand` over all members. The sum comes to `result` at each, or at the one with end `taker`.
+  void reduce(std::uint64_t operand, std::uint64_t result, std::uint64_t bytes, ElementType type,
+              std::uint32_t taker = nic::kEveryTaker, bool signaled = true) {
+    post({.local_address = operand,
+          .remote_address = result,
+          .bytes = bytes,
+          .taker = taker,
+          .verb = nic::Verb::kReduce,
+          .type = type,
+          .signaled = signaled});
+  }
+  /// Writes to the same address at all other members, whose receives complete with `immediate`.
+  void multicast(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, std::uint32_t immediate,
+                 bool signaled = true) {
+    post({.local_address = local,
+          .remote_address = remote,
+          .bytes = bytes,
+          .immediate = immediate,
+          .verb = nic::Verb::kMulticast,
+          .with_immediate = true,
+          .signaled = signaled});
+  }
+  void receive(std::uint32_t count) { post({.count = count, .verb = nic::Verb::kReceive}); }
 
  private:
   void post(nic::WorkRequest request) {

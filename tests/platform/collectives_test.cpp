@@ -43,6 +43,10 @@ std::string name_of(CollectiveOp op) {
       return "Allgather";
     case CollectiveOp::kReduceScatter:
       return "ReduceScatter";
+    case CollectiveOp::kBroadcast:
+      return "Broadcast";
+    case CollectiveOp::kBarrier:
+      return "Barrier";
     case CollectiveOp::kAllReduce:
       break;
   }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queue pairs of groups: multicast, and operands and results of reductions in the network.
+#include <algorithm>
+#include <cassert>
+
+#include "hw/nic/nic.h"
+#include "hw/nic/tags.h"
+
+namespace weft::nic {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+}  // namespace
+
+std::uint32_t Nic::create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window) {
+  const std::uint32_t number = create_queue_pair(completion_address);
+  QueuePair& pair = pairs_[number];
+  pair.peer_end = Packet::kFirstGroup + group;
+  pair.grouped = true;
+  pair.group = std::make_unique<Group>();
+  pair.group->id = group;
+  pair.group->window = static_cast<std::uint32_t>(window);
+  if (group_pairs_.size() <= group) group_pairs_.resize(group + 1, {kNone, kNone});
+  group_pairs_[group][window > 0 ? 1 : 0] = number;
+  return number;
+}
+
+Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packet) {
+  QueuePair& pair = pairs_[number];
+  Job& job = pair.jobs[pair.next_job];
+  const WorkRequest& request = job.request;
+  const bool reduces = request.verb == Verb::kReduce;
+  assert(reduces == (pair.group->window > 0) && "not a verb of this queue pair");
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes - job.cut, segment_));
+  if (job.cut == 0) {
+    packet.flags |= Packet::kFirst;
+    job.first_psn = pair.next_psn;
+    job.packets = packets_of(request.bytes);
+  }
+  packet.psn = pair.next_psn++;
+  packet.payload_bytes = bytes;
+  packet.wire_bytes = network_.wire_bytes(bytes);
+  packet.address = request.remote_address + job.cut;
+  if (reduces) {
+    packet.opcode = Opcode::kReduce;
+    packet.queue_pair = static_cast<std::uint32_t>(request.type);
+    packet.immediate = request.taker;
+  } else {
+    packet.opcode = Opcode::kWrite;
+  }
+  const Time ready = fetch(now, packet, request.local_address + job.cut);
+  engine_free_ = std::max(engine_free_, now) + group_time_(bytes);
+  job.cut += bytes;
+  if (job.cut == request.bytes) {
+    packet.flags |= Packet::kLast;
+    ++counters_.messages_sent;
+    if (reduces) {
+      ++pair.next_job;
+    } else {
+      if (request.with_immediate) {
+        packet.flags |= Packet::kImmediate;
+        packet.immediate = request.immediate;
+      }
+      if (request.signaled) {
+        complete(pair, {request.id, request.bytes, number, 0, request.verb, false}, ready + config_.write_latency);
+      }
+      pair.jobs.pop_front();
+      --pair.ready_jobs;
+    }
+  }
+  // The engine is done with it no sooner than at its own rate.
+  return {&packet, std::max(ready, engine_free_), packet.wire_bytes, number};
+}
+
+void Nic::receive_group(Time now, Packet& packet) {
+  const std::uint32_t group = packet.destination - Packet::kFirstGroup;
+  const bool is_result = packet.opcode == Opcode::kResult;
+  const std::uint32_t number = group < group_pairs_.size() ? group_pairs_[group][is_result ? 1 : 0] : kNone;
+  Time drained = now;
+  if (number == kNone) {
+    ++counters_.dropped;  // not a member
+  } else {
+    drained = is_result ? take_result(now, packet, number) : take_multicast(now, packet, number);
+  }
+  release(packet, drained - now);
+  packets_.give_back(&packet);
+  pump(now);
+}
+
+Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
+  QueuePair& pair = pairs_[number];
+  assert(packet.psn == pair.group->results && "results come in order");
+  ++pair.group->results;
+  const Job& job = pair.jobs.front();
+  const std::uint64_t offset = static_cast<std::uint64_t>(packet.psn - job.first_psn) * segment_;
+  const Time visible = store(now, packet, job.request.remote_address + offset);
+  const Time drained = packet.payload_bytes == 0 ? now : std::max(now, write_free_);
+  if (packet.psn + 1 == job.first_psn + job.packets) {
+    ++counters_.messages_received;
+    if (job.request.signaled) {
+      complete(pair, {job.request.id, job.request.bytes, number, 0, Verb::kReduce, false}, visible);
+    }
+    pair.jobs.pop_front();
+    --pair.next_job;
+    --pair.ready_jobs;
+  }
+  activate(number);
+  return drained;
+}
+
+Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t number) {
+  QueuePair& pair = pairs_[number];
+  std::uint32_t& expected = pair.group->next_psn[packet.source];
+  // A gap is a loss: the message that it belongs to never completes.
+  const bool in_order = packet.psn == expected;
+  expected = packet.psn + 1;
+  if (!in_order) ++counters_.dropped;
+  const Time visible = store(now, packet, packet.address);
+  const Time drained = std::max(now, write_free_);
+  if ((packet.flags & Packet::kLast) == 0 || !in_order) return drained;
+  ++counters_.messages_received;
+  if ((packet.flags & Packet::kImmediate) == 0) return drained;
+  if (pair.receives.empty() || pair.receives.front().from > now) {
+    ++counters_.not_ready;  // nobody waits for it, and nobody can be told
+    return drained;
+  }
+  WorkRequest& receive = pair.receives.front().request;
+  const std::uint64_t id = receive.id;
+  if (--receive.count == 0) pair.receives.pop_front();
+  complete(pair, {id, packet.payload_bytes, number, packet.immediate, Verb::kReceive, true}, visible);
+  return drained;
+}
+
+}  // namespace weft::nic

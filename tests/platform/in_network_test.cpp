@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives by the switches on whole machines: every byte in place, the traffic of the formula, the laws of their
+// speed; Broadcast and Barrier beside them in rings.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "platforms/machine/collective_run.h"
+#include "platforms/machine/machine.h"
+#include "tests/support/kernel.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+using collectives::Algorithm;
+using collectives::AllReducePattern;
+
+constexpr std::uint64_t kLowLatency = 4096;
+const std::vector<std::uint64_t> kSizes = {4, 0, 1000, kLowLatency, 65540, (1 << 20) + 12};
+
+struct Shape {
+  std::string name;
+  int ranks;
+  int per_node;
+  AllReducePattern pattern;
+};
+
+MachineConfig machine_of(const Shape& shape) {
+  MachineConfig config;
+  config.accelerators = shape.ranks;
+  config.per_node = shape.per_node;
+  config.fabric.radix = 8;
+  config.fabric.hosts_per_leaf = 4;
+  config.fabric.switch_config.reduction.trees = 4;
+  config.scale_up.fabric.switch_config.reduction.trees = 4;
+  config.collectives.algorithm = Algorithm::kInNetwork;
+  config.collectives.chunk = 64_KiB;
+  config.collectives.in_network.all_reduce = shape.pattern;
+  config.data = true;
+  return config;
+}
+
+struct Moved {
+  std::int64_t sent = 0;
+  std::int64_t received = 0;
+};
+
+struct Outcome {
+  std::vector<CollectiveResult> results;
+  std::vector<Moved> moved;
+};
+
+Outcome collective(const MachineConfig& config, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
+                   ElementType type = ElementType::kFp32) {
+  Machine machine(config);
+  Outcome outcome;
+  outcome.results = run_collective(machine, op, sizes, type);
+  for (int r = 0; r < machine.size(); ++r) {
+    const nic::Nic& nic = config.per_node > 1 ? *machine.scale_up_port(r) : machine.nic(r);
+    outcome.moved.push_back({nic.counters().bytes_sent, nic.counters().bytes_received});
+  }
+  return outcome;
+}
+
+class InNetwork : public testing::TestWithParam<std::tuple<CollectiveOp, Shape>> {};
+
+TEST_P(InNetwork, PutsEveryByteInPlace) {
+  const auto& [op, shape] = GetParam();
+  for (const Time stall : {Time(), 300_ns}) {
+    test::fresh_kernel();
+    MachineConfig config = machine_of(shape);
+    config.stall = stall;
+    const Outcome outcome = collective(config, op, kSizes);
+    ASSERT_EQ(outcome.results.size(), kSizes.size());
+    for (const CollectiveResult& result : outcome.results) EXPECT_EQ(result.wrong, 0) << result.bytes << " bytes";
+  }
+}
+
+TEST_P(InNetwork, MovesWhatTheFormulaSays) {
+  const auto& [op, shape] = GetParam();
+  constexpr std::int64_t kBytes = 960'000;  // divides by all
+  const Outcome outcome = collective(machine_of(shape), op, {kBytes});
+  const std::int64_t n = shape.ranks;
+  for (int r = 0; n > 1 && r < shape.ranks; ++r) {
+    std::int64_t sent = 0;
+    std::int64_t received = 0;
+    switch (op) {
+      case CollectiveOp::kAllReduce:
+        sent = shape.pattern == AllReducePattern::kUpDown ? kBytes : kBytes + kBytes / n;
+        received = kBytes;
+        break;
+      case CollectiveOp::kReduceScatter:
+        sent = kBytes;
+        received = kBytes / n;
+        break;
+      case CollectiveOp::kAllgather:
+        sent = kBytes / n;
+        received = kBytes - kBytes / n;
+        break;
+      case CollectiveOp::kBroadcast:
+        sent = r == 0 ? kBytes : 0;
+        received = r == 0 ? 0 : kBytes;
+        break;
+      case CollectiveOp::kBarrier:
+        break;
+    }
+    // The first size runs twice.
+    EXPECT_EQ(outcome.moved[static_cast<std::size_t>(r)].sent, 2 * sent) << "rank " << r;
+    EXPECT_EQ(outcome.moved[static_cast<std::size_t>(r)].received, 2 * received) << "rank " << r;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, InNetwork,
+    testing::Combine(testing::Values(CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce,
+                                     CollectiveOp::kBroadcast, CollectiveOp::kBarrier),
+                     testing::Values(Shape{"One", 1, 1, AllReducePattern::kUpDown},
+                                     Shape{"Two", 2, 1, AllReducePattern::kUpDown},
+                                     Shape{"FiveOnTree", 5, 1, AllReducePattern::kUpDown},
+                                     Shape{"SixteenOnTree", 16, 1, AllReducePattern::kUpDown},
+                                     Shape{"SixteenByMulticast", 16, 1, AllReducePattern::kReduceMulticast},
+                                     Shape{"Node", 8, 8, AllReducePattern::kReduceMulticast})),
+    [](const auto& test) {
+      return std::string(enum_names(CollectiveOp())[static_cast<std::size_t>(std::get<0>(test.param))].first) + "_" +
+             std::get<1>(test.param).name;
+    });
+
+TEST(InNetworkTypes, AllReduceAdds) {
+  for (const auto& [name, type] : enum_names(ElementType())) {
+    test::fresh_kernel();
+    const MachineConfig config = machine_of({"", 12, 1, AllReducePattern::kUpDown});
+    const Outcome outcome = collective(config, CollectiveOp::kAllReduce, {1000, 65536}, type);
+    for (const CollectiveResult& result : outcome.results) EXPECT_EQ(result.wrong, 0) << name;
+  }
+}
+
+/// Of NVLink SHARP: a port sends and receives (n + 1) / n of the buffer at its rate B for groups.
+TEST(InNetworkLaw, ReduceMulticastHasABusBandwidthOfTwiceNMinusOneOverNPlusOne) {
+  for (const int n : {4, 8}) {
+    test::fresh_kernel();
+    MachineConfig config = machine_of({"", n, n, AllReducePattern::kReduceMulticast});
+    config.data = false;
+    config.scale_up.port.group_rate = 300_GBps;
+    config.scale_up.fabric.switch_config.reduction.fp32 = 512;
+    config.collectives.chunk = 256_KiB;
+    const CollectiveResult result = collective(config, CollectiveOp::kAllReduce, {256 << 20}).results[0];
+    const double law = 2.0 * (n - 1) / (n + 1) * 300;
+    EXPECT_NEAR(result.busbw_GBps, law, 0.05 * law) << n;
+  }
+}
+
+TEST(InNetworkErrors, NameWhatIsMissing) {
+  const auto message = [](const MachineConfig& config) {
+    test::fresh_kernel();
+    Machine machine(config);
+    try {
+      run_collective(machine, CollectiveOp::kAllReduce, {1024}, ElementType::kFp32);
+    } catch (const ConfigError& error) {
+      return error.path() + ": " + error.expected();
+    }
+    return std::string("no error");
+  };
+  MachineConfig config = machine_of({"", 8, 1, AllReducePattern::kUpDown});
+  config.fabric.switch_config.reduction.trees = 0;
+  EXPECT_NE(message(config).find("reduction.trees of the network's switch is 0"), std::string::npos) << message(config);
+  config.fabric.switch_config.reduction.trees = 1;
+  EXPECT_NE(message(config).find("no room for another reduction tree"), std::string::npos) << message(config);
+  config.fabric.switch_config.reduction.trees = 2;
+  config.fabric.switch_config.reduction.chunks = 100;
+  EXPECT_NE(message(config).find("no room for another reduction tree"), std::string::npos) << message(config);
+  config = machine_of({"", 8, 4, AllReducePattern::kUpDown});
+  EXPECT_NE(message(config).find("all members on one network"), std::string::npos) << message(config);
+}
+
+// --- The same in rings ---
+
+class Rings : public testing::TestWithParam<std::tuple<CollectiveOp, std::pair<int, int>>> {};
+
+TEST_P(Rings, BroadcastAndMeet) {
+  const auto& [op, shape] = GetParam();
+  MachineConfig config;
+  config.accelerators = shape.first;
+  config.per_node = shape.second;
+  config.collectives.chunk = 16_KiB;
+  config.data = true;
+  Machine machine(config);
+  const auto results = run_collective(machine, op, kSizes, ElementType::kFp32);
+  for (const CollectiveResult& result : results) EXPECT_EQ(result.wrong, 0) << result.bytes << " bytes";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Rings,
+                         testing::Combine(testing::Values(CollectiveOp::kBroadcast, CollectiveOp::kBarrier),
+                                          testing::Values(std::pair(1, 1), std::pair(2, 1), std::pair(5, 1),
+                                                          std::pair(16, 4), std::pair(8, 8))));
+
+}  // namespace
+}  // namespace weft::platforms
