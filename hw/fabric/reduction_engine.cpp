@@ -7,7 +7,10 @@
 namespace weft::fabric {
 
 ReductionEngine::ReductionEngine(const Config& config, std::size_t ports, PacketPool& packets)
-    : config_(config), packets_(packets), adder_free_(ports) {
+    : config_(config),
+      packets_(packets),
+      low_latency_cost_(Rate(config.clock.count() * config.low_latency_bytes * 8)),
+      adder_free_(ports) {
   // In the order of ElementType.
   for (const int bytes : {config.fp32, config.bf16, config.int32, config.fp16}) {
     costs_.emplace_back(Rate(config.clock.count() * bytes * 8));
@@ -39,7 +42,7 @@ ReductionEngine::Outcome ReductionEngine::take(std::uint32_t group, std::uint16_
   const auto type = static_cast<ElementType>(packet.queue_pair);
   Time& free = adder_free_[port];
   const Time start = std::max(now, free);
-  free = start + cost(type)(packet.payload_bytes);
+  free = start + (tree.streaming ? cost(type) : low_latency_cost_)(packet.payload_bytes);
   const Time whole = std::max(free, now + Time(packet.tail_lag_ps));
 
   Chunk& chunk = chunks_[static_cast<std::uint64_t>(group) << 32 | packet.psn];

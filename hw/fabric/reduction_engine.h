@@ -32,6 +32,7 @@ class ReductionEngine {
     int fp16 = 64;
     int bf16 = 64;
     int int32 = 64;
+    int low_latency_bytes = 64;
     Time latency = Time(200'000);
     Time low_latency = Time(100'000);
 
@@ -46,6 +47,7 @@ class ReductionEngine {
       visit("fp16", fp16, "The same for fp16", Range{1, 1 << 16});
       visit("bf16", bf16, "The same for bf16", Range{1, 1 << 16});
       visit("int32", int32, "The same for int32", Range{1, 1 << 16});
+      visit("low_latency_bytes", low_latency_bytes, "The same for any type in a low-latency tree", Range{1, 1 << 16});
       visit("latency", latency, "Through the adders of a streaming tree", Range{0, 100'000'000});
       visit("low_latency", low_latency, "The same for a low-latency tree, from the last byte on",
             Range{0, 100'000'000});
@@ -101,7 +103,8 @@ class ReductionEngine {
   Config config_;
   PacketPool& packets_;
   std::vector<ByteTime> costs_;  ///< of an operand byte, by ElementType
-  std::vector<Entry> entries_;   ///< by group
+  ByteTime low_latency_cost_;
+  std::vector<Entry> entries_;  ///< by group
   std::unordered_map<std::uint64_t, Chunk> chunks_;
   std::vector<Time> adder_free_;  ///< by port
   int trees_ = 0;

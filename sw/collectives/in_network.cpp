@@ -86,6 +86,11 @@ Task InNetworkMember::until(Condition condition) {
 }
 
 Task InNetworkMember::barrier() {
+  co_await enter();
+  co_await meet();
+}
+
+Task InNetworkMember::meet() {
   if (size_ == 1) co_return;
   const std::uint64_t target = progress_.reduced + 1;
   low_latency_.reduce(0, 0, 0, ElementType::kInt32);
@@ -93,8 +98,9 @@ Task InNetworkMember::barrier() {
 }
 
 Task InNetworkMember::all_reduce(std::uint64_t buffer, std::uint64_t bytes, const BlockMap& blocks, ElementType type) {
+  co_await enter();
   if (size_ == 1 || bytes == 0) {
-    co_await barrier();
+    co_await meet();
     co_return;
   }
   progress_ = {};
@@ -107,7 +113,7 @@ Task InNetworkMember::all_reduce(std::uint64_t buffer, std::uint64_t bytes, cons
     co_await reduce_and_multicast(buffer, blocks, type);
     co_return;
   }
-  co_await barrier();
+  co_await meet();
   streaming_.reduce(buffer, buffer, bytes, type);
   co_await until([this] { return progress_.reduced == 2; });
 }
@@ -136,7 +142,7 @@ Task InNetworkMember::reduce_and_multicast(std::uint64_t buffer, const BlockMap&
     if (i != position_) coming += Chunks{blocks(i), chunk_}.count();
   }
   if (coming > 0) multicast_.receive(static_cast<std::uint32_t>(coming));
-  co_await barrier();
+  co_await meet();
   const std::uint64_t met = progress_.reduced;
   const std::uint64_t all = rounds(blocks);
   const Chunks own{blocks(position_), chunk_};
@@ -155,6 +161,7 @@ Task InNetworkMember::reduce_and_multicast(std::uint64_t buffer, const BlockMap&
 
 Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, const BlockMap& blocks,
                                      ElementType type) {
+  co_await enter();
   progress_ = {};
   if (size_ == 1) {
     const Extent own = blocks(0);
@@ -169,7 +176,7 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
   std::uint64_t bytes = 0;
   for (int i = 0; i < size_; ++i) bytes += blocks(i).bytes;
   const bool is_short = static_cast<std::int64_t>(bytes) <= config_.low_latency_limit.count();
-  co_await barrier();
+  co_await meet();
   firmware::GroupQueuePair& tree = is_short ? low_latency_ : streaming_;
   const std::uint64_t met = progress_.reduced;
   const std::uint64_t all = rounds(blocks);
@@ -181,6 +188,7 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
 }
 
 Task InNetworkMember::allgather(std::uint64_t buffer, const BlockMap& blocks) {
+  co_await enter();
   if (size_ == 1) co_return;
   progress_ = {};
   std::uint64_t coming = 0;
@@ -188,7 +196,7 @@ Task InNetworkMember::allgather(std::uint64_t buffer, const BlockMap& blocks) {
     if (i != position_) coming += Chunks{blocks(i), chunk_}.count();
   }
   if (coming > 0) multicast_.receive(static_cast<std::uint32_t>(coming));
-  co_await barrier();
+  co_await meet();
   const Chunks own{blocks(position_), chunk_};
   for (std::uint64_t i = 0; i < own.count(); ++i) {
     multicast_.multicast(buffer + own[i].offset, buffer + own[i].offset, own[i].bytes, 0, i + 1 == own.count());
@@ -199,12 +207,13 @@ Task InNetworkMember::allgather(std::uint64_t buffer, const BlockMap& blocks) {
 }
 
 Task InNetworkMember::broadcast(int root, std::uint64_t buffer, std::uint64_t bytes) {
+  co_await enter();
   if (size_ == 1) co_return;
   progress_ = {};
   const Chunks chunks{{0, bytes}, chunk_};
   const std::uint64_t count = chunks.count();
   if (position_ != root && count > 0) multicast_.receive(static_cast<std::uint32_t>(count));
-  co_await barrier();
+  co_await meet();
   if (position_ == root) {
     for (std::uint64_t i = 0; i < count; ++i) {
       multicast_.multicast(buffer + chunks[i].offset, buffer + chunks[i].offset, chunks[i].bytes, 0, i + 1 == count);

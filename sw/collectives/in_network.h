@@ -36,6 +36,7 @@ class InNetworkMember {
     Bytes low_latency_limit = Bytes(4 << 10);
     int low_latency_window = 8;
     int window = 256;
+    Time entry;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -44,6 +45,8 @@ class InNetworkMember {
             Range{0, 1LL << 40});
       visit("low_latency_window", low_latency_window, "Its chunks, a segment each, that may be open", Range{1, 65536});
       visit("window", window, "The streaming tree's", Range{1, 65536});
+      visit("entry", entry, "What the caller's library spends on a collective before its first request",
+            Range{0, 1'000'000'000});
     }
   };
 
@@ -76,6 +79,8 @@ class InNetworkMember {
   /// Takes completions until `condition` holds.
   template <typename Condition>
   firmware::Task until(Condition condition);
+  firmware::Task meet();
+  firmware::Processor::Delay enter() { return rank_.processor->delay(config_.entry); }
   firmware::Task reduce_and_multicast(std::uint64_t buffer, const BlockMap& blocks, ElementType type);
   /// Chunks of the largest block.
   [[nodiscard]] std::uint64_t rounds(const BlockMap& blocks) const;
