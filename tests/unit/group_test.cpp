@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -222,6 +223,56 @@ TEST_P(Groups, GiveAResultToTheOneThatTakesItAndTellTheOthers) {
 
 INSTANTIATE_TEST_SUITE_P(All, Groups, testing::Values(Shape::kSwitch, Shape::kRing, Shape::kFatTree),
                          [](const auto& test) { return "Shape" + std::to_string(static_cast<int>(test.param)); });
+
+/// The tree of the traffic study of Khalilov et al. (SC24): 16 hosts to a leaf, two leaves to a pod, one core above.
+/// Its script counts P (P + P/16 + P/32 + 1) link traversals for an Allgather by P multicasts, and the ring's way round
+/// with its last hop priced as if first and last host shared a leaf.
+FabricConfig study() {
+  FabricConfig config;
+  config.topology = Shape::kFatTree;
+  config.levels = 3;
+  config.radix = 64;
+  config.hosts_per_leaf = 16;
+  config.leaves_per_pod = 2;
+  return config;
+}
+
+TEST(Multicast, TraversesTheLinksOfTheTrafficStudy) {
+  for (const int p : {64, 256, 1024}) {
+    test::fresh_kernel();
+    Net net(study(), p);
+    std::vector<std::uint32_t> all(static_cast<std::size_t>(p));
+    std::iota(all.begin(), all.end(), 0U);
+    const auto group = net.network.create_group(all, {});
+    ASSERT_TRUE(group.has_value());
+    net.script.at(1_us, [&] {
+      for (const std::uint32_t end : all) net.ends[end]->send(net.packet(end, *group, 0, {}));
+    });
+    sc_core::sc_start();
+    // A core does not send a packet back to the pod that it came from, as the script has it: one link less for each
+    // root.
+    const std::int64_t published = static_cast<std::int64_t>(p) * (p + p / 16 + p / 32 + 1);
+    EXPECT_EQ(net.traversals(), published - p);
+    if (p == 1024) {
+      EXPECT_EQ(published, 1'147'904);
+    }
+    net.expect_nothing_left();
+  }
+}
+
+TEST(Multicast, ARingTraversesTheLinksOfTheTrafficStudy) {
+  constexpr std::uint32_t kHosts = 1024;
+  Net net(study(), static_cast<int>(kHosts));
+  // Every block goes from host to host; a step of all hosts stands for each of the P - 1.
+  net.script.at(1_us, [&] {
+    for (std::uint32_t end = 0; end < kHosts; ++end) net.ends[end]->send(end, (end + 1) % kHosts, 100);
+  });
+  sc_core::sc_start();
+  const std::int64_t round = net.traversals();
+  // The honest way from the last host to the first crosses the core: six links, not two.
+  EXPECT_EQ((round - 4) * (kHosts - 1), 2'287'428);
+  net.expect_nothing_left();
+}
 
 TEST(Multicast, TheLossOfOneCopyIsNotThatOfAnother) {
   Net net(network_of(Shape::kSwitch), 6);
