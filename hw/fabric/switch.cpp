@@ -84,8 +84,7 @@ void Switch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   } else if (tag < kEnter) [[likely]] {
     arrive(now, tag, *reinterpret_cast<Packet*>(data));
   } else if (tag < kCollect) {
-    auto& packet = *reinterpret_cast<Packet*>(data);
-    if (admit(now, packet)) dispatch(now, packet);
+    dispatch(now, *reinterpret_cast<Packet*>(data));
   } else if (tag == kEmit) {
     emit(now, *reinterpret_cast<Packet*>(data));
   } else if (tag == kReroute) {
@@ -118,7 +117,8 @@ void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
       packets_.give_back(&packet);
       return;
     }
-    if (!enter(now, packet) || !admit(now, packet)) return;
+    // Its place in the buffer is taken while it waits for the first stages: what waits there asks for pauses, too.
+    if (!admit(now, packet) || !enter(now, packet)) return;
   }
   dispatch(now, packet);
 }
