@@ -127,6 +127,7 @@ class Dependencies {
   }
 
   void step(const State& at, const Packet& packet, std::uint32_t port) {
+    if (port == Packet::kNowhere) return;  // cut off
     const Topology::Neighbour& to = topology_.switches[at.sw].ports[port];
     if (to.is_end) return;  // an end always takes what comes
     const std::uint8_t lane = routes_[at.sw].lane(packet, at.input, port);

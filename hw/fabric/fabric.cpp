@@ -11,7 +11,7 @@ Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dis
 
 Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, Dispatcher& dispatcher,
                PacketPool& packets, const Stall::Config& stall)
-    : sc_module(name), plan_(std::move(plan)) {
+    : sc_module(name), plan_(std::move(plan)), dispatcher_(dispatcher) {
   const Topology& network = topology();
   std::vector<LinkConfig> links;
   for (std::size_t i = 0; i < network.switches.size(); ++i) {
@@ -32,6 +32,22 @@ Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, D
 
 Fabric::~Fabric() = default;
 
+void Fabric::start_of_simulation() {
+  for (std::size_t f = 0; f < config().faults.size(); ++f) {
+    for (const Direction& direction : plan_->faulty_links()[f]) {
+      const auto [sw, port] =
+          direction.from_end ? topology().ends[direction.index] : std::pair(direction.index, direction.port);
+      Transmitter* transmitter = direction.from_end ? switches_[sw]->sender(port) : &switches_[sw]->transmitter(port);
+      if (transmitter != nullptr) transmitter->add_fault(config().faults[f]);
+    }
+  }
+  for (const Rerouting& rerouting : plan_->reroutings()) {
+    for (std::size_t s = 0; s < switches_.size(); ++s) {
+      switches_[s]->change_routes(rerouting.at, rerouting.routes[s]);
+    }
+  }
+}
+
 void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in) {
   const auto [index, port] = topology().ends[end];
   Switch::Port& mine = switches_[index]->port(port);
@@ -40,11 +56,18 @@ void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in)
 }
 
 std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options) {
-  const auto route = [this](std::uint32_t sw, std::uint32_t end) {
+  const Time now = dispatcher_.now();
+  const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
+  const auto is_cut_off = [&cut_off](std::uint32_t end) {
+    return std::binary_search(cut_off.begin(), cut_off.end(), end);
+  };
+  if (std::any_of(ends.begin(), ends.end(), is_cut_off)) return std::nullopt;
+  const std::vector<Routes>& routes = plan_->routes_at(now);
+  const auto route = [&routes](std::uint32_t sw, std::uint32_t end) {
     Packet packet;
     packet.source = end;
     packet.destination = end;
-    return plan_->routes()[sw].port(packet);
+    return routes[sw].port(packet);
   };
   const auto empty =
       std::find_if(groups_.begin(), groups_.end(), [](const auto& tree) { return tree.branches.empty(); });
@@ -82,14 +105,42 @@ std::vector<std::string> Fabric::left_over() {
                       " chunks of reductions wait for operands");
     }
     for (std::size_t p = 0; p < sw->radix(); ++p) {
-      if (sw->transmitter(p).down_at(kNever - Time(1))) {
-        lines.push_back(std::string(sw->name()) + ".out" + std::to_string(p) + ": the link is down for good");
-      }
       if (const auto missing = sw->transmitter(p).credit_missing(); missing != 0) {
         lines.push_back(std::string(sw->name()) + ".out" + std::to_string(p) + ": " + std::to_string(missing) +
                         " bytes of credit are missing");
       }
     }
+  }
+  return lines;
+}
+
+std::vector<std::string> Fabric::outages() {
+  std::vector<std::string> lines;
+  const Time now = dispatcher_.now();
+  const std::string name = this->name();
+  for (const Fault& fault : config().faults) {
+    if (!fault.down || fault.from > now || fault.end() <= now) continue;
+    const std::string until = fault.end() == kNever ? " on" : " until " + to_text(fault.end());
+    lines.push_back(name + ": " + fault.link + " is down from " + to_text(fault.from) + until);
+  }
+  const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
+  if (!cut_off.empty()) {
+    constexpr std::size_t kShown = 8;
+    std::string ends;
+    for (std::size_t i = 0; i < std::min(cut_off.size(), kShown); ++i) {
+      ends += (i == 0 ? "end" : ", end") + std::to_string(cut_off[i]);
+    }
+    if (cut_off.size() > kShown) ends += ", ...";
+    lines.push_back(name + ": it is cut in parts: no way leads to " + std::to_string(cut_off.size()) + " of " +
+                    std::to_string(topology().ends.size()) + " ends, " + ends);
+  } else if (!lines.empty() && config().reroute_after == Time()) {
+    lines.push_back(name + ": all ends could be reached by other ways, but routes do not change: reroute_after is 0");
+  }
+  std::int64_t dropped = 0;
+  for (const auto& sw : switches_) dropped += sw->counters().unroutable;
+  if (dropped != 0) {
+    lines.push_back(name + ": switches dropped " + std::to_string(dropped) +
+                    " packets for which no way was left; only a network interface with `recovery` repeats them");
   }
   return lines;
 }

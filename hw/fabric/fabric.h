@@ -54,9 +54,14 @@ class Fabric final : public sc_core::sc_module {
 
   /// What is left over when nothing moves any more, one line each: packets in queues, credits that did not come back.
   [[nodiscard]] std::vector<std::string> left_over();
+  /// Why, as far as it lies with what is down: which faults hold and which ends they cut off, one line each.
+  [[nodiscard]] std::vector<std::string> outages();
 
  private:
+  void start_of_simulation() override;
+
   std::shared_ptr<const Plan> plan_;
+  Dispatcher& dispatcher_;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<SpanningTree> groups_;  // by number; without branches where none is
 };

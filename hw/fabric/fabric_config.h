@@ -98,6 +98,8 @@ struct FabricConfig {
   Bytes mtu = Bytes(4096);
   Bytes segment = Bytes(4096);
   Bytes header = Bytes(66);
+  std::vector<Fault> faults;
+  Time reroute_after;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -134,6 +136,10 @@ struct FabricConfig {
     visit("segment", segment, "Payload that moves as one transaction: the MTU is packet-accurate, larger is faster",
           Range{64, 1 << 20});
     visit("header", header, "Header and trailer bytes of each packet on the wire", Range{0, 4096});
+    visit("faults", faults, "What goes wrong on links, and when", Fault());
+    visit("reroute_after", reroute_after,
+          "How long a link is down before routes avoid it, and up before they use it again; 0: they never change",
+          Range{0, 1'000'000'000'000'000});
   }
 
   /// Bytes on the wire for `payload` bytes, with a header for each MTU; an empty payload is one packet.

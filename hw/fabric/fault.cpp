@@ -14,7 +14,7 @@ void LinkFaults::add(const Fault& fault) {
 Time LinkFaults::up_at(Time at) const {
   // In the order of their beginnings, so that one that follows another is seen.
   for (const Fault& fault : faults_) {
-    if (fault.down && at >= fault.from && at < fault.until) at = fault.until;
+    if (fault.down && at >= fault.from && at < fault.end()) at = fault.end();
     if (at == kNever) break;
   }
   return at;
@@ -23,7 +23,7 @@ Time LinkFaults::up_at(Time at) const {
 bool LinkFaults::damages(Time at, std::int64_t wire_bytes) {
   double survives = 1;
   for (const Fault& fault : faults_) {
-    if (at < fault.from || at >= fault.until) continue;
+    if (at < fault.from || at >= fault.end()) continue;
     survives *= 1 - fault.loss;
     if (fault.bit_errors > 0) survives *= std::exp(static_cast<double>(8 * wire_bytes) * std::log1p(-fault.bit_errors));
   }
@@ -33,7 +33,7 @@ bool LinkFaults::damages(Time at, std::int64_t wire_bytes) {
 Time LinkFaults::stretched(Time at, Time length) const {
   double share = 1;
   for (const Fault& fault : faults_) {
-    if (at >= fault.from && at < fault.until) share *= fault.rate;
+    if (at >= fault.from && at < fault.end()) share *= fault.rate;
   }
   if (share >= 1) return length;
   return Time(std::llround(static_cast<double>(length.count()) / share));

@@ -13,11 +13,11 @@ namespace weft::fabric {
 
 /// Something that goes wrong on links, and when. `link` names which: "leaf0-spine1" for both directions between two
 /// switches, "leaf0>spine1" for one, "end3" for the link of an end, "spine1" for every link of a switch, which is then
-/// gone, "*" for all.
+/// gone, "*" for all. Without `until` it stays.
 struct Fault {
   std::string link = "*";
   Time from{};
-  Time until = kNever;
+  Time until{};
   double loss = 0;
   double bit_errors = 0;
   double rate = 1;
@@ -28,12 +28,16 @@ struct Fault {
     visit("link", link,
           "Which: leaf0-spine1, leaf0>spine1 for one direction, end3, spine1 for a whole switch, * for all");
     visit("from", from, "When it begins");
-    visit("until", until, "When it is over; without it, never");
+    visit("until", until, "When it is over; 0: never");
     visit("loss", loss, "Share of the packets that arrive damaged", Range{0, 1});
     visit("bit_errors", bit_errors, "Bits that arrive wrong, as a share of all", Range{0, 1});
     visit("rate", rate, "What is left of the rate, as a share", Range{0, 1});
     visit("down", down, "Nothing passes; what is being sent still arrives");
   }
+
+  [[nodiscard]] Time end() const { return until == Time() ? kNever : until; }
+  /// Whether packets come to harm.
+  [[nodiscard]] bool damages() const { return loss > 0 || bit_errors > 0; }
 };
 
 /// The faults of one direction of one link, with random numbers of its own.

@@ -150,8 +150,7 @@ Time Transmitter::send(Packet& packet, Time ready) {
 }
 
 Time Transmitter::send_disturbed(Packet& packet, Time head, Time& length) {
-  // It was chosen before; a link that goes down for good in between still carries it.
-  if (const Time up = faults_->up_at(head); up != kNever) head = up;
+  // It was chosen while the link was up; one that goes down before it starts still carries it.
   length = faults_->stretched(head, length);
   while (faults_->damages(head, packet.wire_bytes)) {
     if (!replay_) {

@@ -9,7 +9,9 @@ Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::u
     : config_(config),
       topology_(Topology::build(config, ends, path)),
       routes_(topology_.routes(config.routing, seed)),
-      checked_(check_deadlock(topology_, routes_, config, path)) {
+      checked_(check_deadlock(topology_, routes_, config, path)),
+      faulty_links_(find_faulty_links(topology_, config, path)),
+      reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)) {
   for (std::uint32_t e = 0; e < topology_.ends.size(); ++e) {
     const std::uint32_t link = link_index(e);
     if (end_configs_.contains(link)) continue;
@@ -17,7 +19,28 @@ Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::u
     own.link = topology_.links[link];
     own.dimensions.clear();
     own.edges.clear();
+    own.faults.clear();
   }
+}
+
+const std::vector<Routes>& Plan::routes_at(Time at) const {
+  const std::vector<Routes>* latest = &routes_;
+  for (const Rerouting& rerouting : reroutings_) {
+    if (rerouting.at <= at) latest = &rerouting.routes;
+  }
+  return *latest;
+}
+
+int Plan::first_loss() const {
+  for (std::size_t f = 0; f < faulty_links_.size(); ++f) {
+    if (!config_.faults[f].damages()) continue;
+    for (const Direction& direction : faulty_links_[f]) {
+      const auto [sw, port] =
+          direction.from_end ? topology_.ends[direction.index] : std::pair(direction.index, direction.port);
+      if (!topology_.link_of(topology_.switches[sw].ports[port]).replay) return static_cast<int>(f);
+    }
+  }
+  return -1;
 }
 
 std::uint32_t Plan::link_index(std::uint32_t end) const {

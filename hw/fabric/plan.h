@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/fabric/fabric_config.h"
+#include "hw/fabric/outage.h"
 #include "hw/fabric/routing.h"
 #include "hw/fabric/topology.h"
 
@@ -24,7 +25,20 @@ class Plan {
 
   [[nodiscard]] const FabricConfig& config() const { return config_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
+  /// Of every switch, while nothing is down.
   [[nodiscard]] const std::vector<Routes>& routes() const { return routes_; }
+  /// As a subnet manager has arranged them by then.
+  [[nodiscard]] const std::vector<Routes>& routes_at(Time at) const;
+  [[nodiscard]] const std::vector<Rerouting>& reroutings() const { return reroutings_; }
+  /// What each of the configured faults is for.
+  [[nodiscard]] const std::vector<std::vector<Direction>>& faulty_links() const { return faulty_links_; }
+  /// The first fault that damages packets which their link does not send again; -1 if there is none.
+  [[nodiscard]] int first_loss() const;
+  /// The ends that most others cannot reach at a time, because of what is down then.
+  [[nodiscard]] std::vector<std::uint32_t> cut_off(Time at) const {
+    if (faulty_links_.empty()) return {};
+    return find_cut_off(topology_, config_, faulty_links_, at);
+  }
   /// Whether the channel dependency graph was looked at; else the shape and its routing are free of deadlock by what
   /// hw/fabric/deadlock.h argues.
   [[nodiscard]] bool checked() const { return checked_; }
@@ -42,6 +56,8 @@ class Plan {
   std::vector<Routes> routes_;
   std::map<std::uint32_t, FabricConfig> end_configs_;  // by link
   bool checked_;
+  std::vector<std::vector<Direction>> faulty_links_;
+  std::vector<Rerouting> reroutings_;
 };
 
 }  // namespace weft::fabric

@@ -17,7 +17,7 @@ Graph graph_of(const Topology& topology) {
   Graph graph(topology.switches.size());
   for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
     for (const Topology::Neighbour& n : topology.switches[s].ports) {
-      if (!n.is_end && s < n.index) boost::add_edge(s, n.index, graph);
+      if (!n.is_end && !n.out_of_service && s < n.index) boost::add_edge(s, n.index, graph);
     }
   }
   return graph;
@@ -48,6 +48,28 @@ std::vector<std::uint32_t> places(const std::vector<std::vector<std::uint32_t>>&
   return place;
 }
 
+/// By which its switch reaches an end.
+std::uint16_t port_of_end(const Topology& topology, std::uint32_t end) {
+  const auto [sw, port] = topology.ends[end];
+  return topology.switches[sw].ports[port].out_of_service ? Packet::kNowhere : port;
+}
+
+/// Hops from the root of each switch's part of the network: from the switch of it with the most ports.
+std::vector<int> levels(const Topology& topology, const Graph& graph) {
+  std::vector<int> level(topology.switches.size(), kFar);
+  std::vector<int> distance(topology.switches.size());
+  for (;;) {
+    std::size_t root = SIZE_MAX;
+    for (std::uint32_t s = 0; s < level.size(); ++s) {
+      if (level[s] != kFar) continue;
+      if (root == SIZE_MAX || topology.switches[s].ports.size() > topology.switches[root].ports.size()) root = s;
+    }
+    if (root == SIZE_MAX) return level;
+    distances(graph, static_cast<std::uint32_t>(root), distance);
+    for (std::size_t s = 0; s < level.size(); ++s) level[s] = std::min(level[s], distance[s]);
+  }
+}
+
 Policy policy_of(Routing routing) {
   switch (routing) {
     case Routing::kEcmp:
@@ -76,12 +98,16 @@ std::vector<Routes> Topology::shortest_routes(Routing routing) const {
     if (here.empty()) continue;
     distances(graph, target, distance);
     for (std::uint32_t s = 0; s < switches.size(); ++s) {
-      if (s == target || distance[s] == kFar) continue;
+      if (s == target) continue;
+      if (distance[s] == kFar) {
+        for (const std::uint32_t e : here) tables[s].set(e, Packet::kNowhere);
+        continue;
+      }
       choices.clear();
       std::uint32_t stride = 1;
       for (std::uint16_t p = 0; p < switches[s].ports.size(); ++p) {
         const Neighbour& n = switches[s].ports[p];
-        if (n.is_end || distance[n.index] != distance[s] - 1) continue;
+        if (n.is_end || n.out_of_service || distance[n.index] != distance[s] - 1) continue;
         choices.push_back(p);
         if (std::max(switches[s].level, switches[n.index].level) == 2) stride = dmodk_stride;
       }
@@ -95,7 +121,7 @@ std::vector<Routes> Topology::shortest_routes(Routing routing) const {
         }
       }
     }
-    for (const std::uint32_t e : here) tables[target].set(e, ends[e].second);
+    for (const std::uint32_t e : here) tables[target].set(e, port_of_end(*this, e));
   }
   std::vector<Routes> all;
   all.reserve(tables.size());
@@ -109,12 +135,7 @@ std::vector<Routes> Topology::up_down_routes() const {
   // gone down is ever sent up.
   const Graph graph = graph_of(*this);
   const auto ends_of = ends_by_switch(*this);
-  std::vector<int> level(switches.size());
-  std::uint32_t root = 0;
-  for (std::uint32_t s = 1; s < switches.size(); ++s) {
-    if (switches[s].ports.size() > switches[root].ports.size()) root = s;
-  }
-  distances(graph, root, level);
+  const std::vector<int> level = levels(*this, graph);
   std::vector<std::uint32_t> order(switches.size());
   for (std::uint32_t s = 0; s < order.size(); ++s) order[s] = s;
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -136,7 +157,7 @@ std::vector<Routes> Topology::up_down_routes() const {
     for (std::size_t i = order.size(); i-- > 0;) {
       const std::uint32_t s = order[i];
       for (const Neighbour& n : switches[s].ports) {
-        if (!n.is_end && rank[n.index] > rank[s] && down[n.index] != kFar) {
+        if (!n.is_end && !n.out_of_service && rank[n.index] > rank[s] && down[n.index] != kFar) {
           down[s] = std::min(down[s], down[n.index] + 1);
         }
       }
@@ -146,23 +167,27 @@ std::vector<Routes> Topology::up_down_routes() const {
       hops[s] = down[s];
       if (down[s] != kFar) continue;
       for (const Neighbour& n : switches[s].ports) {
-        if (!n.is_end && rank[n.index] < rank[s] && hops[n.index] != kFar) {
+        if (!n.is_end && !n.out_of_service && rank[n.index] < rank[s] && hops[n.index] != kFar) {
           hops[s] = std::min(hops[s], hops[n.index] + 1);
         }
       }
     }
     for (const std::uint32_t s : order) {
-      if (s == target || hops[s] == kFar) continue;
+      if (s == target) continue;
+      if (hops[s] == kFar) {
+        for (const std::uint32_t e : here) tables[s].set(e, Packet::kNowhere);
+        continue;
+      }
       choices.clear();
       const bool goes_down = down[s] != kFar;
       for (std::uint16_t p = 0; p < switches[s].ports.size(); ++p) {
         const Neighbour& n = switches[s].ports[p];
-        if (n.is_end || (rank[n.index] > rank[s]) != goes_down) continue;
+        if (n.is_end || n.out_of_service || (rank[n.index] > rank[s]) != goes_down) continue;
         if ((goes_down ? down : hops)[n.index] == hops[s] - 1) choices.push_back(p);
       }
       for (const std::uint32_t e : here) tables[s].set(e, choices[e % choices.size()]);
     }
-    for (const std::uint32_t e : here) tables[target].set(e, ends[e].second);
+    for (const std::uint32_t e : here) tables[target].set(e, port_of_end(*this, e));
   }
   std::vector<Routes> all;
   all.reserve(tables.size());

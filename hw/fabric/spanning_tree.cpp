@@ -7,12 +7,13 @@
 namespace weft::fabric {
 namespace {
 
-/// Switches on the way from `sw` to `end`, with the port by which each is left.
+/// Switches on the way from `sw` to `end`, with the port by which each is left; none if no way is left.
 std::vector<std::pair<std::uint32_t, std::uint16_t>> path(const Topology& topology, const SpanningTree::Route& route,
                                                           std::uint32_t sw, std::uint32_t end) {
   std::vector<std::pair<std::uint32_t, std::uint16_t>> hops;
   for (;;) {
     const std::uint16_t port = route(sw, end);
+    if (port == Packet::kNowhere) return {};
     hops.emplace_back(sw, port);
     const Topology::Neighbour& next = topology.switches[sw].ports[port];
     if (next.is_end) return hops;
@@ -33,7 +34,8 @@ std::vector<std::uint32_t> centres(const Topology& topology, const SpanningTree:
   for (std::uint32_t sw = 0; sw < topology.switches.size(); ++sw) {
     std::pair<std::size_t, std::size_t> distance{0, 0};
     for (const std::uint32_t end : sample) {
-      const std::size_t hops = path(topology, route, sw, end).size();
+      // 0, where no way is left, becomes the furthest.
+      const std::size_t hops = path(topology, route, sw, end).size() - 1;
       distance.first = std::max(distance.first, hops);
       distance.second += hops;
       if (distance.first > best.first) break;

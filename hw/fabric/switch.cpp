@@ -18,7 +18,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
                const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall)
     : sc_module(name),
       dispatcher_(dispatcher),
-      routes_(routes),
+      routes_(&routes),
       latency_(config.total_latency()),
       lanes_(static_cast<std::uint32_t>(links.empty() ? 1 : links.front().lanes)),
       sources_(static_cast<std::uint32_t>(links.size() + (config.reduction.trees > 0 ? 1 : 0))),
@@ -84,10 +84,11 @@ void Switch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   } else if (tag < kEnter) [[likely]] {
     arrive(now, tag, *reinterpret_cast<Packet*>(data));
   } else if (tag < kCollect) {
-    auto& packet = *reinterpret_cast<Packet*>(data);
-    if (admit(now, packet)) dispatch(now, packet);
+    dispatch(now, *reinterpret_cast<Packet*>(data));
   } else if (tag == kEmit) {
     emit(now, *reinterpret_cast<Packet*>(data));
+  } else if (tag == kReroute) {
+    take_changed_routes(now);
   } else {
     collect(now);
   }
@@ -99,7 +100,9 @@ void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
     if (tag >= kEnter || reinterpret_cast<const Packet*>(data)->destination >= Packet::kFirstGroup) return;
     inputs_[tag].prefetch();
   }
-  const std::uint32_t output = serves ? tag & ~kServe : routes_.port(*reinterpret_cast<const Packet*>(data));
+  const std::uint32_t output = serves ? tag & ~kServe : routes_->port(*reinterpret_cast<const Packet*>(data));
+  if (output == Packet::kNowhere) [[unlikely]]
+    return;
   __builtin_prefetch(&outputs_[output]);
   transmitters_[output].prefetch();
 }
@@ -114,7 +117,8 @@ void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
       packets_.give_back(&packet);
       return;
     }
-    if (!enter(now, packet) || !admit(now, packet)) return;
+    // Its place in the buffer is taken while it waits for the first stages: what waits there asks for pauses, too.
+    if (!admit(now, packet) || !enter(now, packet)) return;
   }
   dispatch(now, packet);
 }
@@ -174,16 +178,23 @@ void Switch::dispatch(Time now, Packet& packet) {
   if (packet.destination >= Packet::kFirstGroup) [[unlikely]] {
     handle_group(now, packet);
   } else {
+    if (now >= careful_from_) [[unlikely]]
+      take_changed_routes(now);
     const std::uint32_t output = route(now, packet);
-    send_by(now, output, routes_.lane(packet, packet.ingress, output), packet);
+    if (output == Packet::kNowhere) [[unlikely]] {
+      ++counters_.unroutable;
+      discard(now, packet);
+      return;
+    }
+    send_by(now, output, routes_->lane(packet, packet.ingress, output), packet);
   }
 }
 
 std::uint32_t Switch::route(Time now, Packet& packet) const {
-  if (!routes_.decides_late()) [[likely]]
-    return routes_.port(packet);
-  if (routes_.detours()) routes_.arrive(packet, packet.ingress);
-  return routes_.adaptive() ? least_queued(now, routes_.choices(packet)) : routes_.port(packet);
+  if (!routes_->decides_late()) [[likely]]
+    return routes_->port(packet);
+  if (routes_->detours()) routes_->arrive(packet, packet.ingress);
+  return routes_->adaptive() ? least_queued(now, routes_->choices(packet)) : routes_->port(packet);
 }
 
 /// The output with the fewest packets waiting and, among those, the one booked least far ahead; the first of equals.
@@ -396,6 +407,8 @@ void Switch::arm(Time now, std::uint32_t index) {
   if (at > free) {
     ++counters_.credit_waits;
     if (output.blocked_since == kNever) output.blocked_since = free;
+    if (changed_ < changes_.size() && waits_for_routes(now, index, at)) [[unlikely]]
+      return;
   }
   if (at == kNever) {
     transmitter.wait_for_credit();

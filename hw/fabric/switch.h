@@ -112,6 +112,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::int64_t packets = 0;
     std::int64_t queued = 0;        ///< packets that had to wait for their output
     std::int64_t credit_waits = 0;  ///< times an output with packets stood still for credit or a pause
+    std::int64_t unroutable = 0;    ///< packets dropped since no way to their end was left
   };
   /// Of what happens less often than a packet.
   struct PortCounters {
@@ -148,6 +149,11 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   /// Control path: takes part in group `id` from now on; false if its engine has no room for the tree.
   bool join(std::uint32_t id, const Group& group);
   void leave(std::uint32_t id);
+  /// From `at` on it takes other routes, and what waits for an output that is down then is routed again
+  /// (switch_routes.cpp). In order of time, before the run; they must outlive the switch.
+  void change_routes(Time at, const Routes& routes);
+  /// The transmitter at the other end of a port's link; null if it is not one of ours. After elaboration.
+  [[nodiscard]] Transmitter* sender(std::size_t port) const { return inputs_[port].sender(); }
   [[nodiscard]] const ReductionEngine* engine() const { return engine_.get(); }
 
   [[nodiscard]] std::size_t radix() const { return ports_.size(); }
@@ -172,8 +178,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     tlm::tlm_sync_enum nb_transport_fw(Packet& packet, Phase& phase, sc_core::sc_time& delay) override;
     void resolve(TargetSocket& socket) {
       peer_ = socket.operator->();
-      sender_ = dynamic_cast<const Transmitter*>(peer_);
+      sender_ = dynamic_cast<Transmitter*>(peer_);
     }
+    [[nodiscard]] Transmitter* sender() const { return sender_; }
     void prefetch() const {
       __builtin_prefetch(this);
       if (sender_ != nullptr) sender_->prefetch();
@@ -204,7 +211,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     Switch* owner_;
     std::uint32_t port_;
     Backward* peer_ = nullptr;
-    const Transmitter* sender_ = nullptr;  ///< the same, if it is one of ours: its credits will be touched
+    Transmitter* sender_ = nullptr;  ///< the same, if it is one of ours: its credits will be touched
     const Packet* latest_ = nullptr;
     Time tail_at_;
   };
@@ -253,6 +260,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Turn serve_lane(Time now, std::uint32_t output, std::uint32_t lane);
   void serve_by_weight(Time now, std::uint32_t output);
   void arm(Time now, std::uint32_t output);
+  void take_changed_routes(Time now);
+  void route_again(Time now, std::uint32_t output);
+  bool waits_for_routes(Time now, std::uint32_t output, Time at);
   Queue& queue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
     return queues_[output][lane * sources_ + input];
   }
@@ -261,7 +271,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   }
 
   Dispatcher& dispatcher_;
-  const Routes& routes_;
+  const Routes* routes_;
+  Time careful_from_ = kNever;  ///< routes change, or may lead nowhere
   Time latency_;
   std::uint32_t lanes_;
   std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one
@@ -296,6 +307,13 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::uint8_t lane = 0;
     Time gone;
   };
+  struct Change {
+    Time at;
+    const Routes* routes;
+  };
+  std::vector<Change> changes_;
+  std::size_t changed_ = 0;  ///< how many of them hold
+  Time change_posted_ = kNever;
   std::vector<Original> originals_;
   std::vector<std::uint16_t> free_originals_;
   Random random_;

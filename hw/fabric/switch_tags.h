@@ -10,6 +10,7 @@ namespace weft::fabric {
 inline constexpr std::uint32_t kEnter = 0x4000;    // by port: what waited for the first stage
 inline constexpr std::uint32_t kCollect = 0x8000;  // buffer space is free
 inline constexpr std::uint32_t kEmit = 0x8001;     // a sum is ready
+inline constexpr std::uint32_t kReroute = 0x8002;  // other routes hold
 inline constexpr std::uint32_t kServe = 0x10000;
 
 }  // namespace weft::fabric

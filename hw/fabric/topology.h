@@ -31,6 +31,7 @@ struct Topology {
     std::uint16_t port;   ///< of that switch; 0 for an end
     std::uint32_t link;   ///< in `links`
     PortLanes lanes;
+    bool out_of_service = false;  ///< routes avoid it
   };
   struct Node {
     std::string name;

@@ -11,9 +11,11 @@ namespace {
 enum Master : std::size_t { kCompute, kCopy, kNicDma, kPortDma };
 enum Device : std::size_t { kNic, kPort, kAccelerator };
 
-std::string join(const std::vector<std::string>& lines) {
+std::string join(const std::vector<std::string>& causes, const std::vector<std::string>& lines) {
   constexpr std::size_t kShown = 20;
-  std::string text = "deadlock: nothing can happen any more, and this is unfinished:";
+  std::string text;
+  for (const std::string& cause : causes) text += cause + "\n";
+  text += "deadlock: nothing can happen any more, and this is unfinished:";
   for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) text += "\n  " + lines[i];
   if (lines.size() > kShown) text += "\n  and " + std::to_string(lines.size() - kShown) + " more";
   return text;
@@ -33,13 +35,24 @@ void check_shares(const AcceleratorPart& part) {
   }
 }
 
+/// What faults damage must be repeated by somebody.
+void check_recovery(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& network,
+                    const std::string& interface) {
+  const int fault = plan.first_loss();
+  if (fault < 0 || nic.recovery || nic.reorder > Bytes()) return;
+  throw ConfigError(interface + ".recovery", "expected true, since " + network + ".faults." + std::to_string(fault) +
+                                                 " damages packets and " + network +
+                                                 ".link.replay is false, so that nobody would send them again");
+}
+
 void append(std::vector<std::string>& all, std::vector<std::string> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace
 
-DeadlockError::DeadlockError(const std::vector<std::string>& lines) : std::runtime_error(join(lines)) {}
+DeadlockError::DeadlockError(const std::vector<std::string>& causes, const std::vector<std::string>& lines)
+    : std::runtime_error(join(causes, lines)) {}
 
 ScaleUp::ScaleUp() {
   using namespace literals;
@@ -69,6 +82,8 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   if (has_ports()) {
     node_plan_ = std::make_shared<fabric::Plan>(config.scale_up.fabric, config.per_node, "scale_up.fabric", seed);
   }
+  check_recovery(*network_plan_, config.nic, "fabric", "nic");
+  if (node_plan_) check_recovery(*node_plan_, config.scale_up.port, "scale_up.fabric", "scale_up.port");
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   std::vector<Step> all = steps();
   if (shuffle) std::shuffle(all.begin(), all.end(), std::mt19937(*shuffle));
@@ -202,7 +217,10 @@ void Machine::run() {
                     std::to_string(packets_.payloads_outstanding()) + " payloads were not given back");
   }
   if (dispatcher_->pending() != 0) lines.push_back(std::to_string(dispatcher_->pending()) + " events are pending");
-  if (!lines.empty()) throw DeadlockError(lines);
+  if (lines.empty()) return;
+  std::vector<std::string> causes = network_->outages();
+  for (const auto& node : nodes_) append(causes, node->outages());
+  throw DeadlockError(causes, lines);
 }
 
 std::int64_t Machine::hops() {

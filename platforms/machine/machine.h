@@ -85,7 +85,8 @@ struct MachineConfig {
 /// Nothing can happen any more and something is unfinished: names who waits for what.
 class DeadlockError : public std::runtime_error {
  public:
-  explicit DeadlockError(const std::vector<std::string>& lines);
+  /// `causes` are told first.
+  DeadlockError(const std::vector<std::string>& causes, const std::vector<std::string>& lines);
 };
 
 /// The modules of a machine, bound to each other, and its ranks for firmware to use.

@@ -242,6 +242,44 @@ TEST_F(CliTest, CollectiveTable) {
   EXPECT_EQ(unchecked["rows"][0]["time_us"], result["rows"][0]["time_us"]);
 }
 
+TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
+  const std::string all_reduce = "collective ../small.json --op all_reduce --bytes 1MiB --data --json ";
+  const std::string tree = "--set accelerators=8 --set fabric.radix=8 --set fabric.spines=2 ";
+  const std::string recovery = "--set nic.recovery=true ";
+  const auto faults = [](const std::string& list) { return "--set 'fabric.faults=" + list + "' "; };
+  const Ran whole = weft(all_reduce + tree);
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran round =
+      weft(all_reduce + tree + faults(R"([{"link":"spine0","down":true}])") + "--set fabric.reroute_after=10us");
+  ASSERT_EQ(round.code, 0) << round.err;
+  EXPECT_EQ(json::parse(round.out)["rows"][0]["wrong"], 0);
+  EXPECT_NE(json::parse(round.out)["digest"], json::parse(whole.out)["digest"]);
+  const Ran later = weft(all_reduce + tree + recovery + faults(R"([{"link":"spine0","from":"30us","down":true}])") +
+                         "--set fabric.reroute_after=10us");
+  ASSERT_EQ(later.code, 0) << later.err;
+  EXPECT_EQ(json::parse(later.out)["rows"][0]["wrong"], 0);
+  const Ran lossy = weft(all_reduce + tree + recovery + faults(R"([{"loss":0.001}])"));
+  ASSERT_EQ(lossy.code, 0) << lossy.err;
+  EXPECT_EQ(json::parse(lossy.out)["rows"][0]["wrong"], 0);
+
+  for (const std::string& more : {std::string(), std::string("--set fabric.reroute_after=10us "), recovery}) {
+    const Ran cut = weft(all_reduce + tree + more + faults(R"([{"link":"leaf1","from":"20us","down":true}])"));
+    EXPECT_EQ(cut.code, 1) << cut.err;
+    EXPECT_EQ(cut.out, "");
+    EXPECT_NE(cut.err.find("network: leaf1 is down from 20us on\n"), std::string::npos) << cut.err;
+    EXPECT_NE(cut.err.find("no way leads to 2 of 8 ends, end2, end3\n"), std::string::npos) << cut.err;
+  }
+
+  const Ran nobody = weft(all_reduce + tree + faults(R"([{"link":"spine0","loss":0.1}])"));
+  EXPECT_EQ(nobody.code, 2);
+  EXPECT_NE(nobody.err.find("nic.recovery: expected true, since fabric.faults.0"), std::string::npos) << nobody.err;
+  EXPECT_EQ(
+      weft(all_reduce + tree + faults(R"([{"link":"spine0","loss":0.1}])") + "--set fabric.link.replay=true").code, 0);
+  const Ran unknown = weft(all_reduce + tree + faults(R"([{"link":"spine9"}])"));
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("fabric.faults.0.link: expected"), std::string::npos) << unknown.err;
+}
+
 TEST_F(CliTest, TopologyMeasuresAndDraws) {
   const Ran table = weft("topology ../small.json");
   ASSERT_EQ(table.code, 0) << table.err;

@@ -18,8 +18,10 @@ class Net {
  public:
   /// `reversed` makes the ends in the opposite order, with the same names.
   explicit Net(const FabricConfig& config, int count, bool reversed = false, const Stall::Config& stall = {})
-      : dispatcher("dispatcher"), script("script", dispatcher), ends(static_cast<std::size_t>(count)) {
-    const auto plan = std::make_shared<Plan>(config, count, "fabric", stall.seed);
+      : Net(std::make_shared<Plan>(config, count, "fabric", stall.seed), reversed, stall) {}
+  explicit Net(const std::shared_ptr<const Plan>& plan, bool reversed = false, const Stall::Config& stall = {})
+      : dispatcher("dispatcher"), script("script", dispatcher), ends(plan->topology().ends.size()) {
+    const int count = static_cast<int>(ends.size());
     if (!reversed) network = std::make_unique<Fabric>("network", plan, dispatcher, packets, stall);
     for (int i = 0; i < count; ++i) {
       const int index = reversed ? count - 1 - i : i;

@@ -53,9 +53,9 @@ class Bench {
       const std::string number = std::to_string(i);
       memories.push_back(std::make_unique<memory::Hbm>(("hbm" + number).c_str(), config.memory, dispatcher,
                                                        std::vector<std::string>{"nic"}, config.data, config.stall));
-      nics.push_back(std::make_unique<Nic>(("nic" + number).c_str(), config.nic, network.config(),
-                                           static_cast<std::uint32_t>(i), dispatcher, packets, config.data,
-                                           config.stall));
+      nics.push_back(
+          std::make_unique<Nic>(("nic" + number).c_str(), config.nic, network.end_config(static_cast<std::uint32_t>(i)),
+                                static_cast<std::uint32_t>(i), dispatcher, packets, config.data, config.stall));
       doorbells.push_back(std::make_unique<test::Initiator>(("doorbell" + number).c_str()));
       queues.push_back(std::make_unique<test::Sink<Completion>>(("completions" + number).c_str(), dispatcher));
       Nic& nic = *nics.back();

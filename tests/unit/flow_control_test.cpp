@@ -334,7 +334,7 @@ TEST(Faults, ALinkThatIsDownIsWaitedForAndASlowOneIsSlow) {
   ASSERT_EQ(arrivals.size(), 100u);
   for (std::size_t i = 1; i < arrivals.size(); ++i) {
     const Time head = arrivals[i].head - 10_ns;
-    EXPECT_FALSE(head > 2_us && head < 10_us) << i;
+    EXPECT_FALSE(head > 2_us + 220_ns && head < 10_us) << i;  // but for what the arbiter had chosen
   }
   const Time quarter = transfer_time(Bytes(kWire), 100_Gbps);
   EXPECT_EQ(arrivals[99].tail - arrivals[98].tail, quarter);

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/fabric/outage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "hw/fabric/deadlock.h"
+
+namespace weft::fabric {
+namespace {
+
+using FaultyLinks = std::vector<std::vector<Direction>>;
+
+constexpr std::uint64_t kSearchable = 1 << 26;  // ends times switches
+
+struct Place {
+  bool is_end;
+  std::uint32_t index;
+};
+
+std::optional<Place> find_place(const Topology& topology, const std::string& name) {
+  for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
+    if (topology.switches[s].name == name) return Place{false, s};
+  }
+  constexpr std::size_t kMostDigits = 9;
+  const std::string number = name.starts_with("end") ? name.substr(3) : "";
+  if (number.empty() || number.size() > kMostDigits) return std::nullopt;
+  if (number.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  const auto end = static_cast<std::uint32_t>(std::stoul(number));
+  if (end >= topology.ends.size()) return std::nullopt;
+  return Place{true, end};
+}
+
+Direction opposite(const Topology& topology, const Direction& direction) {
+  if (direction.from_end) {
+    const auto [sw, port] = topology.ends[direction.index];
+    return {false, sw, port};
+  }
+  const Topology::Neighbour& to = topology.switches[direction.index].ports[direction.port];
+  return {to.is_end, to.index, to.port};
+}
+
+/// What leaves a place.
+std::vector<Direction> leaving(const Topology& topology, const Place& place) {
+  if (place.is_end) return {{true, place.index, 0}};
+  std::vector<Direction> all;
+  for (std::uint16_t p = 0; p < topology.switches[place.index].ports.size(); ++p) {
+    all.push_back({false, place.index, p});
+  }
+  return all;
+}
+
+std::vector<Direction> around(const Topology& topology, const Place& place) {
+  std::vector<Direction> all;
+  for (const Direction& direction : leaving(topology, place)) {
+    all.push_back(direction);
+    all.push_back(opposite(topology, direction));
+  }
+  return all;
+}
+
+std::vector<Direction> between(const Topology& topology, const Place& from, const Place& to, bool both_ways) {
+  std::vector<Direction> all;
+  for (const Direction& direction : leaving(topology, from)) {
+    const Direction back = opposite(topology, direction);
+    if (back.from_end != to.is_end || back.index != to.index) continue;
+    all.push_back(direction);
+    if (both_ways) all.push_back(back);
+  }
+  return all;
+}
+
+std::string example_names(const Topology& topology) {
+  std::size_t pairs = 0;
+  std::string pair;
+  for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
+    for (const Topology::Neighbour& port : topology.switches[s].ports) {
+      if (port.is_end || port.index < s) continue;
+      ++pairs;
+      if (pair.empty()) pair = topology.switches[s].name + "-" + topology.switches[port.index].name;
+    }
+  }
+  const auto range = [](std::size_t count, const std::string& first, const std::string& last) {
+    return count == 1 ? first : first + " to " + last;
+  };
+  std::string text = "*, one of " + std::to_string(topology.ends.size()) + " ends (" +
+                     range(topology.ends.size(), "end0", "end" + std::to_string(topology.ends.size() - 1)) + "), of " +
+                     std::to_string(topology.switches.size()) + " switches (" +
+                     range(topology.switches.size(), topology.switches.front().name, topology.switches.back().name) +
+                     ")";
+  if (pairs > 0) text += " or of " + std::to_string(pairs) + " links between switches (such as " + pair + ")";
+  return text;
+}
+
+/// Share of the largest packets that survive.
+double survival(const Fault& fault, const FabricConfig& config) {
+  const double bits = 8.0 * config.wire_bytes(static_cast<std::uint32_t>(config.segment.count()));
+  return (1 - fault.loss) * std::exp(bits * std::log1p(-fault.bit_errors));
+}
+
+void check(const Fault& fault, const std::string& path) {
+  const auto share = [&path](const char* name, double value, bool not_zero) {
+    if (value >= 0 && value <= 1 && !(not_zero && value == 0)) return;
+    throw ConfigError(path + "." + name, std::string("expected a share ") +
+                                             (not_zero ? "above 0 and at most 1" : "from 0 to 1") + ", got " +
+                                             std::to_string(value));
+  };
+  share("loss", fault.loss, false);
+  share("bit_errors", fault.bit_errors, false);
+  if (!(fault.rate > 0)) {
+    throw ConfigError(path + ".rate", "expected a share above 0 and at most 1, got " + std::to_string(fault.rate) +
+                                          "; a link that carries nothing is `down`");
+  }
+  share("rate", fault.rate, true);
+  if (fault.end() <= fault.from) {
+    throw ConfigError(path + ".until",
+                      "expected a time after " + to_text(fault.from) + ", when it begins, got " + to_text(fault.until));
+  }
+}
+
+/// When the subnet manager takes what this fault names out of service, and back; the same if never.
+std::pair<Time, Time> out_of_service(const Fault& fault, Time reroute_after) {
+  if (!fault.down || reroute_after == Time()) return {kNever, kNever};
+  if (fault.end() != kNever && fault.end() - fault.from <= reroute_after) return {kNever, kNever};
+  const Time from = fault.from == Time() ? Time() : fault.from + reroute_after;
+  return {from, fault.end() == kNever ? kNever : fault.end() + reroute_after};
+}
+
+/// The network without the links of the faults that `is_out` says.
+Topology without(const Topology& topology, const FaultyLinks& links, const std::function<bool(std::size_t)>& is_out) {
+  Topology rest = topology;
+  for (std::size_t f = 0; f < links.size(); ++f) {
+    if (!is_out(f)) continue;
+    for (const Direction& direction : links[f]) {
+      for (const Direction& each : {direction, opposite(topology, direction)}) {
+        if (!each.from_end) rest.switches[each.index].ports[each.port].out_of_service = true;
+      }
+    }
+  }
+  return rest;
+}
+
+bool is_whole(const Topology& topology) {
+  for (const Topology::Node& node : topology.switches) {
+    for (const Topology::Neighbour& port : node.ports) {
+      if (port.out_of_service) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<Direction> find_links(const Topology& topology, const std::string& name) {
+  std::vector<Direction> all;
+  if (name == "*") {
+    for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
+      const std::vector<Direction> here = leaving(topology, {false, s});
+      all.insert(all.end(), here.begin(), here.end());
+    }
+    for (std::uint32_t e = 0; e < topology.ends.size(); ++e) all.push_back({true, e, 0});
+    return all;
+  }
+  if (const auto place = find_place(topology, name)) return around(topology, *place);
+  const std::size_t at = name.find_first_of("->");
+  if (at == std::string::npos) return all;
+  const auto a = find_place(topology, name.substr(0, at));
+  const auto b = find_place(topology, name.substr(at + 1));
+  if (a && b) all = between(topology, *a, *b, name[at] == '-');
+  return all;
+}
+
+FaultyLinks find_faulty_links(const Topology& topology, const FabricConfig& config, const std::string& path) {
+  FaultyLinks all;
+  for (std::size_t f = 0; f < config.faults.size(); ++f) {
+    const Fault& fault = config.faults[f];
+    const std::string here = path + ".faults." + std::to_string(f);
+    check(fault, here);
+    all.push_back(find_links(topology, fault.link));
+    if (all.back().empty()) {
+      throw ConfigError(here + ".link",
+                        "expected " + example_names(topology) + ", got \"" + fault.link + "\", which names no link");
+    }
+    constexpr double kLeast = 0.01;
+    const double survives = survival(fault, config);
+    if (survives >= kLeast || config.link.flow_control == FlowControl::kLossy) continue;
+    for (const Direction& direction : all.back()) {
+      const Direction port = direction.from_end ? opposite(topology, direction) : direction;
+      if (!topology.link_of(topology.switches[port.index].ports[port.port]).replay) continue;
+      throw ConfigError(here, "expected at least a hundredth of the largest packets to arrive undamaged, since " +
+                                  fault.link + " replays the others for ever; got " + std::to_string(survives));
+    }
+  }
+  return all;
+}
+
+std::vector<Rerouting> find_reroutings(const Topology& topology, const FabricConfig& config, const FaultyLinks& links,
+                                       const std::string& path, std::uint64_t seed) {
+  const auto times_of = [&](std::size_t f) { return out_of_service(config.faults[f], config.reroute_after); };
+  std::set<Time> times;
+  for (std::size_t f = 0; f < links.size(); ++f) {
+    const auto [from, until] = times_of(f);
+    if (from != kNever) times.insert(from);
+    if (until != kNever) times.insert(until);
+  }
+  if (times.empty()) return {};
+  const bool computed = topology.grid != nullptr || topology.dragonfly != nullptr;
+  if (computed && config.routing != Routing::kUpDown) {
+    throw ConfigError(path + ".reroute_after",
+                      "expected 0, or up-down as " + path +
+                          ".routing: the routes of this topology are computed from coordinates, which knows no way "
+                          "round a link that is down; got " +
+                          to_text(config.reroute_after));
+  }
+  const std::uint64_t size = std::uint64_t{topology.ends.size()} * topology.switches.size();
+  std::vector<Rerouting> all;
+  for (const Time at : times) {
+    const Topology rest = without(topology, links, [&](std::size_t f) {
+      const auto [from, until] = times_of(f);
+      return from <= at && at < until;
+    });
+    std::vector<Routes> routes = rest.routes(config.routing, seed);
+    const bool safe = config.routing == Routing::kUpDown || is_whole(rest);
+    if (!safe && size <= kSearchable && !find_cycle(rest, routes, config.link.lanes).empty()) {
+      routes = rest.routes(Routing::kUpDown, seed);
+    }
+    all.push_back({at, std::move(routes)});
+  }
+  return all;
+}
+
+std::vector<std::uint32_t> find_cut_off(const Topology& topology, const FabricConfig& config, const FaultyLinks& links,
+                                        Time at) {
+  const Topology rest = without(topology, links, [&](std::size_t f) {
+    const Fault& fault = config.faults[f];
+    return fault.down && fault.from <= at && at < fault.end();
+  });
+  constexpr std::size_t kNone = SIZE_MAX;
+  std::vector<std::size_t> part(rest.switches.size(), kNone);
+  std::size_t parts = 0;
+  std::vector<std::uint32_t> stack;
+  for (std::uint32_t first = 0; first < rest.switches.size(); ++first) {
+    if (part[first] != kNone) continue;
+    part[first] = parts;
+    stack.push_back(first);
+    while (!stack.empty()) {
+      const std::uint32_t sw = stack.back();
+      stack.pop_back();
+      for (const Topology::Neighbour& n : rest.switches[sw].ports) {
+        if (n.is_end || n.out_of_service || part[n.index] != kNone) continue;
+        part[n.index] = parts;
+        stack.push_back(n.index);
+      }
+    }
+    ++parts;
+  }
+  const auto attached = [&rest](std::uint32_t end) {
+    const auto [sw, port] = rest.ends[end];
+    return !rest.switches[sw].ports[port].out_of_service;
+  };
+  std::vector<std::size_t> ends(parts);
+  for (std::uint32_t e = 0; e < rest.ends.size(); ++e) {
+    if (attached(e)) ++ends[part[rest.ends[e].first]];
+  }
+  const auto largest = static_cast<std::size_t>(std::max_element(ends.begin(), ends.end()) - ends.begin());
+  std::vector<std::uint32_t> cut_off;
+  for (std::uint32_t e = 0; e < rest.ends.size(); ++e) {
+    if (!attached(e) || part[rest.ends[e].first] != largest) cut_off.push_back(e);
+  }
+  return cut_off;
+}
+
+}  // namespace weft::fabric

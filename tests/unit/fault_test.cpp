@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults of a whole network: which links they name, the routes around them, and what is cut off.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/fabric/deadlock.h"
+#include "hw/fabric/fabric.h"
+#include "tests/support/fabric_end.h"
+#include "tests/support/net.h"
+
+namespace weft::fabric {
+namespace {
+
+using namespace weft::literals;
+using namespace test_ends;
+
+constexpr std::uint32_t kWire = 4162;
+
+/// 4 leaves of 4 ends under 4 spines.
+FabricConfig tree() {
+  FabricConfig config;
+  config.topology = Shape::kFatTree;
+  config.hosts_per_leaf = 4;
+  config.radix = 8;
+  config.spines = 4;
+  return config;
+}
+
+FabricConfig tree_with(const std::vector<Fault>& faults, Time reroute_after = Time()) {
+  FabricConfig config = tree();
+  config.faults = faults;
+  config.reroute_after = reroute_after;
+  return config;
+}
+
+void expect_error(const FabricConfig& config, const std::string& path, const std::string& part) {
+  try {
+    Plan(config, 16, "fabric");
+    ADD_FAILURE() << "no error at " << path;
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), path);
+    EXPECT_NE(error.expected().find(part), std::string::npos) << error.expected();
+  }
+}
+
+std::string text_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+TEST(FaultNames, FindLinksEndsSwitchesAndAll) {
+  const Topology topology = Topology::build(tree(), 16, "fabric");
+  EXPECT_EQ(find_links(topology, "leaf0-spine1").size(), 2u);
+  EXPECT_EQ(find_links(topology, "spine1-leaf0").size(), 2u);
+  const auto one = find_links(topology, "leaf0>spine1");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_FALSE(one[0].from_end);
+  EXPECT_EQ(topology.switches[one[0].index].name, "leaf0");
+  const auto end = find_links(topology, "end3");
+  ASSERT_EQ(end.size(), 2u);
+  EXPECT_NE(end[0].from_end, end[1].from_end);
+  EXPECT_EQ(find_links(topology, "end3>leaf0").size(), 1u);
+  EXPECT_EQ(find_links(topology, "spine1").size(), 8u);
+  EXPECT_EQ(find_links(topology, "leaf1").size(), 16u);
+  EXPECT_EQ(find_links(topology, "*").size(), 2u * (16 + 16));
+  for (const char* none : {"", "end16", "end", "end1x", "leaf9", "leaf0-leaf1", "end0-leaf1", "leaf0-", "leaf0>x"}) {
+    EXPECT_TRUE(find_links(topology, none).empty()) << none;
+  }
+}
+
+TEST(FaultErrors, SayWhatWasExpected) {
+  expect_error(tree_with({{.link = "end0"}, {.link = "spine7"}}), "fabric.faults.1.link",
+               "16 ends (end0 to end15), of 8 switches (leaf0 to spine3) or of 16 links between switches (such as "
+               "leaf0-spine0), got \"spine7\"");
+  expect_error(tree_with({{.loss = 1.5}}), "fabric.faults.0.loss", "from 0 to 1");
+  expect_error(tree_with({{.bit_errors = -1}}), "fabric.faults.0.bit_errors", "from 0 to 1");
+  expect_error(tree_with({{.rate = 0}}), "fabric.faults.0.rate", "above 0");
+  expect_error(tree_with({{.from = 5_us, .until = 2_us}}), "fabric.faults.0.until", "after 5us");
+  FabricConfig replay = tree_with({{.link = "leaf0", .loss = 1}});
+  replay.link.replay = true;
+  expect_error(replay, "fabric.faults.0", "replays the others for ever");
+}
+
+TEST(FaultErrors, RoutesFromCoordinatesKnowNoWayRound) {
+  FabricConfig torus;
+  torus.topology = Shape::kTorus;
+  torus.sizes = {4, 4};
+  torus.faults = {{.link = "router3", .down = true}};
+  Plan(torus, 16, "fabric");  // never rerouted, which is what it gets
+  torus.reroute_after = 1_us;
+  expect_error(torus, "fabric.reroute_after", "up-down as fabric.routing");
+  torus.routing = Routing::kUpDown;
+  EXPECT_EQ(Plan(torus, 16, "fabric").reroutings().size(), 1u);
+}
+
+TEST(FaultsOfANetwork, OfAnEndAreThoseOfItsOwnTransmitterToo) {
+  Net net(tree_with({{.link = "end3", .loss = 1}}), 16);
+  net.script.at(1_us, [&] {
+    net.ends[3]->send(3, 8, kWire);
+    net.ends[8]->send(8, 3, kWire);
+    net.ends[8]->send(8, 4, kWire);
+  });
+  sc_core::sc_start();
+  EXPECT_EQ(net.ends[3]->transmitter().events().damaged, 1);
+  EXPECT_EQ(net.ends[4]->arrivals.size(), 1u);
+  EXPECT_EQ(net.network->outages(), std::vector<std::string>());
+}
+
+/// Sends `count` packets from every end to each of the others from 1 us on, and runs.
+void flood(Net& net, int count) {
+  net.all_to_all(count, kWire);
+  sc_core::sc_start();
+}
+
+TEST(Rerouting, GoesRoundASpineThatIsDownFromTheStart) {
+  for (const Routing routing : {Routing::kDmodk, Routing::kEcmp, Routing::kAdaptive, Routing::kUpDown}) {
+    test::fresh_kernel();
+    FabricConfig config = tree_with({{.link = "spine1", .down = true}}, 10_us);
+    config.routing = routing;
+    Net net(config, 16);
+    flood(net, 5);
+    net.expect_all_arrived(5);
+    net.expect_nothing_left();
+    for (std::size_t s = 0; s < net.network->switch_count(); ++s) {
+      if (net.network->topology().switches[s].name == "spine1") {
+        EXPECT_EQ(net.network->switch_at(s).counters().packets, 0);
+      }
+    }
+  }
+}
+
+TEST(Rerouting, FindsWhatWaitsAnotherWay) {
+  // All uplinks but one go, with packets in the queues of each.
+  FabricConfig config = tree_with({{.link = "leaf0>spine1", .from = 3_us, .down = true},
+                                   {.link = "leaf0-spine2", .from = 4_us, .down = true},
+                                   {.link = "spine3-leaf0", .from = 5_us, .down = true}},
+                                  2_us);
+  Net net(config, 16);
+  flood(net, 30);
+  net.expect_all_arrived(30);
+  net.expect_nothing_left();
+  EXPECT_EQ(net.network->plan().reroutings().size(), 3u);
+  EXPECT_EQ(net.network->plan().cut_off(1_ms), std::vector<std::uint32_t>());
+}
+
+TEST(Rerouting, ComesBack) {
+  const auto last = [](Time until, Time reroute_after) {
+    test::fresh_kernel();
+    Net net(tree_with({{.link = "leaf0-spine1", .from = 3_us, .until = until, .down = true}}, reroute_after), 16);
+    flood(net, 30);
+    net.expect_all_arrived(30);
+    net.expect_nothing_left();
+    return net.dispatcher.now();
+  };
+  const Time waiting = last(500_us, Time());
+  EXPECT_GT(waiting, 500_us);
+  EXPECT_LT(last(500_us, 1_us), 400_us);
+  EXPECT_LE(last(10_us, 1_us), last(500_us, 1_us));
+  // Shorter than the subnet manager takes to act.
+  EXPECT_EQ(last(10_us, 7_us), last(10_us, Time()));
+}
+
+TEST(Rerouting, ItselfTakesNoTime) {
+  // What is to happen long after the last packet does not keep the run going.
+  Net net(tree_with({{.link = "leaf0-spine1", .from = 1000_ms, .down = true}}, 1_us), 16);
+  flood(net, 2);
+  net.expect_all_arrived(2);
+  EXPECT_LT(net.dispatcher.now(), 1_ms);
+}
+
+TEST(Rerouting, FallsBackToUpDownWhereItCouldDeadlock) {
+  // Shortest ways between leaves without a spine in common turn upwards again in another leaf.
+  const char* const missing[] = {"leaf0-spine0", "leaf0-spine2", "leaf1-spine1", "leaf1-spine3"};
+  FabricConfig config = tree_with({}, 2_us);
+  config.routing = Routing::kEcmp;
+  config.mtu = 256_B;
+  config.segment = 256_B;
+  config.header = Bytes();
+  config.link.buffer = 256_B;
+  config.link.lanes = 1;
+  Topology rest = Topology::build(config, 16, "fabric");
+  for (const char* name : missing) {
+    config.faults.push_back({.link = name, .down = true});
+    for (const Direction& each : find_links(rest, name)) {
+      rest.switches[each.index].ports[each.port].out_of_service = true;
+    }
+  }
+  EXPECT_FALSE(find_cycle(rest, rest.routes(config.routing), 1).empty());
+  Net net(config, 16);
+  ASSERT_EQ(net.network->plan().reroutings().size(), 1u);
+  EXPECT_TRUE(find_cycle(rest, net.network->plan().reroutings()[0].routes, 1).empty());
+  net.all_to_all(20, 256);
+  sc_core::sc_start();
+  net.expect_all_arrived(20);
+  net.expect_nothing_left();
+}
+
+TEST(Partition, IsReportedWithWhatIsDownAndWhoIsCutOff) {
+  for (const Time reroute_after : {0_us, 2_us}) {
+    test::fresh_kernel();
+    Net net(tree_with({{.link = "leaf1", .from = 3_us, .down = true}}, reroute_after), 16);
+    flood(net, 10);
+    EXPECT_EQ(net.dispatcher.pending(), 0u);
+    const std::string text = text_of(net.network->outages());
+    EXPECT_NE(text.find("leaf1 is down from 3us on\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("no way leads to 4 of 16 ends, end4, end5, end6, end7\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find("dropped") == std::string::npos, reroute_after == Time()) << text;
+    // Those who are left do not suffer, once there are routes without it.
+    if (reroute_after == Time()) continue;
+    for (std::size_t d : {0, 1, 2, 3, 8, 15}) {
+      std::map<std::uint32_t, int> from;
+      for (const auto& arrival : net.ends[d]->arrivals) ++from[arrival.source];
+      for (std::uint32_t s : {0, 1, 8, 9, 15}) EXPECT_EQ(from[s], s == d ? 0 : 10) << s << " to " << d;
+    }
+  }
+}
+
+TEST(Partition, SaysThatRoutesDoNotChange) {
+  {
+    // It waited until that was over.
+    Net net(tree_with({{.link = "spine0-leaf0", .from = 3_us, .until = 1000_ms, .down = true}}), 16);
+    flood(net, 1);
+    net.expect_all_arrived(1);
+    EXPECT_EQ(net.network->outages(), std::vector<std::string>());
+  }
+  test::fresh_kernel();
+  Net net(tree_with({{.link = "spine0", .down = true}}), 16);
+  flood(net, 1);
+  EXPECT_EQ(text_of(net.network->outages()),
+            "network: spine0 is down from 0ps on\n"
+            "network: all ends could be reached by other ways, but routes do not change: reroute_after is 0\n");
+  EXPECT_FALSE(net.network->left_over().empty());
+}
+
+TEST(Groups, AvoidWhatIsDownAndRefuseWhoIsCutOff) {
+  FabricConfig config = tree_with({{.link = "spine0", .down = true}, {.link = "end5", .down = true}}, 1_us);
+  Net net(config, 16);
+  for (int i = 0; i < 8; ++i) {
+    const auto group = net.network->create_group({0, 4, 8, 12}, {});
+    ASSERT_TRUE(group.has_value());
+    for (const auto& [sw, branch] : net.network->tree(*group).branches) {
+      EXPECT_NE(net.network->topology().switches[sw].name, "spine0");
+    }
+  }
+  EXPECT_FALSE(net.network->create_group({0, 5, 8}, {}).has_value());
+}
+
+}  // namespace
+}  // namespace weft::fabric
