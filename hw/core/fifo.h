@@ -3,16 +3,25 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
-#include <vector>
 
 namespace weft {
 
 /// A queue in one array that grows when it is full and is otherwise used round and round, so that it stays within a few
-/// cache lines where std::deque walks through memory. Elements must be movable and have a default.
+/// cache lines where std::deque walks through memory; the queue itself is three words, since a network interface has
+/// thousands of them. Elements must be movable and have a default.
 template <typename T>
 class Fifo {
  public:
+  Fifo() = default;
+  Fifo(Fifo&& other) noexcept { swap(other); }
+  Fifo& operator=(Fifo&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+
   [[nodiscard]] bool empty() const { return head_ == tail_; }
   [[nodiscard]] std::size_t size() const { return tail_ - head_; }
 
@@ -22,14 +31,14 @@ class Fifo {
   /// The element `i` places behind the front.
   T& operator[](std::size_t i) {
     assert(i < size());
-    return slots_[(head_ + i) & (slots_.size() - 1)];
+    return slots_[(head_ + static_cast<std::uint32_t>(i)) & (capacity_ - 1)];
   }
   const T& operator[](std::size_t i) const { return const_cast<Fifo&>(*this)[i]; }
 
   void push_back(T element) {
-    if (size() == slots_.size()) [[unlikely]]
+    if (tail_ - head_ == capacity_) [[unlikely]]
       grow();
-    slots_[tail_++ & (slots_.size() - 1)] = std::move(element);
+    slots_[tail_++ & (capacity_ - 1)] = std::move(element);
   }
   void pop_front() {
     assert(!empty());
@@ -37,18 +46,27 @@ class Fifo {
   }
 
  private:
+  void swap(Fifo& other) {
+    std::swap(slots_, other.slots_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(head_, other.head_);
+    std::swap(tail_, other.tail_);
+  }
   void grow() {
-    std::vector<T> larger(slots_.empty() ? 4 : 2 * slots_.size());
-    const std::size_t held = size();
-    for (std::size_t i = 0; i < held; ++i) larger[i] = std::move((*this)[i]);
-    slots_ = std::move(larger);
+    const std::uint32_t held = tail_ - head_;
+    const std::uint32_t larger = capacity_ == 0 ? 4 : 2 * capacity_;
+    auto slots = std::make_unique<T[]>(larger);
+    for (std::uint32_t i = 0; i < held; ++i) slots[i] = std::move((*this)[i]);
+    slots_ = std::move(slots);
+    capacity_ = larger;
     head_ = 0;
     tail_ = held;
   }
 
-  std::vector<T> slots_;  // a power of two of them
-  std::size_t head_ = 0;  // count up without end
-  std::size_t tail_ = 0;
+  std::unique_ptr<T[]> slots_;
+  std::uint32_t capacity_ = 0;  // a power of two
+  std::uint32_t head_ = 0;      // count up and round
+  std::uint32_t tail_ = 0;
 };
 
 }  // namespace weft

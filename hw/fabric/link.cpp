@@ -104,7 +104,7 @@ Time Transmitter::pause_over(Pauses& pauses, Time now) {
   return kNever;
 }
 
-Time Transmitter::credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
+Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
   Lane& lane = this->lane(lane_index);
   if (faults_ != nullptr) [[unlikely]] {
     const Time up = faults_->up_at(now);

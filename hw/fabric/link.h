@@ -88,7 +88,12 @@ class alignas(64) Transmitter final : public Backward {
 
   /// The earliest time, not before `now`, at which a packet of this size may be sent on its lane as far as credits,
   /// pauses and faults go; kNever when that depends on what the receiver has not said yet.
-  Time credit_at(int lane, std::int64_t wire_bytes, Time now);
+  Time credit_at(int lane, std::int64_t wire_bytes, Time now) {
+    if (credits_ && faults_ == nullptr) [[likely]] {
+      if (this->lane(lane).available >= wire_bytes) return now;
+    }
+    return later_credit_at(lane, wire_bytes, now);
+  }
 
   /// Asks for an event to the owner at the arrival of the next credit of whatever lane.
   void wait_for_credit() { waiting_ = true; }
@@ -153,6 +158,7 @@ class alignas(64) Transmitter final : public Backward {
     return index == 0 ? first_lane_ : other_lanes_[static_cast<std::size_t>(index - 1)];
   }
   Lane& lane(int index) { return const_cast<Lane&>(std::as_const(*this).lane(index)); }
+  Time later_credit_at(int lane, std::int64_t wire_bytes, Time now);
   static void push(Lane& lane, Credit credit, std::int64_t now);
   static void collect(Lane& lane, std::int64_t now);
   static Time pause_over(Pauses& pauses, Time now);

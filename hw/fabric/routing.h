@@ -35,6 +35,10 @@ class RoutingTable {
   /// The same choices as another key has.
   void copy(std::uint32_t key, std::uint32_t from) { entries_[key] = entries_[from]; }
 
+  [[nodiscard]] bool is_single(std::uint32_t key) const { return entries_[key].count == 1; }
+  [[nodiscard]] std::uint16_t single(std::uint32_t key) const {
+    return static_cast<std::uint16_t>(entries_[key].first);
+  }
   [[nodiscard]] Choices find(std::uint32_t key) const {
     const Entry entry = entries_[key];
     if (entry.count == 1) return {nullptr, 1, static_cast<std::uint16_t>(entry.first), 0, 1};
@@ -92,8 +96,9 @@ struct PortLanes {
 enum class Policy : std::uint8_t { kDmodk, kEcmp, kAdaptive };
 
 /// The routes of one switch: by which port a packet leaves and on which lane. Asked at every hop, so there is no
-/// virtual call: a table by destination, or a computation from coordinates that needs no entry for each destination.
-class Routes {
+/// virtual call: a table by destination, or a computation from coordinates that needs no entry for each destination. A
+/// table's part lies in one cache line.
+class alignas(64) Routes {
  public:
   Routes() = default;
   /// By destination. With `policy` deciding where the table has more than one choice.
@@ -131,6 +136,8 @@ class Routes {
   }
   /// The choice for a packet; where it is adaptive, any.
   [[nodiscard]] std::uint16_t port(const Packet& packet) const {
+    if (kind_ == Kind::kTable && table_.is_single(packet.destination)) [[likely]]
+      return table_.single(packet.destination);
     const Choices all = choices(packet);
     if (all.count == 1) [[likely]]
       return all[0];

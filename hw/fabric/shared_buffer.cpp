@@ -43,7 +43,11 @@ SharedBuffer::Verdict SharedBuffer::admit(std::size_t input, std::size_t lane, s
 }
 
 void SharedBuffer::leave(std::size_t input, std::size_t lane, std::int64_t bytes, Time at) {
-  leaving_.push({at, input * lanes_ + lane, bytes});
+  const Leaving one{at, static_cast<std::uint32_t>(input * lanes_ + lane), static_cast<std::uint32_t>(bytes)};
+  leaving_.push_back(one);
+  std::size_t place = leaving_.size() - 1;
+  for (; place > 0 && one.before(leaving_[place - 1]); --place) leaving_[place] = leaving_[place - 1];
+  leaving_[place] = one;
 }
 
 bool SharedBuffer::give_back(const Leaving& gone) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <queue>
 #include <vector>
 
 #include "hw/core/fields.h"
+#include "hw/core/fifo.h"
 #include "hw/core/quantity.h"
 
 namespace weft::fabric {
@@ -51,9 +51,9 @@ class SharedBuffer {
   /// Gives back what is gone by `now`. Calls `resume(input, lane)` for each lane whose sender may go on.
   template <typename Resume>
   void collect(Time now, const Resume& resume) {
-    while (!leaving_.empty() && leaving_.top().at <= now) {
-      const Leaving gone = leaving_.top();
-      leaving_.pop();
+    while (!leaving_.empty() && leaving_.front().at <= now) {
+      const Leaving gone = leaving_.front();
+      leaving_.pop_front();
       if (give_back(gone)) resume(gone.lane / lanes_, gone.lane % lanes_);
     }
   }
@@ -71,9 +71,9 @@ class SharedBuffer {
   };
   struct Leaving {
     Time at;
-    std::size_t lane;  ///< input and lane in one number
-    std::int64_t bytes;
-    bool operator<(const Leaving& other) const { return at != other.at ? at > other.at : lane > other.lane; }
+    std::uint32_t lane = 0;  ///< input and lane in one number
+    std::uint32_t bytes = 0;
+    [[nodiscard]] bool before(const Leaving& other) const { return at != other.at ? at < other.at : lane < other.lane; }
   };
 
   [[nodiscard]] double limit() const { return alpha_ * static_cast<double>(shared_ - shared_used_); }
@@ -89,7 +89,7 @@ class SharedBuffer {
   std::int64_t shared_used_ = 0;
   std::int64_t held_sum_ = 0;
   std::vector<Held> held_;
-  std::priority_queue<Leaving> leaving_;
+  Fifo<Leaving> leaving_;  ///< by time: outputs book about equally far ahead, so that what is new goes near the end
   Counters counters_;
 };
 

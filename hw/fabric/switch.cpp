@@ -7,6 +7,14 @@
 #include "hw/fabric/switch_tags.h"
 
 namespace weft::fabric {
+namespace {
+
+/// The number that follows `i` in turn, of `count`.
+constexpr std::uint32_t after(std::uint32_t i, std::uint32_t count) {
+  return i + 1 < count ? i + 1 : 0;
+}
+
+}  // namespace
 
 tlm::tlm_sync_enum Switch::Input::nb_transport_fw(Packet& packet, Phase& /*phase*/, sc_core::sc_time& delay) {
   owner_->dispatcher_.post(owner_->dispatcher_.now() + from_delay(delay), *owner_, port_,
@@ -25,6 +33,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       words_((sources_ + 63) / 64),
       limits_crossbar_(config.speedup > 0),
       marks_(config.marking.min > Bytes()),
+      weighs_(!config.weights.empty()),
       ingress_interval_(std::max({config.parse.interval, config.route.interval, config.admission.interval})),
       egress_interval_(std::max({config.arbitration.interval, config.crossbar.interval, config.egress.interval})),
       inputs_(links.size()),
@@ -32,10 +41,10 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       transmitters_(links.size()),
       queues_(links.size()),
       nonempty_(links.size() * lanes_ * words_),
+      port_counters_(links.size()),
       config_(config),
       packets_(packets),
       flow_control_(links.empty() ? FlowControl::kCredits : links.front().flow_control),
-      port_counters_(links.size()),
       random_(stall.seed, std::string(this->name()) + " marking") {
   dispatcher.attach(*this, this->name());
   const auto radix = static_cast<std::uint32_t>(links.size());
@@ -51,7 +60,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     buffer_ = std::make_unique<SharedBuffer>(config.buffer, links.front().buffer.count(),
                                              flow_control_ == FlowControl::kPfc, radix, lanes_);
   }
-  if (!config.weights.empty()) {
+  if (weighs_) {
     constexpr std::int64_t kUnit = 1024;  // a weight of one, in bytes a turn
     for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
       quanta_.push_back(kUnit * (lane < config.weights.size() ? config.weights[lane] : 1));
@@ -218,8 +227,8 @@ void Switch::send_by(Time now, std::uint32_t index, std::uint32_t lane, Packet& 
   if (output.waiting == 0 && std::max(transmitter.free_at(), output.next_grant) <= now + latency_ &&
       transmitter.credit_at(static_cast<int>(lane), packet.wire_bytes, now) == now &&
       (!limits_crossbar_ || crossbar_free_[input] <= now)) {
-    output.next_input[lane] = static_cast<std::uint16_t>(input + 1 < sources_ ? input + 1 : 0);
-    output.next_lane = static_cast<std::uint8_t>(lane + 1 < lanes_ ? lane + 1 : 0);
+    output.next_input[lane] = static_cast<std::uint16_t>(after(input, sources_));
+    output.next_lane = static_cast<std::uint8_t>(after(lane, lanes_));
     forward(now, index, lane, packet);
     return;
   }
@@ -291,10 +300,10 @@ void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
     q.tail->next = &packet;
   }
   q.tail = &packet;
-  ++outputs_[output].waiting;
-  outputs_[output].waiting_bytes += packet.wire_bytes;
-  std::int64_t& most = port_counters_[output].most_queued;
-  most = std::max(most, outputs_[output].waiting_bytes);
+  Output& state = outputs_[output];
+  ++state.waiting;
+  state.waiting_bytes += packet.wire_bytes;
+  state.most_waiting_bytes = std::max(state.most_waiting_bytes, state.waiting_bytes);
 }
 
 Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
@@ -312,11 +321,13 @@ Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t 
 int Switch::pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time& free) const {
   const std::uint64_t* words = bitmap(output, lane);
   const std::uint32_t start = outputs_[output].next_input[lane];
-  const std::uint32_t first_word = start / 64;
-  std::uint64_t bits = words[first_word] & (~0ULL << (start % 64));
+  if (words_ == 1 && !limits_crossbar_) [[likely]] {
+    const std::uint64_t later = words[0] & (~0ULL << start);
+    return words[0] == 0 ? -1 : std::countr_zero(later != 0 ? later : words[0]);
+  }
+  std::uint32_t word = start / 64;
+  std::uint64_t bits = words[word] & (~0ULL << (start % 64));
   for (std::uint32_t step = 0;; ++step) {
-    const std::uint32_t word = (first_word + step) % words_;
-    if (step > 0) bits = words[word];
     while (bits != 0) {
       const int input = static_cast<int>(word * 64) + std::countr_zero(bits);
       if (!limits_crossbar_ || crossbar_free_[static_cast<std::size_t>(input)] <= now) return input;
@@ -324,6 +335,8 @@ int Switch::pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time&
       bits &= bits - 1;
     }
     if (step == words_) return -1;  // the first word was seen twice: from the start, then whole
+    word = after(word, words_);
+    bits = words[word];
   }
 }
 
@@ -334,13 +347,13 @@ Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint32_t lan
   if (input < 0) return Turn::kNothing;
   const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
   if (transmitters_[index].credit_at(static_cast<int>(lane), first.wire_bytes, now) != now) return Turn::kNothing;
-  if (!quanta_.empty()) {
+  if (weighs_) {
     std::int64_t& deficit = deficits_[index * lanes_ + lane];
     if (deficit < first.wire_bytes) return Turn::kTooShort;
     deficit -= first.wire_bytes;
   }
   Packet* packet = dequeue(index, lane, static_cast<std::uint32_t>(input));
-  output.next_input[lane] = static_cast<std::uint16_t>((static_cast<std::uint32_t>(input) + 1) % sources_);
+  output.next_input[lane] = static_cast<std::uint16_t>(after(static_cast<std::uint32_t>(input), sources_));
   const std::uint32_t from = packet->ingress;
   packet->tail_lag_ps =
       from < inputs_.size() ? static_cast<std::uint32_t>(inputs_[from].missing(now, *packet).count()) : 0;
@@ -361,7 +374,7 @@ void Switch::serve_by_weight(Time now, std::uint32_t index) {
       std::int64_t& deficit = deficits_[index * lanes_ + lane];
       if (turn == Turn::kNothing) deficit = 0;
       somebody = somebody || turn == Turn::kTooShort;
-      output.next_lane = static_cast<std::uint8_t>((lane + 1) % lanes_);
+      output.next_lane = static_cast<std::uint8_t>(after(lane, lanes_));
       deficits_[index * lanes_ + output.next_lane] += quanta_[output.next_lane];
     }
   }
@@ -373,13 +386,13 @@ void Switch::serve(Time now, std::uint32_t index) {
   output.service_at = kNever;
   if (output.waiting == 0) return;
   if (std::max(transmitters_[index].free_at(), output.next_grant) <= now + latency_) {
-    if (!quanta_.empty()) {
+    if (weighs_) {
       serve_by_weight(now, index);
     } else {
-      for (std::uint32_t step = 0; step < lanes_; ++step) {
-        const std::uint32_t lane = (output.next_lane + step) % lanes_;
+      std::uint32_t lane = output.next_lane;
+      for (std::uint32_t step = 0; step < lanes_; ++step, lane = after(lane, lanes_)) {
         if (serve_lane(now, index, lane) != Turn::kSent) continue;
-        output.next_lane = static_cast<std::uint8_t>((lane + 1) % lanes_);
+        output.next_lane = static_cast<std::uint8_t>(after(lane, lanes_));
         break;
       }
     }

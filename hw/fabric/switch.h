@@ -160,7 +160,11 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Port& port(std::size_t index) { return *ports_[index]; }
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
-  [[nodiscard]] const PortCounters& port_counters(std::size_t index) const { return port_counters_[index]; }
+  [[nodiscard]] PortCounters port_counters(std::size_t index) const {
+    PortCounters counters = port_counters_[index];
+    counters.most_queued = outputs_[index].most_waiting_bytes;  // kept where every packet that waits looks
+    return counters;
+  }
   /// Null where the links have credits.
   [[nodiscard]] const SharedBuffer* buffer() const { return buffer_.get(); }
   Transmitter& transmitter(std::size_t index) { return transmitters_[index]; }
@@ -172,7 +176,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
 
  private:
   /// The forward interface of one port's input.
-  class Input final : public Receiver {
+  class alignas(64) Input final : public Receiver {
    public:
     Input(Switch& owner, std::uint32_t port) : owner_(&owner), port_(port) {}
     tlm::tlm_sync_enum nb_transport_fw(Packet& packet, Phase& phase, sc_core::sc_time& delay) override;
@@ -188,7 +192,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     /// Gives the buffer space of `bytes` on `lane` back to the sender.
     void release(std::uint8_t lane, std::uint32_t bytes, Time delay) { tell(Phase::kCredit, lane, bytes, delay); }
     void tell(Phase phase, std::uint8_t lane, std::uint32_t bytes, Time delay) {
-      Packet notice;
+      Packet& notice = owner_->notice_;
       notice.lane = lane;
       notice.wire_bytes = bytes;
       sc_core::sc_time annotated = to_delay(delay);
@@ -226,6 +230,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     Time next_grant;           ///< the slowest stage's interval after the last
     Time blocked_since = kNever;
     std::int64_t waiting_bytes = 0;
+    std::int64_t most_waiting_bytes = 0;
     std::uint32_t waiting = 0;
     std::array<std::uint16_t, 8> next_input{};  ///< by lane
     std::uint8_t next_lane = 0;
@@ -270,6 +275,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     return &nonempty_[(output * lanes_ + lane) * words_];
   }
 
+  // What every packet touches comes first.
+  Packet notice_;  ///< what goes back to senders: only lane and wire bytes mean something, so it is made once
   Dispatcher& dispatcher_;
   const Routes* routes_;
   Time careful_from_ = kNever;  ///< routes change, or may lead nowhere
@@ -280,20 +287,21 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   bool inspects_;  ///< something other than routing happens to what arrives
   bool limits_crossbar_;
   bool marks_;
+  bool weighs_;
   Time ingress_interval_;
   Time egress_interval_;
+  std::unique_ptr<SharedBuffer> buffer_;
   FixedVector<Input> inputs_;
   std::vector<Output> outputs_;
   FixedVector<Transmitter> transmitters_;
   std::vector<std::unique_ptr<Queue[]>> queues_;  // per output, once it is contended: by lane, then input
   std::vector<std::uint64_t> nonempty_;           // per output and lane, a bit per input with a packet
-  std::vector<std::unique_ptr<Port>> ports_;
   Counters counters_;
+  std::vector<PortCounters> port_counters_;
+  std::vector<std::unique_ptr<Port>> ports_;
   Config config_;
   PacketPool& packets_;
   FlowControl flow_control_;
-  std::unique_ptr<SharedBuffer> buffer_;
-  std::vector<PortCounters> port_counters_;
   std::vector<std::int64_t> quanta_;    // bytes a turn by lane; empty for plain round robin
   std::vector<std::int64_t> deficits_;  // by output and lane
   std::vector<Time> crossbar_free_;     // by source

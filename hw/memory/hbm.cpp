@@ -21,7 +21,7 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
 
 Hbm::~Hbm() = default;
 
-bool Hbm::in_range(const tlm::tlm_generic_payload& payload) const {
+inline bool Hbm::in_range(const tlm::tlm_generic_payload& payload) const {
   const std::uint64_t capacity = static_cast<std::uint64_t>(config_.capacity.count());
   return payload.get_address() < capacity && payload.get_data_length() <= capacity - payload.get_address();
 }

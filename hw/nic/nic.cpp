@@ -110,11 +110,14 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
   return tlm::TLM_ACCEPTED;
 }
 
-void Nic::prepare(std::uint32_t tag, std::uint64_t /*data*/) {
-  // Only what lies in this object: to look further would wait for it.
-  __builtin_prefetch(&pairs_);
+void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&engine_free_);
-  if (tag != kArrive) transmitter_.prefetch();
+  if (tag == kArrive) {
+    __builtin_prefetch(pairs_.data() + reinterpret_cast<const Packet*>(data)->queue_pair);
+  } else {
+    __builtin_prefetch(&pairs_);
+    transmitter_.prefetch();
+  }
 }
 
 void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {

@@ -196,29 +196,29 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   };
   struct Recovery;    // recovery.h
   struct Congestion;  // congestion.h
-  struct QueuePair {
-    // What every packet touches comes first.
+  struct alignas(64) QueuePair {
+    // What every packet touches comes first, in one cache line.
     std::uint32_t peer_end = UINT32_MAX;
     std::uint32_t peer_queue_pair = 0;
     std::uint32_t next_psn = 0;
     std::uint32_t expected_psn = 0;
-    std::size_t next_job = 0;         ///< the first one not wholly sent
-    std::size_t ready_jobs = 0;       ///< those whose work queue entry has been taken
-    std::uint64_t message_bytes = 0;  ///< received of the current message
-    Fifo<Job> jobs;                   ///< posted and not yet acknowledged
-    Fifo<Response> responses;
+    std::uint32_t next_job = 0;               ///< the first one not wholly sent
+    std::uint32_t ready_jobs = 0;             ///< those whose work queue entry has been taken
+    Fifo<Job> jobs;                           ///< posted and not yet acknowledged
+    std::uint64_t message_bytes = 0;          ///< received of the current message
+    std::uint32_t acknowledged = UINT32_MAX;  ///< the last PSN that has been
     bool active = false;                      ///< in the ring of those with something to send
     bool paused = false;                      ///< between an RNR NAK and its timer
     bool grouped = false;                     ///< has a Group
-    std::uint32_t acknowledged = UINT32_MAX;  ///< the last PSN that has been
-    std::uint32_t refused_psn = 0;            ///< of the latest RNR NAK
-    Time refused_since = kNever;              ///< the first time for this PSN
+    Fifo<Response> responses;
     Fifo<Receive> receives;
-    std::uint64_t completion_address = 0;
-    Time completed_at;                       ///< of the latest completion: what is quicker does not overtake
     std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
     std::unique_ptr<Congestion> congestion;  ///< null without DCQCN
     std::unique_ptr<Group> group;
+    std::uint64_t completion_address = 0;
+    Time completed_at;              ///< of the latest completion: what is quicker does not overtake
+    Time refused_since = kNever;    ///< the first time for this PSN
+    std::uint32_t refused_psn = 0;  ///< of the latest RNR NAK
   };
 
   struct Fetched {
@@ -253,6 +253,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   static void rewind(QueuePair& pair, std::uint32_t psn, std::uint32_t segment);
   void draw(const Packet& packet, Time now);
   [[nodiscard]] std::uint32_t packets_of(std::uint64_t bytes) const;
+  /// How many packets of the wire a transaction stands for.
+  [[nodiscard]] std::uint32_t units_of(std::uint32_t bytes) const {
+    return bytes <= mtu_ ? (bytes == 0 ? 0 : 1) : (bytes + mtu_ - 1) / mtu_;
+  }
 
   // Receiving (receiver.cpp)
   void receive(Time now, Packet& packet);

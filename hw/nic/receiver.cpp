@@ -35,7 +35,7 @@ Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
   // All but the last packet of a segment crossed the host link while the rest was arriving.
   const Time length = dma_time_(bytes);
   const Time first = dma_time_(std::min(bytes, mtu_));
-  const Time handling = config_.packet_cost * ((bytes + mtu_ - 1) / mtu_);
+  const Time handling = config_.packet_cost * units_of(bytes);
   write_free_ = std::max(write_free_, now - (length - first)) + std::max(length, handling);
   counters_.bytes_received += bytes;
   return std::max(std::max(write_free_, now) + config_.write_latency, now + from_delay(delay));

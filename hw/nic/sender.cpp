@@ -40,9 +40,9 @@ void Nic::activate(std::uint32_t number) {
 }
 
 bool Nic::has_something(QueuePair& pair) const {
+  if (!pair.paused && pair.next_job < pair.ready_jobs) return !pair.grouped || window_open(pair);
   if (!pair.responses.empty()) return true;
-  if (pair.paused || (pair.grouped && !window_open(pair))) return false;
-  return pair.next_job < pair.ready_jobs || (recovers_ && !pair.grouped && has_repeats(pair));
+  return !pair.paused && recovers_ && !pair.grouped && has_repeats(pair);
 }
 
 Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
@@ -74,9 +74,11 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
   if (recovers_ && has_repeats(pair)) [[unlikely]]
     return {packet, form_repeat(now, *packet, number), packet->wire_bytes, number};
   Job& job = pair.jobs[pair.next_job];
-  if (job.cut == 0) job.first_psn = pair.next_psn;
+  if (job.cut == 0) {
+    job.first_psn = pair.next_psn;
+    job.packets = job.request.verb == Verb::kRead ? 1 : packets_of(job.request.bytes);
+  }
   packet->psn = pair.next_psn++;
-  job.packets = job.request.verb == Verb::kRead ? 1 : packets_of(job.request.bytes);
   const Time ready = form(now, *packet, job, job.cut);
   if (job.request.verb != Verb::kRead) job.cut += packet->payload_bytes;
   if ((packet->flags & Packet::kLast) != 0) {
@@ -116,7 +118,7 @@ Time Nic::form(Time now, Packet& packet, const Job& job, std::uint64_t from) {
 
 Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   const std::uint32_t bytes = packet.payload_bytes;
-  engine_free_ = std::max(now, engine_free_) + config_.packet_cost * ((bytes + mtu_ - 1) / mtu_);
+  engine_free_ = std::max(now, engine_free_) + config_.packet_cost * units_of(bytes);
   if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
   sc_core::sc_time delay;
@@ -149,6 +151,12 @@ void Nic::fill(Time now) {
       note_paced(now, number, fetched_.back().wire_bytes);
     activate(number);
   }
+  // With many queue pairs, none has been touched since its last turn: the next one's work request comes in now, and the
+  // one after that itself.
+  if (ring_.empty()) return;
+  const QueuePair& next = pairs_[ring_.front()];
+  if (next.next_job < next.jobs.size()) __builtin_prefetch(&next.jobs[next.next_job]);
+  if (ring_.size() > 1) __builtin_prefetch(&pairs_[ring_[1]]);
 }
 
 void Nic::arm(Time at, const Packet* next) {
@@ -236,14 +244,14 @@ void Nic::retire(Time now, std::uint32_t number) {
 
 void Nic::rewind(QueuePair& pair, std::uint32_t psn, std::uint32_t segment) {
   // Everything from this packet on goes again: what had begun after it starts over.
-  std::size_t index = std::min(pair.next_job, pair.jobs.size() - 1);
+  std::size_t index = std::min<std::size_t>(pair.next_job, pair.jobs.size() - 1);
   for (;; --index) {
     Job& job = pair.jobs[index];
     const bool begun = index < pair.next_job || job.cut != 0;
     if (begun && static_cast<std::int32_t>(job.first_psn - psn) <= 0) {
       job.cut = static_cast<std::uint64_t>(psn - job.first_psn) * segment;
       if (job.cut > job.request.bytes) job.cut = job.request.bytes;
-      pair.next_job = index;
+      pair.next_job = static_cast<std::uint32_t>(index);
       break;
     }
     job.cut = 0;

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/bench_loads.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <random>
 
-#include "hw/fabric/fabric.h"
-#include "hw/memory/hbm.h"
-#include "hw/nic/nic.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
+#include "platforms/cli/traffic_load.h"
 #include "platforms/machine/machine.h"
 
 namespace weft::platforms {
@@ -29,6 +25,13 @@ double resident_bytes() {
   double resident = 0;
   statm >> total >> resident;
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+/// The most there has been.
+double most_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
 /// Events that each post the next one up to 2 us later.
@@ -72,138 +75,79 @@ ordered_json dispatcher_load(std::uint64_t events) {
           {"digest", to_hex(dispatcher.digest())}};
 }
 
-/// Takes completions and forgets them.
-class Sink final : public sc_core::sc_module, public tlm::tlm_fw_transport_if<> {
- public:
-  explicit Sink(sc_core::sc_module_name name) : sc_module(name), socket("socket") { socket.bind(*this); }
-
-  tlm::tlm_target_socket<64> socket;
-
-  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& /*delay*/) override {
-    payload.set_response_status(tlm::TLM_OK_RESPONSE);
-  }
-  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& /*phase*/,
-                                     sc_core::sc_time& /*delay*/) override {
-    payload.set_response_status(tlm::TLM_OK_RESPONSE);
-    return tlm::TLM_COMPLETED;
-  }
-  bool get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) override { return false; }
-  unsigned int transport_dbg(tlm::tlm_generic_payload& /*payload*/) override { return 0; }
-};
-
-/// Rings the doorbell of a network interface.
-class Driver final : public sc_core::sc_module, public tlm::tlm_bw_transport_if<> {
- public:
-  explicit Driver(sc_core::sc_module_name name) : sc_module(name), socket("socket") { socket.bind(*this); }
-
-  tlm::tlm_initiator_socket<64> socket;
-
-  void write(std::uint64_t bytes) {
-    nic::WorkRequest request;
-    request.verb = nic::Verb::kWrite;
-    request.bytes = bytes;
-    tlm::tlm_generic_payload payload;
-    payload.set_command(tlm::TLM_WRITE_COMMAND);
-    payload.set_address(nic::kDoorbell);
-    payload.set_data_ptr(reinterpret_cast<unsigned char*>(&request));
-    payload.set_data_length(sizeof request);
-    payload.set_streaming_width(sizeof request);
-    sc_core::sc_time delay;
-    socket->b_transport(payload, delay);
-  }
-  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
-                                     sc_core::sc_time& /*delay*/) override {
-    return tlm::TLM_ACCEPTED;
-  }
-  void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
-};
-
-struct Host {
-  Host(std::uint32_t index, fabric::Fabric& network, Dispatcher& dispatcher, PacketPool& packets)
-      : name(std::to_string(index)),
-        nic(("nic" + name).c_str(), nic::Nic::Config(), network.config(), index, dispatcher, packets, false, {}),
-        memory(("memory" + name).c_str(), memory::Hbm::Config(), dispatcher, {"nic"}, false, {}),
-        sink(("sink" + name).c_str()),
-        driver(("driver" + name).c_str()) {
-    network.bind_end(index, nic.out, nic.in);
-    nic.dma.bind(memory.socket(0));
-    nic.completion.bind(sink.socket);
-    driver.socket.bind(nic.registers);
-  }
-
-  std::string name;
-  nic::Nic nic;
-  memory::Hbm memory;
-  Sink sink;
-  Driver driver;
-};
-
-/// Every host sends to one other, and no two to the same.
-std::vector<std::uint32_t> permutation(std::uint32_t hosts) {
-  std::vector<std::uint32_t> order(hosts);
-  std::iota(order.begin(), order.end(), 0U);
-  std::mt19937 random(7);
-  bool meets_itself = true;
-  while (meets_itself) {
-    for (std::uint32_t i = hosts - 1; i > 0; --i) std::swap(order[i], order[random() % (i + 1)]);
-    meets_itself = false;
-    for (std::uint32_t i = 0; i < hosts; ++i) meets_itself = meets_itself || order[i] == i;
-  }
-  return order;
-}
-
-ordered_json packet_load(std::uint32_t hosts, int radix, int messages) {
-  Dispatcher dispatcher("dispatcher");
-  PacketPool packets;
-  fabric::FabricConfig config;
-  config.radix = radix;
-  config.hosts_per_leaf = radix / 2;
-  config.spines = radix / 2;
-  config.link.lanes = 1;
-  config.link.buffer = Bytes(64 << 10);
-  fabric::Fabric network("network", config, static_cast<int>(hosts), dispatcher, packets, {}, "fabric");
-  std::vector<std::unique_ptr<Host>> all;
-  for (std::uint32_t i = 0; i < hosts; ++i) all.push_back(std::make_unique<Host>(i, network, dispatcher, packets));
-
-  // Queue pair 0 sends, queue pair 1 receives.
-  const std::vector<std::uint32_t> to = permutation(hosts);
-  for (auto& host : all) host->nic.create_queue_pair(0);
-  for (auto& host : all) host->nic.create_queue_pair(0);
-  for (std::uint32_t i = 0; i < hosts; ++i) {
-    all[i]->nic.connect(0, to[i], 1);
-    all[to[i]]->nic.connect(1, i, 0);
-  }
-  sc_core::sc_start(sc_core::SC_ZERO_TIME);
-  constexpr std::uint64_t kMessage = 1 << 20;
-  for (auto& host : all) {
-    for (int m = 0; m < messages; ++m) host->driver.write(kMessage);
-  }
-  const Stopwatch watch;
-  sc_core::sc_start();
-  const double seconds = watch.seconds();
-
-  std::int64_t hops = 0;
-  for (std::size_t s = 0; s < network.switch_count(); ++s) {
-    fabric::Switch& sw = network.switch_at(s);
-    for (std::size_t p = 0; p < sw.radix(); ++p) hops += sw.transmitter(p).counters().packets;
-  }
-  for (auto& host : all) hops += host->nic.transmitter().counters().packets;
-  return {{"what", "packet hops, fat tree of " + std::to_string(hosts) + " hosts"},
-          {"unit", "hops/s"},
-          {"value", static_cast<double>(hops) / seconds},
-          {"hops", hops},
-          {"events", dispatcher.handled()},
-          {"simulated_us", to_us(dispatcher.now())},
-          {"wall_s", seconds},
-          {"digest", to_hex(dispatcher.digest())}};
-}
-
 /// The smallest two-level tree of leaves as wide as it is deep.
 fabric::FabricConfig smallest_tree(int ends) {
   fabric::FabricConfig config;
   while (config.radix / 2 * config.radix < ends) config.radix *= 2;
   config.hosts_per_leaf = config.radix / 2;
   return config;
+}
+
+/// A two-level tree of switches that all have `radix` ports.
+fabric::FabricConfig tree_of(int radix) {
+  fabric::FabricConfig config;
+  config.radix = radix;
+  config.hosts_per_leaf = radix / 2;
+  config.spines = radix / 2;
+  config.link.lanes = 1;
+  config.link.buffer = Bytes(64 << 10);
+  return config;
+}
+
+/// With all that a switch does about congestion.
+fabric::FabricConfig marking_tree_of(int radix) {
+  fabric::FabricConfig config = tree_of(radix);
+  config.link.lanes = 2;
+  config.switch_config.marking = {Bytes(32 << 10), Bytes(128 << 10), 0.1};
+  return config;
+}
+
+/// Without credits: buffers that inputs share, from which pauses go back.
+fabric::FabricConfig pausing_tree_of(int radix) {
+  fabric::FabricConfig config = marking_tree_of(radix);
+  config.link.flow_control = fabric::FlowControl::kPfc;
+  config.switch_config.buffer.shared = Bytes(1 << 20);
+  return config;
+}
+
+ordered_json packet_load(std::uint32_t hosts, int radix, int messages) {
+  return traffic_load("packet hops, fat tree of " + std::to_string(hosts) + " hosts",
+                      {Pattern::kPermutation, hosts, messages}, tree_of(radix));
+}
+
+/// One AllReduce of 64 MiB round a ring of 1,024 ranks, the whole machine with its firmware: 2.1 million messages, 33.5
+/// million packets of data. `quick` leaves all messages and makes them smaller.
+ordered_json ring_load(bool quick) {
+  MachineConfig config;
+  config.accelerators = 1024;
+  config.per_node = 1;
+  config.fabric = smallest_tree(config.accelerators);
+  config.collectives.channels = 1;
+  Machine& machine = build_machine(config);
+  collectives::Communicator communicator(machine.ranks(), config.collectives, "collectives");
+  const std::uint64_t bytes = quick ? 1 << 20 : 64 << 20;
+  std::uint64_t buffer = 0;
+  for (firmware::Rank* rank : machine.ranks()) buffer = rank->memory.allocate("the collective's buffer", bytes);
+  for (int r = 0; r < machine.size(); ++r) {
+    machine.rank(r).processor->spawn("rank " + std::to_string(r), 0,
+                                     communicator.all_reduce(r, buffer, bytes, ElementType::kFp32));
+  }
+  const Stopwatch watch;
+  machine.run();
+  const double seconds = watch.seconds();
+  std::int64_t messages = 0;
+  for (int r = 0; r < machine.size(); ++r) messages += machine.nic(r).counters().messages_sent;
+  const std::int64_t hops = machine.hops();
+  return {{"what", "ring AllReduce over 1,024 ranks"},
+          {"unit", "hops/s"},
+          {"value", static_cast<double>(hops) / seconds},
+          {"hops", hops},
+          {"messages", messages},
+          {"events", machine.dispatcher().handled()},
+          {"most_resident_bytes", most_resident_bytes()},
+          {"simulated_us", to_us(machine.dispatcher().now())},
+          {"wall_s", seconds},
+          {"digest", to_hex(machine.dispatcher().digest())}};
 }
 
 fabric::FabricConfig three_levels() {
@@ -240,12 +184,29 @@ ordered_json machine_load(int accelerators, const fabric::FabricConfig& network,
 struct Load {
   std::string_view name;
   ordered_json (*run)(bool quick);
+  bool by_name_alone = false;  ///< takes too long for the whole table
 };
 
 constexpr std::array kLoads = {
     Load{"dispatcher", [](bool quick) { return dispatcher_load(quick ? 2'000'000 : 40'000'000); }},
     Load{"packets-128", [](bool quick) { return packet_load(128, 16, quick ? 4 : 80); }},
     Load{"packets-1024", [](bool quick) { return packet_load(1024, 64, quick ? 1 : 10); }},
+    Load{"incast-128",
+         [](bool quick) {
+           return traffic_load("incast, 127 to 1, marking", {Pattern::kIncast, 128, quick ? 4 : 80},
+                               marking_tree_of(16));
+         }},
+    Load{"all-to-all-128",
+         [](bool quick) {
+           return traffic_load("all to all, 128 hosts, marking", {Pattern::kAllToAll, 128, quick ? 1 : 10, 64 << 10},
+                               marking_tree_of(16));
+         }},
+    Load{"permutation-pfc-128",
+         [](bool quick) {
+           return traffic_load("permutation, 128 hosts, PFC, marking", {Pattern::kPermutation, 128, quick ? 4 : 80},
+                               pausing_tree_of(16));
+         }},
+    Load{"ring-1024", ring_load, true},
     Load{"machine-64", [](bool /*quick*/) { return machine_load(64, smallest_tree(64)); }},
     Load{"machine-1024", [](bool /*quick*/) { return machine_load(1024, smallest_tree(1024)); }},
     Load{"machine-16384", [](bool /*quick*/) { return machine_load(16384, smallest_tree(16384)); }},
@@ -259,10 +220,11 @@ constexpr std::array kLoads = {
 
 }  // namespace
 
-std::vector<std::string> bench_loads() {
+std::vector<std::string> bench_loads(bool all) {
   std::vector<std::string> names;
-  names.reserve(kLoads.size());
-  for (const Load& load : kLoads) names.emplace_back(load.name);
+  for (const Load& load : kLoads) {
+    if (all || !load.by_name_alone) names.emplace_back(load.name);
+  }
   return names;
 }
 
