@@ -295,6 +295,8 @@ void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   outputs_[output].waiting_bytes += packet.wire_bytes;
   std::int64_t& most = port_counters_[output].most_queued;
   most = std::max(most, outputs_[output].waiting_bytes);
+  if (probe_ != nullptr) [[unlikely]]
+    draw(output);
 }
 
 Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
@@ -306,6 +308,8 @@ Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t 
   }
   --outputs_[output].waiting;
   outputs_[output].waiting_bytes -= packet->wire_bytes;
+  if (probe_ != nullptr) [[unlikely]]
+    draw(output);
   return packet;
 }
 
