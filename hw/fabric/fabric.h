@@ -52,6 +52,14 @@ class Fabric final : public sc_core::sc_module {
   [[nodiscard]] std::size_t switch_count() const { return switches_.size(); }
   Switch& switch_at(std::size_t index) { return *switches_[index]; }
 
+  /// Draws the queues of its switches.
+  void record(Probe& probe, const std::string& process) {
+    for (const auto& sw : switches_) sw->record(probe, process);
+  }
+  void finish_drawing() {
+    for (const auto& sw : switches_) sw->finish_drawing();
+  }
+
   /// What is left over when nothing moves any more, one line each: packets in queues, credits that did not come back.
   [[nodiscard]] std::vector<std::string> left_over();
   /// Why, as far as it lies with what is down: which faults hold and which ends they cut off, one line each.

@@ -304,6 +304,8 @@ void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   ++state.waiting;
   state.waiting_bytes += packet.wire_bytes;
   state.most_waiting_bytes = std::max(state.most_waiting_bytes, state.waiting_bytes);
+  if (probe_ != nullptr) [[unlikely]]
+    draw(output);
 }
 
 Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
@@ -315,6 +317,8 @@ Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t 
   }
   --outputs_[output].waiting;
   outputs_[output].waiting_bytes -= packet->wire_bytes;
+  if (probe_ != nullptr) [[unlikely]]
+    draw(output);
   return packet;
 }
 

@@ -11,6 +11,7 @@
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
 #include "hw/core/fixed_vector.h"
+#include "hw/core/probe.h"
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
 #include "hw/fabric/reduction_engine.h"
@@ -168,6 +169,10 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   /// Null where the links have credits.
   [[nodiscard]] const SharedBuffer* buffer() const { return buffer_.get(); }
   Transmitter& transmitter(std::size_t index) { return transmitters_[index]; }
+  /// Draws how many bytes wait for each output that is ever contended: the most in each microsecond. `finish_drawing`
+  /// ends that after the run.
+  void record(Probe& probe, const std::string& process);
+  void finish_drawing();
   /// Packets in its queues.
   [[nodiscard]] std::int64_t waiting() const;
 
@@ -256,6 +261,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void serve(Time now, std::uint32_t output);
   void forward(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
   void enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
+  void draw(std::uint32_t output);
   void mark(std::uint32_t output, Packet& packet);
   Packet* dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input);
   /// The input whose turn it is among those with a packet and a free crossbar; else -1, and `free` is when the first
@@ -325,6 +331,17 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::vector<Original> originals_;
   std::vector<std::uint16_t> free_originals_;
   Random random_;
+  /// What waited for an output in the microsecond that began at `from`.
+  struct Depth {
+    static constexpr int kUndeclared = -2;
+    int track = kUndeclared;  ///< negative if it is not drawn
+    Time from;
+    std::int64_t most = 0;
+    std::int64_t last = 0;
+  };
+  Probe* probe_ = nullptr;
+  std::string process_;
+  std::vector<Depth> depths_;
 };
 
 }  // namespace weft::fabric

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/command.h"
+#include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
 #include "platforms/cli/sizes.h"
+#include "platforms/cli/summary.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/collective_run.h"
 
@@ -100,6 +102,8 @@ int run(Options options) {
                                       {"type", options.type},
                                       {"ranks", machine.size()},
                                       {"rows", to_json(results)},
+                                      {"links", link_totals(machine)},
+                                      {"counters", interface_summary(machine)},
                                       {"events", machine.dispatcher().handled()},
                                       {"hops", machine.hops()},
                                       {"digest", to_hex(machine.dispatcher().digest())},
@@ -107,6 +111,7 @@ int run(Options options) {
   } else {
     print(fmt::format("# {}, {} on {} accelerators\n", platform.name(), options.op, machine.size()));
     print_table(results, options, element);
+    print(link_remarks(machine));
   }
   const bool wrong = std::any_of(results.begin(), results.end(), [](const auto& result) { return result.wrong > 0; });
   return wrong ? kFailed : kDone;

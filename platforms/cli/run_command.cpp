@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "platforms/cli/command.h"
+#include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
 #include "platforms/cli/summary.h"
@@ -21,6 +22,8 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using schedules::FsdpConfig;
 using schedules::FsdpResult;
+
+constexpr std::size_t kMostSwitches = 300;  ///< in a picture that one can still read
 
 struct Options {
   PlatformOptions platform;
@@ -196,6 +199,10 @@ int run(const Options& options) {
     summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : timeline.string();
   }
   write_file(out / "config.json", ordered_json(platform.document().effective()));
+  write_file(out / "links.csv", link_table(machine, span));
+  if (machine.network().switch_count() <= kMostSwitches) {
+    write_file(out / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span)));
+  }
   write_file(out / "summary.json", summary);
   folder.keep();
 
@@ -204,6 +211,7 @@ int run(const Options& options) {
   } else {
     print(fmt::format("{}: {} on {} accelerators, step {} of {}\n\n{}", platform.name(), workload.model, machine.size(),
                       result.steps.size(), workload.steps, to_text(result, speed)));
+    if (const std::string remarks = link_remarks(machine); !remarks.empty()) print("\n" + remarks);
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
                       summary["simulator"]["events"].get<double>() * 1e-6,
                       summary["simulator"]["hops"].get<double>() * 1e-6, run_seconds, (out / "summary.json").string(),

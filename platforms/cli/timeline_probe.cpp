@@ -8,7 +8,9 @@ namespace weft::platforms {
 
 int TimelineProbe::add_track(const std::string& process, const std::string& thread) {
   if (!processes_.contains(process)) {
-    if (static_cast<int>(processes_.size()) >= limit_) return kNotDrawn;
+    int& drawn = drawn_[process.substr(0, process.find(' '))];
+    if (drawn >= limit_) return kNotDrawn;
+    ++drawn;
     processes_.insert(process);
   }
   tracks_.push_back({process, thread, {{timeline_.track(process, thread), Time()}}});

@@ -13,9 +13,9 @@
 
 namespace weft::platforms {
 
-/// Draws what modules tell a Probe as a Timeline. Of a large machine only the first processes to declare themselves,
-/// which are the first ranks, are drawn. Slices that overlap on one track, such as messages in flight, get rows of
-/// their own.
+/// Draws what modules tell a Probe as a Timeline. Of a large machine only the first processes of each kind to declare
+/// themselves are drawn, which are the first ranks; "accelerator 3" is of the kind "accelerator". Slices that overlap
+/// on one track, such as messages in flight, get rows of their own.
 class TimelineProbe final : public Probe {
  public:
   TimelineProbe(const std::filesystem::path& file, int processes) : timeline_(file), limit_(processes) {}
@@ -45,6 +45,7 @@ class TimelineProbe final : public Probe {
   traces::Timeline timeline_;
   int limit_;
   std::set<std::string> processes_;
+  std::map<std::string, int> drawn_;  ///< processes by kind
   std::vector<Track> tracks_;
   std::map<std::string, traces::TimelineName, std::less<>> names_;
 };

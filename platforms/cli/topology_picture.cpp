@@ -26,15 +26,50 @@ struct Line {
   bool operator<(const Line& other) const { return std::pair(a, b) < std::pair(other.a, other.b); }
 };
 
-/// Links between switches, and how many are parallel.
-std::map<Line, int> lines_of(const Topology& topology) {
-  std::map<Line, int> lines;
+struct Links {
+  int count = 0;
+  double heat = 0;  ///< of the hottest
+};
+
+/// Links between switches; parallel ones are one line.
+std::map<Line, Links> lines_of(const Topology& topology, const Heat& heat = {}) {
+  std::map<Line, Links> lines;
   for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
-    for (const Topology::Neighbour& port : topology.switches[s].ports) {
-      if (!port.is_end && s < port.index) ++lines[{s, port.index}];
+    for (std::size_t p = 0; p < topology.switches[s].ports.size(); ++p) {
+      const Topology::Neighbour& port = topology.switches[s].ports[p];
+      if (port.is_end || s >= port.index) continue;
+      Links& links = lines[{s, port.index}];
+      ++links.count;
+      if (heat) links.heat = std::max(links.heat, heat(s, p));
     }
   }
   return lines;
+}
+
+/// From pale blue through yellow to red.
+std::string colour_of(double heat) {
+  const double h = std::clamp(heat, 0.0, 1.0);
+  const auto mix = [](double from, double to, double at) {
+    return static_cast<int>(std::lround(from + (to - from) * at));
+  };
+  if (h < 0.5)
+    return fmt::format("#{:02x}{:02x}{:02x}", mix(190, 250, 2 * h), mix(210, 190, 2 * h), mix(230, 40, 2 * h));
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(250, 200, 2 * h - 1), mix(190, 0, 2 * h - 1), mix(40, 0, 2 * h - 1));
+}
+
+std::string stroke(const Heat& heat, double value) {
+  return heat ? fmt::format(" stroke=\"{}\"", colour_of(value)) : "";
+}
+
+/// A bar with the colours of 0, 25, ... 100 %.
+std::string scale() {
+  std::string text;
+  for (int i = 0; i <= 4; ++i) {
+    text += fmt::format(
+        "<rect x=\"{0}\" y=\"6\" width=\"24\" height=\"8\" fill=\"{1}\"/><text x=\"{2}\" y=\"23\">{3} %</text>\n",
+        8 + 24 * i, colour_of(i * 0.25), 20 + 24 * i, 25 * i);
+  }
+  return text;
 }
 
 struct Point {
@@ -118,14 +153,18 @@ std::string to_dot(const Topology& topology, const std::string& name) {
     text +=
         fmt::format("  end{} [shape=point];\n  end{} -- {};\n", e, e, topology.switches[topology.ends[e].first].name);
   }
-  for (const auto& [line, count] : lines_of(topology)) {
+  for (const auto& [line, links] : lines_of(topology)) {
     text += fmt::format("  {} -- {}{};\n", topology.switches[line.a].name, topology.switches[line.b].name,
-                        count > 1 ? fmt::format(" [label={}]", count) : "");
+                        links.count > 1 ? fmt::format(" [label={}]", links.count) : "");
   }
   return text + "}\n";
 }
 
 std::string to_svg(const Topology& topology) {
+  return to_svg(topology, {});
+}
+
+std::string to_svg(const Topology& topology, const Heat& heat) {
   std::vector<Point> places = places_of(topology);
   Point low = places.front();
   Point high = places.front();
@@ -141,15 +180,16 @@ std::string to_svg(const Topology& topology) {
       "font-family=\"sans-serif\" font-size=\"9\" text-anchor=\"middle\">\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<g fill=\"none\" stroke=\"#999\">\n",
       width, height);
-  for (const auto& [line, count] : lines_of(topology)) {
+  for (const auto& [line, links] : lines_of(topology, heat)) {
     const Point a = places[line.a];
     const Point b = places[line.b];
     // A link that passes others of a grid goes round them.
     const double length = std::hypot(b.x - a.x, b.y - a.y);
     const double bend = topology.grid != nullptr && length > 1.2 * kStep ? kBend : 0;
     const Point middle{(a.x + b.x) / 2 - (b.y - a.y) * bend, (a.y + b.y) / 2 + (b.x - a.x) * bend};
-    text += fmt::format("<path d=\"M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}\" stroke-width=\"{}\"/>\n", a.x, a.y,
-                        middle.x, middle.y, b.x, b.y, std::min(count, 8));
+    text +=
+        fmt::format("<path d=\"M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}\" stroke-width=\"{}\"{}/>\n", a.x, a.y,
+                    middle.x, middle.y, b.x, b.y, std::min(links.count, 8) + (heat ? 1 : 0), stroke(heat, links.heat));
   }
   text += "</g>\n<g fill=\"#4a7\" stroke=\"#4a7\">\n";
   if (topology.ends.size() <= kMostEnds) {
@@ -160,8 +200,8 @@ std::string to_svg(const Topology& topology) {
       // Side by side below their switch.
       const double share = (drawn[sw]++ + 0.5) / on[sw] - 0.5;
       const Point at{places[sw].x + share * kStep * 0.8, places[sw].y + kStep * 0.4};
-      text += fmt::format("<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\"/>\n",
-                          places[sw].x, places[sw].y, at.x, at.y, at.x, at.y);
+      text += fmt::format("<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"{}/><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\"/>\n",
+                          places[sw].x, places[sw].y, at.x, at.y, stroke(heat, heat ? heat(sw, port) : 0), at.x, at.y);
     }
   }
   text += "</g>\n";
@@ -171,6 +211,7 @@ std::string to_svg(const Topology& topology) {
         "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
         places[s].x - 20, places[s].y - 7, places[s].x, places[s].y + 3, topology.switches[s].name);
   }
+  if (heat) text += scale();
   return text + "</svg>\n";
 }
 

@@ -199,12 +199,16 @@ void Machine::record(Probe& probe) {
     nic(i).record(probe, process, "NIC");
     if (nic::Nic* port = scale_up_port(i)) port->record(probe, process, "scale-up port");
   }
+  network_->record(probe, "network");
+  for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n]->record(probe, "node " + std::to_string(n));
 }
 
 void Machine::run() {
   sc_core::sc_start();
   for (const auto& nic : nics_) nic->finish_drawing();
   for (const auto& port : ports_) port->finish_drawing();
+  network_->finish_drawing();
+  for (const auto& node : nodes_) node->finish_drawing();
   std::vector<std::string> lines;
   for (const auto& processor : processors_) append(lines, processor->left_over());
   for (const auto& array : accelerators_) append(lines, array->left_over());

@@ -198,6 +198,30 @@ TEST_F(CliTest, RunWritesItsResults) {
   EXPECT_GT(printed["memory"]["by_master"]["compute"]["mean"], 0);
   EXPECT_EQ(printed["simulator"]["digest"].get<std::string>().size(), 16U);
 
+  // Counters of links: totals are sums over the table, and each network has its picture.
+  const std::string table = read_file(folder_ / "work/results/links.csv");
+  EXPECT_TRUE(table.starts_with("link,utilisation,packets,bytes,most_queued_bytes,marked,dropped,damaged,replayed,"));
+  std::stringstream lines(table);
+  std::string line;
+  std::getline(lines, line);
+  std::int64_t packets = 0;
+  while (std::getline(lines, line)) {
+    std::stringstream cells(line);
+    std::string cell;
+    for (int i = 0; i < 3; ++i) std::getline(cells, cell, ',');
+    packets += std::stoll(cell);
+  }
+  const json& links = printed["links"];
+  EXPECT_EQ(packets, links["fabric"]["totals"]["packets"].get<std::int64_t>() +
+                         links["scale_up"]["totals"]["packets"].get<std::int64_t>());
+  EXPECT_EQ(packets, printed["simulator"]["hops"]);
+  EXPECT_GT(links["fabric"]["busiest"][0]["utilisation"], 0);
+  EXPECT_EQ(links["fabric"]["totals"]["dropped"], 0);
+  EXPECT_EQ(printed["counters"]["nic"]["timeouts"], 0);
+  const std::string picture = read_file(folder_ / "work/results/network.svg");
+  EXPECT_TRUE(picture.starts_with("<svg")) << picture;
+  EXPECT_NE(picture.find("100 %"), std::string::npos);
+
   const json config = json::parse(read_file(folder_ / "work/results/config.json"));
   EXPECT_EQ(config["workload.steps"], json({{"value", 2}, {"source", "command line"}}));
   EXPECT_EQ(config["accelerators"], json({{"value", 4}, {"source", "file"}}));
@@ -261,6 +285,13 @@ TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
   const Ran lossy = weft(all_reduce + tree + recovery + faults(R"([{"loss":0.001}])"));
   ASSERT_EQ(lossy.code, 0) << lossy.err;
   EXPECT_EQ(json::parse(lossy.out)["rows"][0]["wrong"], 0);
+  const json damaged = json::parse(lossy.out)["links"]["fabric"]["totals"]["damaged"];
+  EXPECT_GT(damaged, 0);
+  EXPECT_GT(json::parse(lossy.out)["counters"]["nic"]["retransmitted_packets"], 0);
+  const Ran people =
+      weft("collective ../small.json --op all_reduce --bytes 1MiB " + tree + recovery + faults(R"([{"loss":0.001}])"));
+  EXPECT_NE(people.out.find("fabric: " + damaged.dump() + " packets damaged, most on "), std::string::npos)
+      << people.out;
 
   for (const std::string& more : {std::string(), std::string("--set fabric.reroute_after=10us "), recovery}) {
     const Ran cut = weft(all_reduce + tree + more + faults(R"([{"link":"leaf1","from":"20us","down":true}])"));

@@ -277,5 +277,52 @@ TEST(Switch, KeepsOrderAndLosesNothingUnderStalls) {
   }
 }
 
+/// Notes what is drawn.
+class NotingProbe final : public Probe {
+ public:
+  int add_track(const std::string& process, const std::string& thread) override {
+    tracks.push_back(process + ", " + thread);
+    return static_cast<int>(tracks.size()) - 1;
+  }
+  void slice(int /*track*/, std::string_view /*what*/, Time /*from*/, Time /*to*/) override {}
+  void counter(int track, std::string_view /*name*/, Time at, double value) override {
+    EXPECT_EQ(track, 0);
+    if (!values.empty()) {
+      EXPECT_GE(at, values.back().first);
+    }
+    values.emplace_back(at, value);
+  }
+  std::vector<std::string> tracks;
+  std::vector<std::pair<Time, double>> values;
+};
+
+TEST(Drawing, TellsTheDepthOfContendedQueues) {
+  const auto run = [](Probe* probe) {
+    test::fresh_kernel();
+    Star star({link(), link(), link()});
+    if (probe != nullptr) star.sw->record(*probe, "network");
+    star.script.at(1_us, [&] {
+      for (int i = 0; i < 50; ++i) {
+        star.end(0).send(0, 2, 4162);
+        star.end(1).send(1, 2, 4162);
+      }
+    });
+    sc_core::sc_start();
+    star.sw->finish_drawing();
+    star.expect_nothing_left();
+    return std::pair(star.dispatcher.digest(), star.sw->port_counters(2).most_queued);
+  };
+  NotingProbe probe;
+  const auto drawn = run(&probe);
+  EXPECT_EQ(drawn, run(nullptr));
+  EXPECT_EQ(probe.tracks, std::vector<std::string>{"network, switch port 2"});
+  double most = 0;
+  for (const auto& [at, value] : probe.values) most = std::max(most, value);
+  EXPECT_EQ(most, static_cast<double>(drawn.second));
+  ASSERT_FALSE(probe.values.empty());
+  EXPECT_EQ(probe.values.back().second, 0);
+  EXPECT_LE(probe.values.size(), 24u);
+}
+
 }  // namespace
 }  // namespace weft::fabric

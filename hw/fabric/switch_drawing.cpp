@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The depth of a switch's queues over time.
+#include <algorithm>
+
+#include "hw/fabric/switch.h"
+
+namespace weft::fabric {
+namespace {
+
+constexpr Time kSample = Time(1'000'000);
+constexpr const char* kWhat = "queued bytes";
+
+}  // namespace
+
+void Switch::record(Probe& probe, const std::string& process) {
+  probe_ = &probe;
+  process_ = process;
+  depths_.resize(outputs_.size());
+}
+
+void Switch::draw(std::uint32_t output) {
+  Depth& depth = depths_[output];
+  const Time now = dispatcher_.now();
+  const std::int64_t waiting = outputs_[output].waiting_bytes;
+  if (depth.track == Depth::kUndeclared) {
+    depth = {probe_->add_track(process_, std::string(basename()) + " port " + std::to_string(output)), now, 0, 0};
+  }
+  if (depth.track < 0) return;
+  if (now - depth.from >= kSample) {
+    probe_->counter(depth.track, kWhat, depth.from, static_cast<double>(depth.most));
+    probe_->counter(depth.track, kWhat, depth.from + kSample, static_cast<double>(depth.last));
+    depth.from = now;
+    depth.most = 0;
+  }
+  depth.most = std::max(depth.most, waiting);
+  depth.last = waiting;
+}
+
+void Switch::finish_drawing() {
+  for (Depth& depth : depths_) {
+    if (depth.track < 0) continue;
+    probe_->counter(depth.track, kWhat, depth.from, static_cast<double>(depth.most));
+    probe_->counter(depth.track, kWhat, depth.from + kSample, static_cast<double>(depth.last));
+  }
+}
+
+}  // namespace weft::fabric

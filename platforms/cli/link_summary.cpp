@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/link_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "platforms/cli/output.h"
+#include "platforms/cli/usage.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// One direction of a link, with what happened at both of its ends.
+struct Link : Used {
+  std::int64_t packets = 0;
+  std::int64_t most_queued = 0;  ///< bytes that waited for it at a time
+  std::int64_t marked = 0;
+  std::int64_t dropped = 0;  ///< found no room where it leads
+  std::int64_t damaged = 0;
+  std::int64_t replayed = 0;
+  std::int64_t paused = 0;
+  Time blocked;  ///< had packets and no credit, or was paused or down
+};
+
+struct Network {
+  std::string name;
+  std::vector<Link> from_ends;
+  std::vector<Link> to_ends;
+  std::vector<Link> between_switches;
+  std::int64_t unroutable = 0;
+
+  [[nodiscard]] std::vector<Link> all() const {
+    std::vector<Link> links = from_ends;
+    links.insert(links.end(), to_ends.begin(), to_ends.end());
+    links.insert(links.end(), between_switches.begin(), between_switches.end());
+    return links;
+  }
+};
+
+Link link_of(std::string name, const fabric::Transmitter& transmitter, Time span) {
+  Link link;
+  const fabric::Transmitter::Counters counters = transmitter.counters();
+  link.name = std::move(name);
+  link.utilisation = share(transmitter.busy(), span);
+  link.bytes = counters.wire_bytes;
+  link.packets = counters.packets;
+  link.damaged = transmitter.events().damaged;
+  link.replayed = transmitter.events().replayed;
+  link.paused = transmitter.events().paused;
+  return link;
+}
+
+/// `interface_of` and `end` are the network interface of an end and what it is called.
+template <typename InterfaceOf>
+void add(Network& network, fabric::Fabric& fabric, const std::string& name, const std::string& end,
+         const InterfaceOf& interface_of, Time span) {
+  const fabric::Topology& topology = fabric.topology();
+  for (std::size_t s = 0; s < fabric.switch_count(); ++s) {
+    const fabric::Topology::Node& node = topology.switches[s];
+    fabric::Switch& sw = fabric.switch_at(s);
+    network.unroutable += sw.counters().unroutable;
+    for (std::size_t p = 0; p < node.ports.size(); ++p) {
+      const fabric::Topology::Neighbour& neighbour = node.ports[p];
+      const fabric::Switch::PortCounters& counters = sw.port_counters(p);
+      const std::string other =
+          neighbour.is_end ? end + std::to_string(neighbour.index) : topology.switches[neighbour.index].name;
+      Link link = link_of(fmt::format("{}.{}.port{} to {}", name, node.name, p, other), sw.transmitter(p), span);
+      link.most_queued = counters.most_queued;
+      link.marked = counters.marked;
+      link.blocked = counters.blocked;
+      if (!neighbour.is_end) {
+        link.dropped = fabric.switch_at(neighbour.index).port_counters(neighbour.port).dropped;
+        network.between_switches.push_back(std::move(link));
+        continue;
+      }
+      network.to_ends.push_back(std::move(link));
+    }
+  }
+  for (std::uint32_t e = 0; e < topology.ends.size(); ++e) {
+    const auto& [interface_name, interface] = interface_of(e);
+    Link link = link_of(interface_name + " out", interface->transmitter(), span);
+    const auto [sw, port] = topology.ends[e];
+    link.dropped = fabric.switch_at(sw).port_counters(port).dropped;
+    network.from_ends.push_back(std::move(link));
+  }
+}
+
+Network scale_out(Machine& machine, Time span) {
+  Network network;
+  network.name = "fabric";
+  add(
+      network, machine.network(), "network", "nic",
+      [&machine](std::uint32_t e) { return std::pair("nic" + std::to_string(e), &machine.nic(static_cast<int>(e))); },
+      span);
+  return network;
+}
+
+Network scale_up(Machine& machine, Time span) {
+  Network network;
+  network.name = "scale_up";
+  for (std::size_t n = 0; n < machine.node_count(); ++n) {
+    const int first = static_cast<int>(n) * machine.config().per_node;
+    add(
+        network, machine.node_network(n), "node" + std::to_string(n), "local port",
+        [&machine, first](std::uint32_t e) {
+          const int rank = first + static_cast<int>(e);
+          return std::pair("port" + std::to_string(rank), machine.scale_up_port(rank));
+        },
+        span);
+  }
+  return network;
+}
+
+std::vector<Network> networks(Machine& machine, Time span) {
+  std::vector<Network> all = {scale_out(machine, span)};
+  if (machine.node_count() > 0) all.push_back(scale_up(machine, span));
+  return all;
+}
+
+Link sum_of(const std::vector<Link>& links) {
+  Link sum;
+  for (const Link& link : links) {
+    sum.packets += link.packets;
+    sum.bytes += link.bytes;
+    sum.most_queued = std::max(sum.most_queued, link.most_queued);
+    sum.marked += link.marked;
+    sum.dropped += link.dropped;
+    sum.damaged += link.damaged;
+    sum.replayed += link.replayed;
+    sum.paused += link.paused;
+    sum.blocked += link.blocked;
+  }
+  return sum;
+}
+
+/// All but the name and what comes before the packets.
+void add_counters(ordered_json& json, const Link& link) {
+  json["packets"] = link.packets;
+  json["most_queued_bytes"] = link.most_queued;
+  json["marked"] = link.marked;
+  json["dropped"] = link.dropped;
+  json["damaged"] = link.damaged;
+  json["replayed"] = link.replayed;
+  json["pauses"] = link.paused;
+  json["blocked_us"] = to_us(link.blocked);
+}
+
+ordered_json totals_of(const Network& network) {
+  const Link sum = sum_of(network.all());
+  ordered_json json = {{"bytes", sum.bytes}};
+  add_counters(json, sum);
+  json["unroutable"] = network.unroutable;
+  return json;
+}
+
+ordered_json to_json(const Network& network) {
+  ordered_json json = {{"totals", totals_of(network)},
+                       {"from_ends", aggregate(network.from_ends)},
+                       {"to_ends", aggregate(network.to_ends)}};
+  if (!network.between_switches.empty()) json["between_switches"] = aggregate(network.between_switches);
+  ordered_json list = ordered_json::array();
+  for (const Link& link : busiest(network.all())) {
+    list.push_back({{"name", link.name}, {"utilisation", link.utilisation}, {"bytes", link.bytes}});
+    add_counters(list.back(), link);
+  }
+  json["busiest"] = list;
+  return json;
+}
+
+}  // namespace
+
+ordered_json link_summary(Machine& machine, Time span) {
+  ordered_json json;
+  for (const Network& network : networks(machine, span)) json[network.name] = to_json(network);
+  return json;
+}
+
+ordered_json link_totals(Machine& machine) {
+  ordered_json json;
+  for (const Network& network : networks(machine, Time())) json[network.name] = {{"totals", totals_of(network)}};
+  return json;
+}
+
+std::string link_table(Machine& machine, Time span) {
+  std::string text =
+      "link,utilisation,packets,bytes,most_queued_bytes,marked,dropped,damaged,replayed,pauses,blocked_us\n";
+  for (const Network& network : networks(machine, span)) {
+    for (const Link& link : network.all()) {
+      text += fmt::format("{},{:.6f},{},{},{},{},{},{},{},{},{:.6f}\n", link.name, link.utilisation, link.packets,
+                          link.bytes, link.most_queued, link.marked, link.dropped, link.damaged, link.replayed,
+                          link.paused, to_us(link.blocked));
+    }
+  }
+  return text;
+}
+
+std::string link_remarks(Machine& machine) {
+  constexpr std::array<std::pair<std::int64_t Link::*, const char*>, 5> kKinds{{{&Link::dropped, "dropped"},
+                                                                                {&Link::damaged, "damaged"},
+                                                                                {&Link::replayed, "replayed"},
+                                                                                {&Link::marked, "marked"},
+                                                                                {&Link::paused, "pauses"}}};
+  std::string text;
+  for (const Network& network : networks(machine, Time())) {
+    const std::vector<Link> links = network.all();
+    for (const auto& [member, what] : kKinds) {
+      std::int64_t sum = 0;
+      const Link* most = &links.front();
+      for (const Link& link : links) {
+        sum += link.*member;
+        if (link.*member > most->*member) most = &link;
+      }
+      if (sum == 0) continue;
+      const bool counts_packets = member != &Link::paused;
+      text += fmt::format("{}: {} {}{}, most on {}: {}\n", network.name, sum, counts_packets ? "packets " : "", what,
+                          most->name, most->*member);
+    }
+    if (network.unroutable > 0) {
+      text += fmt::format("{}: {} packets dropped for which no way was left\n", network.name, network.unroutable);
+    }
+  }
+  return text;
+}
+
+Heat network_heat(Machine& machine, Time span) {
+  return [&machine, span](std::uint32_t s, std::size_t p) {
+    fabric::Fabric& network = machine.network();
+    const fabric::Topology::Neighbour& to = network.topology().switches[s].ports[p];
+    const fabric::Transmitter& back = to.is_end ? machine.nic(static_cast<int>(to.index)).transmitter()
+                                                : network.switch_at(to.index).transmitter(to.port);
+    return std::max(share(network.switch_at(s).transmitter(p).busy(), span), share(back.busy(), span));
+  };
+}
+
+}  // namespace weft::platforms

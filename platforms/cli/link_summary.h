@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "platforms/cli/topology_picture.h"
+#include "platforms/machine/machine.h"
+
+/// What the counters of links and switches say after a run.
+namespace weft::platforms {
+
+/// Of each network, its counters together (`totals`); the links by what they join: their number, mean and highest
+/// utilisation, and bytes on the wire; and the busiest links with all of their counters. Utilisation is the share of
+/// `span` in which a link was sending.
+nlohmann::ordered_json link_summary(Machine& machine, Time span);
+
+/// The totals of each network alone, in the same place.
+nlohmann::ordered_json link_totals(Machine& machine);
+
+/// Every link of all networks with its counters, in CSV.
+std::string link_table(Machine& machine, Time span);
+
+/// A line for each network in which packets were dropped, damaged, marked or paused: what people should know.
+std::string link_remarks(Machine& machine);
+
+/// The utilisation of the links of the network between NICs, of either direction the higher one.
+Heat network_heat(Machine& machine, Time span);
+
+}  // namespace weft::platforms
