@@ -109,7 +109,8 @@ void Session::finish_turn(Time now) {
   result.wrong = check();
   const double seconds = static_cast<double>(result.time.count()) * 1e-12;
   const double n = machine.size();
-  if (result.time > Time() && op != CollectiveOp::kBarrier) result.algbw_GBps = static_cast<double>(bytes) / seconds * 1e-9;
+  if (result.time > Time() && op != CollectiveOp::kBarrier)
+    result.algbw_GBps = static_cast<double>(bytes) / seconds * 1e-9;
   const double share = op == CollectiveOp::kBroadcast ? 1 : (op == CollectiveOp::kAllReduce ? 2 : 1) * (n - 1) / n;
   result.busbw_GBps = result.algbw_GBps * share;
   results.push_back(result);
@@ -156,6 +157,9 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
                                              ElementType type) {
   if (sizes.empty()) return {};
   Communicator communicator(machine.ranks(), machine.config().collectives, "collectives");
+  if (op == CollectiveOp::kBroadcast && !communicator.can_broadcast()) {
+    throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got hierarchical");
+  }
   const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::uint64_t> turns = {sizes.front()};
   turns.insert(turns.end(), sizes.begin(), sizes.end());

@@ -166,7 +166,6 @@ Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::ui
     co_await switched_[static_cast<std::size_t>(member)]->broadcast(root, buffer, bytes);
     co_return;
   }
-  if (hierarchical_) throw ConfigError(name_ + ".algorithm", "expected ring or in-network for a Broadcast");
   std::vector<Task> tasks;
   for (int c = 0; c < channels_; ++c) {
     const Extent part = split({0, bytes}, static_cast<std::uint64_t>(channels_), static_cast<std::uint64_t>(c), 1);

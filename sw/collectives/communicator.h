@@ -68,6 +68,8 @@ class Communicator {
                                 ElementType type);
   /// Sums `buffer` over all members, in place; in rings by a ReduceScatter and an Allgather.
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+  /// The hierarchical algorithm has none.
+  [[nodiscard]] bool can_broadcast() const { return !hierarchical_; }
   /// Copies `buffer` from member `root` to all.
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes);
   /// Returns when all members have entered.

@@ -12,7 +12,6 @@
 /// elements that differ.
 namespace weft::schedules::check {
 
-
 /// Puts a rank's shard of unit `seed` into the gather buffer and noise everywhere else.
 void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
                 collectives::Extent own, std::uint64_t seed);

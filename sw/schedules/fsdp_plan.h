@@ -23,7 +23,6 @@ inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
 
 namespace weft::schedules {
 
-
 /// Fully sharded data parallel training (Zhao et al., VLDB 2023; defaults as torchtitan runs FSDP2).
 struct FsdpConfig {
   std::string model = "llama3-8b";

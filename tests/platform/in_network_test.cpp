@@ -176,6 +176,20 @@ TEST(InNetworkErrors, NameWhatIsMissing) {
   EXPECT_NE(message(config).find("all members on one network"), std::string::npos) << message(config);
 }
 
+TEST(HierarchicalErrors, ABroadcastNamesWhatHasOne) {
+  MachineConfig config;
+  config.accelerators = 4;
+  config.per_node = 2;
+  config.collectives.algorithm = Algorithm::kHierarchical;
+  Machine machine(config);
+  try {
+    run_collective(machine, CollectiveOp::kBroadcast, {1024}, ElementType::kFp32);
+    FAIL() << "a hierarchical Broadcast";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.expected(), "expected ring or in-network for a Broadcast, got hierarchical");
+  }
+}
+
 // --- The same in rings ---
 
 class Rings : public testing::TestWithParam<std::tuple<CollectiveOp, std::pair<int, int>>> {};
