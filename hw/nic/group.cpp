@@ -50,7 +50,7 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
     packet.opcode = Opcode::kWrite;
   }
   const Time ready = fetch(now, packet, request.local_address + job.cut);
-  engine_free_ = std::max(engine_free_, now) + group_time_(bytes);
+  group_free_ = std::max(group_free_, now) + group_time_(bytes);
   job.cut += bytes;
   if (job.cut == request.bytes) {
     packet.flags |= Packet::kLast;
@@ -69,8 +69,7 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
       --pair.ready_jobs;
     }
   }
-  // The engine is done with it no sooner than at its own rate.
-  return {&packet, std::max(ready, engine_free_), packet.wire_bytes, number};
+  return {&packet, std::max(ready, group_free_), packet.wire_bytes, number};
 }
 
 void Nic::receive_group(Time now, Packet& packet) {

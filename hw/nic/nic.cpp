@@ -127,6 +127,7 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       break;
     case kWork:
       if (recovers_ && pairs_[data].recovery->failed) break;
+      engine_free_ = std::max(engine_free_ + config_.message_cost, now);
       ++pairs_[data].ready_jobs;
       activate(static_cast<std::uint32_t>(data));
       pump(now);

@@ -342,6 +342,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::int64_t fetched_bytes_ = 0;
   Fifo<Packet*> control_;  ///< acknowledgements, which go first
   Time engine_free_;
+  Time taken_until_;  ///< work requests, from their doorbells
+  Time group_free_;   ///< by when groups have been served at their rate
   Time read_free_;
   Time write_free_;
   Time pump_at_ = kNever;

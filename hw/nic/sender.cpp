@@ -27,9 +27,10 @@ void Nic::post(const WorkRequest& request, Time at) {
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
   if (recovers_ && !pair.grouped && pair.recovery->failed) [[unlikely]]
     return flush(at, request.queue_pair, request);
-  engine_free_ = std::max(at, engine_free_) + config_.message_cost;
+  // The doorbell may be of a time to come, until which the engine goes on with packets.
+  taken_until_ = std::max(at, taken_until_) + config_.message_cost;
   pair.jobs.push_back({request, 0, false, 0, 0, 0});
-  dispatcher_.post(engine_free_, *this, kWork, request.queue_pair);
+  dispatcher_.post(taken_until_, *this, kWork, request.queue_pair);
 }
 
 void Nic::activate(std::uint32_t number) {

@@ -90,10 +90,11 @@ int run(Options options) {
     require_host_memory(static_cast<double>(largest) * machine.size() * (has_output ? 2 : 1));
   }
   std::vector<CollectiveResult> results;
+  std::string remark;
   {
     const Progress progress(machine.dispatcher());
-    results =
-        platform.checked([&] { return run_collective(machine, value_of<CollectiveOp>(options.op), sizes, type); });
+    results = platform.checked(
+        [&] { return run_collective(machine, value_of<CollectiveOp>(options.op), sizes, type, &remark); });
   }
 
   if (options.json) {
@@ -101,6 +102,7 @@ int run(Options options) {
                                       {"op", options.op},
                                       {"type", options.type},
                                       {"ranks", machine.size()},
+                                      {"remark", remark},
                                       {"rows", to_json(results)},
                                       {"links", link_totals(machine)},
                                       {"counters", interface_summary(machine)},
@@ -110,6 +112,7 @@ int run(Options options) {
                                       {"wall_s", watch.seconds()}});
   } else {
     print(fmt::format("# {}, {} on {} accelerators\n", platform.name(), options.op, machine.size()));
+    if (!remark.empty()) print("# " + remark + "\n");
     print_table(results, options, element);
     print(link_remarks(machine));
   }

@@ -188,6 +188,7 @@ int run(const Options& options) {
       {"file", platform.document().file()}, {"workload", {{"kind", "fsdp"}, {"model", workload.model}}},
       {"accelerators", machine.size()},     {"simulated_us", to_us(span)}};
   summary.update(to_json(result, speed));
+  summary["remarks"] = fsdp->remarks();
   summary["links"] = link_summary(machine, span);
   summary["memory"] = memory_summary(machine, span);
   summary["counters"] = counter_summary(machine, span);
@@ -211,6 +212,7 @@ int run(const Options& options) {
   } else {
     print(fmt::format("{}: {} on {} accelerators, step {} of {}\n\n{}", platform.name(), workload.model, machine.size(),
                       result.steps.size(), workload.steps, to_text(result, speed)));
+    for (const std::string& remark : fsdp->remarks()) print("\n" + remark + "\n");
     if (const std::string remarks = link_remarks(machine); !remarks.empty()) print("\n" + remarks);
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
                       summary["simulator"]["events"].get<double>() * 1e-6,

@@ -154,9 +154,10 @@ Task Session::run(int member) {
 }  // namespace
 
 std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
-                                             ElementType type) {
+                                             ElementType type, std::string* remark) {
   if (sizes.empty()) return {};
   Communicator communicator(machine.ranks(), machine.config().collectives, "collectives");
+  if (remark != nullptr) *remark = communicator.remark();
   if (op == CollectiveOp::kBroadcast && !communicator.can_broadcast()) {
     throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got hierarchical");
   }

@@ -30,8 +30,9 @@ struct CollectiveResult {
 
 /// Runs `op` once for each of `sizes`, one after the other, all ranks entering together, after one unmeasured run of
 /// the first size that opens the connections. With data on, fills buffers from the seed and compares every rank's
-/// memory with the sum that a reference computes: integers in `type`, so that no order of addition rounds.
+/// memory with the sum that a reference computes: integers in `type`, so that no order of addition rounds. `remark`
+/// gets what ran otherwise than the configuration asked for, if anything did.
 std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
-                                             ElementType type);
+                                             ElementType type, std::string* remark = nullptr);
 
 }  // namespace weft::platforms

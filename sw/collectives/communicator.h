@@ -4,19 +4,19 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "hw/core/fields.h"
+#include "sw/collectives/group.h"
 #include "sw/collectives/in_network.h"
-#include "sw/collectives/ring.h"
 #include "sw/firmware/rank.h"
 
 namespace weft::collectives {
 
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used.
 /// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node
-/// block by node block. `in-network`: the switches add and copy.
+/// block by node block. `in-network`: the switches add and copy; with several members to a node, within the nodes and
+/// across them, by rings where one of the two networks cannot.
 enum class Algorithm { kRing, kHierarchical, kInNetwork };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {
@@ -35,6 +35,9 @@ class Communicator {
     int channels = 0;
     Bytes chunk = Bytes(512 << 10);
     int slots = 16;
+    Bytes piece = Bytes(4 << 20);
+    int pieces = 16;
+    Time entry;
     InNetworkMember::Config in_network;
 
     template <typename Visitor>
@@ -47,6 +50,11 @@ class Communicator {
             Range{0, 64});
       visit("chunk", chunk, "What travels round a ring as one message", Range{256, 1 << 30});
       visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
+      visit("piece", piece, "The least that in-network collectives within and across nodes hand on at a time",
+            Range{256, 1LL << 40});
+      visit("pieces", pieces, "How many such pieces a buffer is cut into at the most", Range{1, 1024});
+      visit("entry", entry, "What the caller's library spends on a collective before its first request",
+            Range{0, 1'000'000'000});
       visit("in_network", in_network, "The in-network algorithm");
     }
   };
@@ -59,55 +67,38 @@ class Communicator {
   [[nodiscard]] Extent block(std::uint64_t bytes, int member, std::uint64_t granule) const {
     return split({0, bytes}, static_cast<std::uint64_t>(size()), static_cast<std::uint64_t>(member), granule);
   }
+  /// What is not as the configuration asked for, and why; empty if all is.
+  [[nodiscard]] const std::string& remark() const { return remark_; }
 
   /// Gathers every member's block into all of `buffer`. The own block is in place already.
   firmware::Task allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule);
-  /// Sums `input` over all members and leaves the own block at `output`. The hierarchical algorithm leaves partial sums
-  /// in `input`.
+  /// Sums `input` over all members and leaves the own block at `output`. With several nodes of several members, partial
+  /// sums may be left in `input`.
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                 ElementType type);
   /// Sums `buffer` over all members, in place; in rings by a ReduceScatter and an Allgather.
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   /// The hierarchical algorithm has none.
-  [[nodiscard]] bool can_broadcast() const { return !hierarchical_; }
+  [[nodiscard]] bool can_broadcast() const { return can_broadcast_; }
   /// Copies `buffer` from member `root` to all.
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes);
   /// Returns when all members have entered.
   firmware::Task barrier(int member);
 
  private:
-  using Members = std::vector<std::unique_ptr<RingMember>>;
-  /// Rings of one kind: by channel, then by position.
-  struct Rings {
-    std::vector<Members> channels;
-    std::vector<std::vector<int>> order;  ///< member number by channel and position
-  };
-
-  [[nodiscard]] InNetworkMember::BlockMap blocks(std::uint64_t bytes, std::uint64_t granule) const;
-  void make_ring(Rings& rings, const std::vector<int>& order, int channel, const std::string& name);
-  RingMember& mine(const Rings& rings, int channel, int member) const;
-  firmware::Task fan_out(int member, const char* what, std::vector<firmware::Task> tasks);
-  [[nodiscard]] Extent channel_block(std::uint64_t bytes, int member, std::uint64_t granule, int channel,
-                                     int channels) const;
-
-  /// Node and local position of a member within this communicator.
-  [[nodiscard]] std::pair<std::size_t, std::size_t> place(int member) const;
-  firmware::Task hierarchical_allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule);
-  firmware::Task hierarchical_reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
-                                             ElementType type);
+  firmware::Processor::Delay enter(int member) { return rank(member).processor->delay(config_.entry); }
+  [[nodiscard]] std::unique_ptr<Group> rings() const;
+  [[nodiscard]] std::unique_ptr<Group> in_network() const;
+  [[nodiscard]] std::unique_ptr<Group> two_level() const;
 
   std::vector<firmware::Rank*> ranks_;
   Config config_;
   std::string name_;
-  bool hierarchical_ = false;
-  int nodes_ = 1;
-  int per_node_ = 1;
   int channels_ = 1;
-  Rings flat_;
-  std::vector<Rings> up_;                                   ///< by node
-  std::vector<Rings> out_;                                  ///< by local position
-  std::vector<std::unique_ptr<InNetworkMember>> switched_;  ///< by member; empty unless in-network
-  std::vector<std::uint64_t> token_;                        ///< of a ring's barrier, by member
+  bool can_broadcast_ = true;
+  std::string remark_;
+  std::vector<std::uint64_t> token_;  ///< of a barrier, by member
+  std::unique_ptr<Group> group_;
 };
 
 }  // namespace weft::collectives

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "hw/core/fields.h"
-#include "sw/collectives/blocks.h"
+#include "sw/collectives/group.h"
 #include "sw/firmware/rank.h"
 
 /// Collectives by the switches: sums that form on the way and copies that part on the way (SHARP: Graham et al.,
@@ -23,12 +22,39 @@ inline EnumNames<AllReducePattern> enum_names(AllReducePattern /*tag*/) {
   return {{"up-down", AllReducePattern::kUpDown}, {"reduce-multicast", AllReducePattern::kReduceMulticast}};
 }
 
+/// What becomes of a communicator whose trees do not fit into the switches' tables.
+enum class WhenFull : std::uint8_t { kRing, kRefuse };
+inline EnumNames<WhenFull> enum_names(WhenFull /*tag*/) {
+  return {{"ring", WhenFull::kRing}, {"refuse", WhenFull::kRefuse}};
+}
+
+/// Buffers that an AllReduce by reduce-multicast passes through when its kernels may not reach into the caller's
+/// memory, as NCCL's for NVLink SHARP: some cores copy in, some let the switch sum and multicast, some copy out, each a
+/// step behind the other. A step is a chunk for each channel and member. The chunk is halved for a buffer of less than
+/// 64 steps, again for one of less than 8 and again below 2 (NCCL's choice of chunk for NVLS).
+struct Staging {
+  int channels = 0;
+  Bytes chunk = Bytes(128 << 10);
+  int slots = 8;
+  int copy_engines = 6;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("channels", channels, "Channels of a chunk each; 0: no staging, straight from and to the caller's buffer",
+          Range{0, 1024});
+    visit("chunk", chunk, "The largest chunk", Range{256, 1 << 30});
+    visit("slots", slots, "Steps that the buffers hold", Range{1, 64});
+    visit("copy_engines", copy_engines, "Copy engines that copy in, and as many that copy out", Range{1, 128});
+  }
+};
+
 /// One member's part in the collectives of a group whose members are on one network. It has three trees: one for
 /// low-latency reductions, one for streaming ones, and one for multicast.
 ///
-/// A reduction of up to `low_latency_limit` bytes takes the low-latency tree. A larger one first meets all others in an
-/// empty reduction there, which stands for the lock that a streaming tree is taken with, then streams. What is
-/// multicast is preceded by such a meeting too, since nobody may send before all are ready to receive.
+/// A reduction of up to `low_latency_limit` bytes takes the low-latency tree. A larger one up and down first meets all
+/// others in an empty reduction there, which stands for the lock that a streaming tree is taken with, then streams. An
+/// Allgather and a Broadcast are preceded by such a meeting too, since nobody may send before all are ready to receive;
+/// sums that are multicast are not, since no sum exists before all have sent.
 class InNetworkMember {
  public:
   struct Config {
@@ -36,7 +62,9 @@ class InNetworkMember {
     Bytes low_latency_limit = Bytes(4 << 10);
     int low_latency_window = 8;
     int window = 256;
-    Time entry;
+    Bytes chunk = Bytes(64 << 10);
+    Staging staging;
+    WhenFull when_full = WhenFull::kRing;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -45,30 +73,24 @@ class InNetworkMember {
             Range{0, 1LL << 40});
       visit("low_latency_window", low_latency_window, "Its chunks, a segment each, that may be open", Range{1, 65536});
       visit("window", window, "The streaming tree's", Range{1, 65536});
-      visit("entry", entry, "What the caller's library spends on a collective before its first request",
-            Range{0, 1'000'000'000});
+      visit("chunk", chunk, "What is summed for one member, or multicast by one, as one message", Range{256, 1 << 30});
+      visit("staging", staging, "Buffers between the caller's memory and the network");
+      visit("when_full", when_full,
+            "What to do when the trees do not fit into the switches' tables: rings instead, or refuse");
     }
   };
 
-  /// Makes the groups of `ranks`, which one network joins, and a member for each. Throws ConfigError when there is no
-  /// such network or when its switches cannot take the trees.
-  static std::vector<std::unique_ptr<InNetworkMember>> join(const std::vector<firmware::Rank*>& ranks,
-                                                            const Config& config, std::uint64_t chunk,
-                                                            const std::string& name);
+  InNetworkMember(firmware::Rank& rank, int position, int size, const Config& config, const std::string& name);
 
-  /// Which bytes of a buffer member `i` owns.
-  using BlockMap = std::function<Extent(int)>;
+  /// Connects the member to its trees, by number, among `ends`.
+  void connect(const firmware::Interface& interface, const std::vector<std::uint32_t>& ends, std::uint32_t low_latency,
+               std::uint32_t streaming, std::uint32_t multicast, const std::string& name);
 
-  /// Returns when all have entered.
-  firmware::Task barrier();
-  firmware::Task all_reduce(std::uint64_t buffer, std::uint64_t bytes, const BlockMap& blocks, ElementType type);
-  /// Leaves the sum of the own block at `output`.
-  firmware::Task reduce_scatter(std::uint64_t input, std::uint64_t output, const BlockMap& blocks, ElementType type);
-  firmware::Task allgather(std::uint64_t buffer, const BlockMap& blocks);
+  firmware::Task barrier() { return meet(); }
+  firmware::Task all_reduce(std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+  firmware::Task reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type);
+  firmware::Task allgather(std::uint64_t buffer, BlockMap blocks);
   firmware::Task broadcast(int root, std::uint64_t buffer, std::uint64_t bytes);
-
-  InNetworkMember(firmware::Rank& rank, int position, int size, const Config& config, std::uint64_t chunk)
-      : rank_(rank), position_(position), size_(size), config_(config), chunk_(chunk) {}
 
  private:
   struct Progress {
@@ -76,12 +98,16 @@ class InNetworkMember {
     std::uint64_t sent = 0;
     std::uint64_t arrived = 0;
   };
+  void begin();
   /// Takes completions until `condition` holds.
   template <typename Condition>
   firmware::Task until(Condition condition);
   firmware::Task meet();
-  firmware::Processor::Delay enter() { return rank_.processor->delay(config_.entry); }
-  firmware::Task reduce_and_multicast(std::uint64_t buffer, const BlockMap& blocks, ElementType type);
+  firmware::Task reduce_and_multicast(std::uint64_t buffer, BlockMap blocks, ElementType type);
+  /// Posts a receive for the last chunk of every other member's block, and returns how many: chunks come in order.
+  std::uint64_t expect_others(const BlockMap& blocks);
+  /// Multicasts a chunk; with the last one of `chunks`, members are told and this one gets a completion.
+  void multicast(std::uint64_t buffer, const Chunks& chunks, std::uint64_t index);
   /// Chunks of the largest block.
   [[nodiscard]] std::uint64_t rounds(const BlockMap& blocks) const;
   /// Posts the reductions of chunk `round` of every block, in the same order everywhere, the sum of each for its owner;
@@ -89,17 +115,61 @@ class InNetworkMember {
   void post_round(firmware::GroupQueuePair& tree, std::uint64_t round, std::uint64_t input, std::uint64_t output,
                   const BlockMap& blocks, ElementType type);
 
+  // Staging (staged_all_reduce.cpp)
+  struct Stages;
+  [[nodiscard]] std::uint64_t step_bytes(std::uint64_t bytes) const;
+  [[nodiscard]] std::uint64_t slot(std::uint64_t step) const;
+  firmware::Task staged_all_reduce(std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+  firmware::Task copy_in(Stages& stages);
+  firmware::Task copy_out(Stages& stages);
+  firmware::Task copy(std::uint64_t source, std::uint64_t destination, std::uint64_t bytes, int first_engine,
+                      firmware::CompletionQueue& done);
+
   firmware::Rank& rank_;
   int position_;
   int size_;
   Config config_;
-  std::uint64_t chunk_;
+  std::uint64_t chunk_ = 0;          ///< of the collective that runs
   std::vector<std::uint32_t> ends_;  ///< by member
-  firmware::CompletionQueue* completions_ = nullptr;
+  firmware::CompletionQueue* completions_;
   firmware::GroupQueuePair low_latency_;
   firmware::GroupQueuePair streaming_;
   firmware::GroupQueuePair multicast_;
   Progress progress_;
+  std::uint64_t staging_ = 0;
+  firmware::CompletionQueue* copied_in_ = nullptr;
+  firmware::CompletionQueue* copied_out_ = nullptr;
+};
+
+/// The members of a group of one network.
+class InNetworkGroup final : public Group {
+ public:
+  /// Makes the trees of `ranks`, which one network joins. Returns nothing when the tables of its switches are full.
+  /// Throws ConfigError when there is no such network or when its switches cannot reduce.
+  static std::unique_ptr<InNetworkGroup> join(const std::vector<firmware::Rank*>& ranks,
+                                              const InNetworkMember::Config& config, const std::string& name);
+  ~InNetworkGroup() override = default;
+
+  /// Whether the switches of the network that joins `ranks` can reduce.
+  static bool can_reduce(const std::vector<firmware::Rank*>& ranks);
+
+  [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
+  firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
+  firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
+                                ElementType type) override;
+  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override;
+  firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
+  firmware::Task barrier(int member, std::uint64_t token) override;
+
+  /// Gives the trees back to the switches; for a group that was not used.
+  void leave();
+
+ private:
+  InNetworkGroup() = default;
+
+  std::vector<std::unique_ptr<InNetworkMember>> members_;
+  fabric::Fabric* network_ = nullptr;
+  std::vector<std::uint32_t> trees_;
 };
 
 }  // namespace weft::collectives

@@ -93,15 +93,15 @@ class GroupQueuePair {
           .type = type,
           .signaled = signaled});
   }
-  /// Writes to the same address at all other members, whose receives complete with `immediate`.
-  void multicast(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, std::uint32_t immediate,
-                 bool signaled = true) {
+  /// Writes to the same address at all other members; with `notify`, their receives complete with `immediate`.
+  void multicast(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify, std::uint32_t immediate,
+                 bool signaled) {
     post({.local_address = local,
           .remote_address = remote,
           .bytes = bytes,
           .immediate = immediate,
           .verb = nic::Verb::kMulticast,
-          .with_immediate = true,
+          .with_immediate = notify,
           .signaled = signaled});
   }
   void receive(std::uint32_t count) { post({.count = count, .verb = nic::Verb::kReceive}); }

@@ -88,6 +88,14 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
 
 Fsdp::~Fsdp() = default;
 
+std::vector<std::string> Fsdp::remarks() const {
+  std::vector<std::string> lines;
+  for (const Communicator* group : {gather_group_.get(), scatter_group_.get()}) {
+    if (group != nullptr && !group->remark().empty()) lines.push_back(group->remark());
+  }
+  return lines;
+}
+
 void Fsdp::record(Probe& probe, int ranks) {
   for (int i = 0; i < std::min(ranks, static_cast<int>(members_.size())); ++i) {
     Member& member = *members_[static_cast<std::size_t>(i)];

@@ -50,6 +50,8 @@ class Fsdp {
   void start();
   /// After the run.
   [[nodiscard]] FsdpResult result() const;
+  /// What its communicators do otherwise than configured, a line each.
+  [[nodiscard]] std::vector<std::string> remarks() const;
 
   [[nodiscard]] const FsdpPlan& plan() const { return plan_; }
 

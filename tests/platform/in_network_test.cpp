@@ -10,6 +10,7 @@
 
 #include "platforms/machine/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "sw/collectives/communicator.h"
 #include "tests/support/kernel.h"
 
 namespace weft::platforms {
@@ -27,6 +28,7 @@ struct Shape {
   int ranks;
   int per_node;
   AllReducePattern pattern;
+  bool staged = false;
 };
 
 MachineConfig machine_of(const Shape& shape) {
@@ -38,8 +40,14 @@ MachineConfig machine_of(const Shape& shape) {
   config.fabric.switch_config.reduction.trees = 4;
   config.scale_up.fabric.switch_config.reduction.trees = 4;
   config.collectives.algorithm = Algorithm::kInNetwork;
-  config.collectives.chunk = 64_KiB;
+  config.collectives.in_network.chunk = 64_KiB;
   config.collectives.in_network.all_reduce = shape.pattern;
+  if (shape.staged) {
+    // Small enough that the buffers are used again and again.
+    config.collectives.in_network.staging.channels = 2;
+    config.collectives.in_network.staging.chunk = 4_KiB;
+    config.collectives.in_network.staging.slots = 2;
+  }
   config.data = true;
   return config;
 }
@@ -123,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
                                      Shape{"FiveOnTree", 5, 1, AllReducePattern::kUpDown},
                                      Shape{"SixteenOnTree", 16, 1, AllReducePattern::kUpDown},
                                      Shape{"SixteenByMulticast", 16, 1, AllReducePattern::kReduceMulticast},
-                                     Shape{"Node", 8, 8, AllReducePattern::kReduceMulticast})),
+                                     Shape{"Node", 8, 8, AllReducePattern::kReduceMulticast},
+                                     Shape{"StagedNode", 8, 8, AllReducePattern::kReduceMulticast, true})),
     [](const auto& test) {
       return std::string(enum_names(CollectiveOp())[static_cast<std::size_t>(std::get<0>(test.param))].first) + "_" +
              std::get<1>(test.param).name;
@@ -146,7 +155,7 @@ TEST(InNetworkLaw, ReduceMulticastHasABusBandwidthOfTwiceNMinusOneOverNPlusOne) 
     config.data = false;
     config.scale_up.port.group_rate = 300_GBps;
     config.scale_up.fabric.switch_config.reduction.fp32 = 512;
-    config.collectives.chunk = 256_KiB;
+    config.collectives.in_network.chunk = 256_KiB;
     const CollectiveResult result = collective(config, CollectiveOp::kAllReduce, {256 << 20}).results[0];
     const double law = 2.0 * (n - 1) / (n + 1) * 300;
     EXPECT_NEAR(result.busbw_GBps, law, 0.05 * law) << n;
@@ -167,13 +176,114 @@ TEST(InNetworkErrors, NameWhatIsMissing) {
   MachineConfig config = machine_of({"", 8, 1, AllReducePattern::kUpDown});
   config.fabric.switch_config.reduction.trees = 0;
   EXPECT_NE(message(config).find("reduction.trees of the network's switch is 0"), std::string::npos) << message(config);
+  config = machine_of({"", 8, 4, AllReducePattern::kUpDown});
+  config.fabric.switch_config.reduction.trees = 0;
+  config.scale_up.fabric.switch_config.reduction.trees = 0;
+  EXPECT_NE(message(config).find("reduction.trees is 0 in both networks"), std::string::npos) << message(config);
+  config = machine_of({"", 8, 1, AllReducePattern::kUpDown});
+  config.collectives.in_network.when_full = collectives::WhenFull::kRefuse;
   config.fabric.switch_config.reduction.trees = 1;
-  EXPECT_NE(message(config).find("no room for another reduction tree"), std::string::npos) << message(config);
+  EXPECT_NE(message(config).find("no room for the reduction trees"), std::string::npos) << message(config);
   config.fabric.switch_config.reduction.trees = 2;
   config.fabric.switch_config.reduction.chunks = 100;
-  EXPECT_NE(message(config).find("no room for another reduction tree"), std::string::npos) << message(config);
-  config = machine_of({"", 8, 4, AllReducePattern::kUpDown});
-  EXPECT_NE(message(config).find("all members on one network"), std::string::npos) << message(config);
+  EXPECT_NE(message(config).find("no room for the reduction trees"), std::string::npos) << message(config);
+}
+
+// --- Within nodes and across them ---
+
+/// Which of the two networks reduces.
+struct Levels {
+  std::string name;
+  int ranks;
+  int per_node;
+  bool within;
+  bool across;
+};
+
+MachineConfig machine_of(const Levels& levels) {
+  MachineConfig config = machine_of(Shape{"", levels.ranks, levels.per_node, AllReducePattern::kUpDown});
+  config.scale_up.fabric.switch_config.reduction.trees = levels.within ? 8 : 0;
+  config.fabric.switch_config.reduction.trees = levels.across ? 3 * levels.per_node : 0;
+  config.fabric.switch_config.reduction.chunks = 1 << 16;
+  config.collectives.chunk = 16_KiB;
+  config.collectives.piece = 64_KiB;
+  config.collectives.pieces = 5;
+  return config;
+}
+
+class TwoLevels : public testing::TestWithParam<std::tuple<CollectiveOp, Levels>> {};
+
+TEST_P(TwoLevels, PutEveryByteInPlace) {
+  const auto& [op, levels] = GetParam();
+  for (const Time stall : {Time(), 300_ns}) {
+    test::fresh_kernel();
+    MachineConfig config = machine_of(levels);
+    config.stall = stall;
+    Machine machine(config);
+    std::string remark;
+    for (const CollectiveResult& result : run_collective(machine, op, kSizes, ElementType::kFp32, &remark)) {
+      EXPECT_EQ(result.wrong, 0) << result.bytes << " bytes";
+    }
+    EXPECT_EQ(remark, "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TwoLevels,
+    testing::Combine(testing::Values(CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce,
+                                     CollectiveOp::kBroadcast, CollectiveOp::kBarrier),
+                     testing::Values(Levels{"Switches", 16, 4, true, true},
+                                     Levels{"SwitchesThenRings", 6, 2, true, false},
+                                     Levels{"RingsThenSwitches", 15, 5, false, true})),
+    [](const auto& test) {
+      return std::string(enum_names(CollectiveOp())[static_cast<std::size_t>(std::get<0>(test.param))].first) + "_" +
+             std::get<1>(test.param).name;
+    });
+
+/// Each interface sends its share of the buffer up the tree once, and nothing else leaves a node.
+TEST(TwoLevelTraffic, IsAnEighthOfTheBufferByEachInterface) {
+  constexpr std::int64_t kBytes = 8 << 20;
+  MachineConfig config = machine_of(Levels{"", 32, 8, true, true});
+  config.data = false;
+  config.collectives.pieces = 4;
+  Machine machine(config);
+  run_collective(machine, CollectiveOp::kAllReduce, {kBytes}, ElementType::kFp32);
+  for (int r = 0; r < machine.size(); ++r) {
+    EXPECT_EQ(machine.nic(r).counters().bytes_sent, 2 * kBytes / 8) << "rank " << r;  // the first size runs twice
+    EXPECT_EQ(machine.nic(r).counters().bytes_received, 2 * kBytes / 8) << "rank " << r;
+  }
+}
+
+TEST(TwoLevelErrors, UnevenNodesAreRefused) {
+  MachineConfig config = machine_of(Levels{"", 8, 4, true, true});
+  Machine machine(config);
+  std::vector<firmware::Rank*> ranks = machine.ranks();
+  ranks.pop_back();
+  try {
+    const collectives::Communicator communicator(ranks, config.collectives, "uneven");
+    FAIL() << "uneven nodes";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.expected(), "uneven: in-network needs the same number of members in every node; expected ring");
+  }
+}
+
+// --- Full tables ---
+
+/// Trees for one communicator and no more: the second runs in rings and says so.
+TEST(FullTables, LeaveTheNextCommunicatorRings) {
+  for (const int per_node : {1, 4}) {
+    test::fresh_kernel();
+    MachineConfig config = machine_of(Levels{"", 8, per_node, true, true});
+    config.scale_up.fabric.switch_config.reduction.trees = 4;
+    config.fabric.switch_config.reduction.trees = 2 * per_node;
+    Machine machine(config);
+    const collectives::Communicator first(machine.ranks(), config.collectives, "first");
+    EXPECT_EQ(first.remark(), "");
+    std::string remark;
+    const auto results = run_collective(machine, CollectiveOp::kAllReduce, {65540}, ElementType::kFp32, &remark);
+    EXPECT_EQ(remark, "the switches have no room for the reduction trees of collectives, so that it runs in rings");
+    EXPECT_EQ(results[0].wrong, 0);
+  }
 }
 
 TEST(HierarchicalErrors, ABroadcastNamesWhatHasOne) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sw/collectives/nodes.h"
+#include "sw/collectives/ring_group.h"
+
+namespace weft::collectives {
+
+/// Rings within nodes and rings of equal local position across nodes, one phase behind the other, node block by node
+/// block. Blocks must be those of even_blocks; there is no Broadcast.
+class Hierarchical final : public Group {
+ public:
+  /// Throws ConfigError if the nodes have different numbers of members.
+  Hierarchical(const std::vector<firmware::Rank*>& ranks, int channels, const RingMember::Options& options,
+               const std::string& name);
+
+  [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
+  firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
+  firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
+                                ElementType type) override;
+  firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
+
+ private:
+  std::vector<firmware::Rank*> ranks_;
+  std::string name_;
+  Nodes nodes_;
+  int channels_;
+  std::vector<std::unique_ptr<RingGroup>> up_;   ///< by node
+  std::vector<std::unique_ptr<RingGroup>> out_;  ///< by local position
+};
+
+}  // namespace weft::collectives

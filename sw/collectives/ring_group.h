@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sw/collectives/group.h"
+#include "sw/collectives/ring.h"
+
+namespace weft::collectives {
+
+/// Rings side by side through the same ranks, the channels, each with its own part of every block.
+class RingGroup final : public Group {
+ public:
+  /// `orders`: for each channel, numbers of the members in the order of its ring.
+  RingGroup(const std::vector<firmware::Rank*>& ranks, std::vector<std::vector<int>> orders,
+            const RingMember::Options& options, const std::string& name);
+
+  [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] int channels() const { return static_cast<int>(rings_.size()); }
+  /// What channel `channel` has of a block.
+  [[nodiscard]] Extent part(Extent block, int channel, std::uint64_t granule) const {
+    return split(block, rings_.size(), static_cast<std::uint64_t>(channel), granule);
+  }
+  /// The place of `member` in the ring of a channel, and who is at a place.
+  RingMember& ring(int channel, int member) const;
+  [[nodiscard]] int member_at(int channel, int position) const {
+    return orders_[static_cast<std::size_t>(channel)][static_cast<std::size_t>(position)];
+  }
+
+  firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
+  firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
+                                ElementType type) override;
+  firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
+
+ private:
+  /// The blocks of a channel by position in its ring.
+  [[nodiscard]] BlockMap by_position(int channel, BlockMap blocks, std::uint64_t granule) const;
+
+  std::vector<firmware::Rank*> ranks_;
+  std::vector<std::vector<int>> orders_;
+  std::string name_;
+  std::vector<std::vector<std::unique_ptr<RingMember>>> rings_;  ///< by channel and position
+};
+
+}  // namespace weft::collectives
