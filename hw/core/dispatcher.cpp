@@ -2,6 +2,7 @@
 #include "hw/core/dispatcher.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "hw/core/annotation.h"
@@ -59,7 +60,7 @@ void Dispatcher::on_progress(std::uint64_t events, std::function<void()> hook) {
   progress_ = std::move(hook);
 }
 
-void Dispatcher::post_elsewhere(const Event& event, std::int64_t slot) {
+void Dispatcher::post_elsewhere(Event event, std::int64_t slot) {
   const std::int64_t time = (slot << kSlotBits) + event.time_in_slot();
   if (slot <= current_slot_) {
     insert_into_batch(event);
@@ -87,16 +88,16 @@ void Dispatcher::notify(sc_core::sc_event& event, Time when) {
 
 void Dispatcher::run_until(Time limit) {
   limit_ = limit.count();
-  if (pending_ != 0) wake_.notify(sc_core::SC_ZERO_TIME);
+  if (pending() != 0) wake_.notify(sc_core::SC_ZERO_TIME);
   const std::int64_t span = limit_ - kernel_now();
   sc_core::sc_start(to_delay(Time(span)), sc_core::SC_EXIT_ON_STARVATION);
   // sc_start(T) leaves out what happens exactly at its end.
   while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
   limit_ = INT64_MAX;
-  if (pending_ != 0) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, next_time() - kernel_now()))));
+  if (pending() != 0) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, next_time() - kernel_now()))));
 }
 
-void Dispatcher::insert_into_batch(const Event& event) {
+void Dispatcher::insert_into_batch(Event event) {
   append_to_batch(event);
   std::size_t at = batch_size_ - 1;
   for (; at > cursor_ && event.key < batch_[at - 1].key; --at) batch_[at] = batch_[at - 1];
@@ -165,23 +166,48 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   heads_[head] = kNil;
   occupied_[head >> 6] &= ~(1ULL << (head & 63));
   if (occupied_[head >> 6] == 0) summary_[head >> 12] &= ~(1ULL << (head >> 6 & 63));
+  ahead_ = heads_[static_cast<std::size_t>((slot + 1) & (kSlots - 1))];
+  if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
   sort_batch();
 }
 
 void Dispatcher::sort_batch() {
   // The list is last in, first out; what has equal keys must come out in the order of posting.
   constexpr std::size_t kShort = 24;
-  if (batch_size_ > kShort) {
-    const auto end = batch_.begin() + static_cast<std::ptrdiff_t>(batch_size_);
-    std::reverse(batch_.begin(), end);
-    std::stable_sort(batch_.begin(), end, [](const Event& a, const Event& b) { return a.key < b.key; });
-    return;
-  }
+  if (batch_size_ > kShort) return sort_long_batch();
   for (std::size_t i = 1; i < batch_size_; ++i) {
     const Event event = batch_[i];
     std::size_t at = i;
     for (; at > 0 && event.key <= batch_[at - 1].key; --at) batch_[at] = batch_[at - 1];
     batch_[at] = event;
+  }
+}
+
+/// Distributes the events by the first bits of their times, which leaves little to sort.
+void Dispatcher::sort_long_batch() {
+  constexpr int kBits = 5;
+  constexpr std::size_t kFew = 40;
+  const auto bucket_of = [](const Event& event) { return event.key >> (64 - kBits); };
+  std::array<std::uint32_t, (1U << kBits) + 1> ends{};
+  for (std::size_t i = 0; i < batch_size_; ++i) ++ends[bucket_of(batch_[i]) + 1];
+  for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];
+  unsorted_.swap(batch_);
+  if (batch_.size() < unsorted_.size()) batch_.resize(unsorted_.size());
+  // From here on ends[b] is where the next event of bucket b goes, at last its end.
+  for (std::size_t i = batch_size_; i-- > 0;) batch_[ends[bucket_of(unsorted_[i])]++] = unsorted_[i];
+  std::size_t begin = 0;
+  for (std::size_t b = 0; b + 1 < ends.size(); begin = ends[b++]) {
+    if (ends[b] - begin > kFew) {
+      std::stable_sort(batch_.begin() + static_cast<std::ptrdiff_t>(begin), batch_.begin() + ends[b],
+                       [](const Event& x, const Event& y) { return x.key < y.key; });
+      continue;
+    }
+    for (std::size_t i = begin + 1; i < ends[b]; ++i) {
+      const Event event = batch_[i];
+      std::size_t at = i;
+      for (; at > begin && event.key < batch_[at - 1].key; --at) batch_[at] = batch_[at - 1];
+      batch_[at] = event;
+    }
   }
 }
 
@@ -214,10 +240,10 @@ void Dispatcher::run() {
     if (time > limit_ || (time >= horizon_ && time > start)) break;
     ++cursor_;
     now_ = time;
-    --pending_;
     ++handled_;
     const std::uint64_t identity = static_cast<std::uint64_t>(event.target()) << 32 | event.tag();
     digest_ = (digest_ ^ (static_cast<std::uint64_t>(time) * 0x9e3779b97f4a7c15ULL + identity)) * 0xff51afd7ed558ccdULL;
+    prefetch_ahead();
     if (cursor_ + kLookAhead < batch_size_) {
       const Event& later = batch_[cursor_ + kLookAhead];
       targets_[later.target()]->prepare(later.tag(), later.data);
@@ -226,7 +252,7 @@ void Dispatcher::run() {
     if ((handled_ & progress_mask_) == 0 && progress_) progress_();
   }
   running_ = false;
-  if (pending_ != 0) {
+  if (pending() != 0) {
     const std::int64_t next = next_time();
     if (next <= limit_) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, next - start))));
   }

@@ -25,7 +25,7 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
   for (int i = 1; i < config.lanes; ++i) other_lanes_.emplace_back();
   for (int i = 0; i < config.lanes; ++i) {
     lane(i).available = buffer_;
-    if (config.flow_control == FlowControl::kPfc) lane(i).pauses = std::make_unique<Pauses>();
+    if (config.flow_control == FlowControl::kPfc) lane(i).rare = std::make_unique<Rare>();
   }
 }
 
@@ -47,59 +47,53 @@ Transmitter::Counters Transmitter::counters() const {
 void Transmitter::push(Lane& lane, Credit credit, std::int64_t now) {
   if (lane.count == Lane::kNear) collect(lane, now);
   if (lane.count == Lane::kNear) [[unlikely]] {
-    constexpr std::uint32_t kLast = Lane::kNear - 1;
-    const Credit last{lane.times[kLast], lane.bytes[kLast]};
+    const Credit last = lane.coming[Lane::kNear - 1];
     const Credit later = credit.time < last.time ? last : credit;
     credit = credit.time < last.time ? credit : last;
-    auto at = lane.more.end();
-    while (at != lane.more.begin() && (at - 1)->time > later.time) --at;
-    lane.more.insert(at, later);
-    lane.count = kLast;
+    if (lane.rare == nullptr) lane.rare = std::make_unique<Rare>();
+    std::vector<Credit>& more = lane.rare->credits;
+    auto at = more.end();
+    while (at != more.begin() && (at - 1)->time > later.time) --at;
+    more.insert(at, later);
+    lane.count = Lane::kNear - 1;
   }
   // Packets of a buffer may leave by different ports, so a later call can carry an earlier time.
   std::uint32_t at = lane.count++;
-  for (; at > 0 && lane.times[at - 1] > credit.time; --at) {
-    lane.times[at] = lane.times[at - 1];
-    lane.bytes[at] = lane.bytes[at - 1];
-  }
-  lane.times[at] = credit.time;
-  lane.bytes[at] = credit.bytes;
+  for (; at > 0 && lane.coming[at - 1].time > credit.time; --at) lane.coming[at] = lane.coming[at - 1];
+  lane.coming[at] = credit;
 }
 
 void Transmitter::collect(Lane& lane, std::int64_t now) {
   std::uint32_t taken = 0;
-  while (taken < lane.count && lane.times[taken] <= now) lane.available += lane.bytes[taken++];
+  while (taken < lane.count && lane.coming[taken].time <= now) lane.available += lane.coming[taken++].bytes;
   if (taken == 0) return;
   lane.count -= taken;
-  for (std::uint32_t i = 0; i < lane.count; ++i) {
-    lane.times[i] = lane.times[i + taken];
-    lane.bytes[i] = lane.bytes[i + taken];
-  }
-  if (lane.more.empty()) [[likely]]
+  for (std::uint32_t i = 0; i < lane.count; ++i) lane.coming[i] = lane.coming[i + taken];
+  if (lane.rare == nullptr) [[likely]]
     return;
+  std::vector<Credit>& more = lane.rare->credits;
   std::size_t moved = 0;
-  for (; moved < lane.more.size(); ++moved) {
-    const Credit& next = lane.more[moved];
+  for (; moved < more.size(); ++moved) {
+    const Credit next = more[moved];
     if (lane.count == 0 && next.time <= now) {
       lane.available += next.bytes;
     } else if (lane.count < Lane::kNear) {
-      lane.times[lane.count] = next.time;
-      lane.bytes[lane.count++] = next.bytes;
+      lane.coming[lane.count++] = next;
     } else {
       break;
     }
   }
-  lane.more.erase(lane.more.begin(), lane.more.begin() + static_cast<std::ptrdiff_t>(moved));
+  more.erase(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(moved));
 }
 
-Time Transmitter::pause_over(Pauses& pauses, Time now) {
-  while (!pauses.coming.empty() && pauses.coming.front().at <= now) {
-    pauses.paused = pauses.coming.front().paused;
-    pauses.coming.pop_front();
+Time Transmitter::pause_over(Rare& rare, Time now) {
+  while (!rare.pauses.empty() && rare.pauses.front().at <= now) {
+    rare.paused = rare.pauses.front().paused;
+    rare.pauses.pop_front();
   }
-  if (!pauses.paused) return now;
-  for (std::size_t i = 0; i < pauses.coming.size(); ++i) {
-    if (!pauses.coming[i].paused) return pauses.coming[i].at;
+  if (!rare.paused) return now;
+  for (std::size_t i = 0; i < rare.pauses.size(); ++i) {
+    if (!rare.pauses[i].paused) return rare.pauses[i].at;
   }
   return kNever;
 }
@@ -110,16 +104,17 @@ Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time 
     const Time up = faults_->up_at(now);
     if (up != now) return up;
   }
-  if (!credits_) return lane.pauses == nullptr ? now : pause_over(*lane.pauses, now);
+  if (!credits_) return lane.rare == nullptr ? now : pause_over(*lane.rare, now);
   if (lane.available >= wire_bytes) return now;
   collect(lane, now.count());
   if (lane.available >= wire_bytes) return now;
   std::int64_t sum = lane.available;
   for (std::uint32_t i = 0; i < lane.count; ++i) {
-    sum += lane.bytes[i];
-    if (sum >= wire_bytes) return Time(lane.times[i]);
+    sum += lane.coming[i].bytes;
+    if (sum >= wire_bytes) return Time(lane.coming[i].time);
   }
-  for (const Credit& credit : lane.more) {
+  if (lane.rare == nullptr) return kNever;
+  for (const Credit credit : lane.rare->credits) {
     sum += credit.bytes;
     if (sum >= wire_bytes) return Time(credit.time);
   }
@@ -194,11 +189,11 @@ tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& phase, sc
   }
   const bool pause = phase == Phase::kPause;
   if (pause) ++events_.paused;
-  Pauses& pauses = *lane(packet.lane).pauses;
+  Fifo<Transition>& pauses = lane(packet.lane).rare->pauses;
   at += pause_response_;
   // Frames do not overtake each other.
-  if (!pauses.coming.empty()) at = std::max(at, pauses.coming.back().at);
-  pauses.coming.push_back({at, pause});
+  if (!pauses.empty()) at = std::max(at, pauses.back().at);
+  pauses.push_back({at, pause});
   if (!pause) wake(at);
   return tlm::TLM_ACCEPTED;
 }

@@ -89,10 +89,16 @@ class alignas(64) Transmitter final : public Backward {
   /// The earliest time, not before `now`, at which a packet of this size may be sent on its lane as far as credits,
   /// pauses and faults go; kNever when that depends on what the receiver has not said yet.
   Time credit_at(int lane, std::int64_t wire_bytes, Time now) {
-    if (credits_ && faults_ == nullptr) [[likely]] {
-      if (this->lane(lane).available >= wire_bytes) return now;
-    }
-    return later_credit_at(lane, wire_bytes, now);
+    return may_send(lane, wire_bytes) ? now : later_credit_at(lane, wire_bytes, now);
+  }
+  /// Whether it is clear that a packet of this size, or of a smaller one, may be sent on its lane now.
+  [[nodiscard]] bool may_send(int lane, std::int64_t wire_bytes) const {
+    if (faults_ != nullptr) [[unlikely]]
+      return false;
+    const Lane& mine = this->lane(lane);
+    if (credits_) [[likely]]
+      return mine.available >= wire_bytes;
+    return mine.rare == nullptr || (!mine.rare->paused && mine.rare->pauses.empty());
   }
 
   /// Asks for an event to the owner at the arrival of the next credit of whatever lane.
@@ -107,10 +113,10 @@ class alignas(64) Transmitter final : public Backward {
   /// left.
   Time send(Packet& packet, Time ready);
 
+  [[nodiscard]] const ForwardCall* peer() const { return peer_; }
   void prefetch() const {
     __builtin_prefetch(this);
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + 64);
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + 128);
+    __builtin_prefetch(&first_lane_);
   }
 
   [[nodiscard]] const Counters& counters(int lane) const { return this->lane(lane).counters; }
@@ -129,39 +135,44 @@ class alignas(64) Transmitter final : public Backward {
   void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
 
  private:
+#pragma pack(push, 4)
   struct Credit {
     std::int64_t time;
     std::uint32_t bytes;
   };
-  /// One lane: its credits, those here and those known to come by time, and its counters. What has come is taken out
-  /// when it is needed or when the list is full, so that a lane mostly stays within two cache lines.
+#pragma pack(pop)
   struct Transition {
     Time at;
     bool paused = false;
   };
-  struct Pauses {
+  /// Of a lane, what most have no use for.
+  struct Rare {
+    std::vector<Credit> credits;  ///< all later than those in the lane itself
     bool paused = false;
-    Fifo<Transition> coming;
+    Fifo<Transition> pauses;  ///< that are on their way
   };
+  /// One lane: its credits, those here and those known to come by time, and its counters. What has come is taken out
+  /// when it is needed or when the list is full, so that a lane mostly stays within its first cache line.
   struct alignas(64) Lane {
     static constexpr std::uint32_t kNear = 7;
     std::int64_t available = 0;
     Counters counters;
     std::uint32_t count = 0;
-    std::array<std::uint32_t, kNear> bytes;
-    std::array<std::int64_t, kNear> times;
-    std::vector<Credit> more;  ///< all later than those
-    std::unique_ptr<Pauses> pauses;
+    std::array<Credit, kNear> coming;
+    std::unique_ptr<Rare> rare;  ///< with priority flow control, or once more credits were on their way
   };
+  static_assert(sizeof(Lane) == 128);
 
   [[nodiscard]] const Lane& lane(int index) const {
     return index == 0 ? first_lane_ : other_lanes_[static_cast<std::size_t>(index - 1)];
   }
-  Lane& lane(int index) { return const_cast<Lane&>(std::as_const(*this).lane(index)); }
+  Lane& lane(int index) {
+    return const_cast<Lane&>(std::as_const(*this).lane(index));
+  }
   Time later_credit_at(int lane, std::int64_t wire_bytes, Time now);
   static void push(Lane& lane, Credit credit, std::int64_t now);
   static void collect(Lane& lane, std::int64_t now);
-  static Time pause_over(Pauses& pauses, Time now);
+  static Time pause_over(Rare& rare, Time now);
   Time send_disturbed(Packet& packet, Time head, Time& length);
   void wake(Time at);
 
@@ -169,7 +180,7 @@ class alignas(64) Transmitter final : public Backward {
   Time free_at_;
   ByteTime byte_time_;
   Time propagation_;
-  Forward* peer_ = nullptr;
+  ForwardCall* peer_ = nullptr;
   Dispatcher& dispatcher_;
   bool waiting_ = false;
   bool stalls_;

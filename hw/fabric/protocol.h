@@ -27,6 +27,10 @@ struct Protocol {
 
 using Forward = tlm::tlm_fw_transport_if<Protocol>;
 using Backward = tlm::tlm_bw_transport_if<Protocol>;
+/// What a packet and what a credit call. The transport interfaces inherit these virtually: who keeps a pointer to one
+/// of them need not look it up at every call.
+using ForwardCall = tlm::tlm_fw_nonblocking_transport_if<Packet, Phase>;
+using BackwardCall = tlm::tlm_bw_nonblocking_transport_if<Packet, Phase>;
 using InitiatorSocket = tlm::tlm_initiator_socket<64, Protocol>;
 using TargetSocket = tlm::tlm_target_socket<64, Protocol>;
 

@@ -78,6 +78,7 @@ void Switch::end_of_elaboration() {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     transmitters_[i].resolve(ports_[i]->out);
     inputs_[i].resolve(ports_[i]->in);
+    neighbours_.push_back({transmitters_[i].peer(), inputs_[i].sender()});
   }
 }
 
@@ -107,16 +108,18 @@ void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
   const bool serves = (tag & kServe) != 0;
   if (!serves) {
     if (tag >= kEnter || reinterpret_cast<const Packet*>(data)->destination >= Packet::kFirstGroup) return;
-    inputs_[tag].prefetch();
+    __builtin_prefetch(&inputs_[tag]);
+    if (neighbours_[tag].sender != nullptr) neighbours_[tag].sender->prefetch();
   }
   const std::uint32_t output = serves ? tag & ~kServe : routes_->port(*reinterpret_cast<const Packet*>(data));
   if (output == Packet::kNowhere) [[unlikely]]
     return;
   __builtin_prefetch(&outputs_[output]);
   transmitters_[output].prefetch();
+  __builtin_prefetch(neighbours_[output].receiver);
 }
 
-void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
+inline void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
   packet.ingress = static_cast<std::uint16_t>(input);
   ++counters_.packets;
   if (inspects_ || (packet.flags & Packet::kDamaged) != 0) [[unlikely]] {
@@ -133,7 +136,7 @@ void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {
 }
 
 /// False if the packet has to wait for the first stages.
-bool Switch::enter(Time now, Packet& packet) {
+inline bool Switch::enter(Time now, Packet& packet) {
   Input& from = inputs_[packet.ingress];
   const Time at = std::max(now, from.ingress_free);
   from.ingress_free = at + ingress_interval_;
@@ -183,7 +186,7 @@ void Switch::discard(Time now, Packet& packet) {
   packets_.give_back(&packet);
 }
 
-void Switch::dispatch(Time now, Packet& packet) {
+inline void Switch::dispatch(Time now, Packet& packet) {
   if (packet.destination >= Packet::kFirstGroup) [[unlikely]] {
     handle_group(now, packet);
   } else {
@@ -199,7 +202,7 @@ void Switch::dispatch(Time now, Packet& packet) {
   }
 }
 
-std::uint32_t Switch::route(Time now, Packet& packet) const {
+inline std::uint32_t Switch::route(Time now, Packet& packet) const {
   if (!routes_->decides_late()) [[likely]]
     return routes_->port(packet);
   if (routes_->detours()) routes_->arrive(packet, packet.ingress);
@@ -252,7 +255,7 @@ void Switch::mark(std::uint32_t output, Packet& packet) {
   ++port_counters_[output].marked;
 }
 
-void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
+inline void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
   const Time ready = now + latency_;
   Output& output = outputs_[index];
   if (output.blocked_since != kNever) [[unlikely]] {
@@ -289,7 +292,7 @@ void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint
   if (buffer_->paused(input, lane)) dispatcher_.post(gone, *this, kCollect);
 }
 
-void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
+inline void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   if (queues_[output] == nullptr) queues_[output] = std::make_unique<Queue[]>(lanes_ * sources_);
   Queue& q = queue(output, lane, packet.ingress);
   packet.next = nullptr;
@@ -304,6 +307,7 @@ void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   ++state.waiting;
   state.waiting_bytes += packet.wire_bytes;
   state.most_waiting_bytes = std::max(state.most_waiting_bytes, state.waiting_bytes);
+  largest_ = std::max(largest_, packet.wire_bytes);
   if (probe_ != nullptr) [[unlikely]]
     draw(output);
 }
@@ -322,7 +326,7 @@ Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t 
   return packet;
 }
 
-int Switch::pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time& free) const {
+inline int Switch::pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time& free) const {
   const std::uint64_t* words = bitmap(output, lane);
   const std::uint32_t start = outputs_[output].next_input[lane];
   if (words_ == 1 && !limits_crossbar_) [[likely]] {
@@ -344,7 +348,7 @@ int Switch::pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time&
   }
 }
 
-Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint32_t lane) {
+inline Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint32_t lane) {
   Output& output = outputs_[index];
   Time free = kNever;
   const int input = pick_input(index, lane, now, free);
@@ -417,8 +421,14 @@ void Switch::arm(Time now, std::uint32_t index) {
       at = std::min(at, crossbar);
       continue;
     }
-    const Packet& first = *queue(index, lane, static_cast<std::uint32_t>(input)).head;
-    at = std::min(at, transmitter.credit_at(static_cast<int>(lane), first.wire_bytes, now));
+    const Packet* first = queue(index, lane, static_cast<std::uint32_t>(input)).head;
+    // It has not been touched since it came: where any packet may be sent it can wait to be fetched.
+    __builtin_prefetch(first);
+    if (transmitter.may_send(static_cast<int>(lane), largest_)) {
+      at = now;
+      break;
+    }
+    at = std::min(at, transmitter.credit_at(static_cast<int>(lane), first->wire_bytes, now));
     if (at == now) break;
   }
   if (at > free) {

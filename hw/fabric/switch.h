@@ -190,10 +190,6 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       sender_ = dynamic_cast<Transmitter*>(peer_);
     }
     [[nodiscard]] Transmitter* sender() const { return sender_; }
-    void prefetch() const {
-      __builtin_prefetch(this);
-      if (sender_ != nullptr) sender_->prefetch();
-    }
     /// Gives the buffer space of `bytes` on `lane` back to the sender.
     void release(std::uint8_t lane, std::uint32_t bytes, Time delay) { tell(Phase::kCredit, lane, bytes, delay); }
     void tell(Phase phase, std::uint8_t lane, std::uint32_t bytes, Time delay) {
@@ -219,12 +215,17 @@ class Switch final : public sc_core::sc_module, public EventTarget {
    private:
     Switch* owner_;
     std::uint32_t port_;
-    Backward* peer_ = nullptr;
-    Transmitter* sender_ = nullptr;  ///< the same, if it is one of ours: its credits will be touched
+    BackwardCall* peer_ = nullptr;
+    Transmitter* sender_ = nullptr;  ///< the same, if it is one of ours
     const Packet* latest_ = nullptr;
     Time tail_at_;
   };
 
+  /// What a port's packets touch at the other end of its link, to be prefetched.
+  struct Neighbour {
+    const ForwardCall* receiver;
+    const Transmitter* sender;  ///< null if it is not one of ours
+  };
   struct Queue {
     Packet* head = nullptr;
     Packet* tail = nullptr;
@@ -286,11 +287,13 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Dispatcher& dispatcher_;
   const Routes* routes_;
   Time careful_from_ = kNever;  ///< routes change, or may lead nowhere
+  Probe* probe_ = nullptr;
   Time latency_;
   std::uint32_t lanes_;
   std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one
   std::uint32_t words_;
-  bool inspects_;  ///< something other than routing happens to what arrives
+  std::uint32_t largest_ = 0;  ///< wire bytes of any packet that has waited
+  bool inspects_;              ///< something other than routing happens to what arrives
   bool limits_crossbar_;
   bool marks_;
   bool weighs_;
@@ -300,6 +303,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   FixedVector<Input> inputs_;
   std::vector<Output> outputs_;
   FixedVector<Transmitter> transmitters_;
+  std::vector<Neighbour> neighbours_;             // by port
   std::vector<std::unique_ptr<Queue[]>> queues_;  // per output, once it is contended: by lane, then input
   std::vector<std::uint64_t> nonempty_;           // per output and lane, a bit per input with a packet
   Counters counters_;
@@ -339,7 +343,6 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::int64_t most = 0;
     std::int64_t last = 0;
   };
-  Probe* probe_ = nullptr;
   std::string process_;
   std::vector<Depth> depths_;
 };

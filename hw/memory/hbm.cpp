@@ -14,8 +14,8 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
       dispatcher_(dispatcher),
       byte_time_(config.sustained()),
       data_(data),
-      stall_(stall, this->name()),
-      ports_(masters.size()) {
+      ports_(masters.size()),
+      stall_(stall, this->name()) {
   for (const std::string& master : masters) ports_.emplace_back(*this, master);
 }
 

@@ -75,7 +75,7 @@ class Hbm final : public sc_core::sc_module {
  private:
   struct Port final : public tlm::tlm_fw_transport_if<> {
     Port(Hbm& owner_hbm, const std::string& master)
-        : owner(owner_hbm), name(master), socket(("from_" + master).c_str()) {
+        : name(master), socket(("from_" + master).c_str()), owner(owner_hbm) {
       socket.bind(*this);
     }
     void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
@@ -84,9 +84,10 @@ class Hbm final : public sc_core::sc_module {
     bool get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) override;
     unsigned int transport_dbg(tlm::tlm_generic_payload& payload) override;
 
-    Hbm& owner;
     std::string name;
     Socket socket;
+    // What every request touches lies together, with the table of b_transport, which comes behind it.
+    alignas(64) Hbm& owner;
     std::int64_t busy_until = 0;
     Counters counters;
   };
@@ -94,13 +95,13 @@ class Hbm final : public sc_core::sc_module {
   [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;
   void move_bytes(tlm::tlm_generic_payload& payload);
 
-  Config config_;
+  alignas(64) Config config_;
   Dispatcher& dispatcher_;
   ByteTime byte_time_;
   bool data_;
-  BackingStore store_;
-  Stall stall_;
   FixedVector<Port> ports_;
+  Stall stall_;
+  BackingStore store_;
 };
 
 }  // namespace weft::memory

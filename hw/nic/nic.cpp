@@ -48,10 +48,10 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       network_(network),
       end_(end),
       dispatcher_(dispatcher),
+      fabric_in_(*this),
       packets_(packets),
       data_(data),
       transmitter_(dispatcher, network.link, *this, kCredit, stall, this->name()),
-      fabric_in_(*this),
       register_file_(dispatcher),
       dma_time_(config.dma_rate),
       group_time_(config.group_rate),
@@ -112,8 +112,11 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
 
 void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&engine_free_);
+  __builtin_prefetch(&payload_);
+  __builtin_prefetch(memory_);
   if (tag == kArrive) {
-    __builtin_prefetch(pairs_.data() + reinterpret_cast<const Packet*>(data)->queue_pair);
+    const Packet& packet = *reinterpret_cast<const Packet*>(data);
+    if (packet.destination < Packet::kFirstGroup) pairs_[packet.queue_pair].prefetch();
   } else {
     __builtin_prefetch(&pairs_);
     transmitter_.prefetch();

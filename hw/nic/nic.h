@@ -219,6 +219,11 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Time completed_at;              ///< of the latest completion: what is quicker does not overtake
     Time refused_since = kNever;    ///< the first time for this PSN
     std::uint32_t refused_psn = 0;  ///< of the latest RNR NAK
+
+    void prefetch() const {
+      __builtin_prefetch(this);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + 64);
+    }
   };
 
   struct Fetched {
@@ -317,14 +322,14 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   const fabric::FabricConfig& network_;
   std::uint32_t end_;
   Dispatcher& dispatcher_;
+  Fabric fabric_in_;
   PacketPool& packets_;
   bool data_;
   fabric::Transmitter transmitter_;
-  Fabric fabric_in_;
   RegisterFile register_file_;
   BlockingInitiator initiator_;
-  fabric::Backward* upstream_ = nullptr;
-  tlm::tlm_fw_transport_if<>* memory_ = nullptr;
+  fabric::BackwardCall* upstream_ = nullptr;
+  tlm::tlm_blocking_transport_if<>* memory_ = nullptr;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
   ByteTime dma_time_;
   ByteTime group_time_;

@@ -157,7 +157,7 @@ void Nic::fill(Time now) {
   if (ring_.empty()) return;
   const QueuePair& next = pairs_[ring_.front()];
   if (next.next_job < next.jobs.size()) __builtin_prefetch(&next.jobs[next.next_job]);
-  if (ring_.size() > 1) __builtin_prefetch(&pairs_[ring_[1]]);
+  if (ring_.size() > 1) pairs_[ring_[1]].prefetch();
 }
 
 void Nic::arm(Time at, const Packet* next) {

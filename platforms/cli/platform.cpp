@@ -34,7 +34,9 @@ void PlatformOptions::add_to(CLI::App& app) {
 
 std::string find_platform(const std::string& name) {
   std::error_code error;
-  if (fs::exists(name, error) || name.ends_with(".json") || name.find('/') != std::string::npos) return name;
+  // A folder may bear a platform's name: it is where its results go.
+  const bool is_file = fs::exists(name, error) && !fs::is_directory(name, error);
+  if (is_file || name.ends_with(".json") || name.find('/') != std::string::npos) return name;
   for (const fs::path& directory : traces::data_directories()) {
     const fs::path file = directory / (name + ".json");
     if (fs::exists(file, error)) return file.string();

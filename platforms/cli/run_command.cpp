@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 using schedules::FsdpConfig;
 using schedules::FsdpResult;
 
-constexpr std::size_t kMostSwitches = 300;  ///< in a picture that one can still read
+constexpr std::size_t kMostSwitches = 1024;  ///< in a picture that one can still read
 
 struct Options {
   PlatformOptions platform;

@@ -4,145 +4,246 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
-#include <numbers>
+#include <set>
 #include <utility>
-#include <vector>
 
 namespace weft::platforms {
 namespace {
 
 using fabric::Topology;
 
-constexpr std::size_t kMostEnds = 512;
-constexpr double kStep = 60;  // between neighbours, in pixels
-constexpr double kMargin = 60;
-constexpr double kBend = 0.25;  // how far a link that passes others leaves their line, by its length
+constexpr double kMargin = 20;
+constexpr double kHeader = 52;
+constexpr double kLeastWidth = 440;
+constexpr std::ptrdiff_t kMostCounted = 120;  // lines that bear the number of their links
 
-struct Line {
-  std::uint32_t a;
-  std::uint32_t b;
-  bool operator<(const Line& other) const { return std::pair(a, b) < std::pair(other.a, other.b); }
-};
-
-struct Links {
-  int count = 0;
-  double heat = 0;  ///< of the hottest
-};
-
-/// Links between switches; parallel ones are one line.
-std::map<Line, Links> lines_of(const Topology& topology, const Heat& heat = {}) {
-  std::map<Line, Links> lines;
+/// How many links join two switches.
+std::map<std::pair<std::uint32_t, std::uint32_t>, int> links_of(const Topology& topology) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> links;
   for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
-    for (std::size_t p = 0; p < topology.switches[s].ports.size(); ++p) {
-      const Topology::Neighbour& port = topology.switches[s].ports[p];
-      if (port.is_end || s >= port.index) continue;
-      Links& links = lines[{s, port.index}];
-      ++links.count;
-      if (heat) links.heat = std::max(links.heat, heat(s, p));
-    }
-  }
-  return lines;
-}
-
-/// From pale blue through yellow to red.
-std::string colour_of(double heat) {
-  const double h = std::clamp(heat, 0.0, 1.0);
-  const auto mix = [](double from, double to, double at) {
-    return static_cast<int>(std::lround(from + (to - from) * at));
-  };
-  if (h < 0.5)
-    return fmt::format("#{:02x}{:02x}{:02x}", mix(190, 250, 2 * h), mix(210, 190, 2 * h), mix(230, 40, 2 * h));
-  return fmt::format("#{:02x}{:02x}{:02x}", mix(250, 200, 2 * h - 1), mix(190, 0, 2 * h - 1), mix(40, 0, 2 * h - 1));
-}
-
-std::string stroke(const Heat& heat, double value) {
-  return heat ? fmt::format(" stroke=\"{}\"", colour_of(value)) : "";
-}
-
-/// A bar with the colours of 0, 25, ... 100 %.
-std::string scale() {
-  std::string text;
-  for (int i = 0; i <= 4; ++i) {
-    text += fmt::format(
-        "<rect x=\"{0}\" y=\"6\" width=\"24\" height=\"8\" fill=\"{1}\"/><text x=\"{2}\" y=\"23\">{3} %</text>\n",
-        8 + 24 * i, colour_of(i * 0.25), 20 + 24 * i, 25 * i);
-  }
-  return text;
-}
-
-struct Point {
-  double x = 0;
-  double y = 0;
-};
-
-/// Even dimensions to the right, odd ones downwards, each a tile of those before.
-Point grid_place(const Topology& topology, std::uint32_t router) {
-  const fabric::Grid& grid = *topology.grid;
-  Point at;
-  double wide = kStep;
-  double high = kStep;
-  const std::vector<fabric::GridStep>& steps = topology.switches.front().steps;
-  for (std::uint32_t d = 0; d < grid.dimensions; ++d) {
-    const double own = grid.coordinates[router * grid.dimensions + d];
-    double& tile = d % 2 == 0 ? wide : high;
-    (d % 2 == 0 ? at.x : at.y) += own * tile;
-    tile *= steps[d].size + 0.6;
-  }
-  return at;
-}
-
-std::vector<Point> grid_places(const Topology& topology) {
-  std::vector<Point> places(topology.switches.size());
-  for (std::uint32_t s = 0; s < places.size(); ++s) {
-    if (s < topology.grid->routers) {
-      places[s] = grid_place(topology, s);
-      continue;
-    }
-    // A hub stands amid its routers, a little aside so that they do not hide it.
     for (const Topology::Neighbour& port : topology.switches[s].ports) {
-      places[s].x += places[port.index].x / static_cast<double>(topology.switches[s].ports.size());
-      places[s].y += places[port.index].y / static_cast<double>(topology.switches[s].ports.size());
+      if (!port.is_end && s < port.index) ++links[{s, port.index}];
     }
-    places[s].x += kStep * 0.3;
-    places[s].y += kStep * 0.3;
   }
-  return places;
+  return links;
 }
 
-std::vector<Point> level_places(const Topology& topology) {
-  std::map<int, int> count;
-  for (const Topology::Node& node : topology.switches) ++count[node.level];
-  int widest = 0;
-  for (const auto& [level, number] : count) widest = std::max(widest, number);
-  const int top = count.rbegin()->first;
-  std::map<int, int> placed;
-  std::vector<Point> places;
-  for (const Topology::Node& node : topology.switches) {
-    const double gap = kStep * widest / count[node.level];
-    places.push_back({(placed[node.level]++ + 0.5) * gap, (top - node.level) * 4 * kStep});
-  }
-  return places;
+/// From pale blue through green, yellow and orange to red.
+std::string colour_of(double heat) {
+  constexpr std::array<std::array<int, 3>, 5> kStops{
+      {{0xc8, 0xd4, 0xe3}, {0x7f, 0xc2, 0x97}, {0xf4, 0xc8, 0x2a}, {0xec, 0x77, 0x1e}, {0xb8, 0x00, 0x10}}};
+  const double place = std::clamp(heat, 0.0, 1.0) * (kStops.size() - 1);
+  const auto from = std::min(static_cast<std::size_t>(place), kStops.size() - 2);
+  const auto mix = [&](std::size_t part) {
+    const double share = place - static_cast<double>(from);
+    return static_cast<int>(std::lround(kStops[from][part] * (1 - share) + kStops[from + 1][part] * share));
+  };
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2));
 }
 
-std::vector<Point> circle_places(const Topology& topology) {
-  const auto n = static_cast<double>(topology.switches.size());
-  const double radius = n < 2 ? 0 : std::max(2 * kStep, n * kStep / (2 * std::numbers::pi));
-  std::vector<Point> places;
-  for (std::size_t s = 0; s < topology.switches.size(); ++s) {
-    const double angle = 2 * std::numbers::pi * static_cast<double>(s) / n - std::numbers::pi / 2;
-    places.push_back({radius * std::cos(angle), radius * std::sin(angle)});
+/// Writes a Layout as SVG.
+class Painter {
+ public:
+  Painter(const Topology& topology, Layout layout, bool heated)
+      : topology_(topology), layout_(std::move(layout)), heated_(heated) {
+    // Those of a heat map lie where they are seen: the hottest on top.
+    std::stable_sort(layout_.lines.begin(), layout_.lines.end(),
+                     [](const Layout::Line& a, const Layout::Line& b) { return a.heat < b.heat; });
+    for (const Layout::Line& line : layout_.lines) counts_.insert(line.links);
+    const auto several = std::count_if(layout_.lines.begin(), layout_.lines.end(),
+                                       [](const Layout::Line& line) { return line.links > 1; });
+    counted_ = counts_.size() > 1 && several <= kMostCounted;
+    measure();
   }
-  return places;
-}
 
-std::vector<Point> places_of(const Topology& topology) {
-  if (topology.grid != nullptr) return grid_places(topology);
-  const bool levels = std::any_of(topology.switches.begin(), topology.switches.end(),
-                                  [](const Topology::Node& node) { return node.level > 0; });
-  return levels ? level_places(topology) : circle_places(topology);
-}
+  std::string operator()() {
+    text_ = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{0:.0f} {1:.0f} {2:.0f} {3:.0f}\" width=\"{2:.0f}\" "
+        "height=\"{3:.0f}\" font-family=\"sans-serif\" font-size=\"9\" text-anchor=\"middle\">\n"
+        "<rect x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        low_.x, low_.y, high_.x - low_.x, high_.y - low_.y);
+    caption();
+    frames();
+    lines();
+    boxes();
+    for (const Layout::Note& note : layout_.notes) {
+      text_ +=
+          fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" fill=\"#555\">{}</text>\n", note.at.x, note.at.y, note.text);
+    }
+    return text_ + "</svg>\n";
+  }
+
+ private:
+  void cover(Point at, double x, double y) {
+    low_ = {std::min(low_.x, at.x - x), std::min(low_.y, at.y - y)};
+    high_ = {std::max(high_.x, at.x + x), std::max(high_.y, at.y + y)};
+  }
+  void measure() {
+    low_ = high_ = layout_.boxes.front().at;
+    for (const Layout::Box& box : layout_.boxes) cover(box.at, std::max(box.width, strip_of(box)) / 2, 24);
+    for (const Layout::Frame& frame : layout_.frames) {
+      cover(frame.low, 0, 12);
+      cover(frame.high, 0, 0);
+    }
+    for (const Layout::Note& note : layout_.notes) cover(note.at, 3.0 * static_cast<double>(note.text.size()), 8);
+    for (const Layout::Line& line : layout_.lines) {
+      cover({(line.a.x + line.b.x) / 2 + line.bow.x, (line.a.y + line.b.y) / 2 + line.bow.y}, 12, 12);
+      cover(line.b, 4, 4);
+    }
+    const double missing = std::max(0.0, kLeastWidth - 2 * kMargin - (high_.x - low_.x));
+    low_ = {low_.x - kMargin - missing / 2, low_.y - kHeader};
+    high_ = {high_.x + kMargin + missing / 2, high_.y + kMargin};
+  }
+
+  /// What is shown, and by what.
+  void caption() {
+    const double x = low_.x + 12;
+    const double y = low_.y + 18;
+    std::size_t links = 0;
+    for (const auto& [pair, count] : links_of(topology_)) links += static_cast<std::size_t>(count);
+    const auto number = [](std::size_t n, const char* one, const char* more) {
+      return fmt::format("{} {}", n, n == 1 ? one : more);
+    };
+    text_ += fmt::format(
+        "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"start\" font-size=\"12\">{}, {}, {} between switches</text>\n",
+        x, y, number(topology_.ends.size(), "end", "ends"), number(topology_.switches.size(), "switch", "switches"),
+        number(links, "link", "links"));
+    const double row = y + 18;
+    if (heated_) {
+      for (int i = 0; i <= 4; ++i) {
+        text_ += fmt::format(
+            "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"30\" height=\"8\" fill=\"{}\"/>"
+            "<text x=\"{:.0f}\" y=\"{:.0f}\">{} %</text>\n",
+            x + 30 * i, row - 10, colour_of(i * 0.25), x + 15 + 30 * i, row + 7, 25 * i);
+      }
+      text_ += fmt::format(
+          "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"start\">of the time a link was sending, in its busier "
+          "direction</text>\n",
+          x + 158, row - 2);
+      return;
+    }
+    std::string of_links = " link";
+    if (counts_.size() > 1) {
+      of_links = fmt::format(" {} to {} links", *counts_.begin(), *counts_.rbegin());
+    } else if (counts_.size() == 1 && *counts_.begin() > 1) {
+      of_links = fmt::format(" {} links", *counts_.begin());
+    }
+    text_ += fmt::format(
+        "<g text-anchor=\"start\"><rect x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"20\" height=\"10\" rx=\"3\" fill=\"#def\" "
+        "stroke=\"#369\"/><text x=\"{2:.0f}\" y=\"{3:.0f}\">switch</text>"
+        "<rect x=\"{4:.0f}\" y=\"{5:.0f}\" width=\"5\" height=\"5\" fill=\"#4a7\"/><text x=\"{6:.0f}\" "
+        "y=\"{3:.0f}\">end</text></g>\n",
+        x, row - 8, x + 24, row, x + 64, row - 5, x + 73, row);
+    if (counts_.empty()) return;
+    text_ += fmt::format(
+        "<path d=\"M{:.0f} {:.0f}h20\" stroke=\"#999\" stroke-width=\"{:.1f}\"/><text x=\"{:.0f}\" "
+        "y=\"{:.0f}\" text-anchor=\"start\">{}</text>\n",
+        x + 104, row - 3, thickness(*counts_.begin()), x + 126, row, of_links);
+  }
+
+  void frames() {
+    for (const Layout::Frame& frame : layout_.frames) {
+      text_ += fmt::format(
+          "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"6\" fill=\"#f6f8fa\" "
+          "stroke=\"#ccd\"/><text x=\"{:.0f}\" y=\"{:.0f}\" fill=\"#555\" text-anchor=\"start\">{}</text>\n",
+          frame.low.x, frame.low.y, frame.high.x - frame.low.x, frame.high.y - frame.low.y, frame.low.x + 4,
+          frame.low.y - 4, frame.label);
+    }
+  }
+
+  static double thickness(int links) { return std::min(1 + std::log2(links), 6.0); }
+
+  void lines() {
+    text_ += fmt::format("<g fill=\"none\" stroke=\"#999\"{}>\n",
+                         layout_.dense && !heated_ ? " stroke-opacity=\"0.5\" stroke-width=\"0.6\"" : "");
+    std::string numbers;
+    for (const Layout::Line& line : layout_.lines) {
+      // A curve whose middle is as far aside as was asked for, and which leaves its ends at right angles.
+      const Point bow{line.bow.x * 4 / 3, line.bow.y * 4 / 3};
+      std::string path = fmt::format("M{:.0f} {:.0f}", line.a.x, line.a.y);
+      if (bow.x != 0 || bow.y != 0) {
+        path += fmt::format("C{:.0f} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f}", line.a.x + bow.x, line.a.y + bow.y,
+                            line.b.x + bow.x, line.b.y + bow.y, line.b.x, line.b.y);
+      } else {
+        path += fmt::format("L{:.0f} {:.0f}", line.b.x, line.b.y);
+      }
+      std::string style;
+      if (line.links > 1 || heated_) style += fmt::format(" stroke-width=\"{:.1f}\"", thickness(line.links) + heated_);
+      if (heated_) style += fmt::format(" stroke=\"{}\"", colour_of(line.heat));
+      if (line.broken) style += " stroke-dasharray=\"3 2\"";
+      text_ += fmt::format("<path d=\"{}\"{}/>\n", path, style);
+      if (counted_ && line.links > 1 && !line.broken) {
+        numbers += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">×{}</text>\n", (line.a.x + line.b.x) / 2 + line.bow.x,
+                               (line.a.y + line.b.y) / 2 + line.bow.y - 4, line.links);
+      }
+    }
+    text_ += "</g>\n<g stroke=\"#fff\" stroke-width=\"3\" paint-order=\"stroke\">\n" + numbers + "</g>\n";
+  }
+
+  /// The width of the row of ends below a switch.
+  [[nodiscard]] double strip_of(const Layout::Box& box) const {
+    const auto n = static_cast<double>(box.ends.size());
+    return layout_.dense ? kDenseStrip : std::min({std::max(box.width - 4, 2.5 * n), 8 * n, kWidestStrip});
+  }
+
+  void boxes() {
+    text_ += "<g stroke=\"#369\" fill=\"#def\">\n";
+    for (const Layout::Box& box : layout_.boxes) {
+      text_ += fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"3\"><title>{}</title></rect>\n",
+          box.at.x - box.width / 2, box.at.y - Layout::kBoxHeight / 2, box.width, Layout::kBoxHeight, box.name);
+    }
+    text_ += "</g>\n";
+    for (const Layout::Box& box : layout_.boxes) {
+      if (!box.label.empty()) {
+        text_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", box.at.x, box.at.y + 3, box.label);
+      }
+      if (!box.ends.empty()) ends(box);
+    }
+  }
+
+  /// Neighbours of one colour are one piece.
+  void ends(const Layout::Box& box) {
+    const double width = strip_of(box);
+    const std::size_t n = box.ends.size();
+    const double each = width / static_cast<double>(n);
+    const double left = box.at.x - width / 2;
+    const double top = box.at.y + Layout::kBoxHeight / 2 + 2;
+    std::string path;
+    std::string colour;
+    const auto finish = [&] {
+      if (!path.empty()) text_ += fmt::format("<path d=\"{}\" fill=\"{}\"/>\n", path, colour);
+      path.clear();
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+      std::string next = heated_ ? colour_of(box.ends[i]) : "#4a7";
+      if (next != colour) finish();
+      colour = std::move(next);
+      path += fmt::format("M{:.1f} {:.1f}h{:.1f}v5h-{:.1f}z", left + each * static_cast<double>(i), top, each * 0.8,
+                          each * 0.8);
+    }
+    finish();
+    constexpr std::size_t kEasilyCounted = 8;
+    if (n > kEasilyCounted && !layout_.dense) {
+      text_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" fill=\"#555\">{} ends</text>\n", box.at.x, top + 15, n);
+    }
+  }
+
+  static constexpr double kDenseStrip = 12;
+  static constexpr double kWidestStrip = 64;
+
+  const Topology& topology_;
+  Layout layout_;
+  bool heated_;
+  std::set<int> counts_;  ///< of links, that lines stand for
+  bool counted_ = false;
+  Point low_;
+  Point high_;
+  std::string text_;
+};
 
 }  // namespace
 
@@ -153,9 +254,9 @@ std::string to_dot(const Topology& topology, const std::string& name) {
     text +=
         fmt::format("  end{} [shape=point];\n  end{} -- {};\n", e, e, topology.switches[topology.ends[e].first].name);
   }
-  for (const auto& [line, links] : lines_of(topology)) {
-    text += fmt::format("  {} -- {}{};\n", topology.switches[line.a].name, topology.switches[line.b].name,
-                        links.count > 1 ? fmt::format(" [label={}]", links.count) : "");
+  for (const auto& [pair, links] : links_of(topology)) {
+    text += fmt::format("  {} -- {}{};\n", topology.switches[pair.first].name, topology.switches[pair.second].name,
+                        links > 1 ? fmt::format(" [label={}]", links) : "");
   }
   return text + "}\n";
 }
@@ -165,54 +266,7 @@ std::string to_svg(const Topology& topology) {
 }
 
 std::string to_svg(const Topology& topology, const Heat& heat) {
-  std::vector<Point> places = places_of(topology);
-  Point low = places.front();
-  Point high = places.front();
-  for (const Point& at : places) {
-    low = {std::min(low.x, at.x), std::min(low.y, at.y)};
-    high = {std::max(high.x, at.x), std::max(high.y, at.y)};
-  }
-  for (Point& at : places) at = {at.x - low.x + kMargin, at.y - low.y + kMargin};
-  const double width = high.x - low.x + 2 * kMargin;
-  const double height = high.y - low.y + 2 * kMargin;
-  std::string text = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-      "font-family=\"sans-serif\" font-size=\"9\" text-anchor=\"middle\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<g fill=\"none\" stroke=\"#999\">\n",
-      width, height);
-  for (const auto& [line, links] : lines_of(topology, heat)) {
-    const Point a = places[line.a];
-    const Point b = places[line.b];
-    // A link that passes others of a grid goes round them.
-    const double length = std::hypot(b.x - a.x, b.y - a.y);
-    const double bend = topology.grid != nullptr && length > 1.2 * kStep ? kBend : 0;
-    const Point middle{(a.x + b.x) / 2 - (b.y - a.y) * bend, (a.y + b.y) / 2 + (b.x - a.x) * bend};
-    text +=
-        fmt::format("<path d=\"M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}\" stroke-width=\"{}\"{}/>\n", a.x, a.y,
-                    middle.x, middle.y, b.x, b.y, std::min(links.count, 8) + (heat ? 1 : 0), stroke(heat, links.heat));
-  }
-  text += "</g>\n<g fill=\"#4a7\" stroke=\"#4a7\">\n";
-  if (topology.ends.size() <= kMostEnds) {
-    std::vector<double> on(topology.switches.size());
-    std::vector<double> drawn(topology.switches.size());
-    for (const auto& [sw, port] : topology.ends) ++on[sw];
-    for (const auto& [sw, port] : topology.ends) {
-      // Side by side below their switch.
-      const double share = (drawn[sw]++ + 0.5) / on[sw] - 0.5;
-      const Point at{places[sw].x + share * kStep * 0.8, places[sw].y + kStep * 0.4};
-      text += fmt::format("<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"{}/><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\"/>\n",
-                          places[sw].x, places[sw].y, at.x, at.y, stroke(heat, heat ? heat(sw, port) : 0), at.x, at.y);
-    }
-  }
-  text += "</g>\n";
-  for (std::size_t s = 0; s < places.size(); ++s) {
-    text += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"40\" height=\"14\" rx=\"3\" fill=\"#def\" stroke=\"#369\"/>"
-        "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        places[s].x - 20, places[s].y - 7, places[s].x, places[s].y + 3, topology.switches[s].name);
-  }
-  if (heat) text += scale();
-  return text + "</svg>\n";
+  return Painter(topology, lay_out(topology, heat), heat != nullptr)();
 }
 
 }  // namespace weft::platforms

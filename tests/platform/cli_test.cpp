@@ -338,6 +338,11 @@ TEST_F(CliTest, TopologyMeasuresAndDraws) {
   EXPECT_EQ(read_file(folder_ / "work/pictures/fabric.dot").substr(0, 5), "graph");
   EXPECT_EQ(read_file(folder_ / "work/pictures/fabric.svg").substr(0, 4), "<svg");
 
+  // Hubs of a dimension beyond the second are drawn as one; a folder with the name of a platform does not hide it.
+  EXPECT_NE(read_file(folder_ / "work/pictures/fabric.svg").find("12 × switch"), std::string::npos);
+  fs::create_directories(folder_ / "work/dgx-h100");
+  EXPECT_EQ(weft("topology dgx-h100 --out pictures").code, 0);
+
   // What runs on it is told of the same mistakes.
   const Ran bad = weft("topology ../torus.json --set fabric.link.lanes=1 --out bad");
   EXPECT_EQ(bad.code, 2);
