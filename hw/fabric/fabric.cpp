@@ -34,6 +34,9 @@ Fabric::~Fabric() = default;
 
 void Fabric::start_of_simulation() {
   for (std::size_t f = 0; f < config().faults.size(); ++f) {
+    if (config().faults[f].rate < 1) {
+      for (const auto& sw : switches_) sw->expect_slow_links();
+    }
     for (const Direction& direction : plan_->faulty_links()[f]) {
       const auto [sw, port] =
           direction.from_end ? topology().ends[direction.index] : std::pair(direction.index, direction.port);

@@ -61,6 +61,14 @@ void check_lanes(const Topology& topology, const FabricConfig& config, const std
                                               std::to_string(config.link.lanes) + ": " + reason(topology, config));
 }
 
+void check_switch(const Switch::Config& config, const std::string& path) {
+  if (config.flow_queues == 0 || !(config.speedup > 0)) return;
+  throw ConfigError(path + ".flow_queues",
+                    "expected 0 with a speedup, which passes one packet of an input at a time, "
+                    "or a speedup of 0; got " +
+                        std::to_string(config.flow_queues));
+}
+
 void check_radix(const Topology& topology, const std::string& path) {
   for (const Topology::Node& node : topology.switches) {
     if (node.ports.size() <= kMaxRadix) continue;
@@ -121,6 +129,7 @@ Topology Topology::build(const FabricConfig& config, int ends, const std::string
     throw ConfigError(path + ".segment",
                       "expected at least the mtu of " + to_text(config.mtu) + ", got " + to_text(config.segment));
   }
+  check_switch(config.switch_config, path + ".switch");
   check_link(config.link, config, path + ".link");
   if (config.topology == Shape::kDimensions) {
     for (std::size_t i = 0; i < config.dimensions.size(); ++i) {
