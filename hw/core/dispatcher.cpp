@@ -213,6 +213,7 @@ void Dispatcher::run() {
     const std::int64_t time = time_of(event);
     if (time > limit_ || (time >= horizon_ && time > start)) break;
     ++cursor_;
+    before_ = now_;
     now_ = time;
     --pending_;
     ++handled_;

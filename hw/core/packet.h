@@ -56,6 +56,9 @@ struct alignas(64) Packet {
 };
 static_assert(sizeof(Packet) == 64);
 
+/// The longest that a packet may take to pass anywhere: what Packet::tail_lag_ps holds, in round figures.
+constexpr Time kLongestPassage = Time(UINT32_MAX / 10'000'000 * 10'000'000LL);
+
 /// Source of packets and of their payload buffers for one platform. Nothing is returned to the allocator before the
 /// end; what is out can be counted, which is how a run shows that it lost nothing.
 class PacketPool {

@@ -4,6 +4,22 @@
 #include <algorithm>
 
 namespace weft::fabric {
+namespace {
+
+std::string names_of(const std::vector<std::uint32_t>& ends) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ends.size(), kShown); ++i) {
+    text += (i == 0 ? "end" : ", end") + std::to_string(ends[i]);
+  }
+  return ends.size() > kShown ? text + ", ..." : text;
+}
+
+std::string span_of(const Fault& fault) {
+  return "from " + to_text(fault.from) + (fault.end() == kNever ? " on" : " until " + to_text(fault.end()));
+}
+
+}  // namespace
 
 Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
                PacketPool& packets, const Stall::Config& stall, const std::string& path)
@@ -59,6 +75,7 @@ void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in)
 }
 
 std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options) {
+  if (options.reduces) plan_->require_no_loss();
   const Time now = dispatcher_.now();
   const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
   const auto is_cut_off = [&cut_off](std::uint32_t end) {
@@ -117,25 +134,32 @@ std::vector<std::string> Fabric::left_over() {
   return lines;
 }
 
+std::vector<std::string> Fabric::partitions() const {
+  std::vector<std::string> lines;
+  const Time end = dispatcher_.last_change();
+  for (const Fault& fault : config().faults) {
+    if (!fault.down || fault.from > end) continue;
+    const std::vector<std::uint32_t> cut_off = plan_->cut_off(fault.from);
+    if (cut_off.empty()) continue;
+    lines.push_back(std::string(this->name()) + ": " + fault.link + " was down " + span_of(fault) +
+                    ", when no way led to " + std::to_string(cut_off.size()) + " of " +
+                    std::to_string(topology().ends.size()) + " ends, " + names_of(cut_off));
+  }
+  return lines;
+}
+
 std::vector<std::string> Fabric::outages() {
   std::vector<std::string> lines;
   const Time now = dispatcher_.now();
   const std::string name = this->name();
   for (const Fault& fault : config().faults) {
     if (!fault.down || fault.from > now || fault.end() <= now) continue;
-    const std::string until = fault.end() == kNever ? " on" : " until " + to_text(fault.end());
-    lines.push_back(name + ": " + fault.link + " is down from " + to_text(fault.from) + until);
+    lines.push_back(name + ": " + fault.link + " is down " + span_of(fault));
   }
   const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
   if (!cut_off.empty()) {
-    constexpr std::size_t kShown = 8;
-    std::string ends;
-    for (std::size_t i = 0; i < std::min(cut_off.size(), kShown); ++i) {
-      ends += (i == 0 ? "end" : ", end") + std::to_string(cut_off[i]);
-    }
-    if (cut_off.size() > kShown) ends += ", ...";
     lines.push_back(name + ": it is cut in parts: no way leads to " + std::to_string(cut_off.size()) + " of " +
-                    std::to_string(topology().ends.size()) + " ends, " + ends);
+                    std::to_string(topology().ends.size()) + " ends, " + names_of(cut_off));
   } else if (!lines.empty() && config().reroute_after == Time()) {
     lines.push_back(name + ": all ends could be reached by other ways, but routes do not change: reroute_after is 0");
   }

@@ -37,7 +37,7 @@ class Fabric final : public sc_core::sc_module {
   };
   /// Control path, as a subnet manager does it: joins `ends` by a spanning tree. Packets for Packet::kFirstGroup plus
   /// the number returned reach all of them but their sender. Nothing if the engine of a switch of the tree has no room
-  /// for it.
+  /// for it. Throws ConfigError for reductions on links that lose packets.
   std::optional<std::uint32_t> create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options);
   void destroy_group(std::uint32_t id);
   [[nodiscard]] const SpanningTree& tree(std::uint32_t group) const { return groups_[group]; }
@@ -62,6 +62,9 @@ class Fabric final : public sc_core::sc_module {
 
   /// What is left over when nothing moves any more, one line each: packets in queues, credits that did not come back.
   [[nodiscard]] std::vector<std::string> left_over();
+  /// Which ends were cut off for a while by what was down by now, whether or not anybody missed them; one line for each
+  /// time that something went down.
+  [[nodiscard]] std::vector<std::string> partitions() const;
   /// Why, as far as it lies with what is down: which faults hold and which ends they cut off, one line each.
   [[nodiscard]] std::vector<std::string> outages();
 

@@ -28,7 +28,7 @@ void Nic::post(const WorkRequest& request, Time at) {
   if (recovers_ && !pair.grouped && pair.recovery->failed) [[unlikely]]
     return flush(at, request.queue_pair, request);
   engine_free_ = std::max(at, engine_free_) + config_.message_cost;
-  pair.jobs.push_back({request, 0, false, 0, 0, 0});
+  pair.jobs.push_back({request});
   dispatcher_.post(engine_free_, *this, kWork, request.queue_pair);
 }
 
@@ -83,7 +83,8 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
   if (job.request.verb != Verb::kRead) job.cut += packet->payload_bytes;
   if ((packet->flags & Packet::kLast) != 0) {
     ++pair.next_job;
-    ++counters_.messages_sent;
+    ++(job.sent ? counters_.messages_repeated : counters_.messages_sent);
+    job.sent = true;
   }
   if (recovers_) [[unlikely]]
     note_cut(now, number, *packet);

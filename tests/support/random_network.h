@@ -152,10 +152,7 @@ inline std::shared_ptr<const fabric::Plan> random_plan(Draw& draw,
     config.segment = config.mtu * draw.of<int>({1, 1, 1, 3});
     config.header = Bytes(draw.of<int>({0, 30, 66}));
     const std::int64_t wire = config.wire_bytes(static_cast<std::uint32_t>(config.segment.count()));
-    // With room for one packet and a switch slower than its links, answers without jitter can meet the same full
-    // buffer for ever.
-    const bool lossy = link.flow_control == fabric::FlowControl::kLossy;
-    link.buffer = Bytes(wire * (lossy ? draw(8, 32) : draw(1, 6)) + draw(0, 100));
+    link.buffer = Bytes(wire * draw(1, 6) + draw(0, 100));
     config.routing = draw.of<Routing>({Routing::kAuto, Routing::kDmodk, Routing::kEcmp, Routing::kAdaptive,
                                        Routing::kDimensionOrder, Routing::kValiant, Routing::kUpDown});
     detail::draw_switch(draw, config.switch_config, link.lanes);

@@ -87,6 +87,62 @@ TEST(FaultErrors, SayWhatWasExpected) {
   expect_error(replay, "fabric.faults.0", "replays the others for ever");
 }
 
+TEST(FaultErrors, ASegmentMustPassTheSlowestLinkInTime) {
+  FabricConfig config = tree();
+  config.link.rate = 1_Gbps;
+  config.link.buffer = 2_MiB;
+  config.segment = 512_KiB;
+  Plan(config, 16, "fabric");  // 4.26 ms
+  config.segment = 1_MiB;
+  expect_error(config, "fabric.segment", "8523776ns to pass a link of leaf0 at 1Gbps, and a packet can hold 4290us");
+  config.segment = 512_KiB;
+  config.faults = {{.link = "end7>leaf1", .rate = 0.5}};
+  expect_error(config, "fabric.segment", "a link of end7 at 1Gbps that a fault slows down");
+  // Two that each leave enough meet for a while.
+  config.segment = 256_KiB;
+  config.faults.push_back({.link = "end7", .from = 1_us, .until = 2_us, .rate = 0.8});
+  expect_error(config, "fabric.segment", "a link of end7");
+  config.faults[0].until = 1_us;
+  Plan(config, 16, "fabric");
+}
+
+TEST(FaultErrors, ASegmentMustPassTheAddersInTime) {
+  FabricConfig config = tree();
+  config.segment = 1_MiB;
+  config.link.buffer = 2_MiB;
+  config.switch_config.reduction.clock = Frequency(1'000'000);
+  Plan(config, 16, "fabric");  // it has no trees
+  config.switch_config.reduction.trees = 1;
+  expect_error(config, "fabric.switch.reduction.fp32", "16384us to pass an adder");
+}
+
+TEST(FaultErrors, ReductionsNeedLinksThatLoseNothing) {
+  const auto expect_refused = [](FabricConfig config, const std::string& path, const std::string& part) {
+    test::fresh_kernel();
+    config.switch_config.reduction.trees = 4;
+    Net net(config, 16);
+    EXPECT_TRUE(net.network->create_group({0, 1, 5}, {}).has_value()) << "what is copied may be lost";
+    try {
+      (void)net.network->create_group({0, 1, 5}, {.reduces = true});
+      ADD_FAILURE() << "no error at " << path;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.path(), path);
+      EXPECT_NE(error.expected().find(part), std::string::npos) << error.expected();
+    }
+  };
+  expect_refused(tree_with({{.link = "end9", .rate = 0.5}, {.link = "spine0", .bit_errors = 1e-9}}),
+                 "fabric.link.replay", "expected true, since faults.1 damages packets");
+  FabricConfig lossy = tree();
+  lossy.link.flow_control = FlowControl::kLossy;
+  expect_refused(lossy, "fabric.link.flow_control", "expected credits or pfc, got lossy on links of leaf0");
+  test::fresh_kernel();
+  FabricConfig replays = tree_with({{.link = "spine0", .bit_errors = 1e-9}});
+  replays.link.replay = true;
+  replays.switch_config.reduction.trees = 4;
+  Net net(replays, 16);
+  EXPECT_TRUE(net.network->create_group({0, 1, 5}, {.reduces = true}).has_value());
+}
+
 TEST(FaultErrors, RoutesFromCoordinatesKnowNoWayRound) {
   FabricConfig torus;
   torus.topology = Shape::kTorus;

@@ -246,6 +246,7 @@ bool messages_arrive(std::uint64_t seed) {
   return true;
 }
 
+// Seed 592, with room for one packet, never ends without `retry_jitter`: repeats meet the same full buffer again.
 TEST(RandomNetworks, WithLossDeliverEachMessageByRecovery) {
   for (const std::uint64_t seed : seeds(1500)) {
     if (!messages_arrive(seed)) break;
