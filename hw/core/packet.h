@@ -51,6 +51,7 @@ struct alignas(64) Packet {
   Opcode opcode = Opcode::kSend;
   std::uint8_t lane = 0;  ///< virtual lane
   std::uint8_t flags = 0;
+  std::uint8_t tree = 0;         ///< to a group: which of its trees it takes, from 1; 0 until a switch says so
   std::uint16_t ingress = 0;     ///< port by which it entered the switch that holds it
   std::uint16_t via = kNowhere;  ///< where it goes first, for routing that does not take the shortest way
 };

@@ -201,7 +201,11 @@ void Switch::dispatch(Time now, Packet& packet) {
     }
     if (rates_differ_ && must_come_in(now, output, packet)) [[unlikely]]
       return;
-    send_by(now, output, routes_->lane(packet, packet.ingress, output), packet);
+    std::uint32_t lane = routes_->lane(packet, packet.ingress, output);
+    // One that routes have turned round may cross a dateline again.
+    if (now >= careful_from_) [[unlikely]]
+      lane = std::min(lane, lanes_ - 1);
+    send_by(now, output, lane, packet);
   }
 }
 

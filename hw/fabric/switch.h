@@ -12,6 +12,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/fixed_vector.h"
 #include "hw/core/probe.h"
+#include "hw/fabric/group_trees.h"
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
 #include "hw/fabric/reduction_engine.h"
@@ -151,12 +152,18 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::vector<std::uint16_t> children;                 ///< ports away from it, ascending
     std::map<std::uint32_t, std::uint16_t> port_of_end;  ///< which child leads to an end; for reductions with one taker
     bool reduces = false;
-    int window = 0;         ///< chunks that may be open
-    bool streaming = true;  ///< else low latency
+    int window = 0;                    ///< chunks that may be open
+    bool streaming = true;             ///< else low latency
+    bool takes_over = false;           ///< the place in the engine that an earlier tree of its group has
+    std::uint8_t lane = kSendersLane;  ///< on which its packets leave
   };
-  /// Control path: takes part in group `id` from now on; false if its engine has no room for the tree.
+  static constexpr std::uint8_t kSendersLane = UINT8_MAX;
+  /// Control path: takes part in a tree from now on; false if its engine has no room for it. Its number is that of the
+  /// group, unless groups change trees.
   bool join(std::uint32_t id, const Group& group);
   void leave(std::uint32_t id);
+  /// Groups change trees in the run, by this. Before the run; it must outlive the switch.
+  void change_trees(const GroupTrees& trees) { group_trees_ = &trees; }
   /// From `at` on it takes other routes, and what waits for an output that is down then is routed again
   /// (switch_routes.cpp). In order of time, before the run; they must outlive the switch.
   void change_routes(Time at, const Routes& routes);
@@ -268,6 +275,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void emit(Time now, Packet& packet);
   void replicate(Time now, const Group& group, Packet& packet);
   void copy_left(Time now, std::uint16_t original, Time gone);
+  [[nodiscard]] std::uint32_t tree_of(Time now, Packet& packet) const;
+  void send_copy(Time now, std::uint32_t output, const Group& group, Packet& packet);
+  void drop_copy(Time now, Packet& packet);
   void serve(Time now, std::uint32_t output);
   void forward(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
   void enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
@@ -327,7 +337,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::vector<std::int64_t> deficits_;  // by output and lane
   std::vector<Time> crossbar_free_;     // by source
   std::unique_ptr<ReductionEngine> engine_;
-  std::vector<std::unique_ptr<Group>> groups_;  // by id
+  std::vector<std::unique_ptr<Group>> groups_;  // by number of the tree
+  const GroupTrees* group_trees_ = nullptr;
   /// A packet of which copies are here, and what its input buffer waits for.
   struct Original {
     std::uint32_t copies = 0;
