@@ -239,6 +239,7 @@ void Dispatcher::run() {
     const std::int64_t time = time_of(event);
     if (time > limit_ || (time >= horizon_ && time > start)) break;
     ++cursor_;
+    before_ = now_;
     now_ = time;
     ++handled_;
     const std::uint64_t identity = static_cast<std::uint64_t>(event.target()) << 32 | event.tag();

@@ -90,6 +90,14 @@ class Dispatcher final : public sc_core::sc_module {
   /// Calls `hook` about every `events` events, for progress displays.
   void on_progress(std::uint64_t events, std::function<void()> hook);
 
+  /// The event being handled was for nothing, such as a timer of something that has been answered.
+  void disregard() {
+    if (handled_ != disregarded_ + 1) last_change_ = before_;
+    disregarded_ = handled_;
+  }
+  /// When the last event was handled that nobody disregarded: the end of a run.
+  [[nodiscard]] Time last_change() const { return Time(handled_ == disregarded_ ? last_change_ : now_); }
+
   [[nodiscard]] std::uint64_t handled() const { return handled_; }
   [[nodiscard]] std::uint64_t pending() const { return posted_ - handled_; }
   /// A hash over time, target and tag of each event handled: equal digests mean equal runs.
@@ -180,6 +188,9 @@ class Dispatcher final : public sc_core::sc_module {
   std::vector<EventTarget*> targets_;
 
   std::int64_t now_ = 0;
+  std::int64_t before_ = 0;  // when the event before this one was
+  std::int64_t last_change_ = 0;
+  std::uint64_t disregarded_ = 0;  // how many had been handled when the latest one was
   std::int64_t horizon_ = 0;
   std::int64_t limit_ = INT64_MAX;
   std::int64_t current_slot_ = 0;

@@ -51,10 +51,14 @@ struct alignas(64) Packet {
   Opcode opcode = Opcode::kSend;
   std::uint8_t lane = 0;  ///< virtual lane
   std::uint8_t flags = 0;
+  std::uint8_t tree = 0;         ///< to a group: which of its trees it takes, from 1; 0 until a switch says so
   std::uint16_t ingress = 0;     ///< port by which it entered the switch that holds it
   std::uint16_t via = kNowhere;  ///< where it goes first, for routing that does not take the shortest way
 };
 static_assert(sizeof(Packet) == 64);
+
+/// The longest that a packet may take to pass anywhere: what Packet::tail_lag_ps holds, in round figures.
+constexpr Time kLongestPassage = Time(UINT32_MAX / 10'000'000 * 10'000'000LL);
 
 /// Source of packets and of their payload buffers for one platform. Nothing is returned to the allocator before the
 /// end; what is out can be counted, which is how a run shows that it lost nothing.

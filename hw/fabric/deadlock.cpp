@@ -6,6 +6,8 @@
 #include <boost/graph/depth_first_search.hpp>
 #include <cstdint>
 
+#include "hw/fabric/switch.h"
+
 namespace weft::fabric {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr std::uint64_t kLargest = 1 << 26;
 /// The channel dependency graph, as the walk over all routes finds it.
 class Dependencies {
  public:
-  Dependencies(const Topology& topology, const std::vector<Routes>& routes, int lanes)
+  Dependencies(const Topology& topology, const std::vector<Routes>* routes, int lanes)
       : topology_(topology), routes_(routes), lanes_(static_cast<std::uint32_t>(lanes)) {
     std::uint32_t ports = 0;
     for (const Topology::Node& node : topology.switches) {
@@ -31,8 +33,24 @@ class Dependencies {
   }
 
   void walk_all() {
-    if (routes_.front().detours()) walk_detours();
+    if (routes_->front().detours()) walk_detours();
     for (std::uint32_t e = 0; e < topology_.ends.size(); ++e) walk(e, Packet::kNowhere);
+  }
+
+  /// From each link of the tree into a switch to each that a packet of the group leaves it by.
+  void add_tree(const TreeOnLane& group) {
+    for (const auto& [sw, branch] : group.tree->branches) {
+      std::vector<std::uint16_t> ports = branch.children;
+      if (branch.parent != Packet::kNowhere) ports.push_back(branch.parent);
+      for (const std::uint16_t in : ports) {
+        const Topology::Neighbour& from = topology_.switches[sw].ports[in];
+        if (from.is_end || (!group.floods && in != branch.parent)) continue;
+        for (const std::uint16_t out : ports) {
+          if (out == in || topology_.switches[sw].ports[out].is_end) continue;
+          depend(channel(from.index, from.port, group.lane), channel(sw, out, group.lane));
+        }
+      }
+    }
   }
 
   /// The switches that a cycle leads through.
@@ -116,12 +134,12 @@ class Dependencies {
       packet.via = via;
       packet.lane = at.lane;
       // Coming from elsewhere than an end, so that nothing is drawn.
-      if (via != Packet::kNowhere) routes_[at.sw].forget(packet);
+      if (via != Packet::kNowhere) (*routes_)[at.sw].forget(packet);
       if (packet.via != via) {
         if (at.channel != kNone) reached->push_back(at);
         continue;
       }
-      const Choices choices = routes_[at.sw].choices(packet);
+      const Choices choices = (*routes_)[at.sw].choices(packet);
       for (std::uint32_t i = 0; i < choices.count; ++i) step(at, packet, choices[i]);
     }
   }
@@ -130,20 +148,22 @@ class Dependencies {
     if (port == Packet::kNowhere) return;  // cut off
     const Topology::Neighbour& to = topology_.switches[at.sw].ports[port];
     if (to.is_end) return;  // an end always takes what comes
-    const std::uint8_t lane = routes_[at.sw].lane(packet, at.input, port);
+    const std::uint8_t lane = (*routes_)[at.sw].lane(packet, at.input, port);
     const std::uint32_t taken = channel(at.sw, port, lane);
-    if (at.channel != kNone) {
-      std::vector<std::uint32_t>& after = next_[at.channel];
-      const auto place = std::lower_bound(after.begin(), after.end(), taken);
-      if (place == after.end() || *place != taken) after.insert(place, taken);
-    }
+    if (at.channel != kNone) depend(at.channel, taken);
     if (seen_[taken] == stamp_) return;
     seen_[taken] = stamp_;
     stack_.push_back({to.index, to.port, lane, taken});
   }
 
+  void depend(std::uint32_t held, std::uint32_t wanted) {
+    std::vector<std::uint32_t>& after = next_[held];
+    const auto place = std::lower_bound(after.begin(), after.end(), wanted);
+    if (place == after.end() || *place != wanted) after.insert(place, wanted);
+  }
+
   const Topology& topology_;
-  const std::vector<Routes>& routes_;
+  const std::vector<Routes>* routes_;
   std::uint32_t lanes_;
   std::vector<std::uint32_t> first_port_;  // of each switch
   std::vector<std::uint32_t> switch_of_;   // of each port
@@ -157,9 +177,36 @@ class Dependencies {
 }  // namespace
 
 std::vector<std::uint32_t> find_cycle(const Topology& topology, const std::vector<Routes>& routes, int lanes) {
+  return find_cycle(topology, &routes, lanes, {});
+}
+
+std::vector<std::uint32_t> find_cycle(const Topology& topology, const std::vector<Routes>* routes, int lanes,
+                                      const std::vector<TreeOnLane>& trees) {
   Dependencies dependencies(topology, routes, lanes);
-  dependencies.walk_all();
+  if (routes != nullptr) dependencies.walk_all();
+  for (const TreeOnLane& tree : trees) dependencies.add_tree(tree);
   return dependencies.cycle();
+}
+
+std::optional<std::uint8_t> find_lane(const Topology& topology, const std::vector<Routes>& routes, int lanes,
+                                      bool up_and_down, std::vector<TreeOnLane> trees, const SpanningTree& tree,
+                                      bool floods) {
+  constexpr std::uint8_t kFirst = 0;  // where every packet starts
+  const bool climbs = std::all_of(tree.branches.begin(), tree.branches.end(), [&](const auto& each) {
+    const auto& [sw, branch] = each;
+    if (branch.parent == Packet::kNowhere) return true;
+    return topology.switches[topology.switches[sw].ports[branch.parent].index].level > topology.switches[sw].level;
+  });
+  if (tree.branches.size() == 1 || (climbs && up_and_down)) return Switch::kSendersLane;
+  trees.push_back({&tree, kFirst, floods});
+  for (int lane = std::max(1, topology.lanes_needed); lane < lanes; ++lane) {
+    trees.back().lane = static_cast<std::uint8_t>(lane);
+    if (find_cycle(topology, nullptr, lanes, trees).empty()) return trees.back().lane;
+  }
+  trees.back().lane = kFirst;
+  const std::uint64_t size = std::uint64_t{topology.ends.size()} * topology.switches.size();
+  if (size > kQuick || !find_cycle(topology, &routes, lanes, trees).empty()) return std::nullopt;
+  return Switch::kSendersLane;
 }
 
 bool check_deadlock(const Topology& topology, const std::vector<Routes>& routes, const FabricConfig& config,

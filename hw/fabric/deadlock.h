@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hw/fabric/fabric_config.h"
 #include "hw/fabric/routing.h"
+#include "hw/fabric/spanning_tree.h"
 #include "hw/fabric/topology.h"
 
 namespace weft::fabric {
@@ -32,5 +35,28 @@ bool check_deadlock(const Topology& topology, const std::vector<Routes>& routes,
 
 /// The switches along a cycle of channels, in order; empty if there is none.
 std::vector<std::uint32_t> find_cycle(const Topology& topology, const std::vector<Routes>& routes, int lanes);
+
+/// A group's tree and the lane that its packets take. Multicast floods it from anywhere; the results of reductions go
+/// down only, and their operands wait for nothing, since the engine has a place for each.
+struct TreeOnLane {
+  const SpanningTree* tree;
+  std::uint8_t lane;
+  bool floods;
+};
+/// The same with the trees of groups; where `routes` is null, of these alone.
+std::vector<std::uint32_t> find_cycle(const Topology& topology, const std::vector<Routes>* routes, int lanes,
+                                      const std::vector<TreeOnLane>& trees);
+
+/// The lane for another tree of a group so that no packets can wait for each other in a circle, or none.
+/// - Where each step to the root leads up a level, and `up_and_down` says that unicast packets go up and then down, so
+/// do
+///   the group's: it takes the sender's lane (Switch::kSendersLane).
+/// - Else it takes a lane that no unicast packet uses and on which it closes no cycle with the trees that are there;
+/// one
+///   tree alone never does, since a packet does not turn back.
+/// - Else the sender's lane, if the whole graph has no cycle, where that can be searched.
+std::optional<std::uint8_t> find_lane(const Topology& topology, const std::vector<Routes>& routes, int lanes,
+                                      bool up_and_down, std::vector<TreeOnLane> trees, const SpanningTree& tree,
+                                      bool floods);
 
 }  // namespace weft::fabric

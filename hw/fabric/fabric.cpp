@@ -4,6 +4,28 @@
 #include <algorithm>
 
 namespace weft::fabric {
+namespace {
+
+std::string names_of(const std::vector<std::uint32_t>& ends) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ends.size(), kShown); ++i) {
+    text += (i == 0 ? "end" : ", end") + std::to_string(ends[i]);
+  }
+  return ends.size() > kShown ? text + ", ..." : text;
+}
+
+std::vector<Time> changes_of(const Plan& plan) {
+  std::vector<Time> times;
+  for (const Rerouting& rerouting : plan.reroutings()) times.push_back(rerouting.at);
+  return times;
+}
+
+std::string span_of(const Fault& fault) {
+  return "from " + to_text(fault.from) + (fault.end() == kNever ? " on" : " until " + to_text(fault.end()));
+}
+
+}  // namespace
 
 Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dispatcher& dispatcher,
                PacketPool& packets, const Stall::Config& stall, const std::string& path)
@@ -11,7 +33,7 @@ Fabric::Fabric(sc_core::sc_module_name name, const Config& config, int ends, Dis
 
 Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, Dispatcher& dispatcher,
                PacketPool& packets, const Stall::Config& stall)
-    : sc_module(name), plan_(std::move(plan)), dispatcher_(dispatcher) {
+    : sc_module(name), plan_(std::move(plan)), dispatcher_(dispatcher), group_trees_(changes_of(*plan_)) {
   const Topology& network = topology();
   std::vector<LinkConfig> links;
   for (std::size_t i = 0; i < network.switches.size(); ++i) {
@@ -34,6 +56,9 @@ Fabric::~Fabric() = default;
 
 void Fabric::start_of_simulation() {
   for (std::size_t f = 0; f < config().faults.size(); ++f) {
+    if (config().faults[f].rate < 1) {
+      for (const auto& sw : switches_) sw->expect_slow_links();
+    }
     for (const Direction& direction : plan_->faulty_links()[f]) {
       const auto [sw, port] =
           direction.from_end ? topology().ends[direction.index] : std::pair(direction.index, direction.port);
@@ -46,6 +71,8 @@ void Fabric::start_of_simulation() {
       switches_[s]->change_routes(rerouting.at, rerouting.routes[s]);
     }
   }
+  if (plan_->reroutings().empty()) return;
+  for (const auto& sw : switches_) sw->change_trees(group_trees_);
 }
 
 void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in) {
@@ -53,45 +80,6 @@ void Fabric::bind_end(std::uint32_t end, InitiatorSocket& out, TargetSocket& in)
   Switch::Port& mine = switches_[index]->port(port);
   out.bind(mine.in);
   mine.out.bind(in);
-}
-
-std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options) {
-  const Time now = dispatcher_.now();
-  const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
-  const auto is_cut_off = [&cut_off](std::uint32_t end) {
-    return std::binary_search(cut_off.begin(), cut_off.end(), end);
-  };
-  if (std::any_of(ends.begin(), ends.end(), is_cut_off)) return std::nullopt;
-  const std::vector<Routes>& routes = plan_->routes_at(now);
-  const auto route = [&routes](std::uint32_t sw, std::uint32_t end) {
-    Packet packet;
-    packet.source = end;
-    packet.destination = end;
-    return routes[sw].port(packet);
-  };
-  const auto empty =
-      std::find_if(groups_.begin(), groups_.end(), [](const auto& tree) { return tree.branches.empty(); });
-  const auto id = static_cast<std::uint32_t>(empty - groups_.begin());
-  SpanningTree tree = SpanningTree::build(topology(), route, ends, id);
-  for (auto at = tree.branches.begin(); at != tree.branches.end(); ++at) {
-    const SpanningTree::Branch& branch = at->second;
-    const Switch::Group group{branch.parent,   branch.children, branch.port_of_end,
-                              options.reduces, options.window,  options.streaming};
-    if (switches_[at->first]->join(id, group)) continue;
-    for (auto done = tree.branches.begin(); done != at; ++done) switches_[done->first]->leave(id);
-    return std::nullopt;
-  }
-  if (empty == groups_.end()) {
-    groups_.push_back(std::move(tree));
-  } else {
-    *empty = std::move(tree);
-  }
-  return id;
-}
-
-void Fabric::destroy_group(std::uint32_t id) {
-  for (const auto& [sw, branch] : groups_[id].branches) switches_[sw]->leave(id);
-  groups_[id] = {};
 }
 
 std::vector<std::string> Fabric::left_over() {
@@ -114,28 +102,37 @@ std::vector<std::string> Fabric::left_over() {
   return lines;
 }
 
+std::vector<std::string> Fabric::partitions() const {
+  std::vector<std::string> lines;
+  const Time end = dispatcher_.last_change();
+  for (const Fault& fault : config().faults) {
+    if (!fault.down || fault.from > end) continue;
+    const std::vector<std::uint32_t> cut_off = plan_->cut_off(fault.from);
+    if (cut_off.empty()) continue;
+    lines.push_back(std::string(this->name()) + ": " + fault.link + " was down " + span_of(fault) +
+                    ", when no way led to " + std::to_string(cut_off.size()) + " of " +
+                    std::to_string(topology().ends.size()) + " ends, " + names_of(cut_off));
+  }
+  return lines;
+}
+
 std::vector<std::string> Fabric::outages() {
   std::vector<std::string> lines;
   const Time now = dispatcher_.now();
   const std::string name = this->name();
   for (const Fault& fault : config().faults) {
     if (!fault.down || fault.from > now || fault.end() <= now) continue;
-    const std::string until = fault.end() == kNever ? " on" : " until " + to_text(fault.end());
-    lines.push_back(name + ": " + fault.link + " is down from " + to_text(fault.from) + until);
+    lines.push_back(name + ": " + fault.link + " is down " + span_of(fault));
   }
   const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
   if (!cut_off.empty()) {
-    constexpr std::size_t kShown = 8;
-    std::string ends;
-    for (std::size_t i = 0; i < std::min(cut_off.size(), kShown); ++i) {
-      ends += (i == 0 ? "end" : ", end") + std::to_string(cut_off[i]);
-    }
-    if (cut_off.size() > kShown) ends += ", ...";
     lines.push_back(name + ": it is cut in parts: no way leads to " + std::to_string(cut_off.size()) + " of " +
-                    std::to_string(topology().ends.size()) + " ends, " + ends);
+                    std::to_string(topology().ends.size()) + " ends, " + names_of(cut_off));
   } else if (!lines.empty() && config().reroute_after == Time()) {
     lines.push_back(name + ": all ends could be reached by other ways, but routes do not change: reroute_after is 0");
   }
+  const std::vector<std::string> groups = changed_groups();
+  lines.insert(lines.end(), groups.begin(), groups.end());
   std::int64_t dropped = 0;
   for (const auto& sw : switches_) dropped += sw->counters().unroutable;
   if (dropped != 0) {

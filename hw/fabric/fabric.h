@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,10 +38,18 @@ class Fabric final : public sc_core::sc_module {
   };
   /// Control path, as a subnet manager does it: joins `ends` by a spanning tree. Packets for Packet::kFirstGroup plus
   /// the number returned reach all of them but their sender. Nothing if the engine of a switch of the tree has no room
-  /// for it.
+  /// for it, or if an end is cut off.
+  ///
+  /// When routes change and avoid a link of the tree, the group gets another one, in multicast for those that can be
+  /// reached; packets that are on their way then keep the old one, and those that it cannot carry any more are dropped,
+  /// so that reductions in flight end in the report of what is unfinished.
+  ///
+  /// Throws ConfigError for reductions on links that lose packets, and where packets of groups could wait for each
+  /// other for ever (find_lane in deadlock.h).
   std::optional<std::uint32_t> create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options);
   void destroy_group(std::uint32_t id);
-  [[nodiscard]] const SpanningTree& tree(std::uint32_t group) const { return groups_[group]; }
+  /// That of now.
+  [[nodiscard]] const SpanningTree& tree(std::uint32_t group) const;
 
   [[nodiscard]] const Plan& plan() const { return *plan_; }
   [[nodiscard]] const Config& config() const { return plan_->config(); }
@@ -62,6 +71,9 @@ class Fabric final : public sc_core::sc_module {
 
   /// What is left over when nothing moves any more, one line each: packets in queues, credits that did not come back.
   [[nodiscard]] std::vector<std::string> left_over();
+  /// Which ends were cut off for a while by what was down by now, whether or not anybody missed them; one line for each
+  /// time that something went down.
+  [[nodiscard]] std::vector<std::string> partitions() const;
   /// Why, as far as it lies with what is down: which faults hold and which ends they cut off, one line each.
   [[nodiscard]] std::vector<std::string> outages();
 
@@ -71,7 +83,24 @@ class Fabric final : public sc_core::sc_module {
   std::shared_ptr<const Plan> plan_;
   Dispatcher& dispatcher_;
   std::vector<std::unique_ptr<Switch>> switches_;
-  std::vector<SpanningTree> groups_;  // by number; without branches where none is
+  // Groups (fabric_groups.cpp)
+  /// A tree and how its packets travel.
+  struct GroupTree {
+    SpanningTree tree;
+    std::uint8_t lane;
+    bool reduces;
+  };
+  [[nodiscard]] std::vector<std::uint32_t> reachable(const std::vector<std::uint32_t>& ends, std::size_t epoch) const;
+  [[nodiscard]] const std::vector<Routes>& routes_of(std::size_t epoch) const;
+  [[nodiscard]] bool whole(const SpanningTree& tree, std::size_t epoch) const;
+  [[nodiscard]] GroupTree plan_tree(const std::vector<std::uint32_t>& ends, bool reduces, std::uint32_t salt,
+                                    std::size_t epoch) const;
+  bool join(std::uint32_t number, const GroupTree& tree, const GroupOptions& options,
+            const std::vector<std::uint32_t>& earlier);
+  [[nodiscard]] std::vector<std::string> changed_groups() const;
+
+  GroupTrees group_trees_;
+  std::map<std::uint32_t, GroupTree> trees_;  // by their numbers in switches
 };
 
 }  // namespace weft::fabric

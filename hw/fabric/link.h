@@ -126,6 +126,8 @@ class alignas(64) Transmitter final : public Backward {
   /// How long the serialiser has been sending.
   [[nodiscard]] Time busy() const { return byte_time_(counters().wire_bytes); }
   [[nodiscard]] Rate rate() const { return rate_; }
+  /// How long it takes to send so much.
+  [[nodiscard]] Time length(std::uint32_t wire_bytes) const { return byte_time_(wire_bytes); }
   /// Bytes of the receiver's buffers that it has not given back. Only when nothing moves any more: takes what is on the
   /// way.
   [[nodiscard]] std::int64_t credit_missing();

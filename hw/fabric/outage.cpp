@@ -227,7 +227,12 @@ std::vector<Rerouting> find_reroutings(const Topology& topology, const FabricCon
     if (!safe && size <= kSearchable && !find_cycle(rest, routes, config.link.lanes).empty()) {
       routes = rest.routes(Routing::kUpDown, seed);
     }
-    all.push_back({at, std::move(routes)});
+    all.push_back({at, std::move(routes), {}});
+    for (std::uint32_t s = 0; s < rest.switches.size(); ++s) {
+      for (std::uint16_t p = 0; p < rest.switches[s].ports.size(); ++p) {
+        if (rest.switches[s].ports[p].out_of_service) all.back().avoided.emplace(s, p);
+      }
+    }
   }
   return all;
 }

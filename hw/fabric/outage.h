@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/fabric/fabric_config.h"
@@ -35,10 +37,11 @@ std::vector<std::vector<Direction>> find_faulty_links(const Topology& topology, 
 /// first switch that knows.
 ///
 /// Approximations: all switches change over at the same time; packets on their way then may for once take a turn that
-/// neither routing has (a real network can deadlock by that, too); groups keep their trees.
+/// neither routing has (a real network can deadlock by that, too).
 struct Rerouting {
   Time at;
-  std::vector<Routes> routes;  ///< by switch
+  std::vector<Routes> routes;                                 ///< by switch
+  std::set<std::pair<std::uint32_t, std::uint16_t>> avoided;  ///< switches and ports
 };
 
 /// In order of time. `links` is what find_faulty_links returned. Throws ConfigError where routes are computed from

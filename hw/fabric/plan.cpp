@@ -1,17 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/fabric/plan.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "hw/fabric/deadlock.h"
 
 namespace weft::fabric {
+namespace {
+
+/// The largest share of their rate that faults leave of a direction at the same time, by direction.
+std::map<std::tuple<bool, std::uint32_t, std::uint16_t>, double> slowest_shares(
+    const FabricConfig& config, const std::vector<std::vector<Direction>>& faulty_links) {
+  std::map<std::tuple<bool, std::uint32_t, std::uint16_t>, LinkFaults> slow;
+  for (std::size_t f = 0; f < faulty_links.size(); ++f) {
+    if (config.faults[f].rate >= 1) continue;
+    for (const Direction& d : faulty_links[f]) {
+      slow.try_emplace({d.from_end, d.index, d.port}, Random()).first->second.add(config.faults[f]);
+    }
+  }
+  // They are fewest when the last of those that overlap begins.
+  std::map<std::tuple<bool, std::uint32_t, std::uint16_t>, double> shares;
+  constexpr Time kUnit = Time(1'000'000'000);
+  for (const auto& [direction, faults] : slow) {
+    Time longest = kUnit;
+    for (const Fault& fault : config.faults) longest = std::max(longest, faults.stretched(fault.from, kUnit));
+    shares[direction] = static_cast<double>(kUnit.count()) / static_cast<double>(longest.count());
+  }
+  return shares;
+}
+
+}  // namespace
 
 Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::uint64_t seed)
     : config_(config),
+      path_(path),
       topology_(Topology::build(config, ends, path)),
       routes_(topology_.routes(config.routing, seed)),
       checked_(check_deadlock(topology_, routes_, config, path)),
       faulty_links_(find_faulty_links(topology_, config, path)),
       reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)) {
+  check_passage();
   for (std::uint32_t e = 0; e < topology_.ends.size(); ++e) {
     const std::uint32_t link = link_index(e);
     if (end_configs_.contains(link)) continue;
@@ -41,6 +70,45 @@ int Plan::first_loss() const {
     }
   }
   return -1;
+}
+
+void Plan::require_no_loss() const {
+  const std::string why = ": the network adds packets up, and nobody sends an operand again";
+  for (const Topology::Node& node : topology_.switches) {
+    for (const Topology::Neighbour& port : node.ports) {
+      if (topology_.link_of(port).flow_control != FlowControl::kLossy) continue;
+      throw ConfigError(path_ + ".link.flow_control",
+                        "expected credits or pfc, got lossy on links of " + node.name + why);
+    }
+  }
+  if (const int fault = first_loss(); fault >= 0) {
+    throw ConfigError(path_ + ".link.replay",
+                      "expected true, since faults." + std::to_string(fault) + " damages packets" + why);
+  }
+}
+
+/// A segment must pass every link in a time that a packet can hold.
+void Plan::check_passage() const {
+  const auto shares = slowest_shares(config_, faulty_links_);
+  const std::uint32_t wire = config_.wire_bytes(static_cast<std::uint32_t>(config_.segment.count()));
+  const auto check = [&](const Direction& direction, const LinkConfig& link, const std::string& where) {
+    const auto found = shares.find({direction.from_end, direction.index, direction.port});
+    const double share = found == shares.end() ? 1 : found->second;
+    const double time = static_cast<double>(transfer_time(Bytes(wire), link.rate).count()) / share;
+    if (time <= static_cast<double>(kLongestPassage.count())) return;
+    throw ConfigError(path_ + ".segment", "expected less: " + to_text(config_.segment) + " and headers take " +
+                                              to_text(Time(static_cast<std::int64_t>(time))) + " to pass a link of " +
+                                              where + " at " + to_text(link.rate) +
+                                              (share < 1 ? " that a fault slows down" : "") +
+                                              ", and a packet can hold " + to_text(kLongestPassage) + " at the most");
+  };
+  for (std::uint32_t s = 0; s < topology_.switches.size(); ++s) {
+    for (std::uint16_t p = 0; p < topology_.switches[s].ports.size(); ++p) {
+      const Topology::Neighbour& port = topology_.switches[s].ports[p];
+      check({false, s, p}, topology_.link_of(port), topology_.switches[s].name);
+      if (port.is_end) check({true, port.index, 0}, topology_.link_of(port), "end" + std::to_string(port.index));
+    }
+  }
 }
 
 std::uint32_t Plan::link_index(std::uint32_t end) const {

@@ -32,8 +32,12 @@ class Plan {
   [[nodiscard]] const std::vector<Rerouting>& reroutings() const { return reroutings_; }
   /// What each of the configured faults is for.
   [[nodiscard]] const std::vector<std::vector<Direction>>& faulty_links() const { return faulty_links_; }
+  /// Where the configuration stands in the platform.
+  [[nodiscard]] const std::string& path() const { return path_; }
   /// The first fault that damages packets which their link does not send again; -1 if there is none.
   [[nodiscard]] int first_loss() const;
+  /// Throws ConfigError if links may lose what passes them: operands of reductions are sent once.
+  void require_no_loss() const;
   /// The ends that most others cannot reach at a time, because of what is down then.
   [[nodiscard]] std::vector<std::uint32_t> cut_off(Time at) const {
     if (faulty_links_.empty()) return {};
@@ -50,8 +54,10 @@ class Plan {
 
  private:
   [[nodiscard]] std::uint32_t link_index(std::uint32_t end) const;
+  void check_passage() const;
 
   FabricConfig config_;
+  std::string path_;
   Topology topology_;
   std::vector<Routes> routes_;
   std::map<std::uint32_t, FabricConfig> end_configs_;  // by link

@@ -18,9 +18,10 @@ ReductionEngine::ReductionEngine(const Config& config, std::size_t ports, Packet
 }
 
 bool ReductionEngine::open(std::uint32_t group, const Tree& tree) {
-  if (trees_ == config_.trees || windows_ + tree.window > config_.chunks) return false;
+  if (!tree.takes_over && (trees_ == config_.trees || windows_ + tree.window > config_.chunks)) return false;
   if (entries_.size() <= group) entries_.resize(group + 1);
   entries_[group] = {tree, true};
+  if (tree.takes_over) return true;
   ++trees_;
   windows_ += tree.window;
   return true;
@@ -28,8 +29,10 @@ bool ReductionEngine::open(std::uint32_t group, const Tree& tree) {
 
 void ReductionEngine::close(std::uint32_t group) {
   assert(entries_[group].used);
-  --trees_;
-  windows_ -= entries_[group].tree.window;
+  if (!entries_[group].tree.takes_over) {
+    --trees_;
+    windows_ -= entries_[group].tree.window;
+  }
   entries_[group] = {};
 }
 

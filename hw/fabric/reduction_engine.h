@@ -57,6 +57,7 @@ class ReductionEngine {
     std::vector<std::uint16_t> children;  ///< ports, ascending
     int window = 0;                       ///< chunks that may be open
     bool streaming = true;
+    bool takes_over = false;  ///< the place of another tree, which it needs no longer
   };
   struct Counters {
     std::int64_t operands = 0;

@@ -144,6 +144,13 @@ class alignas(64) Routes {
     return all[(policy_ == Policy::kDmodk ? packet.destination : flow_hash(packet)) % all.count];
   }
 
+  /// What tells flows apart: source, destination and queue pair.
+  static std::uint32_t flow_hash(const Packet& packet) {
+    std::uint64_t h = packet.source * 0x9e3779b97f4a7c15ULL ^ packet.destination * 0xc2b2ae3d27d4eb4fULL;
+    h = (h ^ packet.queue_pair) * 0xff51afd7ed558ccdULL;
+    return static_cast<std::uint32_t>(h >> 32);
+  }
+
   /// The lane on which a packet that came by `input` leaves by `output`.
   [[nodiscard]] std::uint8_t lane(const Packet& packet, std::uint32_t input, std::uint32_t output) const {
     return lanes_change_ ? changed_lane(packet, input, output) : packet.lane;
@@ -152,11 +159,6 @@ class alignas(64) Routes {
  private:
   enum class Kind : std::uint8_t { kTable, kGrid, kDragonfly };
 
-  static std::uint32_t flow_hash(const Packet& packet) {
-    std::uint64_t h = packet.source * 0x9e3779b97f4a7c15ULL ^ packet.destination * 0xc2b2ae3d27d4eb4fULL;
-    h = (h ^ packet.queue_pair) * 0xff51afd7ed558ccdULL;
-    return static_cast<std::uint32_t>(h >> 32);
-  }
   [[nodiscard]] Choices grid_choices(const Packet& packet) const;
   [[nodiscard]] Choices dragonfly_choices(const Packet& packet) const;
   [[nodiscard]] std::uint8_t changed_lane(const Packet& packet, std::uint32_t input, std::uint32_t output) const;

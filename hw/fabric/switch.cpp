@@ -29,9 +29,13 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       routes_(&routes),
       latency_(config.total_latency()),
       lanes_(static_cast<std::uint32_t>(links.empty() ? 1 : links.front().lanes)),
-      sources_(static_cast<std::uint32_t>(links.size() + (config.reduction.trees > 0 ? 1 : 0))),
+      sources_(static_cast<std::uint32_t>(
+          std::max(links.size() + (config.reduction.trees > 0 ? 1 : 0), static_cast<std::size_t>(config.flow_queues)))),
       words_((sources_ + 63) / 64),
       limits_crossbar_(config.speedup > 0),
+      by_flow_(config.flow_queues > 0),
+      rates_differ_(std::any_of(links.begin(), links.end(),
+                                [&links](const LinkConfig& link) { return link.rate != links.front().rate; })),
       marks_(config.marking.min > Bytes()),
       weighs_(!config.weights.empty()),
       ingress_interval_(std::max({config.parse.interval, config.route.interval, config.admission.interval})),
@@ -198,8 +202,23 @@ inline void Switch::dispatch(Time now, Packet& packet) {
       discard(now, packet);
       return;
     }
-    send_by(now, output, routes_->lane(packet, packet.ingress, output), packet);
+    if (rates_differ_ && must_come_in(now, output, packet)) [[unlikely]]
+      return;
+    std::uint32_t lane = routes_->lane(packet, packet.ingress, output);
+    // One that routes have turned round may cross a dateline again.
+    if (now >= careful_from_) [[unlikely]]
+      lane = std::min(lane, lanes_ - 1);
+    send_by(now, output, lane, packet);
   }
+}
+
+/// Whether a packet comes so slowly that its output would have to wait for its end: it asks for it later.
+bool Switch::must_come_in(Time now, std::uint32_t output, Packet& packet) {
+  const Time missing = Time(packet.tail_lag_ps) - transmitters_[output].length(packet.wire_bytes);
+  if (missing <= Time()) return false;
+  packet.tail_lag_ps -= static_cast<std::uint32_t>(missing.count());
+  dispatcher_.post(now + missing, *this, kEnter | packet.ingress, reinterpret_cast<std::uint64_t>(&packet));
+  return true;
 }
 
 inline std::uint32_t Switch::route(Time now, Packet& packet) const {
@@ -294,11 +313,12 @@ void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint
 
 inline void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   if (queues_[output] == nullptr) queues_[output] = std::make_unique<Queue[]>(lanes_ * sources_);
-  Queue& q = queue(output, lane, packet.ingress);
+  const std::uint32_t source = source_of(packet);
+  Queue& q = queue(output, lane, source);
   packet.next = nullptr;
   if (q.head == nullptr) {
     q.head = &packet;
-    nonempty_[(output * lanes_ + lane) * words_ + packet.ingress / 64] |= 1ULL << (packet.ingress % 64);
+    nonempty_[(output * lanes_ + lane) * words_ + source / 64] |= 1ULL << (source % 64);
   } else {
     q.tail->next = &packet;
   }

@@ -12,6 +12,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/fixed_vector.h"
 #include "hw/core/probe.h"
+#include "hw/fabric/group_trees.h"
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
 #include "hw/fabric/reduction_engine.h"
@@ -51,10 +52,13 @@ struct MarkingConfig {
 ///
 /// A packet passes parse, route and admission at its input, then waits in its queue; an arbiter per output picks a lane
 /// (round robin, or by `weights` with deficit round robin, Shreedhar and Varghese 1996), then an input (round robin);
-/// crossbar and egress follow. The latencies of the stages add up with `latency`; the interval of the slowest stage on
-/// either side of the queue bounds the packets per second of a port. A packet is arbitrated so much before its output
-/// becomes free that an output under load never idles for arbitration. With `speedup` an input passes the crossbar at
-/// that many times its output's rate, one packet at a time; 0 lets it feed all outputs at once.
+/// crossbar and egress follow. With `flow_queues` the turns go by flow instead (stochastic fairness queueing, McKenney
+/// 1990): a flow that shares its input with others then gets as much of an output as one that comes alone. The
+/// latencies of the stages add up with `latency`; the interval of the slowest stage on either side of the queue bounds
+/// the packets per second of a port. A packet is arbitrated so much before its output becomes free that an output under
+/// load never idles for arbitration. One that comes by a slower link asks for its output only when it can leave without
+/// a gap. With `speedup` an input passes the crossbar at that many times its output's rate,
+/// one packet at a time; 0 lets it feed all outputs at once.
 ///
 /// With credits the input buffer is the sender's to know and is given back when the last byte has left. Without, it is
 /// a SharedBuffer: what does not fit pauses the sender or is dropped, by the link's flow control. A packet that finds
@@ -79,6 +83,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     Stage crossbar;
     Stage egress;
     double speedup = 0;
+    int flow_queues = 0;
     std::vector<int> weights;
     SharedBuffer::Config buffer;
     MarkingConfig marking;
@@ -96,6 +101,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       visit("egress", egress, "Rewriting, and to the wire");
       visit("speedup", speedup, "Rate at which an input passes the crossbar, of its output's; 0: without limit",
             Range{0, 1024});
+      visit("flow_queues", flow_queues,
+            "Queues of an output and lane among which flows are spread by hash and which take turns; 0: inputs do",
+            Range{0, 1 << 15});
       visit("weights", weights, "Shares of the lanes in an output, in KiB a turn; empty: packet by packet in turn",
             Range{1, 1 << 16});
       visit("buffer", buffer, "Packet memory, where the links have no credits");
@@ -144,15 +152,23 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::vector<std::uint16_t> children;                 ///< ports away from it, ascending
     std::map<std::uint32_t, std::uint16_t> port_of_end;  ///< which child leads to an end; for reductions with one taker
     bool reduces = false;
-    int window = 0;         ///< chunks that may be open
-    bool streaming = true;  ///< else low latency
+    int window = 0;                    ///< chunks that may be open
+    bool streaming = true;             ///< else low latency
+    bool takes_over = false;           ///< the place in the engine that an earlier tree of its group has
+    std::uint8_t lane = kSendersLane;  ///< on which its packets leave
   };
-  /// Control path: takes part in group `id` from now on; false if its engine has no room for the tree.
+  static constexpr std::uint8_t kSendersLane = UINT8_MAX;
+  /// Control path: takes part in a tree from now on; false if its engine has no room for it. Its number is that of the
+  /// group, unless groups change trees.
   bool join(std::uint32_t id, const Group& group);
   void leave(std::uint32_t id);
+  /// Groups change trees in the run, by this. Before the run; it must outlive the switch.
+  void change_trees(const GroupTrees& trees) { group_trees_ = &trees; }
   /// From `at` on it takes other routes, and what waits for an output that is down then is routed again
   /// (switch_routes.cpp). In order of time, before the run; they must outlive the switch.
   void change_routes(Time at, const Routes& routes);
+  /// Some of its links will be slower than they are meant to be. Before the run.
+  void expect_slow_links() { rates_differ_ = true; }
   /// The transmitter at the other end of a port's link; null if it is not one of ours. After elaboration.
   [[nodiscard]] Transmitter* sender(std::size_t port) const { return inputs_[port].sender(); }
   [[nodiscard]] const ReductionEngine* engine() const { return engine_.get(); }
@@ -249,6 +265,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void pause(Time now, std::uint32_t input, std::uint8_t lane, Phase phase);
   void collect(Time now);
   void discard(Time now, Packet& packet);
+  bool must_come_in(Time now, std::uint32_t output, Packet& packet);
   void dispatch(Time now, Packet& packet);
   [[nodiscard]] std::uint32_t route(Time now, Packet& packet) const;
   [[nodiscard]] std::uint32_t least_queued(Time now, const Choices& choices) const;
@@ -259,6 +276,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void emit(Time now, Packet& packet);
   void replicate(Time now, const Group& group, Packet& packet);
   void copy_left(Time now, std::uint16_t original, Time gone);
+  [[nodiscard]] std::uint32_t tree_of(Time now, Packet& packet) const;
+  void send_copy(Time now, std::uint32_t output, const Group& group, Packet& packet);
+  void drop_copy(Time now, Packet& packet);
   void serve(Time now, std::uint32_t output);
   void forward(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
   void enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
@@ -278,6 +298,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Queue& queue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
     return queues_[output][lane * sources_ + input];
   }
+  [[nodiscard]] std::uint32_t source_of(const Packet& packet) const {
+    return by_flow_ ? Routes::flow_hash(packet) % sources_ : packet.ingress;
+  }
   [[nodiscard]] const std::uint64_t* bitmap(std::uint32_t output, std::uint32_t lane) const {
     return &nonempty_[(output * lanes_ + lane) * words_];
   }
@@ -290,11 +313,13 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Probe* probe_ = nullptr;
   Time latency_;
   std::uint32_t lanes_;
-  std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one
+  std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one; or flows by their hash
   std::uint32_t words_;
   std::uint32_t largest_ = 0;  ///< wire bytes of any packet that has waited
   bool inspects_;              ///< something other than routing happens to what arrives
   bool limits_crossbar_;
+  bool by_flow_;
+  bool rates_differ_;  ///< of its links
   bool marks_;
   bool weighs_;
   Time ingress_interval_;
@@ -316,7 +341,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::vector<std::int64_t> deficits_;  // by output and lane
   std::vector<Time> crossbar_free_;     // by source
   std::unique_ptr<ReductionEngine> engine_;
-  std::vector<std::unique_ptr<Group>> groups_;  // by id
+  std::vector<std::unique_ptr<Group>> groups_;  // by number of the tree
+  const GroupTrees* group_trees_ = nullptr;
   /// A packet of which copies are here, and what its input buffer waits for.
   struct Original {
     std::uint32_t copies = 0;

@@ -10,7 +10,9 @@ namespace weft::fabric {
 
 bool Switch::join(std::uint32_t id, const Group& group) {
   if (group.reduces) {
-    if (engine_ == nullptr || !engine_->open(id, {group.children, group.window, group.streaming})) return false;
+    if (engine_ == nullptr || !engine_->open(id, {group.children, group.window, group.streaming, group.takes_over})) {
+      return false;
+    }
   }
   if (groups_.size() <= id) groups_.resize(id + 1);
   groups_[id] = std::make_unique<Group>(group);
@@ -23,9 +25,11 @@ void Switch::leave(std::uint32_t id) {
 }
 
 void Switch::handle_group(Time now, Packet& packet) {
-  const std::uint32_t id = packet.destination - Packet::kFirstGroup;
+  if (now >= careful_from_) [[unlikely]]
+    take_changed_routes(now);
+  const std::uint32_t id = tree_of(now, packet);
   if (id >= groups_.size() || groups_[id] == nullptr) {
-    ++port_counters_[packet.ingress].dropped;
+    ++(group_trees_ == nullptr ? port_counters_[packet.ingress].dropped : counters_.unroutable);
     discard(now, packet);
     return;
   }
@@ -34,6 +38,10 @@ void Switch::handle_group(Time now, Packet& packet) {
   } else {
     replicate(now, *groups_[id], packet);
   }
+}
+
+std::uint32_t Switch::tree_of(Time now, Packet& packet) const {
+  return group_trees_ == nullptr ? packet.destination - Packet::kFirstGroup : group_trees_->tree_of(packet, now);
 }
 
 void Switch::reduce(Time now, std::uint32_t group, Packet& packet) {
@@ -49,11 +57,11 @@ void Switch::reduce(Time now, std::uint32_t group, Packet& packet) {
 }
 
 void Switch::emit(Time now, Packet& packet) {
-  const Group& group = *groups_[packet.destination - Packet::kFirstGroup];
+  const Group& group = *groups_[tree_of(now, packet)];
   packet.ingress = static_cast<std::uint16_t>(radix());  // the engine's queue
   packet.via = Packet::kNowhere;
   if (group.parent != Packet::kNowhere) {
-    send_by(now, group.parent, packet.lane, packet);
+    send_copy(now, group.parent, group, packet);
     return;
   }
   packet.opcode = Opcode::kResult;
@@ -108,8 +116,22 @@ void Switch::replicate(Time now, const Group& group, Packet& packet) {
       copy.payload_bytes = 0;
       copy.wire_bytes = header;
     }
-    send_by(now, ports[i], copy.lane, copy);
+    send_copy(now, ports[i], group, copy);
   }
+}
+
+/// A copy for a link that is down, of a tree that its group has no longer, would wait in vain.
+void Switch::send_copy(Time now, std::uint32_t output, const Group& group, Packet& packet) {
+  if (group_trees_ != nullptr && transmitters_[output].down_at(now) && group_trees_->left_behind(packet, now)) {
+    return drop_copy(now, packet);
+  }
+  send_by(now, output, group.lane == kSendersLane ? packet.lane : group.lane, packet);
+}
+
+void Switch::drop_copy(Time now, Packet& packet) {
+  ++counters_.unroutable;
+  copy_left(now, packet.via, now + Time(packet.tail_lag_ps));
+  packets_.give_back(&packet);
 }
 
 void Switch::copy_left(Time now, std::uint16_t index, Time gone) {

@@ -30,13 +30,17 @@ void Switch::route_again(Time now, std::uint32_t index) {
     output.blocked_since = kNever;
   }
   std::vector<Packet*> packets;
-  std::vector<Packet*> copies;  // of groups, whose trees stay
+  std::vector<Packet*> copies;  // of groups, as long as these keep their trees
   std::vector<std::uint32_t> lanes;
   for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
     for (std::uint32_t input = 0; input < sources_; ++input) {
       while (queue(index, lane, input).head != nullptr) {
         Packet* packet = dequeue(index, lane, input);
         const bool is_copy = packet->destination >= Packet::kFirstGroup;
+        if (is_copy && group_trees_ != nullptr && group_trees_->left_behind(*packet, now)) {
+          drop_copy(now, *packet);
+          continue;
+        }
         (is_copy ? copies : packets).push_back(packet);
         if (is_copy) lanes.push_back(lane);
       }

@@ -61,6 +61,31 @@ void check_lanes(const Topology& topology, const FabricConfig& config, const std
                                               std::to_string(config.link.lanes) + ": " + reason(topology, config));
 }
 
+void check_adders(const ReductionEngine::Config& config, Bytes segment, const std::string& path) {
+  if (config.trees == 0) return;
+  const std::pair<const char*, int> adders[] = {{"fp32", config.fp32},
+                                                {"fp16", config.fp16},
+                                                {"bf16", config.bf16},
+                                                {"int32", config.int32},
+                                                {"low_latency_bytes", config.low_latency_bytes}};
+  for (const auto& [name, bytes] : adders) {
+    const Time time = transfer_time(segment, Rate(config.clock.count() * bytes * 8));
+    if (time <= kLongestPassage) continue;
+    throw ConfigError(path + "." + name, "expected more, or a faster clock or a smaller segment: " + to_text(segment) +
+                                             " take " + to_text(time) + " to pass an adder, and a packet can hold " +
+                                             to_text(kLongestPassage) + " at the most");
+  }
+}
+
+void check_switch(const Switch::Config& config, Bytes segment, const std::string& path) {
+  check_adders(config.reduction, segment, path + ".reduction");
+  if (config.flow_queues == 0 || !(config.speedup > 0)) return;
+  throw ConfigError(path + ".flow_queues",
+                    "expected 0 with a speedup, which passes one packet of an input at a time, "
+                    "or a speedup of 0; got " +
+                        std::to_string(config.flow_queues));
+}
+
 void check_radix(const Topology& topology, const std::string& path) {
   for (const Topology::Node& node : topology.switches) {
     if (node.ports.size() <= kMaxRadix) continue;
@@ -121,6 +146,7 @@ Topology Topology::build(const FabricConfig& config, int ends, const std::string
     throw ConfigError(path + ".segment",
                       "expected at least the mtu of " + to_text(config.mtu) + ", got " + to_text(config.segment));
   }
+  check_switch(config.switch_config, config.segment, path + ".switch");
   check_link(config.link, config, path + ".link");
   if (config.topology == Shape::kDimensions) {
     for (std::size_t i = 0; i < config.dimensions.size(); ++i) {

@@ -59,7 +59,8 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
       segment_(static_cast<std::uint32_t>(network.segment.count())),
       recovers_(config.recovery || config.reorder > Bytes(0)),
-      paces_(config.dcqcn.enabled) {
+      paces_(config.dcqcn.enabled),
+      random_(stall.seed, std::string(this->name()) + " retries") {
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
   in.bind(fabric_in_);

@@ -14,6 +14,7 @@
 #include "hw/core/fifo.h"
 #include "hw/core/packet.h"
 #include "hw/core/probe.h"
+#include "hw/core/random.h"
 #include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 #include "hw/fabric/topology.h"
@@ -42,8 +43,9 @@ namespace weft::nic {
 /// acknowledged and otherwise ignored, repeated read requests answered again from the byte that they name. What no NAK
 /// tells is repeated `ack_timeout` after the latest progress; `retry_limit` times without any, then the queue pair
 /// stands in error and its work requests complete with their Status. Messages are acknowledged every 64 packets, so
-/// that a long one shows progress. The timer of a queue pair is one event, moved on lazily: it may end up to
-/// `ack_timeout` after the last packet.
+/// that a long one shows progress. The timer of a queue pair is one event, moved on lazily, which may come up to
+/// `ack_timeout` after the last packet and then counts for nothing. Repeats wait longer by a random part of it, up to
+/// `retry_jitter`: senders that met a full buffer at the same time do not meet it again for ever.
 ///
 /// With `dcqcn.enabled` (dcqcn.h) data that a switch has marked is answered by a congestion notification, one for each
 /// queue pair and `cnp_interval`, and a queue pair that is notified cuts its packets no faster than its rate, while
@@ -75,6 +77,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Time rnr_limit = Time(10'000'000'000'000);
     bool recovery = false;
     Time ack_timeout = Time(524'288'000);
+    double retry_jitter = 0.25;
     int retry_limit = 7;
     Bytes reorder = Bytes(0);
     Time reorder_wait = Time(20'000'000);
@@ -100,6 +103,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("ack_timeout", ack_timeout,
             "With recovery: wait without progress before what is unacknowledged is repeated",
             Range{1'000'000, 1'000'000'000'000});
+      visit("retry_jitter", retry_jitter,
+            "With recovery: random part of ack_timeout by which a repeat that is not answered waits longer, at most",
+            Range{0, 1});
       visit("retry_limit", retry_limit, "With recovery: repeats without progress before the queue pair fails",
             Range{0, 1'000'000});
       visit("reorder", reorder,
@@ -113,7 +119,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     }
   };
   struct Counters {
-    std::int64_t messages_sent = 0;
+    std::int64_t messages_sent = 0;      ///< each once
+    std::int64_t messages_repeated = 0;  ///< times that the end of one was sent again
     std::int64_t messages_received = 0;
     std::int64_t bytes_sent = 0;      ///< payload put on the wire, repeats included
     std::int64_t bytes_received = 0;  ///< payload written to memory
@@ -173,6 +180,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     WorkRequest request;
     std::uint64_t cut = 0;        ///< bytes that have left
     bool answered = false;        ///< a read whose last response has come
+    bool sent = false;            ///< its last packet, once at the least
     std::uint32_t first_psn = 0;  ///< of its first packet
     std::uint32_t packets = 0;    ///< 0 before the first has been cut
     std::uint32_t received = 0;   ///< bytes of a read's answer, without gaps
@@ -338,6 +346,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::uint32_t segment_;
   bool recovers_;  ///< queue pairs have a Recovery
   bool paces_;     ///< queue pairs have a Congestion
+
+  Random random_;  ///< of retries
 
   std::vector<QueuePair> pairs_;
   std::vector<std::array<std::uint32_t, 2>>

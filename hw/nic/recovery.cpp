@@ -122,7 +122,7 @@ void Nic::request_gap(Time now, std::uint32_t number) {
   QueuePair& pair = pairs_[number];
   Recovery& recovery = *pair.recovery;
   recovery.gap_timer = false;
-  if (recovery.failed) return;
+  if (recovery.failed) return dispatcher_.disregard();
   // Asks once for each gap that was there when the timer began; those after it have waited too short.
   bool later = false;
   std::uint32_t from = pair.expected_psn;
@@ -148,6 +148,8 @@ void Nic::request_gap(Time now, std::uint32_t number) {
     recovery.gap_timer = true;
     recovery.asking_end = recovery.seen_end;
     dispatcher_.post(now + config_.reorder_wait, *this, kGap, number);
+  } else if (control_.empty()) {
+    dispatcher_.disregard();
   }
   pump(now);
 }
@@ -229,6 +231,7 @@ Nic::Turn Nic::turn_of_response(Time now, Packet& packet, QueuePair& pair) {
       (packet.payload_bytes != 0 || read->request.bytes == 0)) {
     recovery.progress = now;
     recovery.retries = 0;
+    recovery.jitter = Time();
     return Turn::kNow;
   }
   const bool asked = recovery.asked_psn == read->first_psn && recovery.asked_offset == read->received;
@@ -266,7 +269,7 @@ void Nic::response_gap(Time now, std::uint32_t number) {
   Recovery& recovery = *pair.recovery;
   recovery.response_timer = false;
   const Job* read = awaited_read(pair);
-  if (recovery.failed || read == nullptr || recovery.responses.empty()) return;
+  if (recovery.failed || read == nullptr || recovery.responses.empty()) return dispatcher_.disregard();
   if (recovery.waited_psn == read->first_psn && recovery.waited_offset == read->received) {
     repeat_reads(pair, false);
     activate(number);
@@ -334,6 +337,7 @@ Time Nic::form_repeat(Time now, Packet& packet, std::uint32_t number) {
       recovery.responses.front()->psn == packet.psn && recovery.responses.front()->address > packet.immediate) {
     packet.payload_bytes = static_cast<std::uint32_t>(recovery.responses.front()->address);  // the rest is here
   }
+  if ((packet.flags & Packet::kLast) != 0) ++counters_.messages_repeated;
   note_cut(now, number, packet);
   return ready;
 }
@@ -362,6 +366,7 @@ void Nic::note_cut(Time now, std::uint32_t number, const Packet& packet) {
 void Nic::note_acknowledged(Time now, QueuePair& pair) {
   pair.recovery->progress = now;
   pair.recovery->retries = 0;
+  pair.recovery->jitter = Time();
   // What was about to be repeated has arrived after all.
   while (!before(pair.acknowledged, pair.next_psn)) {
     Job& job = pair.jobs[pair.next_job];
@@ -386,8 +391,8 @@ void Nic::timeout(Time now, std::uint32_t number) {
   Recovery& recovery = *pair.recovery;
   recovery.timer = false;
   // The pause after an RNR NAK has a timer of its own, and the first packet after it starts this one.
-  if (recovery.failed || pair.paused || !outstanding(pair)) return;
-  const Time due = recovery.progress + config_.ack_timeout;
+  if (recovery.failed || pair.paused || !outstanding(pair)) return dispatcher_.disregard();
+  const Time due = recovery.progress + config_.ack_timeout + recovery.jitter;
   if (now < due) {
     recovery.timer = true;
     dispatcher_.post(due, *this, kTimeout, number);
@@ -396,8 +401,10 @@ void Nic::timeout(Time now, std::uint32_t number) {
   if (recovery.retries == static_cast<std::uint32_t>(config_.retry_limit)) return fail(now, number);
   ++recovery.retries;
   recovery.progress = now;
+  recovery.jitter = Time(static_cast<std::int64_t>(random_.share() * config_.retry_jitter *
+                                                   static_cast<double>(config_.ack_timeout.count())));
   recovery.timer = true;
-  dispatcher_.post(now + config_.ack_timeout, *this, kTimeout, number);
+  dispatcher_.post(now + config_.ack_timeout + recovery.jitter, *this, kTimeout, number);
   if (recovery.unsent > 0) return;  // the fabric takes nothing: more of it would not help
   ++counters_.timeouts;
   while (!recovery.repeats.empty()) recovery.repeats.pop_front();

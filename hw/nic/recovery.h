@@ -66,6 +66,7 @@ struct Nic::Recovery {
   // As requester
   std::uint32_t end_psn = 0;  ///< follows the last one that was ever cut
   std::uint32_t retries = 0;  ///< timeouts since the latest progress
+  Time jitter;                ///< by which the next one comes later
   std::int64_t unsent = 0;    ///< packets cut that have not left
   Time progress;              ///< the latest: something new acknowledged or answered, or the first packet after a rest
   bool timer = false;         ///< a timeout is pending

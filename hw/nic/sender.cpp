@@ -29,7 +29,7 @@ void Nic::post(const WorkRequest& request, Time at) {
     return flush(at, request.queue_pair, request);
   // The doorbell may be of a time to come, until which the engine goes on with packets.
   taken_until_ = std::max(at, taken_until_) + config_.message_cost;
-  pair.jobs.push_back({request, 0, false, 0, 0, 0});
+  pair.jobs.push_back({request});
   dispatcher_.post(taken_until_, *this, kWork, request.queue_pair);
 }
 
@@ -84,7 +84,8 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
   if (job.request.verb != Verb::kRead) job.cut += packet->payload_bytes;
   if ((packet->flags & Packet::kLast) != 0) {
     ++pair.next_job;
-    ++counters_.messages_sent;
+    ++(job.sent ? counters_.messages_repeated : counters_.messages_sent);
+    job.sent = true;
   }
   if (recovers_) [[unlikely]]
     note_cut(now, number, *packet);

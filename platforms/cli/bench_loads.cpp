@@ -145,7 +145,7 @@ ordered_json ring_load(bool quick) {
           {"messages", messages},
           {"events", machine.dispatcher().handled()},
           {"most_resident_bytes", most_resident_bytes()},
-          {"simulated_us", to_us(machine.dispatcher().now())},
+          {"simulated_us", to_us(machine.dispatcher().last_change())},
           {"wall_s", seconds},
           {"digest", to_hex(machine.dispatcher().digest())}};
 }

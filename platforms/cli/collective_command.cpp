@@ -97,6 +97,7 @@ int run(Options options) {
         [&] { return run_collective(machine, value_of<CollectiveOp>(options.op), sizes, type, &remark); });
   }
 
+  print_warnings(machine.warnings());
   if (options.json) {
     print_json(nlohmann::ordered_json{{"platform", platform.name()},
                                       {"op", options.op},
@@ -106,6 +107,7 @@ int run(Options options) {
                                       {"rows", to_json(results)},
                                       {"links", link_totals(machine)},
                                       {"counters", interface_summary(machine)},
+                                      {"warnings", machine.warnings()},
                                       {"events", machine.dispatcher().handled()},
                                       {"hops", machine.hops()},
                                       {"digest", to_hex(machine.dispatcher().digest())},

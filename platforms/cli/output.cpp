@@ -56,6 +56,10 @@ void print(const std::string& text) {
   std::cout << text << std::flush;
 }
 
+void print_warnings(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print(stderr, "weft: warning: {}\n", line);
+}
+
 void print_json(const nlohmann::ordered_json& json) {
   std::cout << json.dump(2) << std::endl;
 }

@@ -33,6 +33,8 @@ inline double to_seconds(Time time) {
 std::string to_hex(std::uint64_t value);
 
 void print(const std::string& text);
+/// On stderr, a line each.
+void print_warnings(const std::vector<std::string>& lines);
 void print_json(const nlohmann::ordered_json& json);
 
 /// Writes the whole file or, when that fails, nothing: by a temporary file beside it. Throws std::system_error.

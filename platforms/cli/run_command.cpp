@@ -182,7 +182,7 @@ int run(const Options& options) {
 
   const FsdpResult result = fsdp->result();
   const Speed speed = speed_of(result, machine.config());
-  const Time span = machine.dispatcher().now();
+  const Time span = machine.dispatcher().last_change();
   ordered_json summary = {
       {"platform", platform.name()},        {"description", platform.description()},
       {"file", platform.document().file()}, {"workload", {{"kind", "fsdp"}, {"model", workload.model}}},
@@ -193,6 +193,7 @@ int run(const Options& options) {
   summary["memory"] = memory_summary(machine, span);
   summary["counters"] = counter_summary(machine, span);
   summary["simulator"] = simulator_summary(machine, build_seconds, run_seconds);
+  summary["warnings"] = machine.warnings();
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;
   if (probe) {
@@ -206,6 +207,7 @@ int run(const Options& options) {
   }
   write_file(out / "summary.json", summary);
   folder.keep();
+  print_warnings(machine.warnings());
 
   if (options.json) {
     print_json(summary);

@@ -25,6 +25,7 @@ void add(ordered_json& json, const nic::Nic::Counters& counters) {
     json[key] = json.contains(key) ? json[key].get<std::int64_t>() + value : value;
   };
   sum("messages_sent", counters.messages_sent);
+  sum("messages_repeated", counters.messages_repeated);
   sum("messages_received", counters.messages_received);
   sum("bytes_sent", counters.bytes_sent);
   sum("bytes_received", counters.bytes_received);

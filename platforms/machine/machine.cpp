@@ -45,6 +45,16 @@ void check_recovery(const fabric::Plan& plan, const nic::Nic::Config& nic, const
                                                  ".link.replay is false, so that nobody would send them again");
 }
 
+/// A segment must cross the host link in a time that a packet can hold.
+void check_host_link(const nic::Nic::Config& nic, const fabric::FabricConfig& network, const std::string& interface) {
+  const Time time = transfer_time(network.segment, nic.dma_rate);
+  if (time <= kLongestPassage) return;
+  throw ConfigError(interface + ".dma_rate", "expected more, or a smaller segment: " + to_text(network.segment) +
+                                                 " take " + to_text(time) + " at " + to_text(nic.dma_rate) +
+                                                 ", and a packet can hold " + to_text(kLongestPassage) +
+                                                 " at the most");
+}
+
 void append(std::vector<std::string>& all, std::vector<std::string> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
@@ -83,7 +93,11 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
     node_plan_ = std::make_shared<fabric::Plan>(config.scale_up.fabric, config.per_node, "scale_up.fabric", seed);
   }
   check_recovery(*network_plan_, config.nic, "fabric", "nic");
-  if (node_plan_) check_recovery(*node_plan_, config.scale_up.port, "scale_up.fabric", "scale_up.port");
+  check_host_link(config.nic, config.fabric, "nic");
+  if (node_plan_) {
+    check_recovery(*node_plan_, config.scale_up.port, "scale_up.fabric", "scale_up.port");
+    check_host_link(config.scale_up.port, config.scale_up.fabric, "scale_up.port");
+  }
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   std::vector<Step> all = steps();
   if (shuffle) std::shuffle(all.begin(), all.end(), std::mt19937(*shuffle));
@@ -225,6 +239,12 @@ void Machine::run() {
   std::vector<std::string> causes = network_->outages();
   for (const auto& node : nodes_) append(causes, node->outages());
   throw DeadlockError(causes, lines);
+}
+
+std::vector<std::string> Machine::warnings() const {
+  std::vector<std::string> lines = network_->partitions();
+  for (const auto& node : nodes_) append(lines, node->partitions());
+  return lines;
 }
 
 std::int64_t Machine::hops() {

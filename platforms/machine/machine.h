@@ -120,6 +120,9 @@ class Machine {
   /// over.
   void run();
 
+  /// What went wrong in a run that ended well all the same, one line each: ends that were cut off.
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
   /// Transactions that links of all networks carried: the hops of packets.
   [[nodiscard]] std::int64_t hops();
 

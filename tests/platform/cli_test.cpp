@@ -301,6 +301,24 @@ TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
     EXPECT_NE(cut.err.find("no way leads to 2 of 8 ends, end2, end3\n"), std::string::npos) << cut.err;
   }
 
+  // Nobody needs it: the run is done long before, or all wait until it is up again.
+  const Ran unneeded =
+      weft(all_reduce + tree + recovery + faults(R"([{"link":"leaf1","from":"20us","until":"30us","down":true},
+                                       {"link":"leaf2","from":"1000ms","down":true}])"));
+  EXPECT_EQ(unneeded.code, 0) << unneeded.err;
+  const std::string warning =
+      "network: leaf1 was down from 20us until 30us, when no way led to 2 of 8 ends, end2, end3";
+  EXPECT_EQ(unneeded.err, "weft: warning: " + warning + "\n");
+  EXPECT_EQ(json::parse(unneeded.out)["warnings"], json::array({warning}));
+  EXPECT_EQ(json::parse(round.out)["warnings"], json::array());
+
+  // A segment has to cross the host link in a time that a packet can hold.
+  const Ran slow =
+      weft(all_reduce + "--set fabric.segment=1MiB --set fabric.link.buffer=2MiB --set nic.dma_rate=1Gbps");
+  EXPECT_EQ(slow.code, 2);
+  EXPECT_NE(slow.err.find("nic.dma_rate: expected more, or a smaller segment: 1MiB take "), std::string::npos)
+      << slow.err;
+
   const Ran nobody = weft(all_reduce + tree + faults(R"([{"link":"spine0","loss":0.1}])"));
   EXPECT_EQ(nobody.code, 2);
   EXPECT_NE(nobody.err.find("nic.recovery: expected true, since fabric.faults.0"), std::string::npos) << nobody.err;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,33 @@
 #include "hw/fabric/plan.h"
 
 namespace weft::test {
+
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t kShare = 20;
+#else
+constexpr std::uint64_t kShare = 1;
+#endif
+
+/// Seeds from 1 on; WEFT_TEST_SEED runs one alone.
+inline std::vector<std::uint64_t> seeds(std::uint64_t count) {
+  if (const char* one = std::getenv("WEFT_TEST_SEED")) return {std::stoull(one)};
+  std::vector<std::uint64_t> all(count / kShare);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i + 1;
+  return all;
+}
+
+inline std::string describe(const fabric::Plan& plan) {
+  const fabric::FabricConfig& config = plan.config();
+  const auto name = [](auto value) {
+    for (const auto& [text, each] : enum_names(value)) {
+      if (each == value) return std::string(text);
+    }
+    return std::string();
+  };
+  return name(config.topology) + ", " + name(config.routing) + ", " + name(config.link.flow_control) + ", " +
+         std::to_string(plan.topology().ends.size()) + " ends, " + std::to_string(plan.topology().switches.size()) +
+         " switches, " + std::to_string(config.link.lanes) + " lanes of " + to_text(config.link.buffer);
+}
 
 /// Draws of one seed.
 class Draw {
@@ -152,10 +180,7 @@ inline std::shared_ptr<const fabric::Plan> random_plan(Draw& draw,
     config.segment = config.mtu * draw.of<int>({1, 1, 1, 3});
     config.header = Bytes(draw.of<int>({0, 30, 66}));
     const std::int64_t wire = config.wire_bytes(static_cast<std::uint32_t>(config.segment.count()));
-    // With room for one packet and a switch slower than its links, answers without jitter can meet the same full
-    // buffer for ever.
-    const bool lossy = link.flow_control == fabric::FlowControl::kLossy;
-    link.buffer = Bytes(wire * (lossy ? draw(8, 32) : draw(1, 6)) + draw(0, 100));
+    link.buffer = Bytes(wire * draw(1, 6) + draw(0, 100));
     config.routing = draw.of<Routing>({Routing::kAuto, Routing::kDmodk, Routing::kEcmp, Routing::kAdaptive,
                                        Routing::kDimensionOrder, Routing::kValiant, Routing::kUpDown});
     detail::draw_switch(draw, config.switch_config, link.lanes);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,6 +86,62 @@ TEST(FaultErrors, SayWhatWasExpected) {
   FabricConfig replay = tree_with({{.link = "leaf0", .loss = 1}});
   replay.link.replay = true;
   expect_error(replay, "fabric.faults.0", "replays the others for ever");
+}
+
+TEST(FaultErrors, ASegmentMustPassTheSlowestLinkInTime) {
+  FabricConfig config = tree();
+  config.link.rate = 1_Gbps;
+  config.link.buffer = 2_MiB;
+  config.segment = 512_KiB;
+  Plan(config, 16, "fabric");  // 4.26 ms
+  config.segment = 1_MiB;
+  expect_error(config, "fabric.segment", "8523776ns to pass a link of leaf0 at 1Gbps, and a packet can hold 4290us");
+  config.segment = 512_KiB;
+  config.faults = {{.link = "end7>leaf1", .rate = 0.5}};
+  expect_error(config, "fabric.segment", "a link of end7 at 1Gbps that a fault slows down");
+  // Two that each leave enough meet for a while.
+  config.segment = 256_KiB;
+  config.faults.push_back({.link = "end7", .from = 1_us, .until = 2_us, .rate = 0.8});
+  expect_error(config, "fabric.segment", "a link of end7");
+  config.faults[0].until = 1_us;
+  Plan(config, 16, "fabric");
+}
+
+TEST(FaultErrors, ASegmentMustPassTheAddersInTime) {
+  FabricConfig config = tree();
+  config.segment = 1_MiB;
+  config.link.buffer = 2_MiB;
+  config.switch_config.reduction.clock = Frequency(1'000'000);
+  Plan(config, 16, "fabric");  // it has no trees
+  config.switch_config.reduction.trees = 1;
+  expect_error(config, "fabric.switch.reduction.fp32", "16384us to pass an adder");
+}
+
+TEST(FaultErrors, ReductionsNeedLinksThatLoseNothing) {
+  const auto expect_refused = [](FabricConfig config, const std::string& path, const std::string& part) {
+    test::fresh_kernel();
+    config.switch_config.reduction.trees = 4;
+    Net net(config, 16);
+    EXPECT_TRUE(net.network->create_group({0, 1, 5}, {}).has_value()) << "what is copied may be lost";
+    try {
+      (void)net.network->create_group({0, 1, 5}, {.reduces = true});
+      ADD_FAILURE() << "no error at " << path;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.path(), path);
+      EXPECT_NE(error.expected().find(part), std::string::npos) << error.expected();
+    }
+  };
+  expect_refused(tree_with({{.link = "end9", .rate = 0.5}, {.link = "spine0", .bit_errors = 1e-9}}),
+                 "fabric.link.replay", "expected true, since faults.1 damages packets");
+  FabricConfig lossy = tree();
+  lossy.link.flow_control = FlowControl::kLossy;
+  expect_refused(lossy, "fabric.link.flow_control", "expected credits or pfc, got lossy on links of leaf0");
+  test::fresh_kernel();
+  FabricConfig replays = tree_with({{.link = "spine0", .bit_errors = 1e-9}});
+  replays.link.replay = true;
+  replays.switch_config.reduction.trees = 4;
+  Net net(replays, 16);
+  EXPECT_TRUE(net.network->create_group({0, 1, 5}, {.reduces = true}).has_value());
 }
 
 TEST(FaultErrors, RoutesFromCoordinatesKnowNoWayRound) {
@@ -236,6 +293,121 @@ TEST(Partition, SaysThatRoutesDoNotChange) {
             "network: spine0 is down from 0ps on\n"
             "network: all ends could be reached by other ways, but routes do not change: reroute_after is 0\n");
   EXPECT_FALSE(net.network->left_over().empty());
+}
+
+/// Multicast packets from `source` to `group`, one each microsecond from 1 us on.
+void multicast(Net& net, std::uint32_t source, std::uint32_t group, int packets, Time from = 1_us) {
+  for (int i = 0; i < packets; ++i) {
+    net.script.at(from + i * 1_us,
+                  [&net, source, group] { net.ends[source]->send(source, Packet::kFirstGroup + group, kWire); });
+  }
+}
+
+TEST(Groups, GetAnotherTreeWhenTheirsIsAvoided) {
+  // Each spine in turn is gone for a while; the root of the tree is one of them.
+  FabricConfig config = tree_with({}, 2_us);
+  for (int s = 0; s < 4; ++s) {
+    config.faults.push_back({.link = "spine" + std::to_string(s),
+                             .from = Time((20 + 20 * s) * 1'000'000LL),
+                             .until = Time((35 + 20 * s) * 1'000'000LL),
+                             .down = true});
+  }
+  Net net(config, 16);
+  const auto group = net.network->create_group({0, 4, 8, 12}, {});
+  ASSERT_TRUE(group.has_value());
+  std::set<std::uint32_t> roots;
+  for (int us : {10, 30, 50, 70, 90, 110}) {
+    net.script.at(Time(us * 1'000'000LL), [&] { roots.insert(net.network->tree(*group).root); });
+  }
+  multicast(net, 0, *group, 100);
+  multicast(net, 8, *group, 100);
+  sc_core::sc_start();
+  EXPECT_GT(roots.size(), 1u);
+  // Only what waits for a spine before routes change, for 2 us of each of its outages, is lost, and nothing comes
+  // twice.
+  for (const std::size_t end : {4U, 12U}) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, int> times;
+    for (const auto& arrival : net.ends[end]->arrivals) ++times[{arrival.source, arrival.number}];
+    for (const auto& [packet, count] : times) EXPECT_EQ(count, 1);
+    EXPECT_GE(times.size(), 200u - 2 * 4 * 2);
+  }
+  net.expect_nothing_left();
+}
+
+TEST(Groups, ReachThoseWhoAreLeft) {
+  Net net(tree_with({{.link = "leaf1", .from = 20_us, .down = true}}, 2_us), 16);
+  const auto group = net.network->create_group({0, 4, 8}, {});
+  multicast(net, 0, *group, 100);
+  sc_core::sc_start();
+  EXPECT_EQ(net.ends[8]->arrivals.size(), 100u);
+  EXPECT_LT(net.ends[4]->arrivals.size(), 30u);
+  net.expect_nothing_left();
+}
+
+TEST(Groups, ReduceAgainAfterTheirTreeIsAvoided) {
+  FabricConfig config = tree_with({{.link = "spine0", .from = 20_us, .down = true}}, 2_us);
+  config.switch_config.reduction.trees = 1;
+  config.switch_config.reduction.chunks = 4;
+  Net net(config, 16);
+  const auto group = net.network->create_group({0, 4, 8, 12}, {.reduces = true, .window = 4});
+  ASSERT_TRUE(group.has_value());
+  EXPECT_EQ(net.network->topology().switches[net.network->tree(*group).root].name, "spine0");
+  std::uint32_t chunk = 0;
+  const auto reduce = [&](Time at, std::vector<std::uint32_t> ends) {
+    net.script.at(at, [&net, &chunk, ends, group] {
+      for (const std::uint32_t end : ends) {
+        Packet* packet = net.packets.take();
+        packet->source = end;
+        packet->destination = Packet::kFirstGroup + *group;
+        packet->opcode = Opcode::kReduce;
+        packet->psn = chunk;
+        packet->immediate = UINT32_MAX;
+        packet->wire_bytes = kWire;
+        net.ends[end]->send(packet);
+      }
+      ++chunk;
+    });
+  };
+  for (const Time at : {1_us, 10_us, 30_us, 40_us}) reduce(at, {0, 4, 8, 12});
+  sc_core::sc_start(to_delay(100_us));
+  for (const std::size_t end : {0U, 4U, 8U, 12U}) EXPECT_EQ(net.ends[end]->arrivals.size(), 4u) << end;
+  net.expect_nothing_left();
+  EXPECT_NE(text_of(net.network->outages()).find("group 0 has another tree from 22us on"), std::string::npos);
+}
+
+TEST(Groups, AReductionInFlightOverADeadTreeIsReported) {
+  FabricConfig config = tree_with({{.link = "spine0", .from = 1100_ns, .down = true}}, 2_us);
+  config.switch_config.reduction.trees = 1;
+  Net net(config, 16);
+  const auto group = net.network->create_group({0, 4, 8, 12}, {.reduces = true, .window = 4});
+  net.script.at(1_us, [&] {
+    for (const std::uint32_t end : {0U, 4U, 8U, 12U}) {
+      Packet* packet = net.packets.take();
+      packet->source = end;
+      packet->destination = Packet::kFirstGroup + *group;
+      packet->opcode = Opcode::kReduce;
+      packet->wire_bytes = kWire;
+      net.ends[end]->send(packet);
+    }
+  });
+  sc_core::sc_start();
+  EXPECT_EQ(net.dispatcher.pending(), 0u);
+  for (const auto& end : net.ends) EXPECT_TRUE(end->arrivals.empty());
+  const std::string text = text_of(net.network->outages());
+  EXPECT_NE(text.find("switches dropped 4 packets"), std::string::npos) << text;
+  EXPECT_NE(text.find("group 0 has another tree from 3100ns on: what was on its way"), std::string::npos) << text;
+}
+
+TEST(Groups, AReductionWithAMemberCutOffHasNoTree) {
+  FabricConfig config = tree_with({{.link = "leaf1", .from = 5_us, .down = true}}, 2_us);
+  config.switch_config.reduction.trees = 1;
+  Net net(config, 16);
+  ASSERT_TRUE(net.network->create_group({0, 4, 8}, {.reduces = true, .window = 4}).has_value());
+  net.script.at(10_us, [&] { net.ends[0]->send(0, Packet::kFirstGroup, kWire); });
+  sc_core::sc_start();
+  net.expect_nothing_left();
+  const std::string text = text_of(net.network->outages());
+  EXPECT_NE(text.find("group 0 has no tree from 7us on, since no other one"), std::string::npos) << text;
 }
 
 TEST(Groups, AvoidWhatIsDownAndRefuseWhoIsCutOff) {

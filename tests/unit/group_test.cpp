@@ -27,6 +27,7 @@ FabricConfig network_of(Shape shape) {
   config.radix = 8;
   config.hosts_per_leaf = 4;
   config.link.buffer = 16_KiB;
+  config.link.lanes = 3;  // a ring's packets take two, groups another one
   config.switch_config.reduction.trees = 4;
   config.switch_config.reduction.chunks = 64;
   return config;
@@ -357,6 +358,65 @@ TEST(Reduction, ALowLatencyTreeIsQuicker) {
   // Leaf and spine: adders with half the latency, which wait for the last byte.
   const Time whole = transfer_time(Bytes(74), 400_Gbps);
   EXPECT_EQ(finish(true, 1) - finish(false, 1), 2 * (100_ns - whole));
+}
+
+/// Groups on a torus, where unicast packets take up to two lanes.
+FabricConfig torus(int lanes) {
+  FabricConfig config = network_of(Shape::kTorus);
+  config.sizes = {5, 3};
+  config.link.lanes = lanes;
+  return config;
+}
+
+std::vector<std::uint32_t> first_ends(std::uint32_t count) {
+  std::vector<std::uint32_t> ends(count);
+  std::iota(ends.begin(), ends.end(), 0U);
+  return ends;
+}
+
+TEST(GroupLanes, GroupsThatCouldDeadlockAreRefused) {
+  // The way between these crosses the dateline, where unicast packets change lane and those of groups do not.
+  FabricConfig config = network_of(Shape::kRing);
+  config.link.lanes = 2;
+  Net net(config, 13);
+  EXPECT_TRUE(net.network.create_group({3, 5}, {}).has_value());
+  try {
+    (void)net.network.create_group({11, 1}, {});
+    ADD_FAILURE() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), "fabric.link.lanes");
+    EXPECT_NE(error.expected().find("expected at least 3, got 2: packets of groups"), std::string::npos)
+        << error.expected();
+  }
+}
+
+TEST(GroupLanes, FloodingFromAllEndsBesideUnicastEndsOnALaneOfItsOwn) {
+  FabricConfig config = torus(3);
+  config.mtu = config.segment = Bytes(kChunk);
+  config.link.buffer = Bytes(kChunk + 66);
+  Net net(config, 15);
+  std::vector<std::uint32_t> groups;
+  for (int g = 0; g < 3; ++g) groups.push_back(net.network.create_group(first_ends(15), {}).value());
+  net.script.at(1_us, [&] {
+    for (std::uint32_t p = 0; p < 20; ++p) {
+      for (std::uint32_t end = 0; end < 15; ++end) {
+        for (const std::uint32_t group : groups) {
+          net.ends[end]->send(net.packet(end, group, p, std::vector<float>(kChunk / 4, 1)));
+        }
+        net.ends[end]->send(end, (end + 1 + p % 14) % 15, kChunk + 66);
+      }
+    }
+  });
+  sc_core::sc_start();
+  for (const auto& got : net.got) EXPECT_EQ(got.size(), 3 * 20 * 14 + 20u);
+  net.expect_nothing_left();
+}
+
+TEST(GroupLanes, TreesOfAFatTreeNeedNone) {
+  FabricConfig config = network_of(Shape::kFatTree);
+  config.link.lanes = 1;
+  Net net(config, 16);
+  for (int g = 0; g < 8; ++g) EXPECT_TRUE(net.network.create_group(first_ends(16), {}).has_value());
 }
 
 TEST(Reduction, TablesAndBuffersRunOut) {

@@ -53,6 +53,8 @@ Nic::Counters total(const Bench& bench) {
     sum.held += each.held;
     sum.duplicates += each.duplicates;
     sum.naks += each.naks;
+    sum.messages_sent += each.messages_sent;
+    sum.messages_repeated += each.messages_repeated;
     sum.timeouts += each.timeouts;
     sum.retransmitted_packets += each.retransmitted_packets;
     sum.retransmitted_bytes += each.retransmitted_bytes;
@@ -217,6 +219,35 @@ TEST(Recovery, OfLostAnswersTakesATimeout) {
       EXPECT_EQ(counters.naks, 0);
     }
   }
+}
+
+TEST(Recovery, CountsAMessageOnce) {
+  for (const Bytes reorder : {0_B, 64_KiB}) {
+    BenchConfig config = lossy(0, reorder, 1);
+    lose_once(config, [](const Packet& packet) { return (packet.flags & Packet::kLast) != 0; });
+    const Nic::Counters counters = exchange(config, Kind::kWrite, 3, 30'000);
+    EXPECT_EQ(counters.messages_sent, 3);
+    EXPECT_EQ(counters.messages_repeated, reorder == 0_B ? 3 : 1);
+  }
+}
+
+TEST(Recovery, EndsARunWithItsLastPacketNotWithItsLastTimer) {
+  const auto end = [](bool recovery, Time& timer) {
+    test::fresh_kernel();
+    BenchConfig config;
+    config.nic.recovery = recovery;
+    Bench bench(config);
+    const Connection pair = bench.connect(0, 1);
+    bench.ring_at(Time(), 0, write(pair.a, 0, 0, 30'000));
+    bench.run();
+    timer = bench.dispatcher.now();
+    return bench.dispatcher.last_change();
+  };
+  Time timer;
+  const Time without = end(false, timer);
+  EXPECT_EQ(timer, without);
+  EXPECT_EQ(end(true, timer), without);
+  EXPECT_GT(timer, without);
 }
 
 TEST(Recovery, OfALostRefusalIsRefusedAgain) {

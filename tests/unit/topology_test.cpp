@@ -433,6 +433,15 @@ void expect_error(const FabricConfig& config, int ends, const std::string& path,
   }
 }
 
+TEST(TopologyErrors, TurnsByFlowNeedACrossbarWithoutLimit) {
+  FabricConfig config;
+  config.topology = Shape::kSwitch;
+  config.switch_config.flow_queues = 64;
+  config.switch_config.speedup = 2;
+  expect_error(config, 4, "fabric.switch.flow_queues",
+               "expected 0 with a speedup, which passes one packet of an input at a time, or a speedup of 0; got 64");
+}
+
 TEST(TopologyErrors, OfSizes) {
   FabricConfig config;
   config.topology = Shape::kTorus;
