@@ -120,8 +120,9 @@ std::vector<std::string> Fabric::outages() {
   const std::string name = this->name();
   for (const Fault& fault : config().faults) {
     if (!fault.down || fault.from > now || fault.end() <= now) continue;
-    const std::string until = fault.end() == kNever ? " on" : " until " + to_text(fault.end());
-    lines.push_back(name + ": " + fault.link + " is down from " + to_text(fault.from) + until);
+    std::string line = name + ": " + fault.link + " is down from " + to_text(fault.from);
+    line += fault.end() == kNever ? " on" : " until " + to_text(fault.end());
+    lines.push_back(line);
   }
   const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
   if (!cut_off.empty()) {
@@ -141,6 +142,16 @@ std::vector<std::string> Fabric::outages() {
   if (dropped != 0) {
     lines.push_back(name + ": switches dropped " + std::to_string(dropped) +
                     " packets for which no way was left; only a network interface with `recovery` repeats them");
+  }
+  std::int64_t no_room = 0;
+  for (const auto& sw : switches_) {
+    for (std::size_t p = 0; p < sw->radix(); ++p) no_room += sw->port_counters(p).dropped;
+  }
+  if (no_room != 0) {
+    const bool pauses = config().link.flow_control == FlowControl::kPfc;
+    lines.push_back(name + ": " + std::to_string(no_room) + " packets found no room in a switch and were dropped; " +
+                    (pauses ? "a larger switch.buffer.headroom holds them, or" : "only") +
+                    " a network interface with `recovery` repeats them");
   }
   return lines;
 }
