@@ -84,10 +84,10 @@ std::vector<Routes> Topology::dragonfly_routes(Policy policy) const {
   const std::size_t groups = shape.groups;
   std::vector<std::vector<Global>> globals(groups * groups);
   for (std::uint32_t s = 0; s < switches.size(); ++s) {
-    for (std::uint16_t p = 0; p < switches[s].ports.size(); ++p) {
+    for (std::size_t p = 0; p < switches[s].ports.size(); ++p) {
       const Neighbour& n = switches[s].ports[p];
       if (n.is_end || n.index / shape.routers == s / shape.routers) continue;
-      globals[s / shape.routers * groups + n.index / shape.routers].push_back({s, p});
+      globals[s / shape.routers * groups + n.index / shape.routers].push_back({s, static_cast<std::uint16_t>(p)});
     }
   }
   std::vector<Routes> all;
@@ -97,11 +97,11 @@ std::vector<Routes> Topology::dragonfly_routes(Policy policy) const {
   for (std::uint32_t s = 0; s < switches.size(); ++s) {
     const std::uint32_t group = s / shape.routers;
     RoutingTable table(groups + shape.routers);
-    for (std::uint16_t p = 0; p < switches[s].ports.size(); ++p) {
+    for (std::size_t p = 0; p < switches[s].ports.size(); ++p) {
       const Neighbour& n = switches[s].ports[p];
       if (n.is_end || n.index / shape.routers != group) continue;
-      local[n.index] = p;
-      table.set(shape.groups + n.index % shape.routers, p);
+      local[n.index] = static_cast<std::uint16_t>(p);
+      table.set(shape.groups + n.index % shape.routers, local[n.index]);
     }
     for (std::uint32_t g = 0; g < groups; ++g) {
       if (g == group) continue;

@@ -139,6 +139,16 @@ std::vector<std::string> Fabric::outages() {
     lines.push_back(name + ": switches dropped " + std::to_string(dropped) +
                     " packets for which no way was left; only a network interface with `recovery` repeats them");
   }
+  std::int64_t no_room = 0;
+  for (const auto& sw : switches_) {
+    for (std::size_t p = 0; p < sw->radix(); ++p) no_room += sw->port_counters(p).dropped;
+  }
+  if (no_room != 0) {
+    const bool pauses = config().link.flow_control == FlowControl::kPfc;
+    lines.push_back(name + ": " + std::to_string(no_room) + " packets found no room in a switch and were dropped; " +
+                    (pauses ? "a larger switch.buffer.headroom holds them, or" : "only") +
+                    " a network interface with `recovery` repeats them");
+  }
   return lines;
 }
 

@@ -20,8 +20,11 @@ struct Reach {
 Reach reach_of(const GridStep& step) {
   const double k = step.size;
   switch (step.block) {
-    case Block::kRing:
-      return {step.size / 2, static_cast<double>(step.size / 2 * ((step.size + 1) / 2)) / k};
+    case Block::kRing: {
+      const int half = step.size / 2;
+      const int ways = half * (step.size - half);  // of one router, all added up
+      return {half, ways / k};
+    }
     case Block::kMesh:
       return {step.size - 1, (k * k - 1) / (3 * k)};
     case Block::kFullyConnected:

@@ -105,10 +105,10 @@ std::vector<Routes> Topology::shortest_routes(Routing routing) const {
       }
       choices.clear();
       std::uint32_t stride = 1;
-      for (std::uint16_t p = 0; p < switches[s].ports.size(); ++p) {
+      for (std::size_t p = 0; p < switches[s].ports.size(); ++p) {
         const Neighbour& n = switches[s].ports[p];
         if (n.is_end || n.out_of_service || distance[n.index] != distance[s] - 1) continue;
-        choices.push_back(p);
+        choices.push_back(static_cast<std::uint16_t>(p));
         if (std::max(switches[s].level, switches[n.index].level) == 2) stride = dmodk_stride;
       }
       for (const std::uint32_t e : here) {
@@ -180,10 +180,10 @@ std::vector<Routes> Topology::up_down_routes() const {
       }
       choices.clear();
       const bool goes_down = down[s] != kFar;
-      for (std::uint16_t p = 0; p < switches[s].ports.size(); ++p) {
+      for (std::size_t p = 0; p < switches[s].ports.size(); ++p) {
         const Neighbour& n = switches[s].ports[p];
         if (n.is_end || n.out_of_service || (rank[n.index] > rank[s]) != goes_down) continue;
-        if ((goes_down ? down : hops)[n.index] == hops[s] - 1) choices.push_back(p);
+        if ((goes_down ? down : hops)[n.index] == hops[s] - 1) choices.push_back(static_cast<std::uint16_t>(p));
       }
       for (const std::uint32_t e : here) tables[s].set(e, choices[e % choices.size()]);
     }

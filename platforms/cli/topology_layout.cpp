@@ -245,6 +245,7 @@ void Layouter::place_hubs() {
       continue;
     }
     std::vector<std::uint32_t> tiles;
+    tiles.reserve(ports.size());
     for (const auto& port : ports) tiles.push_back(tile_of(port.index));
     tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
     const auto [known, is_new] = first_of.try_emplace(tiles, hub);

@@ -153,6 +153,7 @@ ordered_json traffic_load(const std::string& what, const Traffic& traffic, const
   // A host's queue pairs that send come before those that receive.
   const std::vector<Flow> flows = flows_of(traffic);
   std::vector<std::uint32_t> senders;
+  senders.reserve(flows.size());
   for (const Flow& flow : flows) senders.push_back(all[flow.from]->nic.create_queue_pair(0));
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const auto [from, to] = flows[i];

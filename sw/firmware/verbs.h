@@ -20,21 +20,37 @@ struct Interface {
   std::size_t device = 0;             ///< the processor's socket to its doorbells
 };
 
+/// A queue pair as a firmware thread sees it: a number that work requests bear, and the doorbell for them.
+class WorkQueue {
+ public:
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+
+ protected:
+  WorkQueue() = default;
+  WorkQueue(const Interface& interface, std::uint32_t number) : interface_(interface), number_(number) {}
+
+  void post(nic::WorkRequest request) {
+    request.queue_pair = number_;
+    interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request);
+  }
+
+  Interface interface_;
+  std::uint32_t number_ = 0;
+};
+
 /// One end of a reliable connection, owned by a firmware thread.
-class QueuePair {
+class QueuePair : public WorkQueue {
  public:
   QueuePair() = default;
   /// Makes a queue pair whose completions, of sends and receives, go to `completions`.
   QueuePair(const Interface& interface, CompletionQueue& completions)
-      : interface_(interface), number_(interface.nic->create_queue_pair(completions.address())) {}
+      : WorkQueue(interface, interface.nic->create_queue_pair(completions.address())) {}
 
   /// Joins two ends; before anything is posted.
   static void connect(QueuePair& a, QueuePair& b) {
     a.interface_.nic->connect(a.number_, b.interface_.nic->end(), b.number_);
     b.interface_.nic->connect(b.number_, a.interface_.nic->end(), a.number_);
   }
-
-  [[nodiscard]] std::uint32_t number() const { return number_; }
 
   /// RDMA write; with `notify`, the peer's receive completes with `immediate`.
   void write(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify, std::uint32_t immediate,
@@ -62,25 +78,16 @@ class QueuePair {
   void receive(std::uint64_t local, std::uint64_t bytes, std::uint32_t count = 1, std::uint64_t id = 0) {
     post({.id = id, .local_address = local, .bytes = bytes, .count = count, .verb = nic::Verb::kReceive});
   }
-
- private:
-  void post(nic::WorkRequest request) {
-    request.queue_pair = number_;
-    interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request);
-  }
-
-  Interface interface_;
-  std::uint32_t number_ = 0;
 };
 
 /// A member's end of a group of the network: multicast to the others, and reduction on the way. Members post the same
 /// reductions in the same order.
-class GroupQueuePair {
+class GroupQueuePair : public WorkQueue {
  public:
   GroupQueuePair() = default;
   /// `window` is that of the group's reductions; 0 makes it one for multicast. Completions go to `completions`.
   GroupQueuePair(const Interface& interface, CompletionQueue& completions, std::uint32_t group, int window)
-      : interface_(interface), number_(interface.nic->create_group_queue_pair(completions.address(), group, window)) {}
+      : WorkQueue(interface, interface.nic->create_group_queue_pair(completions.address(), group, window)) {}
 
   /// Sums `bytes` at `operand` over all members. The sum comes to `result` at each, or at the one with end `taker`.
   void reduce(std::uint64_t operand, std::uint64_t result, std::uint64_t bytes, ElementType type,
@@ -105,15 +112,6 @@ class GroupQueuePair {
           .signaled = signaled});
   }
   void receive(std::uint32_t count) { post({.count = count, .verb = nic::Verb::kReceive}); }
-
- private:
-  void post(nic::WorkRequest request) {
-    request.queue_pair = number_;
-    interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request);
-  }
-
-  Interface interface_;
-  std::uint32_t number_ = 0;
 };
 
 /// The command window of an accelerator as one processor sees it.

@@ -324,6 +324,13 @@ TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
   EXPECT_NE(nobody.err.find("nic.recovery: expected true, since fabric.faults.0"), std::string::npos) << nobody.err;
   EXPECT_EQ(
       weft(all_reduce + tree + faults(R"([{"link":"spine0","loss":0.1}])") + "--set fabric.link.replay=true").code, 0);
+  const Ran full = weft(all_reduce + tree +
+                        "--set fabric.link.flow_control=lossy --set fabric.link.buffer=8KiB --set fabric.segment=4KiB "
+                        "--set fabric.switch.buffer.shared=0B");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_NE(full.err.find("found no room in a switch and were dropped; only a network interface with `recovery`"),
+            std::string::npos)
+      << full.err;
   const Ran unknown = weft(all_reduce + tree + faults(R"([{"link":"spine9"}])"));
   EXPECT_EQ(unknown.code, 2);
   EXPECT_NE(unknown.err.find("fabric.faults.0.link: expected"), std::string::npos) << unknown.err;
