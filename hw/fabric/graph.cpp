@@ -68,6 +68,7 @@ class Builder {
     const auto end_b = end_number(b);
     if (end_a && end_b) fail(i, "at least one switch");
     if (!end_a && !end_b) {
+      check_parallel(i, switch_of(a), switch_of(b));
       topology_.connect(switch_of(a), switch_of(b), link, edge.links);
       return;
     }
@@ -76,6 +77,20 @@ class Builder {
     if (where_[end] != kNowhere || edge.links != 1) fail(i, "one link for each end");
     where_[end] = switch_of(end_a ? b : a);
     links_[end] = link;
+  }
+
+  /// Choices among parallel links are equal: only the state of queues tells that one of them is slower.
+  void check_parallel(std::size_t i, std::uint32_t a, std::uint32_t b) const {
+    if (config_.routing == Routing::kAdaptive) return;
+    for (const Topology::Neighbour& port : topology_.switches[a].ports) {
+      const Rate rate = topology_.link_of(port).rate;
+      if (port.is_end || port.index != b || rate == config_.edges[i].link.rate) continue;
+      throw ConfigError(path_ + ".edges." + std::to_string(i) + ".link.rate",
+                        "expected " + to_text(rate) + " as on the other link between " + topology_.switches[a].name +
+                            " and " + topology_.switches[b].name +
+                            ", since routes would use both alike, or routing adaptive; got " +
+                            to_text(config_.edges[i].link.rate));
+    }
   }
 
   std::uint32_t switch_of(const std::string& name) {

@@ -2,6 +2,7 @@
 #include "platforms/config/catalogue.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -35,6 +36,13 @@ std::string text_member(const json& object, const std::string& file, const char*
 
 Part::Part() = default;
 Part::~Part() = default;
+
+std::string Part::place(std::string_view path) const {
+  std::size_t element = 0;
+  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), element);
+  if (error != std::errc() || element >= lines.size()) return file;
+  return file + ":" + std::to_string(lines[element]);
+}
 
 Catalogue::Catalogue(fs::path folder) : folder_(std::move(folder)) {}
 

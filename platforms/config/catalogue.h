@@ -19,9 +19,12 @@ struct Part {
   std::string source;
   std::string file;
   std::unique_ptr<const nlohmann::json> fields;
+  std::vector<int> lines;  ///< a list from a table: of the file, by element
 
   Part();
   ~Part();
+  /// The file, with the line of the element that a path within it begins with, if that is known.
+  [[nodiscard]] std::string place(std::string_view path) const;
 };
 
 /// The folder of parts, one `NAME.json` each (platforms/parts/README.md describes the format). A part is read when it

@@ -146,14 +146,22 @@ void Document::check_unused(const json& value, const std::string& path, const Pa
       expected = "a known key";
       got += ". Did you mean " + in_quotes(near) + "?";
     }
-    throw InputError(part != nullptr ? part->file : file_of(member_path), member_path, expected, got);
+    throw InputError(part != nullptr ? part->place(member_path) : file_of(member_path), member_path, expected, got);
   }
 }
 
 InputError Document::explain(const ConfigError& error) const {
   const auto record = records_.find(error.path());
   const std::string got = record == records_.end() ? "" : got_text(*record->second.value);
-  return {file_of(error.path()), error.path(), error.expected(), got};
+  std::string file = file_of(error.path());
+  for (const auto& [path, part] : list_places_) {
+    const std::string elements = path + ".";
+    const auto next = overridden_.lower_bound(elements);
+    const bool changed = next != overridden_.end() && next->starts_with(elements);
+    if (error.path().starts_with(elements) && !changed)
+      file = part->place(std::string_view(error.path()).substr(path.size() + 1));
+  }
+  return {file, error.path(), error.expected(), got};
 }
 
 }  // namespace weft::platforms

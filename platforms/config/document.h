@@ -182,6 +182,7 @@ class Document {
   std::set<const Part*> parts_used_;
   /// Lists in files of their own, by file. `kind` is kListFile.
   std::map<std::string, std::unique_ptr<const Part>> lists_;
+  std::map<std::string, const Part*, std::less<>> list_places_;  ///< by path of the list
   std::map<std::string, Record> records_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
+#include "traces/csv.h"
 
 namespace weft::platforms {
 
@@ -19,6 +20,29 @@ std::optional<std::size_t> index_of(const std::string& key) {
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
   if (error != std::errc() || end != key.data() + key.size()) return std::nullopt;
   return index;
+}
+
+/// A list of objects from a CSV file, whose columns are named for their fields ("link.rate"); empty cells say nothing.
+json load_table(const std::string& file, std::vector<int>& lines) {
+  const traces::CsvTable table = traces::CsvTable::read(file);
+  json list = json::array();
+  for (const traces::CsvTable::Row row : table) {
+    json element = json::object();
+    for (const std::string& column : table.columns()) {
+      const std::string& text = row.text(column);
+      if (text.empty()) continue;
+      json* at = &element;
+      for (std::size_t start = 0, dot = 0; dot != std::string::npos; start = dot + 1) {
+        dot = column.find('.', start);
+        at = &(*at)[column.substr(start, dot - start)];
+      }
+      json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+      *at = value.is_number() || value.is_boolean() ? value : json(text);
+    }
+    list.push_back(std::move(element));
+    lines.push_back(row.line());
+  }
+  return list;
 }
 
 }  // namespace
@@ -132,12 +156,12 @@ void Node::read_list(const ListRef& list) const {
         whole = included(layer, name->get<std::string>());
       }
     } else {
-      fail(layer, "a list, or the name of a JSON file with one");
+      fail(layer, "a list, or the name of a JSON or CSV file with one");
     }
   }
   if (!above.empty() && !whole) {
     const Layer& top = above.front();
-    if (top.value->empty()) fail(top, "a list, or the name of a JSON file with one");
+    if (top.value->empty()) fail(top, "a list, or the name of a JSON or CSV file with one");
     const std::string key = top.value->begin().key();
     fail(Layer{&*top.value->begin(), nullptr, join_path(top.path, key)}, "a list that has it at " + path_,
          in_quotes(key));
@@ -189,11 +213,13 @@ Node::Layer Node::included(const Layer& layer, const std::string& name) const {
     loaded->name = name;
     loaded->kind = Document::kListFile;
     loaded->file = file;
-    json value = load_json(file, "a list in JSON");
+    json value =
+        fs::path(file).extension() == ".csv" ? load_table(file, loaded->lines) : load_json(file, "a list in JSON");
     if (!value.is_array()) throw InputError(file, "", "a list in JSON", got_text(value));
     loaded->fields = std::make_unique<json>(std::move(value));
     part = std::move(loaded);
   }
+  document_->list_places_[path_] = part.get();
   return {part->fields.get(), part.get(), ""};
 }
 
@@ -298,8 +324,8 @@ void Node::fail(const Layer& layer, const std::string& expected) const {
 }
 
 void Node::fail(const Layer& layer, const std::string& expected, const std::string& got) const {
-  throw InputError(layer.part != nullptr ? layer.part->file : document_->file_of(layer.path), layer.path, expected,
-                   got);
+  throw InputError(layer.part != nullptr ? layer.part->place(layer.path) : document_->file_of(layer.path), layer.path,
+                   expected, got);
 }
 
 }  // namespace weft::platforms

@@ -348,6 +348,15 @@ TEST_F(CliTest, TopologyMeasuresAndDraws) {
                  "dimensions": ["Ring(4)", {"block": "Ring(3)", "links": 2}, "Switch(2)"]},
       "scale_up": {"fabric": {"topology": "graph", "edges": "pair.json"}}})json");
   write("pair.json", R"(["end0 - a", {"between": "end1 - b", "link": {"rate": "100Gbps"}}, "a - b"])");
+  write("pair.csv", "between,link.rate\nend0 - a,\nend1 - b,100Gbps\na - b,\n");
+  const Ran from_table = weft("topology ../torus.json --json --out pictures --set scale_up.fabric.edges=pair.csv");
+  EXPECT_EQ(from_table.code, 0) << from_table.err;
+  write("pair.csv", "between,link.rate\nend0 - a,\nend1 - end0,100Gbps\na - b,\n");
+  const Ran wrong = weft("topology ../torus.json --out pictures --set scale_up.fabric.edges=pair.csv");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("pair.csv:3: scale_up.fabric.edges.1.between: expected at least one switch"),
+            std::string::npos)
+      << wrong.err;
   const Ran ran = weft("topology ../torus.json --json --out pictures --set fabric.dimensions.1.link.rate=200Gbps");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json networks = json::parse(ran.out)["networks"];

@@ -114,6 +114,33 @@ TEST(ConfigLists, FromAFileBesideThePlatform) {
   std::filesystem::remove(folder / "weft_stages.json");
 }
 
+TEST(ConfigLists, InACsvFile) {
+  const auto folder = std::filesystem::path(testing::TempDir());
+  const auto write = [&](const std::string& text) { std::ofstream(folder / "weft_stages.csv") << text; };
+  write("kind,width,timing.start\n# the first one\nsort,3,4us\nmerge,,\n");
+  nlohmann::json effective;
+  const PipelineConfig config =
+      read_pipeline(R"({"timing": {"start": "2us"}, "stages": "weft_stages.csv"})", {}, &effective);
+  ASSERT_EQ(config.stages.size(), 2u);
+  EXPECT_EQ(config.stages[0].kind, "sort");
+  EXPECT_EQ(config.stages[0].width, 3);
+  EXPECT_EQ(config.stages[0].timing.start, 4_us);
+  EXPECT_EQ(config.stages[1].kind, "merge");
+  EXPECT_EQ(config.stages[1].timing.start, 2_us) << "as the prototype";
+  EXPECT_EQ(effective["stages.0.width"]["source"], "file weft_stages.csv");
+  const auto error = [&](const std::string& text) {
+    write(text);
+    const std::string what = error_of([&] { read_pipeline(R"({"stages": "weft_stages.csv"})"); });
+    const std::size_t at = what.find("weft_stages.csv");
+    return at == std::string::npos ? what : what.substr(at);
+  };
+  EXPECT_EQ(error("kind,width\nsort,3\n\nmerge,9\n"),
+            "weft_stages.csv:4: 1.width: expected an integer from 1 to 8, got 9");
+  EXPECT_EQ(error("kind,widht\nsort,3\n"),
+            "weft_stages.csv:2: 0.widht: expected a known key, got \"widht\". Did you mean \"width\"?");
+  std::filesystem::remove(folder / "weft_stages.csv");
+}
+
 struct Holder {
   std::vector<int> sizes;
   template <typename Visitor>
@@ -147,7 +174,8 @@ TEST(ConfigLists, TellWhatIsWrong) {
     const std::size_t at = what.find("p.json: ");
     return at == std::string::npos ? what : what.substr(at);
   };
-  EXPECT_EQ(error(R"({"sizes": 3})"), "p.json: sizes: expected a list, or the name of a JSON file with one, got 3");
+  EXPECT_EQ(error(R"({"sizes": 3})"),
+            "p.json: sizes: expected a list, or the name of a JSON or CSV file with one, got 3");
   EXPECT_EQ(error(R"({"sizes": [2, 1]})"), "p.json: sizes.1: expected an integer from 2 to 99, got 1");
   EXPECT_EQ(error(R"({"names": [2]})"), "p.json: names.0: expected a string, got 2");
   EXPECT_EQ(error(R"({"stages": [2]})"), "p.json: stages.0: expected an object, or a string for its kind, got 2");

@@ -25,6 +25,21 @@ void expect_error(const FabricConfig& config, int ends, const std::string& path,
   }
 }
 
+TEST(TopologyErrors, ParallelLinksOfAGraphAreEqual) {
+  FabricConfig config;
+  config.topology = Shape::kGraph;
+  for (const char* between : {"end0 - a", "end1 - b", "a - b", "b - a"}) {
+    config.edges.push_back({between, config.link, 1});
+  }
+  const Plan equal(config, 2, "fabric");
+  config.edges[3].link.rate = 100_Gbps;
+  expect_error(config, 2, "fabric.edges.3.link.rate",
+               "expected 400Gbps as on the other link between b and a, since routes would use both alike, or routing "
+               "adaptive; got 100Gbps");
+  config.routing = Routing::kAdaptive;
+  const Plan told_by_queues(config, 2, "fabric");
+}
+
 TEST(TopologyErrors, TurnsByFlowNeedACrossbarWithoutLimit) {
   FabricConfig config;
   config.topology = Shape::kSwitch;
