@@ -12,6 +12,7 @@ namespace {
 // Tags, in the order in which they run at one picosecond.
 constexpr std::uint32_t kEntry = 0;
 constexpr std::uint32_t kRun = 1;
+constexpr std::uint32_t kTimer = 2;
 
 }  // namespace
 
@@ -39,7 +40,10 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
 Processor::~Processor() = default;
 
 void Processor::spawn(std::string name, int core, Task task) {
-  if (free_threads_.empty()) free_threads_.push_back(&threads_.emplace_back());
+  if (free_threads_.empty()) {
+    free_threads_.push_back(&threads_.emplace_back());
+    free_threads_.back()->index = static_cast<std::uint32_t>(threads_.size() - 1);
+  }
   Thread& thread = *free_threads_.back();
   free_threads_.pop_back();
   thread.name = std::move(name);
@@ -92,6 +96,7 @@ void Processor::run(Time now, Thread& thread) {
     return;
   }
   thread.queued = false;
+  ++thread.turn;
   current_ = &thread;
   local_ = now + cycle_time(config_.wake_cycles, config_.clock) + stall_.next();
   thread.resume_at.resume();
@@ -104,10 +109,20 @@ void Processor::run(Time now, Thread& thread) {
   }
 }
 
+void Processor::set_timer(const Thread& thread, Time at) {
+  dispatcher_.post(std::max(at, dispatcher_.now()), *this, kTimer,
+                   static_cast<std::uint64_t>(thread.index) << 32 | thread.turn);
+}
+
 void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   if (tag == kRun) {
     run(now, *reinterpret_cast<Thread*>(data));
     return;
+  }
+  if (tag == kTimer) {
+    Thread& thread = threads_[data >> 32];
+    if (thread.turn != static_cast<std::uint32_t>(data)) return dispatcher_.disregard();
+    return wake(thread, now);
   }
   // Firmware has no answer to a connection that failed: its thread keeps waiting, and the report at the end says why.
   if (arriving_[data].status != nic::Status::kSuccess)

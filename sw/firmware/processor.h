@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tlm>
 #include <vector>
@@ -30,6 +31,8 @@ struct Thread {
   Task task;
   std::coroutine_handle<> resume_at;
   bool queued = false;         ///< its resumption is scheduled
+  std::uint32_t index = 0;     ///< among the processor's threads
+  std::uint32_t turn = 0;      ///< how often it has been resumed: a timer is for one wait
   const char* waits_for = "";  ///< for the report of a deadlock
   std::uint64_t detail = 0;
 };
@@ -104,6 +107,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   Thread& suspend(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail, Time until = kNever);
   /// Resumes a suspended thread at `at` or when its core is free.
   void wake(Thread& thread, Time at);
+  /// Resumes a thread that has been suspended in its present wait if it is still there at `at`.
+  void set_timer(const Thread& thread, Time at);
   void charge_poll() { charge(config_.poll_cycles); }
 
   [[nodiscard]] const Config& config() const { return config_; }
@@ -169,6 +174,23 @@ class CompletionQueue {
   };
   /// The next completion, when it has come.
   Next next() { return {*this}; }
+
+  struct NextBefore {
+    CompletionQueue& queue;
+    Time deadline;
+    bool await_ready() const { return !queue.entries_.empty() || queue.processor_.now() >= deadline; }
+    void await_suspend(std::coroutine_handle<> handle) {
+      queue.waiter_ = &queue.processor_.suspend(handle, queue.what_.c_str(), queue.address_);
+      queue.processor_.set_timer(*queue.waiter_, deadline);
+    }
+    std::optional<nic::Completion> await_resume() {
+      queue.waiter_ = nullptr;
+      if (queue.entries_.empty()) return std::nullopt;
+      return Next{queue}.await_resume();
+    }
+  };
+  /// The next completion, or nothing at `deadline`.
+  NextBefore next_before(Time deadline) { return {*this, deadline}; }
 
  private:
   friend class Processor;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -295,6 +296,23 @@ TEST(Threads, StartAfterTheSpawnThatASpawningThreadHasGotTo) {
   bench.processor.spawn("parent", 0, Parent::run(bench));
   bench.run();
   EXPECT_EQ(bench.log, (Log{{500_ns, "child begins"}, {501_ns, "child ends"}}));
+}
+
+Task take_before(Bench& bench, CompletionQueue& queue, std::vector<Time> deadlines) {
+  for (const Time deadline : deadlines) {
+    const std::optional<nic::Completion> entry = co_await queue.next_before(deadline);
+    bench.note(entry ? "got " + std::to_string(entry->id) : "nothing");
+  }
+}
+
+TEST(Completions, AreAwaitedUntilADeadline) {
+  Bench bench;
+  CompletionQueue& queue = bench.processor.create_completion_queue("an answer, queue");
+  // Nothing by 1 us; one at 2 us, long before its deadline, whose timer must not wake the wait that follows.
+  bench.processor.spawn("taker", 0, take_before(bench, queue, {1_us, 5_us, 20_us, 3_us}));
+  bench.script.at(2_us, [&] { bench.complete(queue, 7); });
+  bench.run();
+  EXPECT_EQ(bench.log, (Log{{1_us, "nothing"}, {2_us, "got 7"}, {20_us, "nothing"}, {20_us, "nothing"}}));
 }
 
 TEST(LeftOver, NamesThreadsAndWhatTheyWaitFor) {
