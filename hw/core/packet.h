@@ -20,6 +20,8 @@ enum class Opcode : std::uint8_t {
   kReceiverNotReady,
   kNak,                     ///< packet sequence error: everything from `psn` on is missing
   kCongestionNotification,  ///< the receiver of a marked packet tells its sender
+  kAccessError,             ///< remote access error: request `psn` reaches memory that its key does not open
+  kDatagram,                ///< a message of its own, of one packet, that nobody acknowledges
   kReduce,                  ///< an operand on its way up a reduction tree
   kResult                   ///< a reduction's result on its way down
 };
@@ -32,16 +34,20 @@ struct alignas(64) Packet {
   static constexpr std::uint8_t kImmediate = 4;  ///< carries `immediate`, consumes a receive work request
   static constexpr std::uint8_t kMarked = 8;     ///< passed a congested queue (ECN)
   static constexpr std::uint8_t kDamaged = 16;   ///< its check fails: whoever receives it drops it
+  static constexpr std::uint8_t kLoopback = 32;  ///< never left its interface
 
   /// Destinations from here on are groups of ends.
   static constexpr std::uint32_t kFirstGroup = 0x8000'0000;
   static constexpr std::uint16_t kNowhere = UINT16_MAX;
+  /// Of `address`, what is an address; the bits above are the key that it is reached by.
+  static constexpr int kAddressBits = 48;
+  static constexpr std::uint64_t kAddressMask = (1ULL << kAddressBits) - 1;
 
-  Packet* next = nullptr;           ///< link of whichever queue holds it
-  std::byte* payload = nullptr;     ///< null when `data` is off or nothing is carried
-  std::uint64_t address = 0;        ///< where the payload goes at the destination (write), or comes from (read)
-  std::uint32_t source = 0;         ///< endpoint that sent it
-  std::uint32_t destination = 0;    ///< endpoint that it is for
+  Packet* next = nullptr;         ///< link of whichever queue holds it
+  std::byte* payload = nullptr;   ///< null when `data` is off or nothing is carried
+  std::uint64_t address = 0;      ///< where the payload goes at the destination (write), or comes from (read), and key
+  std::uint32_t source = 0;       ///< endpoint that sent it
+  std::uint32_t destination = 0;  ///< endpoint that it is for
   std::uint32_t payload_bytes = 0;  ///< user bytes carried; those asked for in a read request
   std::uint32_t wire_bytes = 0;     ///< with headers, as links carry and buffers hold it
   std::uint32_t psn = 0;            ///< packet sequence number of its queue pair

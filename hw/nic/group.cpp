@@ -30,6 +30,7 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
   QueuePair& pair = pairs_[number];
   Job& job = pair.jobs[pair.next_job];
   const WorkRequest& request = job.request;
+  if (request.verb == Verb::kSend) return cut_datagram(now, number, packet);
   const bool reduces = request.verb == Verb::kReduce;
   assert(reduces == (pair.group->window > 0) && "not a verb of this queue pair");
   const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes - job.cut, segment_));
@@ -41,7 +42,8 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
   packet.psn = pair.next_psn++;
   packet.payload_bytes = bytes;
   packet.wire_bytes = network_.wire_bytes(bytes);
-  packet.address = request.remote_address + job.cut;
+  packet.address = (request.remote_address + job.cut) | static_cast<std::uint64_t>(request.remote_key)
+                                                            << Packet::kAddressBits;
   if (reduces) {
     packet.opcode = Opcode::kReduce;
     packet.queue_pair = static_cast<std::uint32_t>(request.type);
@@ -110,24 +112,35 @@ Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
 
 Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t number) {
   QueuePair& pair = pairs_[number];
-  std::uint32_t& expected = pair.group->next_psn[packet.source];
-  // A gap is a loss: the message that it belongs to never completes.
-  const bool in_order = packet.psn == expected;
-  expected = packet.psn + 1;
-  if (!in_order) ++counters_.dropped;
-  const Time visible = store(now, packet, packet.address);
-  const Time drained = std::max(now, write_free_);
-  if ((packet.flags & Packet::kLast) == 0 || !in_order) return drained;
-  ++counters_.messages_received;
-  if ((packet.flags & Packet::kImmediate) == 0) return drained;
-  if (pair.receives.empty() || pair.receives.front().from > now) {
-    ++counters_.not_ready;  // nobody waits for it, and nobody can be told
-    return drained;
+  Group::Source& source = pair.group->sources[packet.source];
+  // A gap is a loss. The message that it belongs to never completes; what begins after it does (9.8.2.2).
+  source.whole = (packet.flags & Packet::kFirst) != 0 || (source.whole && packet.psn == source.next_psn);
+  source.next_psn = packet.psn + 1;
+  if (!source.whole) {
+    ++counters_.dropped;
+    return now;
   }
+  if (!is_open(now, packet)) [[unlikely]] {
+    ++counters_.access_errors;
+    source.whole = false;
+    return now;
+  }
+  const bool notifies = (packet.flags & Packet::kLast) != 0 && (packet.flags & Packet::kImmediate) != 0;
+  if (notifies && (pair.receives.empty() || pair.receives.front().from > now)) {
+    ++counters_.no_receive;  // nobody waits for it, and nobody can be told
+    return now;
+  }
+  const Time visible = store(now, packet, packet.address & Packet::kAddressMask);
+  const Time drained = std::max(now, write_free_);
+  if ((packet.flags & Packet::kLast) == 0) return drained;
+  ++counters_.messages_received;
+  if (!notifies) return drained;
   WorkRequest& receive = pair.receives.front().request;
   const std::uint64_t id = receive.id;
   if (--receive.count == 0) pair.receives.pop_front();
-  complete(pair, {id, packet.payload_bytes, number, packet.immediate, Verb::kReceive, true}, visible);
+  Completion entry{id, packet.payload_bytes, number, packet.immediate, Verb::kReceive, true};
+  entry.source = packet.source;
+  complete(pair, entry, visible);
   return drained;
 }
 

@@ -66,15 +66,17 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
   in.bind(fabric_in_);
   dma.bind(initiator_);
   completion.bind(initiator_);
-  register_file_.add_window(kDoorbell, 1, 1, sizeof(WorkRequest), sizeof(WorkRequest),
-                            [this](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
-                              WorkRequest request;
-                              std::memcpy(&request, source, bytes);
-                              if (request.queue_pair >= pairs_.size()) return false;
-                              if (request.verb == Verb::kRead && request.bytes > UINT32_MAX) return false;
-                              post(request, at);
-                              return true;
-                            });
+  register_file_.add_window(
+      kDoorbell, 1, 1, sizeof(WorkRequest), sizeof(WorkRequest),
+      [this](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
+        WorkRequest request;
+        std::memcpy(&request, source, bytes);
+        if (request.queue_pair >= pairs_.size()) return false;
+        if (request.verb == Verb::kRead && request.bytes > UINT32_MAX) return false;
+        if (request.verb == Verb::kSend && pairs_[request.queue_pair].grouped && request.bytes > mtu_) return false;
+        post(request, at);
+        return true;
+      });
   registers.bind(register_file_);
 }
 
@@ -130,7 +132,7 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       receive(now, *reinterpret_cast<Packet*>(data));
       break;
     case kWork:
-      if (recovers_ && pairs_[data].recovery->failed) break;
+      if (pairs_[data].recovery != nullptr && pairs_[data].recovery->failed) break;
       engine_free_ = std::max(engine_free_ + config_.message_cost, now);
       ++pairs_[data].ready_jobs;
       activate(static_cast<std::uint32_t>(data));
@@ -199,9 +201,15 @@ std::vector<std::string> Nic::left_over() {
     std::string line =
         std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
     if (failed) {
-      line += " stands in error: retries ran out after " + std::to_string(recovery->retries) + ", each " +
-              to_text(config_.ack_timeout) + " without an answer; " + std::to_string(recovery->flushed) +
-              " work requests failed, first a " + describe(recovery->first_flushed);
+      line += " stands in error: ";
+      line += recovery->reason == Status::kRetryExceeded
+                  ? "retries ran out after " + std::to_string(recovery->retries) + ", each " +
+                        to_text(config_.ack_timeout) + " without an answer"
+                  : std::string("a request reached for memory that its key does not open");
+      if (recovery->flushed > 0) {
+        line += "; " + std::to_string(recovery->flushed) + " work requests failed, first a " +
+                describe(recovery->first_flushed);
+      }
     }
     if (held != 0) line += " holds " + std::to_string(held) + " packets that came ahead of one that is missing,";
     if (!pair.jobs.empty()) {

@@ -19,6 +19,7 @@
 #include "hw/core/stall.h"
 #include "hw/fabric/topology.h"
 #include "hw/nic/dcqcn.h"
+#include "hw/nic/memory_regions.h"
 #include "hw/nic/work.h"
 
 namespace weft::nic {
@@ -51,11 +52,19 @@ namespace weft::nic {
 /// queue pair and `cnp_interval`, and a queue pair that is notified cuts its packets no faster than its rate, while
 /// others take its turns. What has been read ahead still leaves.
 ///
+/// Memory keys (memory_regions.h): a remote write or read bears a key. What it does not open is refused with a remote
+/// access error, after which the queue pairs at both ends stand in error; a multicast is dropped there.
+///
+/// Datagrams (datagram.cpp; unreliable datagram, 9.8.3): messages of at most an MTU to any end or group. One takes the
+/// next receive of its queue pair, or of each that is attached to the group, and is dropped where there is none. A
+/// queue pair whose peer is its own interface is looped back: its packets pass the host link both ways and no wire.
+///
 /// Groups (group.cpp): a queue pair can belong to a group of the fabric. With kMulticast it writes to the same address
-/// at all other members, as an unreliable connection would: complete when the last byte has been read here, and what is
-/// lost is lost. With kReduce it sends operands into the group's reduction tree, each packet a chunk, no more than the
-/// tree's window ahead of the results, and writes the results to memory; members post the same requests in the same
-/// order. The engine handles the payload of groups at `group_rate`: an accelerator's port is driven by its cores.
+/// at all other members, as an unreliable connection would: complete when the last byte has been read here, and a
+/// message that loses a packet does not complete there. With kReduce it sends operands into the group's reduction tree,
+/// each packet a chunk, no more than the tree's window ahead of the results, and writes the results to memory; members
+/// post the same requests in the same order. The engine handles the payload of groups at `group_rate`: an accelerator's
+/// port is driven by its cores.
 ///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
@@ -126,10 +135,12 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t bytes_received = 0;  ///< payload written to memory
     std::int64_t packets_sent = 0;
     std::int64_t packets_received = 0;
-    std::int64_t not_ready = 0;  ///< RNR NAKs sent
-    std::int64_t damaged = 0;    ///< packets whose check failed, dropped
-    std::int64_t dropped = 0;    ///< packets that came ahead of their turn and are not held
-    std::int64_t held = 0;       ///< packets that came ahead and were
+    std::int64_t not_ready = 0;      ///< RNR NAKs sent
+    std::int64_t damaged = 0;        ///< packets whose check failed, dropped
+    std::int64_t dropped = 0;        ///< packets that came ahead of their turn and are not held
+    std::int64_t no_receive = 0;     ///< datagrams and multicast messages that found no receive
+    std::int64_t access_errors = 0;  ///< requests for memory that their key does not open
+    std::int64_t held = 0;           ///< packets that came ahead and were
     std::int64_t duplicates = 0;
     std::int64_t naks = 0;      ///< sent
     std::int64_t timeouts = 0;  ///< with something repeated
@@ -158,6 +169,13 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   /// A queue pair of group `group` of the fabric for reductions with up to `window` chunks open, or for multicast if
   /// that is 0.
   std::uint32_t create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window);
+
+  /// A queue pair of datagrams, and the groups of the fabric that reach it.
+  std::uint32_t create_datagram_queue_pair(std::uint64_t completion_address);
+  void attach(std::uint32_t queue_pair, std::uint32_t group);
+
+  /// Which memory peers may reach, and by which keys.
+  MemoryRegions& regions() { return regions_; }
 
   [[nodiscard]] std::uint32_t end() const { return end_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -195,12 +213,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint64_t cut = 0;
     std::uint32_t psn = 0;
     bool repeated = false;
+    bool refused = false;  ///< not a read: the answer, in its turn, to a request without the right key
   };
   struct Group {
     std::uint32_t id = 0;
-    std::uint32_t window = 0;                         ///< 0: multicast
-    std::uint32_t results = 0;                        ///< that have come
-    std::map<std::uint32_t, std::uint32_t> next_psn;  ///< multicast: by sender
+    std::uint32_t window = 0;   ///< 0: multicast
+    std::uint32_t results = 0;  ///< that have come
+    struct Source {
+      std::uint32_t next_psn = 0;
+      bool whole = false;  ///< nothing of the message that comes is missing
+    };
+    std::map<std::uint32_t, Source> sources;  ///< multicast: by sender
   };
   struct Recovery;    // recovery.h
   struct Congestion;  // congestion.h
@@ -218,6 +241,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     bool active = false;                      ///< in the ring of those with something to send
     bool paused = false;                      ///< between an RNR NAK and its timer
     bool grouped = false;                     ///< has a Group
+    bool refuses = false;                     ///< a request without the right key has come, and is answered soon
     Fifo<Response> responses;
     Fifo<Receive> receives;
     std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
@@ -277,6 +301,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time take(Time now, Packet& packet, QueuePair& pair);
   bool accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address);
   void retire(Time now, std::uint32_t number);
+  void refuse_access(const Packet& packet);
   void finish_message(const Packet& packet, QueuePair& pair, Time visible);
   Time store(Time now, const Packet& packet, std::uint64_t address);
   Packet& control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
@@ -309,7 +334,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   static bool has_repeats(QueuePair& pair);
   static bool outstanding(QueuePair& pair);
   void timeout(Time now, std::uint32_t number);
-  void fail(Time now, std::uint32_t number);
+  void fail(Time now, std::uint32_t number, Status reason);
   void flush(Time now, std::uint32_t number, const WorkRequest& request);
 
   // Groups (group.cpp)
@@ -320,6 +345,16 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void receive_group(Time now, Packet& packet);
   Time take_result(Time now, const Packet& packet, std::uint32_t number);
   Time take_multicast(Time now, Packet& packet, std::uint32_t number);
+
+  // Datagrams (datagram.cpp)
+  Fetched cut_datagram(Time now, std::uint32_t number, Packet& packet);
+  void receive_datagram(Time now, Packet& packet);
+  Time take_datagram(Time now, Packet& packet, std::uint32_t number);
+  void loop_back(Time now, Packet& packet);
+  [[nodiscard]] bool is_open(Time now, const Packet& packet) const {
+    const auto key = static_cast<std::uint32_t>(packet.address >> Packet::kAddressBits);
+    return key == 0 || regions_.covers(key, packet.address & Packet::kAddressMask, packet.payload_bytes, now);
+  }
 
   // Congestion (dcqcn.cpp)
   void notify_congestion(Time now, const Packet& packet);
@@ -351,7 +386,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   std::vector<QueuePair> pairs_;
   std::vector<std::array<std::uint32_t, 2>>
-      group_pairs_;           ///< by group: queue pairs for multicast and reduction, or none
+      group_pairs_;                                   ///< by group: queue pairs for multicast and reduction, or none
+  std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
+  MemoryRegions regions_;
   Fifo<std::uint32_t> ring_;  ///< queue pairs with something to cut
   Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
   std::int64_t fetched_bytes_ = 0;

@@ -4,11 +4,17 @@
 
 #include "hw/nic/congestion.h"
 #include "hw/nic/nic.h"
+#include "hw/nic/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {
 
 void Nic::release(Packet& packet, Time delay) {
+  if ((packet.flags & Packet::kLoopback) != 0) [[unlikely]] {
+    // What came from here is not counted.
+    if (packet.opcode != Opcode::kReadRequest) counters_.bytes_received -= packet.payload_bytes;
+    return;
+  }
   sc_core::sc_time annotated = to_delay(delay);
   fabric::Phase phase = fabric::Phase::kCredit;
   upstream_->nb_transport_bw(packet, phase, annotated);
@@ -42,6 +48,8 @@ Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
 }
 
 bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address) {
+  if (pair.refuses) [[unlikely]]
+    return false;
   const auto ahead = static_cast<std::int32_t>(packet.psn - pair.expected_psn);
   if (ahead != 0) {
     ++counters_.dropped;
@@ -105,9 +113,15 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       return drained;
     }
     case Opcode::kReadRequest:
+      if (pair.refuses) break;
       if (packet.psn == pair.expected_psn) {
+        if (!is_open(now, packet)) [[unlikely]] {
+          refuse_access(packet);
+          break;
+        }
         ++pair.expected_psn;
-        pair.responses.push_back({packet.address, packet.payload_bytes, packet.immediate, packet.psn, false});
+        pair.responses.push_back(
+            {packet.address & Packet::kAddressMask, packet.payload_bytes, packet.immediate, packet.psn, false});
         activate(number);
       } else {
         ++counters_.dropped;
@@ -115,7 +129,12 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       break;
     case Opcode::kSend:
     case Opcode::kWrite: {
-      std::uint64_t address = packet.address;
+      std::uint64_t address = packet.address & Packet::kAddressMask;
+      if (packet.psn == pair.expected_psn && packet.opcode == Opcode::kWrite && !pair.refuses && !is_open(now, packet))
+          [[unlikely]] {
+        refuse_access(packet);
+        break;
+      }
       if (!accept(now, packet, pair, address)) break;
       if (recovers_) [[unlikely]]
         note_taken(now, packet, pair);
@@ -133,11 +152,28 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       ++counters_.rate_cuts;
       pair.congestion->control.congested(now);
       break;
+    case Opcode::kAccessError:
+      acknowledge(now, number, packet.psn - 1);
+      fail(now, number, Status::kRemoteAccessError);
+      break;
+    case Opcode::kDatagram:
     case Opcode::kReduce:
     case Opcode::kResult:
       SC_REPORT_FATAL(name(), "received a packet that this interface does not take");
   }
   return now;
+}
+
+void Nic::refuse_access(const Packet& packet) {
+  // Behind what has been asked for before.
+  ++counters_.access_errors;
+  QueuePair& pair = pairs_[packet.queue_pair];
+  pair.refuses = true;
+  Response answer;
+  answer.psn = packet.psn;
+  answer.refused = true;
+  pair.responses.push_back(answer);
+  activate(packet.queue_pair);
 }
 
 void Nic::receive(Time now, Packet& packet) {
@@ -148,6 +184,8 @@ void Nic::receive(Time now, Packet& packet) {
     return;
   }
   ++counters_.packets_received;
+  if (packet.opcode == Opcode::kDatagram) [[unlikely]]
+    return receive_datagram(now, packet);
   if (packet.destination >= Packet::kFirstGroup) [[unlikely]]
     return receive_group(now, packet);
   QueuePair& pair = pairs_[packet.queue_pair];
@@ -159,7 +197,7 @@ void Nic::receive(Time now, Packet& packet) {
   const Time drained = take(now, packet, pair);
   release(packet, drained - now);
   packets_.give_back(&packet);
-  if (to_send || !control_.empty()) pump(now);
+  if (to_send || !control_.empty() || pair.refuses) pump(now);
 }
 
 }  // namespace weft::nic

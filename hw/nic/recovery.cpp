@@ -170,7 +170,8 @@ void Nic::answer_again(const Packet& request, QueuePair& pair) {
     const bool again = goes_back ? !before(response.psn, request.psn) : response.psn == request.psn;
     if (!again) pair.responses.push_back(response);
   }
-  pair.responses.push_back({request.address, request.payload_bytes, request.immediate, request.psn, true});
+  pair.responses.push_back(
+      {request.address & Packet::kAddressMask, request.payload_bytes, request.immediate, request.psn, true});
   activate(request.queue_pair);
 }
 
@@ -398,7 +399,8 @@ void Nic::timeout(Time now, std::uint32_t number) {
     dispatcher_.post(due, *this, kTimeout, number);
     return;
   }
-  if (recovery.retries == static_cast<std::uint32_t>(config_.retry_limit)) return fail(now, number);
+  if (recovery.retries == static_cast<std::uint32_t>(config_.retry_limit))
+    return fail(now, number, Status::kRetryExceeded);
   ++recovery.retries;
   recovery.progress = now;
   recovery.jitter = Time(static_cast<std::int64_t>(random_.share() * config_.retry_jitter *
@@ -414,10 +416,13 @@ void Nic::timeout(Time now, std::uint32_t number) {
   pump(now);
 }
 
-void Nic::fail(Time now, std::uint32_t number) {
+void Nic::fail(Time now, std::uint32_t number, Status reason) {
   QueuePair& pair = pairs_[number];
+  // Without recovery a queue pair gets one when it fails.
+  if (pair.recovery == nullptr) pair.recovery = std::make_unique<Recovery>();
   Recovery& recovery = *pair.recovery;
   recovery.failed = true;
+  recovery.reason = reason;
   while (!recovery.requests.empty()) packets_.give_back(recovery.requests.take_front());
   while (!recovery.responses.empty()) packets_.give_back(recovery.responses.take_front());
   while (!recovery.repeats.empty()) recovery.repeats.pop_front();
@@ -436,7 +441,7 @@ void Nic::flush(Time now, std::uint32_t number, const WorkRequest& request) {
   if (first) recovery.first_flushed = request;
   if (!request.signaled) return;
   Completion entry{request.id, 0, number, 0, request.verb, false};
-  entry.status = first ? Status::kRetryExceeded : Status::kFlushed;
+  entry.status = first ? recovery.reason : Status::kFlushed;
   complete(pair, entry, now + config_.write_latency);
 }
 

@@ -70,8 +70,9 @@ struct Nic::Recovery {
   std::int64_t unsent = 0;    ///< packets cut that have not left
   Time progress;              ///< the latest: something new acknowledged or answered, or the first packet after a rest
   bool timer = false;         ///< a timeout is pending
-  bool failed = false;        ///< retries ran out
-  std::size_t flushed = 0;    ///< work requests that failed with it
+  bool failed = false;        ///< stands in error
+  Status reason = Status::kRetryExceeded;
+  std::size_t flushed = 0;  ///< work requests that failed with it
   WorkRequest first_flushed;
   Fifo<Range> repeats;  ///< what a NAK with a count asked for
   HeldPackets responses;

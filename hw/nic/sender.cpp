@@ -25,7 +25,7 @@ void Nic::post(const WorkRequest& request, Time at) {
     return;
   }
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
-  if (recovers_ && !pair.grouped && pair.recovery->failed) [[unlikely]]
+  if (pair.recovery != nullptr && pair.recovery->failed) [[unlikely]]
     return flush(at, request.queue_pair, request);
   // The doorbell may be of a time to come, until which the engine goes on with packets.
   taken_until_ = std::max(at, taken_until_) + config_.message_cost;
@@ -56,6 +56,13 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
     return cut_group_packet(now, number, *packet);
   if (!pair.responses.empty()) {
     Response& response = pair.responses.front();
+    if (response.refused) [[unlikely]] {
+      packet->opcode = Opcode::kAccessError;
+      packet->psn = response.psn;
+      packet->wire_bytes = control_bytes_;
+      fail(now, number, Status::kRemoteAccessError);
+      return {packet, now, control_bytes_, number};
+    }
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(response.bytes - response.cut, segment_));
     packet->opcode = Opcode::kReadResponse;
     packet->psn = response.psn;
@@ -95,7 +102,8 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
 Time Nic::form(Time now, Packet& packet, const Job& job, std::uint64_t from) {
   const WorkRequest& request = job.request;
   if (from == 0) packet.flags |= Packet::kFirst;
-  packet.address = request.remote_address + from;
+  packet.address = (request.remote_address + from) | static_cast<std::uint64_t>(request.remote_key)
+                                                         << Packet::kAddressBits;
   if (request.verb == Verb::kRead) {
     packet.opcode = Opcode::kReadRequest;
     packet.flags |= Packet::kLast;
@@ -174,9 +182,10 @@ void Nic::pump(Time now) {
     const bool is_control = !control_.empty();
     Packet* packet = is_control ? control_.front() : fetched_.front().packet;
     const std::uint32_t wire_bytes = is_control ? control_bytes_ : fetched_.front().wire_bytes;
-    const Time credit = transmitter_.credit_at(kFirstLane, wire_bytes, now);
+    const bool loops = packet->destination == end_;
+    const Time credit = loops ? now : transmitter_.credit_at(kFirstLane, wire_bytes, now);
     if (credit == kNever) return transmitter_.wait_for_credit();
-    Time at = std::max(transmitter_.free_at(), credit);
+    Time at = loops ? now : std::max(transmitter_.free_at(), credit);
     if (!is_control) at = std::max(at, fetched_.front().ready);
     if (at > now) return arm(at, packet);
     if (is_control) {
@@ -186,9 +195,14 @@ void Nic::pump(Time now) {
         --pairs_[fetched_.front().queue_pair].recovery->unsent;
       fetched_.pop_front();
       fetched_bytes_ -= wire_bytes;
-      if (packet->opcode != Opcode::kReadRequest) counters_.bytes_sent += packet->payload_bytes;
+      if (packet->opcode != Opcode::kReadRequest && !loops) counters_.bytes_sent += packet->payload_bytes;
     }
     ++counters_.packets_sent;
+    if (loops) [[unlikely]] {
+      loop_back(now, *packet);
+      fill(now);
+      continue;
+    }
     if (probe_ != nullptr) [[unlikely]]
       draw(*packet, now);
     transmitter_.send(*packet, now);

@@ -15,7 +15,14 @@ enum class Verb : std::uint8_t { kSend, kWrite, kRead, kReceive, kReduce, kMulti
 
 /// How a work request ended. Once its retries have run out a queue pair stands in error, and whatever is posted to it
 /// is flushed (InfiniBand Architecture volume 1, 11.6.2: transport retry counter exceeded, work request flushed).
-enum class Status : std::uint8_t { kSuccess, kRetryExceeded, kFlushed };
+/// A remote access error is a request for memory that its key does not open; a length error, a datagram that is longer
+/// than the receive that it found.
+enum class Status : std::uint8_t { kSuccess, kRetryExceeded, kFlushed, kRemoteAccessError, kLengthError };
+
+/// What a datagram carries beside its payload: the header that says so (DETH), and the global route header, which comes
+/// before the payload in the receiver's memory (InfiniBand Architecture volume 1, 8.3, 9.3.2 and 10.2.5).
+constexpr std::uint32_t kGlobalRouteHeader = 40;
+constexpr std::uint32_t kDatagramHeader = kGlobalRouteHeader + 8;
 
 /// The result of a reduction goes to every member of the group.
 constexpr std::uint32_t kEveryTaker = UINT32_MAX;
@@ -26,11 +33,15 @@ struct WorkRequest {
   std::uint64_t id = 0;              ///< comes back in the completion
   std::uint64_t local_address = 0;   ///< source of a send, write or operand, target of a read or receive
   std::uint64_t remote_address = 0;  ///< write, read, multicast: at the peers; reduce: of the result, here
-  std::uint64_t bytes = 0;           ///< a read is shorter than 4 GiB
+  std::uint64_t bytes = 0;           ///< a read is shorter than 4 GiB, a datagram at most an MTU
+  std::uint64_t stride = 0;          ///< receive only: each of `count` equal ones lies so far behind the one before
   std::uint32_t queue_pair = 0;
   std::uint32_t immediate = 0;
   std::uint32_t count = 1;            ///< receive only: this many equal ones
   std::uint32_t taker = kEveryTaker;  ///< reduce only: the end that gets the result
+  std::uint32_t remote_key = 0;       ///< of remote_address at the peers; see MemoryRegions
+  std::uint32_t peer = 0;             ///< datagram only: the end, or Packet::kFirstGroup plus the group, that it is for
+  std::uint32_t peer_queue_pair = 0;  ///< datagram only: its queue pair there, unless it is for a group
   Verb verb = Verb::kSend;
   ElementType type = ElementType::kFp32;  ///< reduce only
   bool with_immediate = false;            ///< delivers `immediate` and consumes a receive at the other end
@@ -47,6 +58,7 @@ struct Completion {
   Verb verb = Verb::kSend;
   bool has_immediate = false;
   Status status = Status::kSuccess;
+  std::uint32_t source = 0;  ///< receive by a datagram or multicast: the end that sent it
 };
 static_assert(std::is_trivially_copyable_v<Completion>);
 

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unreliable datagrams, and what an interface sends to itself.
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "hw/nic/nic.h"
+#include "hw/nic/tags.h"
+
+namespace weft::nic {
+
+std::uint32_t Nic::create_datagram_queue_pair(std::uint64_t completion_address) {
+  const std::uint32_t number = create_queue_pair(completion_address);
+  QueuePair& pair = pairs_[number];
+  pair.peer_end = end_;  // each work request names its own
+  pair.grouped = true;
+  pair.group = std::make_unique<Group>();
+  return number;
+}
+
+void Nic::attach(std::uint32_t queue_pair, std::uint32_t group) {
+  if (attached_.size() <= group) attached_.resize(group + 1);
+  attached_[group].push_back(queue_pair);
+}
+
+Nic::Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
+  QueuePair& pair = pairs_[number];
+  const WorkRequest& request = pair.jobs.front().request;
+  const auto bytes = static_cast<std::uint32_t>(request.bytes);
+  packet.opcode = Opcode::kDatagram;
+  packet.destination = request.peer;
+  packet.queue_pair = request.peer_queue_pair;
+  packet.address = number;  // tells the receiver whom to answer
+  packet.psn = pair.next_psn++;
+  packet.flags = Packet::kFirst | Packet::kLast;
+  packet.payload_bytes = bytes;
+  packet.wire_bytes = network_.wire_bytes(bytes) + kDatagramHeader;
+  if (request.with_immediate) {
+    packet.flags |= Packet::kImmediate;
+    packet.immediate = request.immediate;
+  }
+  const Time ready = fetch(now, packet, request.local_address);
+  if (packet.destination >= Packet::kFirstGroup) {
+    group_free_ = std::max(group_free_, now) + group_time_(bytes);
+  }
+  ++counters_.messages_sent;
+  if (request.signaled) {
+    complete(pair, {request.id, request.bytes, number, 0, Verb::kSend, false}, ready + config_.write_latency);
+  }
+  pair.jobs.pop_front();
+  --pair.ready_jobs;
+  const bool grouped = packet.destination >= Packet::kFirstGroup;
+  return {&packet, grouped ? std::max(ready, group_free_) : ready, packet.wire_bytes, number};
+}
+
+void Nic::receive_datagram(Time now, Packet& packet) {
+  Time drained = now;
+  if (packet.destination < Packet::kFirstGroup) {
+    drained = take_datagram(now, packet, packet.queue_pair);
+  } else {
+    const std::uint32_t group = packet.destination - Packet::kFirstGroup;
+    if (group >= attached_.size() || attached_[group].empty()) {
+      ++counters_.dropped;  // not a member
+    } else {
+      for (const std::uint32_t number : attached_[group]) {
+        drained = std::max(drained, take_datagram(now, packet, number));
+      }
+    }
+  }
+  release(packet, drained - now);
+  packets_.give_back(&packet);
+  pump(now);
+}
+
+Time Nic::take_datagram(Time now, Packet& packet, std::uint32_t number) {
+  if (number >= pairs_.size() || !pairs_[number].grouped) {
+    ++counters_.dropped;
+    return now;
+  }
+  QueuePair& pair = pairs_[number];
+  if (pair.receives.empty() || pair.receives.front().from > now) {
+    ++counters_.no_receive;
+    return now;
+  }
+  WorkRequest& receive = pair.receives.front().request;
+  const std::uint64_t address = receive.local_address;
+  Completion entry{receive.id,     packet.payload_bytes + kGlobalRouteHeader, number, packet.immediate,
+                   Verb::kReceive, (packet.flags & Packet::kImmediate) != 0};
+  entry.source = packet.source;
+  const bool fits = packet.payload_bytes + kGlobalRouteHeader <= receive.bytes;
+  receive.local_address += receive.stride;
+  if (--receive.count == 0) pair.receives.pop_front();
+  if (!fits) {
+    entry.bytes = 0;
+    entry.status = Status::kLengthError;
+    complete(pair, entry, now + config_.write_latency);
+    return now;
+  }
+  // The global route header comes before the payload; software uses no more of it than who sent this.
+  if (data_) {
+    std::byte header[kGlobalRouteHeader] = {};
+    std::memcpy(header, &packet.source, sizeof packet.source);
+    sc_core::sc_time delay;
+    access(tlm::TLM_WRITE_COMMAND, address, header, sizeof header, delay);
+  }
+  write_free_ = std::max(write_free_, now) + dma_time_(kGlobalRouteHeader);
+  const Time visible = store(now, packet, address + kGlobalRouteHeader);
+  ++counters_.messages_received;
+  complete(pair, entry, visible);
+  return std::max(now, write_free_);
+}
+
+void Nic::loop_back(Time now, Packet& packet) {
+  packet.flags |= Packet::kLoopback;
+  dispatcher_.post(now + Time(packet.tail_lag_ps), *this, kArrive, reinterpret_cast<std::uint64_t>(&packet));
+}
+
+}  // namespace weft::nic
