@@ -162,7 +162,8 @@ bool survives(std::uint64_t seed, int& cut) {
   return true;
 }
 
-// Seed 3750 deadlocks while old and new routes mix, as outage.h says that networks can; its queue pairs fail then.
+// Of the first 5,000 seeds one fails: 3750 deadlocks while old and new routes mix, as outage.h says that networks can
+// (with reroute_after = 0 it passes), and its queue pairs end in error.
 TEST(RandomOutages, AreGoneRoundOrReported) {
   constexpr std::uint64_t kSeeds = 1000;
   int cut = 0;
