@@ -103,11 +103,10 @@ Time Nic::take_datagram(Time now, Packet& packet, std::uint32_t number) {
     sc_core::sc_time delay;
     access(tlm::TLM_WRITE_COMMAND, address, header, sizeof header, delay);
   }
-  write_free_ = std::max(write_free_, now) + dma_time_(kGlobalRouteHeader);
-  const Time visible = store(now, packet, address + kGlobalRouteHeader);
+  const Time visible = store(now, packet, address + kGlobalRouteHeader, kGlobalRouteHeader);
   ++counters_.messages_received;
   complete(pair, entry, visible);
-  return std::max(now, write_free_);
+  return host_.written(now);
 }
 
 void Nic::loop_back(Time now, Packet& packet) {

@@ -96,7 +96,7 @@ Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
   const Job& job = pair.jobs.front();
   const std::uint64_t offset = static_cast<std::uint64_t>(packet.psn - job.first_psn) * segment_;
   const Time visible = store(now, packet, job.request.remote_address + offset);
-  const Time drained = packet.payload_bytes == 0 ? now : std::max(now, write_free_);
+  const Time drained = packet.payload_bytes == 0 ? now : host_.written(now);
   if (packet.psn + 1 == job.first_psn + job.packets) {
     ++counters_.messages_received;
     if (job.request.signaled) {
@@ -131,7 +131,7 @@ Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t number) {
     return now;
   }
   const Time visible = store(now, packet, packet.address & Packet::kAddressMask);
-  const Time drained = std::max(now, write_free_);
+  const Time drained = host_.written(now);
   if ((packet.flags & Packet::kLast) == 0) return drained;
   ++counters_.messages_received;
   if (!notifies) return drained;

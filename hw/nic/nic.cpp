@@ -12,6 +12,9 @@
 namespace weft::nic {
 namespace {
 
+/// Of a work queue or completion queue as the host link carries it: what ConnectX has, not what its fields take here.
+constexpr std::uint32_t kEntryBytes = 64;
+
 const char* name_of(Verb verb) {
   switch (verb) {
     case Verb::kSend:
@@ -45,6 +48,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       completion("completion"),
       registers("registers"),
       config_(config),
+      host_(config.host_link(), static_cast<std::uint32_t>(network.mtu.count())),
       network_(network),
       end_(end),
       dispatcher_(dispatcher),
@@ -53,7 +57,6 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       data_(data),
       transmitter_(dispatcher, network.link, *this, kCredit, stall, this->name()),
       register_file_(dispatcher),
-      dma_time_(config.dma_rate),
       group_time_(config.group_rate),
       control_bytes_(network.wire_bytes(0)),
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
@@ -74,7 +77,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
         if (request.queue_pair >= pairs_.size()) return false;
         if (request.verb == Verb::kRead && request.bytes > UINT32_MAX) return false;
         if (request.verb == Verb::kSend && pairs_[request.queue_pair].grouped && request.bytes > mtu_) return false;
-        post(request, at);
+        post(request, host_.doorbell(dispatcher_.now(), at, kEntryBytes));
         return true;
       });
   registers.bind(register_file_);
@@ -185,7 +188,7 @@ void Nic::access(tlm::tlm_command command, std::uint64_t address, std::byte* dat
 }
 
 void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
-  pair.completed_at = std::max(at, pair.completed_at);
+  pair.completed_at = std::max(host_.notify(dispatcher_.now(), at, kEntryBytes), pair.completed_at);
   write_through(*completion_target_, payload_, pair.completion_address, &entry, sizeof entry,
                 pair.completed_at - dispatcher_.now());
 }

@@ -19,6 +19,7 @@
 #include "hw/core/stall.h"
 #include "hw/fabric/topology.h"
 #include "hw/nic/dcqcn.h"
+#include "hw/nic/host_link.h"
 #include "hw/nic/memory_regions.h"
 #include "hw/nic/work.h"
 
@@ -29,13 +30,12 @@ namespace weft::nic {
 /// accelerator.
 ///
 /// Sending: a doorbell write carries a work request; the engine takes `message_cost` for each, then the active queue
-/// pairs take turns, a packet each. Payload is read from memory over the host link (`dma_rate`, `read_latency`) ahead
-/// of its turn, at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes
-/// `packet_cost` per MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of
-/// a message writes a completion and returns an acknowledgement, which completes the sender's work request. A send or
-/// immediate that finds no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after
-/// an eighth longer each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a
-/// deadlock says.
+/// pairs take turns, a packet each. Payload is read from memory over the host link (host_link.h) ahead of its turn, at
+/// most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes `packet_cost` per
+/// MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of a message writes a
+/// completion and returns an acknowledgement, which completes the sender's work request. A send or immediate that finds
+/// no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after an eighth longer
+/// each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a deadlock says.
 ///
 /// Recovery (9.7.5 to 9.7.7) is for fabrics that lose packets or let them overtake each other. A receiver that misses a
 /// packet tells its sender once with a NAK, drops what follows, and the sender goes back to there. With `reorder` it
@@ -92,13 +92,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Time reorder_wait = Time(20'000'000);
     RateControl::Config dcqcn;
     Rate group_rate = Rate(1'000'000'000'000'000);
+    PcieConfig pcie;
+
+    [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("message_cost", message_cost, "Engine time for each work request", Range{0, 100'000'000});
       visit("packet_cost", packet_cost, "Engine time for each packet of at most an MTU, sending and receiving alike",
             Range{0, 100'000'000});
-      visit("dma_rate", dma_rate, "Payload rate of the host link in each direction",
+      visit("dma_rate", dma_rate,
+            "Payload rate of the DMA engines in each direction; without pcie of the host link too",
             Range{1'000'000'000, 1'000'000'000'000'000'000});
       visit("read_latency", read_latency, "Host link's share of a read, request to data", Range{0, 100'000'000});
       visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
@@ -125,6 +129,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("group_rate", group_rate, "Payload that the engine sends to groups: operands of reductions and multicast",
             Range{1'000'000'000, 1'000'000'000'000'000'000});
       visit("dcqcn", dcqcn, "Rate control of queue pairs through congested switches");
+      visit("pcie", pcie, "The link between the interface and memory");
     }
   };
   struct Counters {
@@ -303,7 +308,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void retire(Time now, std::uint32_t number);
   void refuse_access(const Packet& packet);
   void finish_message(const Packet& packet, QueuePair& pair, Time visible);
-  Time store(Time now, const Packet& packet, std::uint64_t address);
+  /// Writes the payload, with `header` bytes just before it, to memory; returns when it is visible.
+  Time store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header = 0);
   Packet& control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
   void complete(QueuePair& pair, const Completion& entry, Time at);
   void access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes,
@@ -362,6 +368,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void note_paced(Time now, std::uint32_t number, std::uint32_t wire_bytes);
 
   Config config_;
+  HostLink host_;
   const fabric::FabricConfig& network_;
   std::uint32_t end_;
   Dispatcher& dispatcher_;
@@ -374,7 +381,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   fabric::BackwardCall* upstream_ = nullptr;
   tlm::tlm_blocking_transport_if<>* memory_ = nullptr;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
-  ByteTime dma_time_;
   ByteTime group_time_;
   std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
   std::uint32_t mtu_;
@@ -396,8 +402,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time engine_free_;
   Time taken_until_;  ///< work requests, from their doorbells
   Time group_free_;   ///< by when groups have been served at their rate
-  Time read_free_;
-  Time write_free_;
   Time pump_at_ = kNever;
   tlm::tlm_generic_payload payload_;
   Counters counters_;

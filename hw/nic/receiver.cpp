@@ -33,18 +33,13 @@ Packet& Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn)
   return *packet;
 }
 
-Time Nic::store(Time now, const Packet& packet, std::uint64_t address) {
+Time Nic::store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header) {
   const std::uint32_t bytes = packet.payload_bytes;
-  if (bytes == 0) return std::max(write_free_, now) + config_.write_latency;
   sc_core::sc_time delay;
-  access(tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, delay);
-  // All but the last packet of a segment crossed the host link while the rest was arriving.
-  const Time length = dma_time_(bytes);
-  const Time first = dma_time_(std::min(bytes, mtu_));
-  const Time handling = config_.packet_cost * units_of(bytes);
-  write_free_ = std::max(write_free_, now - (length - first)) + std::max(length, handling);
+  if (bytes != 0) access(tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, delay);
   counters_.bytes_received += bytes;
-  return std::max(std::max(write_free_, now) + config_.write_latency, now + from_delay(delay));
+  return host_.write(now, now + from_delay(delay), config_.packet_cost * units_of(bytes), address - header,
+                     bytes + header);
 }
 
 bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address) {
@@ -104,7 +99,7 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       while (pair.jobs[first].request.verb != Verb::kRead || pair.jobs[first].answered) ++first;
       Job& read = pair.jobs[first];
       const Time visible = store(now, packet, read.request.local_address + packet.address);
-      const Time drained = std::max(now, write_free_);
+      const Time drained = host_.written(now);
       read.received += packet.payload_bytes;
       if (read.received == read.request.bytes) {
         read.answered = true;
@@ -139,7 +134,7 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       if (recovers_) [[unlikely]]
         note_taken(now, packet, pair);
       const Time visible = store(now, packet, address);
-      const Time drained = std::max(now, write_free_);
+      const Time drained = host_.written(now);
       pair.message_bytes += packet.payload_bytes;
       if ((packet.flags & Packet::kLast) != 0) finish_message(packet, pair, visible);
       return drained;

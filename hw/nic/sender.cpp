@@ -131,17 +131,11 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   engine_free_ = std::max(now, engine_free_) + config_.packet_cost * units_of(bytes);
   if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
-  sc_core::sc_time delay;
+  sc_core::sc_time delay = to_delay(host_.wait_to_read(now));
   access(tlm::TLM_READ_COMMAND, address, packet.payload, bytes, delay);
-  // The host link streams behind the memory: its first packet decides when sending may start, its last when it must
-  // end.
-  const Time length = dma_time_(bytes);
-  const Time first = dma_time_(std::min(bytes, mtu_));
-  read_free_ = std::max(std::max(read_free_, now) + length, engine_free_);
-  const Time memory = now + from_delay(delay);
-  const Time tail = std::max(read_free_, memory) + config_.read_latency;
-  packet.tail_lag_ps = static_cast<std::uint32_t>((length - first).count());
-  return std::max(now, tail - (length - first));
+  const HostLink::Arrival data = host_.read(now, engine_free_, now + from_delay(delay), address, bytes);
+  packet.tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
+  return std::max(now, data.tail - data.spread);
 }
 
 void Nic::fill(Time now) {

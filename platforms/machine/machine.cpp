@@ -47,12 +47,13 @@ void check_recovery(const fabric::Plan& plan, const nic::Nic::Config& nic, const
 
 /// A segment must cross the host link in a time that a packet can hold.
 void check_host_link(const nic::Nic::Config& nic, const fabric::FabricConfig& network, const std::string& interface) {
-  const Time time = transfer_time(network.segment, nic.dma_rate);
+  const Time time = nic::HostLink::passage(nic.host_link(), network.segment);
   if (time <= kLongestPassage) return;
-  throw ConfigError(interface + ".dma_rate", "expected more, or a smaller segment: " + to_text(network.segment) +
-                                                 " take " + to_text(time) + " at " + to_text(nic.dma_rate) +
-                                                 ", and a packet can hold " + to_text(kLongestPassage) +
-                                                 " at the most");
+  const bool engine = time == transfer_time(network.segment, nic.dma_rate);
+  throw ConfigError(interface + (engine ? ".dma_rate" : ".pcie.generation"),
+                    "expected more, or a smaller segment: " + to_text(network.segment) + " take " + to_text(time) +
+                        (engine ? " at " + to_text(nic.dma_rate) : " over this link") + ", and a packet can hold " +
+                        to_text(kLongestPassage) + " at the most");
 }
 
 void append(std::vector<std::string>& all, std::vector<std::string> more) {

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "hw/core/fields.h"
+#include "hw/core/fifo.h"
+#include "hw/core/quantity.h"
+
+namespace weft::nic {
+
+/// PCI Express between an interface and its host (PCI Express Base Specification 5.0). Generation 0: there is none, and
+/// payload crosses at `dma_rate` alone.
+struct PcieConfig {
+  int generation = 0;
+  int lanes = 16;
+  Bytes max_payload = Bytes(256);
+  Bytes max_read_request = Bytes(512);
+  Bytes read_completion_boundary = Bytes(64);
+  int tags = 256;
+  int posted_credits = 127;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("generation", generation, "PCI Express generation; 0: no PCI Express, only dma_rate and the latencies",
+          Range{0, 5});
+    visit("lanes", lanes, "Lanes", Range{1, 32});
+    visit("max_payload", max_payload, "Most bytes in one write, and in one completion of a read", Range{128, 4096});
+    visit("max_read_request", max_read_request, "Most bytes that one read asks for", Range{128, 4096});
+    visit("read_completion_boundary", read_completion_boundary,
+          "A read that does not begin at a multiple of this has a shorter first completion", Range{64, 128});
+    visit("tags", tags, "Reads on their way at once", Range{1, 65'536});
+    visit("posted_credits", posted_credits, "Writes of max_payload at the most that the host takes before memory has",
+          Range{1, 65'536});
+  }
+};
+
+/// A limit on what is under way, whose units are free again when they have come back. Units leave in bunches, and those
+/// of one come back evenly spread; what is remembered is a few words for each bunch.
+class Window {
+ public:
+  explicit Window(std::int64_t capacity) : capacity_(capacity) {}
+
+  [[nodiscard]] std::int64_t capacity() const { return capacity_; }
+  /// When the unit `ahead` places behind the next one may leave. One that waits for a unit which has not left is told
+  /// about the last that has.
+  [[nodiscard]] Time opens(Time now, std::int64_t ahead = 0);
+  /// The next `units` leave: the first is back at `first`, the last at `last`. Bunches come back in their order.
+  void leave(std::int64_t units, Time first, Time last);
+
+ private:
+  struct Bunch {
+    std::int64_t end;  ///< of all units, those up to here
+    std::int64_t units;
+    Time first;
+    Time last;
+  };
+
+  std::int64_t capacity_;
+  std::int64_t left_ = 0;
+  Fifo<Bunch> bunches_;
+};
+
+/// What lies between an interface and memory: the DMA engines, which move payload at `dma_rate` in each direction, and
+/// with PciExpress the link behind them. Time arithmetic only, a few operations for each call and no events, so that a
+/// packet costs the same whatever it is cut into.
+///
+/// The link carries transaction-layer packets (section 2.2): writes and read requests with a header of 24 bytes towards
+/// the host, framing, sequence number and LCRC included, completions of reads with 20 bytes the other way, doorbells
+/// and entries of completion queues among them. Its rate is what line coding, acknowledgements, flow-control updates
+/// and skips leave (Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM 2018, section 3,
+/// with the intervals that section 3.6.2 of the specification recommends).
+///
+/// Reads are non-posted: each holds a tag from its request until its data is here, so that their rate is at most tags x
+/// max_read_request in a round trip. Writes are posted: each holds a credit until memory has taken it (section 2.6),
+/// and what follows waits for it, as the rules of ordering ask (section 2.4).
+///
+/// Left out: credits of read requests, which come back long before the tags; those that a completion entry holds; data
+/// completions split at less than `max_payload`; replays. Packets share the link in the order of the calls.
+class HostLink {
+ public:
+  struct Config {
+    Rate dma_rate;
+    Time read_latency;   ///< request to data, without the memory's share
+    Time write_latency;  ///< until it is visible
+    PcieConfig pcie;
+  };
+  /// `mtu` is the part of a read that must be here before a packet may leave.
+  HostLink(const Config& config, std::uint32_t mtu);
+
+  /// What a PCI Express link leaves to transaction-layer packets in each direction.
+  [[nodiscard]] static Rate packet_rate(const PcieConfig& config);
+  /// How long `bytes` take to cross without waiting for anything else.
+  [[nodiscard]] static Time passage(const Config& config, Bytes bytes);
+
+  struct Arrival {
+    Time tail;    ///< when the last byte is here
+    Time spread;  ///< how much earlier the first packet's worth was
+  };
+  /// How long after `now` memory can be asked for the next read: when there is a tag.
+  [[nodiscard]] Time wait_to_read(Time now) {
+    return pcie_ ? std::max(Time(), std::max(tags_.opens(now), up_free_) - now) : Time();
+  }
+  /// Reads `bytes` that memory has ready at `memory`; the engine hands nothing on before `not_before`.
+  Arrival read(Time now, Time not_before, Time memory, std::uint64_t address, std::uint32_t bytes);
+  /// Writes `bytes` of a packet that is here at `now`, which memory has taken by `memory`, and the engine after
+  /// `handling`. Returns when they are visible.
+  Time write(Time now, Time memory, Time handling, std::uint64_t address, std::uint32_t bytes);
+  /// When all that was to be written will have left the interface.
+  [[nodiscard]] Time written(Time now) const { return std::max(now, write_free_); }
+
+  /// A short write by the interface, which would be visible at `at` by all else. Returns when it is.
+  Time notify(Time now, Time at, std::uint32_t bytes) {
+    if (!pcie_) return at;
+    up_free_ = std::max(up_free_, now) + time_(bytes + kRequestHeader);
+    return std::max(at, up_free_ + config_.write_latency);
+  }
+  /// A short write by the host that begins at `at`. Returns when it is here. It passes the completions of reads, as
+  /// posted writes may, and takes its share of the link.
+  Time doorbell(Time now, Time at, std::uint32_t bytes) {
+    if (!pcie_) return at;
+    const Time length = time_(bytes + kRequestHeader);
+    down_free_ = std::max(down_free_, now) + length;
+    return at + length;
+  }
+
+ private:
+  static constexpr std::uint32_t kRequestHeader = 24;
+  static constexpr std::uint32_t kCompletionHeader = 20;
+
+  Arrival read_by_pcie(Time now, Time memory, std::uint64_t address, std::uint32_t bytes);
+  [[nodiscard]] Time write_time(std::uint32_t bytes, std::uint32_t writes) const {
+    return time_(bytes + kRequestHeader * writes);
+  }
+  Time write_by_pcie(Time now, std::uint64_t address, std::uint32_t bytes);
+
+  Config config_;
+  std::uint32_t mtu_;
+  bool pcie_;
+  std::uint32_t max_payload_;
+  std::uint32_t max_read_request_;
+  std::uint32_t boundary_;
+  ByteTime dma_time_;
+  ByteTime time_;  ///< on the link
+  Time read_free_;
+  Time write_free_;
+  Time up_free_;  ///< towards the host
+  Time down_free_;
+  Window tags_;
+  Window credits_;
+  Time last_read_;  ///< that has been promised: data of reads comes in their order
+  Time last_write_;
+};
+
+}  // namespace weft::nic
