@@ -25,6 +25,7 @@ class UsageError : public std::runtime_error {
 Command run_command(CLI::App& parent);
 Command collective_command(CLI::App& parent);
 Command kernel_command(CLI::App& parent);
+Command dpa_command(CLI::App& parent);
 Command validate_command(CLI::App& parent);
 Command bench_command(CLI::App& parent);
 Command topology_command(CLI::App& parent);

@@ -14,6 +14,9 @@ constexpr std::uint32_t kEntry = 0;
 constexpr std::uint32_t kRun = 1;
 constexpr std::uint32_t kTimer = 2;
 
+/// Once round a loop that reads the owner bit of a completion.
+constexpr Work kPollLoop = {.instructions = 4, .accesses = 1};
+
 }  // namespace
 
 Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, int devices,
@@ -25,7 +28,9 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
       mailbox_file_(dispatcher),
       devices_(static_cast<std::size_t>(devices)),
       mailboxes_(static_cast<std::size_t>(devices)),
-      cores_(static_cast<std::size_t>(config.cores)) {
+      cores_(static_cast<std::size_t>(config.cores), CoreState{Core(config.threads), {}, {}}) {
+  const std::int64_t shared = kPollLoop.instructions + kPollLoop.accesses * config.port_cycles;
+  spin_share_ = Core::share_of(Time(shared + kPollLoop.accesses * config.access_cycles), Time(shared));
   dispatcher.attach(*this, this->name());
   mailbox_file_.add_window(0, UINT32_MAX, 1, 1, sizeof(nic::Completion),
                            [this](std::uint64_t address, const void* data, std::uint32_t bytes, Time at) {
@@ -46,6 +51,7 @@ void Processor::spawn(std::string name, int core, Task task) {
   }
   Thread& thread = *free_threads_.back();
   free_threads_.pop_back();
+  thread.id = spawned_++;
   thread.name = std::move(name);
   thread.core = core % config_.cores;
   thread.task = std::move(task);
@@ -82,27 +88,52 @@ Thread& Processor::suspend(std::coroutine_handle<> handle, const char* waits_for
   return thread;
 }
 
+Thread& Processor::suspend_for_completion(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail) {
+  Thread& thread = suspend(handle, waits_for, detail);
+  thread.spins = config_.wait == Wait::kPoll;
+  return thread;
+}
+
 void Processor::wake(Thread& thread, Time at) {
   if (thread.queued) return;
   thread.queued = true;
-  const Time start = std::max(at, cores_[static_cast<std::size_t>(thread.core)].free_at);
-  dispatcher_.post(std::max(start, dispatcher_.now()), *this, kRun, reinterpret_cast<std::uint64_t>(&thread));
+  const Time free_at = core_of(thread).core.free_at(thread.id);
+  post_run(thread, free_at == kNever ? at : std::max(at, free_at));
+}
+
+void Processor::post_run(Thread& thread, Time at) {
+  dispatcher_.post(std::max(at, dispatcher_.now()), *this, kRun, reinterpret_cast<std::uint64_t>(&thread));
+}
+
+Time Processor::stretched(Time alone, Time shared) const {
+  const std::int64_t stretch = Core::stretch(Core::share_of(alone, shared), running_);
+  return Time(alone.count() / Core::kOne * stretch + alone.count() % Core::kOne * stretch / Core::kOne);
 }
 
 void Processor::run(Time now, Thread& thread) {
-  Core& core = cores_[static_cast<std::size_t>(thread.core)];
-  if (core.free_at > now) {  // another thread came first
-    dispatcher_.post(core.free_at, *this, kRun, reinterpret_cast<std::uint64_t>(&thread));
-    return;
-  }
+  CoreState& state = core_of(thread);
+  state.core.advance(now);
+  const Time free_at = state.core.free_at(thread.id);
+  if (free_at == kNever) return state.blocked.push_back(&thread);
+  if (free_at > now) return post_run(thread, free_at);  // another thread came first
+  state.core.stop(thread.id);
   thread.queued = false;
   ++thread.turn;
   current_ = &thread;
-  local_ = now + cycle_time(config_.wake_cycles, config_.clock) + stall_.next();
+  running_ = state.core.running() + 1;
+  local_ = now;
+  alone_ = shared_ = Time();
+  if (!thread.spins) charge(config_.wake_cycles);
+  thread.spins = false;
+  spend(stall_.next(), Time());
   thread.resume_at.resume();
   current_ = nullptr;
-  core.busy += local_ - now;
-  core.free_at = local_;
+  state.busy += local_ - now;
+  state.core.begin(thread.id, alone_, shared_, thread.spins ? spin_share_ : Core::kNoSpin);
+  if (!state.blocked.empty() && state.core.free_at(state.blocked.front()->id) != kNever) {
+    for (Thread* waiting : state.blocked) post_run(*waiting, state.core.free_at(waiting->id));
+    state.blocked.clear();
+  }
   if (thread.task.done()) {
     thread.task = Task();
     free_threads_.push_back(&thread);

@@ -17,6 +17,7 @@
 #include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 #include "hw/nic/work.h"
+#include "sw/firmware/core.h"
 #include "sw/firmware/task.h"
 
 namespace weft::firmware {
@@ -31,37 +32,74 @@ struct Thread {
   Task task;
   std::coroutine_handle<> resume_at;
   bool queued = false;         ///< its resumption is scheduled
+  bool spins = false;          ///< it polls a completion queue
   std::uint32_t index = 0;     ///< among the processor's threads
+  std::uint32_t id = 0;        ///< a number that no other thread has had
   std::uint32_t turn = 0;      ///< how often it has been resumed: a timer is for one wait
   const char* waits_for = "";  ///< for the report of a deadlock
   std::uint64_t detail = 0;
 };
 
-/// The modelled cores that firmware runs on, with sockets to the devices that it drives.
+/// How a thread waits for a completion: it leaves its hardware thread and an event wakes it, or it keeps it and spins.
+enum class Wait : std::uint8_t { kEvent, kPoll };
+inline EnumNames<Wait> enum_names(Wait /*tag*/) {
+  return {{"event", Wait::kEvent}, {"poll", Wait::kPoll}};
+}
+
+/// Which core the next of several threads runs on: the next one, or the same until its hardware threads are taken.
+enum class Placement : std::uint8_t { kSpread, kPack };
+inline EnumNames<Placement> enum_names(Placement /*tag*/) {
+  return {{"spread", Placement::kSpread}, {"pack", Placement::kPack}};
+}
+
+/// The modelled cores that firmware runs on, with sockets to the devices that it drives: those of a host, or the
+/// data-path accelerator of a SmartNIC.
 ///
 /// A thread runs from one co_await to the next in no simulated time but for what it is charged: `wake_cycles` when it
-/// resumes, `post_cycles` for a write to a device, `poll_cycles` for a completion, and what it asks for itself. A core
-/// runs one thread at a time; others that are ready wait, first come first served. TLM calls carry the core's local
-/// time as their delay, so that a device sees a write when the core would have got there.
+/// resumes, `post_cycles` for a write to a device, `poll_cycles` for a completion, and what it asks for itself, as
+/// cycles or as Work. A core runs `threads` of them at a time, each slower for the others (core.h); more that are ready
+/// wait, first come first served. TLM calls carry the core's local time as their delay, so that a device sees a write
+/// when the core would have got there; siblings that start later in the run slow the thread, but not what it has sent.
+///
+/// An instruction takes the core's pipeline for a cycle, and so does each bare cycle. An access to shared memory takes
+/// the core's port for `port_cycles` and then waits `access_cycles`, while other threads run. A thread that polls loops
+/// over four instructions and an access until its completion is there, and pays no `wake_cycles`. It keeps its hardware
+/// thread: where all of a core spin, its other threads wait until one leaves.
 ///
 /// Devices write completions (32 bytes at most) to a mailbox socket at the address of a CompletionQueue.
 class Processor final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
+    static constexpr std::string_view kPartKind = "processor";
+
     int cores = 8;
+    int threads = 1;
     Frequency clock = Frequency(2'000'000'000);
     std::int64_t wake_cycles = 100;
     std::int64_t post_cycles = 150;
     std::int64_t poll_cycles = 50;
+    std::int64_t access_cycles = 60;
+    std::int64_t port_cycles = 4;
+    Wait wait = Wait::kEvent;
+    Placement placement = Placement::kSpread;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("cores", cores, "Cores that run firmware threads", Range{1, 1024});
+      visit("threads", threads, "Hardware threads of each core, which share its pipeline and its port to memory",
+            Range{1, 256});
       visit("clock", clock, "Their clock", Range{1'000'000, 100'000'000'000});
       visit("wake_cycles", wake_cycles, "Cycles from a completion's arrival to the thread that awaits it",
             Range{0, 1'000'000});
       visit("post_cycles", post_cycles, "Cycles to write a work request or command to a device", Range{0, 1'000'000});
       visit("poll_cycles", poll_cycles, "Cycles to take a completion", Range{0, 1'000'000});
+      visit("access_cycles", access_cycles, "Cycles that an access to shared memory waits after its turn at the port",
+            Range{0, 1'000'000});
+      visit("port_cycles", port_cycles, "Cycles of its core's port to memory that such an access takes",
+            Range{0, 1'000'000});
+      visit("wait", wait, "How a thread waits for completions: until an event wakes it, or by polling");
+      visit("placement", placement,
+            "Where several threads run: spread over the cores, or packed on as few as hold them");
     }
   };
 
@@ -75,6 +113,10 @@ class Processor final : public sc_core::sc_module, public EventTarget {
 
   /// Starts a thread when the simulation starts, or now when it runs.
   void spawn(std::string name, int core, Task task);
+  /// The core for the `index`th of several threads, by the configured placement.
+  [[nodiscard]] int core_for(int index) const {
+    return (config_.placement == Placement::kSpread ? index : index / config_.threads) % config_.cores;
+  }
 
   /// A new completion queue; its address is what devices write to.
   CompletionQueue& create_completion_queue(std::string what);
@@ -84,7 +126,15 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   /// Simulated time as the running thread sees it.
   [[nodiscard]] Time now() const { return current_ != nullptr ? local_ : dispatcher_.now(); }
   /// Spends cycles of the running thread's core.
-  void charge(std::int64_t cycles) { local_ += cycle_time(cycles, config_.clock); }
+  void charge(std::int64_t cycles) {
+    const Time time = cycle_time(cycles, config_.clock);
+    spend(time, time);
+  }
+  /// Spends what `work` takes on the running thread's core.
+  void work(const Work& work) {
+    const std::int64_t shared = work.instructions + work.accesses * config_.port_cycles;
+    spend(cycle_time(shared + work.accesses * config_.access_cycles, config_.clock), cycle_time(shared, config_.clock));
+  }
   /// A posted write to a device register, charged as `post_cycles`. A refusal is a firmware bug and ends the
   /// simulation.
   void write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes);
@@ -105,6 +155,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   Thread& running() { return *current_; }
   /// Records that the running thread waits; with a time, schedules its resumption.
   Thread& suspend(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail, Time until = kNever);
+  /// As suspend(), for a completion: the thread spins where threads poll.
+  Thread& suspend_for_completion(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail);
   /// Resumes a suspended thread at `at` or when its core is free.
   void wake(Thread& thread, Time at);
   /// Resumes a thread that has been suspended in its present wait if it is still there at `at`.
@@ -116,18 +168,27 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::size_t unfinished() const;
   /// A line for each thread that has not ended: its name and what it waits for.
   [[nodiscard]] std::vector<std::string> left_over() const;
-  /// Time that core `index` was running threads.
+  /// Time that core `index` was running threads, each counted by itself.
   [[nodiscard]] Time busy(std::size_t index) const { return cores_[index].busy; }
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 
  private:
-  struct Core {
-    Time free_at;
+  struct CoreState {
+    Core core;
     Time busy;
+    std::vector<Thread*> blocked;  ///< ready, while all hardware threads spin
   };
   void start_of_simulation() override;
+  CoreState& core_of(const Thread& thread) { return cores_[static_cast<std::size_t>(thread.core)]; }
   void run(Time now, Thread& thread);
+  void post_run(Thread& thread, Time at);
+  void spend(Time alone, Time shared) {
+    alone_ += alone;
+    shared_ += shared;
+    local_ += running_ == 1 ? alone : stretched(alone, shared);
+  }
+  [[nodiscard]] Time stretched(Time alone, Time shared) const;
   bool take_entry(std::uint64_t queue, const void* data, std::uint32_t bytes, Time at);
 
   Config config_;
@@ -137,7 +198,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   BlockingInitiator initiator_;
   FixedVector<tlm::tlm_initiator_socket<64>> devices_;
   FixedVector<tlm::tlm_target_socket<64>> mailboxes_;
-  std::vector<Core> cores_;
+  std::vector<CoreState> cores_;
+  std::int64_t spin_share_;     ///< of a loop that polls
   std::deque<Thread> threads_;  ///< slots of ended threads are reused
   std::vector<Thread*> free_threads_;
   std::deque<CompletionQueue> queues_;
@@ -146,6 +208,10 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   std::vector<std::uint32_t> free_arriving_;
   Thread* current_ = nullptr;
   Time local_;
+  Time alone_;               ///< what the present run would take by itself
+  Time shared_;              ///< of that, with the pipeline or the port
+  std::size_t running_ = 1;  ///< threads at work on its core when it began, with itself
+  std::uint32_t spawned_ = 0;
   bool started_ = false;
   tlm::tlm_generic_payload payload_;
 };
@@ -163,7 +229,7 @@ class CompletionQueue {
     CompletionQueue& queue;
     bool await_ready() const { return !queue.entries_.empty(); }
     void await_suspend(std::coroutine_handle<> handle) {
-      queue.waiter_ = &queue.processor_.suspend(handle, queue.what_.c_str(), queue.address_);
+      queue.waiter_ = &queue.processor_.suspend_for_completion(handle, queue.what_.c_str(), queue.address_);
     }
     nic::Completion await_resume() {
       queue.processor_.charge_poll();
@@ -180,7 +246,7 @@ class CompletionQueue {
     Time deadline;
     bool await_ready() const { return !queue.entries_.empty() || queue.processor_.now() >= deadline; }
     void await_suspend(std::coroutine_handle<> handle) {
-      queue.waiter_ = &queue.processor_.suspend(handle, queue.what_.c_str(), queue.address_);
+      queue.waiter_ = &queue.processor_.suspend_for_completion(handle, queue.what_.c_str(), queue.address_);
       queue.processor_.set_timer(*queue.waiter_, deadline);
     }
     std::optional<nic::Completion> await_resume() {

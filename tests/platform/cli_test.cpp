@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line as a user meets it: exit codes, messages, what is written, and the shape of --json. Runs the binary.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,81 +10,18 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/cli.h"
+
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::BadInput;
+using test::CliTest;
+using test::Ran;
+using test::read_file;
 
-struct Ran {
-  int code;
-  std::string out;
-  std::string err;
-};
-
-std::string read_file(const fs::path& file) {
-  std::stringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
-/// A machine of 4 accelerators that runs a training step of one layer in a blink.
-constexpr const char* kSmall = R"({
-  "name": "small",
-  "accelerators": 4,
-  "per_node": 2,
-  "accelerator": "h100-sxm",
-  "nic": "connectx-7",
-  "fabric": { "topology": "fat-tree", "radix": 4, "hosts_per_leaf": 2, "segment": "64KiB" },
-  "workload": { "kind": "fsdp", "model": "llama3-8b", "layers": 1, "sequence": 128 }
-})";
-
-/// Each test has an empty folder of its own, in which the command runs.
-class CliTest : public testing::Test {
- protected:
-  CliTest() : folder_(fs::temp_directory_path() / ("weft-cli-test-" + std::to_string(getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_ / "work");
-    write("small.json", kSmall);
-  }
-  ~CliTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  /// Input files lie outside of the folder that the command runs in.
-  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
-
-  Ran weft(const std::string& arguments) {
-    const std::string command = "cd " + (folder_ / "work").string() +
-                                " && WEFT_CATALOGUE=" WEFT_SOURCE_DIR "/platforms/parts " WEFT_BINARY " " + arguments +
-                                " 2>" + (folder_ / "err").string();
-    Ran ran{};
-    FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) {
-      ADD_FAILURE() << "cannot run " << command;
-      return ran;
-    }
-    char buffer[4096];
-    for (std::size_t count = 0; (count = fread(buffer, 1, sizeof buffer, pipe)) > 0;) ran.out.append(buffer, count);
-    const int status = pclose(pipe);
-    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    ran.err = read_file(folder_ / "err");
-    return ran;
-  }
-
-  [[nodiscard]] bool nothing_written() const { return fs::is_empty(folder_ / "work"); }
-
-  fs::path folder_;
-};
-
-struct BadInput {
-  const char* what;
-  const char* arguments;
-  std::vector<const char*> message;  ///< what it must say
-};
-
-/// Exit 2, one message on stderr that says all of it, nothing on stdout, nothing written.
 TEST_F(CliTest, BadInput) {
   write("not.json", "{ \"name\": ");
   write("list.json", "[1, 2]");
@@ -155,22 +89,13 @@ TEST_F(CliTest, BadInput) {
       {"table absent", "validate nofile.csv", {"nofile.csv"}},
       {"table of another shape", "validate ../columns.csv", {"../columns.csv:1: ", "expected a column"}},
   };
-  for (const BadInput& bad : cases) {
-    SCOPED_TRACE(bad.what);
-    const Ran ran = weft(bad.arguments);
-    EXPECT_EQ(ran.code, 2) << ran.err;
-    EXPECT_EQ(ran.out, "");
-    EXPECT_TRUE(ran.err.starts_with("weft: ")) << ran.err;
-    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
-    for (const char* part : bad.message) EXPECT_NE(ran.err.find(part), std::string::npos) << part << " in " << ran.err;
-    EXPECT_TRUE(nothing_written());
-  }
+  for (const BadInput& bad : cases) expect_refused(bad);
 }
 
 TEST_F(CliTest, HelpAndVersion) {
   EXPECT_EQ(weft("--version").out.substr(0, 5), "weft ");
   for (const char* command :
-       {"", "run ", "collective ", "kernel ", "validate ", "bench ", "parts ", "describe ", "topology "}) {
+       {"", "run ", "collective ", "kernel ", "dpa ", "validate ", "bench ", "parts ", "describe ", "topology "}) {
     const Ran ran = weft(std::string(command) + "--help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_NE(ran.out.find("Usage:"), std::string::npos);
@@ -422,7 +347,8 @@ TEST_F(CliTest, CatalogueReads) {
       EXPECT_EQ(weft("kernel " + part["name"].get<std::string>() + " --gemm 64,64,64").code, 0);
       continue;
     }
-    const std::string place = part["kind"] == "hbm" ? "accelerator.hbm"
+    const std::string place = part["kind"] == "hbm"         ? "accelerator.hbm"
+                              : part["kind"] == "processor" ? "firmware"
                               : part["kind"] == "link" || part["kind"] == "switch"
                                   ? "fabric." + part["kind"].get<std::string>()
                                   : part["kind"].get<std::string>();

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft dpa: what receive loops reach on the cores of a SmartNIC, and how many threads a line needs.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/command.h"
+#include "platforms/cli/dpa_bench.h"
+#include "platforms/cli/output.h"
+#include "platforms/cli/sizes.h"
+#include "platforms/config/document.h"
+#include "platforms/config/text.h"
+
+namespace weft::platforms {
+namespace {
+
+using firmware::Processor;
+using firmware::ReceiveCost;
+using nlohmann::ordered_json;
+
+// With these a measurement's times fit.
+constexpr Rate kSlowestLine = Rate(1'000'000);
+constexpr Bytes kLargestPacket = Bytes(1 << 20);
+
+struct Options {
+  std::string part = "bluefield-3-dpa";
+  std::vector<std::string> overrides;
+  std::vector<std::string> paths = {"connection", "datagram"};
+  std::string threads;
+  std::string lines = "200Gbps,400Gbps,800Gbps,1600Gbps";
+  std::string packet = "4KiB";
+  int bitmap_chunk = 16;
+  bool json = false;
+};
+
+struct Path {
+  std::string name;
+  ReceiveCost cost;
+};
+
+Processor::Config read_processor(const Options& options) {
+  const nlohmann::json text = {{"processor", options.part}};
+  std::vector<std::string> overrides;
+  for (const std::string& assignment : options.overrides) overrides.push_back("processor." + assignment);
+  Document document = Document::from_text(text.dump(), options.part, overrides);
+  Processor::Config config;
+  document.root().read_part("processor", config);
+  document.check_unused();
+  return config;
+}
+
+std::vector<Path> read_paths(const Options& options) {
+  std::vector<Path> paths;
+  for (const std::string& name : options.paths) {
+    if (name == "connection") paths.push_back({name, firmware::kConnectionReceive});
+    if (name == "datagram") paths.push_back({name, firmware::kDatagramReceive});
+    if (name == "bitmap") paths.push_back({name, firmware::bitmap_receive(options.bitmap_chunk)});
+  }
+  return paths;
+}
+
+/// Powers of two up to all hardware threads, or what was asked for.
+std::vector<int> thread_counts(const Options& options, const Processor::Config& config) {
+  const int most = config.cores * config.threads;
+  std::vector<int> counts;
+  if (options.threads.empty()) {
+    for (int count = 1; count < most; count *= 2) counts.push_back(count);
+    counts.push_back(most);
+    return counts;
+  }
+  for (const std::int64_t count : parse_numbers(options.threads, "--threads", 1, 64)) {
+    if (count > most) {
+      throw UsageError(
+          fmt::format("--threads: expected at most the {} hardware threads of {}, got {}", most, options.part, count));
+    }
+    counts.push_back(static_cast<int>(count));
+  }
+  return counts;
+}
+
+std::vector<Rate> read_lines(const std::string& text) {
+  std::vector<Rate> lines;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::string entry = text.substr(start, end - start);
+    try {
+      lines.push_back(parse_rate(entry));
+    } catch (const std::invalid_argument&) {
+      throw UsageError("--lines: expected rates with their units, such as \"200Gbps,400Gbps\", got " +
+                       in_quotes(entry));
+    }
+    if (lines.back() < kSlowestLine) {
+      throw UsageError(fmt::format("--lines: expected at least {}, got {}", to_text(kSlowestLine), in_quotes(entry)));
+    }
+    start = end + 1;
+  }
+  return lines;
+}
+
+Bytes read_packet(const std::string& text) {
+  const std::vector<std::uint64_t> sizes = parse_sizes(text, "--packet", 1);
+  const Bytes packet(static_cast<std::int64_t>(sizes.front()));
+  if (sizes.size() != 1 || packet < Bytes(1) || packet > kLargestPacket) {
+    throw UsageError(
+        fmt::format("--packet: expected a size from 1B to {}, got {}", to_text(kLargestPacket), in_quotes(text)));
+  }
+  return packet;
+}
+
+int run(const Options& options) {
+  const Processor::Config config = read_processor(options);
+  const std::vector<Path> paths = read_paths(options);
+  const std::vector<int> counts = thread_counts(options, config);
+  const std::vector<Rate> lines = read_lines(options.lines);
+  const Bytes packet = read_packet(options.packet);
+  const double packet_gbit = static_cast<double>(packet.count()) * 8e-9;
+  DpaBench bench(config);
+
+  ordered_json rows = ordered_json::array();
+  std::vector<std::vector<std::string>> rates = {{"threads"}};
+  for (const Path& path : paths) {
+    rates[0].push_back(path.name + " Mpkt/s");
+    rates[0].push_back("Gb/s");
+  }
+  for (const int count : counts) rates.push_back({std::to_string(count)});
+  for (const Path& path : paths) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const double rate = bench.saturated_rate(path.cost, counts[i]);
+      rows.push_back({{"path", path.name},
+                      {"threads", counts[i]},
+                      {"mpps", rate * 1e-6},
+                      {"gbps", rate * packet_gbit},
+                      {"cycles_per_packet", counts[i] * static_cast<double>(config.clock.count()) / rate}});
+      rates[i + 1].push_back(fmt::format("{:.2f}", rate * 1e-6));
+      rates[i + 1].push_back(fmt::format("{:.0f}", rate * packet_gbit));
+    }
+  }
+
+  ordered_json needs = ordered_json::array();
+  std::vector<std::vector<std::string>> needed = {{"line"}};
+  for (const Path& path : paths) needed[0].push_back(path.name + " threads");
+  for (const Rate line : lines) {
+    ordered_json& need = needs.emplace_back(ordered_json{{"gbps", static_cast<double>(line.count()) * 1e-9}});
+    std::vector<std::string>& row = needed.emplace_back(std::vector<std::string>{to_text(line)});
+    for (const Path& path : paths) {
+      const int threads = bench.threads_for(path.cost, line, packet);
+      need[path.name] = threads > 0 ? ordered_json(threads) : ordered_json();
+      row.push_back(threads > 0 ? std::to_string(threads) : "out of reach");
+    }
+  }
+
+  if (options.json) {
+    print_json(ordered_json{
+        {"processor", options.part}, {"packet_bytes", packet.count()}, {"rows", rows}, {"threads_for", needs}});
+  } else {
+    print(fmt::format("{}: {} cores of {} threads at {}; Gb/s with packets of {}\n\n", options.part, config.cores,
+                      config.threads, to_text(config.clock), to_text(packet)));
+    print(in_columns(rates));
+    print("\n" + in_columns(needed));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command dpa_command(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("dpa", "Packet rates of receive loops on a SmartNIC's cores, by threads");
+  app->add_option("part", options->part, "A part of kind processor")->capture_default_str();
+  app->add_option("--set", options->overrides, "path=value: overrides a field; can be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+  app->add_option("--path", options->paths, "Receive loop: connection, datagram or bitmap; can be repeated")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"connection", "datagram", "bitmap"}));
+  app->add_option("--bitmap-chunk", options->bitmap_chunk, "Packets in a chunk of the coarser bitmap of path bitmap")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  app->add_option("--threads", options->threads, "Numbers of threads, with commas between")->type_name("N,N,...");
+  app->add_option("--lines", options->lines, "Rates that are to be sustained")->capture_default_str();
+  app->add_option("--packet", options->packet, "Payload of a packet")->capture_default_str();
+  app->add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms
