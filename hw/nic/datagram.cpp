@@ -89,6 +89,7 @@ Time Nic::take_datagram(Time now, Packet& packet, std::uint32_t number) {
   entry.source = packet.source;
   const bool fits = packet.payload_bytes + kGlobalRouteHeader <= receive.bytes;
   receive.local_address += receive.stride;
+  ++receive.id;
   if (--receive.count == 0) pair.receives.pop_front();
   if (!fits) {
     entry.bytes = 0;

@@ -13,14 +13,19 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 
 }  // namespace
 
-std::uint32_t Nic::create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window) {
+std::uint32_t Nic::create_group_sender(std::uint64_t completion_address, std::uint32_t group) {
   const std::uint32_t number = create_queue_pair(completion_address);
   QueuePair& pair = pairs_[number];
   pair.peer_end = Packet::kFirstGroup + group;
   pair.grouped = true;
   pair.group = std::make_unique<Group>();
   pair.group->id = group;
-  pair.group->window = static_cast<std::uint32_t>(window);
+  return number;
+}
+
+std::uint32_t Nic::create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window) {
+  const std::uint32_t number = create_group_sender(completion_address, group);
+  pairs_[number].group->window = static_cast<std::uint32_t>(window);
   if (group_pairs_.size() <= group) group_pairs_.resize(group + 1, {kNone, kNone});
   group_pairs_[group][window > 0 ? 1 : 0] = number;
   return number;
@@ -112,7 +117,9 @@ Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
 
 Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t number) {
   QueuePair& pair = pairs_[number];
-  Group::Source& source = pair.group->sources[packet.source];
+  std::vector<Group::Source>& sources = pair.group->sources;
+  if (packet.source >= sources.size()) sources.resize(packet.source + 1);
+  Group::Source& source = sources[packet.source];
   // A gap is a loss. The message that it belongs to never completes; what begins after it does (9.8.2.2).
   source.whole = (packet.flags & Packet::kFirst) != 0 || (source.whole && packet.psn == source.next_psn);
   source.next_psn = packet.psn + 1;
@@ -136,7 +143,7 @@ Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t number) {
   ++counters_.messages_received;
   if (!notifies) return drained;
   WorkRequest& receive = pair.receives.front().request;
-  const std::uint64_t id = receive.id;
+  const std::uint64_t id = receive.id++;
   if (--receive.count == 0) pair.receives.pop_front();
   Completion entry{id, packet.payload_bytes, number, packet.immediate, Verb::kReceive, true};
   entry.source = packet.source;

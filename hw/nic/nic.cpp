@@ -57,6 +57,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       data_(data),
       transmitter_(dispatcher, network.link, *this, kCredit, stall, this->name()),
       register_file_(dispatcher),
+      near_file_(dispatcher),
       group_time_(config.group_rate),
       control_bytes_(network.wire_bytes(0)),
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
@@ -69,17 +70,24 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
   in.bind(fabric_in_);
   dma.bind(initiator_);
   completion.bind(initiator_);
-  register_file_.add_window(
-      kDoorbell, 1, 1, sizeof(WorkRequest), sizeof(WorkRequest),
-      [this](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
-        WorkRequest request;
-        std::memcpy(&request, source, bytes);
-        if (request.queue_pair >= pairs_.size()) return false;
-        if (request.verb == Verb::kRead && request.bytes > UINT32_MAX) return false;
-        if (request.verb == Verb::kSend && pairs_[request.queue_pair].grouped && request.bytes > mtu_) return false;
-        post(request, host_.doorbell(dispatcher_.now(), at, kEntryBytes));
-        return true;
-      });
+  near_completion.bind(initiator_);
+  const auto take = [this](const void* source, std::uint32_t bytes, Time at, bool near) {
+    WorkRequest request;
+    std::memcpy(&request, source, bytes);
+    if (request.queue_pair >= pairs_.size()) return false;
+    if (request.verb == Verb::kRead && request.bytes > UINT32_MAX) return false;
+    if (request.verb == Verb::kSend && pairs_[request.queue_pair].grouped && request.bytes > mtu_) return false;
+    post(request, near ? at : host_.doorbell(dispatcher_.now(), at, kEntryBytes));
+    return true;
+  };
+  for (const bool near : {false, true}) {
+    RegisterFile& file = near ? near_file_ : register_file_;
+    file.add_window(kDoorbell, 1, 1, sizeof(WorkRequest), sizeof(WorkRequest),
+                    [take, near](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
+                      return take(source, bytes, at, near);
+                    });
+  }
+  near_registers.bind(near_file_);
   registers.bind(register_file_);
 }
 
@@ -90,6 +98,7 @@ void Nic::end_of_elaboration() {
   upstream_ = in.operator->();
   memory_ = dma.operator->();
   completion_target_ = completion.operator->();
+  if (near_completion.size() > 0) near_target_ = near_completion.operator->();
 }
 
 std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
@@ -188,9 +197,11 @@ void Nic::access(tlm::tlm_command command, std::uint64_t address, std::byte* dat
 }
 
 void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
-  pair.completed_at = std::max(host_.notify(dispatcher_.now(), at, kEntryBytes), pair.completed_at);
-  write_through(*completion_target_, payload_, pair.completion_address, &entry, sizeof entry,
-                pair.completed_at - dispatcher_.now());
+  const Time now = dispatcher_.now();
+  const bool near = pair.completion_address >= kNear;
+  pair.completed_at = std::max(near ? at : host_.notify(now, at, kEntryBytes), pair.completed_at);
+  write_through(near ? *near_target_ : *completion_target_, payload_, pair.completion_address, &entry, sizeof entry,
+                pair.completed_at - now);
 }
 
 std::vector<std::string> Nic::left_over() {

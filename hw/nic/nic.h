@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <tlm>
@@ -68,7 +67,8 @@ namespace weft::nic {
 ///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
-/// whose offset kDoorbell a WorkRequest is written.
+/// whose offset kDoorbell a WorkRequest is written. `near_completion`, for completion addresses from kNear on, and
+/// `near_registers` are the same for cores on the interface's own side of the host link, and need not be bound.
 ///
 /// Left out: queue-pair context misses, memory keys, completion moderation; what is held for its turn is written to
 /// memory when its turn comes. Read-ahead may hold packets of several queue pairs and sends them in
@@ -165,6 +165,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_initiator_socket<64> dma;
   tlm::tlm_initiator_socket<64> completion;
   tlm::tlm_target_socket<64> registers;
+  tlm::tlm_initiator_socket<64, tlm::tlm_base_protocol_types, 1, sc_core::SC_ZERO_OR_MORE_BOUND> near_completion;
+  tlm::tlm_target_socket<64, tlm::tlm_base_protocol_types, 1, sc_core::SC_ZERO_OR_MORE_BOUND> near_registers;
 
   /// Control path, as a driver's commands: makes a queue pair whose completions go to `completion_address`, and returns
   /// its number. `connect` names its peer; nothing may be posted before.
@@ -174,6 +176,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   /// A queue pair of group `group` of the fabric for reductions with up to `window` chunks open, or for multicast if
   /// that is 0.
   std::uint32_t create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window);
+  /// One for multicast that receives nothing.
+  std::uint32_t create_group_sender(std::uint64_t completion_address, std::uint32_t group);
 
   /// A queue pair of datagrams, and the groups of the fabric that reach it.
   std::uint32_t create_datagram_queue_pair(std::uint64_t completion_address);
@@ -228,7 +232,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       std::uint32_t next_psn = 0;
       bool whole = false;  ///< nothing of the message that comes is missing
     };
-    std::map<std::uint32_t, Source> sources;  ///< multicast: by sender
+    std::vector<Source> sources;  ///< multicast: by sender
   };
   struct Recovery;    // recovery.h
   struct Congestion;  // congestion.h
@@ -377,10 +381,12 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool data_;
   fabric::Transmitter transmitter_;
   RegisterFile register_file_;
+  RegisterFile near_file_;
   BlockingInitiator initiator_;
   fabric::BackwardCall* upstream_ = nullptr;
   tlm::tlm_blocking_transport_if<>* memory_ = nullptr;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
+  tlm::tlm_fw_transport_if<>* near_target_ = nullptr;
   ByteTime group_time_;
   std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
   std::uint32_t mtu_;

@@ -30,8 +30,8 @@ constexpr std::uint32_t kEveryTaker = UINT32_MAX;
 /// A work queue entry as firmware writes it into the doorbell window: the write itself is the doorbell (the scheme that
 /// ConnectX calls BlueFlame), so no fetch follows.
 struct WorkRequest {
-  std::uint64_t id = 0;              ///< comes back in the completion
-  std::uint64_t local_address = 0;   ///< source of a send, write or operand, target of a read or receive
+  std::uint64_t id = 0;             ///< comes back in the completion; of datagram and multicast receives, one more each
+  std::uint64_t local_address = 0;  ///< source of a send, write or operand, target of a read or receive
   std::uint64_t remote_address = 0;  ///< write, read, multicast: at the peers; reduce: of the result, here
   std::uint64_t bytes = 0;           ///< a read is shorter than 4 GiB, a datagram at most an MTU
   std::uint64_t stride = 0;          ///< receive only: each of `count` equal ones lies so far behind the one before
@@ -61,6 +61,9 @@ struct Completion {
   std::uint32_t source = 0;  ///< receive by a datagram or multicast: the end that sent it
 };
 static_assert(std::is_trivially_copyable_v<Completion>);
+
+/// Completion addresses from here on belong to cores of the interface itself.
+constexpr std::uint64_t kNear = 1ULL << 63;
 
 /// Offset of the doorbell in the register window.
 constexpr std::uint64_t kDoorbell = 0;

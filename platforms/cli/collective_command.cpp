@@ -66,6 +66,10 @@ nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results) {
                                   {"busbw", result.busbw_GBps},
                                   {"wrong", nullptr}};
     if (result.wrong >= 0) row["wrong"] = result.wrong;
+    if (result.multicast) {
+      collectives::MulticastCounters::each(
+          [&](const char* name, auto field) { row["multicast"][name] = *result.multicast.*field; });
+    }
     rows.push_back(row);
   }
   return rows;

@@ -32,6 +32,7 @@ struct Session {
   int at_end = 0;
   Time began;
   std::vector<CollectiveResult> results;
+  collectives::MulticastCounters so_far;
   std::vector<std::unique_ptr<firmware::Counter>> gates;  ///< by rank: how many runs may begin
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
@@ -107,6 +108,8 @@ void Session::finish_turn(Time now) {
   result.bytes = bytes;
   result.time = now - began;
   result.wrong = check();
+  result.multicast = communicator.multicast_counters();
+  if (result.multicast) result.multicast->add(std::exchange(so_far, *result.multicast), -1);
   const double seconds = static_cast<double>(result.time.count()) * 1e-12;
   const double n = machine.size();
   if (result.time > Time() && op != CollectiveOp::kBarrier)
@@ -164,7 +167,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::uint64_t> turns = {sizes.front()};
   turns.insert(turns.end(), sizes.begin(), sizes.end());
-  Session session{machine, communicator, op, type, turns, 0, 0, 0, 0, 0, Time(), {}, {}};
+  Session session{machine, communicator, op, type, turns, 0, 0, 0, 0, 0, Time(), {}, {}, {}};
   for (int r = 0; r < machine.size(); ++r) {
     firmware::Rank& rank = machine.rank(r);
     session.input = rank.memory.allocate("the collective's buffer", largest);

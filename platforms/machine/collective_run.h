@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,11 @@ inline EnumNames<CollectiveOp> enum_names(CollectiveOp /*tag*/) {
 /// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer.
 struct CollectiveResult {
   std::uint64_t bytes = 0;
-  Time time;                ///< of the slowest rank, from the moment at which all have begun
-  double algbw_GBps = 0;    ///< bytes over time
-  double busbw_GBps = 0;    ///< times 2(n-1)/n for an AllReduce, 1 for a Broadcast, (n-1)/n for the others (nccl-tests,
-                            ///< PERFORMANCE.md)
+  Time time;              ///< of the slowest rank, from the moment at which all have begun
+  double algbw_GBps = 0;  ///< bytes over time
+  double busbw_GBps = 0;  ///< times 2(n-1)/n for an AllReduce, 1 for a Broadcast, (n-1)/n for the others (nccl-tests,
+                          ///< PERFORMANCE.md)
+  std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm
   std::int64_t wrong = -1;  ///< elements that differ from the reference; -1 where data is off
 };
 

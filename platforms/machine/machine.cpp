@@ -87,6 +87,7 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
     throw ConfigError("accelerators", "expected a multiple of per_node, which is " + std::to_string(config.per_node) +
                                           ", got " + std::to_string(config.accelerators));
   }
+  if (config.firmware.cores < 1) throw ConfigError("firmware.cores", "expected at least 1, got 0");
   check_shares(config.accelerator);
   const auto seed = static_cast<std::uint64_t>(config.seed);
   network_plan_ = std::make_shared<fabric::Plan>(config.fabric, config.accelerators, "fabric", seed);
@@ -127,6 +128,7 @@ std::vector<Machine::Step> Machine::steps() {
   accelerators_.resize(accelerators);
   nics_.resize(accelerators);
   processors_.resize(accelerators);
+  if (config_.dpa.cores > 0) dpas_.resize(accelerators);
   if (has_ports()) ports_.resize(accelerators);
   for (std::size_t i = 0; i < accelerators; ++i) add_rank(steps, i);
   return steps;
@@ -155,6 +157,12 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
     processors_[i] =
         std::make_unique<firmware::Processor>(("firmware" + number).c_str(), config_.firmware, *dispatcher_, 3, stall);
   });
+  if (config_.dpa.cores > 0) {
+    steps.emplace_back([this, i, number, stall] {
+      dpas_[i] = std::make_unique<firmware::Processor>(("dpa" + number).c_str(), config_.dpa, *dispatcher_, 1, stall,
+                                                       nic::kNear);
+    });
+  }
   if (!has_ports()) return;
   const auto local = static_cast<std::uint32_t>(i % static_cast<std::size_t>(config_.per_node));
   steps.emplace_back([this, i, local, number, data, stall] {
@@ -183,6 +191,12 @@ void Machine::bind_rank(std::size_t i) {
   rank.local = rank.index % config_.per_node;
   rank.processor = &processor;
   rank.scale_out = {&processor, &nic, network_.get(), kNic};
+  if (!dpas_.empty()) {
+    firmware::Processor& dpa = *dpas_[i];
+    dpa.device(0).bind(nic.near_registers);
+    nic.near_completion.bind(dpa.mailbox(0));
+    rank.offload = {&dpa, &nic, network_.get(), 0};
+  }
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
   rank.store = config_.data ? &hbm.store() : nullptr;
   rank.copy_engines = config_.accelerator.array.copy_engines;
@@ -226,6 +240,7 @@ void Machine::run() {
   for (const auto& node : nodes_) node->finish_drawing();
   std::vector<std::string> lines;
   for (const auto& processor : processors_) append(lines, processor->left_over());
+  for (const auto& dpa : dpas_) append(lines, dpa->left_over());
   for (const auto& array : accelerators_) append(lines, array->left_over());
   for (const auto& nic : nics_) append(lines, nic->left_over());
   for (const auto& port : ports_) append(lines, port->left_over());

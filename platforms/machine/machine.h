@@ -61,10 +61,13 @@ struct MachineConfig {
   fabric::FabricConfig fabric;
   ScaleUp scale_up;
   firmware::Processor::Config firmware;
+  firmware::Processor::Config dpa;
   collectives::Communicator::Config collectives;
   std::int64_t seed = 1;
   Time stall;
   bool data = false;
+
+  MachineConfig() { dpa.cores = 0; }
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -75,6 +78,7 @@ struct MachineConfig {
     visit("fabric", fabric, "The network that joins the NICs");
     visit("scale_up", scale_up, "The network within a node");
     visit("firmware", firmware, "The cores that run an accelerator's firmware");
+    visit("dpa", dpa, "Cores of each NIC, its data-path accelerator; cores 0: there is none");
     visit("collectives", collectives, "How collectives run");
     visit("seed", seed, "Of everything random");
     visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols",
@@ -146,6 +150,7 @@ class Machine {
   std::vector<std::unique_ptr<nic::Nic>> nics_;
   std::vector<std::unique_ptr<nic::Nic>> ports_;
   std::vector<std::unique_ptr<firmware::Processor>> processors_;
+  std::vector<std::unique_ptr<firmware::Processor>> dpas_;  ///< empty if NICs have none
   std::vector<firmware::Rank> ranks_;
 };
 

@@ -42,23 +42,33 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   const Nodes nodes(ranks_);
   channels_ = config.channels != 0 ? config.channels : nodes.per_node() > 1 ? 8 : 4;
   for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
-  if (config.algorithm == Algorithm::kInNetwork) {
-    group_ = in_network();
-    if (group_ != nullptr) return;
+  group_ = make(config.algorithm);
+}
+
+std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
+  if (algorithm == Algorithm::kMulticast) {
+    auto sums = make(config_.multicast.sums == MulticastSums::kInNetwork ? Algorithm::kInNetwork : Algorithm::kRing);
+    auto group = std::make_unique<MulticastGroup>(ranks_, config_.multicast, std::move(sums), name_ + " multicast");
+    multicast_ = group.get();
+    return group;
+  }
+  if (algorithm == Algorithm::kInNetwork) {
+    auto group = in_network();
+    if (group != nullptr) return group;
     const std::string full = "the switches have no room for the reduction trees of " + name_;
-    if (config.in_network.when_full == WhenFull::kRefuse) {
+    if (config_.in_network.when_full == WhenFull::kRefuse) {
       throw ConfigError("collectives.algorithm", full +
                                                      ": expected more reduction.trees or reduction.chunks, a smaller "
                                                      "collectives.in_network.window, or when_full ring");
     }
     remark_ = full + ", so that it runs in rings";
   }
-  if (config.algorithm == Algorithm::kHierarchical && nodes.count() > 1 && nodes.per_node() > 1) {
-    group_ = std::make_unique<Hierarchical>(ranks_, channels_, ring_options(config), name_);
+  const Nodes nodes(ranks_);
+  if (algorithm == Algorithm::kHierarchical && nodes.count() > 1 && nodes.per_node() > 1) {
     can_broadcast_ = false;
-    return;
+    return std::make_unique<Hierarchical>(ranks_, channels_, ring_options(config_), name_);
   }
-  group_ = rings();
+  return rings();
 }
 
 std::unique_ptr<Group> Communicator::rings() const {
@@ -130,6 +140,13 @@ std::unique_ptr<Group> Communicator::two_level() const {
   }
   return std::make_unique<TwoLevel>(ranks_, std::move(levels), static_cast<std::uint64_t>(config_.piece.count()),
                                     config_.pieces, name_);
+}
+
+std::optional<MulticastCounters> Communicator::multicast_counters() const {
+  if (multicast_ == nullptr) return std::nullopt;
+  MulticastCounters sum;
+  for (int i = 0; i < size(); ++i) sum.add(multicast_->counters(i));
+  return sum;
 }
 
 Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {

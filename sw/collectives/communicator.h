@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hw/core/fields.h"
 #include "sw/collectives/group.h"
 #include "sw/collectives/in_network.h"
+#include "sw/collectives/multicast.h"
 #include "sw/firmware/rank.h"
 
 namespace weft::collectives {
@@ -16,11 +18,14 @@ namespace weft::collectives {
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used.
 /// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node
 /// block by node block. `in-network`: the switches add and copy; with several members to a node, within the nodes and
-/// across them, by rings where one of the two networks cannot.
-enum class Algorithm { kRing, kHierarchical, kInNetwork };
+/// across them, by rings where one of the two networks cannot. `multicast`: Allgather and Broadcast by reliable
+/// multicast among the interfaces of the network that joins the nodes.
+enum class Algorithm { kRing, kHierarchical, kInNetwork, kMulticast };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
-  return {
-      {"ring", Algorithm::kRing}, {"hierarchical", Algorithm::kHierarchical}, {"in-network", Algorithm::kInNetwork}};
+  return {{"ring", Algorithm::kRing},
+          {"hierarchical", Algorithm::kHierarchical},
+          {"in-network", Algorithm::kInNetwork},
+          {"multicast", Algorithm::kMulticast}};
 }
 
 /// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations
@@ -39,11 +44,13 @@ class Communicator {
     int pieces = 16;
     Time entry;
     InNetworkMember::Config in_network;
+    MulticastConfig multicast;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("algorithm", algorithm,
-            "ring: one ring through all; hierarchical: within nodes and across them; in-network: by the switches");
+            "ring: one ring through all; hierarchical: within nodes and across them; in-network: by the switches; "
+            "multicast: reliable multicast");
       visit("channels", channels,
             "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
             "one accelerator, else 4",
@@ -56,6 +63,7 @@ class Communicator {
       visit("entry", entry, "What the caller's library spends on a collective before its first request",
             Range{0, 1'000'000'000});
       visit("in_network", in_network, "The in-network algorithm");
+      visit("multicast", multicast, "The multicast algorithm");
     }
   };
 
@@ -69,6 +77,8 @@ class Communicator {
   }
   /// What is not as the configuration asked for, and why; empty if all is.
   [[nodiscard]] const std::string& remark() const { return remark_; }
+  /// What the multicast algorithm has done for all members so far; nothing with another.
+  [[nodiscard]] std::optional<MulticastCounters> multicast_counters() const;
 
   /// Gathers every member's block into all of `buffer`. The own block is in place already.
   firmware::Task allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule);
@@ -87,6 +97,7 @@ class Communicator {
 
  private:
   firmware::Processor::Delay enter(int member) { return rank(member).processor->delay(config_.entry); }
+  [[nodiscard]] std::unique_ptr<Group> make(Algorithm algorithm);
   [[nodiscard]] std::unique_ptr<Group> rings() const;
   [[nodiscard]] std::unique_ptr<Group> in_network() const;
   [[nodiscard]] std::unique_ptr<Group> two_level() const;
@@ -99,6 +110,7 @@ class Communicator {
   std::string remark_;
   std::vector<std::uint64_t> token_;  ///< of a barrier, by member
   std::unique_ptr<Group> group_;
+  const MulticastGroup* multicast_ = nullptr;
 };
 
 }  // namespace weft::collectives

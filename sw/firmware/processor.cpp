@@ -12,7 +12,8 @@ namespace {
 // Tags, in the order in which they run at one picosecond.
 constexpr std::uint32_t kEntry = 0;
 constexpr std::uint32_t kRun = 1;
-constexpr std::uint32_t kTimer = 2;
+constexpr std::uint32_t kAlarm = 2;
+constexpr std::uint32_t kRepeat = 3;
 
 /// Once round a loop that reads the owner bit of a completion.
 constexpr Work kPollLoop = {.instructions = 4, .accesses = 1};
@@ -20,11 +21,12 @@ constexpr Work kPollLoop = {.instructions = 4, .accesses = 1};
 }  // namespace
 
 Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, int devices,
-                     const Stall::Config& stall)
+                     const Stall::Config& stall, std::uint64_t mailbox_base)
     : sc_module(name),
       config_(config),
       dispatcher_(dispatcher),
       stall_(stall, this->name()),
+      mailbox_base_(mailbox_base),
       mailbox_file_(dispatcher),
       devices_(static_cast<std::size_t>(devices)),
       mailboxes_(static_cast<std::size_t>(devices)),
@@ -32,9 +34,9 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
   const std::int64_t shared = kPollLoop.instructions + kPollLoop.accesses * config.port_cycles;
   spin_share_ = Core::share_of(Time(shared + kPollLoop.accesses * config.access_cycles), Time(shared));
   dispatcher.attach(*this, this->name());
-  mailbox_file_.add_window(0, UINT32_MAX, 1, 1, sizeof(nic::Completion),
+  mailbox_file_.add_window(mailbox_base, UINT32_MAX, 1, 1, sizeof(nic::Completion),
                            [this](std::uint64_t address, const void* data, std::uint32_t bytes, Time at) {
-                             return take_entry(address, data, bytes, at);
+                             return take_entry(address - mailbox_base_, data, bytes, at);
                            });
   for (int i = 0; i < devices; ++i) {
     devices_.emplace_back(("device" + std::to_string(i)).c_str()).bind(initiator_);
@@ -45,10 +47,7 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
 Processor::~Processor() = default;
 
 void Processor::spawn(std::string name, int core, Task task) {
-  if (free_threads_.empty()) {
-    free_threads_.push_back(&threads_.emplace_back());
-    free_threads_.back()->index = static_cast<std::uint32_t>(threads_.size() - 1);
-  }
+  if (free_threads_.empty()) free_threads_.push_back(&threads_.emplace_back());
   Thread& thread = *free_threads_.back();
   free_threads_.pop_back();
   thread.id = spawned_++;
@@ -66,11 +65,11 @@ void Processor::start_of_simulation() {
 }
 
 CompletionQueue& Processor::create_completion_queue(std::string what) {
-  return queues_.emplace_back(*this, queues_.size(), std::move(what));
+  return queues_.emplace_back(*this, mailbox_base_ + queues_.size(), std::move(what));
 }
 
-void Processor::write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes) {
-  charge(config_.post_cycles);
+void Processor::write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, bool charged) {
+  if (charged) charge(config_.post_cycles);
   if (write_through(*devices_[device].operator->(), payload_, offset, data, bytes, now() - dispatcher_.now()) !=
       tlm::TLM_OK_RESPONSE) {
     SC_REPORT_FATAL(name(), ("device " + std::to_string(device) + " refused a write at " + std::to_string(offset) +
@@ -118,7 +117,6 @@ void Processor::run(Time now, Thread& thread) {
   if (free_at > now) return post_run(thread, free_at);  // another thread came first
   state.core.stop(thread.id);
   thread.queued = false;
-  ++thread.turn;
   current_ = &thread;
   running_ = state.core.running() + 1;
   local_ = now;
@@ -140,9 +138,8 @@ void Processor::run(Time now, Thread& thread) {
   }
 }
 
-void Processor::set_timer(const Thread& thread, Time at) {
-  dispatcher_.post(std::max(at, dispatcher_.now()), *this, kTimer,
-                   static_cast<std::uint64_t>(thread.index) << 32 | thread.turn);
+void Processor::set_alarm(const CompletionQueue& queue, Time at) {
+  dispatcher_.post(std::max(at, dispatcher_.now()), *this, kAlarm, queue.address() - mailbox_base_);
 }
 
 void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
@@ -150,22 +147,23 @@ void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     run(now, *reinterpret_cast<Thread*>(data));
     return;
   }
-  if (tag == kTimer) {
-    Thread& thread = threads_[data >> 32];
-    if (thread.turn != static_cast<std::uint32_t>(data)) return dispatcher_.disregard();
-    return wake(thread, now);
+  if (tag == kAlarm) {
+    CompletionQueue& queue = queues_[data];
+    if (queue.waiter_ == nullptr || queue.until_ > now) return dispatcher_.disregard();
+    return wake(*std::exchange(queue.waiter_, nullptr), now);
   }
   // Firmware has no answer to a connection that failed: its thread keeps waiting, and the report at the end says why.
   if (arriving_[data].status != nic::Status::kSuccess)
     return free_arriving_.push_back(static_cast<std::uint32_t>(data));
   CompletionQueue& queue = queues_[arriving_queue_[data]];
-  queue.entries_.push_back(arriving_[data]);
-  free_arriving_.push_back(static_cast<std::uint32_t>(data));
-  if (queue.waiter_ != nullptr) {
-    Thread* thread = queue.waiter_;
-    queue.waiter_ = nullptr;
-    wake(*thread, now);
+  queue.take(arriving_[data], now);
+  const bool repeats =
+      repeats_ > 0 && tag == kEntry && queue.may_repeat_ && arriving_[data].verb == nic::Verb::kReceive;
+  if (repeats && random_.share() < repeats_) {
+    constexpr double kLatest = 20'000'000;  // ps
+    return dispatcher_.post(now + Time(static_cast<std::int64_t>(random_.share() * kLatest)), *this, kRepeat, data);
   }
+  free_arriving_.push_back(static_cast<std::uint32_t>(data));
 }
 
 bool Processor::take_entry(std::uint64_t queue, const void* data, std::uint32_t bytes, Time at) {

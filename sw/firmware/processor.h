@@ -14,6 +14,7 @@
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
 #include "hw/core/fixed_vector.h"
+#include "hw/core/random.h"
 #include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 #include "hw/nic/work.h"
@@ -33,9 +34,7 @@ struct Thread {
   std::coroutine_handle<> resume_at;
   bool queued = false;         ///< its resumption is scheduled
   bool spins = false;          ///< it polls a completion queue
-  std::uint32_t index = 0;     ///< among the processor's threads
   std::uint32_t id = 0;        ///< a number that no other thread has had
-  std::uint32_t turn = 0;      ///< how often it has been resumed: a timer is for one wait
   const char* waits_for = "";  ///< for the report of a deadlock
   std::uint64_t detail = 0;
 };
@@ -85,7 +84,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("cores", cores, "Cores that run firmware threads", Range{1, 1024});
+      visit("cores", cores, "Cores that run firmware threads", Range{0, 1024});
       visit("threads", threads, "Hardware threads of each core, which share its pipeline and its port to memory",
             Range{1, 256});
       visit("clock", clock, "Their clock", Range{1'000'000, 100'000'000'000});
@@ -103,9 +102,10 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     }
   };
 
-  /// `devices` is the number of initiator sockets, and of mailbox sockets.
+  /// `devices` is the number of initiator sockets, and of mailbox sockets. Completion queues have addresses from
+  /// `mailbox_base` on.
   Processor(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, int devices,
-            const Stall::Config& stall);
+            const Stall::Config& stall, std::uint64_t mailbox_base = 0);
   ~Processor() override;
 
   tlm::tlm_initiator_socket<64>& device(std::size_t index) { return devices_[index]; }
@@ -121,6 +121,13 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   /// A new completion queue; its address is what devices write to.
   CompletionQueue& create_completion_queue(std::string what);
 
+  /// For tests of firmware: each completion of a receive in a queue that allows it comes a second time, somewhat
+  /// later, with this probability.
+  void repeat_completions(double share, std::uint64_t seed) {
+    repeats_ = share;
+    random_ = Random(seed, name());
+  }
+
   // For code that runs on a thread of this processor:
 
   /// Simulated time as the running thread sees it.
@@ -135,9 +142,9 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     const std::int64_t shared = work.instructions + work.accesses * config_.port_cycles;
     spend(cycle_time(shared + work.accesses * config_.access_cycles, config_.clock), cycle_time(shared, config_.clock));
   }
-  /// A posted write to a device register, charged as `post_cycles`. A refusal is a firmware bug and ends the
-  /// simulation.
-  void write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes);
+  /// A posted write to a device register, charged as `post_cycles` unless it is a part of what has been charged as
+  /// work. A refusal is a firmware bug and ends the simulation.
+  void write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, bool charged = true);
 
   struct Delay {
     Processor& processor;
@@ -159,8 +166,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   Thread& suspend_for_completion(std::coroutine_handle<> handle, const char* waits_for, std::uint64_t detail);
   /// Resumes a suspended thread at `at` or when its core is free.
   void wake(Thread& thread, Time at);
-  /// Resumes a thread that has been suspended in its present wait if it is still there at `at`.
-  void set_timer(const Thread& thread, Time at);
+  /// Resumes the thread that waits for a completion until `at` at the latest.
+  void set_alarm(const CompletionQueue& queue, Time at);
   void charge_poll() { charge(config_.poll_cycles); }
 
   [[nodiscard]] const Config& config() const { return config_; }
@@ -194,6 +201,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   Config config_;
   Dispatcher& dispatcher_;
   Stall stall_;
+  std::uint64_t mailbox_base_;
   RegisterFile mailbox_file_;
   BlockingInitiator initiator_;
   FixedVector<tlm::tlm_initiator_socket<64>> devices_;
@@ -207,6 +215,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   std::vector<std::uint32_t> arriving_queue_;
   std::vector<std::uint32_t> free_arriving_;
   Thread* current_ = nullptr;
+  double repeats_ = 0;
+  Random random_;  ///< of repeats
   Time local_;
   Time alone_;               ///< what the present run would take by itself
   Time shared_;              ///< of that, with the pipeline or the port
@@ -224,6 +234,8 @@ class CompletionQueue {
       : processor_(processor), address_(address), what_(std::move(what)) {}
 
   [[nodiscard]] std::uint64_t address() const { return address_; }
+  /// Its reader knows a completion that comes a second time.
+  void allow_repeats() { may_repeat_ = true; }
 
   struct Next {
     CompletionQueue& queue;
@@ -247,25 +259,48 @@ class CompletionQueue {
     bool await_ready() const { return !queue.entries_.empty() || queue.processor_.now() >= deadline; }
     void await_suspend(std::coroutine_handle<> handle) {
       queue.waiter_ = &queue.processor_.suspend_for_completion(handle, queue.what_.c_str(), queue.address_);
-      queue.processor_.set_timer(*queue.waiter_, deadline);
+      queue.until_ = deadline;
+      if (queue.alarm_ == deadline) return;  // one event for all waits until then
+      queue.alarm_ = deadline;
+      queue.processor_.set_alarm(queue, deadline);
     }
     std::optional<nic::Completion> await_resume() {
       queue.waiter_ = nullptr;
+      queue.until_ = kNever;
       if (queue.entries_.empty()) return std::nullopt;
       return Next{queue}.await_resume();
     }
   };
   /// The next completion, or nothing at `deadline`.
   NextBefore next_before(Time deadline) { return {*this, deadline}; }
+  /// The next completion if it has come.
+  std::optional<nic::Completion> try_next() {
+    if (entries_.empty()) return std::nullopt;
+    return Next{*this}.await_resume();
+  }
+  /// Another thread of the processor leaves a completion with `id` here.
+  void signal(std::uint64_t id) {
+    nic::Completion entry;
+    entry.id = id;
+    take(entry, processor_.now());
+  }
 
  private:
   friend class Processor;
+
+  void take(const nic::Completion& entry, Time now) {
+    entries_.push_back(entry);
+    if (waiter_ != nullptr) processor_.wake(*std::exchange(waiter_, nullptr), now);
+  }
 
   Processor& processor_;
   std::uint64_t address_;
   std::string what_;
   std::deque<nic::Completion> entries_;
   Thread* waiter_ = nullptr;
+  Time until_ = kNever;  ///< when the waiter gives up
+  Time alarm_ = kNever;  ///< the latest that was set
+  bool may_repeat_ = false;
 };
 
 /// A counter that threads of one processor wait on: set() raises it, `co_await reach(n)` returns when it is at least n.

@@ -15,6 +15,7 @@ struct Rank {
   Processor* processor = nullptr;
   Interface scale_out;
   Interface scale_up;  ///< its nic is null where a node has one accelerator
+  Interface offload;   ///< scale_out's NIC as its own cores see it; its processor is null where it has none
   CommandWindow accelerator;
   int copy_engines = 1;
   memory::BackingStore* store = nullptr;  ///< debug access to its memory; null when data is off

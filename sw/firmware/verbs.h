@@ -24,6 +24,8 @@ struct Interface {
 class WorkQueue {
  public:
   [[nodiscard]] std::uint32_t number() const { return number_; }
+  /// From now on posting is a part of work that the firmware is charged for as a whole.
+  void prepay() { charged_ = false; }
 
  protected:
   WorkQueue() = default;
@@ -31,11 +33,12 @@ class WorkQueue {
 
   void post(nic::WorkRequest request) {
     request.queue_pair = number_;
-    interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request);
+    interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request, charged_);
   }
 
   Interface interface_;
   std::uint32_t number_ = 0;
+  bool charged_ = true;
 };
 
 /// One end of a reliable connection, owned by a firmware thread.
@@ -64,15 +67,21 @@ class QueuePair : public WorkQueue {
           .with_immediate = notify,
           .signaled = signaled});
   }
-  void read(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, std::uint64_t id = 0) {
-    post({.id = id, .local_address = local, .remote_address = remote, .bytes = bytes, .verb = nic::Verb::kRead});
+  void read(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, std::uint64_t id = 0,
+            std::uint32_t remote_key = 0) {
+    post({.id = id,
+          .local_address = local,
+          .remote_address = remote,
+          .bytes = bytes,
+          .remote_key = remote_key,
+          .verb = nic::Verb::kRead});
   }
   void send(std::uint64_t local, std::uint64_t bytes, bool signaled, std::uint64_t id = 0) {
     post({.id = id, .local_address = local, .bytes = bytes, .verb = nic::Verb::kSend, .signaled = signaled});
   }
   /// An empty message that delivers `immediate`.
-  void send_immediate(std::uint32_t immediate) {
-    post({.immediate = immediate, .verb = nic::Verb::kSend, .with_immediate = true, .signaled = false});
+  void send_immediate(std::uint32_t immediate, bool signaled = false, std::uint64_t id = 0) {
+    post({.id = id, .immediate = immediate, .verb = nic::Verb::kSend, .with_immediate = true, .signaled = signaled});
   }
   /// Posts `count` equal receives with one doorbell.
   void receive(std::uint64_t local, std::uint64_t bytes, std::uint32_t count = 1, std::uint64_t id = 0) {
@@ -89,6 +98,11 @@ class GroupQueuePair : public WorkQueue {
   GroupQueuePair(const Interface& interface, CompletionQueue& completions, std::uint32_t group, int window)
       : WorkQueue(interface, interface.nic->create_group_queue_pair(completions.address(), group, window)) {}
 
+  /// One that only multicasts: what others send comes to another queue pair of this member.
+  static GroupQueuePair for_sending(const Interface& interface, CompletionQueue& completions, std::uint32_t group) {
+    return {interface, interface.nic->create_group_sender(completions.address(), group)};
+  }
+
   /// Sums `bytes` at `operand` over all members. The sum comes to `result` at each, or at the one with end `taker`.
   void reduce(std::uint64_t operand, std::uint64_t result, std::uint64_t bytes, ElementType type,
               std::uint32_t taker = nic::kEveryTaker, bool signaled = true) {
@@ -100,18 +114,59 @@ class GroupQueuePair : public WorkQueue {
           .type = type,
           .signaled = signaled});
   }
-  /// Writes to the same address at all other members; with `notify`, their receives complete with `immediate`.
+  /// Writes to the same address, opened by `remote_key`, at all other members; with `notify`, their receives complete
+  /// with `immediate`.
   void multicast(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify, std::uint32_t immediate,
-                 bool signaled) {
+                 bool signaled, std::uint32_t remote_key = 0) {
     post({.local_address = local,
           .remote_address = remote,
           .bytes = bytes,
           .immediate = immediate,
+          .remote_key = remote_key,
           .verb = nic::Verb::kMulticast,
           .with_immediate = notify,
           .signaled = signaled});
   }
-  void receive(std::uint32_t count) { post({.count = count, .verb = nic::Verb::kReceive}); }
+  /// The first of `count` receives completes with `id`, each after it with one more.
+  void receive(std::uint32_t count, std::uint64_t id = 0) {
+    post({.id = id, .count = count, .verb = nic::Verb::kReceive});
+  }
+
+ private:
+  GroupQueuePair(const Interface& interface, std::uint32_t number) : WorkQueue(interface, number) {}
+};
+
+/// A queue pair of datagrams.
+class DatagramQueuePair : public WorkQueue {
+ public:
+  DatagramQueuePair() = default;
+  DatagramQueuePair(const Interface& interface, CompletionQueue& completions)
+      : WorkQueue(interface, interface.nic->create_datagram_queue_pair(completions.address())) {}
+
+  /// Lets datagrams for `group` come here.
+  void attach(std::uint32_t group) { interface_.nic->attach(number_, group); }
+
+  /// To all of a group but this interface, with `immediate`.
+  void multicast(std::uint32_t group, std::uint64_t local, std::uint64_t bytes, std::uint32_t immediate,
+                 bool signaled) {
+    post({.local_address = local,
+          .bytes = bytes,
+          .immediate = immediate,
+          .peer = Packet::kFirstGroup + group,
+          .verb = nic::Verb::kSend,
+          .with_immediate = true,
+          .signaled = signaled});
+  }
+  /// Posts `count` receives of `bytes` with one doorbell, `bytes` apart; the first completes with `id`, each after it
+  /// with one more. A datagram lies behind nic::kGlobalRouteHeader bytes of header.
+  void receive(std::uint64_t local, std::uint64_t bytes, std::uint32_t count, std::uint64_t id) {
+    post({.id = id,
+          .local_address = local,
+          .bytes = bytes,
+          .stride = bytes,
+          .count = count,
+          .verb = nic::Verb::kReceive});
+  }
 };
 
 /// The command window of an accelerator as one processor sees it.

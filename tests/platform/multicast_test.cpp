@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reliable multicast on whole machines: every byte in place and none touched afterwards, under loss, repeats, late
+// members and small queues; what is fetched is what was missing; the traffic and the times that the study promises.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "platforms/machine/collective_run.h"
+#include "platforms/machine/machine.h"
+#include "sw/collectives/communicator.h"
+#include "tests/support/kernel.h"
+#include "tests/support/random_network.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+using collectives::Algorithm;
+using collectives::Communicator;
+using collectives::Extent;
+using collectives::MulticastCopy;
+using collectives::MulticastCounters;
+using collectives::MulticastTransport;
+using firmware::Task;
+using test::Draw;
+using test::seeds;
+
+MachineConfig machine_of(int ranks) {
+  MachineConfig config;
+  config.accelerators = ranks;
+  config.per_node = 1;
+  config.fabric.radix = 16;
+  config.fabric.hosts_per_leaf = 4;
+  config.fabric.segment = 4_KiB;
+  config.collectives.algorithm = Algorithm::kMulticast;
+  config.data = true;
+  return config;
+}
+
+/// Bytes that depend on where they are.
+std::vector<std::byte> content(std::uint64_t seed, Extent extent) {
+  std::vector<std::byte> bytes(extent.bytes);
+  for (std::uint64_t i = 0; i < extent.bytes; ++i) {
+    const std::uint64_t z = (extent.offset + i + 1) * 0x9e3779b97f4a7c15ULL + seed * 0xbf58476d1ce4e5b9ULL;
+    bytes[i] = static_cast<std::byte>((z ^ (z >> 31)) * 0x94d049bb133111ebULL >> 56);
+  }
+  return bytes;
+}
+
+/// Several collectives one after the other. Each member enters when it likes; when it leaves, it has compared the
+/// buffer and written other bytes over it, which nobody may change.
+class Rounds {
+ public:
+  struct Round {
+    int root = -1;  ///< of a Broadcast; -1: an Allgather
+    std::uint64_t bytes = 0;
+    std::vector<Time> late;  ///< by member
+  };
+
+  Rounds(Machine& machine, Communicator& communicator, std::vector<Round> rounds, std::uint64_t seed)
+      : machine_(machine), communicator_(communicator), rounds_(std::move(rounds)), seed_(seed) {
+    for (const Round& round : rounds_) {
+      std::uint64_t buffer = 0;
+      for (firmware::Rank* rank : machine_.ranks()) buffer = rank->memory.allocate("buffer", round.bytes);
+      buffers_.push_back(buffer);
+    }
+    for (int r = 0; r < machine_.size(); ++r) {
+      machine_.rank(r).processor->spawn("rank " + std::to_string(r), 0, run(r));
+    }
+    machine_.run();
+    for (std::size_t i = 0; i < rounds_.size(); ++i) {
+      for (int r = 0; r < machine_.size(); ++r) check(r, i, garbage(r, i), "written after completion");
+    }
+  }
+  [[nodiscard]] bool wrong() const { return wrong_; }
+
+ private:
+  [[nodiscard]] std::uint64_t garbage(int rank, std::size_t round) const {
+    return seed_ * 1000 + round * 100 + static_cast<std::uint64_t>(rank) + 7;
+  }
+  void check(int rank, std::size_t i, std::uint64_t seed, const char* what) {
+    std::vector<std::byte> actual(rounds_[i].bytes);
+    machine_.memory(rank).store().read(buffers_[i], actual.data(), actual.size());
+    if (actual == content(seed, {0, actual.size()})) return;
+    wrong_ = true;
+    ADD_FAILURE() << what << ": round " << i << ", rank " << rank;
+  }
+  Task run(int rank) {
+    memory::BackingStore& store = machine_.memory(rank).store();
+    for (std::size_t i = 0; i < rounds_.size(); ++i) {
+      const Round& round = rounds_[i];
+      co_await machine_.rank(rank).processor->delay(round.late[static_cast<std::size_t>(rank)]);
+      const std::vector<std::byte> empty(round.bytes);
+      store.write(buffers_[i], empty.data(), empty.size());
+      Extent own = communicator_.block(round.bytes, rank, 1);
+      if (round.root >= 0) own = {0, rank == round.root ? round.bytes : 0};
+      const std::vector<std::byte> data = content(seed_ + i, own);
+      store.write(buffers_[i] + own.offset, data.data(), data.size());
+      if (round.root >= 0) {
+        co_await communicator_.broadcast(rank, round.root, buffers_[i], round.bytes);
+      } else {
+        co_await communicator_.allgather(rank, buffers_[i], round.bytes, 1);
+      }
+      // A thread runs ahead of the simulation by what it is charged: wait until this has gone by.
+      co_await machine_.rank(rank).processor->delay(1_ns);
+      check(rank, i, seed_ + i, "wrong bytes");
+      const std::vector<std::byte> other = content(garbage(rank, i), {0, round.bytes});
+      store.write(buffers_[i], other.data(), other.size());
+    }
+  }
+
+  Machine& machine_;
+  Communicator& communicator_;
+  std::vector<Round> rounds_;
+  std::uint64_t seed_;
+  std::vector<std::uint64_t> buffers_;
+  bool wrong_ = false;
+};
+
+/// A round whose members all come at once.
+Rounds::Round round_of(const Machine& machine, int root, std::uint64_t bytes) {
+  return {root, bytes, std::vector<Time>(static_cast<std::size_t>(machine.size()))};
+}
+
+fabric::Fault loss(double share, const std::string& link = "*") {
+  fabric::Fault fault;
+  fault.link = link;
+  fault.loss = share;
+  return fault;
+}
+
+/// Lossy links, with a NIC that repeats what it must.
+void lose(MachineConfig& config, double share) {
+  if (share > 0) config.fabric.faults.push_back(loss(share));
+  config.nic.recovery = true;
+  config.nic.ack_timeout = 30_us;
+  config.nic.retry_limit = 1000;
+}
+
+struct Counts {
+  MulticastCounters all;
+  std::int64_t no_receive = 0;
+  std::int64_t refused = 0;
+};
+
+/// False if anything is wrong.
+bool survives(std::uint64_t seed, Counts& counts) {
+  test::fresh_kernel();
+  Draw draw(seed, "multicast");
+  const int ranks = draw.chance(0.03) ? draw(17, 64) : draw(2, 12);
+  MachineConfig config = machine_of(ranks);
+  config.seed = static_cast<std::int64_t>(seed);
+  config.fabric.mtu = draw.of<Bytes>({256_B, 1_KiB, 4_KiB});
+  config.fabric.segment = config.fabric.mtu;
+  config.fabric.routing = draw.of<fabric::Routing>({fabric::Routing::kDmodk, fabric::Routing::kAdaptive});
+  lose(config, draw.of<double>({0, 0.0001, 0.01, 0.2}));
+  config.nic.reorder = config.fabric.routing == fabric::Routing::kAdaptive ? 64_KiB : draw.of<Bytes>({0_B, 64_KiB});
+  config.nic.reorder_wait = 2_us;
+  config.stall = draw.of<Time>({Time(), Time(), 200_ns});
+  auto& multicast = config.collectives.multicast;
+  multicast.transport = draw.of<MulticastTransport>({MulticastTransport::kDatagram, MulticastTransport::kConnection});
+  multicast.copy = draw.of<MulticastCopy>({MulticastCopy::kInterface, MulticastCopy::kEngine});
+  const bool datagrams = multicast.transport == MulticastTransport::kDatagram;
+  const Bytes mtu = config.fabric.mtu;
+  multicast.chunk = datagrams ? draw.of<Bytes>({0_B, mtu / 2}) : draw.of<Bytes>({0_B, mtu / 2, mtu * 3});
+  multicast.subgroups = draw(1, 3);
+  multicast.chains = draw(1, 4);
+  multicast.trees = draw(0, 2);
+  multicast.queue_depth = draw.of<int>({16, 16, 64});
+  multicast.batch = draw.of<int>({1, 4, 128});
+  multicast.cutoff = draw.of<double>({1, 5});
+  multicast.activation = draw.of<Time>({Time(), 2_us});
+  Machine machine(config);
+  const double repeats = draw.of<double>({0, 0.1});
+  for (int r = 0; r < ranks; ++r) machine.rank(r).processor->repeat_completions(repeats, seed);
+  Communicator communicator(machine.ranks(), machine.config().collectives, "all");
+  std::vector<Rounds::Round> rounds;
+  for (int i = draw(1, 4); i > 0; --i) {
+    Rounds::Round round = round_of(machine, draw.chance(0.4) ? draw(0, ranks - 1) : -1,
+                                   static_cast<std::uint64_t>(draw(0, static_cast<int>(mtu.count()) * 8 * ranks)));
+    if (draw.chance(0.5)) {
+      for (Time& late : round.late) late = Time(draw(0, 30) * 1'000'000);
+    }
+    rounds.push_back(round);
+  }
+  const Rounds ran(machine, communicator, rounds, seed);
+  const MulticastCounters sum = *communicator.multicast_counters();
+  counts.all.add(sum);
+  // What came by multicast and what was fetched make up everything, once.
+  std::int64_t all = 0;
+  for (const Rounds::Round& round : rounds) all += static_cast<std::int64_t>(round.bytes) * (ranks - 1);
+  EXPECT_EQ(sum.bytes + sum.fetched_bytes, all);
+  for (int r = 0; r < ranks; ++r) {
+    counts.no_receive += machine.nic(r).counters().no_receive;
+    counts.refused += machine.nic(r).counters().access_errors;
+  }
+  return !ran.wrong() && !testing::Test::HasFailure();
+}
+
+TEST(MulticastProperty, EveryByteIsInPlaceAndStays) {
+  Counts counts;
+  for (const std::uint64_t seed : seeds(2000)) {
+    SCOPED_TRACE("WEFT_TEST_SEED=" + std::to_string(seed));
+    bool fine = false;
+    try {
+      fine = survives(seed, counts);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+    if (!fine) return;
+  }
+  EXPECT_GT(counts.all.missing, 0);
+  EXPECT_GT(counts.all.cutoffs, 0);
+  EXPECT_GT(counts.all.stale, 0);
+  EXPECT_GT(counts.all.repeated, 0);
+  EXPECT_GT(counts.no_receive, 0);
+  EXPECT_GT(counts.refused, 0) << "nothing came after a key was removed";
+}
+
+}  // namespace
+}  // namespace weft::platforms
