@@ -164,7 +164,7 @@ DpaBench::~DpaBench() = default;
 
 void DpaBench::begin(const ReceiveCost& cost, int threads) {
   for (int i = 0; i < threads; ++i) {
-    processor_.spawn("receiver " + std::to_string(i), processor_.core_for(i),
+    processor_.spawn("receiver " + std::to_string(i), i,
                      receive(processor_, *queues_[static_cast<std::size_t>(i)], static_cast<std::uint32_t>(i), cost));
   }
 }

@@ -138,8 +138,7 @@ firmware::Task MulticastMember::perform(Step step) {
     co_return;
   }
   host_end_.receive(0, 0);
-  place_.processor->spawn(name_ + " of member " + std::to_string(position_), place_.processor->core_for(0),
-                          obey(std::move(step)));
+  place_.processor->spawn(name_ + " of member " + std::to_string(position_), 0, obey(std::move(step)));
   host_end_.send_immediate(0);
   co_await reports_->next();
 }
@@ -159,13 +158,13 @@ firmware::Task MulticastMember::distribute_here(std::uint64_t buffer, BlockMap b
   task_.key = regions.add(buffer, task_.bytes);
   const auto count = static_cast<int>(receivers_.size());
   for (int i = 0; i < count; ++i) {
-    processor.spawn(name_ + " receiver " + std::to_string(i) + " of member " + std::to_string(position_),
-                    processor.core_for(1 + i), receive(receivers_[static_cast<std::size_t>(i)]));
+    processor.spawn(name_ + " receiver " + std::to_string(i) + " of member " + std::to_string(position_), 1 + i,
+                    receive(receivers_[static_cast<std::size_t>(i)]));
   }
   co_await until([this, count] { return ready_ == count; });
   co_await meet(task_.key);
   open_.set(task_.number);
-  processor.spawn(name_ + " sender of member " + std::to_string(position_), processor.core_for(1 + count), send());
+  processor.spawn(name_ + " sender of member " + std::to_string(position_), 1 + count, send());
   co_await until([this, count] { return received_ == count; });
   co_await recover();
   co_await until([this] { return has_sent_; });

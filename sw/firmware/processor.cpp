@@ -46,13 +46,13 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
 
 Processor::~Processor() = default;
 
-void Processor::spawn(std::string name, int core, Task task) {
+void Processor::spawn(std::string name, int place, Task task) {
   if (free_threads_.empty()) free_threads_.push_back(&threads_.emplace_back());
   Thread& thread = *free_threads_.back();
   free_threads_.pop_back();
   thread.id = spawned_++;
   thread.name = std::move(name);
-  thread.core = core % config_.cores;
+  thread.core = core_for(place);
   thread.task = std::move(task);
   thread.resume_at = thread.task.handle();
   thread.waits_for = "its start";

@@ -111,11 +111,11 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_initiator_socket<64>& device(std::size_t index) { return devices_[index]; }
   tlm::tlm_target_socket<64>& mailbox(std::size_t index) { return mailboxes_[index]; }
 
-  /// Starts a thread when the simulation starts, or now when it runs.
-  void spawn(std::string name, int core, Task task);
-  /// The core for the `index`th of several threads, by the configured placement.
-  [[nodiscard]] int core_for(int index) const {
-    return (config_.placement == Placement::kSpread ? index : index / config_.threads) % config_.cores;
+  /// Starts a thread when the simulation starts, or now when it runs, on the core for `place`.
+  void spawn(std::string name, int place, Task task);
+  /// The core for the `place`th of several threads, by the configured placement.
+  [[nodiscard]] int core_for(int place) const {
+    return (config_.placement == Placement::kSpread ? place : place / config_.threads) % config_.cores;
   }
 
   /// A new completion queue; its address is what devices write to.

@@ -128,6 +128,19 @@ TEST(HardwareThreads, AreKeptByThreadsThatPoll) {
   EXPECT_GT(bench.done[1], 5030_ns);
 }
 
+TEST(Placement, IsThatOfThreads) {
+  for (const Placement placement : {Placement::kSpread, Placement::kPack}) {
+    test::fresh_kernel();
+    Processor::Config config = one_core(2, Wait::kEvent);
+    config.cores = 2;
+    config.placement = placement;
+    Bench bench(config);
+    for (int i = 0; i < 2; ++i) bench.processor.spawn("thread", i, work(bench, 100));
+    sc_core::sc_start();
+    EXPECT_EQ(bench.processor.busy(1) > Time(), placement == Placement::kSpread);
+  }
+}
+
 TEST(Placement, SpreadsOrPacks) {
   Processor::Config config = one_core(2, Wait::kEvent);
   config.cores = 2;
