@@ -62,6 +62,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
       segment_(static_cast<std::uint32_t>(network.segment.count())),
       recovers_(config.recovery || config.reorder > Bytes(0)),
+      may_fail_(recovers_),
       paces_(config.dcqcn.enabled),
       random_(stall.seed, std::string(this->name()) + " retries") {
   dispatcher.attach(*this, this->name());
@@ -103,6 +104,7 @@ std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
 void Nic::connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair) {
   pairs_[queue_pair].peer_end = peer_end;
   pairs_[queue_pair].peer_queue_pair = peer_queue_pair;
+  may_loop_ = may_loop_ || peer_end == end_;
 }
 
 void Nic::record(Probe& probe, const std::string& process, const std::string& thread) {
@@ -118,6 +120,7 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
 
 void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&engine_free_);
+  __builtin_prefetch(&host_);
   __builtin_prefetch(&payload_);
   __builtin_prefetch(memory_);
   if (tag == kArrive) {
@@ -135,7 +138,8 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       receive(now, *reinterpret_cast<Packet*>(data));
       break;
     case kWork:
-      if (pairs_[data].recovery != nullptr && pairs_[data].recovery->failed) break;
+      if (may_fail_ && pairs_[data].recovery != nullptr && pairs_[data].recovery->failed) [[unlikely]]
+        break;
       engine_free_ = std::max(engine_free_ + config_.message_cost, now);
       ++pairs_[data].ready_jobs;
       activate(static_cast<std::uint32_t>(data));

@@ -357,8 +357,11 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void receive_datagram(Time now, Packet& packet);
   Time take_datagram(Time now, Packet& packet, std::uint32_t number);
   void loop_back(Time now, Packet& packet);
+  static std::uint32_t key_of(const Packet& packet) {
+    return static_cast<std::uint32_t>(packet.address >> Packet::kAddressBits);
+  }
   [[nodiscard]] bool is_open(Time now, const Packet& packet) const {
-    const auto key = static_cast<std::uint32_t>(packet.address >> Packet::kAddressBits);
+    const std::uint32_t key = key_of(packet);
     return key == 0 || regions_.covers(key, packet.address & Packet::kAddressMask, packet.payload_bytes, now);
   }
 
@@ -385,8 +388,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
   std::uint32_t mtu_;
   std::uint32_t segment_;
-  bool recovers_;  ///< queue pairs have a Recovery
-  bool paces_;     ///< queue pairs have a Congestion
+  bool recovers_;          ///< queue pairs have a Recovery
+  bool may_fail_;          ///< a queue pair may stand in error
+  bool paces_;             ///< queue pairs have a Congestion
+  bool may_loop_ = false;  ///< a packet may be for this end
 
   Random random_;  ///< of retries
 

@@ -125,8 +125,8 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
     case Opcode::kSend:
     case Opcode::kWrite: {
       std::uint64_t address = packet.address & Packet::kAddressMask;
-      if (packet.psn == pair.expected_psn && packet.opcode == Opcode::kWrite && !pair.refuses && !is_open(now, packet))
-          [[unlikely]] {
+      if (key_of(packet) != 0 && packet.psn == pair.expected_psn && packet.opcode == Opcode::kWrite && !pair.refuses &&
+          !is_open(now, packet)) [[unlikely]] {
         refuse_access(packet);
         break;
       }

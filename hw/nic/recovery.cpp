@@ -421,6 +421,7 @@ void Nic::fail(Time now, std::uint32_t number, Status reason) {
   // Without recovery a queue pair gets one when it fails.
   if (pair.recovery == nullptr) pair.recovery = std::make_unique<Recovery>();
   Recovery& recovery = *pair.recovery;
+  may_fail_ = true;
   recovery.failed = true;
   recovery.reason = reason;
   while (!recovery.requests.empty()) packets_.give_back(recovery.requests.take_front());

@@ -25,7 +25,7 @@ void Nic::post(const WorkRequest& request, Time at) {
     return;
   }
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
-  if (pair.recovery != nullptr && pair.recovery->failed) [[unlikely]]
+  if (may_fail_ && pair.recovery != nullptr && pair.recovery->failed) [[unlikely]]
     return flush(at, request.queue_pair, request);
   // The doorbell may be of a time to come, until which the engine goes on with packets.
   taken_until_ = std::max(at, taken_until_) + config_.message_cost;
@@ -176,7 +176,7 @@ void Nic::pump(Time now) {
     const bool is_control = !control_.empty();
     Packet* packet = is_control ? control_.front() : fetched_.front().packet;
     const std::uint32_t wire_bytes = is_control ? control_bytes_ : fetched_.front().wire_bytes;
-    const bool loops = packet->destination == end_;
+    const bool loops = may_loop_ && packet->destination == end_;
     const Time credit = loops ? now : transmitter_.credit_at(kFirstLane, wire_bytes, now);
     if (credit == kNever) return transmitter_.wait_for_credit();
     Time at = loops ? now : std::max(transmitter_.free_at(), credit);
