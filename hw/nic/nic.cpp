@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "hw/nic/congestion.h"
+#include "hw/nic/context_cache.h"
 #include "hw/nic/recovery.h"
 #include "hw/nic/tags.h"
 
@@ -65,6 +66,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       may_fail_(recovers_),
       paces_(config.dcqcn.enabled),
       random_(stall.seed, std::string(this->name()) + " retries") {
+  if (config.context_cache.entries > 0) contexts_ = std::make_unique<Contexts>(config.context_cache.entries);
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
   in.bind(fabric_in_);
@@ -169,6 +171,9 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       break;
     case kResponseGap:
       response_gap(now, static_cast<std::uint32_t>(data));
+      break;
+    case kContext:
+      take_context(now, static_cast<std::uint32_t>(data));
       break;
     default:
       pump(now);

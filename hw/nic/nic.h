@@ -66,13 +66,16 @@ namespace weft::nic {
 /// post the same requests in the same order. The engine handles the payload of groups at `group_rate`: an accelerator's
 /// port is driven by its cores.
 ///
+/// Contexts (context_cache.h): with `context_cache.entries` the interface holds the contexts of so many queue pairs.
+/// Whoever's is not here has it read from the host first: a queue pair's turn to send passes to others, and packets
+/// that have come for it wait in their input buffer. What is evicted is written back without cost.
+///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
 /// whose offset kDoorbell a WorkRequest is written.
 ///
-/// Left out: queue-pair context misses, memory keys, completion moderation; what is held for its turn is written to
-/// memory when its turn comes. Read-ahead may hold packets of several queue pairs and sends them in
-/// that order.
+/// Left out: completion moderation; what is held for its turn is written to memory when its turn comes. Read-ahead may
+/// hold packets of several queue pairs and sends them in that order.
 class Nic final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -93,6 +96,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     RateControl::Config dcqcn;
     Rate group_rate = Rate(1'000'000'000'000'000);
     PcieConfig pcie;
+    struct ContextCacheConfig {
+      int entries = 0;
+      Bytes context = Bytes(512);
+
+      template <typename Visitor>
+      void fields(Visitor&& visit) {
+        visit("entries", entries, "Contexts of queue pairs that the interface holds; 0: all of them",
+              Range{0, 100'000'000});
+        visit("context", context, "What is read from the host when one is not there", Range{64, 4096});
+      }
+    } context_cache;
 
     [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
@@ -130,6 +144,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
             Range{1'000'000'000, 1'000'000'000'000'000'000});
       visit("dcqcn", dcqcn, "Rate control of queue pairs through congested switches");
       visit("pcie", pcie, "The link between the interface and memory");
+      visit("context_cache", context_cache, "Contexts of queue pairs in the interface");
     }
   };
   struct Counters {
@@ -151,8 +166,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t timeouts = 0;  ///< with something repeated
     std::int64_t retransmitted_packets = 0;
     std::int64_t retransmitted_bytes = 0;
-    std::int64_t notifications = 0;  ///< of congestion, sent
-    std::int64_t rate_cuts = 0;      ///< notifications that came
+    std::int64_t notifications = 0;   ///< of congestion, sent
+    std::int64_t rate_cuts = 0;       ///< notifications that came
+    std::int64_t context_hits = 0;    ///< packets to send and received whose queue pair's context was here
+    std::int64_t context_misses = 0;  ///< contexts read
   };
 
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.
@@ -231,6 +248,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::map<std::uint32_t, Source> sources;  ///< multicast: by sender
   };
   struct Recovery;    // recovery.h
+  struct Contexts;    // context_cache.h
   struct Congestion;  // congestion.h
   struct alignas(64) QueuePair {
     // What every packet touches comes first, in one cache line.
@@ -302,6 +320,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   // Receiving (receiver.cpp)
   void receive(Time now, Packet& packet);
+  void handle(Time now, Packet& packet);
   void release(Packet& packet, Time delay);
   Time take(Time now, Packet& packet, QueuePair& pair);
   bool accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address);
@@ -365,6 +384,12 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     return key == 0 || regions_.covers(key, packet.address & Packet::kAddressMask, packet.payload_bytes, now);
   }
 
+  // Contexts (context_cache.cpp)
+  bool has_context(Time now, std::uint32_t number);
+  bool has_context_to_send(Time now, std::uint32_t number);
+  bool waits_for_context(Time now, Packet& packet);
+  void take_context(Time now, std::uint32_t number);
+
   // Congestion (dcqcn.cpp)
   void notify_congestion(Time now, const Packet& packet);
   bool may_cut(Time now, std::uint32_t number);
@@ -393,7 +418,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool paces_;             ///< queue pairs have a Congestion
   bool may_loop_ = false;  ///< a packet may be for this end
 
-  Random random_;  ///< of retries
+  Random random_;                       ///< of retries
+  std::unique_ptr<Contexts> contexts_;  ///< null where all of them are always here
 
   std::vector<QueuePair> pairs_;
   std::vector<std::array<std::uint32_t, 2>>

@@ -179,6 +179,12 @@ void Nic::receive(Time now, Packet& packet) {
     return;
   }
   ++counters_.packets_received;
+  if (contexts_ != nullptr && waits_for_context(now, packet)) [[unlikely]]
+    return;
+  handle(now, packet);
+}
+
+void Nic::handle(Time now, Packet& packet) {
   if (packet.opcode == Opcode::kDatagram) [[unlikely]]
     return receive_datagram(now, packet);
   if (packet.destination >= Packet::kFirstGroup) [[unlikely]]

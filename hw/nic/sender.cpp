@@ -147,6 +147,8 @@ void Nic::fill(Time now) {
     if (!has_something(pair)) continue;
     if (paces_ && !pair.grouped && !may_cut(now, number)) [[unlikely]]
       continue;
+    if (contexts_ != nullptr && !has_context_to_send(now, number)) [[unlikely]]
+      continue;
     fetched_.push_back(cut_packet(now, number));
     fetched_bytes_ += fetched_.back().wire_bytes;
     if (recovers_ && !pair.grouped) [[unlikely]]
