@@ -13,9 +13,6 @@
 namespace weft::nic {
 namespace {
 
-/// Of a work queue or completion queue as the host link carries it: what ConnectX has, not what its fields take here.
-constexpr std::uint32_t kEntryBytes = 64;
-
 const char* name_of(Verb verb) {
   switch (verb) {
     case Verb::kSend:
@@ -72,17 +69,15 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
   in.bind(fabric_in_);
   dma.bind(initiator_);
   completion.bind(initiator_);
-  register_file_.add_window(
-      kDoorbell, 1, 1, sizeof(WorkRequest), sizeof(WorkRequest),
-      [this](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
-        WorkRequest request;
-        std::memcpy(&request, source, bytes);
-        if (request.queue_pair >= pairs_.size()) return false;
-        if (request.verb == Verb::kRead && request.bytes > UINT32_MAX) return false;
-        if (request.verb == Verb::kSend && pairs_[request.queue_pair].grouped && request.bytes > mtu_) return false;
-        post(request, host_.doorbell(dispatcher_.now(), at, kEntryBytes));
-        return true;
-      });
+  constexpr auto kEntry = static_cast<std::uint32_t>(sizeof(WorkRequest));
+  register_file_.add_window(kDoorbell, 1, 1, kEntry, kEntry,
+                            [this](std::uint64_t /*address*/, const void* entry, std::uint32_t /*bytes*/, Time at) {
+                              return take_doorbell(entry, at);
+                            });
+  register_file_.add_window(kAnnouncement, 1, 1, kEntry, kLongestBatch * kEntry,
+                            [this](std::uint64_t /*address*/, const void* entries, std::uint32_t bytes, Time at) {
+                              return take_announcement(entries, bytes, at);
+                            });
   registers.bind(register_file_);
 }
 
@@ -140,7 +135,7 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       receive(now, *reinterpret_cast<Packet*>(data));
       break;
     case kWork:
-      if (may_fail_ && pairs_[data].recovery != nullptr && pairs_[data].recovery->failed) [[unlikely]]
+      if (stands_in_error(pairs_[data])) [[unlikely]]
         break;
       engine_free_ = std::max(engine_free_ + config_.message_cost, now);
       ++pairs_[data].ready_jobs;
@@ -171,6 +166,12 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       break;
     case kResponseGap:
       response_gap(now, static_cast<std::uint32_t>(data));
+      break;
+    case kFetch:
+      fetch_entries(now, data);
+      break;
+    case kEntries:
+      take_entries(now, data);
       break;
     case kContext:
       take_context(now, static_cast<std::uint32_t>(data));

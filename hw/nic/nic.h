@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <tlm>
 #include <vector>
@@ -29,13 +30,15 @@ namespace weft::nic {
 /// write with immediate, send and receive, RDMA read. With other numbers the same engine is the scale-up port of an
 /// accelerator.
 ///
-/// Sending: a doorbell write carries a work request; the engine takes `message_cost` for each, then the active queue
-/// pairs take turns, a packet each. Payload is read from memory over the host link (host_link.h) ahead of its turn, at
-/// most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes `packet_cost` per
-/// MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of a message writes a
-/// completion and returns an acknowledgement, which completes the sender's work request. A send or immediate that finds
-/// no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after an eighth longer
-/// each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a deadlock says.
+/// Sending: a doorbell write carries a work request, or says how many lie in the host's memory (work_queue.cpp), from
+/// where they are read over the host link, `work_queue.fetch` at a time; the engine takes `message_cost` for each, then
+/// the active queue pairs take turns, a packet each. Payload is read from memory over the host link (host_link.h) ahead
+/// of its turn, at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes
+/// `packet_cost` per MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of
+/// a message writes a completion and returns an acknowledgement, which completes the sender's work request. A send or
+/// immediate that finds no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after
+/// an eighth longer each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a
+/// deadlock says.
 ///
 /// Recovery (9.7.5 to 9.7.7) is for fabrics that lose packets or let them overtake each other. A receiver that misses a
 /// packet tells its sender once with a NAK, drops what follows, and the sender goes back to there. With `reorder` it
@@ -72,7 +75,7 @@ namespace weft::nic {
 ///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
-/// whose offset kDoorbell a WorkRequest is written.
+/// whose offset kDoorbell a WorkRequest is written, and to kAnnouncement several.
 ///
 /// Left out: completion moderation; what is held for its turn is written to memory when its turn comes. Read-ahead may
 /// hold packets of several queue pairs and sends them in that order.
@@ -107,6 +110,16 @@ class Nic final : public sc_core::sc_module, public EventTarget {
         visit("context", context, "What is read from the host when one is not there", Range{64, 4096});
       }
     } context_cache;
+    struct WorkQueueConfig {
+      bool inline_entries = true;
+      int fetch = 8;
+
+      template <typename Visitor>
+      void fields(Visitor&& visit) {
+        visit("inline", inline_entries, "A request posted by itself travels in its doorbell, so that none is fetched");
+        visit("fetch", fetch, "Entries of 64 bytes that are fetched from the host by one read", Range{1, 128});
+      }
+    } work_queue;
 
     [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
@@ -145,6 +158,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("dcqcn", dcqcn, "Rate control of queue pairs through congested switches");
       visit("pcie", pcie, "The link between the interface and memory");
       visit("context_cache", context_cache, "Contexts of queue pairs in the interface");
+      visit("work_queue", work_queue, "How work requests come from the host");
     }
   };
   struct Counters {
@@ -170,6 +184,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t rate_cuts = 0;       ///< notifications that came
     std::int64_t context_hits = 0;    ///< packets to send and received whose queue pair's context was here
     std::int64_t context_misses = 0;  ///< contexts read
+    std::int64_t entry_reads = 0;     ///< of work queues in memory
+    std::int64_t entries_read = 0;
   };
 
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.
@@ -270,6 +286,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
     std::unique_ptr<Congestion> congestion;  ///< null without DCQCN
     std::unique_ptr<Group> group;
+    std::uint32_t unfetched_jobs = 0;      ///< at the end of `jobs`, announced and not here
+    std::uint32_t unfetched_receives = 0;  ///< likewise
     std::uint64_t completion_address = 0;
     Time completed_at;              ///< of the latest completion: what is quicker does not overtake
     Time refused_since = kNever;    ///< the first time for this PSN
@@ -298,8 +316,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   };
   void end_of_elaboration() override;
 
-  // Sending (sender.cpp)
+  // Work queues (work_queue.cpp)
+  [[nodiscard]] bool is_valid(const WorkRequest& request) const;
+  bool take_doorbell(const void* entry, Time at);
+  bool take_announcement(const void* entries, std::uint32_t bytes, Time at);
   void post(const WorkRequest& request, Time at);
+  void announce(std::span<const WorkRequest> requests, Time at);
+  void fetch_entries(Time now, std::uint64_t data);
+  void take_entries(Time now, std::uint64_t data);
+  void take_entry(std::uint32_t number, Time at);
+
+  // Sending (sender.cpp)
   void activate(std::uint32_t number);
   [[nodiscard]] bool has_something(QueuePair& pair) const;
   void fill(Time now);
@@ -361,6 +388,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void timeout(Time now, std::uint32_t number);
   void fail(Time now, std::uint32_t number, Status reason);
   void flush(Time now, std::uint32_t number, const WorkRequest& request);
+  [[nodiscard]] bool stands_in_error(const QueuePair& pair) const { return may_fail_ && has_failed(pair); }
+  static bool has_failed(const QueuePair& pair);
 
   // Groups (group.cpp)
   static bool window_open(const QueuePair& pair) {

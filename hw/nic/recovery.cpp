@@ -435,6 +435,10 @@ void Nic::fail(Time now, std::uint32_t number, Status reason) {
   pair.next_job = pair.ready_jobs = 0;
 }
 
+bool Nic::has_failed(const QueuePair& pair) {
+  return pair.recovery != nullptr && pair.recovery->failed;
+}
+
 void Nic::flush(Time now, std::uint32_t number, const WorkRequest& request) {
   QueuePair& pair = pairs_[number];
   Recovery& recovery = *pair.recovery;

@@ -18,21 +18,6 @@ std::uint32_t Nic::packets_of(std::uint64_t bytes) const {
   return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + segment_ - 1) / segment_);
 }
 
-void Nic::post(const WorkRequest& request, Time at) {
-  QueuePair& pair = pairs_[request.queue_pair];
-  if (request.verb == Verb::kReceive) {
-    if (request.count != 0) pair.receives.push_back({request, at});
-    return;
-  }
-  assert(pair.peer_end != UINT32_MAX && "posted before connect");
-  if (may_fail_ && pair.recovery != nullptr && pair.recovery->failed) [[unlikely]]
-    return flush(at, request.queue_pair, request);
-  // The doorbell may be of a time to come, until which the engine goes on with packets.
-  taken_until_ = std::max(at, taken_until_) + config_.message_cost;
-  pair.jobs.push_back({request});
-  dispatcher_.post(taken_until_, *this, kWork, request.queue_pair);
-}
-
 void Nic::activate(std::uint32_t number) {
   QueuePair& pair = pairs_[number];
   if (pair.active || !has_something(pair)) return;

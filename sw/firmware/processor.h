@@ -40,7 +40,8 @@ struct Thread {
 /// The modelled cores that firmware runs on, with sockets to the devices that it drives.
 ///
 /// A thread runs from one co_await to the next in no simulated time but for what it is charged: `wake_cycles` when it
-/// resumes, `post_cycles` for a write to a device, `poll_cycles` for a completion, and what it asks for itself. A core
+/// resumes, `post_cycles` for a write to a device, `entry_cycles` for each entry of a queue in memory that such a write
+/// announces, `poll_cycles` for a completion, and what it asks for itself. A core
 /// runs one thread at a time; others that are ready wait, first come first served. TLM calls carry the core's local
 /// time as their delay, so that a device sees a write when the core would have got there.
 ///
@@ -52,6 +53,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     Frequency clock = Frequency(2'000'000'000);
     std::int64_t wake_cycles = 100;
     std::int64_t post_cycles = 150;
+    std::int64_t entry_cycles = 20;
     std::int64_t poll_cycles = 50;
 
     template <typename Visitor>
@@ -61,6 +63,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
       visit("wake_cycles", wake_cycles, "Cycles from a completion's arrival to the thread that awaits it",
             Range{0, 1'000'000});
       visit("post_cycles", post_cycles, "Cycles to write a work request or command to a device", Range{0, 1'000'000});
+      visit("entry_cycles", entry_cycles, "Cycles to write a work request into a queue in memory, before its doorbell",
+            Range{0, 1'000'000});
       visit("poll_cycles", poll_cycles, "Cycles to take a completion", Range{0, 1'000'000});
     }
   };
@@ -109,6 +113,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   void wake(Thread& thread, Time at);
   /// Resumes a thread that has been suspended in its present wait if it is still there at `at`.
   void set_timer(const Thread& thread, Time at);
+  void charge_entries(std::size_t entries) { charge(config_.entry_cycles * static_cast<std::int64_t>(entries)); }
   void charge_poll() { charge(config_.poll_cycles); }
 
   [[nodiscard]] const Config& config() const { return config_; }

@@ -12,6 +12,7 @@
 
 #include "sw/firmware/memory_map.h"
 #include "sw/firmware/processor.h"
+#include "sw/firmware/verbs.h"
 #include "tests/support/sockets.h"
 
 namespace weft::firmware {
@@ -190,6 +191,27 @@ TEST(Charges, AddUpForWakesWritesAndPolls) {
   EXPECT_EQ(bench.registers.written[0].address, 16u);
   EXPECT_EQ(bench.registers.written[0].entry, 7u);
   EXPECT_EQ(bench.processor.busy(0), 450_ns);
+}
+
+TEST(Charges, OfABatchAreAWriteAndItsEntries) {
+  struct Queue : WorkQueue {
+    explicit Queue(Processor& processor) : WorkQueue({&processor, nullptr, nullptr, 0}, 3) {}
+    static Task run(Bench& b, std::size_t requests) {
+      Queue(b.processor).post_batch(std::vector<nic::WorkRequest>(requests));
+      b.note("posted");
+      co_return;
+    }
+  };
+  Processor::Config config = free_of_charge();
+  config.post_cycles = 150;
+  config.entry_cycles = 10;
+  Bench bench(config);
+  bench.processor.spawn("few", 0, Queue::run(bench, 5));
+  bench.processor.spawn("many", 1, Queue::run(bench, nic::kLongestBatch + 2));
+  bench.run();
+  EXPECT_EQ(bench.log, (Log{{200_ns, "posted"}, {1600_ns, "posted"}}));
+  ASSERT_EQ(bench.registers.written.size(), 3u) << "two doorbells for what is too long for one";
+  for (const auto& written : bench.registers.written) EXPECT_EQ(written.address, nic::kAnnouncement);
 }
 
 Task take(Bench& bench, CompletionQueue& queue, int count) {
