@@ -73,6 +73,9 @@ namespace weft::nic {
 /// Whoever's is not here has it read from the host first: a queue pair's turn to send passes to others, and packets
 /// that have come for it wait in their input buffer. What is evicted is written back without cost.
 ///
+/// A queue pair holds `send_queue_depth` and `receive_queue_depth` requests. Its place in the send queue is free when
+/// one is acknowledged, or for datagrams and multicast when it has been read.
+///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
 /// whose offset kDoorbell a WorkRequest is written, and to kAnnouncement several.
@@ -120,6 +123,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
         visit("fetch", fetch, "Entries of 64 bytes that are fetched from the host by one read", Range{1, 128});
       }
     } work_queue;
+    int send_queue_depth = 0;
+    int receive_queue_depth = 0;
 
     [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
@@ -159,6 +164,11 @@ class Nic final : public sc_core::sc_module, public EventTarget {
       visit("pcie", pcie, "The link between the interface and memory");
       visit("context_cache", context_cache, "Contexts of queue pairs in the interface");
       visit("work_queue", work_queue, "How work requests come from the host");
+      visit("send_queue_depth", send_queue_depth,
+            "Requests other than receives that a queue pair holds, posted and not done; 0: any number",
+            Range{0, 1'000'000});
+      visit("receive_queue_depth", receive_queue_depth, "Receives that a queue pair holds; 0: any number",
+            Range{0, 1'000'000});
     }
   };
   struct Counters {
@@ -186,6 +196,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t context_misses = 0;  ///< contexts read
     std::int64_t entry_reads = 0;     ///< of work queues in memory
     std::int64_t entries_read = 0;
+    std::int64_t overruns = 0;  ///< requests posted to a queue that was full
   };
 
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.
@@ -321,6 +332,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool take_doorbell(const void* entry, Time at);
   bool take_announcement(const void* entries, std::uint32_t bytes, Time at);
   void post(const WorkRequest& request, Time at);
+  /// Room for one more request; none is a bug of the firmware, which ends the simulation.
+  void check_depth(const WorkRequest& request);
   void announce(std::span<const WorkRequest> requests, Time at);
   void fetch_entries(Time now, std::uint64_t data);
   void take_entries(Time now, std::uint64_t data);

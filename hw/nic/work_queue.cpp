@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <string>
 
 #include "hw/nic/nic.h"
 #include "hw/nic/recovery.h"
@@ -66,7 +67,24 @@ bool Nic::take_announcement(const void* entries, std::uint32_t bytes, Time at) {
   return true;
 }
 
+void Nic::check_depth(const WorkRequest& request) {
+  const QueuePair& pair = pairs_[request.queue_pair];
+  const bool receive = request.verb == Verb::kReceive;
+  const int depth = receive ? config_.receive_queue_depth : config_.send_queue_depth;
+  if (depth == 0) return;
+  std::size_t held = receive ? request.count : pair.jobs.size() + 1;
+  for (std::size_t i = 0; receive && i < pair.receives.size(); ++i) held += pair.receives[i].request.count;
+  if (held <= static_cast<std::size_t>(depth)) return;
+  ++counters_.overruns;
+  const std::string kind = receive ? "receive" : "send";
+  SC_REPORT_FATAL(name(), ("queue pair " + std::to_string(request.queue_pair) + ": more was posted than its " + kind +
+                           " queue has room for (" + kind + "_queue_depth is " + std::to_string(depth) +
+                           "): firmware must await completions before it posts more")
+                              .c_str());
+}
+
 void Nic::post(const WorkRequest& request, Time at) {
+  check_depth(request);
   QueuePair& pair = pairs_[request.queue_pair];
   if (request.verb == Verb::kReceive) {
     if (request.count != 0) pair.receives.push_back({request, at});
@@ -94,11 +112,17 @@ void Nic::announce(std::span<const WorkRequest> requests, Time at) {
     return;
   }
   if (announced.receives) {
-    for (const WorkRequest& request : requests) pair.receives.push_back({request, kNever});
+    for (const WorkRequest& request : requests) {
+      check_depth(request);
+      pair.receives.push_back({request, kNever});
+    }
     pair.unfetched_receives += announced.count;
   } else {
     assert(pair.peer_end != UINT32_MAX && "posted before connect");
-    for (const WorkRequest& request : requests) pair.jobs.push_back({request});
+    for (const WorkRequest& request : requests) {
+      check_depth(request);
+      pair.jobs.push_back({request});
+    }
     pair.unfetched_jobs += announced.count;
   }
   dispatcher_.post(host_.doorbell(dispatcher_.now(), at, kAnnouncementBytes), *this, kFetch, announced.data());

@@ -45,7 +45,8 @@ struct Thread {
 /// runs one thread at a time; others that are ready wait, first come first served. TLM calls carry the core's local
 /// time as their delay, so that a device sees a write when the core would have got there.
 ///
-/// Devices write completions (32 bytes at most) to a mailbox socket at the address of a CompletionQueue.
+/// Devices write completions (32 bytes at most) to a mailbox socket at the address of a CompletionQueue. One that finds
+/// the queue full puts it in error: it and all that follow are lost, which the report at the end says.
 class Processor final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -55,6 +56,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     std::int64_t post_cycles = 150;
     std::int64_t entry_cycles = 20;
     std::int64_t poll_cycles = 50;
+    int completion_queue_depth = 0;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -66,6 +68,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
       visit("entry_cycles", entry_cycles, "Cycles to write a work request into a queue in memory, before its doorbell",
             Range{0, 1'000'000});
       visit("poll_cycles", poll_cycles, "Cycles to take a completion", Range{0, 1'000'000});
+      visit("completion_queue_depth", completion_queue_depth,
+            "Completions that a queue holds until firmware takes them; 0: any number", Range{0, 16'000'000});
     }
   };
 
@@ -163,6 +167,8 @@ class CompletionQueue {
       : processor_(processor), address_(address), what_(std::move(what)) {}
 
   [[nodiscard]] std::uint64_t address() const { return address_; }
+  /// Completions that found the queue full or in error.
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
   struct Next {
     CompletionQueue& queue;
@@ -204,6 +210,7 @@ class CompletionQueue {
   std::uint64_t address_;
   std::string what_;
   std::deque<nic::Completion> entries_;
+  std::uint64_t lost_ = 0;
   Thread* waiter_ = nullptr;
 };
 

@@ -351,6 +351,32 @@ TEST(LeftOver, NamesThreadsAndWhatTheyWaitFor) {
                                       "processor: thread second waits for an answer, queue (0)"}));
 }
 
+TEST(CompletionQueue, ThatIsFullStandsInErrorAndSaysSo) {
+  Processor::Config config = free_of_charge();
+  config.completion_queue_depth = 2;
+  Bench bench(config);
+  CompletionQueue& queue = bench.processor.create_completion_queue("an answer, queue");
+  CompletionQueue& other = bench.processor.create_completion_queue("another, queue");
+  // Two are taken as they come; of the next three the last finds no place, and what follows is lost too.
+  bench.processor.spawn("quick", 0, take(bench, queue, 2));
+  bench.script.at(1_us, [&] { bench.complete(queue, 1); });
+  bench.script.at(2_us, [&] { bench.complete(queue, 2); });
+  for (std::uint64_t id = 3; id < 6; ++id) bench.script.at(3_us, [&bench, &queue, id] { bench.complete(queue, id); });
+  bench.script.at(4_us, [&] {
+    bench.processor.spawn("late", 1, take(bench, queue, 3));
+    bench.complete(other, 9);
+  });
+  bench.script.at(5_us, [&] { bench.complete(queue, 6); });
+  bench.run();
+  EXPECT_EQ(bench.log, (Log{{1_us, "1"}, {2_us, "2"}, {4_us, "3"}, {4_us, "4"}}));
+  EXPECT_EQ(queue.lost(), 2u);
+  EXPECT_EQ(other.lost(), 0u);
+  EXPECT_EQ(bench.processor.left_over(),
+            (std::vector<std::string>{"processor: completion queue 0 (an answer, queue) was full with 2 entries, "
+                                      "completion_queue_depth, and stands in error; 2 completions were lost",
+                                      "processor: thread late waits for an answer, queue (0)"}));
+}
+
 TEST(MemoryMap, HandsOutAlignedBuffersUntilItIsFull) {
   MemoryMap map(Bytes(1024));
   EXPECT_EQ(map.allocate("a", 1), 0u);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/nic_bench.h"
+#include "tests/support/reports.h"
 
 namespace weft::nic {
 namespace {
@@ -119,6 +120,64 @@ TEST(WorkQueue, RefusesWhatIsNotOneQueue) {
   });
   bench.run();
   EXPECT_EQ(bench.nics[0]->counters().messages_sent, 0);
+}
+
+/// Posts through the doorbell or an announcement, and returns what SystemC reported.
+std::string refusal(Bench& bench, const std::vector<WorkRequest>& requests, bool announced) {
+  const test::ExpectReports reports;
+  bench.script.at(1_us, [&] {
+    if (announced) return announce(bench, 0, requests);
+    for (const WorkRequest& request : requests) bench.doorbells[0]->write(kDoorbell, &request, sizeof request);
+  });
+  EXPECT_THROW(sc_core::sc_start(), sc_core::sc_report);
+  return reports.messages().empty() ? "" : reports.messages().front();
+}
+
+TEST(QueueDepth, IsAnErrorToOverrun) {
+  for (const bool announced : {false, true}) {
+    BenchConfig config;
+    config.nic.send_queue_depth = 4;
+    config.nic.receive_queue_depth = 6;
+    {
+      test::fresh_kernel();
+      Bench bench(config);
+      const Connection pair = bench.connect(0, 1);
+      const std::string message = refusal(bench, std::vector(5, write(pair.a, 0, 0x2000, 64)), announced);
+      EXPECT_EQ(
+          message,
+          "nic0: queue pair 0: more was posted than its send queue has room for (send_queue_depth is 4): firmware "
+          "must await completions before it posts more");
+      EXPECT_EQ(bench.nics[0]->counters().overruns, 1);
+    }
+    {
+      test::fresh_kernel();
+      Bench bench(config);
+      bench.connect(0, 1);
+      const Connection second = bench.connect(0, 1);
+      const std::string message =
+          refusal(bench, {receive(second.a, 0, 0, 0, 4), receive(second.a, 0, 0, 0, 3)}, announced);
+      EXPECT_NE(message.find("queue pair 1: more was posted than its receive queue has room for (receive_queue_depth "
+                             "is 6)"),
+                std::string::npos)
+          << message;
+    }
+  }
+}
+
+TEST(QueueDepth, IsThereAgainWhenRequestsAreDone) {
+  BenchConfig config;
+  config.nic.send_queue_depth = 4;
+  config.nic.receive_queue_depth = 4;
+  Bench bench(config);
+  const Connection pair = bench.connect(0, 1);
+  for (int round = 0; round < 5; ++round) {
+    const Time begin(round * 50'000'000LL);
+    bench.script.at(begin, [&] { bench.ring(1, receive(pair.b, 0, 0, 0, 4)); });
+    announce_at(bench, begin + 1_us, 0, std::vector(4, immediate(write(pair.a, 0, 0x2000, 64), 1)));
+  }
+  bench.run();
+  EXPECT_EQ(bench.completions(0).size(), 20u);
+  EXPECT_EQ(bench.nics[0]->counters().overruns, 0);
 }
 
 }  // namespace
