@@ -180,5 +180,16 @@ TEST(QueueDepth, IsThereAgainWhenRequestsAreDone) {
   EXPECT_EQ(bench.nics[0]->counters().overruns, 0);
 }
 
+TEST(Doorbell, BeforeTheSimulationIsAnError) {
+  Bench bench;
+  const Connection pair = bench.connect(0, 1);
+  const test::ExpectReports reports;
+  EXPECT_THROW(bench.ring(0, write(pair.a, 0, 0x2000, 64)), sc_core::sc_report);
+  ASSERT_EQ(reports.messages().size(), 1u);
+  EXPECT_NE(reports.messages()[0].find("an event was posted to nic0 before the simulation has started"),
+            std::string::npos)
+      << reports.messages()[0];
+}
+
 }  // namespace
 }  // namespace weft::nic
