@@ -60,7 +60,20 @@ void Dispatcher::on_progress(std::uint64_t events, std::function<void()> hook) {
   progress_ = std::move(hook);
 }
 
-void Dispatcher::post_elsewhere(Event event, std::int64_t slot) {
+void Dispatcher::refuse(const EventTarget& target) const {
+  // Targets have no numbers yet: the event would go to another one.
+  const auto found =
+      std::find_if(names_.begin(), names_.end(), [&](const auto& each) { return each.second == &target; });
+  const std::string who = found == names_.end() ? "what is not attached" : found->first;
+  SC_REPORT_FATAL("weft.dispatcher", ("an event was posted to " + who +
+                                      " before the simulation has started: nothing may be written to its doorbell or "
+                                      "commands that early")
+                                         .c_str());
+}
+
+void Dispatcher::post_elsewhere(Event event, std::int64_t slot, const EventTarget& target) {
+  if (targets_.empty()) [[unlikely]]
+    refuse(target);
   const std::int64_t time = (slot << kSlotBits) + event.time_in_slot();
   if (slot <= current_slot_) {
     insert_into_batch(event);

@@ -63,7 +63,8 @@ class Dispatcher final : public sc_core::sc_module {
   /// Makes `target` known under a name that is unique in the platform. Before the end of elaboration.
   void attach(EventTarget& target, std::string name);
 
-  /// Schedules an event at `when`, not before now(). From start_of_simulation on.
+  /// Schedules an event at `when`, not before now(). From start_of_simulation on; before is an error that names the
+  /// target.
   void post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data = 0) {
     assert(when.count() >= now_);
     assert(tag >> kTagBits == 0);
@@ -74,7 +75,7 @@ class Dispatcher final : public sc_core::sc_module {
     if (running_ && slot > current_slot_ && slot - current_slot_ < kSlots) [[likely]] {
       insert_into_wheel(event, slot);
     } else {
-      post_elsewhere(event, slot);
+      post_elsewhere(event, slot, target);
     }
   }
 
@@ -164,7 +165,8 @@ class Dispatcher final : public sc_core::sc_module {
     batch_[batch_size_++] = event;
   }
   void insert_into_batch(Event event);
-  void post_elsewhere(Event event, std::int64_t slot);
+  void post_elsewhere(Event event, std::int64_t slot, const EventTarget& target);
+  void refuse(const EventTarget& target) const;
   void grow_nodes();
   void insert_into_wheel(Event event, std::int64_t slot) {  // by value: two registers, where memory would stall
     if (free_ == kNil) [[unlikely]]

@@ -13,6 +13,7 @@ std::uint32_t Nic::create_datagram_queue_pair(std::uint64_t completion_address) 
   const std::uint32_t number = create_queue_pair(completion_address);
   QueuePair& pair = pairs_[number];
   pair.peer_end = end_;  // each work request names its own
+  may_loop_ = true;
   pair.grouped = true;
   pair.group = std::make_unique<Group>();
   return number;

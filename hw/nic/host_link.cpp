@@ -72,29 +72,20 @@ Time HostLink::passage(const Config& config, Bytes bytes) {
 }
 
 HostLink::HostLink(const Config& config, std::uint32_t mtu)
-    : config_(config),
+    : pcie_(config.pcie.generation > 0),
       mtu_(mtu),
-      pcie_(config.pcie.generation > 0),
+      dma_time_(config.dma_rate),
+      read_latency_(config.read_latency),
+      write_latency_(config.write_latency),
       max_payload_(static_cast<std::uint32_t>(config.pcie.max_payload.count())),
       max_read_request_(static_cast<std::uint32_t>(config.pcie.max_read_request.count())),
       boundary_(static_cast<std::uint32_t>(config.pcie.read_completion_boundary.count())),
-      dma_time_(config.dma_rate),
       time_(pcie_ ? packet_rate(config.pcie) : config.dma_rate),
       tags_(config.pcie.tags),
       credits_(config.pcie.posted_credits) {}
 
-HostLink::Arrival HostLink::read(Time now, Time not_before, Time memory, std::uint64_t address, std::uint32_t bytes) {
-  // The engine streams behind the memory: its first packet decides when sending may start, its last when it must end.
-  const Time length = dma_time_(bytes);
-  const Time spread = length - dma_time_(std::min(bytes, mtu_));
-  read_free_ = std::max(std::max(read_free_, now) + length, not_before);
-  const Time tail = std::max(read_free_, memory) + config_.read_latency;
-  if (!pcie_) return {tail, spread};
-  const Arrival link = read_by_pcie(now, memory, address, bytes);
-  return {std::max(tail, link.tail), std::max(spread, link.spread)};
-}
-
-HostLink::Arrival HostLink::read_by_pcie(Time now, Time memory, std::uint64_t address, std::uint32_t bytes) {
+HostLink::Arrival HostLink::read_by_pcie(Arrival engine, Time now, Time memory, std::uint64_t address,
+                                         std::uint32_t bytes) {
   const std::uint32_t offset = offset_of(address);
   const std::uint32_t requests = pieces(offset, bytes, max_read_request_);
   const auto crossing = [&](std::uint32_t part) {
@@ -104,52 +95,44 @@ HostLink::Arrival HostLink::read_by_pcie(Time now, Time memory, std::uint64_t ad
   up_free_ = std::max(up_free_, now) + time_(kRequestHeader) * requests;
   const Time length = crossing(bytes);
   down_free_ = std::max(down_free_, now) + length;
-  const Time unhindered = std::max(down_free_, memory) + config_.read_latency;
+  const Time unhindered = std::max(down_free_, memory) + read_latency_;
   // What one request takes by itself, and when the last one finds a tag.
   const Time one = crossing(std::min(bytes, max_read_request_));
-  const Time round = std::max(memory, down_free_ - length) + config_.read_latency + one - asked;
+  const Time round = std::max(memory, down_free_ - length) + read_latency_ + one - asked;
   Time last_asked = std::max(asked, tags_.opens(now, requests - 1));
   // More than there are tags go at the rate at which these come back.
   if (requests > tags_.capacity()) last_asked = std::max(last_asked, asked + round * (requests - 1) / tags_.capacity());
   const Time tail = std::max({unhindered, last_asked + round, last_read_});
   last_read_ = tail;
   tags_.leave(requests, std::min(asked + round, tail), tail);
-  if (bytes <= mtu_) return {tail, Time()};
+  if (bytes <= mtu_) return {std::max(engine.tail, tail), engine.spread};
   const std::uint32_t behind = requests - pieces(offset, mtu_, max_read_request_);
   const Time spread = std::max(length - crossing(mtu_), (last_asked - asked) * behind / requests);
-  return {tail, std::min(spread, kLongestPassage)};
+  return {std::max(engine.tail, tail), std::max(engine.spread, std::min(spread, kLongestPassage))};
 }
 
-Time HostLink::write(Time now, Time memory, Time handling, std::uint64_t address, std::uint32_t bytes) {
-  if (bytes == 0) return std::max(write_free_, now) + config_.write_latency;
-  // All but the last packet of a segment crossed while the rest was arriving.
-  const Time length = dma_time_(bytes);
-  const Time first = dma_time_(std::min(bytes, mtu_));
-  write_free_ = std::max(write_free_, now - (length - first)) + std::max(length, handling);
-  if (!pcie_) return std::max(std::max(write_free_, now) + config_.write_latency, memory);
-  write_free_ = std::max(write_free_, write_by_pcie(now, address, bytes));
-  const Time visible = std::max({std::max(write_free_, now) + config_.write_latency, memory, last_write_});
-  last_write_ = visible;
+Time HostLink::write_by_pcie(Time now, Time memory, std::uint64_t address, std::uint32_t bytes) {
   const std::uint32_t writes = pieces(offset_of(address), bytes, max_payload_);
+  cross(now, address, bytes, writes);
+  write_free_ = std::max(write_free_, up_free_);
+  const Time visible = std::max({std::max(write_free_, now) + write_latency_, memory, last_write_});
+  last_write_ = visible;
   credits_.leave(writes, visible - write_time(bytes, writes) + write_time(max_payload_, 1), visible);
   return visible;
 }
 
-Time HostLink::write_by_pcie(Time now, std::uint64_t address, std::uint32_t bytes) {
-  const std::uint32_t offset = offset_of(address);
-  const std::uint32_t writes = pieces(offset, bytes, max_payload_);
+void HostLink::cross(Time now, std::uint64_t address, std::uint32_t bytes, std::uint32_t writes) {
   const Time length = write_time(bytes, writes);
   const std::uint32_t head = std::min(bytes, mtu_);
-  const Time first = write_time(head, pieces(offset, head, max_payload_));
+  const Time first = write_time(head, pieces(offset_of(address), head, max_payload_));
   up_free_ = std::max(up_free_, now - (length - first)) + length;
   // The last one needs a credit as well; more than there are credits go at the rate at which these come back.
   Time last = credits_.opens(now, writes - 1);
   const Time one = write_time(std::min(bytes, max_payload_), 1);
   if (const std::int64_t more = writes - credits_.capacity(); more > 0) {
-    last += (config_.write_latency + one) * more / credits_.capacity();
+    last += (write_latency_ + one) * more / credits_.capacity();
   }
   if (last > now) up_free_ = std::max(up_free_, last + one);
-  return up_free_;
 }
 
 }  // namespace weft::nic

@@ -78,7 +78,7 @@ class Window {
 ///
 /// Left out: credits of read requests, which come back long before the tags; those that a completion entry holds; data
 /// completions split at less than `max_payload`; replays. Packets share the link in the order of the calls.
-class HostLink {
+class alignas(64) HostLink {
  public:
   struct Config {
     Rate dma_rate;
@@ -103,10 +103,25 @@ class HostLink {
     return pcie_ ? std::max(Time(), std::max(tags_.opens(now), up_free_) - now) : Time();
   }
   /// Reads `bytes` that memory has ready at `memory`; the engine hands nothing on before `not_before`.
-  Arrival read(Time now, Time not_before, Time memory, std::uint64_t address, std::uint32_t bytes);
+  Arrival read(Time now, Time not_before, Time memory, std::uint64_t address, std::uint32_t bytes) {
+    // The engine streams behind the memory: its first packet decides when sending may start, its last when it must end.
+    const Time length = dma_time_(bytes);
+    read_free_ = std::max(std::max(read_free_, now) + length, not_before);
+    const Arrival engine{std::max(read_free_, memory) + read_latency_,
+                         bytes <= mtu_ ? Time() : length - dma_time_(mtu_)};
+    return pcie_ ? read_by_pcie(engine, now, memory, address, bytes) : engine;
+  }
   /// Writes `bytes` of a packet that is here at `now`, which memory has taken by `memory`, and the engine after
   /// `handling`. Returns when they are visible.
-  Time write(Time now, Time memory, Time handling, std::uint64_t address, std::uint32_t bytes);
+  Time write(Time now, Time memory, Time handling, std::uint64_t address, std::uint32_t bytes) {
+    if (bytes == 0) return std::max(write_free_, now) + write_latency_;
+    // All but the last packet of a segment crossed while the rest was arriving.
+    const Time length = dma_time_(bytes);
+    const Time begin = bytes <= mtu_ ? now : now - (length - dma_time_(mtu_));
+    write_free_ = std::max(write_free_, begin) + std::max(length, handling);
+    if (pcie_) return write_by_pcie(now, memory, address, bytes);
+    return std::max(std::max(write_free_, now) + write_latency_, memory);
+  }
   /// When all that was to be written will have left the interface.
   [[nodiscard]] Time written(Time now) const { return std::max(now, write_free_); }
 
@@ -114,7 +129,7 @@ class HostLink {
   Time notify(Time now, Time at, std::uint32_t bytes) {
     if (!pcie_) return at;
     up_free_ = std::max(up_free_, now) + time_(bytes + kRequestHeader);
-    return std::max(at, up_free_ + config_.write_latency);
+    return std::max(at, up_free_ + write_latency_);
   }
   /// A short write by the host that begins at `at`. Returns when it is here. It passes the completions of reads, as
   /// posted writes may, and takes its share of the link.
@@ -129,23 +144,27 @@ class HostLink {
   static constexpr std::uint32_t kRequestHeader = 24;
   static constexpr std::uint32_t kCompletionHeader = 20;
 
-  Arrival read_by_pcie(Time now, Time memory, std::uint64_t address, std::uint32_t bytes);
+  Arrival read_by_pcie(Arrival engine, Time now, Time memory, std::uint64_t address, std::uint32_t bytes);
   [[nodiscard]] Time write_time(std::uint32_t bytes, std::uint32_t writes) const {
     return time_(bytes + kRequestHeader * writes);
   }
-  Time write_by_pcie(Time now, std::uint64_t address, std::uint32_t bytes);
+  Time write_by_pcie(Time now, Time memory, std::uint64_t address, std::uint32_t bytes);
+  void cross(Time now, std::uint64_t address, std::uint32_t bytes, std::uint32_t writes);
 
-  Config config_;
-  std::uint32_t mtu_;
+  // What every packet touches comes first, in one cache line.
   bool pcie_;
+  std::uint32_t mtu_;
+  ByteTime dma_time_;
+  Time read_latency_;
+  Time write_latency_;
+  Time read_free_;
+  Time write_free_;
+
   std::uint32_t max_payload_;
   std::uint32_t max_read_request_;
   std::uint32_t boundary_;
-  ByteTime dma_time_;
   ByteTime time_;  ///< on the link
-  Time read_free_;
-  Time write_free_;
-  Time up_free_;  ///< towards the host
+  Time up_free_;   ///< towards the host
   Time down_free_;
   Window tags_;
   Window credits_;

@@ -6,14 +6,12 @@
 #include <memory>
 
 #include "hw/nic/congestion.h"
+#include "hw/nic/context_cache.h"
 #include "hw/nic/recovery.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {
 namespace {
-
-/// Of a work queue or completion queue as the host link carries it: what ConnectX has, not what its fields take here.
-constexpr std::uint32_t kEntryBytes = 64;
 
 const char* name_of(Verb verb) {
   switch (verb) {
@@ -63,28 +61,26 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       mtu_(static_cast<std::uint32_t>(network.mtu.count())),
       segment_(static_cast<std::uint32_t>(network.segment.count())),
       recovers_(config.recovery || config.reorder > Bytes(0)),
+      may_fail_(recovers_),
       paces_(config.dcqcn.enabled),
       random_(stall.seed, std::string(this->name()) + " retries") {
+  if (config.context_cache.entries > 0) contexts_ = std::make_unique<Contexts>(config.context_cache.entries);
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
   in.bind(fabric_in_);
   dma.bind(initiator_);
   completion.bind(initiator_);
   near_completion.bind(initiator_);
-  const auto take = [this](const void* source, std::uint32_t bytes, Time at, bool near) {
-    WorkRequest request;
-    std::memcpy(&request, source, bytes);
-    if (request.queue_pair >= pairs_.size()) return false;
-    if (request.verb == Verb::kRead && request.bytes > UINT32_MAX) return false;
-    if (request.verb == Verb::kSend && pairs_[request.queue_pair].grouped && request.bytes > mtu_) return false;
-    post(request, near ? at : host_.doorbell(dispatcher_.now(), at, kEntryBytes));
-    return true;
-  };
+  constexpr auto kEntry = static_cast<std::uint32_t>(sizeof(WorkRequest));
   for (const bool near : {false, true}) {
     RegisterFile& file = near ? near_file_ : register_file_;
-    file.add_window(kDoorbell, 1, 1, sizeof(WorkRequest), sizeof(WorkRequest),
-                    [take, near](std::uint64_t /*address*/, const void* source, std::uint32_t bytes, Time at) {
-                      return take(source, bytes, at, near);
+    file.add_window(kDoorbell, 1, 1, kEntry, kEntry,
+                    [this, near](std::uint64_t /*address*/, const void* entry, std::uint32_t /*bytes*/, Time at) {
+                      return take_doorbell(entry, at, near);
+                    });
+    file.add_window(kAnnouncement, 1, 1, kEntry, kLongestBatch * kEntry,
+                    [this, near](std::uint64_t /*address*/, const void* entries, std::uint32_t bytes, Time at) {
+                      return take_announcement(entries, bytes, at, near);
                     });
   }
   near_registers.bind(near_file_);
@@ -112,6 +108,7 @@ std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
 void Nic::connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair) {
   pairs_[queue_pair].peer_end = peer_end;
   pairs_[queue_pair].peer_queue_pair = peer_queue_pair;
+  may_loop_ = may_loop_ || peer_end == end_;
 }
 
 void Nic::record(Probe& probe, const std::string& process, const std::string& thread) {
@@ -127,6 +124,7 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
 
 void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&engine_free_);
+  __builtin_prefetch(&host_);
   __builtin_prefetch(&payload_);
   __builtin_prefetch(memory_);
   if (tag == kArrive) {
@@ -144,7 +142,8 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       receive(now, *reinterpret_cast<Packet*>(data));
       break;
     case kWork:
-      if (pairs_[data].recovery != nullptr && pairs_[data].recovery->failed) break;
+      if (stands_in_error(pairs_[data])) [[unlikely]]
+        break;
       engine_free_ = std::max(engine_free_ + config_.message_cost, now);
       ++pairs_[data].ready_jobs;
       activate(static_cast<std::uint32_t>(data));
@@ -174,6 +173,15 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       break;
     case kResponseGap:
       response_gap(now, static_cast<std::uint32_t>(data));
+      break;
+    case kFetch:
+      fetch_entries(now, data);
+      break;
+    case kEntries:
+      take_entries(now, data);
+      break;
+    case kContext:
+      take_context(now, static_cast<std::uint32_t>(data));
       break;
     default:
       pump(now);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <tlm>
 #include <vector>
@@ -28,13 +29,15 @@ namespace weft::nic {
 /// write with immediate, send and receive, RDMA read. With other numbers the same engine is the scale-up port of an
 /// accelerator.
 ///
-/// Sending: a doorbell write carries a work request; the engine takes `message_cost` for each, then the active queue
-/// pairs take turns, a packet each. Payload is read from memory over the host link (host_link.h) ahead of its turn, at
-/// most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes `packet_cost` per
-/// MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of a message writes a
-/// completion and returns an acknowledgement, which completes the sender's work request. A send or immediate that finds
-/// no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after an eighth longer
-/// each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a deadlock says.
+/// Sending: a doorbell write carries a work request, or says how many lie in the host's memory (work_queue.cpp), from
+/// where they are read over the host link, `work_queue.fetch` at a time; the engine takes `message_cost` for each, then
+/// the active queue pairs take turns, a packet each. Payload is read from memory over the host link (host_link.h) ahead
+/// of its turn, at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes
+/// `packet_cost` per MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of
+/// a message writes a completion and returns an acknowledgement, which completes the sender's work request. A send or
+/// immediate that finds no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after
+/// an eighth longer each time, until `rnr_limit` has passed: then the queue pair stands still, which the report of a
+/// deadlock says.
 ///
 /// Recovery (9.7.5 to 9.7.7) is for fabrics that lose packets or let them overtake each other. A receiver that misses a
 /// packet tells its sender once with a NAK, drops what follows, and the sender goes back to there. With `reorder` it
@@ -65,14 +68,21 @@ namespace weft::nic {
 /// post the same requests in the same order. The engine handles the payload of groups at `group_rate`: an accelerator's
 /// port is driven by its cores.
 ///
+/// Contexts (context_cache.h): with `context_cache.entries` the interface holds the contexts of so many queue pairs.
+/// Whoever's is not here has it read from the host first: a queue pair's turn to send passes to others, and packets
+/// that have come for it wait in their input buffer. What is evicted is written back without cost.
+///
+/// A queue pair holds `send_queue_depth` and `receive_queue_depth` requests. Its place in the send queue is free when
+/// one is acknowledged, or for datagrams and multicast when it has been read.
+///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
-/// whose offset kDoorbell a WorkRequest is written. `near_completion`, for completion addresses from kNear on, and
-/// `near_registers` are the same for cores on the interface's own side of the host link, and need not be bound.
+/// whose offset kDoorbell a WorkRequest is written, and to kAnnouncement several. `near_completion`, for completion
+/// addresses from kNear on, and `near_registers` are the same for cores on the interface's own side of the host link,
+/// and need not be bound; what they announce lies in memory on that side and takes no time to fetch.
 ///
-/// Left out: queue-pair context misses, memory keys, completion moderation; what is held for its turn is written to
-/// memory when its turn comes. Read-ahead may hold packets of several queue pairs and sends them in
-/// that order.
+/// Left out: completion moderation; what is held for its turn is written to memory when its turn comes. Read-ahead may
+/// hold packets of several queue pairs and sends them in that order.
 class Nic final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -93,6 +103,29 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     RateControl::Config dcqcn;
     Rate group_rate = Rate(1'000'000'000'000'000);
     PcieConfig pcie;
+    struct ContextCacheConfig {
+      int entries = 0;
+      Bytes context = Bytes(512);
+
+      template <typename Visitor>
+      void fields(Visitor&& visit) {
+        visit("entries", entries, "Contexts of queue pairs that the interface holds; 0: all of them",
+              Range{0, 100'000'000});
+        visit("context", context, "What is read from the host when one is not there", Range{64, 4096});
+      }
+    } context_cache;
+    struct WorkQueueConfig {
+      bool inline_entries = true;
+      int fetch = 8;
+
+      template <typename Visitor>
+      void fields(Visitor&& visit) {
+        visit("inline", inline_entries, "A request posted by itself travels in its doorbell, so that none is fetched");
+        visit("fetch", fetch, "Entries of 64 bytes that are fetched from the host by one read", Range{1, 128});
+      }
+    } work_queue;
+    int send_queue_depth = 0;
+    int receive_queue_depth = 0;
 
     [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
@@ -130,6 +163,13 @@ class Nic final : public sc_core::sc_module, public EventTarget {
             Range{1'000'000'000, 1'000'000'000'000'000'000});
       visit("dcqcn", dcqcn, "Rate control of queue pairs through congested switches");
       visit("pcie", pcie, "The link between the interface and memory");
+      visit("context_cache", context_cache, "Contexts of queue pairs in the interface");
+      visit("work_queue", work_queue, "How work requests come from the host");
+      visit("send_queue_depth", send_queue_depth,
+            "Requests other than receives that a queue pair holds, posted and not done; 0: any number",
+            Range{0, 1'000'000});
+      visit("receive_queue_depth", receive_queue_depth, "Receives that a queue pair holds; 0: any number",
+            Range{0, 1'000'000});
     }
   };
   struct Counters {
@@ -151,8 +191,13 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t timeouts = 0;  ///< with something repeated
     std::int64_t retransmitted_packets = 0;
     std::int64_t retransmitted_bytes = 0;
-    std::int64_t notifications = 0;  ///< of congestion, sent
-    std::int64_t rate_cuts = 0;      ///< notifications that came
+    std::int64_t notifications = 0;   ///< of congestion, sent
+    std::int64_t rate_cuts = 0;       ///< notifications that came
+    std::int64_t context_hits = 0;    ///< packets to send and received whose queue pair's context was here
+    std::int64_t context_misses = 0;  ///< contexts read
+    std::int64_t entry_reads = 0;     ///< of work queues in memory
+    std::int64_t entries_read = 0;
+    std::int64_t overruns = 0;  ///< requests posted to a queue that was full
   };
 
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.
@@ -235,6 +280,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::vector<Source> sources;  ///< multicast: by sender
   };
   struct Recovery;    // recovery.h
+  struct Contexts;    // context_cache.h
   struct Congestion;  // congestion.h
   struct alignas(64) QueuePair {
     // What every packet touches comes first, in one cache line.
@@ -256,6 +302,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
     std::unique_ptr<Congestion> congestion;  ///< null without DCQCN
     std::unique_ptr<Group> group;
+    std::uint32_t unfetched_jobs = 0;      ///< at the end of `jobs`, announced and not here
+    std::uint32_t unfetched_receives = 0;  ///< likewise
     std::uint64_t completion_address = 0;
     Time completed_at;              ///< of the latest completion: what is quicker does not overtake
     Time refused_since = kNever;    ///< the first time for this PSN
@@ -284,8 +332,19 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   };
   void end_of_elaboration() override;
 
-  // Sending (sender.cpp)
+  // Work queues (work_queue.cpp)
+  [[nodiscard]] bool is_valid(const WorkRequest& request) const;
+  bool take_doorbell(const void* entry, Time at, bool near);
+  bool take_announcement(const void* entries, std::uint32_t bytes, Time at, bool near);
   void post(const WorkRequest& request, Time at);
+  /// Room for one more request; none is a bug of the firmware, which ends the simulation.
+  void check_depth(const WorkRequest& request);
+  void announce(std::span<const WorkRequest> requests, Time at);
+  void fetch_entries(Time now, std::uint64_t data);
+  void take_entries(Time now, std::uint64_t data);
+  void take_entry(std::uint32_t number, Time at);
+
+  // Sending (sender.cpp)
   void activate(std::uint32_t number);
   [[nodiscard]] bool has_something(QueuePair& pair) const;
   void fill(Time now);
@@ -306,6 +365,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   // Receiving (receiver.cpp)
   void receive(Time now, Packet& packet);
+  void handle(Time now, Packet& packet);
   void release(Packet& packet, Time delay);
   Time take(Time now, Packet& packet, QueuePair& pair);
   bool accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address);
@@ -346,6 +406,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void timeout(Time now, std::uint32_t number);
   void fail(Time now, std::uint32_t number, Status reason);
   void flush(Time now, std::uint32_t number, const WorkRequest& request);
+  [[nodiscard]] bool stands_in_error(const QueuePair& pair) const { return may_fail_ && has_failed(pair); }
+  static bool has_failed(const QueuePair& pair);
 
   // Groups (group.cpp)
   static bool window_open(const QueuePair& pair) {
@@ -361,10 +423,19 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void receive_datagram(Time now, Packet& packet);
   Time take_datagram(Time now, Packet& packet, std::uint32_t number);
   void loop_back(Time now, Packet& packet);
+  static std::uint32_t key_of(const Packet& packet) {
+    return static_cast<std::uint32_t>(packet.address >> Packet::kAddressBits);
+  }
   [[nodiscard]] bool is_open(Time now, const Packet& packet) const {
-    const auto key = static_cast<std::uint32_t>(packet.address >> Packet::kAddressBits);
+    const std::uint32_t key = key_of(packet);
     return key == 0 || regions_.covers(key, packet.address & Packet::kAddressMask, packet.payload_bytes, now);
   }
+
+  // Contexts (context_cache.cpp)
+  bool has_context(Time now, std::uint32_t number);
+  bool has_context_to_send(Time now, std::uint32_t number);
+  bool waits_for_context(Time now, Packet& packet);
+  void take_context(Time now, std::uint32_t number);
 
   // Congestion (dcqcn.cpp)
   void notify_congestion(Time now, const Packet& packet);
@@ -391,10 +462,13 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
   std::uint32_t mtu_;
   std::uint32_t segment_;
-  bool recovers_;  ///< queue pairs have a Recovery
-  bool paces_;     ///< queue pairs have a Congestion
+  bool recovers_;          ///< queue pairs have a Recovery
+  bool may_fail_;          ///< a queue pair may stand in error
+  bool paces_;             ///< queue pairs have a Congestion
+  bool may_loop_ = false;  ///< a packet may be for this end
 
-  Random random_;  ///< of retries
+  Random random_;                       ///< of retries
+  std::unique_ptr<Contexts> contexts_;  ///< null where all of them are always here
 
   std::vector<QueuePair> pairs_;
   std::vector<std::array<std::uint32_t, 2>>

@@ -125,8 +125,8 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
     case Opcode::kSend:
     case Opcode::kWrite: {
       std::uint64_t address = packet.address & Packet::kAddressMask;
-      if (packet.psn == pair.expected_psn && packet.opcode == Opcode::kWrite && !pair.refuses && !is_open(now, packet))
-          [[unlikely]] {
+      if (key_of(packet) != 0 && packet.psn == pair.expected_psn && packet.opcode == Opcode::kWrite && !pair.refuses &&
+          !is_open(now, packet)) [[unlikely]] {
         refuse_access(packet);
         break;
       }
@@ -179,6 +179,12 @@ void Nic::receive(Time now, Packet& packet) {
     return;
   }
   ++counters_.packets_received;
+  if (contexts_ != nullptr && waits_for_context(now, packet)) [[unlikely]]
+    return;
+  handle(now, packet);
+}
+
+void Nic::handle(Time now, Packet& packet) {
   if (packet.opcode == Opcode::kDatagram) [[unlikely]]
     return receive_datagram(now, packet);
   if (packet.destination >= Packet::kFirstGroup) [[unlikely]]

@@ -421,6 +421,7 @@ void Nic::fail(Time now, std::uint32_t number, Status reason) {
   // Without recovery a queue pair gets one when it fails.
   if (pair.recovery == nullptr) pair.recovery = std::make_unique<Recovery>();
   Recovery& recovery = *pair.recovery;
+  may_fail_ = true;
   recovery.failed = true;
   recovery.reason = reason;
   while (!recovery.requests.empty()) packets_.give_back(recovery.requests.take_front());
@@ -432,6 +433,10 @@ void Nic::fail(Time now, std::uint32_t number, Status reason) {
     pair.jobs.pop_front();
   }
   pair.next_job = pair.ready_jobs = 0;
+}
+
+bool Nic::has_failed(const QueuePair& pair) {
+  return pair.recovery != nullptr && pair.recovery->failed;
 }
 
 void Nic::flush(Time now, std::uint32_t number, const WorkRequest& request) {

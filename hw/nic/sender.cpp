@@ -18,21 +18,6 @@ std::uint32_t Nic::packets_of(std::uint64_t bytes) const {
   return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + segment_ - 1) / segment_);
 }
 
-void Nic::post(const WorkRequest& request, Time at) {
-  QueuePair& pair = pairs_[request.queue_pair];
-  if (request.verb == Verb::kReceive) {
-    if (request.count != 0) pair.receives.push_back({request, at});
-    return;
-  }
-  assert(pair.peer_end != UINT32_MAX && "posted before connect");
-  if (pair.recovery != nullptr && pair.recovery->failed) [[unlikely]]
-    return flush(at, request.queue_pair, request);
-  // The doorbell may be of a time to come, until which the engine goes on with packets.
-  taken_until_ = std::max(at, taken_until_) + config_.message_cost;
-  pair.jobs.push_back({request});
-  dispatcher_.post(taken_until_, *this, kWork, request.queue_pair);
-}
-
 void Nic::activate(std::uint32_t number) {
   QueuePair& pair = pairs_[number];
   if (pair.active || !has_something(pair)) return;
@@ -147,6 +132,8 @@ void Nic::fill(Time now) {
     if (!has_something(pair)) continue;
     if (paces_ && !pair.grouped && !may_cut(now, number)) [[unlikely]]
       continue;
+    if (contexts_ != nullptr && !has_context_to_send(now, number)) [[unlikely]]
+      continue;
     fetched_.push_back(cut_packet(now, number));
     fetched_bytes_ += fetched_.back().wire_bytes;
     if (recovers_ && !pair.grouped) [[unlikely]]
@@ -176,7 +163,7 @@ void Nic::pump(Time now) {
     const bool is_control = !control_.empty();
     Packet* packet = is_control ? control_.front() : fetched_.front().packet;
     const std::uint32_t wire_bytes = is_control ? control_bytes_ : fetched_.front().wire_bytes;
-    const bool loops = packet->destination == end_;
+    const bool loops = may_loop_ && packet->destination == end_;
     const Time credit = loops ? now : transmitter_.credit_at(kFirstLane, wire_bytes, now);
     if (credit == kNever) return transmitter_.wait_for_credit();
     Time at = loops ? now : std::max(transmitter_.free_at(), credit);

@@ -6,6 +6,19 @@
 namespace weft::nic {
 
 /// Event tags of a Nic, in the order in which they run at one picosecond.
-enum Tag : std::uint32_t { kArrive, kWork, kResume, kCredit, kPump, kTimeout, kGap, kResponseGap, kPace };
+enum Tag : std::uint32_t {
+  kArrive,
+  kWork,
+  kResume,
+  kCredit,
+  kPump,
+  kTimeout,
+  kGap,
+  kResponseGap,
+  kPace,
+  kContext,
+  kFetch,
+  kEntries
+};
 
 }  // namespace weft::nic

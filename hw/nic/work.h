@@ -27,8 +27,8 @@ constexpr std::uint32_t kDatagramHeader = kGlobalRouteHeader + 8;
 /// The result of a reduction goes to every member of the group.
 constexpr std::uint32_t kEveryTaker = UINT32_MAX;
 
-/// A work queue entry as firmware writes it into the doorbell window: the write itself is the doorbell (the scheme that
-/// ConnectX calls BlueFlame), so no fetch follows.
+/// A work queue entry. Written into the doorbell window it is its own doorbell (the scheme that ConnectX calls
+/// BlueFlame), so that no fetch follows.
 struct WorkRequest {
   std::uint64_t id = 0;             ///< comes back in the completion; of datagram and multicast receives, one more each
   std::uint64_t local_address = 0;  ///< source of a send, write or operand, target of a read or receive
@@ -65,7 +65,15 @@ static_assert(std::is_trivially_copyable_v<Completion>);
 /// Completion addresses from here on belong to cores of the interface itself.
 constexpr std::uint64_t kNear = 1ULL << 63;
 
-/// Offset of the doorbell in the register window.
+/// Offset of the doorbell in the register window, which one WorkRequest is written to.
 constexpr std::uint64_t kDoorbell = 0;
+
+/// Offset of the doorbell of a queue in memory. A write of n requests of one queue pair, all of them receives or none,
+/// stands for one that only says that there are n: the interface reads the entries from the host.
+constexpr std::uint64_t kAnnouncement = 4096;
+constexpr std::uint32_t kLongestBatch = 128;
+
+/// An entry of a work queue or completion queue as the host link carries it: what ConnectX has, not what these take.
+constexpr std::uint32_t kEntryBytes = 64;
 
 }  // namespace weft::nic

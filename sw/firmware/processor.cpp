@@ -156,6 +156,11 @@ void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   if (arriving_[data].status != nic::Status::kSuccess)
     return free_arriving_.push_back(static_cast<std::uint32_t>(data));
   CompletionQueue& queue = queues_[arriving_queue_[data]];
+  const auto depth = static_cast<std::size_t>(config_.completion_queue_depth);
+  if (queue.lost_ > 0 || (depth != 0 && queue.entries_.size() >= depth)) [[unlikely]] {
+    ++queue.lost_;
+    return free_arriving_.push_back(static_cast<std::uint32_t>(data));
+  }
   queue.take(arriving_[data], now);
   const bool repeats =
       repeats_ > 0 && tag == kEntry && queue.may_repeat_ && arriving_[data].verb == nic::Verb::kReceive;
@@ -189,6 +194,13 @@ std::size_t Processor::unfinished() const {
 
 std::vector<std::string> Processor::left_over() const {
   std::vector<std::string> lines;
+  for (const CompletionQueue& queue : queues_) {
+    if (queue.lost_ == 0) continue;
+    lines.push_back(std::string(name()) + ": completion queue " + std::to_string(queue.address_) + " (" + queue.what_ +
+                    ") was full with " + std::to_string(config_.completion_queue_depth) +
+                    " entries, completion_queue_depth, and stands in error; " + std::to_string(queue.lost_) +
+                    " completions were lost");
+  }
   for (const Thread& thread : threads_) {
     if (thread.task.done()) continue;
     lines.push_back(std::string(name()) + ": thread " + thread.name + " waits for " + thread.waits_for + " (" +

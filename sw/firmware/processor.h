@@ -55,17 +55,19 @@ inline EnumNames<Placement> enum_names(Placement /*tag*/) {
 /// data-path accelerator of a SmartNIC.
 ///
 /// A thread runs from one co_await to the next in no simulated time but for what it is charged: `wake_cycles` when it
-/// resumes, `post_cycles` for a write to a device, `poll_cycles` for a completion, and what it asks for itself, as
-/// cycles or as Work. A core runs `threads` of them at a time, each slower for the others (core.h); more that are ready
-/// wait, first come first served. TLM calls carry the core's local time as their delay, so that a device sees a write
-/// when the core would have got there; siblings that start later in the run slow the thread, but not what it has sent.
+/// resumes, `post_cycles` for a write to a device, `entry_cycles` for each entry of a queue in memory that such a write
+/// announces, `poll_cycles` for a completion, and what it asks for itself, as cycles or as Work. A core runs `threads`
+/// of them at a time, each slower for the others (core.h); more that are ready wait, first come first served. TLM calls
+/// carry the core's local time as their delay, so that a device sees a write when the core would have got there;
+/// siblings that start later in the run slow the thread, but not what it has sent.
 ///
 /// An instruction takes the core's pipeline for a cycle, and so does each bare cycle. An access to shared memory takes
 /// the core's port for `port_cycles` and then waits `access_cycles`, while other threads run. A thread that polls loops
 /// over four instructions and an access until its completion is there, and pays no `wake_cycles`. It keeps its hardware
 /// thread: where all of a core spin, its other threads wait until one leaves.
 ///
-/// Devices write completions (32 bytes at most) to a mailbox socket at the address of a CompletionQueue.
+/// Devices write completions (32 bytes at most) to a mailbox socket at the address of a CompletionQueue. One that finds
+/// the queue full puts it in error: it and all that follow are lost, which the report at the end says.
 class Processor final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -76,11 +78,13 @@ class Processor final : public sc_core::sc_module, public EventTarget {
     Frequency clock = Frequency(2'000'000'000);
     std::int64_t wake_cycles = 100;
     std::int64_t post_cycles = 150;
+    std::int64_t entry_cycles = 20;
     std::int64_t poll_cycles = 50;
     std::int64_t access_cycles = 60;
     std::int64_t port_cycles = 4;
     Wait wait = Wait::kEvent;
     Placement placement = Placement::kSpread;
+    int completion_queue_depth = 0;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -91,6 +95,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
       visit("wake_cycles", wake_cycles, "Cycles from a completion's arrival to the thread that awaits it",
             Range{0, 1'000'000});
       visit("post_cycles", post_cycles, "Cycles to write a work request or command to a device", Range{0, 1'000'000});
+      visit("entry_cycles", entry_cycles, "Cycles to write a work request into a queue in memory, before its doorbell",
+            Range{0, 1'000'000});
       visit("poll_cycles", poll_cycles, "Cycles to take a completion", Range{0, 1'000'000});
       visit("access_cycles", access_cycles, "Cycles that an access to shared memory waits after its turn at the port",
             Range{0, 1'000'000});
@@ -99,6 +105,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
       visit("wait", wait, "How a thread waits for completions: until an event wakes it, or by polling");
       visit("placement", placement,
             "Where several threads run: spread over the cores, or packed on as few as hold them");
+      visit("completion_queue_depth", completion_queue_depth,
+            "Completions that a queue holds until firmware takes them; 0: any number", Range{0, 16'000'000});
     }
   };
 
@@ -168,6 +176,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   void wake(Thread& thread, Time at);
   /// Resumes the thread that waits for a completion until `at` at the latest.
   void set_alarm(const CompletionQueue& queue, Time at);
+  void charge_entries(std::size_t entries) { charge(config_.entry_cycles * static_cast<std::int64_t>(entries)); }
   void charge_poll() { charge(config_.poll_cycles); }
 
   [[nodiscard]] const Config& config() const { return config_; }
@@ -236,6 +245,8 @@ class CompletionQueue {
   [[nodiscard]] std::uint64_t address() const { return address_; }
   /// Its reader knows a completion that comes a second time.
   void allow_repeats() { may_repeat_ = true; }
+  /// Completions that found the queue full or in error.
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
   struct Next {
     CompletionQueue& queue;
@@ -297,6 +308,7 @@ class CompletionQueue {
   std::uint64_t address_;
   std::string what_;
   std::deque<nic::Completion> entries_;
+  std::uint64_t lost_ = 0;
   Thread* waiter_ = nullptr;
   Time until_ = kNever;  ///< when the waiter gives up
   Time alarm_ = kNever;  ///< the latest that was set

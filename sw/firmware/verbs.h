@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <span>
 
 #include "hw/accelerator/accelerator.h"
 #include "hw/fabric/fabric.h"
@@ -26,6 +29,23 @@ class WorkQueue {
   [[nodiscard]] std::uint32_t number() const { return number_; }
   /// From now on posting is a part of work that the firmware is charged for as a whole.
   void prepay() { charged_ = false; }
+
+  /// Posts requests, all of them receives or none, with one doorbell for each nic::kLongestBatch: they are written to
+  /// memory and the interface fetches them from there.
+  void post_batch(std::span<const nic::WorkRequest> requests) {
+    std::array<nic::WorkRequest, nic::kLongestBatch> entries;
+    while (!requests.empty()) {
+      const std::size_t count = std::min(requests.size(), entries.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        entries[i] = requests[i];
+        entries[i].queue_pair = number_;
+      }
+      interface_.processor->charge_entries(count);
+      interface_.processor->write(interface_.device, nic::kAnnouncement, entries.data(),
+                                  static_cast<std::uint32_t>(count * sizeof entries[0]));
+      requests = requests.subspan(count);
+    }
+  }
 
  protected:
   WorkQueue() = default;

@@ -36,9 +36,11 @@ struct ReportHandler {
 
 ExpectReports::ExpectReports() {
   expecting = this;
+  sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_THROW);  // as weft does
 }
 ExpectReports::~ExpectReports() {
   expecting = nullptr;
+  sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_DEFAULT_FATAL_ACTIONS);
 }
 
 namespace {

@@ -7,7 +7,7 @@
 namespace weft::test {
 
 /// While one lives, SystemC warnings and errors are collected here instead of failing the test. Errors are still
-/// thrown.
+/// thrown, and so are fatal ones.
 ///
 ///     ExpectReports reports;
 ///     EXPECT_THROW(bind_twice(), sc_core::sc_report);

@@ -12,6 +12,7 @@
 
 #include "sw/firmware/memory_map.h"
 #include "sw/firmware/processor.h"
+#include "sw/firmware/verbs.h"
 #include "tests/support/sockets.h"
 
 namespace weft::firmware {
@@ -192,6 +193,27 @@ TEST(Charges, AddUpForWakesWritesAndPolls) {
   EXPECT_EQ(bench.processor.busy(0), 450_ns);
 }
 
+TEST(Charges, OfABatchAreAWriteAndItsEntries) {
+  struct Queue : WorkQueue {
+    explicit Queue(Processor& processor) : WorkQueue({&processor, nullptr, nullptr, 0}, 3) {}
+    static Task run(Bench& b, std::size_t requests) {
+      Queue(b.processor).post_batch(std::vector<nic::WorkRequest>(requests));
+      b.note("posted");
+      co_return;
+    }
+  };
+  Processor::Config config = free_of_charge();
+  config.post_cycles = 150;
+  config.entry_cycles = 10;
+  Bench bench(config);
+  bench.processor.spawn("few", 0, Queue::run(bench, 5));
+  bench.processor.spawn("many", 1, Queue::run(bench, nic::kLongestBatch + 2));
+  bench.run();
+  EXPECT_EQ(bench.log, (Log{{200_ns, "posted"}, {1600_ns, "posted"}}));
+  ASSERT_EQ(bench.registers.written.size(), 3u) << "two doorbells for what is too long for one";
+  for (const auto& written : bench.registers.written) EXPECT_EQ(written.address, nic::kAnnouncement);
+}
+
 Task take(Bench& bench, CompletionQueue& queue, int count) {
   for (int i = 0; i < count; ++i) bench.note(std::to_string((co_await queue.next()).id));
 }
@@ -327,6 +349,32 @@ TEST(LeftOver, NamesThreadsAndWhatTheyWaitFor) {
   EXPECT_EQ(bench.processor.left_over(),
             (std::vector<std::string>{"processor: thread first waits for a semaphore (9)",
                                       "processor: thread second waits for an answer, queue (0)"}));
+}
+
+TEST(CompletionQueue, ThatIsFullStandsInErrorAndSaysSo) {
+  Processor::Config config = free_of_charge();
+  config.completion_queue_depth = 2;
+  Bench bench(config);
+  CompletionQueue& queue = bench.processor.create_completion_queue("an answer, queue");
+  CompletionQueue& other = bench.processor.create_completion_queue("another, queue");
+  // Two are taken as they come; of the next three the last finds no place, and what follows is lost too.
+  bench.processor.spawn("quick", 0, take(bench, queue, 2));
+  bench.script.at(1_us, [&] { bench.complete(queue, 1); });
+  bench.script.at(2_us, [&] { bench.complete(queue, 2); });
+  for (std::uint64_t id = 3; id < 6; ++id) bench.script.at(3_us, [&bench, &queue, id] { bench.complete(queue, id); });
+  bench.script.at(4_us, [&] {
+    bench.processor.spawn("late", 1, take(bench, queue, 3));
+    bench.complete(other, 9);
+  });
+  bench.script.at(5_us, [&] { bench.complete(queue, 6); });
+  bench.run();
+  EXPECT_EQ(bench.log, (Log{{1_us, "1"}, {2_us, "2"}, {4_us, "3"}, {4_us, "4"}}));
+  EXPECT_EQ(queue.lost(), 2u);
+  EXPECT_EQ(other.lost(), 0u);
+  EXPECT_EQ(bench.processor.left_over(),
+            (std::vector<std::string>{"processor: completion queue 0 (an answer, queue) was full with 2 entries, "
+                                      "completion_queue_depth, and stands in error; 2 completions were lost",
+                                      "processor: thread late waits for an answer, queue (0)"}));
 }
 
 TEST(MemoryMap, HandsOutAlignedBuffersUntilItIsFull) {

@@ -222,6 +222,77 @@ TEST(Placement, NeedsAKeyThatIsStillValid) {
   EXPECT_EQ(net.bench.load(2, kTarget + 4096, 4096), std::vector<std::byte>(4096)) << "after the key was withdrawn";
 }
 
+// --- Over PCI Express ---
+
+class OverPciExpress : public testing::TestWithParam<int> {};
+
+BenchConfig pcie_bench(int ends, int generation, int lanes = 16) {
+  BenchConfig config = bench_of(ends);
+  config.nic.pcie.generation = generation;
+  config.nic.pcie.lanes = lanes;
+  return config;
+}
+
+TEST_P(OverPciExpress, DatagramsForEndsAndGroupsLandWhole) {
+  Datagrams net(pcie_bench(3, GetParam()));
+  const auto data = pattern_bytes(4096, 1);
+  net.bench.store(0, kSource, data);
+  for (const std::size_t end : {1U, 2U}) net.bench.ring(end, net.slots(end, 8));
+  for (std::uint32_t i = 0; i < 4; ++i) net.bench.ring_at(1_us, 0, net.to_group(0, 4096, i));
+  net.bench.ring_at(1_us, 0, net.to_end(0, 2, 1));
+  net.run();
+  EXPECT_EQ(net.bench.completions(0).size(), 5u);
+  EXPECT_EQ(net.bench.completions(1).size(), 4u);
+  ASSERT_EQ(net.bench.completions(2).size(), 5u);
+  for (const std::size_t end : {1U, 2U}) {
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(net.bench.completions(end)[i].entry.immediate, i) << "in order";
+      EXPECT_EQ(net.bench.load(end, kTarget + i * (4096 + 64) + kGlobalRouteHeader, 4096), data);
+    }
+  }
+  EXPECT_EQ(net.bench.completions(2)[4].entry.bytes, 1 + kGlobalRouteHeader);
+}
+
+TEST_P(OverPciExpress, MulticastPlacesItsPayloadBeforeItTells) {
+  Placement net(pcie_bench(3, GetParam()));
+  const auto data = pattern_bytes(40'000, 1);
+  net.bench.store(0, kSource, data);
+  for (const std::size_t end : {1U, 2U}) net.bench.ring(end, receive(net.pairs[end], 0, 0, 0, 2));
+  net.bench.ring_at(1_us, 0, net.message(0, 30'000, 1));
+  net.bench.ring_at(1_us, 0, net.message(30'000, 10'000, 2));
+  net.run();
+  for (const std::size_t end : {1U, 2U}) {
+    ASSERT_EQ(net.bench.completions(end).size(), 2u);
+    EXPECT_EQ(net.bench.completions(end)[1].entry.immediate, 2u);
+    EXPECT_EQ(net.bench.load(end, kTarget, data.size()), data);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Generations, OverPciExpress, testing::Range(1, 6));
+
+/// From the first completion to the last of many datagrams to one end, by datagram.
+double time_of_datagram(const BenchConfig& config, std::uint64_t bytes) {
+  test::fresh_kernel();
+  constexpr std::uint32_t kCount = 400;
+  Datagrams net(config);
+  net.bench.ring(1, net.slots(1, kCount));
+  for (std::uint32_t i = 0; i < kCount; ++i) net.bench.ring_at(1_us, 0, net.to_end(0, 1, bytes));
+  net.run();
+  const auto got = net.bench.completions(1);
+  EXPECT_EQ(got.size(), kCount);
+  return static_cast<double>((got[kCount - 1].at - got[kCount / 2].at).count()) / (kCount / 2 - 1);
+}
+
+TEST(OverPciExpress, DatagramsGoAtTheRateOfTheLinkWithTheirHeaders) {
+  // Sixteen packets of payload and a 17th since the route header precedes it, and a completion entry.
+  BenchConfig config = pcie_bench(2, 2, 4);
+  config.data = false;
+  config.nic.pcie.posted_credits = 4096;
+  const double rate = static_cast<double>(HostLink::packet_rate(config.nic.pcie).count());
+  const double sent = 4096 + 40 + 17 * 24 + 64 + 24;
+  EXPECT_NEAR(time_of_datagram(config, 4096) / (8e12 * sent / rate), 1, 0.01);
+}
+
 // --- Keys of reliable connections ---
 
 class KeyOf : public testing::TestWithParam<std::tuple<Verb, bool>> {};
