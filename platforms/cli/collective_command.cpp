@@ -24,6 +24,7 @@ struct Options {
   std::string bytes = "1KiB:1GiB:x2";
   std::string type = "fp32";
   bool json = false;
+  bool cold = false;
 };
 
 template <typename E>
@@ -97,8 +98,9 @@ int run(Options options) {
   std::string remark;
   {
     const Progress progress(machine.dispatcher());
-    results = platform.checked(
-        [&] { return run_collective(machine, value_of<CollectiveOp>(options.op), sizes, type, &remark); });
+    results = platform.checked([&] {
+      return run_collective(machine, value_of<CollectiveOp>(options.op), sizes, type, &remark, !options.cold);
+    });
   }
 
   print_warnings(machine.warnings());
@@ -140,6 +142,7 @@ Command collective_command(CLI::App& parent) {
   app->add_option("--type", options->type, "Element type")
       ->capture_default_str()
       ->check(CLI::IsMember(names_of<ElementType>()));
+  app->add_flag("--no-warmup", options->cold, "Without a run of the first size that is not measured");
   app->add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }

@@ -157,7 +157,7 @@ Task Session::run(int member) {
 }  // namespace
 
 std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
-                                             ElementType type, std::string* remark) {
+                                             ElementType type, std::string* remark, bool warm_up) {
   if (sizes.empty()) return {};
   Communicator communicator(machine.ranks(), machine.config().collectives, "collectives");
   if (remark != nullptr) *remark = communicator.remark();
@@ -165,8 +165,8 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
     throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got hierarchical");
   }
   const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
-  std::vector<std::uint64_t> turns = {sizes.front()};
-  turns.insert(turns.end(), sizes.begin(), sizes.end());
+  std::vector<std::uint64_t> turns = sizes;
+  if (warm_up) turns.insert(turns.begin(), sizes.front());
   Session session{machine, communicator, op, type, turns, 0, 0, 0, 0, 0, Time(), {}, {}, {}};
   for (int r = 0; r < machine.size(); ++r) {
     firmware::Rank& rank = machine.rank(r);
@@ -178,7 +178,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
     machine.rank(r).processor->spawn("rank " + std::to_string(r), 0, session.run(r));
   }
   machine.run();
-  session.results.erase(session.results.begin());
+  if (warm_up) session.results.erase(session.results.begin());
   return session.results;
 }
 

@@ -30,11 +30,12 @@ struct CollectiveResult {
   std::int64_t wrong = -1;  ///< elements that differ from the reference; -1 where data is off
 };
 
-/// Runs `op` once for each of `sizes`, one after the other, all ranks entering together, after one unmeasured run of
-/// the first size that opens the connections. With data on, fills buffers from the seed and compares every rank's
-/// memory with the sum that a reference computes: integers in `type`, so that no order of addition rounds. `remark`
-/// gets what ran otherwise than the configuration asked for, if anything did.
+/// Runs `op` once for each of `sizes`, one after the other, all ranks entering together; with `warm_up` after one
+/// unmeasured run of the first size, since the first collective also posts the first receives. With data on, fills
+/// buffers from the seed and compares every rank's memory with the sum that a reference computes: integers in `type`,
+/// so that no order of addition rounds. `remark` gets what ran otherwise than the configuration asked for, if anything
+/// did.
 std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
-                                             ElementType type, std::string* remark = nullptr);
+                                             ElementType type, std::string* remark = nullptr, bool warm_up = true);
 
 }  // namespace weft::platforms

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <stdexcept>
 
 namespace weft::collectives {
 
@@ -83,6 +82,10 @@ void MulticastMember::join(const std::vector<std::unique_ptr<MulticastMember>>& 
   }
 }
 
+void MulticastMember::fail(const std::string& what) const {
+  SC_REPORT_FATAL(place_.processor->name(), (name_ + ": " + what).c_str());
+}
+
 void MulticastMember::begin(std::uint64_t buffer, const BlockMap& blocks) {
   task_ = {};
   task_.number = ++tasks_;
@@ -101,9 +104,9 @@ void MulticastMember::begin(std::uint64_t buffer, const BlockMap& blocks) {
     if (block.bytes > 0) ++sources;
   }
   if (chunks > kMostChunks) {
-    throw std::length_error(name_ + ": " + std::to_string(chunks) + " chunks of " +
-                            to_text(Bytes(static_cast<std::int64_t>(chunk_))) + ", and 24 bits of an immediate tell " +
-                            std::to_string(kMostChunks) + " apart: expected a larger collectives.multicast.chunk");
+    fail(std::to_string(chunks) + " chunks of " + to_text(Bytes(static_cast<std::int64_t>(chunk_))) +
+         ", and 24 bits of an immediate tell " + std::to_string(kMostChunks) +
+         " apart: expected a larger collectives.multicast.chunk");
   }
   task_.bytes = end;
   map_.begin(counts, position_);
@@ -233,9 +236,8 @@ firmware::Task MulticastMember::meet(std::uint32_t key) {
     right_[k].send_immediate(say(Say::kMeet, key << kKeyShift | k));
     co_await until([this, k] { return rounds_[k].came >= meetings_; });
     if (key != 0 && rounds_[k].key != key) {
-      throw std::runtime_error(name_ + ": members have different memory keys for the same buffer, " +
-                               std::to_string(key) + " and " + std::to_string(rounds_[k].key) +
-                               ": they must register memory in the same order");
+      fail("members have different memory keys for the same buffer, " + std::to_string(key) + " and " +
+           std::to_string(rounds_[k].key) + ": they must register memory in the same order");
     }
   }
 }
@@ -244,28 +246,46 @@ firmware::Task MulticastMember::send() {
   const int turn = position_ % task_.turns;
   if (turn != 0) co_await turns_.reach(++turns_taken_);
   const Chunks chunks{task_.blocks[static_cast<std::size_t>(position_)], chunk_};
-  const std::uint32_t first = map_.first(position_);
   const auto batch = static_cast<std::uint64_t>(config_.batch);
   std::uint64_t under_way = 0;
-  for (std::uint64_t i = 0; i < chunks.count(); ++i) {
-    const bool last = (i + 1) % batch == 0 || i + 1 == chunks.count();
-    multicast(chunks[i], first + static_cast<std::uint32_t>(i), i % receivers_.size(), last);
-    if (last) ++under_way;
-    for (; under_way == 2; --under_way) co_await sent_->next();
+  for (std::uint64_t from = 0; from < chunks.count(); from += batch) {
+    const std::uint64_t latest = post(chunks, from, std::min(from + batch, chunks.count()));
+    for (; under_way > 0; --under_way) co_await sent_->next();
+    under_way = latest;
   }
   for (; under_way > 0; --under_way) co_await sent_->next();
   if (turn + 1 != task_.turns) right_[0].send_immediate(say(Say::kTurn, 0));
   messages_->signal(kSent);
 }
 
-void MulticastMember::multicast(Extent chunk, std::uint32_t number, std::size_t subgroup, bool signaled) {
-  const std::uint64_t address = task_.buffer + chunk.offset;
-  const std::uint32_t immediate = static_cast<std::uint32_t>(task_.number % 256) << 24 | number;
-  if (copies()) {
-    sends_.multicast(groups_[subgroup], address, chunk.bytes, immediate, signaled);
-  } else {
-    group_sends_[subgroup].multicast(address, address, chunk.bytes, true, immediate, signaled, task_.key);
+std::uint64_t MulticastMember::post(const Chunks& chunks, std::uint64_t from, std::uint64_t to) {
+  const std::uint32_t first = static_cast<std::uint32_t>(task_.number % 256) << 24 | map_.first(position_);
+  const auto subgroups = static_cast<std::uint64_t>(config_.subgroups);
+  // Datagrams leave by one queue pair; else each subgroup has its own.
+  const std::uint64_t queues = copies() ? 1 : subgroups;
+  std::vector<nic::WorkRequest> requests;
+  std::uint64_t signaled = 0;
+  for (std::uint64_t queue = 0; queue < queues; ++queue) {
+    requests.clear();
+    for (std::uint64_t i = from + (queue + subgroups - from % subgroups) % queues; i < to; i += queues) {
+      const Extent chunk = chunks[i];
+      const std::uint64_t address = task_.buffer + chunk.offset;
+      const std::uint32_t immediate = first + static_cast<std::uint32_t>(i);
+      requests.push_back(
+          copies()
+              ? firmware::DatagramQueuePair::to_group(groups_[i % subgroups], address, chunk.bytes, immediate, false)
+              : firmware::GroupQueuePair::to_group(address, address, chunk.bytes, true, immediate, false, task_.key));
+    }
+    if (requests.empty()) continue;
+    requests.back().signaled = true;
+    ++signaled;
+    if (copies()) {
+      sends_.post_batch(requests);
+    } else {
+      group_sends_[queue].post_batch(requests);
+    }
   }
+  return signaled;
 }
 
 }  // namespace weft::collectives

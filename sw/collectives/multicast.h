@@ -51,10 +51,10 @@ struct MulticastConfig {
   MulticastCopy copy = MulticastCopy::kInterface;
   MulticastPlacement placement = MulticastPlacement::kHost;
   Bytes chunk;
-  int subgroups = 1;
+  int subgroups = 4;
   int chains = 2;
   int trees = 1;
-  int queue_depth = 128;
+  int queue_depth = 1024;
   int batch = 128;
   double cutoff = 5;
   Time activation = Time(5'000'000);
@@ -73,7 +73,9 @@ struct MulticastConfig {
     visit("trees", trees, "Spanning trees that members share, one after the other; 0: one for each", Range{0, 65'536});
     visit("queue_depth", queue_depth, "Receives that each thread has posted, for datagrams with as many staging slots",
           Range{16, 65'536});
-    visit("batch", batch, "Work requests of which the last one completes; two batches are under way", Range{1, 65'536});
+    visit("batch", batch,
+          "Chunks that are posted at a time, of which the last of each queue completes; two batches are under way",
+          Range{1, 65'536});
     visit("cutoff", cutoff,
           "A member fetches what has not come after so many times what all should take at the link's rate",
           Range{1, 1'000'000});
@@ -145,9 +147,8 @@ class MulticastMember {
   static void join(const std::vector<std::unique_ptr<MulticastMember>>& members,
                    const std::vector<std::uint32_t>& groups);
 
-  /// Distributes each source's block, at `buffer` + its extent, to all. Throws std::length_error for more chunks than
-  /// an immediate can tell, and std::runtime_error for memory keys that differ among members, which a multicast cannot
-  /// serve.
+  /// Distributes each source's block, at `buffer` + its extent, to all. More chunks than an immediate can tell apart end
+  /// the simulation with a message, and so do memory keys that differ among members.
   firmware::Task distribute(std::uint64_t buffer, BlockMap blocks);
   firmware::Task barrier() {
     return perform([this] { return meet(0); });
@@ -194,6 +195,7 @@ class MulticastMember {
     Time cutoff;
   };
 
+  void fail(const std::string& what) const;
   [[nodiscard]] bool copies() const { return config_.transport == MulticastTransport::kDatagram; }
   [[nodiscard]] Extent extent_of(std::uint32_t chunk) const;
   [[nodiscard]] std::uint64_t slot_bytes() const { return chunk_ + 64; }
@@ -217,7 +219,8 @@ class MulticastMember {
   /// Returns when all members have entered, with the same `key`.
   firmware::Task meet(std::uint32_t key);
   firmware::Task send();
-  void multicast(Extent chunk, std::uint32_t number, std::size_t subgroup, bool signaled);
+  /// Posts chunks `from` to `to` of the own block and returns how many completions will come of it.
+  std::uint64_t post(const Chunks& chunks, std::uint64_t from, std::uint64_t to);
 
   // multicast_receive.cpp
   void open_receiver(Receiver& receiver, const std::vector<std::uint32_t>& groups, std::size_t subgroup);

@@ -138,14 +138,19 @@ class GroupQueuePair : public WorkQueue {
   /// with `immediate`.
   void multicast(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify, std::uint32_t immediate,
                  bool signaled, std::uint32_t remote_key = 0) {
-    post({.local_address = local,
-          .remote_address = remote,
-          .bytes = bytes,
-          .immediate = immediate,
-          .remote_key = remote_key,
-          .verb = nic::Verb::kMulticast,
-          .with_immediate = notify,
-          .signaled = signaled});
+    post(to_group(local, remote, bytes, notify, immediate, signaled, remote_key));
+  }
+  /// The same as a request for post_batch().
+  static nic::WorkRequest to_group(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify,
+                                   std::uint32_t immediate, bool signaled, std::uint32_t remote_key = 0) {
+    return {.local_address = local,
+            .remote_address = remote,
+            .bytes = bytes,
+            .immediate = immediate,
+            .remote_key = remote_key,
+            .verb = nic::Verb::kMulticast,
+            .with_immediate = notify,
+            .signaled = signaled};
   }
   /// The first of `count` receives completes with `id`, each after it with one more.
   void receive(std::uint32_t count, std::uint64_t id = 0) {
@@ -166,16 +171,16 @@ class DatagramQueuePair : public WorkQueue {
   /// Lets datagrams for `group` come here.
   void attach(std::uint32_t group) { interface_.nic->attach(number_, group); }
 
-  /// To all of a group but this interface, with `immediate`.
-  void multicast(std::uint32_t group, std::uint64_t local, std::uint64_t bytes, std::uint32_t immediate,
-                 bool signaled) {
-    post({.local_address = local,
-          .bytes = bytes,
-          .immediate = immediate,
-          .peer = Packet::kFirstGroup + group,
-          .verb = nic::Verb::kSend,
-          .with_immediate = true,
-          .signaled = signaled});
+  /// A request for post_batch(): to all of a group but this interface, with `immediate`.
+  static nic::WorkRequest to_group(std::uint32_t group, std::uint64_t local, std::uint64_t bytes,
+                                   std::uint32_t immediate, bool signaled) {
+    return {.local_address = local,
+            .bytes = bytes,
+            .immediate = immediate,
+            .peer = Packet::kFirstGroup + group,
+            .verb = nic::Verb::kSend,
+            .with_immediate = true,
+            .signaled = signaled};
   }
   /// Posts `count` receives of `bytes` with one doorbell, `bytes` apart; the first completes with `id`, each after it
   /// with one more. A datagram lies behind nic::kGlobalRouteHeader bytes of header.

@@ -14,6 +14,7 @@
 #include "sw/collectives/communicator.h"
 #include "tests/support/kernel.h"
 #include "tests/support/random_network.h"
+#include "tests/support/reports.h"
 
 namespace weft::platforms {
 namespace {
@@ -219,6 +220,226 @@ TEST(MulticastProperty, EveryByteIsInPlaceAndStays) {
   EXPECT_GT(counts.all.repeated, 0);
   EXPECT_GT(counts.no_receive, 0);
   EXPECT_GT(counts.refused, 0) << "nothing came after a key was removed";
+}
+
+MulticastCounters totals(const CollectiveResult& result) {
+  return result.multicast.value_or(MulticastCounters{});
+}
+
+std::vector<CollectiveResult> collective(const MachineConfig& config, CollectiveOp op,
+                                         const std::vector<std::uint64_t>& sizes) {
+  test::fresh_kernel();
+  Machine machine(config);
+  return run_collective(machine, op, sizes, ElementType::kFp32);
+}
+
+TEST(Multicast, TaskNumbersComeAgain) {
+  // 8 bits tell tasks apart: the 257th has the number of the first, and late chunks of the 256th are not its own.
+  test::fresh_kernel();
+  MachineConfig config = machine_of(3);
+  lose(config, 0.05);
+  config.fabric.mtu = 256_B;
+  config.fabric.segment = 256_B;
+  Machine machine(config);
+  Communicator communicator(machine.ranks(), machine.config().collectives, "all");
+  const Rounds ran(machine, communicator, std::vector<Rounds::Round>(600, round_of(machine, -1, 3000)), 5);
+  EXPECT_FALSE(ran.wrong());
+  EXPECT_GT(communicator.multicast_counters()->missing, 0);
+}
+
+TEST(Multicast, OneChainWhereTheNumberDoesNotDivide) {
+  // With chains of 3 for 7 members the turn goes once round all: as slow as a single chain, and never wrong.
+  MachineConfig config = machine_of(7);
+  config.collectives.multicast.chains = 3;
+  const auto three = collective(config, CollectiveOp::kAllgather, {64 * 1024});
+  config.collectives.multicast.chains = 1;
+  const auto one = collective(config, CollectiveOp::kAllgather, {64 * 1024});
+  EXPECT_EQ(three[0].wrong, 0);
+  EXPECT_EQ(three[0].time, one[0].time);
+}
+
+TEST(Multicast, MoreChainsHideTheTurn) {
+  MachineConfig config = machine_of(16);
+  config.collectives.multicast.transport = MulticastTransport::kConnection;
+  config.collectives.multicast.chains = 1;
+  const Time one = collective(config, CollectiveOp::kAllgather, {256 * 1024})[0].time;
+  config.collectives.multicast.chains = 4;
+  const Time four = collective(config, CollectiveOp::kAllgather, {256 * 1024})[0].time;
+  EXPECT_LT(four, one * 3 / 4);
+}
+
+TEST(Multicast, AnOverrunReceiveQueueIsRecoveredFrom) {
+  // One slow core, 16 receives: much of what comes finds none and is dropped, and is read from the neighbour.
+  MachineConfig config = machine_of(4);
+  config.firmware.clock = Frequency(200'000'000);
+  config.collectives.multicast.subgroups = 1;
+  config.collectives.multicast.queue_depth = 16;
+  config.collectives.multicast.cutoff = 1;
+  config.collectives.multicast.activation = Time(20'000'000);
+  test::fresh_kernel();
+  Machine machine(config);
+  const auto results = run_collective(machine, CollectiveOp::kBroadcast, {1 << 20}, ElementType::kFp32);
+  EXPECT_EQ(results[0].wrong, 0);
+  EXPECT_GT(totals(results[0]).missing, 0);
+  EXPECT_EQ(totals(results[0]).fetched_bytes, totals(results[0]).missing * 4096);
+  std::int64_t dropped = 0;
+  for (int r = 0; r < machine.size(); ++r) dropped += machine.nic(r).counters().no_receive;
+  EXPECT_GT(dropped, 0);
+}
+
+TEST(Multicast, NothingIsFetchedWhereNothingIsLost) {
+  for (const auto transport : {MulticastTransport::kDatagram, MulticastTransport::kConnection}) {
+    MachineConfig config = machine_of(12);
+    config.collectives.multicast.transport = transport;
+    for (const auto op : {CollectiveOp::kAllgather, CollectiveOp::kBroadcast}) {
+      for (const CollectiveResult& result : collective(config, op, {4, 1000, 65540, 1 << 20})) {
+        EXPECT_EQ(result.wrong, 0);
+        EXPECT_EQ(totals(result).missing, 0) << result.bytes;
+        EXPECT_EQ(totals(result).stale, 0);
+      }
+    }
+  }
+}
+
+/// Broadcast: the fast path does not know how many there are; what grows is the two meetings, and the
+/// tree.
+TEST(Multicast, BroadcastTakesTheSameTimeForAnyNumber) {
+  constexpr std::uint64_t kBytes = 256 * 1024;
+  const auto fast_path = [](int ranks) {
+    MachineConfig config = machine_of(ranks);
+    config.data = false;
+    config.fabric.radix = 64;
+    config.fabric.hosts_per_leaf = 4;  // the tree has two levels for any number
+    config.collectives.multicast.transport = MulticastTransport::kConnection;
+    const Time whole = collective(config, CollectiveOp::kBroadcast, {kBytes})[0].time;
+    const Time meeting = collective(config, CollectiveOp::kBarrier, {4})[0].time;
+    return whole - meeting * 2;
+  };
+  const Time few = fast_path(8);
+  for (const int ranks : {64, 256}) {
+    const Time many = fast_path(ranks);
+    EXPECT_LT(many, few + few / 10) << ranks;
+    EXPECT_GT(many, few - few / 10) << ranks;
+  }
+}
+
+TEST(Multicast, RunsOnTheCoresOfTheNic) {
+  MachineConfig config = machine_of(6);
+  config.dpa.cores = 2;
+  config.dpa.threads = 4;
+  config.dpa.wait = firmware::Wait::kPoll;
+  config.collectives.multicast.placement = collectives::MulticastPlacement::kDpa;
+  config.collectives.multicast.subgroups = 3;
+  const auto busy = [&](const MachineConfig& machine_config, bool dpa) {
+    test::fresh_kernel();
+    Machine machine(machine_config);
+    const auto results = run_collective(machine, CollectiveOp::kAllgather, {1 << 20}, ElementType::kFp32);
+    EXPECT_EQ(results[0].wrong, 0);
+    firmware::Processor& processor = dpa ? *machine.rank(0).offload.processor : *machine.rank(0).processor;
+    Time sum;
+    for (int core = 0; core < processor.config().cores; ++core) sum += processor.busy(static_cast<std::size_t>(core));
+    return sum;
+  };
+  const Time host_when_offloaded = busy(config, false);
+  const Time dpa = busy(config, true);
+  config.collectives.multicast.placement = collectives::MulticastPlacement::kHost;
+  const Time host = busy(config, false);
+  EXPECT_LT(host_when_offloaded * 20, host);
+  EXPECT_GT(dpa, host_when_offloaded * 20);
+}
+
+/// A member that never comes: all others wait for it, and the report says where.
+TEST(Multicast, AMissingMemberIsNamed) {
+  test::fresh_kernel();
+  Machine machine(machine_of(4));
+  Communicator communicator(machine.ranks(), machine.config().collectives, "all");
+  for (int r = 0; r < 3; ++r) {
+    machine.rank(r).processor->spawn("rank " + std::to_string(r), 0, communicator.broadcast(r, 0, 0, 1024));
+  }
+  try {
+    machine.run();
+    ADD_FAILURE() << "ended";
+  } catch (const DeadlockError& error) {
+    EXPECT_NE(std::string(error.what()).find("thread rank 0 waits for a message or a read in all multicast"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+/// A member whose link goes down in the middle of it: connections to it run out of retries.
+TEST(Multicast, ACrashedMemberIsReported) {
+  test::fresh_kernel();
+  MachineConfig config = machine_of(4);
+  lose(config, 0);
+  config.nic.retry_limit = 3;
+  fabric::Fault fault;
+  fault.link = "end2";
+  fault.down = true;
+  fault.from = 100_us;
+  config.fabric.faults.push_back(fault);
+  Machine machine(config);
+  try {
+    run_collective(machine, CollectiveOp::kBroadcast, {4 << 20}, ElementType::kFp32);
+    ADD_FAILURE() << "ended";
+  } catch (const DeadlockError& error) {
+    EXPECT_NE(std::string(error.what()).find("end2"), std::string::npos) << error.what();
+  }
+}
+
+std::string message_of(const MachineConfig& config, CollectiveOp op = CollectiveOp::kBroadcast,
+                       std::uint64_t bytes = 1024) {
+  try {
+    collective(config, op, {bytes});
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(MulticastErrors, SayWhatToChange) {
+  MachineConfig config = machine_of(4);
+  config.collectives.multicast.chunk = 8_KiB;
+  EXPECT_EQ(message_of(config),
+            "collectives.multicast.chunk: expected at most the network's MTU of 4KiB for datagrams, or transport "
+            "connection, got 8KiB");
+  config = machine_of(4);
+  config.collectives.multicast.placement = collectives::MulticastPlacement::kDpa;
+  EXPECT_EQ(message_of(config), "collectives.multicast.placement: expected host, or a dpa with cores, got dpa");
+  config.dpa.cores = 1;
+  config.collectives.multicast.copy = MulticastCopy::kEngine;
+  EXPECT_EQ(message_of(config),
+            "collectives.multicast.copy: expected interface, since the cores of a NIC do not reach the accelerator's "
+            "engines, got engine");
+  config = machine_of(2);
+  config.data = false;
+  config.collectives.multicast.chunk = 1_B;
+  {
+    test::ExpectReports reports;
+    message_of(config, CollectiveOp::kBroadcast, (1 << 24) + 4);
+    EXPECT_EQ(reports.messages(),
+              std::vector<std::string>{"firmware1: collectives multicast: 16777220 chunks of 1B, and 24 bits of an "
+                                       "immediate tell 16777216 apart: expected a larger collectives.multicast.chunk"});
+  }
+  config = machine_of(4);
+  config.firmware.cores = 0;
+  EXPECT_EQ(message_of(config), "firmware.cores: expected at least 1, got 0");
+}
+
+TEST(MulticastErrors, MemoryKeysMustAgree) {
+  test::fresh_kernel();
+  Machine machine(machine_of(3));
+  machine.nic(1).regions().add(0, 64);
+  Communicator communicator(machine.ranks(), machine.config().collectives, "all");
+  for (int r = 0; r < 3; ++r) {
+    machine.rank(r).processor->spawn("rank " + std::to_string(r), 0, communicator.broadcast(r, 0, 0, 1024));
+  }
+  test::ExpectReports reports;
+  EXPECT_THROW(machine.run(), sc_core::sc_report);
+  ASSERT_FALSE(reports.messages().empty());
+  EXPECT_NE(
+      reports.messages()[0].find("all multicast: members have different memory keys for the same buffer, 2 and 1"),
+      std::string::npos)
+      << reports.messages()[0];
 }
 
 }  // namespace
