@@ -92,7 +92,9 @@ HostLink::Arrival HostLink::read_by_pcie(Arrival engine, Time now, Time memory, 
     return time_(part + kCompletionHeader * pieces(offset % boundary_, part, max_payload_));
   };
   const Time asked = now + wait_to_read(now);
-  up_free_ = std::max(up_free_, now) + time_(kRequestHeader) * requests;
+  const Time asking = time_(kRequestHeader) * requests;
+  requests_free_ = std::max(requests_free_, now) + asking;
+  up_free_ = std::max(up_free_, now) + asking;
   const Time length = crossing(bytes);
   down_free_ = std::max(down_free_, now) + length;
   const Time unhindered = std::max(down_free_, memory) + read_latency_;

@@ -77,7 +77,8 @@ class Window {
 /// and what follows waits for it, as the rules of ordering ask (section 2.4).
 ///
 /// Left out: credits of read requests, which come back long before the tags; those that a completion entry holds; data
-/// completions split at less than `max_payload`; replays. Packets share the link in the order of the calls.
+/// completions split at less than `max_payload`; replays. Packets share the link in the order of
+/// the calls, but requests of reads go before writes that wait: these wait in the interface, which takes turns.
 class alignas(64) HostLink {
  public:
   struct Config {
@@ -100,7 +101,7 @@ class alignas(64) HostLink {
   };
   /// How long after `now` memory can be asked for the next read: when there is a tag.
   [[nodiscard]] Time wait_to_read(Time now) {
-    return pcie_ ? std::max(Time(), std::max(tags_.opens(now), up_free_) - now) : Time();
+    return pcie_ ? std::max(Time(), std::max(tags_.opens(now), requests_free_) - now) : Time();
   }
   /// Reads `bytes` that memory has ready at `memory`; the engine hands nothing on before `not_before`.
   Arrival read(Time now, Time not_before, Time memory, std::uint64_t address, std::uint32_t bytes) {
@@ -163,8 +164,9 @@ class alignas(64) HostLink {
   std::uint32_t max_payload_;
   std::uint32_t max_read_request_;
   std::uint32_t boundary_;
-  ByteTime time_;  ///< on the link
-  Time up_free_;   ///< towards the host
+  ByteTime time_;       ///< on the link
+  Time up_free_;        ///< towards the host
+  Time requests_free_;  ///< of this, by requests of reads
   Time down_free_;
   Window tags_;
   Window credits_;

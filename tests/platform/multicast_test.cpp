@@ -323,6 +323,45 @@ TEST(Multicast, BroadcastTakesTheSameTimeForAnyNumber) {
   }
 }
 
+/// The study's testbed: 188 hosts, 18 switches of 36 ports. What the ports of its switches take in and send is nearly
+/// twice as much with a ring.
+TEST(Multicast, HalvesTheTrafficOf188Nodes) {
+  constexpr int kRanks = 188;
+  constexpr std::int64_t kBlock = 65'536;
+  MachineConfig config = machine_of(kRanks);
+  config.data = false;
+  config.fabric.radix = 36;
+  config.fabric.hosts_per_leaf = 16;
+  config.fabric.uplinks = 18;
+  config.fabric.spines = 6;
+  config.fabric.header = Bytes();
+  const auto bytes_of = [&](Algorithm algorithm) {
+    test::fresh_kernel();
+    config.collectives.algorithm = algorithm;
+    Machine machine(config);
+    run_collective(machine, CollectiveOp::kAllgather, {kRanks * kBlock}, ElementType::kFp32, nullptr, false);
+    std::int64_t sum = 0;
+    for (int r = 0; r < kRanks; ++r) sum += machine.nic(r).transmitter().counters().wire_bytes;
+    for (std::size_t s = 0; s < machine.network().switch_count(); ++s) {
+      fabric::Switch& sw = machine.network().switch_at(s);
+      for (std::size_t p = 0; p < sw.radix(); ++p) sum += sw.transmitter(p).counters().wire_bytes;
+    }
+    return sum;
+  };
+  // Up from the sender, down to each other, and between the 12 leaves and the tree's spine: one up from the sender's
+  // leaf, one down to each other. Blocks of a ring go to the next host over two links, or four where it is under the
+  // next leaf.
+  const std::int64_t multicast = kRanks * (kRanks + 12) * kBlock;
+  const std::int64_t ring = (kRanks - 1) * ((kRanks - 12) * 2 + 12 * 4) * kBlock;
+  const std::pair<Algorithm, std::int64_t> both[] = {{Algorithm::kMulticast, multicast}, {Algorithm::kRing, ring}};
+  for (const auto& [algorithm, data] : both) {
+    const std::int64_t bytes = bytes_of(algorithm);
+    EXPECT_GE(bytes, data);
+    EXPECT_LE(bytes, data + data / 50) << "more than messages and acknowledgements";
+  }
+  EXPECT_GT(ring * 100, multicast * 195);
+}
+
 TEST(Multicast, RunsOnTheCoresOfTheNic) {
   MachineConfig config = machine_of(6);
   config.dpa.cores = 2;
