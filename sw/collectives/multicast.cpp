@@ -120,7 +120,8 @@ void MulticastMember::begin(std::uint64_t buffer, const BlockMap& blocks) {
     }
   }
   // Chains take their turns one after the other, each as many as there are sources in it.
-  if (sources > 1) task_.turns = size_ % config_.chains == 0 ? size_ / config_.chains : size_;
+  const int chains = config_.chains == 0 ? size_ : config_.chains;
+  if (sources > 1) task_.turns = size_ % chains == 0 ? size_ / chains : size_;
   const Rate rate = place_.network->end_link(place_.nic->end()).rate;
   const Time least = transfer_time(Bytes(static_cast<std::int64_t>(end)), rate) + config_.activation * task_.turns;
   task_.cutoff = Time(static_cast<std::int64_t>(static_cast<double>(least.count()) * config_.cutoff));
@@ -240,14 +241,28 @@ firmware::Task MulticastMember::meet(std::uint32_t key) {
   }
 }
 
+Time MulticastMember::gap() const {
+  if (config_.pace == 0) return {};
+  const std::uint32_t end = place_.nic->end();
+  const std::uint32_t wire = place_.network->end_config(end).wire_bytes(static_cast<std::uint32_t>(chunk_));
+  const Time least = transfer_time(Bytes(wire), place_.network->end_link(end).rate);
+  const double members = static_cast<double>(size_) / task_.turns;
+  return Time(static_cast<std::int64_t>(static_cast<double>(least.count()) * members / config_.pace));
+}
+
 firmware::Task MulticastMember::send() {
   const int turn = position_ % task_.turns;
   if (turn != 0) co_await turns_.reach(++turns_taken_);
   const Chunks chunks{task_.blocks[static_cast<std::size_t>(position_)], chunk_};
   const std::uint32_t first = map_.first(position_);
   const auto batch = static_cast<std::uint64_t>(config_.batch);
+  firmware::Processor& processor = *place_.processor;
+  const Time began = processor.now();
+  const Time between = gap();
   std::uint64_t under_way = 0;
   for (std::uint64_t i = 0; i < chunks.count(); ++i) {
+    const Time due = began + between * static_cast<std::int64_t>(i);
+    if (due > processor.now()) co_await processor.delay(due - processor.now());
     const bool last = (i + 1) % batch == 0 || i + 1 == chunks.count();
     multicast(chunks[i], first + static_cast<std::uint32_t>(i), i % receivers_.size(), last);
     if (last) ++under_way;

@@ -53,6 +53,7 @@ struct MulticastConfig {
   Bytes chunk;
   int subgroups = 1;
   int chains = 2;
+  double pace = 0;
   int trees = 1;
   int queue_depth = 128;
   int batch = 128;
@@ -68,8 +69,13 @@ struct MulticastConfig {
     visit("chunk", chunk, "A chunk, which is lost or comes as a whole; 0: an MTU", Range{0, 1 << 30});
     visit("subgroups", subgroups, "Groups that chunks are dealt to in turn, each with a thread that receives",
           Range{1, 256});
-    visit("chains", chains, "Members that multicast at a time in an Allgather; 1 where they do not divide the members",
-          Range{1, 65'536});
+    visit("chains", chains,
+          "Members that multicast at a time in an Allgather; 0: all; 1 where they do not divide the members",
+          Range{0, 65'536});
+    visit("pace", pace,
+          "Share of the link's rate that these together send at most, so that receivers can follow and senders' links "
+          "are left to other traffic; 0: each as fast as it can",
+          Range{0, 1});
     visit("trees", trees, "Spanning trees that members share, one after the other; 0: one for each", Range{0, 65'536});
     visit("queue_depth", queue_depth, "Receives that each thread has posted, for datagrams with as many staging slots",
           Range{16, 65'536});
@@ -216,6 +222,8 @@ class MulticastMember {
   void hear(std::uint32_t what, std::uint32_t value);
   /// Returns when all members have entered, with the same `key`.
   firmware::Task meet(std::uint32_t key);
+  /// Between chunks that this member multicasts, from one to the next.
+  [[nodiscard]] Time gap() const;
   firmware::Task send();
   void multicast(Extent chunk, std::uint32_t number, std::size_t subgroup, bool signaled);
 
