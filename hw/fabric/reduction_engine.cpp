@@ -68,10 +68,13 @@ ReductionEngine::Outcome ReductionEngine::take(std::uint32_t group, std::uint16_
 }
 
 Packet* ReductionEngine::add_up(Chunk& chunk) {
-  Packet* sum = chunk.operands.front();
-  for (std::size_t i = 1; i < chunk.operands.size(); ++i) {
-    Packet* next = chunk.operands[i];
-    if (sum->payload != nullptr) {
+  // Who abstains has sent a header alone.
+  const auto adds = [](const Packet* operand) { return operand->payload_bytes > 0; };
+  const auto first = std::find_if(chunk.operands.begin(), chunk.operands.end(), adds);
+  Packet* sum = first == chunk.operands.end() ? chunk.operands.front() : *first;
+  for (Packet* next : chunk.operands) {
+    if (next == sum) continue;
+    if (adds(next) && sum->payload != nullptr) {
       add(static_cast<ElementType>(sum->queue_pair), sum->payload, next->payload, sum->payload, sum->payload_bytes);
     }
     packets_.give_back(next);

@@ -17,8 +17,9 @@ namespace weft::fabric {
 ///
 /// A tree is an entry of its table: how many children send operands, and how many chunks may be open. The packets of
 /// one chunk, one from each child, are added in the order of the children's ports, whatever order they come in, so that
-/// the result is the same bit for bit. Each port has an adder that takes a number of operand bytes a cycle. A streaming
-/// tree passes the sum on while its operands still arrive; a low-latency tree waits until they are whole.
+/// the result is the same bit for bit; one without payload counts and adds nothing. Each port has an adder that takes a
+/// number of operand bytes a cycle. A streaming tree passes the sum on while its operands still arrive; a low-latency
+/// tree waits until they are whole.
 ///
 /// Left out: the choice of tree by the subnet manager, and recovery of lost operands: links that carry reductions must
 /// not lose packets.

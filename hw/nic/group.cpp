@@ -45,8 +45,9 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
     job.packets = packets_of(request.bytes);
   }
   packet.psn = pair.next_psn++;
-  packet.payload_bytes = bytes;
-  packet.wire_bytes = network_.wire_bytes(bytes);
+  const std::uint32_t carried = reduces && request.abstains ? 0 : bytes;
+  packet.payload_bytes = carried;
+  packet.wire_bytes = network_.wire_bytes(bytes) - (bytes - carried);
   packet.address = (request.remote_address + job.cut) | static_cast<std::uint64_t>(request.remote_key)
                                                             << Packet::kAddressBits;
   if (reduces) {
@@ -57,7 +58,7 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
     packet.opcode = Opcode::kWrite;
   }
   const Time ready = fetch(now, packet, request.local_address + job.cut);
-  group_free_ = std::max(group_free_, now) + group_time_(bytes);
+  group_free_ = std::max(group_free_, now) + group_time_(carried);
   job.cut += bytes;
   if (job.cut == request.bytes) {
     packet.flags |= Packet::kLast;

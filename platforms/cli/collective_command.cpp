@@ -90,9 +90,10 @@ int run(Options options) {
   const Stopwatch watch;
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
   if (options.platform.data) {
-    const bool has_output = options.op == "reduce_scatter";
+    const auto op = value_of<CollectiveOp>(options.op);
+    const int buffers = op == CollectiveOp::kAllgatherReduceScatter ? 3 : (op == CollectiveOp::kReduceScatter ? 2 : 1);
     const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
-    require_host_memory(static_cast<double>(largest) * machine.size() * (has_output ? 2 : 1));
+    require_host_memory(static_cast<double>(largest) * machine.size() * buffers);
   }
   std::vector<CollectiveResult> results;
   std::string remark;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "sw/collectives/pattern.h"
 
@@ -18,73 +20,92 @@ namespace {
 
 constexpr int kRoot = 0;  // of a Broadcast
 
-/// One collective after another on every rank; a run starts when all ranks have reached it.
+/// One of the collectives that run at a time, with buffers of its own.
+struct Part {
+  CollectiveOp op;
+  std::unique_ptr<Communicator> communicator;
+  std::uint64_t seed = 0;  ///< of its data, beyond the turn's
+  std::uint64_t input = 0;
+  std::uint64_t output = 0;
+};
+
+std::vector<CollectiveOp> parts_of(CollectiveOp op) {
+  if (op == CollectiveOp::kAllgatherReduceScatter) return {CollectiveOp::kAllgather, CollectiveOp::kReduceScatter};
+  return {op};
+}
+
+/// One run after another on every rank; it starts when all ranks have reached it, and ends when they have done all
+/// parts.
 struct Session {
   Machine& machine;
-  Communicator& communicator;
   CollectiveOp op;
   ElementType type;
   std::vector<std::uint64_t> sizes;
-  std::uint64_t input = 0;
-  std::uint64_t output = 0;
+  std::vector<Part> parts;
   std::size_t turn = 0;
-  int at_start = 0;
-  int at_end = 0;
+  std::size_t at_start = 0;
+  std::size_t at_end = 0;
   Time began;
   std::vector<CollectiveResult> results;
   collectives::MulticastCounters so_far;
   std::vector<std::unique_ptr<firmware::Counter>> gates;  ///< by rank: how many runs may begin
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
+  [[nodiscard]] std::size_t threads() const { return parts.size() * static_cast<std::size_t>(machine.size()); }
+  [[nodiscard]] std::uint64_t seed_of(const Part& part) const {
+    return static_cast<std::uint64_t>(machine.config().seed) + turn + part.seed;
+  }
 
-  void fill();
-  [[nodiscard]] std::int64_t check();
-  Task run(int member);
+  void fill(const Part& part);
+  [[nodiscard]] std::int64_t check(const Part& part);
+  Task perform(Part& part, int member, std::uint64_t bytes);
+  Task run(Part& part, int member);
   void finish_turn(Time now);
 };
 
-void Session::fill() {
-  if (!machine.config().data) return;
+void Session::fill(const Part& part) {
   const std::uint64_t bytes = sizes[turn];
-  const auto seed = static_cast<std::uint64_t>(machine.config().seed) + turn;
+  const std::uint64_t seed = seed_of(part);
   for (int r = 0; r < machine.size(); ++r) {
-    const Extent own = communicator.block(bytes, r, unit());
+    const Extent own = part.communicator->block(bytes, r, unit());
     std::vector<std::byte> data(bytes);
     for (std::uint64_t at = 0; at < bytes; ++at) data[at] = static_cast<std::byte>(0xa5);
     for (std::uint64_t at = 0; at + unit() <= bytes; at += unit()) {
-      const bool contributes = op == CollectiveOp::kBroadcast ? r == kRoot
-                                                              : op != CollectiveOp::kAllgather ||
-                                                                    (at >= own.offset && at < own.offset + own.bytes);
+      const bool contributes =
+          part.op == CollectiveOp::kBroadcast
+              ? r == kRoot
+              : part.op != CollectiveOp::kAllgather || (at >= own.offset && at < own.offset + own.bytes);
       if (contributes) encode(type, pattern(seed, r, at / unit()), &data[at]);
     }
     // What does not fill an element: an Allgather carries it all the same, from the last rank, and a Broadcast.
-    if ((op == CollectiveOp::kAllgather && r == machine.size() - 1) || (op == CollectiveOp::kBroadcast && r == kRoot)) {
+    if ((part.op == CollectiveOp::kAllgather && r == machine.size() - 1) ||
+        (part.op == CollectiveOp::kBroadcast && r == kRoot)) {
       for (std::uint64_t at = bytes / unit() * unit(); at < bytes; ++at) data[at] = static_cast<std::byte>(at * 7 + 1);
     }
-    machine.memory(r).store().write(input, data.data(), bytes);
+    machine.memory(r).store().write(part.input, data.data(), bytes);
   }
 }
 
-std::int64_t Session::check() {
-  if (!machine.config().data) return -1;
-  if (op == CollectiveOp::kBarrier) return 0;
+std::int64_t Session::check(const Part& part) {
+  if (part.op == CollectiveOp::kBarrier) return 0;
+  Communicator& communicator = *part.communicator;
   const std::uint64_t bytes = sizes[turn];
-  const auto seed = static_cast<std::uint64_t>(machine.config().seed) + turn;
+  const std::uint64_t seed = seed_of(part);
   std::int64_t wrong = 0;
   std::vector<std::byte> expected(unit());
   for (int r = 0; r < machine.size(); ++r) {
     const Extent own = communicator.block(bytes, r, unit());
-    const bool scattered = op == CollectiveOp::kReduceScatter;
+    const bool scattered = part.op == CollectiveOp::kReduceScatter;
     const Extent extent = scattered ? own : Extent{0, bytes};
     std::vector<std::byte> actual(extent.bytes);
-    machine.memory(r).store().read(scattered ? output : input, actual.data(), extent.bytes);
+    machine.memory(r).store().read(scattered ? part.output : part.input, actual.data(), extent.bytes);
     int owner = 0;
     for (std::uint64_t at = 0; at + unit() <= extent.bytes; at += unit()) {
       const std::uint64_t index = (extent.offset + at) / unit();
       std::uint32_t value = 0;
-      if (op == CollectiveOp::kBroadcast) {
+      if (part.op == CollectiveOp::kBroadcast) {
         value = pattern(seed, kRoot, index);
-      } else if (op == CollectiveOp::kAllgather) {
+      } else if (part.op == CollectiveOp::kAllgather) {
         while (at >= communicator.block(bytes, owner, unit()).offset + communicator.block(bytes, owner, unit()).bytes)
           ++owner;
         value = pattern(seed, owner, index);
@@ -94,7 +115,7 @@ std::int64_t Session::check() {
       encode(type, value, expected.data());
       if (std::memcmp(expected.data(), &actual[at], unit()) != 0) ++wrong;
     }
-    if (op != CollectiveOp::kAllgather && op != CollectiveOp::kBroadcast) continue;
+    if (part.op != CollectiveOp::kAllgather && part.op != CollectiveOp::kBroadcast) continue;
     for (std::uint64_t at = bytes / unit() * unit(); at < bytes; ++at) {
       if (actual[at] != static_cast<std::byte>(at * 7 + 1)) ++wrong;
     }
@@ -107,50 +128,57 @@ void Session::finish_turn(Time now) {
   CollectiveResult result;
   result.bytes = bytes;
   result.time = now - began;
-  result.wrong = check();
-  result.multicast = communicator.multicast_counters();
+  if (machine.config().data) {
+    result.wrong = 0;
+    for (const Part& part : parts) result.wrong += check(part);
+  }
+  result.multicast = parts.front().communicator->multicast_counters();
   if (result.multicast) result.multicast->add(std::exchange(so_far, *result.multicast), -1);
   const double seconds = static_cast<double>(result.time.count()) * 1e-12;
   const double n = machine.size();
   if (result.time > Time() && op != CollectiveOp::kBarrier)
     result.algbw_GBps = static_cast<double>(bytes) / seconds * 1e-9;
-  const double share = op == CollectiveOp::kBroadcast ? 1 : (op == CollectiveOp::kAllReduce ? 2 : 1) * (n - 1) / n;
+  const bool twice = op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllgatherReduceScatter;
+  const double share = op == CollectiveOp::kBroadcast ? 1 : (twice ? 2 : 1) * (n - 1) / n;
   result.busbw_GBps = result.algbw_GBps * share;
   results.push_back(result);
 }
 
-Task Session::run(int member) {
-  firmware::Rank& rank = communicator.rank(member);
+Task Session::perform(Part& part, int member, std::uint64_t bytes) {
+  Communicator& communicator = *part.communicator;
+  switch (part.op) {
+    case CollectiveOp::kAllgather:
+      return communicator.allgather(member, part.input, bytes, unit());
+    case CollectiveOp::kReduceScatter:
+      return communicator.reduce_scatter(member, part.input, part.output, bytes, type);
+    case CollectiveOp::kAllReduce:
+      return communicator.all_reduce(member, part.input, bytes, type);
+    case CollectiveOp::kBroadcast:
+      return communicator.broadcast(member, kRoot, part.input, bytes);
+    case CollectiveOp::kBarrier:
+    case CollectiveOp::kAllgatherReduceScatter:  // is two parts
+      break;
+  }
+  return communicator.barrier(member);
+}
+
+Task Session::run(Part& part, int member) {
+  firmware::Processor& processor = *machine.rank(member).processor;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     // A rank that is done waits until all are; the pause is an ideal barrier, outside of what is measured.
-    if (++at_start == machine.size()) {
+    if (++at_start == threads()) {
       at_start = 0;
       at_end = 0;
       turn = i;
-      fill();
-      began = rank.processor->now();
+      if (machine.config().data) {
+        for (const Part& each : parts) fill(each);
+      }
+      began = processor.now();
       for (auto& gate : gates) gate->set(i + 1);
     }
     co_await gates[static_cast<std::size_t>(member)]->reach(i + 1);
-    const std::uint64_t bytes = sizes[i];
-    switch (op) {
-      case CollectiveOp::kAllgather:
-        co_await communicator.allgather(member, input, bytes, unit());
-        break;
-      case CollectiveOp::kReduceScatter:
-        co_await communicator.reduce_scatter(member, input, output, bytes, type);
-        break;
-      case CollectiveOp::kAllReduce:
-        co_await communicator.all_reduce(member, input, bytes, type);
-        break;
-      case CollectiveOp::kBroadcast:
-        co_await communicator.broadcast(member, kRoot, input, bytes);
-        break;
-      case CollectiveOp::kBarrier:
-        co_await communicator.barrier(member);
-        break;
-    }
-    if (++at_end == machine.size()) finish_turn(rank.processor->now());
+    co_await perform(part, member, sizes[i]);
+    if (++at_end == threads()) finish_turn(processor.now());
   }
 }
 
@@ -159,23 +187,33 @@ Task Session::run(int member) {
 std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
                                              ElementType type, std::string* remark, bool warm_up) {
   if (sizes.empty()) return {};
-  Communicator communicator(machine.ranks(), machine.config().collectives, "collectives");
-  if (remark != nullptr) *remark = communicator.remark();
-  if (op == CollectiveOp::kBroadcast && !communicator.can_broadcast()) {
-    throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got hierarchical");
-  }
-  const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::uint64_t> turns = sizes;
   if (warm_up) turns.insert(turns.begin(), sizes.front());
-  Session session{machine, communicator, op, type, turns, 0, 0, 0, 0, 0, Time(), {}, {}, {}};
+  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), {}, {}, {}};
+  for (const CollectiveOp each : parts_of(op)) {
+    auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
+    if (remark != nullptr && !communicator->remark().empty()) *remark = communicator->remark();
+    if (each == CollectiveOp::kBroadcast && !communicator->can_broadcast()) {
+      throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got hierarchical");
+    }
+    session.parts.push_back({each, std::move(communicator), 1'000'000 * session.parts.size()});
+  }
+  const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   for (int r = 0; r < machine.size(); ++r) {
     firmware::Rank& rank = machine.rank(r);
-    session.input = rank.memory.allocate("the collective's buffer", largest);
-    session.output = op == CollectiveOp::kReduceScatter ? rank.memory.allocate("the collective's output", largest) : 0;
+    for (Part& part : session.parts) {
+      part.input = rank.memory.allocate("the collective's buffer", largest);
+      if (part.op == CollectiveOp::kReduceScatter) {
+        part.output = rank.memory.allocate("the collective's output", largest);
+      }
+    }
     session.gates.push_back(std::make_unique<firmware::Counter>(*rank.processor, "the other ranks"));
   }
   for (int r = 0; r < machine.size(); ++r) {
-    machine.rank(r).processor->spawn("rank " + std::to_string(r), 0, session.run(r));
+    int core = 0;
+    for (Part& part : session.parts) {
+      machine.rank(r).processor->spawn("rank " + std::to_string(r), core++, session.run(part, r));
+    }
   }
   machine.run();
   if (warm_up) session.results.erase(session.results.begin());

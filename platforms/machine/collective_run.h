@@ -10,13 +10,14 @@
 
 namespace weft::platforms {
 
-enum class CollectiveOp { kAllgather, kReduceScatter, kAllReduce, kBroadcast, kBarrier };
+/// kAllgatherReduceScatter: both at once, each with its own communicator and buffers of the same size, as in FSDP's
+/// backward pass.
+enum class CollectiveOp { kAllgather, kReduceScatter, kAllReduce, kBroadcast, kBarrier, kAllgatherReduceScatter };
 inline EnumNames<CollectiveOp> enum_names(CollectiveOp /*tag*/) {
-  return {{"all_gather", CollectiveOp::kAllgather},
-          {"reduce_scatter", CollectiveOp::kReduceScatter},
-          {"all_reduce", CollectiveOp::kAllReduce},
-          {"broadcast", CollectiveOp::kBroadcast},
-          {"barrier", CollectiveOp::kBarrier}};
+  return {
+      {"all_gather", CollectiveOp::kAllgather}, {"reduce_scatter", CollectiveOp::kReduceScatter},
+      {"all_reduce", CollectiveOp::kAllReduce}, {"broadcast", CollectiveOp::kBroadcast},
+      {"barrier", CollectiveOp::kBarrier},      {"all_gather+reduce_scatter", CollectiveOp::kAllgatherReduceScatter}};
 }
 
 /// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer.
@@ -25,7 +26,8 @@ struct CollectiveResult {
   Time time;              ///< of the slowest rank, from the moment at which all have begun
   double algbw_GBps = 0;  ///< bytes over time
   double busbw_GBps = 0;  ///< times 2(n-1)/n for an AllReduce, 1 for a Broadcast, (n-1)/n for the others (nccl-tests,
-                          ///< PERFORMANCE.md)
+                          ///< PERFORMANCE.md); 2(n-1)/n for an Allgather beside a ReduceScatter, the sum of both, which
+                          ///< rings can bring to the link's rate and no further
   std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm
   std::int64_t wrong = -1;  ///< elements that differ from the reference; -1 where data is off
 };

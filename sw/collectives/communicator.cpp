@@ -145,7 +145,7 @@ std::unique_ptr<Group> Communicator::two_level() const {
 std::optional<MulticastCounters> Communicator::multicast_counters() const {
   if (multicast_ == nullptr) return std::nullopt;
   MulticastCounters sum;
-  for (int i = 0; i < size(); ++i) sum.add(multicast_->counters(i));
+  for (int i = 0; size() > 1 && i < size(); ++i) sum.add(multicast_->counters(i));
   return sum;
 }
 

@@ -22,6 +22,9 @@ void InNetworkMember::connect(const firmware::Interface& interface, const std::v
   low_latency_ = firmware::GroupQueuePair(interface, *completions_, low_latency, config_.low_latency_window);
   streaming_ = firmware::GroupQueuePair(interface, *completions_, streaming, config_.window);
   multicast_ = firmware::GroupQueuePair(interface, *completions_, multicast, 0);
+  if (config_.own_block == OwnBlock::kLocal) {
+    added_ = &rank_.processor->create_completion_queue("its own block to be added in " + name + ", queue");
+  }
   const Staging& staging = config_.staging;
   if (staging.channels == 0) return;
   staging_ = rank_.memory.allocate("staging of " + name,
@@ -103,12 +106,12 @@ void InNetworkMember::multicast(std::uint64_t buffer, const Chunks& chunks, std:
 }
 
 void InNetworkMember::post_round(firmware::GroupQueuePair& tree, std::uint64_t round, std::uint64_t input,
-                                 std::uint64_t output, const BlockMap& blocks, ElementType type) {
+                                 std::uint64_t output, const BlockMap& blocks, ElementType type, bool abstains) {
   for (int i = 0; i < size_; ++i) {
     const Chunks chunks{blocks(i), chunk_};
     if (round >= chunks.count()) continue;
     tree.reduce(input + chunks[round].offset, output + round * chunk_, chunks[round].bytes, type,
-                ends_[static_cast<std::size_t>(i)], i == position_);
+                ends_[static_cast<std::size_t>(i)], i == position_, abstains && i == position_);
   }
 }
 
@@ -148,11 +151,25 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
   firmware::GroupQueuePair& tree = is_short ? low_latency_ : streaming_;
   const std::uint64_t met = progress_.reduced;
   const std::uint64_t all = rounds(blocks);
-  for (std::uint64_t round = 0; round < all; ++round) post_round(tree, round, input, output, blocks, type);
+  const bool adds = config_.own_block == OwnBlock::kLocal;
+  for (std::uint64_t round = 0; round < all; ++round) post_round(tree, round, input, output, blocks, type, adds);
   // An empty one at the end: results come in order, so that it tells when all operands have left.
   tree.reduce(0, 0, 0, type);
-  const std::uint64_t due = Chunks{blocks(position_), chunk_}.count() + 1;
+  const Chunks own{blocks(position_), chunk_};
+  if (adds) co_await add_own(met, input, output, own, type);
+  const std::uint64_t due = own.count() + 1;
   co_await until([this, met, due] { return progress_.reduced == met + due; });
+}
+
+Task InNetworkMember::add_own(std::uint64_t met, std::uint64_t input, std::uint64_t output, Chunks own,
+                              ElementType type) {
+  for (std::uint64_t i = 0; i < own.count(); ++i) {
+    co_await until([this, met, i] { return progress_.reduced > met + i; });
+    const std::uint64_t sum = output + i * chunk_;
+    const auto engine = static_cast<std::uint32_t>(i % static_cast<std::uint64_t>(rank_.copy_engines));
+    rank_.accelerator.reduce(engine, type, sum, input + own[i].offset, sum, own[i].bytes, *added_, i);
+  }
+  for (std::uint64_t i = 0; i < own.count(); ++i) co_await added_->next();
 }
 
 Task InNetworkMember::allgather(std::uint64_t buffer, BlockMap blocks) {

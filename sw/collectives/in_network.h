@@ -22,6 +22,13 @@ inline EnumNames<AllReducePattern> enum_names(AllReducePattern /*tag*/) {
   return {{"up-down", AllReducePattern::kUpDown}, {"reduce-multicast", AllReducePattern::kReduceMulticast}};
 }
 
+/// What a member of a ReduceScatter does with the block that it is to have: sends it into the tree with the others, or
+/// abstains there and has a copy engine add it to the sum of the rest, which leaves the link to other traffic.
+enum class OwnBlock : std::uint8_t { kNetwork, kLocal };
+inline EnumNames<OwnBlock> enum_names(OwnBlock /*tag*/) {
+  return {{"network", OwnBlock::kNetwork}, {"local", OwnBlock::kLocal}};
+}
+
 /// What becomes of a communicator whose trees do not fit into the switches' tables.
 enum class WhenFull : std::uint8_t { kRing, kRefuse };
 inline EnumNames<WhenFull> enum_names(WhenFull /*tag*/) {
@@ -63,6 +70,7 @@ class InNetworkMember {
     int low_latency_window = 8;
     int window = 256;
     Bytes chunk = Bytes(64 << 10);
+    OwnBlock own_block = OwnBlock::kNetwork;
     Staging staging;
     WhenFull when_full = WhenFull::kRing;
 
@@ -74,6 +82,7 @@ class InNetworkMember {
       visit("low_latency_window", low_latency_window, "Its chunks, a segment each, that may be open", Range{1, 65536});
       visit("window", window, "The streaming tree's", Range{1, 65536});
       visit("chunk", chunk, "What is summed for one member, or multicast by one, as one message", Range{256, 1 << 30});
+      visit("own_block", own_block, "Of a ReduceScatter: where what a member adds to its own sum is added");
       visit("staging", staging, "Buffers between the caller's memory and the network");
       visit("when_full", when_full,
             "What to do when the trees do not fit into the switches' tables: rings instead, or refuse");
@@ -111,9 +120,11 @@ class InNetworkMember {
   /// Chunks of the largest block.
   [[nodiscard]] std::uint64_t rounds(const BlockMap& blocks) const;
   /// Posts the reductions of chunk `round` of every block, in the same order everywhere, the sum of each for its owner;
-  /// that of the own block goes to its place at `output`.
+  /// that of the own block goes to its place at `output`; without what this member would add, if it `abstains`.
   void post_round(firmware::GroupQueuePair& tree, std::uint64_t round, std::uint64_t input, std::uint64_t output,
-                  const BlockMap& blocks, ElementType type);
+                  const BlockMap& blocks, ElementType type, bool abstains = false);
+  /// Adds the own block to what comes to `output` from the others, chunk by chunk, after `met` results.
+  firmware::Task add_own(std::uint64_t met, std::uint64_t input, std::uint64_t output, Chunks own, ElementType type);
 
   // Staging (staged_all_reduce.cpp)
   struct Stages;
@@ -132,6 +143,7 @@ class InNetworkMember {
   std::uint64_t chunk_ = 0;          ///< of the collective that runs
   std::vector<std::uint32_t> ends_;  ///< by member
   firmware::CompletionQueue* completions_;
+  firmware::CompletionQueue* added_ = nullptr;
   firmware::GroupQueuePair low_latency_;
   firmware::GroupQueuePair streaming_;
   firmware::GroupQueuePair multicast_;

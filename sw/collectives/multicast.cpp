@@ -123,7 +123,8 @@ void MulticastMember::begin(std::uint64_t buffer, const BlockMap& blocks) {
     }
   }
   // Chains take their turns one after the other, each as many as there are sources in it.
-  if (sources > 1) task_.turns = size_ % config_.chains == 0 ? size_ / config_.chains : size_;
+  const int chains = config_.chains == 0 ? size_ : config_.chains;
+  if (sources > 1) task_.turns = size_ % chains == 0 ? size_ / chains : size_;
   const Rate rate = place_.network->end_link(place_.nic->end()).rate;
   const Time least = transfer_time(Bytes(static_cast<std::int64_t>(end)), rate) + config_.activation * task_.turns;
   task_.cutoff = Time(static_cast<std::int64_t>(static_cast<double>(least.count()) * config_.cutoff));
@@ -242,14 +243,32 @@ firmware::Task MulticastMember::meet(std::uint32_t key) {
   }
 }
 
+Time MulticastMember::gap() const {
+  if (config_.pace == 0) return {};
+  const std::uint32_t end = place_.nic->end();
+  const std::uint32_t wire = place_.network->end_config(end).wire_bytes(static_cast<std::uint32_t>(chunk_));
+  const Time least = transfer_time(Bytes(wire), place_.network->end_link(end).rate);
+  const double members = static_cast<double>(size_) / task_.turns;
+  return Time(static_cast<std::int64_t>(static_cast<double>(least.count()) * members / config_.pace));
+}
+
 firmware::Task MulticastMember::send() {
   const int turn = position_ % task_.turns;
   if (turn != 0) co_await turns_.reach(++turns_taken_);
   const Chunks chunks{task_.blocks[static_cast<std::size_t>(position_)], chunk_};
   const auto batch = static_cast<std::uint64_t>(config_.batch);
+  firmware::Processor& processor = *place_.processor;
+  const Time began = processor.now();
+  const Time between = gap();
   std::uint64_t under_way = 0;
-  for (std::uint64_t from = 0; from < chunks.count(); from += batch) {
-    const std::uint64_t latest = post(chunks, from, std::min(from + batch, chunks.count()));
+  const std::uint64_t step = between > Time() ? 1 : batch;
+  for (std::uint64_t from = 0; from < chunks.count(); from += step) {
+    const Time due = began + between * static_cast<std::int64_t>(from);
+    if (due > processor.now()) co_await processor.delay(due - processor.now());
+    const std::uint64_t to = std::min(from + step, chunks.count());
+    const bool completes = to % batch == 0 || to == chunks.count();
+    const std::uint64_t latest = post(chunks, from, to, completes);
+    if (!completes) continue;
     for (; under_way > 0; --under_way) co_await sent_->next();
     under_way = latest;
   }
@@ -258,7 +277,7 @@ firmware::Task MulticastMember::send() {
   messages_->signal(kSent);
 }
 
-std::uint64_t MulticastMember::post(const Chunks& chunks, std::uint64_t from, std::uint64_t to) {
+std::uint64_t MulticastMember::post(const Chunks& chunks, std::uint64_t from, std::uint64_t to, bool completes) {
   const std::uint32_t first = static_cast<std::uint32_t>(task_.number % 256) << 24 | map_.first(position_);
   const auto subgroups = static_cast<std::uint64_t>(config_.subgroups);
   // Datagrams leave by one queue pair; else each subgroup has its own.
@@ -277,8 +296,8 @@ std::uint64_t MulticastMember::post(const Chunks& chunks, std::uint64_t from, st
               : firmware::GroupQueuePair::to_group(address, address, chunk.bytes, true, immediate, false, task_.key));
     }
     if (requests.empty()) continue;
-    requests.back().signaled = true;
-    ++signaled;
+    requests.back().signaled = completes;
+    signaled += completes ? 1 : 0;
     if (copies()) {
       sends_.post_batch(requests);
     } else {

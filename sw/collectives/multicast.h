@@ -53,6 +53,7 @@ struct MulticastConfig {
   Bytes chunk;
   int subgroups = 4;
   int chains = 2;
+  double pace = 0;
   int trees = 1;
   int queue_depth = 1024;
   int batch = 128;
@@ -68,8 +69,13 @@ struct MulticastConfig {
     visit("chunk", chunk, "A chunk, which is lost or comes as a whole; 0: an MTU", Range{0, 1 << 30});
     visit("subgroups", subgroups, "Groups that chunks are dealt to in turn, each with a thread that receives",
           Range{1, 256});
-    visit("chains", chains, "Members that multicast at a time in an Allgather; 1 where they do not divide the members",
-          Range{1, 65'536});
+    visit("chains", chains,
+          "Members that multicast at a time in an Allgather; 0: all; 1 where they do not divide the members",
+          Range{0, 65'536});
+    visit("pace", pace,
+          "Share of the link's rate that these together send at most, so that receivers can follow and senders' links "
+          "are left to other traffic; 0: each as fast as it can",
+          Range{0, 1});
     visit("trees", trees, "Spanning trees that members share, one after the other; 0: one for each", Range{0, 65'536});
     visit("queue_depth", queue_depth, "Receives that each thread has posted, for datagrams with as many staging slots",
           Range{16, 65'536});
@@ -218,9 +224,11 @@ class MulticastMember {
   void hear(std::uint32_t what, std::uint32_t value);
   /// Returns when all members have entered, with the same `key`.
   firmware::Task meet(std::uint32_t key);
+  /// Between chunks that this member multicasts, from one to the next.
+  [[nodiscard]] Time gap() const;
   firmware::Task send();
-  /// Posts chunks `from` to `to` of the own block and returns how many completions will come of it.
-  std::uint64_t post(const Chunks& chunks, std::uint64_t from, std::uint64_t to);
+  /// Posts chunks `from` to `to` of the own block and returns how many completions will come of it, if any.
+  std::uint64_t post(const Chunks& chunks, std::uint64_t from, std::uint64_t to, bool completes);
 
   // multicast_receive.cpp
   void open_receiver(Receiver& receiver, const std::vector<std::uint32_t>& groups, std::size_t subgroup);

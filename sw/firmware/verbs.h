@@ -123,15 +123,17 @@ class GroupQueuePair : public WorkQueue {
     return {interface, interface.nic->create_group_sender(completions.address(), group)};
   }
 
-  /// Sums `bytes` at `operand` over all members. The sum comes to `result` at each, or at the one with end `taker`.
+  /// Sums `bytes` at `operand` over all members that do not abstain. The sum comes to `result` at each, or at the one
+  /// with end `taker`.
   void reduce(std::uint64_t operand, std::uint64_t result, std::uint64_t bytes, ElementType type,
-              std::uint32_t taker = nic::kEveryTaker, bool signaled = true) {
+              std::uint32_t taker = nic::kEveryTaker, bool signaled = true, bool abstains = false) {
     post({.local_address = operand,
           .remote_address = result,
           .bytes = bytes,
           .taker = taker,
           .verb = nic::Verb::kReduce,
           .type = type,
+          .abstains = abstains,
           .signaled = signaled});
   }
   /// Writes to the same address, opened by `remote_key`, at all other members; with `notify`, their receives complete

@@ -47,6 +47,8 @@ std::string name_of(CollectiveOp op) {
       return "Broadcast";
     case CollectiveOp::kBarrier:
       return "Barrier";
+    case CollectiveOp::kAllgatherReduceScatter:
+      return "AllgatherReduceScatter";
     case CollectiveOp::kAllReduce:
       break;
   }

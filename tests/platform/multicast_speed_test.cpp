@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allgather beside ReduceScatter on full-duplex interfaces: what multicast and sums in the network promise over rings
+// (Khalilov et al., SC24), and what each injects for it.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "platforms/machine/collective_run.h"
+#include "platforms/machine/machine.h"
+#include "tests/support/kernel.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+using collectives::Algorithm;
+
+/// One switch and links without headers or latencies, so that only the rate of the links counts.
+MachineConfig ideal(int ranks, Algorithm algorithm) {
+  MachineConfig config;
+  config.accelerators = ranks;
+  config.per_node = 1;
+  config.nic.message_cost = config.nic.packet_cost = config.nic.read_latency = config.nic.write_latency = Time();
+  config.nic.dma_rate = Rate(1'000'000'000'000);
+  config.fabric.topology = fabric::Shape::kSwitch;
+  config.fabric.link.rate = Rate(100'000'000'000);
+  config.fabric.link.propagation = Time();
+  config.fabric.link.buffer = 1_MiB;
+  config.fabric.segment = 16_KiB;
+  config.fabric.header = 0_B;
+  config.fabric.switch_config.latency = Time();
+  config.fabric.switch_config.reduction.trees = 6;
+  config.fabric.switch_config.reduction.latency = config.fabric.switch_config.reduction.low_latency = Time();
+  config.firmware.wake_cycles = config.firmware.post_cycles = config.firmware.poll_cycles = 0;
+  config.collectives.algorithm = algorithm;
+  config.collectives.channels = 1;
+  config.collectives.chunk = 64_KiB;
+  config.collectives.in_network.chunk = 16_KiB;
+  config.collectives.in_network.own_block = collectives::OwnBlock::kLocal;
+  config.collectives.multicast.transport = collectives::MulticastTransport::kConnection;
+  config.collectives.multicast.chunk = 64_KiB;
+  config.collectives.multicast.chains = 0;
+  config.collectives.multicast.pace = 1;
+  config.collectives.multicast.sums = collectives::MulticastSums::kInNetwork;
+  return config;
+}
+
+class MulticastSpeed : public testing::TestWithParam<int> {};
+
+TEST_P(MulticastSpeed, AllgatherBesideReduceScatterIsTwoLessTwoPthsAsFastAsInRings) {
+  const std::int64_t ranks = GetParam();
+  // The pipelines' filling is a few chunks, whatever the shards: they are as large as it takes to vanish.
+  const std::int64_t shard = ranks <= 4 ? 16 << 20 : (ranks <= 16 ? 2 << 20 : 1 << 20);
+  const auto time = [&](Algorithm algorithm, std::int64_t injected) {
+    test::fresh_kernel();
+    Machine machine(ideal(static_cast<int>(ranks), algorithm));
+    const auto results = run_collective(machine, CollectiveOp::kAllgatherReduceScatter,
+                                        {static_cast<std::uint64_t>(ranks * shard)}, ElementType::kFp32);
+    for (int r = 0; r < ranks; ++r) {  // the first size runs twice
+      EXPECT_EQ(machine.nic(r).counters().bytes_sent, 2 * injected) << "rank " << r;
+    }
+    return static_cast<double>(results[0].time.count());
+  };
+  const double ring = time(Algorithm::kRing, 2 * shard * (ranks - 1));
+  const double multicast = time(Algorithm::kMulticast, shard + shard * (ranks - 1));
+  const double expected = 2 - 2.0 / static_cast<double>(ranks);
+  EXPECT_NEAR(ring / multicast, expected, 0.02 * expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, MulticastSpeed, testing::Values(2, 4, 16, 64),
+                         [](const auto& test) { return "P" + std::to_string(test.param); });
+
+/// Alone, each injects its shard once, and the receiver's link is the bound for both algorithms.
+TEST(MulticastInjection, IsTheShardOnceAndForRingsTimesTheOthers) {
+  constexpr std::int64_t kRanks = 16;
+  constexpr std::int64_t kShard = 2 << 20;
+  for (const Algorithm algorithm : {Algorithm::kMulticast, Algorithm::kRing}) {
+    test::fresh_kernel();
+    Machine machine(ideal(kRanks, algorithm));
+    const auto results = run_collective(machine, CollectiveOp::kAllgather, {kRanks * kShard}, ElementType::kFp32);
+    const std::int64_t each = algorithm == Algorithm::kRing ? kShard * (kRanks - 1) : kShard;
+    for (int r = 0; r < kRanks; ++r) EXPECT_EQ(machine.nic(r).counters().bytes_sent, 2 * each) << "rank " << r;
+    const Time bound = transfer_time(Bytes(kShard * (kRanks - 1)), Rate(100'000'000'000));
+    EXPECT_GE(results[0].time, bound);
+    // Paced to leave room for the others' share, a sender of the last chunk waits a P-th longer than the bound.
+    EXPECT_LT(static_cast<double>(results[0].time.count()), 1.1 * static_cast<double>(bound.count()));
+  }
+}
+
+/// Both parts in place, with data, where a member abstains from the sum of its own block and where it does not.
+TEST(AllgatherBesideReduceScatter, PutsEveryByteInPlace) {
+  for (const int ranks : {1, 2, 5}) {
+    for (const Algorithm algorithm :
+         {Algorithm::kRing, Algorithm::kHierarchical, Algorithm::kInNetwork, Algorithm::kMulticast}) {
+      for (const auto own : {collectives::OwnBlock::kNetwork, collectives::OwnBlock::kLocal}) {
+        for (const std::int64_t stall : {0, 300'000}) {
+          test::fresh_kernel();
+          MachineConfig config = ideal(ranks, algorithm);
+          config.collectives.in_network.own_block = own;
+          config.fabric.topology = fabric::Shape::kFatTree;
+          config.fabric.radix = 8;
+          config.fabric.hosts_per_leaf = 4;  // so that the last of five is alone on its leaf
+          config.stall = Time(stall);
+          config.data = true;
+          Machine machine(config);
+          const auto results = run_collective(machine, CollectiveOp::kAllgatherReduceScatter,
+                                              {1000, 0, 65540, 1'000'004}, ElementType::kFp32);
+          for (const CollectiveResult& result : results) {
+            EXPECT_EQ(result.wrong, 0) << ranks << " ranks, " << result.bytes << " bytes";
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::platforms
