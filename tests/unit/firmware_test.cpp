@@ -271,7 +271,7 @@ Task spawner(Bench& bench, Counter& done, int generations) {
   };
   for (int g = 0; g < generations; ++g) {
     for (int i = 0; i < 10; ++i) bench.processor.spawn("child", i, Child::run(bench, done));
-    co_await done.reach(static_cast<std::uint64_t>(10 * (g + 1)));
+    co_await done.reach(10 * (static_cast<std::uint64_t>(g) + 1));
   }
 }
 
