@@ -20,6 +20,7 @@ class Dependencies {
   Dependencies(const Topology& topology, const std::vector<Routes>* routes, int lanes)
       : topology_(topology), routes_(routes), lanes_(static_cast<std::uint32_t>(lanes)) {
     std::uint32_t ports = 0;
+    first_port_.reserve(topology.switches.size());
     for (const Topology::Node& node : topology.switches) {
       first_port_.push_back(ports);
       for (std::uint32_t p = 0; p < node.ports.size(); ++p)
@@ -28,6 +29,7 @@ class Dependencies {
     }
     next_.resize(std::size_t{ports} * lanes_);
     seen_.resize(next_.size());
+    starts_.reserve(topology.ends.size());
     for (std::uint32_t e = 0; e < topology.ends.size(); ++e)
       starts_.push_back({topology.ends[e].first, topology.ends[e].second, 0, kNone});
   }
@@ -68,6 +70,7 @@ class Dependencies {
         graph, Finder(parent, channels),
         boost::make_iterator_property_map(colour.begin(), boost::get(boost::vertex_index, graph)));
     std::vector<std::uint32_t> switches;
+    switches.reserve(channels.size());
     for (const std::uint32_t channel : channels) switches.push_back(switch_of_[channel / lanes_]);
     return switches;
   }

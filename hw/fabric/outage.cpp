@@ -46,10 +46,10 @@ Direction opposite(const Topology& topology, const Direction& direction) {
 /// What leaves a place.
 std::vector<Direction> leaving(const Topology& topology, const Place& place) {
   if (place.is_end) return {{true, place.index, 0}};
+  const std::size_t ports = topology.switches[place.index].ports.size();
   std::vector<Direction> all;
-  for (std::uint16_t p = 0; p < topology.switches[place.index].ports.size(); ++p) {
-    all.push_back({false, place.index, p});
-  }
+  all.reserve(ports);
+  for (std::size_t p = 0; p < ports; ++p) all.push_back({false, place.index, static_cast<std::uint16_t>(p)});
   return all;
 }
 
@@ -229,8 +229,8 @@ std::vector<Rerouting> find_reroutings(const Topology& topology, const FabricCon
     }
     all.push_back({at, std::move(routes), {}});
     for (std::uint32_t s = 0; s < rest.switches.size(); ++s) {
-      for (std::uint16_t p = 0; p < rest.switches[s].ports.size(); ++p) {
-        if (rest.switches[s].ports[p].out_of_service) all.back().avoided.emplace(s, p);
+      for (std::size_t p = 0; p < rest.switches[s].ports.size(); ++p) {
+        if (rest.switches[s].ports[p].out_of_service) all.back().avoided.emplace(s, static_cast<std::uint16_t>(p));
       }
     }
   }

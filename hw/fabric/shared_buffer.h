@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -45,9 +46,22 @@ class SharedBuffer {
   SharedBuffer(const Config& config, std::int64_t private_bytes, bool pauses, std::size_t inputs, std::size_t lanes);
 
   /// A packet arrives. kTakenPause asks the caller to pause the lane's sender, once.
-  Verdict admit(std::size_t input, std::size_t lane, std::int64_t bytes, Time now);
+  Verdict admit(std::size_t input, std::size_t lane, std::int64_t bytes) {
+    Held& held = held_[input * lanes_ + lane];
+    if (held.own + bytes > private_) return admit_beyond(held, bytes);
+    held.own += bytes;
+    count(bytes);
+    return Verdict::kTaken;
+  }
   /// A packet that was taken will be gone at `at`.
-  void leave(std::size_t input, std::size_t lane, std::int64_t bytes, Time at);
+  void leave(std::size_t input, std::size_t lane, std::int64_t bytes, Time at) {
+    const Leaving one{at, static_cast<std::uint32_t>(input * lanes_ + lane), static_cast<std::uint32_t>(bytes)};
+    leaving_.push_back(one);
+    std::size_t place = leaving_.size() - 1;
+    if (place == 0 || !one.before(leaving_[place - 1])) return;
+    for (; place > 0 && one.before(leaving_[place - 1]); --place) leaving_[place] = leaving_[place - 1];
+    leaving_[place] = one;
+  }
   /// Gives back what is gone by `now`. Calls `resume(input, lane)` for each lane whose sender may go on.
   template <typename Resume>
   void collect(Time now, const Resume& resume) {
@@ -57,6 +71,9 @@ class SharedBuffer {
       if (give_back(gone)) resume(gone.lane / lanes_, gone.lane % lanes_);
     }
   }
+
+  /// What the next packet of an input will touch.
+  void prefetch(std::size_t input) const { __builtin_prefetch(&held_[input * lanes_]); }
 
   [[nodiscard]] bool paused(std::size_t input, std::size_t lane) const { return held_[input * lanes_ + lane].paused; }
   [[nodiscard]] std::int64_t held() const { return held_sum_; }
@@ -76,8 +93,27 @@ class SharedBuffer {
     [[nodiscard]] bool before(const Leaving& other) const { return at != other.at ? at < other.at : lane < other.lane; }
   };
 
+  void count(std::int64_t bytes) {
+    held_sum_ += bytes;
+    counters_.most = std::max(counters_.most, held_sum_);
+  }
+  /// A packet that its lane's private buffer cannot hold alone.
+  Verdict admit_beyond(Held& held, std::int64_t bytes);
   [[nodiscard]] double limit() const { return alpha_ * static_cast<double>(shared_ - shared_used_); }
-  bool give_back(const Leaving& gone);
+  /// Whether the sender may go on now.
+  bool give_back(const Leaving& gone) {
+    Held& held = held_[gone.lane];
+    held_sum_ -= gone.bytes;
+    if (held.paused) [[unlikely]]
+      return give_back_paused(held, gone.bytes);
+    // What is in headroom is of a lane that is paused.
+    const std::int64_t part = std::min<std::int64_t>(gone.bytes, held.shared);
+    held.shared -= part;
+    shared_used_ -= part;
+    held.own -= gone.bytes - part;
+    return false;
+  }
+  bool give_back_paused(Held& held, std::int64_t bytes);
 
   std::int64_t shared_;
   double alpha_;

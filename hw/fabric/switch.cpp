@@ -113,7 +113,11 @@ void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
   if (!serves) {
     if (tag >= kEnter || reinterpret_cast<const Packet*>(data)->destination >= Packet::kFirstGroup) return;
     __builtin_prefetch(&inputs_[tag]);
-    if (neighbours_[tag].sender != nullptr) neighbours_[tag].sender->prefetch();
+    if (buffer_ != nullptr) {
+      buffer_->prefetch(tag);
+    } else if (neighbours_[tag].sender != nullptr) {
+      neighbours_[tag].sender->prefetch();
+    }
   }
   const std::uint32_t output = serves ? tag & ~kServe : routes_->port(*reinterpret_cast<const Packet*>(data));
   if (output == Packet::kNowhere) [[unlikely]]
@@ -150,11 +154,11 @@ inline bool Switch::enter(Time now, Packet& packet) {
 }
 
 /// False if the packet found no room and is gone.
-bool Switch::admit(Time now, Packet& packet) {
+inline bool Switch::admit(Time now, Packet& packet) {
   if (buffer_ == nullptr) return true;
   const std::uint32_t input = packet.ingress;
   collect(now);
-  switch (buffer_->admit(input, packet.lane, packet.wire_bytes, now)) {
+  switch (buffer_->admit(input, packet.lane, packet.wire_bytes)) {
     case SharedBuffer::Verdict::kTaken:
       return true;
     case SharedBuffer::Verdict::kTakenPause:
@@ -176,7 +180,7 @@ void Switch::pause(Time now, std::uint32_t input, std::uint8_t lane, Phase phase
   inputs_[input].tell(phase, lane, 0, starts - now + transfer_time(Bytes(kFrame), transmitters_[input].rate()));
 }
 
-void Switch::collect(Time now) {
+inline void Switch::collect(Time now) {
   buffer_->collect(now, [this, now](std::size_t input, std::size_t lane) {
     pause(now, static_cast<std::uint32_t>(input), static_cast<std::uint8_t>(lane), Phase::kResume);
   });

@@ -70,7 +70,7 @@ Command bench_command(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("bench", "Measures the speed and the size of the simulator itself");
   app->add_flag("--json", options->json, "Print JSON");
   app->add_flag("--quick", options->quick, "Shorter runs, less exact");
-  app->add_option("--only", options->only, "This measurement; can be repeated. ring-1024 runs only when it is named")
+  app->add_option("--only", options->only, "This measurement; can be repeated. Some run only when they are named")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(bench_loads(true)));
   // One measurement in this process, for the children of the command: group "" hides it.

@@ -115,6 +115,11 @@ ordered_json packet_load(std::uint32_t hosts, int radix, int messages) {
                       {Pattern::kPermutation, hosts, messages}, tree_of(radix));
 }
 
+ordered_json load_128(const std::string& what, Pattern pattern, const fabric::FabricConfig& config, bool quick) {
+  if (pattern == Pattern::kAllToAll) return traffic_load(what, {pattern, 128, quick ? 1 : 10, 64 << 10}, config);
+  return traffic_load(what, {pattern, 128, quick ? 4 : 80}, config);
+}
+
 /// One AllReduce of 64 MiB round a ring of 1,024 ranks, the whole machine with its firmware: 2.1 million messages, 33.5
 /// million packets of data. `quick` leaves all messages and makes them smaller.
 ordered_json ring_load(bool quick) {
@@ -184,28 +189,43 @@ ordered_json machine_load(int accelerators, const fabric::FabricConfig& network,
 struct Load {
   std::string_view name;
   ordered_json (*run)(bool quick);
-  bool by_name_alone = false;  ///< takes too long for the whole table
+  bool by_name_alone = false;  ///< takes too long for the whole table, or stands beside one of it to be compared
 };
 
 constexpr std::array kLoads = {
     Load{"dispatcher", [](bool quick) { return dispatcher_load(quick ? 2'000'000 : 40'000'000); }},
     Load{"packets-128", [](bool quick) { return packet_load(128, 16, quick ? 4 : 80); }},
     Load{"packets-1024", [](bool quick) { return packet_load(1024, 64, quick ? 1 : 10); }},
-    Load{"incast-128",
-         [](bool quick) {
-           return traffic_load("incast, 127 to 1, marking", {Pattern::kIncast, 128, quick ? 4 : 80},
-                               marking_tree_of(16));
-         }},
+    Load{
+        "incast-128",
+        [](bool quick) { return load_128("incast, 127 to 1, marking", Pattern::kIncast, marking_tree_of(16), quick); }},
     Load{"all-to-all-128",
          [](bool quick) {
-           return traffic_load("all to all, 128 hosts, marking", {Pattern::kAllToAll, 128, quick ? 1 : 10, 64 << 10},
-                               marking_tree_of(16));
+           return load_128("all to all, 128 hosts, marking", Pattern::kAllToAll, marking_tree_of(16), quick);
          }},
     Load{"permutation-pfc-128",
          [](bool quick) {
-           return traffic_load("permutation, 128 hosts, PFC, marking", {Pattern::kPermutation, 128, quick ? 4 : 80},
-                               pausing_tree_of(16));
+           return load_128("permutation, 128 hosts, PFC, marking", Pattern::kPermutation, pausing_tree_of(16), quick);
          }},
+    Load{"incast-plain-128",
+         [](bool quick) { return load_128("incast, 127 to 1", Pattern::kIncast, tree_of(16), quick); }, true},
+    Load{"incast-pfc-128",
+         [](bool quick) {
+           return load_128("incast, 127 to 1, PFC, marking", Pattern::kIncast, pausing_tree_of(16), quick);
+         },
+         true},
+    Load{"all-to-all-plain-128",
+         [](bool quick) { return load_128("all to all, 128 hosts", Pattern::kAllToAll, tree_of(16), quick); }, true},
+    Load{"all-to-all-pfc-128",
+         [](bool quick) {
+           return load_128("all to all, 128 hosts, PFC, marking", Pattern::kAllToAll, pausing_tree_of(16), quick);
+         },
+         true},
+    Load{"permutation-marking-128",
+         [](bool quick) {
+           return load_128("permutation, 128 hosts, marking", Pattern::kPermutation, marking_tree_of(16), quick);
+         },
+         true},
     Load{"ring-1024", ring_load, true},
     Load{"machine-64", [](bool /*quick*/) { return machine_load(64, smallest_tree(64)); }},
     Load{"machine-1024", [](bool /*quick*/) { return machine_load(1024, smallest_tree(1024)); }},

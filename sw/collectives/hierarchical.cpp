@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/hierarchical.h"
 
+#include <numeric>
+
 #include "sw/firmware/fan_out.h"
 
 namespace weft::collectives {
@@ -33,8 +35,8 @@ Task reduce_within(RingMember& ring, std::uint64_t input, int nodes, std::functi
 }
 
 std::vector<std::vector<int>> same_order(int members, int channels) {
-  std::vector<int> order;
-  for (int i = 0; i < members; ++i) order.push_back(i);
+  std::vector<int> order(static_cast<std::size_t>(members));
+  std::iota(order.begin(), order.end(), 0);
   return {static_cast<std::size_t>(channels), order};
 }
 
@@ -57,14 +59,18 @@ Hierarchical::Hierarchical(const std::vector<Rank*>& ranks, int channels, const 
   }
 }
 
+Hierarchical::PartMap Hierarchical::parts(const RingGroup& up, BlockMap blocks, std::uint64_t granule) const {
+  return [this, &up, blocks = std::move(blocks), granule](int channel, int node, int local) {
+    return up.part(blocks(nodes_.row(node)[static_cast<std::size_t>(local)]), channel, granule);
+  };
+}
+
 Task Hierarchical::allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) {
   const auto [row, column] = nodes_.place(member);
   const RingGroup& up = *up_[static_cast<std::size_t>(row)];
   const RingGroup& out = *out_[static_cast<std::size_t>(column)];
   firmware::Processor& processor = *ranks_[static_cast<std::size_t>(member)]->processor;
-  const auto part = [this, &up, blocks, granule](int channel, int node, int local) {
-    return up.part(blocks(nodes_.row(node)[static_cast<std::size_t>(local)]), channel, granule);
-  };
+  const auto part = parts(up, std::move(blocks), granule);
   std::vector<std::unique_ptr<Counter>> got;
   std::vector<Task> tasks;
   for (int c = 0; c < channels_; ++c) {
@@ -88,9 +94,7 @@ Task Hierarchical::reduce_scatter(int member, std::uint64_t input, std::uint64_t
   const RingGroup& up = *up_[static_cast<std::size_t>(row)];
   const RingGroup& out = *out_[static_cast<std::size_t>(column)];
   firmware::Processor& processor = *ranks_[static_cast<std::size_t>(member)]->processor;
-  const auto part = [this, &up, blocks, granule](int channel, int node, int local) {
-    return up.part(blocks(nodes_.row(node)[static_cast<std::size_t>(local)]), channel, granule);
-  };
+  const auto part = parts(up, blocks, granule);
   Counter ready(processor, "a node block summed within the node");
   std::vector<int> open(static_cast<std::size_t>(nodes_.count()), channels_);
   const Extent own = blocks(member);

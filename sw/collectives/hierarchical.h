@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,10 @@ class Hierarchical final : public Group {
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
 
  private:
+  /// A channel's part of the block of the member at a node and local position.
+  using PartMap = std::function<Extent(int channel, int node, int local)>;
+  [[nodiscard]] PartMap parts(const RingGroup& up, BlockMap blocks, std::uint64_t granule) const;
+
   std::vector<firmware::Rank*> ranks_;
   std::string name_;
   Nodes nodes_;

@@ -41,6 +41,7 @@ std::unique_ptr<InNetworkGroup> InNetworkGroup::join(const std::vector<Rank*>& r
                         "in-network needs switches that reduce: reduction.trees of the network's switch is 0");
     }
     std::vector<std::uint32_t> ends;
+    ends.reserve(ranks.size());
     for (const Rank* rank : ranks) ends.push_back(interface_of(*rank, ranks).nic->end());
     const fabric::Fabric::GroupOptions kinds[] = {
         {.reduces = true, .window = config.low_latency_window, .streaming = false},

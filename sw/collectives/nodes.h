@@ -48,6 +48,7 @@ class Nodes {
 /// The ranks of some members.
 inline std::vector<firmware::Rank*> pick(const std::vector<firmware::Rank*>& ranks, const std::vector<int>& members) {
   std::vector<firmware::Rank*> some;
+  some.reserve(members.size());
   for (const int member : members) some.push_back(ranks[static_cast<std::size_t>(member)]);
   return some;
 }

@@ -34,6 +34,7 @@ BlockMap RingGroup::by_position(int channel, BlockMap blocks, std::uint64_t gran
 
 Task RingGroup::allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) {
   std::vector<Task> tasks;
+  tasks.reserve(static_cast<std::size_t>(channels()));
   for (int c = 0; c < channels(); ++c) {
     tasks.push_back(ring(c, member).allgather(buffer, by_position(c, blocks, granule), nullptr));
   }
@@ -46,6 +47,7 @@ Task RingGroup::reduce_scatter(int member, std::uint64_t input, std::uint64_t ou
   const std::uint64_t granule = size_of(type);
   const Extent own = blocks(member);
   std::vector<Task> tasks;
+  tasks.reserve(static_cast<std::size_t>(channels()));
   for (int c = 0; c < channels(); ++c) {
     const std::uint64_t at = output + part(own, c, granule).offset - own.offset;
     tasks.push_back(ring(c, member).reduce_scatter(input, at, by_position(c, blocks, granule), type, nullptr));
@@ -56,6 +58,7 @@ Task RingGroup::reduce_scatter(int member, std::uint64_t input, std::uint64_t ou
 
 Task RingGroup::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
   std::vector<Task> tasks;
+  tasks.reserve(static_cast<std::size_t>(channels()));
   for (int c = 0; c < channels(); ++c) {
     tasks.push_back(ring(c, member).broadcast(buffer, part({0, bytes}, c, 1), ring(c, root).position()));
   }

@@ -22,7 +22,7 @@ struct InNetworkMember::Stages {
 };
 
 std::uint64_t InNetworkMember::step_bytes(std::uint64_t bytes) const {
-  const auto lanes = static_cast<std::uint64_t>(config_.staging.channels * size_);
+  const auto lanes = static_cast<std::uint64_t>(config_.staging.channels) * static_cast<std::uint64_t>(size_);
   auto chunk = static_cast<std::uint64_t>(config_.staging.chunk.count());
   for (const std::uint64_t steps : {64U, 8U, 2U}) {
     if (bytes < steps * lanes * chunk) chunk /= 2;

@@ -71,12 +71,14 @@ class Net {
 /// Dimensions and edges with links of 400 Gb/s.
 inline std::vector<DimensionConfig> blocks(const std::vector<std::string>& names) {
   std::vector<DimensionConfig> all;
+  all.reserve(names.size());
   for (const std::string& name : names) all.push_back({name, link(400_Gbps, 10_ns, 256_KiB, 4), 1});
   return all;
 }
 
 inline std::vector<EdgeConfig> edges(const std::vector<std::string>& between, int lanes = 4) {
   std::vector<EdgeConfig> all;
+  all.reserve(between.size());
   for (const std::string& pair : between) all.push_back({pair, link(400_Gbps, 10_ns, 256_KiB, lanes), 1});
   return all;
 }

@@ -8,8 +8,7 @@
 
 #include "platforms/cli/dpa_bench.h"
 #include "platforms/config/document.h"
-#include "tests/support/kernel.h"
-#include "tests/support/sockets.h"
+#include "tests/support/firmware_bench.h"
 
 namespace weft {
 namespace {
@@ -37,26 +36,9 @@ Processor::Config one_core(int threads, Wait wait) {
   return config;
 }
 
-struct Bench {
-  explicit Bench(const Processor::Config& config)
-      : dispatcher("dispatcher"),
-        script("script", dispatcher),
-        processor("processor", config, dispatcher, 1, {}),
-        registers("registers", dispatcher),
-        device("device") {
-    processor.device(0).bind(registers.socket);
-    device.socket.bind(processor.mailbox(0));
-  }
-  void complete(const CompletionQueue& queue) {
-    const nic::Completion entry;
-    device.write(queue.address(), &entry, sizeof entry);
-  }
+struct Bench : test::FirmwareBench {
+  using FirmwareBench::FirmwareBench;
 
-  Dispatcher dispatcher;
-  test::Script script;
-  Processor processor;
-  test::Sink<std::uint64_t> registers;
-  test::Initiator device;
   std::vector<Time> done;
 };
 

@@ -13,7 +13,7 @@
 #include "sw/firmware/memory_map.h"
 #include "sw/firmware/processor.h"
 #include "sw/firmware/verbs.h"
-#include "tests/support/sockets.h"
+#include "tests/support/firmware_bench.h"
 
 namespace weft::firmware {
 namespace {
@@ -30,32 +30,12 @@ Processor::Config free_of_charge() {
   return config;
 }
 
-class Bench {
- public:
-  explicit Bench(const Processor::Config& config = free_of_charge())
-      : dispatcher("dispatcher"),
-        script("script", dispatcher),
-        processor("processor", config, dispatcher, 1, {}),
-        registers("registers", dispatcher),
-        device("device") {
-    processor.device(0).bind(registers.socket);
-    device.socket.bind(processor.mailbox(0));
-  }
+struct Bench : test::FirmwareBench {
+  explicit Bench(const Processor::Config& config = free_of_charge()) : FirmwareBench(config) {}
   void run() { sc_core::sc_start(); }
-  void complete(const CompletionQueue& queue, std::uint64_t id, Time delay = Time()) {
-    nic::Completion entry;
-    entry.id = id;
-    device.write(queue.address(), &entry, sizeof entry, delay);
-    EXPECT_EQ(device.status(), tlm::TLM_OK_RESPONSE);
-  }
   void note(const std::string& what) { log.emplace_back(processor.now(), what); }
 
   std::vector<std::pair<Time, std::string>> log;
-  Dispatcher dispatcher;
-  test::Script script;
-  Processor processor;
-  test::Sink<std::uint64_t> registers;
-  test::Initiator device;
 };
 
 using Log = std::vector<std::pair<Time, std::string>>;
@@ -291,7 +271,7 @@ Task spawner(Bench& bench, Counter& done, int generations) {
   };
   for (int g = 0; g < generations; ++g) {
     for (int i = 0; i < 10; ++i) bench.processor.spawn("child", i, Child::run(bench, done));
-    co_await done.reach(static_cast<std::uint64_t>(10 * (g + 1)));
+    co_await done.reach(10 * (static_cast<std::uint64_t>(g) + 1));
   }
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hw/fabric/switch.h"
-#include "tests/support/fabric_end.h"
+#include "tests/support/star.h"
 
 namespace weft::fabric {
 namespace {
@@ -19,49 +19,32 @@ using namespace test_ends;
 
 constexpr std::uint32_t kWire = 4162;
 
-/// A switch with an end at each port, whose number is the port's.
-class Star {
+/// A star whose links are alike, but for the rate of the last.
+class Star : public test_ends::Star {
  public:
-  Star(std::size_t count, const Switch::Config& config, LinkConfig link, Rate slow_port = Rate())
-      : dispatcher("dispatcher"), script("script", dispatcher) {
-    std::vector<LinkConfig> links(count, link);
-    if (slow_port != Rate()) links.back().rate = slow_port;
-    RoutingTable table(count);
-    for (std::uint32_t i = 0; i < count; ++i) table.set(i, static_cast<std::uint16_t>(i));
-    routes = Routes(table);
-    sw = std::make_unique<Switch>("switch", config, dispatcher, packets, routes, links, Stall::Config{});
-    for (std::size_t i = 0; i < count; ++i) {
-      ends.push_back(std::make_unique<End>(("end" + std::to_string(i)).c_str(), dispatcher, packets, links[i]));
-      ends[i]->out.bind(sw->port(i).in);
-      sw->port(i).out.bind(ends[i]->in);
-    }
-  }
-  std::int64_t dropped() const {
-    std::int64_t sum = 0;
-    for (std::size_t i = 0; i < ends.size(); ++i) sum += sw->port_counters(i).dropped;
-    return sum;
-  }
-  std::int64_t pauses() const {
-    std::int64_t sum = 0;
-    for (std::size_t i = 0; i < ends.size(); ++i) sum += sw->port_counters(i).pauses;
-    return sum;
-  }
+  Star(std::size_t count, const Switch::Config& config, const LinkConfig& link, Rate slow_port = Rate())
+      : test_ends::Star(links(count, link, slow_port), config) {}
+  [[nodiscard]] std::int64_t dropped() const { return sum_of(&Switch::PortCounters::dropped); }
+  [[nodiscard]] std::int64_t pauses() const { return sum_of(&Switch::PortCounters::pauses); }
   void expect_nothing_left() {
-    EXPECT_EQ(sw->waiting(), 0);
-    EXPECT_EQ(packets.outstanding(), 0);
-    EXPECT_EQ(dispatcher.pending(), 0u);
-    for (const auto& end : ends) EXPECT_EQ(end->unsent(), 0u);
+    test_ends::Star::expect_nothing_left();
     if (sw->buffer() != nullptr) {
       // What left last is given back when somebody next looks.
       EXPECT_LE(sw->buffer()->held(), static_cast<std::int64_t>(ends.size() * kWire * 64));
     }
   }
-  PacketPool packets;
-  Routes routes;
-  Dispatcher dispatcher;
-  test::Script script;
-  std::unique_ptr<Switch> sw;
-  std::vector<std::unique_ptr<End>> ends;
+
+ private:
+  static std::vector<LinkConfig> links(std::size_t count, const LinkConfig& link, Rate slow_port) {
+    std::vector<LinkConfig> all(count, link);
+    if (slow_port != Rate()) all.back().rate = slow_port;
+    return all;
+  }
+  [[nodiscard]] std::int64_t sum_of(std::int64_t Switch::PortCounters::*counter) const {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < ends.size(); ++i) sum += sw->port_counters(i).*counter;
+    return sum;
+  }
 };
 
 LinkConfig pfc_link(Time propagation) {

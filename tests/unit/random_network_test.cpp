@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "tests/support/net.h"
-#include "tests/support/nic_bench.h"
-#include "tests/support/random_network.h"
+#include "tests/support/random_messages.h"
 
 namespace weft {
 namespace {
@@ -133,50 +132,8 @@ TEST(RandomNetworks, DeliverEachPacketOnceAndIntact) {
 
 // --- Messages ---
 
-using nic::Verb;
 using nic::test_bench::Bench;
 using nic::test_bench::BenchConfig;
-
-struct Message {
-  Verb verb;
-  std::size_t from;  ///< who posts it
-  std::size_t to;
-  std::uint64_t local;
-  std::uint64_t remote;
-  std::uint64_t bytes;
-};
-
-/// Messages of each kind between random ends, through queue pairs of their own; each has its place in both memories.
-std::vector<Message> draw_messages(Draw& draw, Bench& bench) {
-  std::vector<Message> messages;
-  const auto ends = static_cast<int>(bench.nics.size());
-  std::uint64_t place = 0;
-  for (int pairs = draw(1, 6); pairs > 0; --pairs) {
-    const int a = draw(0, ends - 1);
-    const int b = (a + draw(1, ends - 1)) % ends;
-    const auto from = static_cast<std::size_t>(a);
-    const auto to = static_cast<std::size_t>(b);
-    const nic::test_bench::Connection pair = bench.connect(from, to);
-    Time at;  // rising, since receives are taken in their order
-    for (int i = draw(1, 5); i > 0; --i) {
-      const auto bytes = static_cast<std::uint64_t>(draw(1, 20'000));
-      Message message{draw.of<Verb>({Verb::kWrite, Verb::kSend, Verb::kRead}), from, to, place, place + 32'768, bytes};
-      place += 65'536;
-      at += Time(draw(0, 8) * 1'000'000);
-      const bool reads = message.verb == Verb::kRead;
-      bench.store(reads ? to : from, reads ? message.remote : message.local,
-                  test::pattern_bytes(bytes, static_cast<unsigned>(messages.size())));
-      if (message.verb == Verb::kSend) {
-        bench.ring_at(Time(), to, nic::test_bench::receive(pair.b, message.remote, bytes));
-      }
-      bench.ring_at(
-          at, from,
-          nic::test_bench::request(message.verb, pair.a, message.local, message.remote, bytes, messages.size()));
-      messages.push_back(message);
-    }
-  }
-  return messages;
-}
 
 bool messages_arrive(std::uint64_t seed) {
   test::fresh_kernel();
@@ -198,15 +155,11 @@ bool messages_arrive(std::uint64_t seed) {
   config.nic.reorder_wait = Time(draw.of<int>({0, 1'000'000, 20'000'000}));
   config.nic.dcqcn.enabled = draw.chance(0.2);
   Bench bench(config);
-  const std::vector<Message> messages = draw_messages(draw, bench);
+  const std::vector<test::Message> messages = test::draw_messages(draw, bench, {});
   // Repeats without end would not end by themselves.
   bench.dispatcher.run_until(100_ms);
   for (std::size_t m = 0; m < messages.size(); ++m) {
-    const Message& message = messages[m];
-    const bool reads = message.verb == Verb::kRead;
-    EXPECT_EQ(bench.load(reads ? message.from : message.to, reads ? message.local : message.remote, message.bytes),
-              test::pattern_bytes(message.bytes, static_cast<unsigned>(m)))
-        << "message " << m;
+    EXPECT_TRUE(test::has_arrived(bench, messages[m], m)) << "message " << m;
   }
   for (const auto& nic : bench.nics) EXPECT_EQ(nic->left_over(), std::vector<std::string>());
   EXPECT_EQ(bench.network.left_over(), std::vector<std::string>());

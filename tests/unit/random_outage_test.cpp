@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/nic_bench.h"
-#include "tests/support/random_network.h"
+#include "tests/support/random_messages.h"
 
 namespace weft {
 namespace {
@@ -58,43 +57,6 @@ std::shared_ptr<const fabric::Plan> draw_plan(Draw& draw) {
   return std::make_shared<fabric::Plan>(config, static_cast<int>(topology.ends.size()), "fabric", draw.bits());
 }
 
-struct Message {
-  Verb verb;
-  std::uint32_t from;
-  std::uint32_t to;
-  std::uint64_t local;
-  std::uint64_t remote;
-  std::uint64_t bytes;
-};
-
-std::vector<Message> draw_messages(Draw& draw, Bench& bench) {
-  std::vector<Message> messages;
-  const auto ends = static_cast<int>(bench.nics.size());
-  std::uint64_t place = 0;
-  for (int pairs = draw(2, 8); pairs > 0; --pairs) {
-    const int a = draw(0, ends - 1);
-    const int b = (a + draw(1, ends - 1)) % ends;
-    const auto from = static_cast<std::uint32_t>(a);
-    const auto to = static_cast<std::uint32_t>(b);
-    const nic::test_bench::Connection pair = bench.connect(from, to);
-    Time at;
-    for (int i = draw(1, 6); i > 0; --i) {
-      const auto bytes = static_cast<std::uint64_t>(draw(1, 30'000));
-      const Message message{draw.of<Verb>({Verb::kWrite, Verb::kRead}), from, to, place, place + 32'768, bytes};
-      place += 65'536;
-      at += Time(draw(0, 30) * 1'000'000);
-      const bool reads = message.verb == Verb::kRead;
-      bench.store(reads ? to : from, reads ? message.remote : message.local,
-                  test::pattern_bytes(bytes, static_cast<unsigned>(messages.size())));
-      bench.ring_at(
-          at, from,
-          nic::test_bench::request(message.verb, pair.a, message.local, message.remote, bytes, messages.size()));
-      messages.push_back(message);
-    }
-  }
-  return messages;
-}
-
 /// False if anything is wrong.
 bool survives(std::uint64_t seed, int& cut) {
   test::fresh_kernel();
@@ -109,7 +71,13 @@ bool survives(std::uint64_t seed, int& cut) {
   config.nic.retry_limit = 100;
   config.nic.reorder = draw.of<Bytes>({0_B, 1_MiB});
   Bench bench(config);
-  const std::vector<Message> messages = draw_messages(draw, bench);
+  const std::vector<test::Message> messages = test::draw_messages(draw, bench,
+                                                                  {.least_pairs = 2,
+                                                                   .pairs = 8,
+                                                                   .messages = 6,
+                                                                   .bytes = 30'000,
+                                                                   .gap_us = 30,
+                                                                   .verbs = {Verb::kWrite, Verb::kRead}});
   bench.dispatcher.run_until(kAfterAll);
   EXPECT_EQ(bench.dispatcher.pending(), 0u) << "something goes on for ever";
 
@@ -117,11 +85,9 @@ bool survives(std::uint64_t seed, int& cut) {
   const auto is_cut_off = [&](std::uint32_t end) { return std::binary_search(cut_off.begin(), cut_off.end(), end); };
   std::int64_t writes = 0;
   for (std::size_t m = 0; m < messages.size(); ++m) {
-    const Message& message = messages[m];
-    const bool reads = message.verb == Verb::kRead;
-    const bool arrived = bench.load(reads ? message.from : message.to, reads ? message.local : message.remote,
-                                    message.bytes) == test::pattern_bytes(message.bytes, static_cast<unsigned>(m));
-    writes += arrived && !reads ? 1 : 0;
+    const test::Message& message = messages[m];
+    const bool arrived = test::has_arrived(bench, message, m);
+    writes += arrived && message.verb == Verb::kWrite ? 1 : 0;
     int done = 0;
     for (const auto& entry : bench.completions(message.from)) {
       if (entry.entry.id != m) continue;

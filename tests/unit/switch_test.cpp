@@ -11,49 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/fabric_end.h"
+#include "tests/support/star.h"
 
 namespace weft::fabric {
 namespace {
 
 using namespace weft::literals;
 using namespace test_ends;
-
-/// A switch with an end at each port, whose number is the port's. `links[i]` is both directions of port i.
-class Star {
- public:
-  explicit Star(const std::vector<LinkConfig>& links, Time latency = 220_ns, const Stall::Config& stall = {})
-      : dispatcher("dispatcher"), script("script", dispatcher) {
-    RoutingTable table(links.size());
-    for (std::uint32_t i = 0; i < links.size(); ++i) table.set(i, static_cast<std::uint16_t>(i));
-    routes = Routes(table);
-    Switch::Config config;
-    config.latency = latency;
-    sw = std::make_unique<Switch>("switch", config, dispatcher, packets, routes, links, stall);
-    for (std::size_t i = 0; i < links.size(); ++i) {
-      ends.push_back(std::make_unique<End>(("end" + std::to_string(i)).c_str(), dispatcher, packets, links[i], stall));
-      ends[i]->out.bind(sw->port(i).in);
-      sw->port(i).out.bind(ends[i]->in);
-    }
-  }
-  End& end(std::size_t i) { return *ends[i]; }
-  void expect_nothing_left() {
-    EXPECT_EQ(sw->waiting(), 0);
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      EXPECT_EQ(ends[i]->transmitter().credit_missing(), 0) << "end " << i;
-      EXPECT_EQ(sw->transmitter(i).credit_missing(), 0) << "port " << i;
-      EXPECT_EQ(ends[i]->unsent(), 0u) << "end " << i;
-    }
-    EXPECT_EQ(packets.outstanding(), 0);
-    EXPECT_EQ(dispatcher.pending(), 0u);
-  }
-  PacketPool packets;
-  Routes routes;
-  Dispatcher dispatcher;
-  test::Script script;
-  std::unique_ptr<Switch> sw;
-  std::vector<std::unique_ptr<End>> ends;
-};
 
 TEST(Switch, CutsThrough) {
   for (const std::uint32_t bytes : {66U, 1000U, 4162U}) {
@@ -252,7 +216,7 @@ TEST(Switch, KeepsOrderAndLosesNothingUnderStalls) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     test::fresh_kernel();
     constexpr std::uint32_t kEnds = 5;
-    Star star(std::vector<LinkConfig>(kEnds, link(400_Gbps, 10_ns, 2500_B)), 220_ns, {300_ns, seed});
+    Star star(std::vector<LinkConfig>(kEnds, link(400_Gbps, 10_ns, 2500_B)), {}, {300_ns, seed});
     star.script.at(1_us, [&] {
       for (std::uint32_t i = 0; i < 200; ++i) {
         for (std::uint32_t s = 0; s < kEnds; ++s) {
