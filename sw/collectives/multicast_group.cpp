@@ -31,6 +31,7 @@ MulticastGroup::MulticastGroup(const std::vector<Rank*>& ranks, const MulticastC
   std::vector<std::uint32_t> ends;
   for (const Rank* rank : ranks) ends.push_back(rank->scale_out.nic->end());
   std::vector<std::uint32_t> groups;
+  groups.reserve(static_cast<std::size_t>(MulticastMember::groups(config, size_)));
   for (int i = 0; i < MulticastMember::groups(config, size_); ++i) {
     const std::optional<std::uint32_t> group = network.create_group(ends, {});
     if (!group) throw ConfigError("collectives.algorithm", name + ": multicast cannot reach all members");
