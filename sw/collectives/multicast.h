@@ -19,8 +19,7 @@
 namespace weft::collectives {
 
 /// `datagram`: chunks of at most an MTU arrive in a staging ring, from where they are copied to their place.
-/// `connection`: the interface places chunks of any size (unreliable connection with
-/// multicast, which the study's authors emulate).
+/// `connection`: the interface places chunks of any size (unreliable connection with multicast).
 enum class MulticastTransport : std::uint8_t { kDatagram, kConnection };
 inline EnumNames<MulticastTransport> enum_names(MulticastTransport /*tag*/) {
   return {{"datagram", MulticastTransport::kDatagram}, {"connection", MulticastTransport::kConnection}};
@@ -153,8 +152,8 @@ class MulticastMember {
   static void join(const std::vector<std::unique_ptr<MulticastMember>>& members,
                    const std::vector<std::uint32_t>& groups);
 
-  /// Distributes each source's block, at `buffer` + its extent, to all. More chunks than an immediate can tell apart end
-  /// the simulation with a message, and so do memory keys that differ among members.
+  /// Distributes each source's block, at `buffer` + its extent, to all. More chunks than an immediate can tell apart
+  /// end the simulation with a message, and so do memory keys that differ among members.
   firmware::Task distribute(std::uint64_t buffer, BlockMap blocks);
   firmware::Task barrier() {
     return perform([this] { return meet(0); });
@@ -191,7 +190,7 @@ class MulticastMember {
     std::uint64_t missing = 0;           ///< of the task
     bool over = false;                   ///< the task takes no more chunks
   };
-  struct Work {
+  struct TaskState {
     std::uint64_t number = 0;
     std::uint64_t buffer = 0;
     std::uint64_t bytes = 0;
@@ -234,7 +233,7 @@ class MulticastMember {
   void open_receiver(Receiver& receiver, const std::vector<std::uint32_t>& groups, std::size_t subgroup);
   firmware::Task receive(Receiver& receiver);
   void take_chunk(Receiver& receiver, const nic::Completion& entry);
-  void copy(Receiver& receiver, std::uint64_t id, std::uint32_t number);
+  void copy(Receiver& receiver, std::uint64_t id, Extent chunk);
   void post_receives(Receiver& receiver, std::uint64_t least);
 
   // multicast_recovery.cpp
@@ -267,7 +266,7 @@ class MulticastMember {
   std::vector<std::uint32_t> groups_;                  ///< likewise
   std::vector<Receiver> receivers_;
 
-  Work task_;
+  TaskState task_;
   ChunkMap map_;
   std::uint64_t tasks_ = 0;
   std::uint64_t meetings_ = 0;

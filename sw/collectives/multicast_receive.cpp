@@ -91,17 +91,17 @@ void MulticastMember::take_chunk(Receiver& receiver, const nic::Completion& entr
   } else if (!map_.set(number)) {
     ++counters_.repeated;
   } else {
+    const Extent chunk = extent_of(number);
     ++counters_.chunks;
-    counters_.bytes += static_cast<std::int64_t>(extent_of(number).bytes);
+    counters_.bytes += static_cast<std::int64_t>(chunk.bytes);
     --receiver.missing;
-    if (copies()) copy(receiver, entry.id, number);
+    if (copies()) copy(receiver, entry.id, chunk);
   }
   if (receiver.copying == 0) ring.freed = ring.came;
   post_receives(receiver, kPostAtOnce);
 }
 
-void MulticastMember::copy(Receiver& receiver, std::uint64_t id, std::uint32_t number) {
-  const Extent chunk = extent_of(number);
+void MulticastMember::copy(Receiver& receiver, std::uint64_t id, Extent chunk) {
   const std::uint64_t slot = receiver.staging + id % static_cast<std::uint64_t>(config_.queue_depth) * slot_bytes();
   const std::uint64_t source = slot + nic::kGlobalRouteHeader;
   const std::uint64_t target = task_.buffer + chunk.offset;
