@@ -97,13 +97,13 @@ void Nic::receive_group(Time now, Packet& packet) {
 
 Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
   QueuePair& pair = pairs_[number];
-  assert(packet.psn == pair.group->results && "results come in order");
-  ++pair.group->results;
+  const std::uint32_t psn = pair.group->results++;
+  assert(packet.psn == (psn & kPsnMask) && "results come in order");
   const Job& job = pair.jobs.front();
-  const std::uint64_t offset = static_cast<std::uint64_t>(packet.psn - job.first_psn) * segment_;
+  const std::uint64_t offset = static_cast<std::uint64_t>(psn - job.first_psn) * segment_;
   const Time visible = store(now, packet, job.request.remote_address + offset);
   const Time drained = packet.payload_bytes == 0 ? now : host_.written(now);
-  if (packet.psn + 1 == job.first_psn + job.packets) {
+  if (psn + 1 == job.first_psn + job.packets) {
     ++counters_.messages_received;
     if (job.request.signaled) {
       complete(pair, {job.request.id, job.request.bytes, number, 0, Verb::kReduce, false}, visible);
@@ -123,7 +123,7 @@ Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t number) {
   Group::Source& source = sources[packet.source];
   // A gap is a loss. The message that it belongs to never completes; what begins after it does (9.8.2.2).
   source.whole = (packet.flags & Packet::kFirst) != 0 || (source.whole && packet.psn == source.next_psn);
-  source.next_psn = packet.psn + 1;
+  source.next_psn = (packet.psn + 1) & kPsnMask;
   if (!source.whole) {
     ++counters_.dropped;
     return now;

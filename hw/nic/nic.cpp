@@ -100,7 +100,7 @@ void Nic::end_of_elaboration() {
 std::uint32_t Nic::create_queue_pair(std::uint64_t completion_address) {
   pairs_.emplace_back();
   pairs_.back().completion_address = completion_address;
-  if (recovers_) pairs_.back().recovery = std::make_unique<Recovery>();
+  if (recovers_) pairs_.back().recovery = std::make_unique<Recovery>(0, 0);
   if (paces_) pairs_.back().congestion = std::make_unique<Congestion>(config_.dcqcn, transmitter_.rate());
   return static_cast<std::uint32_t>(pairs_.size() - 1);
 }
@@ -109,6 +109,15 @@ void Nic::connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_
   pairs_[queue_pair].peer_end = peer_end;
   pairs_[queue_pair].peer_queue_pair = peer_queue_pair;
   may_loop_ = may_loop_ || peer_end == end_;
+}
+
+void Nic::start_at(std::uint32_t queue_pair, std::uint32_t send_psn, std::uint32_t receive_psn) {
+  QueuePair& pair = pairs_[queue_pair];
+  pair.next_psn = send_psn;
+  pair.acknowledged = send_psn - 1;
+  pair.expected_psn = receive_psn;
+  if (recovers_) pair.recovery = std::make_unique<Recovery>(send_psn, receive_psn);
+  if (pair.grouped) pair.group->results = receive_psn;
 }
 
 void Nic::record(Probe& probe, const std::string& process, const std::string& thread) {

@@ -21,6 +21,7 @@
 #include "hw/nic/dcqcn.h"
 #include "hw/nic/host_link.h"
 #include "hw/nic/memory_regions.h"
+#include "hw/nic/psn.h"
 #include "hw/nic/work.h"
 
 namespace weft::nic {
@@ -46,9 +47,10 @@ namespace weft::nic {
 /// acknowledged and otherwise ignored, repeated read requests answered again from the byte that they name. What no NAK
 /// tells is repeated `ack_timeout` after the latest progress; `retry_limit` times without any, then the queue pair
 /// stands in error and its work requests complete with their Status. Messages are acknowledged every 64 packets, so
-/// that a long one shows progress. The timer of a queue pair is one event, moved on lazily, which may come up to
-/// `ack_timeout` after the last packet and then counts for nothing. Repeats wait longer by a random part of it, up to
-/// `retry_jitter`: senders that met a full buffer at the same time do not meet it again for ever.
+/// that a long one shows progress. Packets carry 24 bits of their sequence number (psn.h). The timer of a queue pair is
+/// one event, moved on lazily, which may come up to `ack_timeout` after the last packet and then counts for nothing.
+/// Repeats wait longer by a random part of it, up to `retry_jitter`: senders that met a full buffer at the same time do
+/// not meet it again for ever.
 ///
 /// With `dcqcn.enabled` (dcqcn.h) data that a switch has marked is answered by a congestion notification, one for each
 /// queue pair and `cnp_interval`, and a queue pair that is notified cuts its packets no faster than its rate, while
@@ -217,6 +219,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   /// its number. `connect` names its peer; nothing may be posted before.
   std::uint32_t create_queue_pair(std::uint64_t completion_address);
   void connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair);
+  /// The sequence numbers of the first packets each way, which are 0 otherwise; before anything is posted.
+  void start_at(std::uint32_t queue_pair, std::uint32_t send_psn, std::uint32_t receive_psn);
 
   /// A queue pair of group `group` of the fabric for reductions with up to `window` chunks open, or for multicast if
   /// that is 0.
@@ -347,6 +351,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   // Sending (sender.cpp)
   void activate(std::uint32_t number);
   [[nodiscard]] bool has_something(QueuePair& pair) const;
+  static bool may_number(const QueuePair& pair) { return pair.next_psn - pair.acknowledged <= kMostOutstanding; }
   void fill(Time now);
   Fetched cut_packet(Time now, std::uint32_t number);
   Time form(Time now, Packet& packet, const Job& job, std::uint64_t from);

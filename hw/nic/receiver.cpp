@@ -27,7 +27,7 @@ Packet& Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn)
   packet->source = end_;
   packet->destination = pair.peer_end;
   packet->queue_pair = pair.peer_queue_pair;
-  packet->psn = psn;
+  packet->psn = psn & kPsnMask;
   packet->wire_bytes = control_bytes_;
   control_.push_back(packet);
   return *packet;
@@ -192,6 +192,9 @@ void Nic::handle(Time now, Packet& packet) {
   QueuePair& pair = pairs_[packet.queue_pair];
   if (paces_ && (packet.flags & Packet::kMarked) != 0) [[unlikely]]
     notify_congestion(now, packet);
+  const bool asks =
+      packet.opcode == Opcode::kSend || packet.opcode == Opcode::kWrite || packet.opcode == Opcode::kReadRequest;
+  packet.psn = whole_psn(packet.psn, asks ? pair.expected_psn : pair.next_psn);
   if (recovers_) [[unlikely]]
     return receive_in_turn(now, packet, pair);
   const bool to_send = packet.opcode == Opcode::kReadRequest;

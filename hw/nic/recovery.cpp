@@ -419,7 +419,7 @@ void Nic::timeout(Time now, std::uint32_t number) {
 void Nic::fail(Time now, std::uint32_t number, Status reason) {
   QueuePair& pair = pairs_[number];
   // Without recovery a queue pair gets one when it fails.
-  if (pair.recovery == nullptr) pair.recovery = std::make_unique<Recovery>();
+  if (pair.recovery == nullptr) pair.recovery = std::make_unique<Recovery>(pair.next_psn, pair.expected_psn);
   Recovery& recovery = *pair.recovery;
   may_fail_ = true;
   recovery.failed = true;

@@ -11,12 +11,6 @@
 
 namespace weft::nic {
 
-/// Packet sequence numbers go round (InfiniBand Architecture volume 1, 9.7.2): whether `a` comes before `b` on the
-/// shorter way.
-constexpr bool before(std::uint32_t a, std::uint32_t b) {
-  return static_cast<std::int32_t>(a - b) < 0;
-}
-
 /// Packets that came ahead of their turn, in the order of their turns: by sequence number, and by offset those that
 /// answer one read.
 class HeldPackets {
@@ -58,13 +52,24 @@ class HeldPackets {
 
 /// What a queue pair needs to live with loss and overtaking, beside what every packet touches.
 struct Nic::Recovery {
+  /// Begins where its queue pair does.
+  Recovery(std::uint32_t send_psn, std::uint32_t receive_psn)
+      : end_psn(send_psn),
+        asked_psn(send_psn - 1),
+        told_psn(receive_psn - 1),
+        seen_end(receive_psn),
+        asked_end(receive_psn),
+        asking_end(receive_psn),
+        dropped_end(receive_psn),
+        dropped_asked(receive_psn) {}
+
   struct Range {
     std::uint32_t psn;
     std::uint32_t count;
   };
 
   // As requester
-  std::uint32_t end_psn = 0;  ///< follows the last one that was ever cut
+  std::uint32_t end_psn;      ///< follows the last one that was ever cut
   std::uint32_t retries = 0;  ///< timeouts since the latest progress
   Time jitter;                ///< by which the next one comes later
   std::int64_t unsent = 0;    ///< packets cut that have not left
@@ -76,7 +81,7 @@ struct Nic::Recovery {
   WorkRequest first_flushed;
   Fifo<Range> repeats;  ///< what a NAK with a count asked for
   HeldPackets responses;
-  std::uint32_t asked_psn = UINT32_MAX;  ///< the read, and the offset in it, from which it has been repeated
+  std::uint32_t asked_psn;  ///< the read, and the offset in it, from which it has been repeated
   std::uint32_t asked_offset = 0;
   bool response_timer = false;
   bool response_dropped = false;  ///< one that came ahead found no room
@@ -84,14 +89,14 @@ struct Nic::Recovery {
   std::uint32_t waited_offset = 0;
 
   // As responder
-  std::uint32_t unacknowledged = 0;     ///< packets taken since the latest acknowledgement
-  Time acknowledged_at;                 ///< when that was, within a message
-  std::uint32_t told_psn = UINT32_MAX;  ///< the missing one that a NAK has named (go-back-N)
-  std::uint32_t seen_end = 0;           ///< follows the furthest that has come
-  std::uint32_t asked_end = 0;          ///< gaps before it have been asked for
-  std::uint32_t asking_end = 0;         ///< gaps before it will be when the timer ends
-  std::uint32_t dropped_end = 0;        ///< follows the furthest that came ahead and found no room
-  std::uint32_t dropped_asked = 0;      ///< what found none has been asked for up to here
+  std::uint32_t unacknowledged = 0;  ///< packets taken since the latest acknowledgement
+  Time acknowledged_at;              ///< when that was, within a message
+  std::uint32_t told_psn;            ///< the missing one that a NAK has named (go-back-N)
+  std::uint32_t seen_end;            ///< follows the furthest that has come
+  std::uint32_t asked_end;           ///< gaps before it have been asked for
+  std::uint32_t asking_end;          ///< gaps before it will be when the timer ends
+  std::uint32_t dropped_end;         ///< follows the furthest that came ahead and found no room
+  std::uint32_t dropped_asked;       ///< what found none has been asked for up to here
   bool gap_timer = false;
   HeldPackets requests;
 };

@@ -26,7 +26,10 @@ void Nic::activate(std::uint32_t number) {
 }
 
 bool Nic::has_something(QueuePair& pair) const {
-  if (!pair.paused && pair.next_job < pair.ready_jobs) return !pair.grouped || window_open(pair);
+  if (!pair.paused && pair.next_job < pair.ready_jobs) {
+    if (pair.grouped) return window_open(pair);
+    if (!recovers_ || may_number(pair)) return true;
+  }
   if (!pair.responses.empty()) return true;
   return !pair.paused && recovers_ && !pair.grouped && has_repeats(pair);
 }
@@ -135,6 +138,7 @@ void Nic::fill(Time now) {
     if (contexts_ != nullptr && !has_context_to_send(now, number)) [[unlikely]]
       continue;
     fetched_.push_back(cut_packet(now, number));
+    fetched_.back().packet->psn &= kPsnMask;
     fetched_bytes_ += fetched_.back().wire_bytes;
     if (recovers_ && !pair.grouped) [[unlikely]]
       ++pair.recovery->unsent;
@@ -215,9 +219,12 @@ void Nic::finish_drawing() {
 void Nic::acknowledge(Time now, std::uint32_t number, std::uint32_t psn) {
   QueuePair& pair = pairs_[number];
   if (static_cast<std::int32_t>(psn - pair.acknowledged) > 0) {
+    const bool stood = recovers_ && !may_number(pair);
     pair.acknowledged = psn;
     if (recovers_) [[unlikely]]
       note_acknowledged(now, pair);
+    if (stood) [[unlikely]]
+      activate(number);
   }
   retire(now, number);
 }

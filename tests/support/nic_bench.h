@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -29,7 +30,8 @@ struct BenchConfig {
   memory::Hbm::Config memory;
   Stall::Config stall;
   bool data = true;
-  std::optional<test::LossyWire::Config> wire;  ///< between each interface and its link
+  std::array<std::uint32_t, 2> first_psn = {0, 0};  ///< of what the first and the second end of a connection send
+  std::optional<test::LossyWire::Config> wire;      ///< between each interface and its link
 
   BenchConfig() { network.topology = fabric::Shape::kSwitch; }
 };
@@ -81,6 +83,8 @@ class Bench {
                           nics[b]->create_queue_pair(200 + nics[b]->end())};
     nics[a]->connect(pair.a, nics[b]->end(), pair.b);
     nics[b]->connect(pair.b, nics[a]->end(), pair.a);
+    nics[a]->start_at(pair.a, config_.first_psn[0], config_.first_psn[1]);
+    nics[b]->start_at(pair.b, config_.first_psn[1], config_.first_psn[0]);
     return pair;
   }
 

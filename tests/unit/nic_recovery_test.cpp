@@ -167,6 +167,81 @@ TEST(Recovery, OfAnythingAtRandom) {
   }
 }
 
+/// The wire's 24 bits of a sequence number go round, or those and all 32 that are counted: it makes no difference.
+TEST(Recovery, GoesOnWhereSequenceNumbersEnd) {
+  for (const std::uint32_t first : {kPsnMask - 9, UINT32_MAX - 9}) {
+    for (const Kind kind : {Kind::kWrite, Kind::kSend, Kind::kRead, Kind::kMixed}) {
+      for (const Bytes reorder : {0_B, 16_KiB}) {
+        BenchConfig config = lossy(0.05, reorder, 1);
+        const Nic::Counters expected = exchange(config, kind, 24, 40'000);
+        bool before_end = false;
+        bool after_end = false;
+        config.first_psn = {first, 77};
+        config.wire->mark = [&](const Packet& packet) {
+          EXPECT_LE(packet.psn, kPsnMask);
+          before_end = before_end || packet.psn >= (first & kPsnMask);
+          after_end = after_end || packet.psn < 10;
+          return false;
+        };
+        const Nic::Counters counters = exchange(config, kind, 24, 40'000);
+        EXPECT_TRUE(before_end && after_end);
+        EXPECT_GT(counters.retransmitted_packets, 0);
+        EXPECT_EQ(counters.retransmitted_packets, expected.retransmitted_packets);
+        EXPECT_EQ(counters.duplicates, expected.duplicates);
+        EXPECT_EQ(counters.dropped, expected.dropped);
+        EXPECT_EQ(counters.timeouts, expected.timeouts);
+        EXPECT_EQ(counters.naks, expected.naks);
+      }
+    }
+  }
+}
+
+TEST(Recovery, GoesBackToEitherSideOfTheLastSequenceNumber) {
+  for (const std::uint32_t lost : {kPsnMask - 1, kPsnMask, 0U, 1U}) {
+    for (const Bytes reorder : {0_B, 1_MiB}) {
+      BenchConfig config = lossy(0, reorder, 1);
+      config.first_psn = {kPsnMask - 9, 0};
+      lose_once(config, [lost](const Packet& packet) { return packet.payload_bytes != 0 && packet.psn == lost; });
+      const Nic::Counters counters = exchange(config, Kind::kWrite, 1, 30'000);
+      EXPECT_EQ(counters.naks, 1) << lost;
+      EXPECT_EQ(counters.timeouts, 0) << lost;
+      if (reorder > 0_B) {
+        EXPECT_EQ(counters.retransmitted_packets, 1) << lost;
+      }
+    }
+  }
+}
+
+/// A requester that hears nothing must not send so much that an old packet looks like a new one.
+TEST(Recovery, StopsAtTheMostOutstandingPackets) {
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "four million packets";
+#endif
+  BenchConfig config = lossy(0, 0_B, 1);
+  config.network.mtu = config.network.segment = 256_B;
+  config.nic.ack_timeout = Time(100'000'000'000);
+  config.data = false;
+  // The first acknowledgement that gets through is that of the last packet allowed.
+  std::uint32_t furthest = 0;
+  std::uint32_t furthest_then = 0;
+  config.wire->lose = [&](const Packet& packet) {
+    if (packet.opcode != Opcode::kAck) {
+      furthest = std::max(furthest, packet.psn);
+    } else if (packet.psn == kMostOutstanding - 1) {
+      furthest_then = furthest;
+    }
+    return packet.opcode == Opcode::kAck && packet.psn < kMostOutstanding - 1;
+  };
+  Bench bench(config);
+  const Connection pair = bench.connect(0, 1);
+  bench.ring_at(1_us, 0, write(pair.a, 0, 0, (kMostOutstanding + 1000ULL) * 256));
+  bench.run();
+  EXPECT_EQ(furthest_then, kMostOutstanding - 1);
+  EXPECT_EQ(furthest, kMostOutstanding + 999);
+  EXPECT_EQ(bench.completions(0).size(), 1u);
+  EXPECT_EQ(total(bench).timeouts, 0);
+}
+
 TEST(Recovery, ToldOfALostPacketGoesBack) {
   BenchConfig config = lossy(0, 0_B, 1);
   lose_once(config, [](const Packet& packet) { return packet.opcode == Opcode::kWrite && packet.psn == 3; });
