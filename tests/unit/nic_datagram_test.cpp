@@ -152,6 +152,33 @@ TEST(Datagram, ForAGroupThatNobodyHasAttachedIsDropped) {
   EXPECT_EQ(net.bench.nics[1]->counters().dropped, 1);
 }
 
+TEST(Datagram, ForAGroupThatDoesNotExistIsDroppedByTheSwitch) {
+  for (const bool existed : {false, true}) {
+    test::fresh_kernel();
+    Datagrams net(bench_of(3));
+    WorkRequest request = net.to_group(0, 100, 0);
+    request.peer = Packet::kFirstGroup + net.group + 1;
+    if (existed) {
+      const std::uint32_t former = *net.bench.network.create_group({0, 1, 2}, {});
+      EXPECT_EQ(former, net.group + 1);
+      net.bench.nics[1]->attach(net.pairs[1], former);
+      net.bench.network.destroy_group(former);
+    }
+    for (const std::size_t end : {1U, 2U}) net.bench.ring(end, net.slots(end, 2));
+    net.bench.ring_at(1_us, 0, request);
+    net.bench.ring_at(2_us, 0, net.to_group(0, 100, 8));
+    net.run();
+    ASSERT_EQ(net.bench.completions(0).size(), 2u) << "its sender knows nothing of it";
+    for (const auto& entry : net.bench.completions(0)) EXPECT_EQ(entry.entry.status, Status::kSuccess);
+    for (const std::size_t end : {1U, 2U}) {
+      EXPECT_EQ(net.bench.nics[end]->counters().packets_received, 1) << end;
+      ASSERT_EQ(net.bench.completions(end).size(), 1u) << end;
+      EXPECT_EQ(net.bench.completions(end)[0].entry.immediate, 8u) << "the way is free for others";
+    }
+    EXPECT_EQ(net.bench.network.switch_at(0).port_counters(0).dropped, 1);
+  }
+}
+
 // --- Multicast that places its payload ---
 
 /// A multicast of `bytes` to `key`'s memory at the others.
@@ -198,6 +225,68 @@ TEST(Placement, LosesTheMessageOfALostPacketAndNoOther) {
   ASSERT_EQ(got.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(got[i].entry.immediate, i + 1);
   EXPECT_EQ(net.bench.load(1, kTarget + 2048, 6144), std::vector<std::byte>(data.begin() + 2048, data.end()));
+}
+
+TEST(Placement, IsOnlyForMembersOfTheGroup) {
+  Bench bench(bench_of(4));
+  const std::uint32_t group = *bench.network.create_group({0, 1, 2}, {});
+  const std::uint32_t sender = bench.nics[0]->create_group_queue_pair(100, group, 0);
+  const std::uint32_t member = bench.nics[1]->create_group_queue_pair(100, group, 0);
+  const std::uint32_t elsewhere = bench.nics[0]->create_group_queue_pair(100, group + 1, 0);
+  const auto data = pattern_bytes(4096, 1);
+  bench.store(0, kSource, data);
+  bench.ring(1, receive(member, 0, 0, 0, 2));
+  bench.ring_at(1_us, 0, request(Verb::kMulticast, elsewhere, kSource, kTarget, 4096));
+  bench.ring_at(2_us, 0, immediate(request(Verb::kMulticast, sender, kSource, kTarget, 4096), 1));
+  sc_core::sc_start();
+  EXPECT_EQ(bench.packets.outstanding(), 0);
+  EXPECT_EQ(bench.network.switch_at(0).port_counters(0).dropped, 1) << "of no group";
+  EXPECT_EQ(bench.completions(1).size(), 1u);
+  EXPECT_EQ(bench.load(1, kTarget, 4096), data);
+  EXPECT_EQ(bench.nics[2]->counters().dropped, 1) << "the switch reaches it, and it has no queue pair for it";
+  EXPECT_EQ(bench.load(2, kTarget, 4096), std::vector<std::byte>(4096));
+  EXPECT_EQ(bench.nics[3]->counters().packets_received, 0);
+}
+
+/// Sequence numbers of groups go round as others do.
+TEST(Placement, GoesOnWhereSequenceNumbersEnd) {
+  BenchConfig config = bench_of(2);
+  config.network.mtu = config.network.segment = 1_KiB;
+  Placement net(config);
+  net.bench.nics[0]->start_at(net.pairs[0], kPsnMask - 2, 0);
+  const auto data = pattern_bytes(6000, 1);
+  net.bench.store(0, kSource, data);
+  net.bench.ring(1, receive(net.pairs[1], 0, 0, 0, 1));
+  net.bench.ring_at(1_us, 0, net.message(0, 6000, 7));
+  net.run();
+  ASSERT_EQ(net.bench.completions(1).size(), 1u);
+  EXPECT_EQ(net.bench.load(1, kTarget, 6000), data);
+}
+
+TEST(Reduction, GoesOnWhereSequenceNumbersEnd) {
+  BenchConfig config = bench_of(2);
+  config.network.mtu = config.network.segment = 1_KiB;
+  config.network.switch_config.reduction.trees = 1;
+  Bench bench(config);
+  const std::uint32_t group = *bench.network.create_group({0, 1}, {.reduces = true, .window = 4});
+  std::vector<float> sums;
+  for (std::size_t end = 0; end < 2; ++end) {
+    const std::uint32_t pair = bench.nics[end]->create_group_queue_pair(100, group, 4);
+    bench.nics[end]->start_at(pair, kPsnMask - 2, kPsnMask - 2);
+    std::vector<float> values(2000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i + end);
+    sums.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) sums[i] += values[i];
+    bench.memories[end]->store().write(kSource, reinterpret_cast<const std::byte*>(values.data()), 8000);
+    bench.ring_at(1_us, end, request(Verb::kReduce, pair, kSource, kTarget, 8000));
+  }
+  sc_core::sc_start();
+  for (std::size_t end = 0; end < 2; ++end) {
+    EXPECT_EQ(bench.nics[end]->left_over(), std::vector<std::string>());
+    std::vector<float> got(sums.size());
+    bench.memories[end]->store().read(kTarget, reinterpret_cast<std::byte*>(got.data()), 8000);
+    EXPECT_EQ(got, sums) << end;
+  }
 }
 
 TEST(Placement, NeedsAKeyThatIsStillValid) {
@@ -273,14 +362,14 @@ INSTANTIATE_TEST_SUITE_P(Generations, OverPciExpress, testing::Range(1, 6));
 /// From the first completion to the last of many datagrams to one end, by datagram.
 double time_of_datagram(const BenchConfig& config, std::uint64_t bytes) {
   test::fresh_kernel();
-  constexpr std::uint32_t kCount = 400;
+  constexpr std::uint32_t kHalf = 200;
   Datagrams net(config);
-  net.bench.ring(1, net.slots(1, kCount));
-  for (std::uint32_t i = 0; i < kCount; ++i) net.bench.ring_at(1_us, 0, net.to_end(0, 1, bytes));
+  net.bench.ring(1, net.slots(1, 2 * kHalf));
+  for (std::uint32_t i = 0; i < 2 * kHalf; ++i) net.bench.ring_at(1_us, 0, net.to_end(0, 1, bytes));
   net.run();
   const auto got = net.bench.completions(1);
-  EXPECT_EQ(got.size(), kCount);
-  return static_cast<double>((got[kCount - 1].at - got[kCount / 2].at).count()) / (kCount / 2 - 1);
+  EXPECT_EQ(got.size(), 2 * kHalf);
+  return static_cast<double>((got[2 * kHalf - 1].at - got[kHalf].at).count()) / (kHalf - 1);
 }
 
 TEST(OverPciExpress, DatagramsGoAtTheRateOfTheLinkWithTheirHeaders) {
@@ -306,7 +395,7 @@ TEST_P(KeyOf, AnotherRegionPutsBothEndsInError) {
   const std::uint32_t key = bench.nics[1]->regions().add(kTarget, 4096);
   bench.store(0, kSource, pattern_bytes(4096, 1));
   bench.store(1, kTarget, pattern_bytes(4096, 1));
-  const auto with = [&](std::uint64_t remote, std::uint64_t id) {
+  const auto with = [&, verb = verb](std::uint64_t remote, std::uint64_t id) {
     WorkRequest wanted = request(verb, pair.a, kSource, remote, 4096, id);
     wanted.remote_key = key;
     return wanted;
