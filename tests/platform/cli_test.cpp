@@ -219,7 +219,7 @@ TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
       << people.out;
 
   for (const std::string& more : {std::string(), std::string("--set fabric.reroute_after=10us "), recovery}) {
-    const Ran cut = weft(all_reduce + tree + more + faults(R"([{"link":"leaf1","from":"20us","down":true}])"));
+    const Ran cut = weft((all_reduce + tree).append(more) + faults(R"([{"link":"leaf1","from":"20us","down":true}])"));
     EXPECT_EQ(cut.code, 1) << cut.err;
     EXPECT_EQ(cut.out, "");
     EXPECT_NE(cut.err.find("network: leaf1 is down from 20us on\n"), std::string::npos) << cut.err;

@@ -35,6 +35,14 @@ std::int64_t part_of(std::uint64_t bytes, int members, int index, int channels, 
       split(block, static_cast<std::uint64_t>(channels), static_cast<std::uint64_t>(channel), kGranule).bytes);
 }
 
+/// What `member` gives for 0 to `count` - 1.
+template <typename Member>
+std::vector<int> ring_of(int count, const Member& member) {
+  std::vector<int> order(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) order[static_cast<std::size_t>(i)] = member(i);
+  return order;
+}
+
 /// A ring Allgather passes every block on but the successor's own; a ReduceScatter every block but the sender's own,
 /// which ends there (Patarasuk and Yuan 2009, 3). `size_of` gives what member `i` of `order` owns.
 template <typename SizeOf>
@@ -58,19 +66,15 @@ Traffic formula(const MachineConfig& config, CollectiveOp op, std::uint64_t byte
   for (int c = 0; c < channels; ++c) {
     const auto own = [&](int rank) { return part_of(bytes, ranks, rank, channels, c); };
     if (config.collectives.algorithm == Algorithm::kRing) {
-      std::vector<int> order;
-      for (int r = 0; r < ranks; ++r) order.push_back(r / per_node * per_node + (r + c) % per_node);
-      add_ring(traffic, order, op, own);
+      const auto turned = [&](int r) { return r / per_node * per_node + (r + c) % per_node; };
+      add_ring(traffic, ring_of(ranks, turned), op, own);
       continue;
     }
     for (int local = 0; local < per_node; ++local) {
-      std::vector<int> across;
-      for (int n = 0; n < nodes; ++n) across.push_back(n * per_node + local);
-      add_ring(traffic, across, op, own);
+      add_ring(traffic, ring_of(nodes, [&](int n) { return n * per_node + local; }), op, own);
     }
     for (int n = 0; n < nodes; ++n) {
-      std::vector<int> within;
-      for (int local = 0; local < per_node; ++local) within.push_back(n * per_node + local);
+      const std::vector<int> within = ring_of(per_node, [&](int local) { return n * per_node + local; });
       // Within a node a member stands for all of its position.
       add_ring(traffic, within, op, [&](int rank) {
         std::int64_t sum = 0;
@@ -171,11 +175,13 @@ TEST_P(Conservation, EveryLinkCarriesWhatTheFormulaSays) {
   }
   expect_load(machine.network(), outside);
   std::vector<const nic::Nic*> nics;
+  nics.reserve(static_cast<std::size_t>(c.ranks));
   for (int r = 0; r < c.ranks; ++r) nics.push_back(&machine.nic(r));
   expect_sent(nics, outside);
   for (std::size_t n = 0; n < machine.node_count(); ++n) {
     expect_load(machine.node_network(n), inside[n]);
     std::vector<const nic::Nic*> ports;
+    ports.reserve(static_cast<std::size_t>(c.per_node));
     for (int local = 0; local < c.per_node; ++local) {
       ports.push_back(machine.scale_up_port(static_cast<int>(n) * c.per_node + local));
     }

@@ -298,6 +298,7 @@ class Waker final : public sc_core::sc_module {
 
 std::vector<std::int64_t> times_of(const std::vector<Seen>& log) {
   std::vector<std::int64_t> times;
+  times.reserve(log.size());
   for (const Seen& seen : log) times.push_back(seen.time);
   return times;
 }

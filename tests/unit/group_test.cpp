@@ -2,6 +2,7 @@
 // Multicast and in-network reduction among the ends of a network.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -395,8 +396,8 @@ TEST(GroupLanes, FloodingFromAllEndsBesideUnicastEndsOnALaneOfItsOwn) {
   config.mtu = config.segment = Bytes(kChunk);
   config.link.buffer = Bytes(kChunk + 66);
   Net net(config, 15);
-  std::vector<std::uint32_t> groups;
-  for (int g = 0; g < 3; ++g) groups.push_back(net.network.create_group(first_ends(15), {}).value());
+  std::array<std::uint32_t, 3> groups{};
+  for (std::uint32_t& group : groups) group = net.network.create_group(first_ends(15), {}).value();
   net.script.at(1_us, [&] {
     for (std::uint32_t p = 0; p < 20; ++p) {
       for (std::uint32_t end = 0; end < 15; ++end) {

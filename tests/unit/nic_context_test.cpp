@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 
@@ -69,8 +70,7 @@ TEST(Contexts, CostAReadAtEachEndWhenTheyMiss) {
 
 TEST(Contexts, AreCountedAtBothEnds) {
   Bench bench(with_entries(2));
-  std::vector<Connection> pairs;
-  for (int i = 0; i < 3; ++i) pairs.push_back(bench.connect(0, 1));
+  const std::array<Connection, 3> pairs = {bench.connect(0, 1), bench.connect(0, 1), bench.connect(0, 1)};
   // Three in turn never find theirs in two places, and one alone does.
   for (int i = 0; i < 6; ++i) {
     bench.ring_at(Time(100'000'000LL * i), 0, write(pairs[static_cast<std::size_t>(i % 3)].a, 0, 0x2000, 64));

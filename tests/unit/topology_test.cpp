@@ -84,14 +84,16 @@ int differences(int a, int b, const std::vector<int>& sizes) {
 std::vector<Family> families() {
   std::vector<Family> all;
   const auto add = [&all](Family family) { all.push_back(std::move(family)); };
-  const auto torus = [](std::vector<int> sizes, Routing routing = Routing::kAuto) {
+  const auto torus = [](const std::vector<int>& sizes, Routing routing = Routing::kAuto) {
     return [=](FabricConfig& c) {
       c.topology = Shape::kTorus;
       c.sizes = sizes;
       c.routing = routing;
     };
   };
-  const auto torus_way = [](std::vector<int> sizes) { return [=](int a, int b) { return torus_hops(a, b, sizes); }; };
+  const auto torus_way = [](const std::vector<int>& sizes) {
+    return [=](int a, int b) { return torus_hops(a, b, sizes); };
+  };
   add({"Torus4x4", 16, 16, 32, torus({4, 4}), torus_way({4, 4})});
   add({"Torus5x3x2", 30, 30, 75, torus({5, 3, 2}), torus_way({5, 3, 2})});
   add({"Torus8", 8, 8, 8, torus({8}), torus_way({8})});
@@ -233,12 +235,12 @@ TEST_P(Families, HaveTheirSwitchesAndLinks) {
   std::set<std::string> names;
   for (std::uint32_t s = 0; s < topology.switches.size(); ++s) {
     names.insert(topology.switches[s].name);
-    for (std::uint16_t p = 0; p < topology.switches[s].ports.size(); ++p) {
+    for (std::size_t p = 0; p < topology.switches[s].ports.size(); ++p) {
       const Topology::Neighbour& port = topology.switches[s].ports[p];
       if (port.is_end) continue;
       ++ports;
       const Topology::Neighbour& back = topology.switches[port.index].ports[port.port];
-      EXPECT_EQ(std::pair(back.index, back.port), std::pair(s, p));
+      EXPECT_EQ(std::pair(back.index, std::size_t{back.port}), std::pair(s, p));
       EXPECT_EQ(back.link, port.link);
     }
   }
