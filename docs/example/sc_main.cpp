@@ -104,8 +104,8 @@ int sc_main(int /*argc*/, char** /*argv*/) {
   firmware::QueuePair far_pair({&processor, &far, &fabric, 1}, arrivals);
   firmware::QueuePair::connect(near_pair, far_pair);
   std::vector<Time> times;
-  processor.spawn("send", /*core=*/0, send(near_pair));
-  processor.spawn("receive", /*core=*/1, receive(processor, far_pair, arrivals, times));
+  processor.spawn("send", /*place=*/0, send(near_pair));
+  processor.spawn("receive", /*place=*/1, receive(processor, far_pair, arrivals, times));
   sc_core::sc_start();  // until nothing is left to do
 
   const Time expected = transfer_time(Bytes(kSize), kMemoryRate);
