@@ -200,9 +200,12 @@ std::optional<std::uint8_t> find_lane(const Topology& topology, const std::vecto
     if (branch.parent == Packet::kNowhere) return true;
     return topology.switches[topology.switches[sw].ports[branch.parent].index].level > topology.switches[sw].level;
   });
-  if (tree.branches.size() == 1 || (climbs && up_and_down)) return Switch::kSendersLane;
+  const int beyond = std::max(1, topology.lanes_needed);  // lanes that no unicast packet uses
+  if (tree.branches.size() == 1 || (climbs && up_and_down)) {
+    return floods || beyond >= lanes ? Switch::kSendersLane : static_cast<std::uint8_t>(lanes - 1);
+  }
   trees.push_back({&tree, kFirst, floods});
-  for (int lane = std::max(1, topology.lanes_needed); lane < lanes; ++lane) {
+  for (int lane = beyond; lane < lanes; ++lane) {
     trees.back().lane = static_cast<std::uint8_t>(lane);
     if (find_cycle(topology, nullptr, lanes, trees).empty()) return trees.back().lane;
   }

@@ -49,11 +49,10 @@ std::vector<std::uint32_t> find_cycle(const Topology& topology, const std::vecto
 
 /// The lane for another tree of a group so that no packets can wait for each other in a circle, or none.
 /// - Where each step to the root leads up a level, and `up_and_down` says that unicast packets go up and then down, so
-/// do
-///   the group's: it takes the sender's lane (Switch::kSendersLane).
-/// - Else it takes a lane that no unicast packet uses and on which it closes no cycle with the trees that are there;
-/// one
-///   tree alone never does, since a packet does not turn back.
+///   do the group's. Multicast then takes the sender's lane (Switch::kSendersLane), and reductions the last lane if no
+///   unicast packet uses it: what an engine sends would wait a turn of all inputs for each packet where these are full.
+/// - Else it takes a lane that no unicast packet uses and on which it closes no cycle with the trees that are there.
+///   One tree alone never does, since a packet does not turn back.
 /// - Else the sender's lane, if the whole graph has no cycle, where that can be searched.
 std::optional<std::uint8_t> find_lane(const Topology& topology, const std::vector<Routes>& routes, int lanes,
                                       bool up_and_down, std::vector<TreeOnLane> trees, const SpanningTree& tree,

@@ -185,8 +185,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   /// Null where the links have credits.
   [[nodiscard]] const SharedBuffer* buffer() const { return buffer_.get(); }
   Transmitter& transmitter(std::size_t index) { return transmitters_[index]; }
-  /// Draws how many bytes wait for each output that is ever contended: the most in each microsecond. `finish_drawing`
-  /// ends that after the run.
+  /// Draws how many bytes wait for each output that is ever contended: the most in each microsecond, and in intervals
+  /// twice as long after each 4,096 that were drawn, so that a picture of a long run can be opened. `finish_drawing` ends
+  /// that after the run.
   void record(Probe& probe, const std::string& process);
   void finish_drawing();
   /// Packets in its queues.
@@ -361,14 +362,17 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::vector<Original> originals_;
   std::vector<std::uint16_t> free_originals_;
   Random random_;
-  /// What waited for an output in the microsecond that began at `from`.
+  /// What waited for an output in the interval that began at `from`.
   struct Depth {
     static constexpr int kUndeclared = -2;
     int track = kUndeclared;  ///< negative if it is not drawn
+    std::uint32_t drawn = 0;  ///< intervals
     Time from;
+    Time interval = Time(1'000'000);
     std::int64_t most = 0;
     std::int64_t last = 0;
   };
+  void draw(const Depth& depth);
   std::string process_;
   std::vector<Depth> depths_;
 };

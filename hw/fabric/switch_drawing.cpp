@@ -7,7 +7,7 @@
 namespace weft::fabric {
 namespace {
 
-constexpr Time kSample = Time(1'000'000);
+constexpr std::uint32_t kOfOneLength = 4096;  // intervals
 constexpr const char* kWhat = "queued bytes";
 
 }  // namespace
@@ -23,12 +23,13 @@ void Switch::draw(std::uint32_t output) {
   const Time now = dispatcher_.now();
   const std::int64_t waiting = outputs_[output].waiting_bytes;
   if (depth.track == Depth::kUndeclared) {
-    depth = {probe_->add_track(process_, std::string(basename()) + " port " + std::to_string(output)), now, 0, 0};
+    depth.track = probe_->add_track(process_, std::string(basename()) + " port " + std::to_string(output));
+    depth.from = now;
   }
   if (depth.track < 0) return;
-  if (now - depth.from >= kSample) {
-    probe_->counter(depth.track, kWhat, depth.from, static_cast<double>(depth.most));
-    probe_->counter(depth.track, kWhat, depth.from + kSample, static_cast<double>(depth.last));
+  if (now - depth.from >= depth.interval) {
+    draw(depth);
+    if (++depth.drawn % kOfOneLength == 0) depth.interval += depth.interval;
     depth.from = now;
     depth.most = 0;
   }
@@ -36,11 +37,14 @@ void Switch::draw(std::uint32_t output) {
   depth.last = waiting;
 }
 
+void Switch::draw(const Depth& depth) {
+  probe_->counter(depth.track, kWhat, depth.from, static_cast<double>(depth.most));
+  probe_->counter(depth.track, kWhat, depth.from + depth.interval, static_cast<double>(depth.last));
+}
+
 void Switch::finish_drawing() {
-  for (Depth& depth : depths_) {
-    if (depth.track < 0) continue;
-    probe_->counter(depth.track, kWhat, depth.from, static_cast<double>(depth.most));
-    probe_->counter(depth.track, kWhat, depth.from + kSample, static_cast<double>(depth.last));
+  for (const Depth& depth : depths_) {
+    if (depth.track >= 0) draw(depth);
   }
 }
 

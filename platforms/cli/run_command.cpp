@@ -199,6 +199,7 @@ int run(const Options& options) {
   if (probe) {
     probe->close();
     summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : timeline.string();
+    if (probe->picture()) write_file(out / "timeline.svg", probe->picture()->svg());
   }
   write_file(out / "config.json", ordered_json(platform.document().effective()));
   write_file(out / "links.csv", link_table(machine, span));

@@ -8,12 +8,18 @@ namespace weft::platforms {
 
 int TimelineProbe::add_track(const std::string& process, const std::string& thread) {
   if (!processes_.contains(process)) {
-    int& drawn = drawn_[process.substr(0, process.find(' '))];
+    const std::string kind = process.substr(0, process.find(' '));
+    int& drawn = drawn_[kind];
     if (drawn >= limit_) return kNotDrawn;
     ++drawn;
     processes_.insert(process);
+    if (!picture_ && kind == "accelerator") {
+      pictured_ = process;
+      picture_.emplace(process + "; red: it is not computing");
+    }
   }
-  tracks_.push_back({process, thread, {{timeline_.track(process, thread), Time()}}});
+  tracks_.push_back({process, thread, {{timeline_.track(process, thread), Time()}}, {}});
+  if (process == pictured_) tracks_.back().pictured = picture_->add_row(thread);
   return static_cast<int>(tracks_.size()) - 1;
 }
 
@@ -28,6 +34,7 @@ void TimelineProbe::slice(int track, std::string_view what, Time from, Time to) 
   }
   row->end = to;
   timeline_.slice(row->track, intern(what), from.count(), to.count());
+  if (mine.pictured) picture_->add_slice(*mine.pictured, from, to);
 }
 
 void TimelineProbe::counter(int track, std::string_view name, Time at, double value) {

@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "hw/core/probe.h"
+#include "platforms/cli/timeline_picture.h"
 #include "traces/timeline.h"
 
 namespace weft::platforms {
@@ -26,6 +28,8 @@ class TimelineProbe final : public Probe {
 
   /// Completes the file; without it, there is none.
   void close() { timeline_.close(); }
+  /// Of the first accelerator; nothing if none was drawn.
+  [[nodiscard]] const std::optional<TimelinePicture>& picture() const { return picture_; }
 
  private:
   static constexpr int kNotDrawn = -1;
@@ -38,6 +42,7 @@ class TimelineProbe final : public Probe {
     std::string process;
     std::string thread;
     std::vector<Row> rows;
+    std::optional<std::size_t> pictured;  ///< its row of the picture
   };
 
   traces::TimelineName intern(std::string_view text);
@@ -47,6 +52,8 @@ class TimelineProbe final : public Probe {
   std::set<std::string> processes_;
   std::map<std::string, int> drawn_;  ///< processes by kind
   std::vector<Track> tracks_;
+  std::string pictured_;  ///< the process
+  std::optional<TimelinePicture> picture_;
   std::map<std::string, traces::TimelineName, std::less<>> names_;
 };
 

@@ -146,6 +146,7 @@ TEST_F(CliTest, RunWritesItsResults) {
   const std::string picture = read_file(folder_ / "work/results/network.svg");
   EXPECT_TRUE(picture.starts_with("<svg")) << picture;
   EXPECT_NE(picture.find("100 %"), std::string::npos);
+  EXPECT_NE(read_file(folder_ / "work/results/timeline.svg").find(">reduce-scatter<"), std::string::npos);
 
   const json config = json::parse(read_file(folder_ / "work/results/config.json"));
   EXPECT_EQ(config["workload.steps"], json({{"value", 2}, {"source", "command line"}}));
