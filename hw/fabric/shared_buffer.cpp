@@ -7,7 +7,6 @@ SharedBuffer::SharedBuffer(const Config& config, std::int64_t private_bytes, boo
                            std::size_t lanes)
     : shared_(config.shared.count()),
       alpha_(config.alpha),
-      per_alpha_q32_(alpha_ > 0 ? static_cast<std::int64_t>(std::min(0x1p+32 / alpha_, 0x1p+62)) : 0),
       headroom_(pauses ? config.headroom.count() : 0),
       resume_(config.resume.count()),
       private_(private_bytes),
@@ -20,25 +19,17 @@ SharedBuffer::Verdict SharedBuffer::admit_beyond(Held& held, std::int64_t bytes)
   const std::int64_t own = private_ - held.own;
   const std::int64_t rest = bytes - own;
   bool pause = false;
-  least_used_ += booked_of_pool(held);
   if (static_cast<double>(held.shared + rest) <= limit() && shared_used_ + rest <= shared_ && !held.paused) {
     held.shared += rest;
     shared_used_ += rest;
-    least_used_ += rest;
   } else if (held.headroom + rest <= headroom_) {
     held.headroom += rest;
     counters_.most_headroom = std::max(counters_.most_headroom, held.headroom);
     pause = pauses_ && !held.paused;
-    if (pause) {
-      held.paused = true;
-      // Some of what is booked may be seen to be what lets it go on.
-      if (held.booked >= held.headroom) most_needed_ = std::max(most_needed_, needed_to_resume(held));
-    }
+    held.paused = held.paused || pause;
   } else {
-    least_used_ -= booked_of_pool(held);
     return Verdict::kDropped;
   }
-  least_used_ -= booked_of_pool(held);
   held.own += own;
   count(bytes);
   return pause ? Verdict::kTakenPause : Verdict::kTaken;

@@ -54,44 +54,25 @@ class SharedBuffer {
     count(bytes);
     return Verdict::kTaken;
   }
-  /// A packet that was taken will be gone at `at`. Calls `look(time)` for each time, from `now` on, at which a sender
-  /// may be allowed to go on: the caller must collect then. At all others nobody needs to.
+  /// A packet that was taken will be gone at `at`. Calls `look(time)` for each time at which a sender may be allowed to
+  /// go on: the caller must collect then. At all others nobody needs to.
   template <typename Look>
-  void leave(std::size_t input, std::size_t lane, std::int64_t bytes, Time now, Time at, const Look& look) {
+  void leave(std::size_t input, std::size_t lane, std::int64_t bytes, Time at, const Look& look) {
     const auto index = static_cast<std::uint32_t>(input * lanes_ + lane);
     Held& held = held_[index];
-    least_used_ += booked_of_pool(held);
     held.booked += bytes;
-    least_used_ -= booked_of_pool(held);
-    bool looks = false;
-    if (held.paused && held.booked >= held.headroom) {
-      const std::int64_t needed = needed_to_resume(held);
-      looks = least_used_ <= needed;
-      if (looks) look(at);
+    const bool looks = held.paused && held.booked >= held.headroom;
+    if (looks) {
+      look(at);
       // What was booked before it and leaves after it, by another output, may be the one instead.
-      if (!looks || (!leaving_.empty() && leaving_.back().at > at)) most_needed_ = std::max(most_needed_, needed);
+      if (!leaving_.empty() && leaving_.back().at > at) look_again(index, at, look);
     }
-    insert(Leaving(at, index, bytes, looks));
-    look_again(now, look);
+    insert({at, index, static_cast<std::uint32_t>(bytes) << 1 | (looks ? 1U : 0U)});
   }
-  /// The same for what has been booked before, after a kTakenPause.
+  /// The same at `now` for what has been booked before, after a kTakenPause.
   template <typename Look>
-  void look_again(Time now, const Look& look) {
-    if (least_used_ > most_needed_) [[likely]]
-      return;
-    most_needed_ = kNothing;
-    for (std::size_t i = 0; i < leaving_.size(); ++i) {
-      Leaving& one = leaving_[i];
-      const Held& held = held_[one.lane()];
-      if (one.looked_at() || one.at < now || !held.paused || held.booked < held.headroom) continue;
-      const std::int64_t needed = needed_to_resume(held);
-      if (least_used_ <= needed) {
-        one.look_at();
-        look(one.at);
-      } else {
-        most_needed_ = std::max(most_needed_, needed);
-      }
-    }
+  void look_again(std::size_t input, std::size_t lane, Time now, const Look& look) {
+    look_again(static_cast<std::uint32_t>(input * lanes_ + lane), now, look);
   }
   /// Gives back what is gone by `now`. Calls `resume(input, lane)` for each lane whose sender may go on.
   template <typename Resume>
@@ -101,7 +82,7 @@ class SharedBuffer {
       leaving_.pop_front();
       if (!give_back(gone)) continue;
       assert(gone.looked_at() && "a sender could have gone on earlier");
-      resume(gone.lane() / lanes_, gone.lane() % lanes_);
+      resume(gone.lane / lanes_, gone.lane % lanes_);
     }
   }
 
@@ -109,7 +90,7 @@ class SharedBuffer {
   void prefetch(std::size_t input, std::size_t lane) const { __builtin_prefetch(&held_[input * lanes_ + lane]); }
   /// What the next collect() will touch.
   void prefetch() const {
-    if (!leaving_.empty()) __builtin_prefetch(&held_[leaving_.front().lane()]);
+    if (!leaving_.empty()) __builtin_prefetch(&held_[leaving_.front().lane]);
   }
 
   [[nodiscard]] std::int64_t held() const { return held_sum_; }
@@ -123,23 +104,14 @@ class SharedBuffer {
     std::int64_t booked = 0;  ///< of all these, what will leave at times that are known
     bool paused = false;
   };
-  /// Two words, written whole: what was written in parts could not be read at once so soon after.
   struct Leaving {
-    Leaving() = default;
-    Leaving(Time when, std::uint32_t lane, std::int64_t bytes, bool looked_at)
-        : at(when), rest(std::uint64_t{lane} << 33 | (looked_at ? kLookedAt : 0) | static_cast<std::uint32_t>(bytes)) {}
-    [[nodiscard]] std::uint32_t lane() const { return static_cast<std::uint32_t>(rest >> 33); }  ///< with its input
-    [[nodiscard]] std::uint32_t bytes() const { return static_cast<std::uint32_t>(rest); }
-    /// Somebody will look when it leaves.
-    [[nodiscard]] bool looked_at() const { return (rest & kLookedAt) != 0; }
-    void look_at() { rest |= kLookedAt; }
-    [[nodiscard]] bool before(const Leaving& other) const {
-      return at != other.at ? at < other.at : lane() < other.lane();
-    }
-
-    static constexpr std::uint64_t kLookedAt = 1ULL << 32;
     Time at;
-    std::uint64_t rest = 0;
+    std::uint32_t lane = 0;  ///< with its input
+    std::uint32_t bytes_and_look = 0;
+    [[nodiscard]] std::int64_t bytes() const { return bytes_and_look >> 1; }
+    /// Somebody will look when it leaves.
+    [[nodiscard]] bool looked_at() const { return (bytes_and_look & 1) != 0; }
+    [[nodiscard]] bool before(const Leaving& other) const { return at != other.at ? at < other.at : lane < other.lane; }
   };
 
   void count(std::int64_t bytes) {
@@ -153,28 +125,24 @@ class SharedBuffer {
     for (; place > 0 && one.before(leaving_[place - 1]); --place) leaving_[place] = leaving_[place - 1];
     leaving_[place] = one;
   }
-  // A lane goes on at one of its own leaves, when its headroom is empty and its part of the pool is so far below the
-  // limit. Few leaves can be that one, which what is booked tells: by then its headroom is not empty unless so much is
-  // booked, it has at least what is not booked of its part, and so has the pool. Only more that is booked can change
-  // this, and then it is looked at again.
-
-  /// What is booked of a lane's part of the pool: all but what lies in its headroom, which goes first.
-  [[nodiscard]] static std::int64_t booked_of_pool(const Held& held) {
-    return std::clamp<std::int64_t>(held.booked - held.headroom, 0, held.shared);
-  }
-  /// How little of the pool must be used at the most for a lane to go on whose headroom is booked to leave; rounded up.
-  [[nodiscard]] std::int64_t needed_to_resume(const Held& held) const {
-    const std::int64_t part = held.shared - (held.booked - held.headroom);
-    if (part <= 0) return shared_;
-    const auto below = static_cast<__int128>(part + resume_) * per_alpha_q32_ >> 32;
-    return static_cast<std::int64_t>(std::max<__int128>(shared_ - below + 1, kNothing));
+  // A lane goes on at one of its own leaves, and not before so much is booked as lies in its headroom, which goes
+  // first.
+  template <typename Look>
+  void look_again(std::uint32_t lane, Time after, const Look& look) {
+    if (held_[lane].booked < held_[lane].headroom) return;
+    for (std::size_t i = 0; i < leaving_.size(); ++i) {
+      Leaving& one = leaving_[i];
+      if (one.lane != lane || one.at <= after || one.looked_at()) continue;
+      one.bytes_and_look |= 1;
+      look(one.at);
+    }
   }
   /// A packet that its lane's private buffer cannot hold alone.
   Verdict admit_beyond(Held& held, std::int64_t bytes);
   [[nodiscard]] double limit() const { return alpha_ * static_cast<double>(shared_ - shared_used_); }
   /// Whether the sender may go on now.
   bool give_back(Leaving gone) {
-    Held& held = held_[gone.lane()];
+    Held& held = held_[gone.lane];
     const std::int64_t bytes = gone.bytes();
     held_sum_ -= bytes;
     held.booked -= bytes;
@@ -189,20 +157,15 @@ class SharedBuffer {
   }
   bool give_back_paused(Held& held, std::int64_t bytes);
 
-  static constexpr std::int64_t kNothing = -1;
-
   std::int64_t shared_;
   double alpha_;
-  std::int64_t per_alpha_q32_;  ///< 1 / alpha with 32 fractional bits, rounded down
   std::int64_t headroom_;
   std::int64_t resume_;
   std::int64_t private_;
   bool pauses_;
   std::size_t lanes_;
   std::int64_t shared_used_ = 0;
-  std::int64_t least_used_ = 0;  ///< of the pool, when all that is booked has left: booking alone lessens it
   std::int64_t held_sum_ = 0;
-  std::int64_t most_needed_ = kNothing;  ///< by any lane at a leave that nobody will look at
   std::vector<Held> held_;
   Fifo<Leaving> leaving_;  ///< by time: outputs book about equally far ahead, so that what is new goes near the end
   Counters counters_;

@@ -17,8 +17,7 @@ constexpr std::uint32_t after(std::uint32_t i, std::uint32_t count) {
 /// A packet will have left the buffer at `gone`. Out of line, so that with credits it costs no more than a branch.
 [[gnu::noinline]] void book(SharedBuffer& buffer, Dispatcher& dispatcher, const EventTarget& owner, std::uint32_t input,
                             std::uint8_t lane, std::uint32_t bytes, Time gone) {
-  buffer.leave(input, lane, bytes, dispatcher.now(), gone,
-               [&dispatcher, &owner](Time at) { dispatcher.post(at, owner, kCollect); });
+  buffer.leave(input, lane, bytes, gone, [&dispatcher, &owner](Time at) { dispatcher.post(at, owner, kCollect); });
 }
 
 }  // namespace
@@ -171,7 +170,7 @@ inline bool Switch::admit(Time now, Packet& packet) {
       return true;
     case SharedBuffer::Verdict::kTakenPause:
       pause(now, input, packet.lane, Phase::kPause);
-      buffer_->look_again(now, [this](Time at) { dispatcher_.post(at, *this, kCollect); });
+      buffer_->look_again(input, packet.lane, now, [this](Time at) { dispatcher_.post(at, *this, kCollect); });
       return true;
     case SharedBuffer::Verdict::kDropped:
       break;

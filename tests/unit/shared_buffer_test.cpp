@@ -31,12 +31,13 @@ class Watched {
   SharedBuffer::Verdict admit(Time now, std::size_t input, std::int64_t bytes) {
     collect(now);
     const SharedBuffer::Verdict verdict = buffer_.admit(input, 0, bytes);
-    if (verdict == SharedBuffer::Verdict::kTakenPause) buffer_.look_again(now, [this](Time at) { looks_.insert(at); });
+    if (verdict == SharedBuffer::Verdict::kTakenPause)
+      buffer_.look_again(input, 0, now, [this](Time at) { looks_.insert(at); });
     return verdict;
   }
   void leave(Time now, std::size_t input, std::int64_t bytes, Time at) {
     if (every_leave_) looks_.insert(at);
-    buffer_.leave(input, 0, bytes, now, at, [&](Time look) {
+    buffer_.leave(input, 0, bytes, at, [&](Time look) {
       EXPECT_GE(look, now);
       looks_.insert(look);
       ++asked;
