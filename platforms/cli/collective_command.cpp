@@ -44,29 +44,34 @@ E value_of(const std::string& text) {
 
 void print_table(const std::vector<CollectiveResult>& results, const Options& options, std::uint64_t element) {
   const bool checked = options.platform.data;
-  const auto line = [](const auto&... cells) {
-    std::string text = fmt::format("{:1}{:>12} {:>13} {:>7} {:>12} {:>9} {:>9} {:>7}", cells...);
-    text.erase(text.find_last_not_of(' ') + 1);
-    print(text + "\n");
+  // Where a NIC has cores, too, it is a choice who does the work.
+  const bool offloads = !results.empty() && results.front().dpa_busy.has_value();
+  const auto line = [&](const std::string& start, const auto& size, const auto& count, const auto&... cells) {
+    std::string text = fmt::format("{:1}{:>12} {:>13} {:>7} {:>12} {:>9} {:>9}", start, size, count, cells...);
+    return text.erase(text.find_last_not_of(' ') + 1);
   };
-  line("#", "size", "count", "type", "time", "algbw", "busbw", checked ? "#wrong" : "");
-  line("#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)", "");
+  const auto column = [](bool shown, const auto& cell) { return shown ? fmt::format(" {:>9}", cell) : std::string(); };
+  print(line("#", "size", "count", "type", "time", "algbw", "busbw") + column(offloads, "host") +
+        column(offloads, "NIC") + column(checked, "#wrong") + "\n");
+  print(line("#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)") + column(offloads, "(core us)") +
+        column(offloads, "(core us)") + "\n");
   for (const CollectiveResult& result : results) {
-    line("", result.bytes, result.bytes / element, options.type, fmt::format("{:.2f}", to_us(result.time)),
-         fmt::format("{:.2f}", result.algbw_GBps), fmt::format("{:.2f}", result.busbw_GBps),
-         checked ? std::to_string(result.wrong) : "");
+    print(line("", result.bytes, result.bytes / element, options.type, fmt::format("{:.2f}", to_us(result.time)),
+               fmt::format("{:.2f}", result.algbw_GBps), fmt::format("{:.2f}", result.busbw_GBps)) +
+          column(offloads, fmt::format("{:.2f}", to_us(result.host_busy))) +
+          column(offloads, fmt::format("{:.2f}", to_us(result.dpa_busy.value_or(Time())))) +
+          column(checked, result.wrong) + "\n");
   }
 }
 
 nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const CollectiveResult& result : results) {
-    nlohmann::ordered_json row = {{"bytes", result.bytes},
-                                  {"time_us", to_us(result.time)},
-                                  {"algbw", result.algbw_GBps},
-                                  {"busbw", result.busbw_GBps},
-                                  {"wrong", nullptr}};
+    nlohmann::ordered_json row = {
+        {"bytes", result.bytes},      {"time_us", to_us(result.time)},           {"algbw", result.algbw_GBps},
+        {"busbw", result.busbw_GBps}, {"host_busy_us", to_us(result.host_busy)}, {"wrong", nullptr}};
     if (result.wrong >= 0) row["wrong"] = result.wrong;
+    if (result.dpa_busy) row["dpa_busy_us"] = to_us(*result.dpa_busy);
     if (result.multicast) {
       collectives::MulticastCounters::each(
           [&](const char* name, auto field) { row["multicast"][name] = *result.multicast.*field; });

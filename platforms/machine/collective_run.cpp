@@ -34,6 +34,21 @@ std::vector<CollectiveOp> parts_of(CollectiveOp op) {
   return {op};
 }
 
+/// Time that cores of all ranks were running threads.
+struct BusyCores {
+  Time host;
+  Time dpa;
+};
+
+BusyCores busy_cores(Machine& machine) {
+  BusyCores sum;
+  for (int r = 0; r < machine.size(); ++r) {
+    sum.host += machine.rank(r).processor->busy();
+    if (machine.rank(r).offload.processor != nullptr) sum.dpa += machine.rank(r).offload.processor->busy();
+  }
+  return sum;
+}
+
 /// One run after another on every rank; it starts when all ranks have reached it, and ends when they have done all
 /// parts.
 struct Session {
@@ -48,6 +63,7 @@ struct Session {
   Time began;
   std::vector<CollectiveResult> results;
   collectives::MulticastCounters so_far;
+  BusyCores busy_so_far;
   std::vector<std::unique_ptr<firmware::Counter>> gates;  ///< by rank: how many runs may begin
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
@@ -132,6 +148,9 @@ void Session::finish_turn(Time now) {
     result.wrong = 0;
     for (const Part& part : parts) result.wrong += check(part);
   }
+  const BusyCores busy = busy_cores(machine);
+  result.host_busy = (busy.host - busy_so_far.host) / machine.size();
+  if (machine.config().dpa.cores > 0) result.dpa_busy = (busy.dpa - busy_so_far.dpa) / machine.size();
   result.multicast = parts.front().communicator->multicast_counters();
   if (result.multicast) result.multicast->add(std::exchange(so_far, *result.multicast), -1);
   const double seconds = static_cast<double>(result.time.count()) * 1e-12;
@@ -174,6 +193,7 @@ Task Session::run(Part& part, int member) {
         for (const Part& each : parts) fill(each);
       }
       began = processor.now();
+      busy_so_far = busy_cores(machine);
       for (auto& gate : gates) gate->set(i + 1);
     }
     co_await gates[static_cast<std::size_t>(member)]->reach(i + 1);
@@ -189,7 +209,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   if (sizes.empty()) return {};
   std::vector<std::uint64_t> turns = sizes;
   if (warm_up) turns.insert(turns.begin(), sizes.front());
-  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), {}, {}, {}};
+  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), {}, {}, {}, {}};
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (remark != nullptr && !communicator->remark().empty()) *remark = communicator->remark();

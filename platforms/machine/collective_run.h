@@ -28,6 +28,8 @@ struct CollectiveResult {
   double busbw_GBps = 0;  ///< times 2(n-1)/n for an AllReduce, 1 for a Broadcast, (n-1)/n for the others (nccl-tests,
                           ///< PERFORMANCE.md); 2(n-1)/n for an Allgather beside a ReduceScatter, the sum of both, which
                           ///< rings can bring to the link's rate and no further
+  Time host_busy;         ///< of a rank's cores in sum, without waiting; the mean over ranks
+  std::optional<Time> dpa_busy;                             ///< the same of its NIC's cores, if it has any
   std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm
   std::int64_t wrong = -1;  ///< elements that differ from the reference; -1 where data is off
 };

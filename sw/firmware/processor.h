@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tlm>
@@ -186,6 +187,10 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::vector<std::string> left_over() const;
   /// Time that core `index` was running threads, each counted by itself.
   [[nodiscard]] Time busy(std::size_t index) const { return cores_[index].busy; }
+  [[nodiscard]] Time busy() const {
+    return std::accumulate(cores_.begin(), cores_.end(), Time(),
+                           [](Time sum, const CoreState& core) { return sum + core.busy; });
+  }
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 

@@ -373,22 +373,22 @@ TEST(Multicast, RunsOnTheCoresOfTheNic) {
   config.dpa.wait = firmware::Wait::kPoll;
   config.collectives.multicast.placement = collectives::MulticastPlacement::kDpa;
   config.collectives.multicast.subgroups = 3;
-  const auto busy = [&](const MachineConfig& machine_config, bool dpa) {
+  const auto run = [](const MachineConfig& machine_config) {
     test::fresh_kernel();
     Machine machine(machine_config);
     const auto results = run_collective(machine, CollectiveOp::kAllgather, {1 << 20}, ElementType::kFp32);
     EXPECT_EQ(results[0].wrong, 0);
-    firmware::Processor& processor = dpa ? *machine.rank(0).offload.processor : *machine.rank(0).processor;
-    Time sum;
-    for (int core = 0; core < processor.config().cores; ++core) sum += processor.busy(static_cast<std::size_t>(core));
-    return sum;
+    return results[0];
   };
-  const Time host_when_offloaded = busy(config, false);
-  const Time dpa = busy(config, true);
+  const auto offloaded = run(config);
   config.collectives.multicast.placement = collectives::MulticastPlacement::kHost;
-  const Time host = busy(config, false);
-  EXPECT_LT(host_when_offloaded * 20, host);
-  EXPECT_GT(dpa, host_when_offloaded * 20);
+  const auto on_host = run(config);
+  EXPECT_LT(offloaded.host_busy * 20, on_host.host_busy);
+  EXPECT_GT(offloaded.dpa_busy.value(), offloaded.host_busy * 20);
+  EXPECT_EQ(on_host.dpa_busy, Time());
+  config.dpa = {};
+  config.dpa.cores = 0;
+  EXPECT_EQ(run(config).dpa_busy, std::nullopt);
 }
 
 /// A member that never comes: all others wait for it, and the report says where.
