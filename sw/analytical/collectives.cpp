@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/analytical/collectives.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+#include <utility>
+
+namespace weft::analytical {
+namespace {
+
+// Event tags: a rank and one of these.
+constexpr std::uint32_t kKinds = 2;
+constexpr std::uint32_t kArrival = 0;
+constexpr std::uint32_t kPhaseDone = 1;
+
+/// ASTRA-sim has a delay of its own for groups that are not everybody.
+constexpr Time kGroupDelay = Time(10'000);
+
+}  // namespace
+
+Collectives::Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener)
+    : dispatcher_(dispatcher), network_(network), config_(config), listener_(listener), ranks_(network.ends()) {
+  std::uint32_t stride = 1;
+  for (const Dimension& dimension : network.dimensions()) {
+    sizes_.push_back(dimension.size);
+    strides_.push_back(stride);
+    stride *= dimension.size;
+  }
+  for (Rank& rank : ranks_) rank.queues.resize(sizes_.size());
+  dispatcher.attach(*this, "analytical collectives");
+}
+
+Collectives::~Collectives() = default;
+
+void Collectives::check(const Plan& plan) const {
+  for (const Phase& phase : plan.phases) {
+    const bool tree = phase.algorithm == Algorithm::kDoubleBinaryTree;
+    if ((tree || phase.algorithm == Algorithm::kHalvingDoubling) && !std::has_single_bit(phase.members)) {
+      throw ConfigError("collectives",
+                        "expected a power of two of members for halvingDoubling and doubleBinaryTree, "
+                        "got " +
+                            std::to_string(phase.members));
+    }
+    const bool reduces_all = phase.operation == Operation::kAllReduce;
+    if (tree && !reduces_all) throw ConfigError("collectives", "expected doubleBinaryTree for an AllReduce alone");
+    if (phase.algorithm == Algorithm::kHalvingDoubling && phase.operation == Operation::kAllToAll) {
+      throw ConfigError("collectives", "expected ring or direct for an AllToAll, got halvingDoubling");
+    }
+  }
+}
+
+void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
+                        std::int64_t priority, std::uint64_t token) {
+  if (!groups_.contains(group.id)) groups_[group.id] = group;
+  std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes}];
+  if (plan == nullptr) {
+    const bool all = group.members.empty();
+    const auto count = static_cast<std::uint32_t>(group.members.size());
+    auto fresh = std::make_shared<Plan>(
+        plan_collective(config_, operation, bytes, all ? sizes_ : std::vector<std::uint32_t>{count}, network_.ends()));
+    check(*fresh);
+    plan = std::move(fresh);
+  }
+  Rank& mine = ranks_[rank];
+  auto task = std::make_shared<Task>();
+  task->plan = plan;
+  task->chunks_left = plan->chunks;
+  task->token = token;
+  task->priority = mine.entered;
+  if (config_.scheduling == Scheduling::kFifo) task->priority = -mine.entered;
+  if (config_.scheduling == Scheduling::kExplicit) task->priority = priority;
+  ++mine.entered;
+  Streams& streams = mine.groups[group.id];
+  for (std::int64_t i = 0; i < plan->chunks; ++i) {
+    const std::uint32_t number = streams.entered++;
+    if (number - streams.first == streams.live.size()) streams.live.push_back({});
+    Stream& stream = streams.live[number - streams.first];
+    stream.task = task;
+    ++unfinished_;
+    enqueue(now, rank, {group.id, number, 0, 0}, stream);
+  }
+}
+
+Collectives::Place Collectives::place_of(std::uint32_t rank, std::uint32_t group, std::uint32_t dimension) const {
+  const Group& whole = groups_.at(group);
+  if (whole.members.empty()) {
+    const std::uint32_t stride = strides_[dimension];
+    return {rank / stride % sizes_[dimension], sizes_[dimension], rank, stride, nullptr};
+  }
+  const auto at = std::find(whole.members.begin(), whole.members.end(), rank);
+  return {static_cast<std::uint32_t>(at - whole.members.begin()), static_cast<std::uint32_t>(whole.members.size()),
+          rank, 0, &whole.members};
+}
+
+Collectives::Context Collectives::context(std::uint32_t rank, Key key, Stream& stream) {
+  const Phase& phase = stream.task->plan->phases[stream.phase];
+  key.phase = stream.phase;
+  const Place place = place_of(rank, key.group, phase.dimension);
+  return {rank, key, stream, phase, place, place.members != nullptr ? kGroupDelay : config_.endpoint_delay};
+}
+
+/// Into the queue of its next phase's dimension.
+void Collectives::enqueue(Time now, std::uint32_t rank, Key key, Stream& stream) {
+  if (stream.phase == stream.task->plan->phases.size()) {
+    const std::shared_ptr<Task> task = std::exchange(stream.task, nullptr);
+    stream.done = true;
+    --unfinished_;
+    Streams& all = streams(rank, key.group);
+    while (!all.live.empty() && all.live.front().done) {
+      all.live.front() = {};
+      all.live.pop_front();
+      ++all.first;
+    }
+    if (--task->chunks_left == 0) listener_.collective_done(now, rank, task->token);
+    return;
+  }
+  const std::uint32_t dimension = stream.task->plan->phases[stream.phase].dimension;
+  std::vector<Waiting>& waiting = ranks_[rank].queues[dimension].waiting;
+  const Waiting mine{stream.task->priority, key.group, key.stream};
+  const auto place = std::upper_bound(waiting.begin(), waiting.end(), mine,
+                                      [](const Waiting& a, const Waiting& b) { return a.priority > b.priority; });
+  waiting.insert(place, mine);
+  start_waiting(now, rank, dimension);
+}
+
+void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t dimension) {
+  Queue& queue = ranks_[rank].queues[dimension];
+  while (!queue.waiting.empty() && queue.running < config_.active_chunks) {
+    const Waiting next = queue.waiting.front();
+    queue.waiting.erase(queue.waiting.begin());
+    ++queue.running;
+    Streams& all = streams(rank, next.group);
+    Stream& stream = all.live[next.stream - all.first];
+    stream.running = true;
+    stream.step = stream.left = stream.ahead = 0;
+    stream.arrived = 0;
+    Context started = context(rank, {next.group, next.stream, 0, 0}, stream);
+    begin(now, started);
+    if (stream.early == nullptr) continue;
+    std::vector<std::uint16_t> later;
+    for (const std::uint16_t message : *stream.early) {
+      if (message >> 8 == stream.phase) {
+        receive(now, started, message & 0xff);
+      } else {
+        later.push_back(message);
+      }
+    }
+    *stream.early = std::move(later);
+  }
+}
+
+void Collectives::phase_done(Time now, std::uint32_t rank, Key key) {
+  Streams& all = streams(rank, key.group);
+  Stream& stream = all.live[key.stream - all.first];
+  const std::uint32_t dimension = stream.task->plan->phases[stream.phase].dimension;
+  stream.running = false;
+  ++stream.phase;
+  --ranks_[rank].queues[dimension].running;
+  enqueue(now, rank, key, stream);
+  start_waiting(now, rank, dimension);
+}
+
+void Collectives::arrive(Time now, std::uint32_t rank, Key key) {
+  Streams& all = streams(rank, key.group);
+  while (key.stream - all.first >= all.live.size()) all.live.push_back({});
+  Stream& stream = all.live[key.stream - all.first];
+  if (!stream.running || stream.phase != key.phase) {
+    if (stream.early == nullptr) stream.early = std::make_unique<std::vector<std::uint16_t>>();
+    stream.early->push_back(static_cast<std::uint16_t>(key.phase << 8 | key.slot));
+    return;
+  }
+  Context received = context(rank, key, stream);
+  receive(now, received, key.slot);
+}
+
+void Collectives::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
+  const std::uint32_t rank = tag / kKinds;
+  if (tag % kKinds == kArrival) {
+    arrive(now, rank, Key::unpack(data));
+  } else {
+    phase_done(now, rank, Key::unpack(data));
+  }
+}
+
+Time Collectives::reduction(std::int64_t bytes) const {
+  return 3 * whole_ns(static_cast<double>(bytes) / config_.memory_bytes_per_ns);
+}
+
+void Collectives::send(Time at, const Context& context, std::uint32_t to, std::int64_t bytes, std::uint32_t slot) {
+  Key key = context.key;
+  key.slot = slot;
+  network_.send(at, context.rank, to, bytes, *this, to * kKinds + kArrival, key.pack());
+}
+
+void Collectives::finish(Time at, const Context& context) {
+  dispatcher_.post(at, *this, context.rank * kKinds + kPhaseDone, context.key.pack());
+}
+
+std::string Collectives::waits_for(std::uint32_t rank) const {
+  std::string text;
+  for (const auto& [id, streams] : ranks_[rank].groups) {
+    for (std::size_t i = 0; i < streams.live.size(); ++i) {
+      const Stream& stream = streams.live[i];
+      if (stream.task == nullptr) continue;
+      text += (text.empty() ? "" : ", ");
+      text += "group " + std::to_string(id) + " chunk " + std::to_string(streams.first + i) +
+              (stream.running ? " for messages of phase " : " to begin phase ") + std::to_string(stream.phase);
+    }
+  }
+  return text;
+}
+
+}  // namespace weft::analytical

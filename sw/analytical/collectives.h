@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "hw/core/fifo.h"
+#include "sw/analytical/network.h"
+#include "sw/analytical/plan.h"
+
+namespace weft::analytical {
+
+/// Who takes part in a collective: all ends in the network's dimensions, or some of them as one ring in the order that
+/// they are listed in.
+struct Group {
+  std::uint32_t id = 0;
+  std::vector<std::uint32_t> members;  ///< empty: all
+};
+
+/// Told when a rank's part of a collective has ended.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void collective_done(Time now, std::uint32_t rank, std::uint64_t token) = 0;
+};
+
+/// Collectives on a Network, as ASTRA-sim's system layer runs them: each is cut into chunks, which pass the phases of
+/// its Plan. A rank runs so many chunks of a dimension at a time as are to be active; the others wait by priority, that
+/// of their collective, then in order. Ranks do not wait for each other but for messages.
+///
+/// A message leaves `endpoint_delay` after its sender had all that it needs, and a phase ends as much after its last
+/// message. What is reduced passes the memory three times before. Which messages an algorithm sends, and what of them
+/// is reduced, is in collectives_steps.cpp; deviations of ASTRA-sim's are kept, since this is its arithmetic:
+/// - direct: messages of a round are reduced at the same time, for the price of one;
+/// - halving-doubling: the first and largest reduction is free;
+/// - double binary tree: chunks take the two trees in turns, whole; children's operands are reduced at the same time,
+///   and what comes down is charged as a reduction by all but leaves.
+///
+/// State is that of chunks that are under way: a chunk's is dropped when a rank has passed it.
+class Collectives final : public EventTarget {
+ public:
+  Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener);
+  ~Collectives() override;
+
+  /// A rank enters its group's next collective; all members must enter the same ones in the same order. `priority`
+  /// counts with explicit scheduling. `token` comes back when the rank has done its part.
+  /// Throws ConfigError for an algorithm that the number of members does not fit.
+  void enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
+             std::int64_t priority, std::uint64_t token);
+
+  /// Chunks that have been entered and not left, of all ranks.
+  [[nodiscard]] std::int64_t unfinished() const { return unfinished_; }
+  /// The fate of a rank's chunks for a report of what hangs: which it waits for.
+  [[nodiscard]] std::string waits_for(std::uint32_t rank) const;
+
+  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+
+ private:
+  /// What an event is about: in 64 bits, so that it is its data.
+  struct Key {
+    std::uint32_t group;   ///< 16 bits
+    std::uint32_t stream;  ///< 32: a chunk's number among those of its group
+    std::uint32_t phase;   ///< 8
+    std::uint32_t slot;    ///< 8: which of the messages that a phase expects
+
+    [[nodiscard]] std::uint64_t pack() const {
+      return std::uint64_t{group} << 48 | std::uint64_t{stream} << 16 | std::uint64_t{phase} << 8 | slot;
+    }
+    static Key unpack(std::uint64_t data) {
+      return {static_cast<std::uint32_t>(data >> 48), static_cast<std::uint32_t>(data >> 16),
+              static_cast<std::uint32_t>(data >> 8) & 0xff, static_cast<std::uint32_t>(data) & 0xff};
+    }
+  };
+  /// One rank's part of one collective.
+  struct Task {
+    std::shared_ptr<const Plan> plan;
+    std::int64_t priority = 0;
+    std::int64_t chunks_left = 0;
+    std::uint64_t token = 0;
+  };
+  /// One chunk at one rank.
+  struct Stream {
+    std::shared_ptr<Task> task;  ///< null while only messages of others have come
+    std::uint8_t phase = 0;
+    bool running = false;
+    bool done = false;
+    // Of the running phase:
+    std::uint32_t step = 0;     ///< ring, direct, halving-doubling: messages or rounds that have been sent
+    std::uint32_t left = 0;     ///< direct and tree: messages that this step still needs
+    std::uint32_t ahead = 0;    ///< direct: of the next round
+    std::uint64_t arrived = 0;  ///< halving-doubling: a bit for each step
+    Time ready;                 ///< when the latest was sent, from which the next can be received
+    std::unique_ptr<std::vector<std::uint16_t>> early;  ///< phase and slot of messages for phases to come
+  };
+  /// Chunks of a group at a rank; those before `first` are done.
+  struct Streams {
+    std::uint32_t first = 0;
+    std::uint32_t entered = 0;
+    Fifo<Stream> live;
+  };
+  struct Waiting {
+    std::int64_t priority;
+    std::uint32_t group;
+    std::uint32_t stream;
+  };
+  /// A dimension's chunks at a rank.
+  struct Queue {
+    std::vector<Waiting> waiting;
+    int running = 0;
+  };
+  struct Rank {
+    std::map<std::uint32_t, Streams> groups;
+    std::vector<Queue> queues;
+    std::int64_t entered = 0;
+  };
+  /// A rank's place in a phase's dimension.
+  struct Place {
+    std::uint32_t position;
+    std::uint32_t count;
+    std::uint32_t rank;
+    std::uint32_t stride;                       ///< of the dimension in ranks
+    const std::vector<std::uint32_t>* members;  ///< of a group that is listed; null otherwise
+
+    [[nodiscard]] std::uint32_t at(std::uint32_t other) const {
+      return members != nullptr ? (*members)[other] : rank + (other - position) * stride;
+    }
+    [[nodiscard]] std::uint32_t ahead(std::uint32_t steps) const { return at((position + steps) % count); }
+  };
+  /// What a step of an algorithm works on.
+  struct Context {
+    std::uint32_t rank;
+    Key key;
+    Stream& stream;
+    const Phase& phase;
+    Place place;
+    Time delay;  ///< of the endpoint
+  };
+
+  [[nodiscard]] Context context(std::uint32_t rank, Key key, Stream& stream);
+  [[nodiscard]] Place place_of(std::uint32_t rank, std::uint32_t group, std::uint32_t dimension) const;
+  void check(const Plan& plan) const;
+  Streams& streams(std::uint32_t rank, std::uint32_t group) { return ranks_[rank].groups[group]; }
+  void enqueue(Time now, std::uint32_t rank, Key key, Stream& stream);
+  void start_waiting(Time now, std::uint32_t rank, std::uint32_t dimension);
+  void phase_done(Time now, std::uint32_t rank, Key key);
+  void arrive(Time now, std::uint32_t rank, Key key);
+  [[nodiscard]] Time reduction(std::int64_t bytes) const;
+  void send(Time at, const Context& context, std::uint32_t to, std::int64_t bytes, std::uint32_t slot);
+  void finish(Time at, const Context& context);
+
+  // Steps of algorithms (collectives_steps.cpp)
+  void begin(Time now, Context& context);
+  void receive(Time now, Context& context, std::uint32_t slot);
+  void ring_received(Time now, Context& context);
+  void send_round(Context& context);
+  void direct_received(Time now, Context& context, std::uint32_t slot);
+  void send_halving(Context& context);
+  void halving_received(Time now, Context& context, std::uint32_t slot);
+  void begin_tree(Time now, Context& context);
+  void tree_received(Time now, Context& context, std::uint32_t slot);
+  void send_down(Time at, Context& context);
+
+  Dispatcher& dispatcher_;
+  Network& network_;
+  CollectiveConfig config_;
+  Listener& listener_;
+  std::vector<std::uint32_t> sizes_;    ///< of the dimensions
+  std::vector<std::uint32_t> strides_;  ///< of the dimensions, in ranks
+  std::map<std::uint32_t, Group> groups_;
+  std::vector<Rank> ranks_;
+  std::map<std::tuple<std::uint32_t, Operation, std::int64_t>, std::shared_ptr<const Plan>> plans_;
+  std::int64_t unfinished_ = 0;
+};
+
+}  // namespace weft::analytical

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/analytical/network.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace weft::analytical {
+
+Network::Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Congestion congestion,
+                 const std::string& path)
+    : dispatcher_(dispatcher), dimensions_(std::move(dimensions)), congestion_(congestion) {
+  for (const Dimension& dimension : dimensions_) ends_ *= dimension.size;
+  if (congestion_ == Congestion::kAware && dimensions_.size() > 1) {
+    throw ConfigError(path, "expected one dimension where links are shared (congestion aware), got " +
+                                std::to_string(dimensions_.size()) +
+                                ": take congestion unaware, or Weft's own network models");
+  }
+  dispatcher.attach(*this, "analytical network");
+}
+
+Time Network::unaware(std::uint32_t from, std::uint32_t to, std::int64_t bytes) const {
+  for (const Dimension& each : dimensions_) {
+    const std::uint32_t a = from % each.size;
+    const std::uint32_t b = to % each.size;
+    from /= each.size;
+    to /= each.size;
+    if (a == b) continue;
+    std::uint32_t links = 1;
+    if (each.block == Block::kSwitch) links = 2;
+    if (each.block == Block::kRing) links = std::min((b + each.size - a) % each.size, (a + each.size - b) % each.size);
+    return whole_ns(links * each.latency_ns + static_cast<double>(bytes) / each.bytes_per_ns);
+  }
+  return Time();
+}
+
+std::uint32_t Network::next_stop(std::uint32_t at, std::uint32_t to) const {
+  switch (dimensions_.front().block) {
+    case Block::kFullyConnected:
+      return to;
+    case Block::kSwitch:
+      return at == ends_ ? to : ends_;
+    case Block::kRing:
+      break;
+  }
+  const std::uint32_t clockwise = (to + ends_ - at) % ends_;
+  return clockwise <= ends_ - clockwise ? (at + 1) % ends_ : (at + ends_ - 1) % ends_;
+}
+
+void Network::send(Time at, std::uint32_t from, std::uint32_t to, std::int64_t bytes, const EventTarget& receiver,
+                   std::uint32_t tag, std::uint64_t data) {
+  ++messages_;
+  if (congestion_ == Congestion::kUnaware || from == to) {
+    dispatcher_.post(at + unaware(from, to, bytes), receiver, tag, data);
+    return;
+  }
+  if (free_flights_.empty()) {
+    free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
+    flights_.emplace_back();
+  }
+  const std::uint32_t flight = free_flights_.back();
+  free_flights_.pop_back();
+  flights_[flight] = {from, to, bytes, &receiver, tag, data};
+  dispatcher_.post(at, *this, from, flight);
+}
+
+void Network::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t data) {
+  const auto index = static_cast<std::uint32_t>(data);
+  Flight& flight = flights_[index];
+  const Dimension& dimension = dimensions_.front();
+  const std::uint32_t next = next_stop(flight.at, flight.to);
+  Time& link_free = link_free_[std::uint64_t{flight.at} << 32 | next];
+  const Time starts = std::max(now, link_free);
+  const double length = static_cast<double>(flight.bytes) / dimension.bytes_per_ns;
+  link_free = starts + whole_ns(length);
+  const Time arrives = starts + whole_ns(dimension.latency_ns + length);
+  flight.at = next;
+  if (next != flight.to) {
+    dispatcher_.post(arrives, *this, next, index);
+    return;
+  }
+  dispatcher_.post(arrives, *flight.receiver, flight.tag, flight.data);
+  free_flights_.push_back(index);
+}
+
+}  // namespace weft::analytical

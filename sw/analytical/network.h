@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "hw/core/fields.h"
+#include "hw/core/quantity.h"
+
+namespace weft::analytical {
+
+enum class Block : std::uint8_t { kRing, kFullyConnected, kSwitch };
+inline EnumNames<Block> enum_names(Block /*tag*/) {
+  return {{"Ring", Block::kRing}, {"FullyConnected", Block::kFullyConnected}, {"Switch", Block::kSwitch}};
+}
+
+enum class Congestion : std::uint8_t { kUnaware, kAware };
+inline EnumNames<Congestion> enum_names(Congestion /*tag*/) {
+  return {{"unaware", Congestion::kUnaware}, {"aware", Congestion::kAware}};
+}
+
+/// One dimension of a network: what joins the `size` ends that differ in it alone.
+struct Dimension {
+  Block block = Block::kRing;
+  std::uint32_t size = 1;
+  double bytes_per_ns = 1;  ///< of a link, one direction
+  double latency_ns = 0;    ///< of a link
+};
+
+/// A network as ASTRA-sim's analytical backends have it: whole messages, times in whole nanoseconds.
+///
+/// Ends are numbered with the first dimension varying fastest. A ring has links both ways and takes the shorter one
+/// (clockwise if they are equal), a switch is two links away from everybody, fully connected ends have a link to each
+/// other. Without congestion a message takes floor(links * latency + bytes / rate), whatever else goes on; one between
+/// ends that differ in several dimensions is charged for the first of these alone. With congestion, in one dimension,
+/// it is stored and forwarded: each link carries one message at a time, in the order in which they come, is busy for
+/// floor(bytes / rate), and has delivered it after floor(latency + bytes / rate).
+///
+/// What it leaves out is what Weft's fabric has: packets, pipelining over links, credits, switches that are busy.
+/// Checked against ASTRA-sim's results in tests/unit/analytical_test.cpp.
+class Network final : public EventTarget {
+ public:
+  /// Throws ConfigError with a path below `path` for congestion in several dimensions. Attaches itself.
+  Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Congestion congestion, const std::string& path);
+
+  [[nodiscard]] std::uint32_t ends() const { return ends_; }
+  [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
+
+  /// Sends a message at `at`, not before now: when it has arrived, `receiver` gets an event `tag` with `data`.
+  void send(Time at, std::uint32_t from, std::uint32_t to, std::int64_t bytes, const EventTarget& receiver,
+            std::uint32_t tag, std::uint64_t data);
+
+  [[nodiscard]] std::int64_t messages() const { return messages_; }
+
+  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+
+ private:
+  /// A message that moves from link to link.
+  struct Flight {
+    std::uint32_t at;  ///< end; the switch is the number of ends
+    std::uint32_t to;
+    std::int64_t bytes;
+    const EventTarget* receiver;
+    std::uint32_t tag;
+    std::uint64_t data;
+  };
+  [[nodiscard]] Time unaware(std::uint32_t from, std::uint32_t to, std::int64_t bytes) const;
+  [[nodiscard]] std::uint32_t next_stop(std::uint32_t at, std::uint32_t to) const;
+
+  Dispatcher& dispatcher_;
+  std::vector<Dimension> dimensions_;
+  Congestion congestion_;
+  std::uint32_t ends_ = 1;
+  std::int64_t messages_ = 0;
+  std::vector<Flight> flights_;
+  std::vector<std::uint32_t> free_flights_;
+  std::unordered_map<std::uint64_t, Time> link_free_;  ///< by the stops that it joins
+};
+
+/// The whole nanoseconds of a time, which is what ASTRA-sim counts in.
+inline Time whole_ns(double ns) {
+  return Time(static_cast<std::int64_t>(ns) * 1000);
+}
+
+}  // namespace weft::analytical

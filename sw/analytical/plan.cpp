@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/analytical/plan.h"
+
+namespace weft::analytical {
+
+Plan plan_collective(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
+                     const std::vector<std::uint32_t>& sizes, std::uint32_t ends) {
+  const std::int64_t splits = config.splits;
+  if (bytes / splits < ends) bytes = splits * ends;
+  std::int64_t chunk = bytes / splits;
+  Plan plan;
+  plan.chunks = (bytes + chunk - 1) / chunk;
+
+  std::vector<std::uint32_t> used;
+  for (std::uint32_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] > 1) used.push_back(i);
+  }
+  const auto add = [&](Operation phase, std::uint32_t dimension) {
+    plan.phases.push_back({phase, config.algorithm(phase, dimension), dimension, sizes[dimension], chunk});
+  };
+  const auto scatter = [&](auto first, auto last) {
+    for (auto at = first; at != last; ++at) {
+      add(Operation::kReduceScatter, *at);
+      chunk /= sizes[*at];
+    }
+  };
+  const auto gather = [&](auto first, auto last) {
+    for (auto at = first; at != last; ++at) {
+      add(Operation::kAllgather, *at);
+      chunk *= sizes[*at];
+    }
+  };
+  if (used.empty()) return plan;
+  const bool aware = config.optimization == Optimization::kBandwidthAware;
+  if (operation == Operation::kReduceScatter) {
+    scatter(used.begin(), used.end());
+  } else if (operation == Operation::kAllgather) {
+    gather(used.rbegin(), used.rend());
+  } else if (operation == Operation::kAllReduce && aware) {
+    scatter(used.begin(), used.end() - 1);
+    add(Operation::kAllReduce, used.back());
+    gather(used.rbegin() + 1, used.rend());
+  } else {
+    for (const std::uint32_t dimension : used) add(operation, dimension);
+  }
+  return plan;
+}
+
+TreePlace tree_place(std::uint32_t member, std::uint32_t members, bool first_is_root) {
+  // All but the root are a perfect binary tree, numbered in order: from 1 on, the level of a number is that of its
+  // lowest bit that is set, and its neighbours are that bit up or down.
+  const std::uint32_t root = first_is_root ? 0 : members - 1;
+  const std::uint32_t middle = members / 2;
+  const auto named = [&](std::uint32_t number) { return first_is_root ? number : number - 1; };
+  if (member == root) return {TreePlace::kNone, {named(middle), TreePlace::kNone}};
+  const std::uint32_t number = first_is_root ? member : member + 1;
+  const std::uint32_t bit = number & (~number + 1);
+  TreePlace place;
+  const std::uint32_t up = (number & (bit << 1)) != 0 ? number - bit : number + bit;
+  place.parent = number == middle ? root : named(up);
+  if (bit > 1) {
+    place.children[0] = named(number - bit / 2);
+    place.children[1] = named(number + bit / 2);
+  }
+  return place;
+}
+
+}  // namespace weft::analytical

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// ASTRA-sim's arithmetic: closed forms of single collectives, and results that it gave where there is none.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sw/analytical/collectives.h"
+#include "tests/support/kernel.h"
+
+namespace weft::analytical {
+namespace {
+
+/// GB/s of 2^30 bytes, in bytes a nanosecond.
+constexpr double gibps(double rate) {
+  return rate * (1 << 30) / 1e9;
+}
+
+struct Finish {
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = 0;
+  std::int64_t messages = 0;
+};
+
+/// All ranks, or those of each group, enter one collective at time zero.
+struct Bench final : Listener {
+  Bench(const std::vector<Dimension>& dimensions, Congestion congestion, const CollectiveConfig& config)
+      : dispatcher("dispatcher"),
+        network(dispatcher, dimensions, congestion, "network"),
+        collectives(dispatcher, network, config, *this) {}
+
+  Finish run(Operation operation, std::int64_t bytes, const std::vector<Group>& groups = {Group{}}) {
+    starter.start = [this, operation, bytes, groups] {
+      for (const Group& group : groups) {
+        for (std::uint32_t r = 0; r < network.ends(); ++r) {
+          const auto& members = group.members;
+          if (!members.empty() && std::find(members.begin(), members.end(), r) == members.end()) continue;
+          collectives.enter(Time(), r, group, operation, bytes, 0, r);
+        }
+      }
+    };
+    sc_core::sc_start();
+    EXPECT_EQ(collectives.unfinished(), 0) << collectives.waits_for(0);
+    finish.messages = network.messages();
+    return finish;
+  }
+  void collective_done(Time now, std::uint32_t /*rank*/, std::uint64_t /*token*/) override {
+    finish.first = std::min(finish.first, now.count() / 1000);
+    finish.last = std::max(finish.last, now.count() / 1000);
+  }
+
+  struct Starter final : sc_core::sc_module {
+    explicit Starter(sc_core::sc_module_name name) : sc_module(name) {}
+    void start_of_simulation() override { start(); }
+    std::function<void()> start;
+  };
+  Dispatcher dispatcher;
+  Network network;
+  Collectives collectives;
+  Starter starter{"starter"};
+  Finish finish;
+};
+
+CollectiveConfig config_of(const std::vector<Algorithm>& algorithms) {
+  CollectiveConfig config;
+  config.algorithms = {algorithms, algorithms, algorithms, algorithms};
+  config.splits = 4;
+  return config;
+}
+
+Finish run(const std::vector<Dimension>& dimensions, const std::vector<Algorithm>& algorithms, Operation operation,
+           std::int64_t bytes, Congestion congestion = Congestion::kUnaware) {
+  test::fresh_kernel();
+  Bench bench(dimensions, congestion, config_of(algorithms));
+  return bench.run(operation, bytes);
+}
+
+Dimension ring_of(std::uint32_t size) {
+  return {Block::kRing, size, gibps(50), 500};
+}
+
+class Sizes : public testing::TestWithParam<std::uint32_t> {};
+
+constexpr std::int64_t kBytes = 1 << 20;
+constexpr std::int64_t kSplits = 4;
+constexpr std::int64_t kDelay = 10;
+
+std::int64_t step(double bytes, int links = 1) {
+  return static_cast<std::int64_t>(links * 500 + bytes / (gibps(50)));
+}
+std::int64_t reduction(double bytes) {
+  return 3 * static_cast<std::int64_t>(bytes / 1600);
+}
+
+TEST_P(Sizes, RingsTakeTheTimeOfTheirClosedForms) {
+  const std::int64_t n = GetParam();
+  const std::int64_t chunk = kBytes / kSplits;
+  const std::int64_t part = chunk / n;
+  for (const Congestion congestion : {Congestion::kUnaware, Congestion::kAware}) {
+    const auto time = [&](Operation operation, std::int64_t bytes) {
+      const Finish finish = run({ring_of(GetParam())}, {Algorithm::kRing}, operation, bytes, congestion);
+      EXPECT_EQ(finish.first, finish.last);
+      return finish.last;
+    };
+    EXPECT_EQ(time(Operation::kAllReduce, kBytes),
+              kSplits * ((2 * (n - 1) + 1) * kDelay + 2 * (n - 1) * step(part) + (n - 1) * reduction(part)));
+    EXPECT_EQ(time(Operation::kReduceScatter, kBytes),
+              kSplits * (n * kDelay + (n - 1) * (step(part) + reduction(part))));
+    EXPECT_EQ(time(Operation::kAllgather, kBytes), kSplits * (n * kDelay + (n - 1) * step(chunk)));
+    if (n > 128) continue;
+    const std::int64_t steps = n * (n - 1) / 2;
+    EXPECT_EQ(time(Operation::kAllToAll, kBytes), kSplits * ((steps + 1) * kDelay + steps * step(part)));
+  }
+}
+
+TEST_P(Sizes, DirectTakesTwoRounds) {
+  const std::int64_t n = GetParam();
+  const Dimension full{Block::kFullyConnected, GetParam(), gibps(50), 500};
+  const std::int64_t part = kBytes / kSplits / n;
+  for (const Congestion congestion : {Congestion::kUnaware, Congestion::kAware}) {
+    const Finish finish = run({full}, {Algorithm::kDirect}, Operation::kAllReduce, kBytes, congestion);
+    EXPECT_EQ(finish.last, kSplits * (3 * kDelay + 2 * step(part) + reduction(part)));
+    EXPECT_EQ(finish.first, finish.last);
+    EXPECT_EQ(finish.messages, kSplits * 2 * n * (n - 1));
+  }
+}
+
+TEST_P(Sizes, HalvingDoublingTakesTwiceTheLevels) {
+  const int levels = std::countr_zero(GetParam());
+  const Dimension one_switch{Block::kSwitch, GetParam(), gibps(50), 500};
+  std::int64_t expected = (2 * levels + 1) * kDelay;
+  for (int i = 1; i <= levels; ++i) {
+    const std::int64_t bytes = kBytes / kSplits >> i;
+    expected += 2 * step(static_cast<double>(bytes), 2) + (i >= 2 ? reduction(static_cast<double>(bytes)) : 0);
+  }
+  const Finish finish = run({one_switch}, {Algorithm::kHalvingDoubling}, Operation::kAllReduce, kBytes);
+  EXPECT_EQ(finish.last, kSplits * expected);
+  EXPECT_EQ(finish.first, finish.last);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ends, Sizes, testing::Values(8, 64, 256),
+                         [](const auto& test) { return "N" + std::to_string(test.param); });
+
+// What ASTRA-sim (commit 518bd51) gives for an AllReduce of 1 MiB in 4 chunks.
+
+TEST(Analytical, DoubleBinaryTreesAsAstraSim) {
+  const Finish unaware = run({ring_of(8)}, {Algorithm::kDoubleBinaryTree}, Operation::kAllReduce, kBytes);
+  EXPECT_EQ(unaware.first, 119'898);
+  EXPECT_EQ(unaware.last, 139'052);
+  const Finish aware =
+      run({ring_of(8)}, {Algorithm::kDoubleBinaryTree}, Operation::kAllReduce, kBytes, Congestion::kAware);
+  EXPECT_EQ(aware.first, 271'210);
+  EXPECT_EQ(aware.last, 309'892);
+}
+
+TEST(Analytical, DirectAndHalvingWhereLinksAreSharedAsAstraSim) {
+  const Dimension one_switch{Block::kSwitch, 8, gibps(50), 500};
+  EXPECT_EQ(run({one_switch}, {Algorithm::kDirect}, Operation::kAllReduce, kBytes, Congestion::kAware).last, 47'400);
+  EXPECT_EQ(run({one_switch}, {Algorithm::kDirect}, Operation::kAllReduce, kBytes).last, 13'240);
+  EXPECT_EQ(run({ring_of(8)}, {Algorithm::kHalvingDoubling}, Operation::kAllReduce, kBytes, Congestion::kAware).last,
+            87'568);
+  EXPECT_EQ(run({ring_of(8)}, {Algorithm::kHalvingDoubling}, Operation::kAllReduce, kBytes).last, 63'168);
+}
+
+TEST(Analytical, ChunksPassDimensionsAsInAstraSim) {
+  EXPECT_EQ(run({ring_of(4), ring_of(2)}, {Algorithm::kRing, Algorithm::kRing}, Operation::kAllReduce, kBytes).last,
+            43'040);
+  const auto three = [](std::uint32_t size) {
+    return std::vector<Dimension>{{Block::kRing, size, gibps(250), 50},
+                                  {Block::kFullyConnected, size, gibps(200), 500},
+                                  {Block::kSwitch, size, gibps(50), 2000}};
+  };
+  const std::vector<Algorithm> algorithms = {Algorithm::kRing, Algorithm::kDirect, Algorithm::kHalvingDoubling};
+  EXPECT_EQ(run(three(2), algorithms, Operation::kAllReduce, 1 << 20).last, 40'129);
+  EXPECT_EQ(run(three(2), algorithms, Operation::kAllReduce, 1 << 30).last, 7'035'787);
+  EXPECT_EQ(run(three(4), algorithms, Operation::kAllReduce, 1 << 20).last, 69'474);
+  EXPECT_EQ(run(three(4), algorithms, Operation::kAllReduce, 16 << 20).last, 127'648);
+}
+
+TEST(Analytical, ListedGroupsAreRings) {
+  for (const auto& [congestion, expected] : {std::pair{Congestion::kUnaware, 49'000}, {Congestion::kAware, 63'640}}) {
+    test::fresh_kernel();
+    Bench bench({ring_of(8)}, congestion, config_of({Algorithm::kRing}));
+    EXPECT_EQ(bench.run(Operation::kAllReduce, kBytes, {{1, {0, 1, 2, 3}}, {2, {4, 5, 6, 7}}}).last, expected);
+  }
+}
+
+TEST(Analytical, PadsWhatIsLessThanAByteForEach) {
+  for (const std::int64_t bytes : {0, 8, 32}) {
+    EXPECT_EQ(run({ring_of(8)}, {Algorithm::kRing}, Operation::kAllReduce, bytes).last, 28'600);
+  }
+  EXPECT_EQ(run({ring_of(8)}, {Algorithm::kRing}, Operation::kAllReduce, 1'000'003).last, 78'485)
+      << "what does not divide is one chunk more";
+}
+
+TEST(Analytical, TreesAreNumberedInOrder) {
+  for (const std::uint32_t members : {2U, 8U, 64U}) {
+    for (const bool first : {true, false}) {
+      std::uint32_t edges = 0;
+      for (std::uint32_t m = 0; m < members; ++m) {
+        const TreePlace place = tree_place(m, members, first);
+        for (std::uint32_t i = 0; i < place.count(); ++i) {
+          EXPECT_EQ(tree_place(place.children[i], members, first).parent, m);
+          ++edges;
+        }
+        EXPECT_EQ(place.parent == TreePlace::kNone, m == (first ? 0 : members - 1));
+      }
+      EXPECT_EQ(edges, members - 1);
+    }
+  }
+}
+
+TEST(Analytical, SaysWhichMembersAnAlgorithmCanHave) {
+  for (const Algorithm algorithm : {Algorithm::kHalvingDoubling, Algorithm::kDoubleBinaryTree}) {
+    test::fresh_kernel();
+    Bench bench({ring_of(6)}, Congestion::kUnaware, config_of({algorithm}));
+    try {
+      bench.collectives.enter(Time(), 0, {}, Operation::kAllReduce, kBytes, 0, 0);
+      FAIL();
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find("expected a power of two of members"), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("got 6"), std::string::npos);
+    }
+  }
+  test::fresh_kernel();
+  EXPECT_THROW(Bench({ring_of(2), ring_of(2)}, Congestion::kAware, config_of({Algorithm::kRing, Algorithm::kRing})),
+               ConfigError);
+}
+
+}  // namespace
+}  // namespace weft::analytical
