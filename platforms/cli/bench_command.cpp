@@ -30,9 +30,10 @@ std::string value_text(const ordered_json& row) {
 std::string detail_text(const ordered_json& row) {
   if (row.contains("elaboration_s")) return fmt::format("built in {:.2f} s", row["elaboration_s"].get<double>());
   std::string wall = fmt::format("{:.2f} s", row["wall_s"].get<double>());
-  if (!row.contains("hops")) return wall;
-  const double per_hop = row["events"].get<double>() / row["hops"].get<double>();
-  std::string text = fmt::format("{}, {:.2f} events a hop", wall, per_hop);
+  std::string text = wall;
+  if (row.contains("hops")) {
+    text += fmt::format(", {:.2f} events a hop", row["events"].get<double>() / row["hops"].get<double>());
+  }
   if (row.contains("most_resident_bytes")) {
     text += fmt::format(", {:.0f} MiB resident", row["most_resident_bytes"].get<double>() / (1 << 20));
   }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/bench_loads.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "platforms/cli/analytical_load.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
+#include "platforms/cli/process.h"
 #include "platforms/cli/traffic_load.h"
 #include "platforms/machine/machine.h"
 
@@ -18,21 +16,6 @@ namespace weft::platforms {
 namespace {
 
 using nlohmann::ordered_json;
-
-double resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  double total = 0;
-  double resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-/// The most there has been.
-double most_resident_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
-}
 
 /// Events that each post the next one up to 2 us later.
 class Churn final : public sc_core::sc_module, public EventTarget {
@@ -186,6 +169,24 @@ ordered_json machine_load(int accelerators, const fabric::FabricConfig& network,
           {"elaboration_s", seconds}};
 }
 
+/// 64 MiB over 1,024 ranks.
+ordered_json analytical_ring_load(analytical::Congestion congestion, bool quick) {
+  const analytical::Dimension ring{analytical::Block::kRing, 1024, 50, 500};
+  const bool aware = congestion == analytical::Congestion::kAware;
+  return analytical_load(std::string("analytical ring AllReduce, 1,024 ranks") + (aware ? ", aware" : ""), {ring},
+                         {analytical::Algorithm::kRing}, congestion, quick ? 1 : 4);
+}
+
+ordered_json analytical_cube_load(bool quick) {
+  using analytical::Algorithm;
+  using analytical::Block;
+  return analytical_load(
+      "analytical AllReduce, 16 x 32 x 32 ends",
+      {{Block::kRing, 16, 250, 50}, {Block::kFullyConnected, 32, 200, 500}, {Block::kSwitch, 32, 50, 2000}},
+      {Algorithm::kRing, Algorithm::kDirect, Algorithm::kHalvingDoubling}, analytical::Congestion::kUnaware,
+      quick ? 1 : 4);
+}
+
 struct Load {
   std::string_view name;
   ordered_json (*run)(bool quick);
@@ -227,6 +228,10 @@ constexpr std::array kLoads = {
          },
          true},
     Load{"ring-1024", ring_load, true},
+    Load{"analytical-1024", [](bool quick) { return analytical_ring_load(analytical::Congestion::kUnaware, quick); }},
+    Load{"analytical-aware-1024",
+         [](bool quick) { return analytical_ring_load(analytical::Congestion::kAware, quick); }},
+    Load{"analytical-16384", analytical_cube_load},
     Load{"machine-64", [](bool /*quick*/) { return machine_load(64, smallest_tree(64)); }},
     Load{"machine-1024", [](bool /*quick*/) { return machine_load(1024, smallest_tree(1024)); }},
     Load{"machine-16384", [](bool /*quick*/) { return machine_load(16384, smallest_tree(16384)); }},

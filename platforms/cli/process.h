@@ -18,4 +18,8 @@ struct ChildResult {
 /// Throws std::system_error if there can be no process.
 ChildResult run_self(const std::vector<std::string>& arguments);
 
+/// Memory that this process has, and the most that it has had.
+double resident_bytes();
+double most_resident_bytes();
+
 }  // namespace weft::platforms

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/analytical_load.h"
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/output.h"
+#include "platforms/cli/process.h"
+#include "sw/analytical/collectives.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// All ends enter when the simulation starts.
+class AllReduce final : public sc_core::sc_module, analytical::Listener {
+ public:
+  AllReduce(sc_core::sc_module_name name, Dispatcher& dispatcher, analytical::Network& network,
+            const analytical::CollectiveConfig& config)
+      : sc_module(name), network_(network), collectives_(dispatcher, network, config, *this) {}
+
+  [[nodiscard]] bool done() const { return done_ == network_.ends(); }
+
+ private:
+  void start_of_simulation() override {
+    constexpr std::int64_t kBytes = 64 << 20;
+    for (std::uint32_t r = 0; r < network_.ends(); ++r) {
+      collectives_.enter(Time(), r, {}, analytical::Operation::kAllReduce, kBytes, 0, r);
+    }
+  }
+  void collective_done(Time /*now*/, std::uint32_t /*rank*/, std::uint64_t /*token*/) override { ++done_; }
+
+  analytical::Network& network_;
+  analytical::Collectives collectives_;
+  std::uint32_t done_ = 0;
+};
+
+}  // namespace
+
+ordered_json analytical_load(const std::string& what, const std::vector<analytical::Dimension>& dimensions,
+                             const std::vector<analytical::Algorithm>& algorithms, analytical::Congestion congestion,
+                             int chunks) {
+  analytical::CollectiveConfig config;
+  config.algorithms = {algorithms, algorithms, algorithms, algorithms};
+  config.splits = chunks;
+  Dispatcher dispatcher("dispatcher");
+  analytical::Network network(dispatcher, dimensions, congestion, "network");
+  const AllReduce all_reduce("all_reduce", dispatcher, network, config);
+  const Stopwatch watch;
+  sc_core::sc_start();
+  const double seconds = watch.seconds();
+  if (!all_reduce.done()) throw std::runtime_error(what + " has not ended");
+  return {{"what", what},
+          {"unit", "messages/s"},
+          {"value", static_cast<double>(network.messages()) / seconds},
+          {"messages", network.messages()},
+          {"events", dispatcher.handled()},
+          {"most_resident_bytes", most_resident_bytes()},
+          {"simulated_us", to_us(dispatcher.last_change())},
+          {"wall_s", seconds},
+          {"digest", to_hex(dispatcher.digest())}};
+}
+
+}  // namespace weft::platforms
