@@ -6,10 +6,15 @@
 #include <utility>
 
 namespace weft::analytical {
+namespace {
+
+constexpr std::int64_t kRequest = 8192;  // bytes of a rendezvous
+
+}  // namespace
 
 Network::Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Congestion congestion,
-                 const std::string& path)
-    : dispatcher_(dispatcher), dimensions_(std::move(dimensions)), congestion_(congestion) {
+                 const std::string& path, bool rendezvous)
+    : dispatcher_(dispatcher), dimensions_(std::move(dimensions)), congestion_(congestion), rendezvous_(rendezvous) {
   for (const Dimension& dimension : dimensions_) ends_ *= dimension.size;
   if (congestion_ == Congestion::kAware && dimensions_.size() > 1) {
     throw ConfigError(path, "expected one dimension where links are shared (congestion aware), got " +
@@ -51,6 +56,7 @@ void Network::send(Time at, std::uint32_t from, std::uint32_t to, std::int64_t b
                    std::uint32_t tag, std::uint64_t data) {
   ++messages_;
   if (congestion_ == Congestion::kUnaware || from == to) {
+    if (rendezvous_) at += unaware(from, to, kRequest);
     dispatcher_.post(at + unaware(from, to, bytes), receiver, tag, data);
     return;
   }
@@ -60,7 +66,7 @@ void Network::send(Time at, std::uint32_t from, std::uint32_t to, std::int64_t b
   }
   const std::uint32_t flight = free_flights_.back();
   free_flights_.pop_back();
-  flights_[flight] = {from, to, bytes, &receiver, tag, data};
+  flights_[flight] = {from, from, to, rendezvous_, bytes, &receiver, tag, data};
   dispatcher_.post(at, *this, from, flight);
 }
 
@@ -71,12 +77,18 @@ void Network::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t data) {
   const std::uint32_t next = next_stop(flight.at, flight.to);
   Time& link_free = link_free_[std::uint64_t{flight.at} << 32 | next];
   const Time starts = std::max(now, link_free);
-  const double length = static_cast<double>(flight.bytes) / dimension.bytes_per_ns;
+  const double length = static_cast<double>(flight.is_request ? kRequest : flight.bytes) / dimension.bytes_per_ns;
   link_free = starts + whole_ns(length);
   const Time arrives = starts + whole_ns(dimension.latency_ns + length);
   flight.at = next;
   if (next != flight.to) {
     dispatcher_.post(arrives, *this, next, index);
+    return;
+  }
+  if (flight.is_request) {
+    flight.is_request = false;
+    flight.at = flight.from;
+    dispatcher_.post(arrives, *this, flight.from, index);
     return;
   }
   dispatcher_.post(arrives, *flight.receiver, flight.tag, flight.data);

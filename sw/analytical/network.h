@@ -38,12 +38,15 @@ struct Dimension {
 /// it is stored and forwarded: each link carries one message at a time, in the order in which they come, is busy for
 /// floor(bytes / rate), and has delivered it after floor(latency + bytes / rate).
 ///
+/// With `rendezvous` a request of 8 KiB goes ahead of each message, which waits until it has arrived.
+///
 /// What it leaves out is what Weft's fabric has: packets, pipelining over links, credits, switches that are busy.
 /// Checked against ASTRA-sim's results in tests/unit/analytical_test.cpp.
 class Network final : public EventTarget {
  public:
   /// Throws ConfigError with a path below `path` for congestion in several dimensions. Attaches itself.
-  Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Congestion congestion, const std::string& path);
+  Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Congestion congestion, const std::string& path,
+          bool rendezvous = false);
 
   [[nodiscard]] std::uint32_t ends() const { return ends_; }
   [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
@@ -59,8 +62,10 @@ class Network final : public EventTarget {
  private:
   /// A message that moves from link to link.
   struct Flight {
+    std::uint32_t from;
     std::uint32_t at;  ///< end; the switch is the number of ends
     std::uint32_t to;
+    bool is_request;
     std::int64_t bytes;
     const EventTarget* receiver;
     std::uint32_t tag;
@@ -72,6 +77,7 @@ class Network final : public EventTarget {
   Dispatcher& dispatcher_;
   std::vector<Dimension> dimensions_;
   Congestion congestion_;
+  bool rendezvous_;
   std::uint32_t ends_ = 1;
   std::int64_t messages_ = 0;
   std::vector<Flight> flights_;

@@ -37,7 +37,6 @@ struct CollectiveConfig {
   int active_chunks = 1;                                      ///< "active-chunks-per-dimension"
   Time endpoint_delay = Time(10'000);                         ///< "endpoint-delay", before each message
   double memory_bytes_per_ns = 1600;                          ///< "local-mem-bw", which a reduction passes three times
-  bool rendezvous = false;                                    ///< --rendezvous-protocol
 
   [[nodiscard]] Algorithm algorithm(Operation operation, std::size_t dimension) const {
     return algorithms[static_cast<std::size_t>(operation)][dimension];

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/analytical/replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "traces/chakra/ranks.h"
+
+namespace weft::analytical {
+
+using chakra::Node;
+using chakra::NodeType;
+
+namespace {
+
+constexpr std::size_t kMostTold = 8;  // ends in a report
+
+}  // namespace
+
+Replay::Replay(Dispatcher& dispatcher, Network& network, const CollectiveConfig& collectives, const EndConfig& end,
+               Traces traces)
+    : dispatcher_(dispatcher),
+      network_(network),
+      end_(end),
+      traces_(std::move(traces)),
+      collectives_(dispatcher, network, collectives, *this) {
+  std::uint32_t id = 0;
+  groups_[""] = {id++, {}};
+  for (const auto& [name, members] : traces_.groups) {
+    // A group of everybody has the dimensions of the network.
+    const bool all = members.size() == network.ends();
+    groups_[name] = {id++, all ? std::vector<std::uint32_t>() : members};
+  }
+  for (std::uint32_t e = 0; e < network.ends(); ++e) {
+    ends_.emplace_back();
+    Graph& graph = ends_.back().trace;
+    graph.end = e;
+    graph.window = std::make_unique<chakra::TraceWindow>(chakra::rank_file(traces_.prefix, e));
+  }
+  dispatcher.attach(*this, "analytical replay");
+}
+
+Replay::~Replay() = default;
+
+void Replay::start() {
+  dispatcher_.post(Time(), *this, kStart);
+}
+
+Replay::Resource Replay::resource_of(const Node& node) {
+  if (node.is_cpu_op()) return kCpu;
+  return node.type == NodeType::kCompute ? kCompute : kCommunication;
+}
+
+/// Issues what its dependencies and resources allow.
+void Replay::advance(Time now, Graph& graph) {
+  while (const Node* node = graph.window->next()) {
+    ++nodes_;
+    const bool waits = graph.limited && node->type != NodeType::kReceive && node->type != NodeType::kMetadata;
+    if (!waits) {
+      issue(now, graph, *node);
+    } else {
+      graph.ready[resource_of(*node)].push(node);
+    }
+  }
+  while (true) {
+    int lowest = kResources;
+    for (int r = 0; r < kResources; ++r) {
+      if (graph.busy[r] || graph.ready[r].empty()) continue;
+      if (lowest == kResources || graph.ready[r].top()->id < graph.ready[lowest].top()->id) lowest = r;
+    }
+    if (lowest == kResources) break;
+    const Node& node = *graph.ready[lowest].top();
+    graph.ready[lowest].pop();
+    graph.busy[lowest] = true;
+    issue(now, graph, node);
+  }
+  if (graph.window->done()) finish(now, graph);
+}
+
+void Replay::issue(Time now, Graph& graph, const Node& node) {
+  const auto done_at = [&](Time at) { dispatcher_.post(at, *this, kNodeDone, remember({&graph, &node})); };
+  if (end_.replay_only && node.type != NodeType::kMetadata) {
+    return done_at(now + std::max(Time(static_cast<std::int64_t>(node.duration_nanos()) * 1000), Time(1000)));
+  }
+  switch (node.type) {
+    case NodeType::kMetadata:
+      return done_at(now);
+    case NodeType::kCompute:
+      return done_at(now + compute_time(graph, node));
+    case NodeType::kMemoryLoad:
+    case NodeType::kMemoryStore:
+      return done_at(remote_memory_done(now, graph, node));
+    case NodeType::kSend:
+      return issue_send(now, graph, node);
+    case NodeType::kReceive:
+      return issue_receive(now, graph, node);
+    case NodeType::kCollective:
+      return issue_collective(now, graph, node);
+    case NodeType::kInvalid:
+      break;
+  }
+  fail(graph, node, "is of type " + chakra::name_of(node.type) + ", which nobody can execute");
+}
+
+void Replay::done(Time now, Work work) {
+  Graph& graph = *work.graph;
+  const NodeType type = work.node->type;
+  if (graph.limited && type != NodeType::kReceive && type != NodeType::kMetadata) {
+    graph.busy[resource_of(*work.node)] = false;
+  }
+  graph.window->complete(work.node->id);
+  advance(now, graph);
+}
+
+void Replay::finish(Time now, Graph& graph) {
+  if (graph.parent == nullptr) {
+    if (ends_[graph.end].finished == kNever) ends_[graph.end].finished = now;
+    return;
+  }
+  const Work work{graph.parent, graph.parent_node};
+  const auto place =
+      std::find_if(customs_.begin(), customs_.end(), [&](const auto& one) { return one.get() == &graph; });
+  if (place == customs_.end()) return;
+  customs_.erase(place);
+  done(now, work);
+}
+
+/// SystemC would make an error of its own of what is thrown: it is kept for check_finished().
+template <typename Action>
+void Replay::guard(const Action& action) {
+  if (failure_ != nullptr) return;
+  try {
+    action();
+  } catch (const std::exception&) {
+    failure_ = std::current_exception();
+  }
+}
+
+void Replay::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
+  guard([&] {
+    if (tag == kStart) {
+      for (End& end : ends_) advance(now, end.trace);
+    } else if (tag == kNodeDone) {
+      done(now, recall(data));
+    } else {
+      deliver(now, recall(data));
+    }
+  });
+}
+
+/// A message is there: its sender is free, and who waits for it has it.
+void Replay::deliver(Time now, Work send) {
+  Mailbox& box = mailboxes_[channel(*send.graph, *send.node, true)];
+  const std::int64_t bytes = need(*send.graph, *send.node, send.node->comm_size(), "comm_size");
+  if (box.awaited.empty()) {
+    box.arrived.push_back(bytes);
+  } else {
+    const Work receive = box.awaited.front();
+    box.awaited.pop_front();
+    compare(receive, bytes);
+    done(now, receive);
+  }
+  done(now, send);
+}
+
+void Replay::collective_done(Time now, std::uint32_t /*rank*/, std::uint64_t token) {
+  guard([&] { done(now, recall(token)); });
+}
+
+std::uint64_t Replay::remember(Work work) {
+  if (free_works_.empty()) {
+    free_works_.push_back(works_.size());
+    works_.emplace_back();
+  }
+  const std::uint64_t token = free_works_.back();
+  free_works_.pop_back();
+  works_[token] = work;
+  return token;
+}
+
+Replay::Work Replay::recall(std::uint64_t token) {
+  free_works_.push_back(token);
+  return works_[token];
+}
+
+void Replay::check_finished() const {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  std::string text;
+  std::size_t unfinished = 0;
+  for (std::uint32_t e = 0; e < ends_.size(); ++e) {
+    if (ends_[e].finished != kNever) continue;
+    if (++unfinished > kMostTold) continue;
+    text +=
+        "\n  end " + std::to_string(e) + ": " + std::to_string(ends_[e].trace.window->out()) + " nodes are under way";
+    const std::string chunks = collectives_.waits_for(e);
+    if (!chunks.empty()) text += "; " + chunks;
+  }
+  for (const auto& [channel, box] : mailboxes_) {
+    if (box.awaited.empty() || ends_[channel.to].finished != kNever) continue;
+    text += "\n  end " + std::to_string(channel.to) + ": " + box.awaited.front().node->label() +
+            " waits for a message of end " + std::to_string(channel.from) + " with tag " + std::to_string(channel.tag);
+  }
+  if (unfinished == 0) return;
+  throw ReplayError(traces_.prefix.string() + ": " + std::to_string(unfinished) + " of " +
+                    std::to_string(ends_.size()) + " ends have not done their traces, and nothing goes on:" + text);
+}
+
+}  // namespace weft::analytical

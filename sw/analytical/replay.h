@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sw/analytical/collectives.h"
+#include "sw/analytical/network.h"
+#include "traces/chakra/window.h"
+
+namespace weft::analytical {
+
+enum class RemoteMemory : std::uint8_t { kNone, kPerEnd, kPerNode, kPool };
+
+/// What an end is, as ASTRA-sim's system.json and remote memory file say it (their keys in quotes).
+struct EndConfig {
+  bool roofline = false;     ///< "roofline-enabled": compute nodes take their operations, else their duration
+  bool replay_only = false;  ///< "replay-only": every node takes its duration
+  double peak_tflops = 0;    ///< "peak-perf"
+  double memory_GBps = 0;    ///< "local-mem-bw"
+  RemoteMemory remote_memory = RemoteMemory::kNone;  ///< "memory-type"
+  double remote_latency_ns = 0;                      ///< "remote-mem-latency"
+  double remote_bytes_per_ns = 1;                    ///< "remote-mem-bw"
+  std::uint32_t ends_per_node = 1;                   ///< "num-npus-per-node"
+};
+
+/// A trace asks for what the machine cannot do, or ends without having done all. The text is for a person.
+class ReplayError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Chakra traces, one for each end, on an analytical network with the rules of ASTRA-sim.
+///
+/// An end does one compute node at a time, one of its CPU, and one of what communicates or moves memory; receives wait
+/// beside these. Ready nodes go in the order of their ids. A send ends when its message has arrived. Metadata takes no
+/// time. A memory node takes floor(latency + floor(bytes / rate)), one at a time for a node's or a pool's memory.
+///
+/// Where a collective has an implementation of its own, `custom` names the prefix of Chakra files whose sends,
+/// receives and compute nodes are executed in its place, each as soon as it is ready.
+class Replay final : public EventTarget, Listener {
+ public:
+  struct Traces {
+    std::filesystem::path prefix;
+    std::map<std::string, std::vector<std::uint32_t>> groups;  ///< by pg_name; without one everybody is meant
+    std::map<Operation, std::filesystem::path> custom;
+  };
+
+  /// Attaches itself. The collectives of the network are its own. Throws traces::FormatError for files that are missing
+  /// or damaged.
+  Replay(Dispatcher& dispatcher, Network& network, const CollectiveConfig& collectives, const EndConfig& end,
+         Traces traces);
+  ~Replay() override;
+
+  /// Issues what is ready at time zero; before the run, when the simulation starts.
+  void start();
+  /// After the run: throws what went wrong, a ReplayError or a traces::FormatError, which stops the run; or a
+  /// ReplayError with what ends wait for unless all have done their traces.
+  void check_finished() const;
+
+  /// When an end had done its trace.
+  [[nodiscard]] Time finished_at(std::uint32_t end) const { return ends_[end].finished; }
+  [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
+
+  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+
+ private:
+  enum Resource : std::uint8_t { kCpu, kCompute, kCommunication, kResources };
+
+  struct HigherId {
+    bool operator()(const chakra::Node* a, const chakra::Node* b) const { return a->id > b->id; }
+  };
+  /// A graph that an end works off: its trace, or a collective's own implementation.
+  struct Graph {
+    std::uint32_t end = 0;
+    std::unique_ptr<chakra::TraceWindow> window;
+    bool limited = true;         ///< one node of a resource at a time
+    std::uint64_t instance = 0;  ///< the same for the graphs of ends that talk to each other
+    Graph* parent = nullptr;
+    const chakra::Node* parent_node = nullptr;
+    std::array<std::priority_queue<const chakra::Node*, std::vector<const chakra::Node*>, HigherId>, kResources> ready;
+    std::array<bool, kResources> busy{};
+  };
+  struct End {
+    Graph trace;
+    std::uint64_t customs = 0;  ///< collectives' own implementations that have run
+    Time finished = kNever;
+  };
+  /// What an event or a collective's token stands for.
+  struct Work {
+    Graph* graph = nullptr;
+    const chakra::Node* node = nullptr;
+  };
+  struct Channel {
+    std::uint64_t instance;
+    std::uint32_t from;
+    std::uint32_t to;
+    std::int64_t tag;
+    auto operator<=>(const Channel&) const = default;
+  };
+  /// Messages that have come and nobody has asked for, or receives that wait.
+  struct Mailbox {
+    std::deque<std::int64_t> arrived;  ///< bytes
+    std::deque<Work> awaited;
+  };
+
+  void collective_done(Time now, std::uint32_t rank, std::uint64_t token) override;
+  template <typename Action>
+  void guard(const Action& action);
+  void deliver(Time now, Work send);
+  void advance(Time now, Graph& graph);
+  void issue(Time now, Graph& graph, const chakra::Node& node);
+  void done(Time now, Work work);
+  void finish(Time now, Graph& graph);
+  [[nodiscard]] static Resource resource_of(const chakra::Node& node);
+  [[nodiscard]] Time compute_time(const Graph& graph, const chakra::Node& node) const;
+  [[nodiscard]] Time remote_memory_done(Time now, const Graph& graph, const chakra::Node& node);
+  void issue_collective(Time now, Graph& graph, const chakra::Node& node);
+  void start_custom(Time now, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
+  void issue_send(Time now, Graph& graph, const chakra::Node& node);
+  void issue_receive(Time now, Graph& graph, const chakra::Node& node);
+  static void compare(Work receive, std::int64_t sent);
+  static constexpr std::uint32_t kNodeDone = 0;  // event tags
+  static constexpr std::uint32_t kMessage = 1;
+  static constexpr std::uint32_t kStart = 2;
+  std::uint64_t remember(Work work);
+  Work recall(std::uint64_t token);
+  [[noreturn]] static void fail(const Graph& graph, const chakra::Node& node, const std::string& message);
+  [[nodiscard]] static std::int64_t need(const Graph& graph, const chakra::Node& node,
+                                         std::optional<std::int64_t> value, const char* attribute);
+  [[nodiscard]] Channel channel(const Graph& graph, const chakra::Node& node, bool sends) const;
+
+  Dispatcher& dispatcher_;
+  Network& network_;
+  EndConfig end_;
+  Traces traces_;
+  Collectives collectives_;
+  std::map<std::string, Group> groups_;
+  std::deque<End> ends_;
+  std::vector<std::unique_ptr<Graph>> customs_;
+  std::map<Channel, Mailbox> mailboxes_;
+  std::map<std::uint32_t, Time> memory_free_;  ///< by node
+  std::vector<Work> works_;
+  std::vector<std::uint64_t> free_works_;
+  std::uint64_t nodes_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace weft::analytical
