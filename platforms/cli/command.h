@@ -29,6 +29,7 @@ Command dpa_command(CLI::App& parent);
 Command validate_command(CLI::App& parent);
 Command bench_command(CLI::App& parent);
 Command topology_command(CLI::App& parent);
+Command trace_command(CLI::App& parent);
 Command parts_command(CLI::App& parent);
 Command describe_command(CLI::App& parent);
 

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/chakra/check.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/chakra.h"
+#include "traces/chakra/statistics.h"
+
+namespace weft::chakra {
+namespace {
+
+namespace fs = std::filesystem;
+using test::chakra_node;
+using test::ChakraTest;
+using test::collective_node;
+using test::message_node;
+using Texts = std::vector<std::string>;
+
+class ChakraCheck : public ChakraTest {
+ protected:
+  Texts texts(const CheckReport& report) const {
+    Texts texts;
+    for (const Finding& finding : report.findings) {
+      texts.push_back(finding.text());
+      texts.back().erase(0, folder_.string().size() + 1);
+    }
+    return texts;
+  }
+
+  /// What is found in one file.
+  Texts found(const std::vector<Node>& nodes) const { return texts(check(find_trace(write(nodes)))); }
+
+  /// What is found in files w.0.et, w.1.et, ... together.
+  Texts found_in_ranks(const std::vector<std::vector<Node>>& ranks) const {
+    fs::remove_all(folder_);
+    fs::create_directory(folder_);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) write(ranks[rank], "w." + std::to_string(rank) + ".et");
+    return texts(check(find_trace(file("w"))));
+  }
+
+  static Node with(Node node, Attribute attribute) {
+    node.attributes.push_back(std::move(attribute));
+    return node;
+  }
+};
+
+TEST_F(ChakraCheck, FindsWhatIsWrongWithAGraph) {
+  EXPECT_EQ(found({chakra_node(0), chakra_node(2, {0}), chakra_node(1, {2})}), Texts());
+  EXPECT_EQ(found({chakra_node(1), chakra_node(2), chakra_node(1)}),
+            Texts{"w.0.et: node 1 'n1': the id is there more than once; expected unique ids"});
+  EXPECT_EQ(found({chakra_node(1, {7})}),
+            Texts{"w.0.et: node 1 'n1': depends on node 7, which is not in the file; expected "
+                  "dependencies on nodes of the file"});
+  EXPECT_EQ(found({chakra_node(1, {1})}),
+            Texts{"w.0.et: node 1 'n1': depends on itself; expected a graph without cycles"});
+  EXPECT_EQ(
+      found({chakra_node(0, {2}), chakra_node(1, {0}), chakra_node(2, {1}), chakra_node(3, {2})}),
+      Texts{"w.0.et: node 0 'n0': waits for node 2 'n2', which waits for node 1 'n1', which waits for node 0 'n0'; "
+            "expected a graph without cycles"});
+}
+
+TEST_F(ChakraCheck, WalksAChainAsLongAsTheFile) {
+  std::vector<Node> nodes;
+  for (std::uint64_t i = 0; i < 200'000; ++i) nodes.push_back(chakra_node(i, {i + 1}));
+  nodes.push_back(chakra_node(200'000));
+  EXPECT_EQ(found(nodes), Texts());
+  nodes.back().data_dependencies = {0};
+  const Texts cycle = found(nodes);
+  ASSERT_EQ(cycle.size(), 1U);
+  EXPECT_NE(cycle[0].find("... (200001 nodes), which waits for node 0 'n0'"), std::string::npos) << cycle[0];
+}
+
+TEST_F(ChakraCheck, FindsTypesAndAttributes) {
+  const auto plain = [](NodeType type) { return chakra_node(4, {}, type); };
+  const std::string node = "w.0.et: node 4 'n4': ";
+  EXPECT_EQ(found({plain(static_cast<NodeType>(9))}),
+            Texts{node + "its type is 9; expected a node type of the schema, 1 to 7"});
+  EXPECT_EQ(found({plain(NodeType::kInvalid)}),
+            Texts{node + "its type is INVALID_NODE; expected a type that can be executed"});
+  EXPECT_EQ(found({plain(NodeType::kMetadata), chakra_node(5)}), Texts());
+  EXPECT_EQ(found({plain(NodeType::kCollective)}),
+            (Texts{node + "COMM_COLL_NODE has no attribute comm_type; expected a collective, 0 to 9",
+                   node + "COMM_COLL_NODE has no attribute comm_size; expected a number of bytes"}));
+  EXPECT_EQ(found({plain(NodeType::kSend)}),
+            (Texts{node + "COMM_SEND_NODE has no attribute comm_dst; expected the rank to exchange with",
+                   node + "COMM_SEND_NODE has no attribute comm_size; expected a number of bytes"}));
+  EXPECT_EQ(found({plain(NodeType::kReceive)}),
+            (Texts{node + "COMM_RECV_NODE has no attribute comm_src; expected the rank to exchange with",
+                   node + "COMM_RECV_NODE has no attribute comm_size; expected a number of bytes"}));
+  EXPECT_EQ(found({plain(NodeType::kMemoryLoad)}),
+            Texts{node + "MEM_LOAD_NODE has no attribute tensor_size; expected a number of bytes"});
+  EXPECT_EQ(found({with(plain(NodeType::kCompute), Attribute::integer("num_ops", 5))}),
+            Texts{node + "COMP_NODE has no attribute tensor_size; expected a number of bytes"});
+  EXPECT_EQ(found({with(plain(NodeType::kMemoryStore), Attribute::integer("tensor_size", -1))}),
+            Texts{node + "attribute tensor_size is -1; expected at least 0"});
+  EXPECT_EQ(found({collective_node(4, CollectiveType::kAllReduce, -8)}),
+            Texts{node + "attribute comm_size is -8; expected at least 0"});
+  EXPECT_EQ(found({collective_node(4, static_cast<CollectiveType>(10), 8)}),
+            Texts{node + "attribute comm_type is 10; expected a collective, 0 to 9"});
+  EXPECT_EQ(found({with(plain(NodeType::kMemoryStore), Attribute::text("tensor_size", "8"))}),
+            Texts{node + "attribute tensor_size is string_val; expected an integer"});
+  EXPECT_EQ(found({with(message_node(4, NodeType::kSend, 1, 0, 8), Attribute::integer("comm_src", 3))}),
+            Texts{node + "attribute comm_src is 3; expected the file's own rank, 0"});
+  EXPECT_EQ(found({with(plain(NodeType::kCollective), Attribute::integer("comm_type", 9))}), Texts()) << "a barrier";
+}
+
+TEST_F(ChakraCheck, FindsMessagesThatDoNotMeet) {
+  const auto send = [](std::uint64_t id, std::int64_t to, std::int64_t tag, std::int64_t bytes) {
+    return message_node(id, NodeType::kSend, to, tag, bytes);
+  };
+  const auto receive = [](std::uint64_t id, std::int64_t from, std::int64_t tag, std::int64_t bytes) {
+    return message_node(id, NodeType::kReceive, from, tag, bytes);
+  };
+  EXPECT_EQ(found_in_ranks({{send(0, 1, 5, 8), send(1, 1, 5, 16)}, {receive(0, 0, 5, 16), receive(1, 0, 5, 8)}}),
+            Texts());
+  EXPECT_EQ(
+      found_in_ranks({{send(0, 1, 5, 8)}, {receive(7, 0, 5, 9)}}),
+      Texts{
+          "w.0.et: node 0 'n0': sends 8 bytes to rank 1 with tag 5; expected the 9 bytes that node 7 there receives"});
+  EXPECT_EQ(
+      found_in_ranks({{send(0, 1, 5, 8)}, {receive(7, 0, 6, 8)}}),
+      (Texts{"w.0.et: node 0 'n0': sends to rank 1 what it does not receive; expected a COMM_RECV_NODE there with "
+             "source 0, tag 5 and 8 bytes",
+             "w.1.et: node 7 'n7': receives from rank 0 what it does not send; expected a COMM_SEND_NODE there with "
+             "destination 1, tag 6 and 8 bytes"}));
+  EXPECT_EQ(found_in_ranks({{send(0, 2, 5, 8)}, {}}),
+            Texts{"w.0.et: node 0 'n0': attribute comm_dst is 2; expected a rank from 0 to 1"});
+}
+
+TEST_F(ChakraCheck, FindsCollectivesThatDiffer) {
+  const auto reduce = [](std::uint64_t id, std::int64_t bytes) {
+    return collective_node(id, CollectiveType::kAllReduce, bytes);
+  };
+  const auto in_group = [&](Node node, const std::string& group) {
+    return with(std::move(node), Attribute::text("pg_name", group));
+  };
+  EXPECT_EQ(found_in_ranks({{reduce(0, 8), reduce(1, 16)}, {in_group(reduce(7, 8), "0"), reduce(9, 16)}}), Texts());
+  EXPECT_EQ(
+      found_in_ranks({{reduce(0, 8), reduce(1, 16)}, {reduce(0, 8), reduce(3, 17), reduce(4, 1)}}),
+      Texts{
+          "w.1.et: node 3 'n3': collective 2 of all ranks is ALL_REDUCE of 17 bytes; expected ALL_REDUCE of 16 bytes, "
+          "as in rank 0, node 1"});
+  EXPECT_EQ(
+      found_in_ranks({{reduce(0, 8)}, {collective_node(5, CollectiveType::kAllGather, 8)}}),
+      Texts{"w.1.et: node 5 'n5': collective 1 of all ranks is ALL_GATHER of 8 bytes; expected ALL_REDUCE of 8 bytes, "
+            "as in rank 0, node 0"});
+  EXPECT_EQ(found_in_ranks({{reduce(0, 8)}, {}, {reduce(0, 8), reduce(1, 8)}}),
+            (Texts{"w.1.et: the rank issues 0 collectives of all ranks; expected 1, as rank 0 does",
+                   "w.2.et: the rank issues 2 collectives of all ranks; expected 1, as rank 0 does"}));
+  EXPECT_EQ(found_in_ranks({{}, {reduce(0, 8)}}),
+            Texts{"w.0.et: the rank issues 0 collectives of all ranks; expected 1, as rank 1 does"});
+  // Who is not in a group issues nothing there.
+  EXPECT_EQ(found_in_ranks({{in_group(reduce(0, 8), "3")}, {}, {in_group(reduce(0, 8), "3")}}), Texts());
+  EXPECT_EQ(
+      found_in_ranks({{in_group(reduce(0, 8), "3"), in_group(reduce(1, 8), "3")}, {}, {in_group(reduce(0, 8), "3")}}),
+      Texts{"w.2.et: the rank issues 1 collectives of group 3; expected 2, as rank 0 does"});
+  // Which ranks share some of the dimensions is not known here.
+  const auto in_dimension = [&](Node node) {
+    return with(std::move(node), Attribute::booleans("involved_dim", {true, false}));
+  };
+  EXPECT_EQ(found_in_ranks({{in_dimension(reduce(0, 8))}, {in_dimension(reduce(0, 9))}}), Texts());
+}
+
+TEST_F(ChakraCheck, FindsMissingRanks) {
+  write({chakra_node(0)}, "w.0.et");
+  write({message_node(0, NodeType::kSend, 1, 0, 8)}, "w.3.et");
+  write({chakra_node(0)}, "w.03.et");  // another name of rank 3, which is not one of the prefix
+  write({chakra_node(0)}, "v.1.et");
+  EXPECT_EQ(texts(check(find_trace(file("w")))),
+            (Texts{"w.3.et: rank 1 has no file; expected files of all ranks from 0 to 3",
+                   "w.3.et: rank 2 has no file; expected files of all ranks from 0 to 3"}));
+  EXPECT_EQ(refused([&] { find_trace(file("x")); }),
+            "x: expected a file, or a prefix with files x.0.et, x.1.et, ...; there is neither");
+}
+
+TEST_F(ChakraCheck, KeepsSoManyFindings) {
+  std::vector<Node> nodes;
+  for (std::uint64_t i = 0; i < 50; ++i) nodes.push_back(chakra_node(i, {100}));
+  CheckOptions options;
+  options.most = 10;
+  const CheckReport report = check(find_trace(write(nodes)), options);
+  EXPECT_EQ(report.findings.size(), 10U);
+  EXPECT_EQ(report.found, 50U);
+  EXPECT_EQ(report.nodes, 50U);
+}
+
+TEST_F(ChakraCheck, AFileThatCannotBeReadIsNoFinding) {
+  const std::string whole = bytes(write({chakra_node(0), chakra_node(1)}));
+  write_bytes(whole.substr(0, whole.size() - 1), "w.1.et");
+  EXPECT_NE(refused([&] { check(find_trace(file("w"))); }).find("w.1.et: byte "), std::string::npos);
+}
+
+TEST_F(ChakraCheck, CountsNodesBytesAndPaths) {
+  Node compute = chakra_node(2, {0});
+  compute.duration_micros = 5;
+  compute.attributes = {Attribute::integer("num_ops", 1000), Attribute::boolean("is_cpu_op", true)};
+  write({collective_node(0, CollectiveType::kAllReduce, 8), message_node(1, NodeType::kSend, 1, 0, 100), compute},
+        "w.0.et");
+  write({collective_node(0, CollectiveType::kAllReduce, 8)}, "w.1.et");
+  const TraceStatistics sums = statistics(find_trace(file("w")).files);
+  EXPECT_EQ(sums.ranks, 2U);
+  EXPECT_EQ(sums.nodes, 4U);
+  EXPECT_EQ(sums.fewest_nodes, 1U);
+  EXPECT_EQ(sums.most_nodes, 3U);
+  EXPECT_EQ(sums.by_type.at(7), 2U);
+  EXPECT_EQ(sums.collectives.at(0).bytes, 16);
+  EXPECT_EQ(sums.sends.bytes, 100);
+  EXPECT_EQ(sums.operations, 1000);
+  EXPECT_EQ(sums.cpu_operations, 1U);
+  EXPECT_EQ(sums.longest_path, 2);
+  EXPECT_EQ(sums.longest_path_nanos, 5000);
+  EXPECT_EQ(statistics(find_trace(write({chakra_node(0, {1}), chakra_node(1)})).files).longest_path, -1);
+}
+
+TEST_F(ChakraCheck, AstraSimsInputs) {
+  const fs::path inputs = astra() / "inputs/workload";
+  if (!fs::exists(inputs)) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << inputs;
+  EXPECT_EQ(check(find_trace(inputs / "Resnet50_DataParallel_8/Resnet50_DataParallel")).found, 0U);
+  EXPECT_EQ(check(find_trace(inputs / "probe_incast8/w")).found, 0U);
+  const CheckReport custom = check(find_trace(astra() / "inputs/system/custom/custom_allreduce"));
+  EXPECT_EQ(custom.found, 0U) << custom.findings[0].text();
+  // One cycle in each of 8 files.
+  const CheckReport cycles = check(find_trace(inputs / "probe_cycle8/w"));
+  ASSERT_EQ(cycles.found, 8U);
+  EXPECT_NE(cycles.findings[0].text().find("w.0.et: node 0 'n0': waits for node 1 'n1', which waits for node 0 'n0'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::chakra

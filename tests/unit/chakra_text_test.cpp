@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/chakra.h"
+#include "traces/chakra/check.h"
+#include "traces/chakra/text_workload.h"
+#include "traces/chakra/window.h"
+
+namespace weft::chakra {
+namespace {
+
+namespace fs = std::filesystem;
+using test::ChakraTest;
+
+class ChakraText : public ChakraTest {
+ protected:
+  TextWorkload parse(const std::string& text) const { return read_text_workload(write_bytes(text, "w.txt")); }
+
+  static std::vector<Node> nodes(const TextWorkload& workload, const TextConversion& conversion = {},
+                                 std::uint64_t rank = 0) {
+    std::vector<Node> nodes;
+    generate(workload, rank, conversion, [&](const Node& node) { nodes.push_back(node); });
+    return nodes;
+  }
+
+  /// "1 a_FWD <0": id, name, dependencies.
+  static std::vector<std::string> summary(const std::vector<Node>& nodes) {
+    std::vector<std::string> lines;
+    for (const Node& node : nodes) {
+      lines.push_back(std::to_string(node.id) + " " + node.name);
+      for (const std::uint64_t id : node.data_dependencies) lines.back() += " <" + std::to_string(id);
+    }
+    return lines;
+  }
+
+  std::string refused_text(const std::string& text) const {
+    return refused([&] { parse(text); });
+  }
+};
+
+constexpr const char* kTwoLayers =
+    "a -1 1500 ALLGATHER 10 2000 ALLREDUCE 20 3000 ALLREDUCE 30 5\n"
+    "b -1 400 ALLGATHER 11 600 ALLREDUCE 21 1 NONE 0 5\n";
+
+TEST_F(ChakraText, TimesAreNanoseconds) {
+  const TextWorkload workload = parse(std::string("DATA\n2\n") + kTwoLayers);
+  const std::vector<Node> exact = nodes(workload);
+  EXPECT_EQ(exact[0].duration_micros, 2U);  // of 1.5
+  EXPECT_EQ(exact[0].duration_nanos(), 1500U);
+  EXPECT_EQ(exact[1].duration_micros, 0U);  // of 0.4
+  EXPECT_EQ(exact[1].duration_nanos(), 400U);
+  const Node& whole = exact.at(4);
+  EXPECT_EQ(whole.name, "a_BWD_WG");
+  EXPECT_EQ(whole.duration_micros, 3U);
+  EXPECT_TRUE(whole.attributes.empty());
+  TextConversion usual;
+  usual.take_nanos_for_micros = true;
+  EXPECT_EQ(nodes(workload, usual)[0].duration_micros, 1500U);
+  EXPECT_EQ(nodes(workload, usual)[0].duration_nanos(), 1'500'000U);
+}
+
+TEST_F(ChakraText, EachParallelismEmitsItsCollectives) {
+  const auto of = [&](const std::string& head, std::uint64_t passes = 1) {
+    TextConversion conversion;
+    conversion.passes = passes;
+    return summary(nodes(parse(head + "\n2\n" + kTwoLayers), conversion));
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(of("DATA", 2), (Lines{"0 a_FWD", "1 b_FWD <0", "2 b_BWD_WG <1", "3 b_BWD_IG <2", "4 a_BWD_WG <3",
+                                  "5 a_BWD_WG_ALL_REDUCE <4", "6 a_FWD <4 <5", "7 b_FWD <6", "8 b_BWD_WG <7",
+                                  "9 b_BWD_IG <8", "10 a_BWD_WG <9", "11 a_BWD_WG_ALL_REDUCE <10"}));
+  EXPECT_EQ(of("MODEL"),
+            (Lines{"0 a_FWD", "1 a_FWD_ALL_GATHER <0", "2 b_FWD <1", "3 b_FWD_ALL_GATHER <2", "4 b_BWD_IG <3",
+                   "5 b_BWD_IG_ALL_REDUCE <4", "6 b_BWD_WG <4", "7 a_BWD_IG <6 <5", "8 a_BWD_WG <7"}));
+  EXPECT_EQ(of("HYBRID_DATA_MODEL").back(), "9 a_BWD_WG_ALL_REDUCE <8");
+  EXPECT_EQ(of("HYBRID_MODEL_DATA"), of("HYBRID_DATA_MODEL"));
+  EXPECT_EQ(of("MICRO", 2), (Lines{"0 a_WG_ALL_REDUCE", "1 a_WG_ALL_REDUCE <0"}));
+  EXPECT_EQ(of("DISTRIBUTED_INFERENCE").size(), 4U);
+}
+
+TEST_F(ChakraText, TransformersHaveGroups) {
+  const TextWorkload workload = parse(std::string("HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n2\n") + kTwoLayers);
+  TextConversion conversion;
+  conversion.ranks = 6;
+  std::vector<std::vector<std::uint64_t>> ranks;
+  for (const RankGroup& group : groups_of(workload, 6)) ranks.push_back(group.ranks);
+  EXPECT_EQ(ranks, (std::vector<std::vector<std::uint64_t>>{{0, 1}, {2, 3}, {4, 5}, {0, 2, 4}, {1, 3, 5}}));
+  const std::vector<Node> of_rank_3 = nodes(workload, conversion, 3);
+  // Blocking: the weight gradient waits for the exchange of the input's.
+  EXPECT_EQ(summary(of_rank_3)[7], "7 a_BWD_IG <6");
+  EXPECT_EQ(summary(of_rank_3)[9], "9 a_BWD_WG <8");
+  EXPECT_EQ(of_rank_3[1].pg_name(), "2");
+  EXPECT_EQ(of_rank_3[10].name, "a_BWD_WG_ALL_REDUCE");
+  EXPECT_EQ(of_rank_3[10].pg_name(), "5");
+  // A group of one has nobody to talk to, and one of all needs no name.
+  conversion.ranks = 2;
+  for (const Node& node : nodes(workload, conversion)) {
+    EXPECT_EQ(node.pg_name(), "");
+    EXPECT_EQ(node.name.find("WG_ALL"), std::string::npos);
+  }
+  EXPECT_TRUE(groups_of(workload, 2).empty());
+  EXPECT_EQ(refused([&] { groups_of(workload, 3); }),
+            "w.txt:1: model_parallel_NPU_group: expected a divisor of the number of ranks, 3, got 2");
+
+  conversion.ranks = 6;
+  const std::vector<fs::path> written = convert_text_workload(workload, file("t"), conversion);
+  ASSERT_EQ(written.size(), 7U);
+  EXPECT_EQ(nlohmann::json::parse(bytes(written[6])), nlohmann::json::parse(R"(
+    {"1": [0, 1], "2": [2, 3], "3": [4, 5], "4": [0, 2, 4], "5": [1, 3, 5]})"));
+  EXPECT_EQ(check(find_trace(file("t"))).found, 0U);
+}
+
+TEST_F(ChakraText, RecomputesFromCheckpoints) {
+  const std::string layer = " -1 1000 NONE 0 1000 NONE 0 1000 NONE 0 1\n";
+  const TextWorkload workload = parse(
+      "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 checkpoints: 1 1 checkpoint_initiates: 1 3\n4\na" +
+      layer + "b" + layer + "c" + layer + "d" + layer);
+  std::string order;
+  for (const Node& node : nodes(workload)) order += node.name + " ";
+  EXPECT_EQ(
+      order,
+      "a_FWD b_FWD c_FWD d_FWD b_FWD c_FWD d_BWD_IG d_BWD_WG c_BWD_IG c_BWD_WG b_BWD_IG b_BWD_WG a_BWD_IG a_BWD_WG ");
+}
+
+TEST_F(ChakraText, NamesTheLineThatIsWrong) {
+  const std::string layer = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1";
+  EXPECT_EQ(refused_text(""), "w.txt: expected a parallelism, got the end of the file");
+  EXPECT_NE(refused_text("PIPE\n").find("w.txt:1: expected a parallelism, one of MICRO, DATA, "), std::string::npos);
+  EXPECT_EQ(refused_text("DATA 3\n"),
+            "w.txt:1: expected model_parallel_NPU_group:, checkpoints: or checkpoint_initiates:, got 3");
+  EXPECT_EQ(refused_text("HYBRID_TRANSFORMER\n1\n"),
+            "w.txt:1: expected model_parallel_NPU_group:, got the end of the line");
+  EXPECT_EQ(refused_text("HYBRID_DLRM\n1\n"),
+            "w.txt:1: expected the index of the last bottom layer, got the end of the line");
+  EXPECT_EQ(refused_text("HYBRID_DLRM 1\n1\n" + layer), "w.txt:1: expected a layer from 0 to 0, got 1");
+  EXPECT_EQ(refused_text("DATA\n0\n"), "w.txt:2: expected at least 1 layer, got 0");
+  EXPECT_EQ(refused_text("DATA\n99999999999\n"),
+            "w.txt:2: expected the number of layers, at most 1000000, got 99999999999");
+  EXPECT_EQ(refused_text("DATA\n2\n" + layer), "w.txt:3: expected layer 2 of 2, got the end of the file");
+  EXPECT_EQ(refused_text("DATA\n1\n" + layer + " more"), "w.txt:3: expected the end of the line, got more");
+  EXPECT_EQ(refused_text("DATA\n1\na -1 -5 NONE 0\n"),
+            "w.txt:3: expected forward: a compute time in nanoseconds, got -5");
+  EXPECT_EQ(refused_text("DATA\n1\na -1 5 GATHER 0\n"),
+            "w.txt:3: forward: expected one of NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, got GATHER");
+  EXPECT_EQ(refused_text("HYBRID_CUSTOMIZED\n1\n" + layer),
+            "w.txt:3: expected the layer's parallelism, got the end of the line");
+  EXPECT_EQ(refused_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 checkpoint_initiates: 1 0\n1\n" +
+                         layer),
+            "w.txt:1: layer 0 runs again from a checkpoint, and none is before it");
+}
+
+/// The same graphs as the usual converter's, its error in the unit included; ids count from 0 in each rank here.
+TEST_F(ChakraText, AgreesWithTheUsualConverter) {
+  if (!fs::exists(astra())) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << astra();
+  TextConversion conversion;
+  conversion.ranks = 8;
+  conversion.take_nanos_for_micros = true;
+  for (const char* const sample :
+       {"DLRM_HybridParallel", "MLP_HybridParallel_Data_Model", "MLP_HybridParallel_Model_Data", "MLP_ModelParallel",
+        "Resnet50_DataParallel", "microAllReduce", "microAllToAll"}) {
+    const std::string name = sample;
+    const TextWorkload workload = read_text_workload(astra() / "text_workloads" / (name + ".txt"));
+    for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) {
+      SCOPED_TRACE(name + " " + std::to_string(rank));
+      const std::vector<Node> theirs =
+          read(astra() / "inputs/workload" / (name + "_8") / (name + "." + std::to_string(rank) + ".et"));
+      const std::vector<Node> ours = nodes(workload, conversion, rank);
+      ASSERT_EQ(ours.size(), theirs.size());
+      const std::uint64_t first = theirs[0].id;
+      for (std::size_t i = 0; i < ours.size(); ++i) {
+        std::vector<std::uint64_t> dependencies = theirs[i].data_dependencies;
+        for (std::uint64_t& id : dependencies) id -= first;
+        EXPECT_EQ(ours[i].data_dependencies, dependencies) << theirs[i].name;
+        EXPECT_EQ(ours[i].id, theirs[i].id - first);
+        EXPECT_EQ(ours[i].type, theirs[i].type);
+        EXPECT_EQ(ours[i].duration_micros, theirs[i].duration_micros);
+        EXPECT_EQ(ours[i].comm_type(), theirs[i].comm_type());
+        EXPECT_EQ(ours[i].comm_size(), theirs[i].comm_size());
+      }
+    }
+  }
+}
+
+/// All samples, with several passes, can be worked off and have nothing to be found.
+TEST_F(ChakraText, SamplesCanBeExecuted) {
+  if (!fs::exists(astra())) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << astra();
+  TextConversion conversion;
+  conversion.ranks = 8;
+  conversion.passes = 3;
+  int samples = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(astra() / "text_workloads")) {
+    SCOPED_TRACE(entry.path());
+    ++samples;
+    convert_text_workload(read_text_workload(entry.path()), file("s"), conversion);
+    const CheckReport report = check(find_trace(file("s")));
+    EXPECT_EQ(report.found, 0U) << report.findings[0].text();
+    TraceWindow window(file("s.7.et"));
+    std::uint64_t executed = 0;
+    for (; const Node* node = window.next(); ++executed) window.complete(node->id);
+    EXPECT_EQ(executed * 8, report.nodes);
+    EXPECT_TRUE(window.done());
+  }
+  EXPECT_EQ(samples, 10);
+}
+
+}  // namespace
+}  // namespace weft::chakra

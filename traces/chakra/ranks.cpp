@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/chakra/ranks.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "traces/format_error.h"
+
+namespace weft::chakra {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the missing ranks in a list; the highest rank may be anything that a file's name says.
+constexpr std::size_t kMostMissing = 1000;
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // Not "007" either: that would be another file of the same rank.
+  if (error != std::errc() || end != text.data() + text.size() || std::to_string(value) != text) return std::nullopt;
+  return value;
+}
+
+/// The rank in a name that consists of a stem, the rank and an ending.
+std::optional<std::uint32_t> rank_of(std::string_view name, std::string_view stem, std::string_view ending) {
+  if (name.size() <= stem.size() + ending.size() || !name.starts_with(stem) || !name.ends_with(ending))
+    return std::nullopt;
+  return number(name.substr(stem.size(), name.size() - stem.size() - ending.size()));
+}
+
+}  // namespace
+
+fs::path rank_file(const fs::path& prefix, std::uint64_t rank, const std::string& ending) {
+  return prefix.string() + "." + std::to_string(rank) + ending;
+}
+
+TraceFiles find_trace(const fs::path& prefix_or_file, const std::string& ending) {
+  std::error_code ignored;
+  TraceFiles found;
+  if (fs::exists(prefix_or_file, ignored) && !fs::is_directory(prefix_or_file, ignored)) {
+    const std::string name = prefix_or_file.filename().string();
+    const std::size_t dot = name.size() > ending.size() && name.ends_with(ending)
+                                ? name.rfind('.', name.size() - ending.size() - 1)
+                                : std::string::npos;
+    found.files.push_back({prefix_or_file, {}});
+    if (dot != std::string::npos) found.files[0].rank = rank_of(name, name.substr(0, dot + 1), ending);
+    return found;
+  }
+  found.is_prefix = true;
+  const fs::path folder = prefix_or_file.has_parent_path() ? prefix_or_file.parent_path() : fs::path(".");
+  const std::string stem = prefix_or_file.filename().string() + ".";
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::optional<std::uint32_t> rank = rank_of(entry.path().filename().string(), stem, ending);
+    if (rank) found.files.push_back({rank_file(prefix_or_file, *rank, ending), rank});
+  }
+  if (found.files.empty()) {
+    throw traces::FormatError(prefix_or_file.string(), 0,
+                              "expected a file, or a prefix with files " + stem + "0" + ending + ", " + stem + "1" +
+                                  ending + ", ...; there is neither");
+  }
+  std::sort(found.files.begin(), found.files.end(),
+            [](const RankFile& a, const RankFile& b) { return a.rank < b.rank; });
+  std::uint32_t next = 0;
+  for (const RankFile& file : found.files) {
+    for (; next < *file.rank && found.missing.size() < kMostMissing; ++next) found.missing.push_back(next);
+    next = *file.rank + 1;
+  }
+  return found;
+}
+
+}  // namespace weft::chakra

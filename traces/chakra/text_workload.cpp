@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a table of layers to a graph: the training loops of ASTRA-sim 1.0, unrolled.
+#include "traces/chakra/text_workload.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "traces/chakra/ranks.h"
+#include "traces/chakra/writer.h"
+#include "traces/format_error.h"
+
+namespace weft::chakra {
+namespace {
+
+using Ids = std::vector<std::uint64_t>;
+using Layer = TextWorkload::Layer;
+using Parallelism = TextWorkload::Parallelism;
+using Pass = TextWorkload::Pass;
+using Work = TextWorkload::Work;
+
+/// How groups lie among the ranks.
+struct GroupShape {
+  std::uint64_t model = 0;     ///< ranks of a model-parallel group; 0 if all collectives are of all ranks
+  std::uint64_t data = 0;      ///< ranks of a data-parallel group
+  bool model_is_inner = true;  ///< a model-parallel group is of neighbours; else a data-parallel one
+};
+
+GroupShape shape_of(const TextWorkload& workload, std::uint64_t ranks) {
+  GroupShape shape;
+  if (workload.model_group == 0) return shape;
+  if (ranks % workload.model_group != 0) {
+    throw traces::FormatError(workload.file, 1,
+                              "model_parallel_NPU_group: expected a divisor of the number of ranks, " +
+                                  std::to_string(ranks) + ", got " + std::to_string(workload.model_group));
+  }
+  shape.model = workload.model_group;
+  shape.data = ranks / workload.model_group;
+  shape.model_is_inner = workload.parallelism != Parallelism::kHybridModelData;
+  return shape;
+}
+
+/// The name of a rank's group of a kind: the inner groups come first, numbered from 1.
+std::uint64_t group_number(const GroupShape& shape, std::uint64_t rank, bool is_model) {
+  const std::uint64_t inner = shape.model_is_inner ? shape.model : shape.data;
+  const std::uint64_t outer = shape.model_is_inner ? shape.data : shape.model;
+  return is_model == shape.model_is_inner ? 1 + rank / inner : 1 + outer + rank % inner;
+}
+
+class Generator {
+ public:
+  Generator(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
+            const std::function<void(const Node&)>& take)
+      : workload_(workload),
+        rank_(rank),
+        conversion_(conversion),
+        take_(take),
+        shape_(shape_of(workload, conversion.ranks)),
+        gradients_(workload.layers.size()) {}
+
+  void run() {
+    for (std::uint64_t pass = 0; pass < conversion_.passes; ++pass) {
+      switch (workload_.parallelism) {
+        case Parallelism::kMicro:
+          micro();
+          break;
+        case Parallelism::kData:
+          forward(false);
+          backward_by_weights();
+          break;
+        case Parallelism::kDlrm:
+        case Parallelism::kDlrmEnhanced:
+          forward_dlrm();
+          backward_by_weights();
+          break;
+        case Parallelism::kInference:
+          forward(true);
+          break;
+        default:
+          forward(true);
+          backward_by_inputs();
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] const std::vector<Layer>& layers() const { return workload_.layers; }
+
+  /// A collective whose ranks are this one only is none.
+  [[nodiscard]] bool is_alone(bool is_model) const {
+    return shape_.model != 0 && (is_model ? shape_.model : shape_.data) == 1;
+  }
+
+  std::uint64_t emit(Node& node, const Ids& after) {
+    node.id = next_id_++;
+    node.data_dependencies = after;
+    take_(node);
+    return node.id;
+  }
+
+  std::uint64_t compute(const Layer& layer, const char* what, const Work& work, const Ids& after) {
+    Node node;
+    node.name = layer.name + what;
+    node.type = NodeType::kCompute;
+    constexpr std::uint64_t kNanosPerMicro = 1000;
+    if (conversion_.take_nanos_for_micros) {
+      node.duration_micros = work.compute_nanos;
+    } else {
+      const std::uint64_t rest = work.compute_nanos % kNanosPerMicro;
+      node.duration_micros = work.compute_nanos / kNanosPerMicro + (rest >= kNanosPerMicro / 2 ? 1 : 0);
+      if (rest != 0) node.attributes.push_back(Attribute::natural("duration_nanos", work.compute_nanos));
+    }
+    return emit(node, after);
+  }
+
+  /// Its id; none if the layer has no collective in this pass, or if it would be among one rank.
+  Ids collective(const Layer& layer, const char* what, Pass pass, const Ids& after) {
+    const Work& work = layer.passes[pass];
+    const bool is_model = pass != TextWorkload::kWeightGradient;
+    if (!work.collective || is_alone(is_model)) return {};
+    Node node;
+    node.name = layer.name + what + "_" + name_of(*work.collective);
+    node.type = NodeType::kCollective;
+    node.attributes.push_back(Attribute::integer("comm_type", static_cast<int>(*work.collective)));
+    node.attributes.push_back(Attribute::integer("comm_size", static_cast<std::int64_t>(work.bytes)));
+    const std::uint64_t size = is_model ? shape_.model : shape_.data;
+    if (size != 0 && size != conversion_.ranks) {
+      node.attributes.push_back(Attribute::text("pg_name", std::to_string(group_number(shape_, rank_, is_model))));
+    }
+    return {emit(node, after)};
+  }
+
+  static Ids joined(Ids ids, const Ids& more) {
+    ids.insert(ids.end(), more.begin(), more.end());
+    return ids;
+  }
+
+  /// What a layer's forward pass waits for: the step before, and the last pass's reduction of its gradients.
+  [[nodiscard]] Ids before_forward(std::size_t layer) const { return joined(after_, gradients_[layer]); }
+
+  void micro() {
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      gradients_[i] = collective(layers()[i], "_WG", TextWorkload::kWeightGradient, gradients_[i]);
+    }
+  }
+
+  void forward_layer(std::size_t index, bool communicates, const Ids& after) {
+    const Layer& layer = layers()[index];
+    const std::uint64_t computed = compute(layer, "_FWD", layer.passes[TextWorkload::kForward], after);
+    after_ = {computed};
+    if (!communicates) return;
+    const Ids exchanged = collective(layer, "_FWD", TextWorkload::kForward, after_);
+    if (!exchanged.empty()) after_ = exchanged;
+  }
+
+  void forward(bool communicates) {
+    for (std::size_t i = 0; i < layers().size(); ++i) forward_layer(i, communicates, before_forward(i));
+  }
+
+  /// The embedding's all-to-all is waited for where the bottom layers end.
+  void forward_dlrm() {
+    Ids exchanged;
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      const bool waits = i == workload_.last_bottom_layer;
+      forward_layer(i, false, waits ? joined(before_forward(i), exchanged) : before_forward(i));
+      if (layers()[i].passes[TextWorkload::kForward].collective != CollectiveType::kAllToAll) continue;
+      exchanged = collective(layers()[i], "_FWD", TextWorkload::kForward, after_);
+    }
+  }
+
+  void weight_gradient(std::size_t index, const Ids& after, bool communicates) {
+    const Layer& layer = layers()[index];
+    const std::uint64_t computed = compute(layer, "_BWD_WG", layer.passes[TextWorkload::kWeightGradient], after);
+    after_ = {computed};
+    gradients_[index].clear();
+    if (communicates) gradients_[index] = collective(layer, "_BWD_WG", TextWorkload::kWeightGradient, after_);
+  }
+
+  /// Reductions of weights' gradients run beside what follows.
+  void backward_by_weights() {
+    const bool is_dlrm = workload_.parallelism != Parallelism::kData;
+    Ids exchanged;
+    for (std::size_t i = layers().size(); i-- > 0;) {
+      const bool waits = i == 0 && workload_.parallelism == Parallelism::kDlrm;
+      weight_gradient(i, waits ? joined(after_, exchanged) : after_, true);
+      if (i == 0) return;
+      after_ = {compute(layers()[i], "_BWD_IG", layers()[i].passes[TextWorkload::kInputGradient], after_)};
+      if (is_dlrm && i == workload_.last_bottom_layer + 1) {
+        exchanged = collective(layers()[0], "_BWD_IG", TextWorkload::kInputGradient, after_);
+      }
+    }
+  }
+
+  void backward_by_inputs() {
+    const bool is_transformer = workload_.parallelism == Parallelism::kTransformer ||
+                                workload_.parallelism == Parallelism::kTransformerForwardInBackward;
+    for (std::size_t i = layers().size(); i-- > 0;) {
+      const Layer& layer = layers()[i];
+      if (layer.recomputes) recompute(i);
+      const Ids computed = {compute(layer, "_BWD_IG", layer.passes[TextWorkload::kInputGradient], after_)};
+      // Nobody needs the gradient of the network's input; only the transformer's loop exchanges it all the same.
+      Ids exchanged;
+      if (i > 0 || is_transformer) exchanged = collective(layer, "_BWD_IG", TextWorkload::kInputGradient, computed);
+      const bool waits = is_transformer && !exchanged.empty();
+      weight_gradient(i, waits ? exchanged : computed, workload_.parallelism != Parallelism::kModel);
+      if (!is_transformer) after_ = joined(after_, exchanged);
+    }
+  }
+
+  /// The forward pass again, from the last checkpoint up to the layer whose gradients need it.
+  void recompute(std::size_t index) {
+    std::size_t from = index;
+    while (!layers()[from].is_checkpoint) --from;
+    for (std::size_t i = from; i < index; ++i) forward_layer(i, true, after_);
+  }
+
+  const TextWorkload& workload_;
+  std::uint64_t rank_;
+  const TextConversion& conversion_;
+  const std::function<void(const Node&)>& take_;
+  GroupShape shape_;
+  std::uint64_t next_id_ = 0;
+  Ids after_;                   ///< what the next step waits for
+  std::vector<Ids> gradients_;  ///< by layer, the reduction of its weights' gradients
+};
+
+void write_groups(const std::filesystem::path& file, const std::vector<RankGroup>& groups) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const RankGroup& group : groups) json[group.name] = group.ranks;
+  std::ofstream stream(file);
+  stream << json.dump() << "\n";
+  stream.close();
+  if (!stream) throw std::system_error(errno, std::generic_category(), "cannot write " + file.string());
+}
+
+}  // namespace
+
+std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks) {
+  const GroupShape shape = shape_of(workload, ranks);
+  std::vector<RankGroup> groups;
+  if (shape.model <= 1 || shape.data <= 1) return groups;
+  for (std::uint64_t i = 0; i < shape.model + shape.data; ++i) groups.push_back({std::to_string(i + 1), {}});
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+    for (const bool is_model : {true, false}) groups[group_number(shape, rank, is_model) - 1].ranks.push_back(rank);
+  }
+  return groups;
+}
+
+void generate(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
+              const std::function<void(const Node&)>& take) {
+  Generator(workload, rank, conversion, take).run();
+}
+
+std::vector<std::filesystem::path> convert_text_workload(const TextWorkload& workload,
+                                                         const std::filesystem::path& prefix,
+                                                         const TextConversion& conversion) {
+  const std::vector<RankGroup> groups = groups_of(workload, conversion.ranks);
+  Metadata metadata;
+  metadata.version = "1.0.0";
+  metadata.attributes = {Attribute::text("source", std::filesystem::path(workload.file).filename().string()),
+                         Attribute::text("parallelism", workload.word)};
+  std::vector<std::filesystem::path> written;
+  for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) {
+    written.push_back(rank_file(prefix, rank));
+    TraceWriter writer(written.back(), metadata);
+    generate(workload, rank, conversion, [&](const Node& node) { writer.write(node); });
+    writer.close();
+  }
+  if (!groups.empty()) {
+    written.emplace_back(prefix.string() + ".groups.json");
+    write_groups(written.back(), groups);
+  }
+  return written;
+}
+
+}  // namespace weft::chakra

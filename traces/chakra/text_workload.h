@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/chakra/node.h"
+
+namespace weft::chakra {
+
+/// The text workloads of ASTRA-sim 1.0: a network as a table of layers, and a word for how it is trained in parallel.
+///
+///     HYBRID_TRANSFORMER model_parallel_NPU_group: 4     the kind of parallelism and what it needs to know
+///     57                                                 how many layers follow
+///     Q1 -1 3145728 NONE 0 2162688 ALLREDUCE 8388608 2228224 ALLREDUCE 33554432 10
+///
+/// A layer has a name, a number that nobody reads, then for the forward pass, the input gradient and the weight
+/// gradient each a compute time in nanoseconds, a collective and its size in bytes, and last the time of the weights'
+/// update, which the usual converter leaves out and this one, too. HYBRID_CUSTOMIZED has a kind of parallelism after
+/// each layer.
+struct TextWorkload {
+  enum class Parallelism {
+    kMicro,            ///< the collectives of the weight gradients alone
+    kData,             ///< gradients of weights are reduced, while the input gradients go on
+    kModel,            ///< activations and their gradients are exchanged, and waited for
+    kHybridDataModel,  ///< both
+    kHybridModelData,
+    kDlrm,                          ///< as kData, with an all-to-all of the embedding forth and back
+    kDlrmEnhanced,                  ///< the same, and the embedding's gradient does not wait for the all-to-all
+    kTransformer,                   ///< tensor parallel within groups, data parallel across them
+    kTransformerForwardInBackward,  ///< with forward passes again from checkpoints
+    kCustomized,                    ///< a kind for each layer
+    kInference,                     ///< forward passes only
+  };
+  enum Pass { kForward, kInputGradient, kWeightGradient };
+  struct Work {
+    std::uint64_t compute_nanos = 0;
+    std::optional<CollectiveType> collective;
+    std::uint64_t bytes = 0;
+  };
+  struct Layer {
+    std::string name;
+    std::array<Work, 3> passes;  ///< by Pass
+    Parallelism parallelism = Parallelism::kMicro;
+    bool is_checkpoint = false;
+    bool recomputes = false;  ///< before its gradients, the forward pass runs again from the last checkpoint
+  };
+
+  std::string file;
+  std::string word;  ///< for the parallelism, as the file has it
+  Parallelism parallelism = Parallelism::kMicro;
+  std::vector<Layer> layers;
+  std::uint64_t last_bottom_layer = 0;  ///< of a DLRM: index of the one that waits for the embedding
+  std::uint64_t model_group = 0;        ///< ranks of a tensor-parallel group; 0 if the file does not tell
+};
+
+/// Throws traces::FormatError, which names the line.
+TextWorkload read_text_workload(const std::filesystem::path& file);
+
+struct TextConversion {
+  std::uint64_t ranks = 1;
+  std::uint64_t passes = 1;
+  /// Compute times count microseconds. They do not; the usual converter takes them for such, and so a trace that it
+  /// made computes 1,000 times too long. For comparing with those.
+  bool take_nanos_for_micros = false;
+};
+
+/// Ranks that communicate with each other, by the name that nodes give in pg_name: a number from 1.
+struct RankGroup {
+  std::string name;
+  std::vector<std::uint64_t> ranks;
+};
+
+/// The groups that the graph's nodes name; empty where every collective is of all ranks. Throws traces::FormatError if
+/// the ranks cannot be cut into such groups.
+std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks);
+/// Hands over the nodes of a rank, ids from 0. `duration_micros` is rounded to whole microseconds; where that loses
+/// anything the node has the attribute duration_nanos, which Node::duration_nanos() prefers.
+void generate(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
+              const std::function<void(const Node&)>& take);
+
+/// Writes PREFIX.RANK.et for each rank and, where there are groups, PREFIX.groups.json, which maps a group's name to
+/// its ranks as ASTRA-sim's communicator files do. Gives the files. Throws as the above, and std::system_error.
+std::vector<std::filesystem::path> convert_text_workload(const TextWorkload& workload,
+                                                         const std::filesystem::path& prefix,
+                                                         const TextConversion& conversion);
+
+}  // namespace weft::chakra

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading text workloads.
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "traces/chakra/text_workload.h"
+#include "traces/format_error.h"
+
+namespace weft::chakra {
+namespace {
+
+using Parallelism = TextWorkload::Parallelism;
+
+constexpr std::pair<std::string_view, Parallelism> kWords[] = {
+    {"MICRO", Parallelism::kMicro},
+    {"DATA", Parallelism::kData},
+    {"MODEL", Parallelism::kModel},
+    {"HYBRID_DATA_MODEL", Parallelism::kHybridDataModel},
+    {"HYBRID_MODEL_DATA", Parallelism::kHybridModelData},
+    {"HYBRID_DLRM", Parallelism::kDlrm},
+    {"HYBRID_DLRM_ENHANCED", Parallelism::kDlrmEnhanced},
+    {"HYBRID_TRANSFORMER", Parallelism::kTransformer},
+    {"HYBRID_TRANSFORMER_FWD_IN_BCKWD", Parallelism::kTransformerForwardInBackward},
+    {"HYBRID_CUSTOMIZED", Parallelism::kCustomized},
+    {"DISTRIBUTED_INFERENCE", Parallelism::kInference},
+};
+
+constexpr std::pair<std::string_view, CollectiveType> kCollectives[] = {
+    {"ALLREDUCE", CollectiveType::kAllReduce},
+    {"ALLGATHER", CollectiveType::kAllGather},
+    {"REDUCESCATTER", CollectiveType::kReduceScatter},
+    {"ALLTOALL", CollectiveType::kAllToAll},
+};
+
+/// More layers than any file has, so that a wrong number is no allocation.
+constexpr std::uint64_t kMostLayers = 1'000'000;
+
+class Parser {
+ public:
+  explicit Parser(const std::filesystem::path& file) : stream_(file) {
+    workload_.file = file.string();
+    if (!stream_ || std::filesystem::is_directory(file)) fail("cannot open");
+  }
+
+  TextWorkload parse() {
+    parse_header();
+    words_of_next_line("the number of layers");
+    const std::uint64_t layers = number("the number of layers", kMostLayers);
+    if (layers == 0) fail("expected at least 1 layer, got 0");
+    end_of_line();
+    for (std::uint64_t i = 0; i < layers; ++i) parse_layer(i, layers);
+    apply_header();
+    return std::move(workload_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw traces::FormatError(workload_.file, line_, message);
+  }
+
+  /// Blank lines do not count.
+  void words_of_next_line(const std::string& expected) {
+    words_.clear();
+    next_ = 0;
+    std::string text;
+    while (words_.empty()) {
+      if (!std::getline(stream_, text)) fail("expected " + expected + ", got the end of the file");
+      ++line_;
+      std::istringstream line(text);
+      for (std::string word; line >> word;) words_.push_back(word);
+    }
+  }
+
+  [[nodiscard]] bool at_end() const { return next_ == words_.size(); }
+
+  const std::string& word(const std::string& expected) {
+    if (at_end()) fail("expected " + expected + ", got the end of the line");
+    return words_[next_++];
+  }
+
+  std::uint64_t number(const std::string& expected, std::uint64_t most = UINT64_MAX) {
+    const std::string& text = word(expected);
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value > most) {
+      fail("expected " + expected + (most == UINT64_MAX ? "" : ", at most " + std::to_string(most)) + ", got " + text);
+    }
+    return value;
+  }
+
+  void end_of_line() {
+    if (!at_end()) fail("expected the end of the line, got " + words_[next_]);
+  }
+
+  Parallelism parallelism(const std::string& text) const {
+    std::string names;
+    for (const auto& [name, value] : kWords) {
+      if (name == text) return value;
+      names += (names.empty() ? "" : ", ") + std::string(name);
+    }
+    fail("expected a parallelism, one of " + names + ", got " + text);
+  }
+
+  void parse_header() {
+    words_of_next_line("a parallelism");
+    workload_.word = word("a parallelism");
+    workload_.parallelism = parallelism(workload_.word);
+    const bool is_dlrm =
+        workload_.parallelism == Parallelism::kDlrm || workload_.parallelism == Parallelism::kDlrmEnhanced;
+    bool has_last_bottom = false;
+    while (!at_end()) {
+      const std::string key = word("");
+      if (key == "model_parallel_NPU_group:") {
+        workload_.model_group = number("the ranks of a group");
+        if (workload_.model_group == 0) fail("model_parallel_NPU_group: expected at least 1, got 0");
+      } else if (key == "checkpoints:") {
+        checkpoints_ = layer_list();
+      } else if (key == "checkpoint_initiates:") {
+        recomputing_ = layer_list();
+      } else if (is_dlrm && !has_last_bottom) {
+        // Older files have the number alone.
+        if (key != "DLRM_LAST_BOTTOM_LAYER:") --next_;
+        workload_.last_bottom_layer = number("the index of the last bottom layer");
+        has_last_bottom = true;
+      } else {
+        fail("expected model_parallel_NPU_group:, checkpoints: or checkpoint_initiates:, got " + key);
+      }
+    }
+    if (is_dlrm && !has_last_bottom) fail("expected the index of the last bottom layer, got the end of the line");
+    const bool is_transformer = workload_.parallelism == Parallelism::kTransformer ||
+                                workload_.parallelism == Parallelism::kTransformerForwardInBackward;
+    if (is_transformer && workload_.model_group == 0)
+      fail("expected model_parallel_NPU_group:, got the end of the line");
+  }
+
+  std::vector<std::uint64_t> layer_list() {
+    const std::uint64_t count = number("how many layers are listed", kMostLayers);
+    std::vector<std::uint64_t> list;
+    for (std::uint64_t i = 0; i < count; ++i) list.push_back(number("the index of a layer"));
+    return list;
+  }
+
+  TextWorkload::Work work(const std::string& pass) {
+    TextWorkload::Work work;
+    work.compute_nanos = number(pass + ": a compute time in nanoseconds");
+    const std::string type = word(pass + ": a collective");
+    std::string names = "NONE";
+    for (const auto& [name, value] : kCollectives) {
+      if (name == type) work.collective = value;
+      names += ", " + std::string(name);
+    }
+    if (!work.collective && type != "NONE") fail(pass + ": expected one of " + names + ", got " + type);
+    work.bytes = number(pass + ": a size in bytes", INT64_MAX);
+    return work;
+  }
+
+  void parse_layer(std::uint64_t index, std::uint64_t layers) {
+    words_of_next_line("layer " + std::to_string(index + 1) + " of " + std::to_string(layers));
+    TextWorkload::Layer layer;
+    layer.name = word("a name");
+    word("the reserved number");
+    layer.passes[TextWorkload::kForward] = work("forward");
+    layer.passes[TextWorkload::kInputGradient] = work("input gradient");
+    layer.passes[TextWorkload::kWeightGradient] = work("weight gradient");
+    number("the time of the weights' update");
+    layer.parallelism = workload_.parallelism == Parallelism::kCustomized ? parallelism(word("the layer's parallelism"))
+                                                                          : workload_.parallelism;
+    end_of_line();
+    workload_.layers.push_back(std::move(layer));
+  }
+
+  /// Indices that the first line gives.
+  void apply_header() {
+    line_ = 1;
+    const auto checked = [&](std::uint64_t index) {
+      if (index >= workload_.layers.size()) {
+        fail("expected a layer from 0 to " + std::to_string(workload_.layers.size() - 1) + ", got " +
+             std::to_string(index));
+      }
+      return index;
+    };
+    checked(workload_.last_bottom_layer);
+    for (const std::uint64_t layer : checkpoints_) workload_.layers[checked(layer)].is_checkpoint = true;
+    for (const std::uint64_t layer : recomputing_) {
+      workload_.layers[checked(layer)].recomputes = true;
+      bool has_checkpoint = false;
+      for (std::uint64_t i = 0; i <= layer; ++i) has_checkpoint = has_checkpoint || workload_.layers[i].is_checkpoint;
+      if (!has_checkpoint)
+        fail("layer " + std::to_string(layer) + " runs again from a checkpoint, and none is before it");
+    }
+  }
+
+  std::ifstream stream_;
+  int line_ = 0;
+  TextWorkload workload_;
+  std::vector<std::string> words_;
+  std::size_t next_ = 0;
+  std::vector<std::uint64_t> checkpoints_;
+  std::vector<std::uint64_t> recomputing_;
+};
+
+}  // namespace
+
+TextWorkload read_text_workload(const std::filesystem::path& file) {
+  return Parser(file).parse();
+}
+
+}  // namespace weft::chakra
