@@ -150,7 +150,7 @@ int check(const Options& options) {
     const std::size_t shown = std::min(report.findings.size(), kShownFindings);
     for (std::size_t i = 0; i < shown; ++i) print(report.findings[i].text() + "\n");
     if (report.found > shown) print(fmt::format("... and {} more; --json lists them\n", report.found - shown));
-    print(fmt::format("{} ranks, {} nodes, {}\n", report.ranks, report.nodes,
+    print(fmt::format("{} {}, {} nodes, {}\n", report.ranks, report.ranks == 1 ? "rank" : "ranks", report.nodes,
                       report.found == 0   ? std::string("no findings")
                       : report.found == 1 ? std::string("1 finding")
                                           : fmt::format("{} findings", report.found)));
