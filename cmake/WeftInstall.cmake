@@ -10,7 +10,9 @@ list(REMOVE_ITEM libraries weft_cli)
 install(TARGETS ${libraries} EXPORT weftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(folder hw sw traces platforms)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
-          FILES_MATCHING PATTERN "*.h" PATTERN "cli" EXCLUDE PATTERN "parts" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "cli" EXCLUDE PATTERN "parts" EXCLUDE
+          # These include what protoc generates, or are parts of one source.
+          PATTERN "chakra/message.h" EXCLUDE PATTERN "chakra/check_parts.h" EXCLUDE)
 endforeach()
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake

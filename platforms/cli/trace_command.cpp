@@ -44,6 +44,10 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.1f} MiB", bytes / kMebi);
 }
 
+std::string in_range(std::uint64_t least, std::uint64_t most) {
+  return least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
+}
+
 void warn_of_missing(const TraceFiles& files) {
   if (files.missing.empty()) return;
   print_warnings({fmt::format("rank {} has no file, and {} in all have none below rank {}", files.missing.front(),
@@ -90,7 +94,7 @@ void print_table(const std::string& trace, const TraceStatistics& sums) {
   line("ranks", std::to_string(sums.ranks));
   line("files", bytes_text(static_cast<double>(sums.file_bytes)));
   line("nodes", std::to_string(sums.nodes),
-       sums.ranks > 1 ? fmt::format("{} to {} a rank", sums.fewest_nodes, sums.most_nodes) : "");
+       sums.ranks > 1 ? in_range(sums.fewest_nodes, sums.most_nodes) + " a rank" : "");
   for (const auto& [type, nodes] : sums.by_type) {
     line("  " + chakra::name_of(static_cast<chakra::NodeType>(type)), std::to_string(nodes));
   }
@@ -102,8 +106,13 @@ void print_table(const std::string& trace, const TraceStatistics& sums) {
   volume("sends", sums.sends);
   volume("receives", sums.receives);
   volume("memory loads and stores", sums.memory);
+  std::vector<std::uint64_t> in_group;
   for (const auto& [group, count] : sums.groups) {
-    if (!group.empty()) line("collectives of group " + group, std::to_string(count));
+    if (!group.empty()) in_group.push_back(count);
+  }
+  if (!in_group.empty()) {
+    const auto [fewest, most] = std::minmax_element(in_group.begin(), in_group.end());
+    line("communicator groups", std::to_string(in_group.size()), in_range(*fewest, *most) + " collectives each");
   }
   line("dependencies", std::to_string(sums.control_dependencies + sums.data_dependencies),
        sums.control_dependencies > 0 ? fmt::format("{} of control", sums.control_dependencies) : "");
@@ -150,7 +159,7 @@ int check(const Options& options) {
     const std::size_t shown = std::min(report.findings.size(), kShownFindings);
     for (std::size_t i = 0; i < shown; ++i) print(report.findings[i].text() + "\n");
     if (report.found > shown) print(fmt::format("... and {} more; --json lists them\n", report.found - shown));
-    print(fmt::format("{} ranks, {} nodes, {}\n", report.ranks, report.nodes,
+    print(fmt::format("{} {}, {} nodes, {}\n", report.ranks, report.ranks == 1 ? "rank" : "ranks", report.nodes,
                       report.found == 0   ? std::string("no findings")
                       : report.found == 1 ? std::string("1 finding")
                                           : fmt::format("{} findings", report.found)));

@@ -15,7 +15,7 @@ namespace weft::platforms::astra {
 namespace {
 
 using analytical::Algorithm;
-using analytical::Dimension;
+using analytical::DimensionConfig;
 using analytical::Operation;
 using nlohmann::json;
 namespace fs = std::filesystem;
@@ -116,9 +116,21 @@ std::vector<Algorithm> read_algorithms(Object& object, const std::string& key, s
   return algorithms;
 }
 
-}  // namespace
+Algorithm& algorithm_of(DimensionConfig& dimension, Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return dimension.all_reduce;
+    case Operation::kAllgather:
+      return dimension.all_gather;
+    case Operation::kReduceScatter:
+      return dimension.reduce_scatter;
+    case Operation::kAllToAll:
+      break;
+  }
+  return dimension.all_to_all;
+}
 
-std::vector<Dimension> read_network(const fs::path& file) {
+std::vector<DimensionConfig> read_network(const fs::path& file) {
   const std::string name = file.string();
   YAML::Node root;
   try {
@@ -155,8 +167,7 @@ std::vector<Dimension> read_network(const fs::path& file) {
     const auto key = entry.first.as<std::string>();
     if (!known.contains(key)) throw InputError(name, key, "topology, npus_count, bandwidth or latency", "");
   }
-  constexpr double kGigabyte = 1 << 30;
-  std::vector<Dimension> result;
+  std::vector<DimensionConfig> result;
   for (std::size_t i = 0; i < topology.size(); ++i) {
     const auto block = named<analytical::Block>(topology[i].as<std::string>());
     if (!block) throw InputError(name, "topology", "each of " + choices(analytical::Block{}), topology[i].Scalar());
@@ -165,23 +176,33 @@ std::vector<Dimension> read_network(const fs::path& file) {
     });
     const double rate = number("bandwidth", i, "a rate above 0 in GB/s", [](double given) { return given > 0; });
     const double latency = number("latency", i, "0 or more ns", [](double given) { return given >= 0; });
-    result.push_back({*block, static_cast<std::uint32_t>(size), rate * kGigabyte / 1e9, latency});
+    DimensionConfig dimension;
+    dimension.block = *block;
+    dimension.size = static_cast<int>(size);
+    dimension.bandwidth_GiBps = rate;
+    dimension.latency_ns = latency;
+    result.push_back(dimension);
   }
   return result;
 }
 
-System read_system(const fs::path& file, std::size_t dimensions) {
+}  // namespace
+
+System read_system(const fs::path& network, const fs::path& file) {
   Object object(file);
   System system;
-  analytical::CollectiveConfig& collectives = system.collectives;
+  std::vector<DimensionConfig>& dimensions = system.config.dimensions;
+  dimensions = read_network(network);
+  analytical::CollectiveConfig& collectives = system.config.collectives;
+  analytical::EndConfig& end = system.config.end;
   collectives.scheduling = object.choice("scheduling-policy", analytical::Scheduling::kFifo);
   collectives.endpoint_delay = Time(static_cast<std::int64_t>(object.number("endpoint-delay", 10, 0, 1e9)) * 1000);
   collectives.active_chunks = static_cast<int>(object.number("active-chunks-per-dimension", 1, 1, 1 << 20));
   if (object.find("preferred-dataset-splits") == nullptr) object.fail("preferred-dataset-splits", "1 or more");
   collectives.splits = static_cast<int>(object.number("preferred-dataset-splits", 1, 1, 1 << 20));
   for (const auto& [operation, key] : kOperationKeys) {
-    collectives.algorithms[static_cast<std::size_t>(operation)] =
-        read_algorithms(object, key + "-implementation", dimensions);
+    const auto algorithms = read_algorithms(object, key + "-implementation", dimensions.size());
+    for (std::size_t i = 0; i < dimensions.size(); ++i) algorithm_of(dimensions[i], operation) = algorithms[i];
     const json* custom = object.find(key + "-implementation-custom");
     if (custom == nullptr) continue;
     if (!custom->is_array() || custom->size() != 1 || !custom->front().is_string()) {
@@ -189,23 +210,13 @@ System read_system(const fs::path& file, std::size_t dimensions) {
     }
     system.custom[operation] = file.parent_path() / custom->front().get<std::string>();
   }
-  const json* optimization = object.find("collective-optimization");
-  if (optimization != nullptr) {
-    if (*optimization != "baseline" && *optimization != "localBWAware") {
-      object.fail("collective-optimization", "baseline or localBWAware");
-    }
-    collectives.optimization =
-        *optimization == "baseline" ? analytical::Optimization::kBaseline : analytical::Optimization::kBandwidthAware;
-  } else {
-    collectives.optimization = analytical::Optimization::kBaseline;
-  }
-  system.end.memory_GBps = object.number("local-mem-bw", 0, 0, 1e9);
-  if (system.end.memory_GBps <= 0) object.fail("local-mem-bw", "a rate above 0 in GB/s");
-  collectives.memory_bytes_per_ns = system.end.memory_GBps;
-  system.end.roofline = object.flag("roofline-enabled");
-  system.end.peak_tflops = object.number("peak-perf", 0, 0, 1e12);
-  if (system.end.roofline && system.end.peak_tflops <= 0) object.fail("peak-perf", "TFLOPS above 0 for the roofline");
-  system.end.replay_only = object.flag("replay-only");
+  collectives.optimization = object.choice("collective-optimization", analytical::Optimization::kBaseline);
+  end.memory_GBps = object.number("local-mem-bw", 0, 0, 1e9);
+  if (end.memory_GBps <= 0) object.fail("local-mem-bw", "a rate above 0 in GB/s");
+  end.roofline = object.flag("roofline-enabled");
+  end.peak_tflops = object.number("peak-perf", 0, 0, 1e12);
+  if (end.roofline && end.peak_tflops <= 0) object.fail("peak-perf", "TFLOPS above 0 for the roofline");
+  end.replay_only = object.flag("replay-only");
   if (object.flag("model-shared-bus")) object.fail("model-shared-bus", "0: Weft has no LogGP bus");
   if (object.find("per-node-custom-implementation") != nullptr) {
     object.fail("per-node-custom-implementation", "nothing: an implementation is chosen by operation alone");
@@ -241,12 +252,12 @@ void read_memory(const fs::path& file, analytical::EndConfig& end) {
   }
   end.remote_memory = found->second;
   end.remote_latency_ns = object.number("remote-mem-latency", 0, 0, 1e12);
-  end.remote_bytes_per_ns = object.number("remote-mem-bw", 0, 0, 1e12);
-  if (end.remote_memory != RemoteMemory::kNone && end.remote_bytes_per_ns <= 0) {
+  end.remote_GBps = object.number("remote-mem-bw", 0, 0, 1e12);
+  if (end.remote_memory != RemoteMemory::kNone && end.remote_GBps <= 0) {
     object.fail("remote-mem-bw", "a rate above 0 in GB/s");
   }
   (void)object.find("num-nodes");
-  end.ends_per_node = static_cast<std::uint32_t>(object.number("num-npus-per-node", 1, 1, 1 << 24));
+  end.ends_per_node = static_cast<int>(object.number("num-npus-per-node", 1, 1, 1 << 24));
   object.check_unknown();
 }
 

@@ -7,28 +7,24 @@
 #include <string>
 #include <vector>
 
-#include "sw/analytical/network.h"
-#include "sw/analytical/plan.h"
-#include "sw/analytical/replay.h"
+#include "sw/analytical/config.h"
 
 /// ASTRA-sim's input files, as its code reads them (commit 518bd51). Every key is honoured or refused by name; keys
 /// that ASTRA-sim's own samples have and its code does not read are passed over and told as remarks. All that is wrong
 /// is thrown as InputError with file, key and what was expected.
 namespace weft::platforms::astra {
 
-/// network.yml: `topology`, `npus_count`, `bandwidth` in GB/s of 2^30 bytes, `latency` in ns, one value a dimension,
-/// the innermost first.
-std::vector<analytical::Dimension> read_network(const std::filesystem::path& file);
-
 struct System {
-  analytical::CollectiveConfig collectives;
-  analytical::EndConfig end;
+  analytical::AnalyticalConfig config;
   /// Prefixes of Chakra files that are executed in place of an operation.
   std::map<analytical::Operation, std::filesystem::path> custom;
+  /// What has no effect.
   std::vector<std::string> remarks;
 };
-/// system.json, for a network of so many dimensions.
-System read_system(const std::filesystem::path& file, std::size_t dimensions);
+
+/// network.yml (`topology`, `npus_count`, `bandwidth` in GB/s of 2^30 bytes, `latency` in ns, one value a dimension,
+/// the innermost first) and system.json.
+System read_system(const std::filesystem::path& network, const std::filesystem::path& system);
 
 /// The remote memory file, into what system.json has given.
 void read_memory(const std::filesystem::path& file, analytical::EndConfig& end);

@@ -26,6 +26,9 @@ inline EnumNames<Scheduling> enum_names(Scheduling /*tag*/) {
 }
 
 enum class Optimization : std::uint8_t { kBaseline, kBandwidthAware };
+inline EnumNames<Optimization> enum_names(Optimization /*tag*/) {
+  return {{"baseline", Optimization::kBaseline}, {"localBWAware", Optimization::kBandwidthAware}};
+}
 
 /// How collectives are cut into chunks and run: what ASTRA-sim's system.json says (its keys in quotes).
 struct CollectiveConfig {
@@ -37,6 +40,19 @@ struct CollectiveConfig {
   int active_chunks = 1;                                      ///< "active-chunks-per-dimension"
   Time endpoint_delay = Time(10'000);                         ///< "endpoint-delay", before each message
   double memory_bytes_per_ns = 1600;                          ///< "local-mem-bw", which a reduction passes three times
+
+  /// Those of all dimensions; the algorithms are the dimensions', and the rate the end's.
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("scheduling", scheduling,
+          "Which collective goes first: the latest, the earliest, or by the trace's priority");
+    visit("optimization", optimization,
+          "baseline: an AllReduce of all in each dimension; localBWAware: ReduceScatters, an AllReduce, Allgathers");
+    visit("splits", splits, "Chunks of a collective", Range{1, 1 << 20});
+    visit("active_chunks", active_chunks, "Chunks in a dimension at a time", Range{1, 1 << 20});
+    visit("endpoint_delay", endpoint_delay, "Before each message, and at the end of a phase",
+          Range{0, 1'000'000'000'000});
+  }
 
   [[nodiscard]] Algorithm algorithm(Operation operation, std::size_t dimension) const {
     return algorithms[static_cast<std::size_t>(operation)][dimension];

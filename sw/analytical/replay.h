@@ -21,17 +21,35 @@
 namespace weft::analytical {
 
 enum class RemoteMemory : std::uint8_t { kNone, kPerEnd, kPerNode, kPool };
+inline EnumNames<RemoteMemory> enum_names(RemoteMemory /*tag*/) {
+  return {{"none", RemoteMemory::kNone},
+          {"per-end", RemoteMemory::kPerEnd},
+          {"per-node", RemoteMemory::kPerNode},
+          {"pool", RemoteMemory::kPool}};
+}
 
 /// What an end is, as ASTRA-sim's system.json and remote memory file say it (their keys in quotes).
 struct EndConfig {
-  bool roofline = false;     ///< "roofline-enabled": compute nodes take their operations, else their duration
-  bool replay_only = false;  ///< "replay-only": every node takes its duration
-  double peak_tflops = 0;    ///< "peak-perf"
-  double memory_GBps = 0;    ///< "local-mem-bw"
+  bool roofline = false;      ///< "roofline-enabled": compute nodes take their operations, else their duration
+  bool replay_only = false;   ///< "replay-only": every node takes its duration
+  double peak_tflops = 0;     ///< "peak-perf"
+  double memory_GBps = 1600;  ///< "local-mem-bw"
   RemoteMemory remote_memory = RemoteMemory::kNone;  ///< "memory-type"
   double remote_latency_ns = 0;                      ///< "remote-mem-latency"
-  double remote_bytes_per_ns = 1;                    ///< "remote-mem-bw"
-  std::uint32_t ends_per_node = 1;                   ///< "num-npus-per-node"
+  double remote_GBps = 1;                            ///< "remote-mem-bw"
+  int ends_per_node = 1;                             ///< "num-npus-per-node"
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("roofline", roofline, "Compute nodes take the time of their operations and bytes, else their duration");
+    visit("replay_only", replay_only, "Every node takes its duration");
+    visit("peak_tflops", peak_tflops, "Of the roofline, in 10^12 operations a second", Range{0, 1e12});
+    visit("memory_GBps", memory_GBps, "Of the local memory, in 10^9 bytes a second", Range{1e-9, 1e12});
+    visit("remote_memory", remote_memory, "Who shares a remote memory");
+    visit("remote_latency_ns", remote_latency_ns, "Of a load or store", Range{0, 1e12});
+    visit("remote_GBps", remote_GBps, "Of a remote memory, in 10^9 bytes a second", Range{1e-9, 1e12});
+    visit("ends_per_node", ends_per_node, "That share one, where it is a node's", Range{1, 1 << 24});
+  }
 };
 
 /// A trace asks for what the machine cannot do, or ends without having done all. The text is for a person.

@@ -41,9 +41,11 @@ Time Replay::remote_memory_done(Time now, const Graph& graph, const Node& node) 
          "NO_MEMORY_EXPANSION");
   }
   const auto bytes = static_cast<double>(need(graph, node, node.tensor_size(), "tensor_size"));
-  const Time length = whole_ns(end_.remote_latency_ns + std::floor(bytes / end_.remote_bytes_per_ns));
+  const Time length = whole_ns(end_.remote_latency_ns + std::floor(bytes / end_.remote_GBps));
   if (end_.remote_memory == RemoteMemory::kPerEnd) return now + length;
-  Time& free = memory_free_[end_.remote_memory == RemoteMemory::kPool ? 0 : graph.end / end_.ends_per_node];
+  Time& free = memory_free_[end_.remote_memory == RemoteMemory::kPool
+                                ? 0
+                                : graph.end / static_cast<std::uint32_t>(end_.ends_per_node)];
   free = std::max(free, now) + length;
   return free;
 }

@@ -36,17 +36,16 @@ Outcome run(const fs::path& root, const traces::CsvTable::Row& row) {
   Outcome outcome;
   test::fresh_kernel();
   try {
-    const auto dimensions = astra::read_network(root / row.text("network"));
-    astra::System system = astra::read_system(root / row.text("system"), dimensions.size());
-    astra::read_memory(root / row.text("memory"), system.end);
-    Dispatcher dispatcher("dispatcher");
+    astra::System system = astra::read_system(root / row.text("network"), root / row.text("system"));
+    astra::read_memory(root / row.text("memory"), system.config.end);
     const auto congestion =
         row.text("congestion") == "aware" ? analytical::Congestion::kAware : analytical::Congestion::kUnaware;
     const bool rendezvous = row.text("extra_options").find("rendezvous-protocol=true") != std::string::npos;
-    analytical::Network network(dispatcher, dimensions, congestion, "network", rendezvous);
+    Dispatcher dispatcher("dispatcher");
+    analytical::Network network(dispatcher, system.config.network(), congestion, "congestion", rendezvous);
     analytical::Replay::Traces traces{root / row.text("workload_prefix"), {}, system.custom};
     if (!row.text("groups").empty()) traces.groups = astra::read_groups(root / row.text("groups"), network.ends());
-    analytical::Replay replay(dispatcher, network, system.collectives, system.end, traces);
+    analytical::Replay replay(dispatcher, network, system.config.whole_collectives(), system.config.end, traces);
     Starter starter("starter", replay);
     sc_core::sc_start();
     replay.check_finished();

@@ -69,6 +69,8 @@ class ChakraTest : public testing::Test {
   }
 
   std::filesystem::path write_bytes(const std::string& bytes, const std::string& name = "w.0.et") const {
+    // A file that is replaced is flushed to the disk at once by some file systems, which takes milliseconds.
+    std::filesystem::remove(file(name));
     std::ofstream(file(name), std::ios::binary) << bytes;
     return file(name);
   }

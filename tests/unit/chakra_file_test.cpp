@@ -229,7 +229,7 @@ TEST_F(ChakraFile, RefusesDamagedFiles) {
   EXPECT_EQ(refused_bytes("\x02\x0f\x0f"),
             "w.0.et: byte 0: expected the metadata of a Chakra trace, got 2 bytes that are no such message");
   // A node in its place: its id and its type are no fields of the metadata.
-  for (const std::string node : {std::string("\x04\x08\x03\x18\x07"), std::string("\x02\x18\x04")}) {
+  for (const std::string& node : {std::string("\x04\x08\x03\x18\x07"), std::string("\x02\x18\x04")}) {
     EXPECT_EQ(refused_bytes(node),
               "w.0.et: byte 0: expected the metadata of a Chakra trace, got a node: the metadata is missing");
   }
@@ -387,6 +387,7 @@ TEST_F(ChakraFile, AstraSimsInputsStayWhatTheyAre) {
     convert_to_json(entry.path(), file("w.json"));
     convert_from_json(file("w.json"), file("back.et"));
     EXPECT_EQ(bytes(file("back.et")), bytes(entry.path())) << entry.path();
+    for (const char* const name : {"w.0.et", "w.json", "back.et"}) fs::remove(file(name));
   }
   EXPECT_GT(files, 400U);
 }

@@ -158,9 +158,10 @@ TEST_F(ChakraText, AgreesWithTheUsualConverter) {
   TextConversion conversion;
   conversion.ranks = 8;
   conversion.take_nanos_for_micros = true;
-  for (const std::string name :
+  for (const char* const sample :
        {"DLRM_HybridParallel", "MLP_HybridParallel_Data_Model", "MLP_HybridParallel_Model_Data", "MLP_ModelParallel",
         "Resnet50_DataParallel", "microAllReduce", "microAllToAll"}) {
+    const std::string name = sample;
     const TextWorkload workload = read_text_workload(astra() / "text_workloads" / (name + ".txt"));
     for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) {
       SCOPED_TRACE(name + " " + std::to_string(rank));

@@ -25,7 +25,7 @@ const Node* TraceWindow::next() {
     if (out_ == 0 && !live_.empty()) fail_by_cycle();
     return nullptr;
   }
-  Entry& entry = *live_.at(ready_.top());
+  Entry& entry = *ready_.top().second;
   ready_.pop();
   entry.is_out = true;
   ++out_;
@@ -41,8 +41,8 @@ void TraceWindow::complete(std::uint64_t id) {
   live_.erase(found);
   completed_.insert(id);
   --out_;
-  for (const std::uint64_t dependent : entry->dependents) {
-    if (--live_.at(dependent)->waits_for == 0) ready_.push(dependent);
+  for (Entry* const dependent : entry->dependents) {
+    if (--dependent->waits_for == 0) ready_.emplace(dependent->node.id, dependent);
   }
   if (spare_.size() < kMostSpare) spare_.push_back(std::move(entry));
 }
@@ -89,7 +89,7 @@ bool TraceWindow::read_one() {
     entry->dependents = std::move(found->second);
     expected_.erase(found);
   }
-  if (entry->waits_for == 0) ready_.push(node.id);
+  if (entry->waits_for == 0) ready_.emplace(node.id, entry.get());
   live_.emplace(node.id, std::move(entry));
   most_live_ = std::max(most_live_, live_.size());
   ++read_;
@@ -99,10 +99,10 @@ bool TraceWindow::read_one() {
 void TraceWindow::wait_for(Entry& entry, const std::vector<std::uint64_t>& dependencies) {
   for (const std::uint64_t dependency : dependencies) {
     if (dependency == entry.node.id) fail(entry.node.label() + " depends on itself");
-    if (completed_.contains(dependency)) continue;
-    ++entry.waits_for;
     const auto found = live_.find(dependency);
-    (found != live_.end() ? found->second->dependents : expected_[dependency]).push_back(entry.node.id);
+    if (found == live_.end() && completed_.contains(dependency)) continue;
+    ++entry.waits_for;
+    (found != live_.end() ? found->second->dependents : expected_[dependency]).push_back(&entry);
   }
 }
 
@@ -111,7 +111,10 @@ void TraceWindow::check_end() const {
   // The lowest, so that the message does not depend on the order of a hash table.
   const auto lowest = std::min_element(expected_.begin(), expected_.end(),
                                        [](const auto& a, const auto& b) { return a.first < b.first; });
-  const Node& dependent = live_.at(*std::min_element(lowest->second.begin(), lowest->second.end()))->node;
+  const Node& dependent =
+      (*std::min_element(lowest->second.begin(), lowest->second.end(), [](const Entry* a, const Entry* b) {
+        return a->node.id < b->node.id;
+      }))->node;
   throw traces::FormatError(
       file().string(), 0,
       dependent.label() + " depends on node " + std::to_string(lowest->first) + ", which is not in the file");

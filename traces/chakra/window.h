@@ -8,6 +8,7 @@
 #include <queue>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "traces/chakra/id_set.h"
@@ -60,9 +61,11 @@ class TraceWindow {
   struct Entry {
     Node node;
     std::size_t waits_for = 0;  ///< dependencies that have not completed, each as often as it is named
-    std::vector<std::uint64_t> dependents;
+    std::vector<Entry*> dependents;
     bool is_out = false;
   };
+
+  using Ready = std::pair<std::uint64_t, Entry*>;  ///< ids are unique, so that pointers are never compared
 
   void read_ahead();
   /// False at the end of the file.
@@ -82,8 +85,8 @@ class TraceWindow {
   std::size_t most_live_ = 0;
   std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> live_;
   /// Of ids that have not been read: who waits for them.
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> expected_;
-  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> ready_;
+  std::unordered_map<std::uint64_t, std::vector<Entry*>> expected_;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;
   IdSet completed_;
   std::vector<std::unique_ptr<Entry>> spare_;  ///< used again, with the memory that their nodes hold
 };

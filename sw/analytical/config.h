@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "hw/core/fields.h"
+#include "sw/analytical/network.h"
+#include "sw/analytical/plan.h"
+#include "sw/analytical/replay.h"
+
+namespace weft::analytical {
+
+/// A dimension of the network and what collectives do in it, as a platform has it.
+struct DimensionConfig {
+  Block block = Block::kRing;
+  int size = 2;
+  double bandwidth_GiBps = 50;
+  double latency_ns = 500;
+  Algorithm all_reduce = Algorithm::kRing;
+  Algorithm all_gather = Algorithm::kRing;
+  Algorithm reduce_scatter = Algorithm::kRing;
+  Algorithm all_to_all = Algorithm::kRing;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("block", block, "What joins the ends that differ in this dimension alone");
+    visit("size", size, "How many these are", Range{2, 1 << 24});
+    visit("bandwidth_GiBps", bandwidth_GiBps, "Of a link, one direction, in 2^30 bytes a second", Range{1e-9, 1e9});
+    visit("latency_ns", latency_ns, "Of a link; a switch is two of them", Range{0, 1e12});
+    visit("all_reduce", all_reduce, "Algorithm of an AllReduce in this dimension");
+    visit("all_gather", all_gather, "The same of an Allgather");
+    visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");
+    visit("all_to_all", all_to_all, "The same of an AllToAll");
+  }
+};
+
+/// A platform whose "network" is "analytical": ASTRA-sim's arithmetic in place of Weft's machine.
+struct AnalyticalConfig {
+  Congestion congestion = Congestion::kUnaware;
+  bool rendezvous = false;
+  std::vector<DimensionConfig> dimensions;
+  CollectiveConfig collectives;
+  EndConfig end;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("congestion", congestion, "Whether messages share links; aware in one dimension only");
+    visit("rendezvous", rendezvous, "A request goes ahead of each message");
+    visit("dimensions", dimensions, "The innermost first", DimensionConfig{});
+    visit("collectives", collectives, "How collectives are cut and scheduled");
+    visit("end", end, "What computes and remembers at each end");
+  }
+
+  [[nodiscard]] std::vector<Dimension> network() const {
+    std::vector<Dimension> result;
+    for (const DimensionConfig& each : dimensions) {
+      result.push_back(
+          {each.block, static_cast<std::uint32_t>(each.size), each.bandwidth_GiBps * (1 << 30) / 1e9, each.latency_ns});
+    }
+    return result;
+  }
+  /// With the dimensions' algorithms.
+  [[nodiscard]] CollectiveConfig whole_collectives() const {
+    CollectiveConfig whole = collectives;
+    whole.algorithms = {{}, {}, {}, {}};
+    for (const DimensionConfig& each : dimensions) {
+      const auto add = [&](Operation operation, Algorithm algorithm) {
+        whole.algorithms[static_cast<std::size_t>(operation)].push_back(algorithm);
+      };
+      add(Operation::kAllReduce, each.all_reduce);
+      add(Operation::kAllgather, each.all_gather);
+      add(Operation::kReduceScatter, each.reduce_scatter);
+      add(Operation::kAllToAll, each.all_to_all);
+    }
+    whole.memory_bytes_per_ns = end.memory_GBps;
+    return whole;
+  }
+};
+
+}  // namespace weft::analytical

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a Chakra trace: they are read, written again, executed, checked and printed, or refused by a
+// FormatError.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "traces/chakra/check.h"
+#include "traces/chakra/json.h"
+#include "traces/chakra/statistics.h"
+#include "traces/chakra/window.h"
+#include "traces/chakra/writer.h"
+#include "traces/format_error.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace weft::chakra;  // NOLINT(google-build-using-namespace)
+
+template <typename Action>
+bool accepted(const Action& action) {
+  try {
+    action();
+    return true;
+  } catch (const weft::traces::FormatError&) {
+    return false;
+  }
+}
+
+void expect(bool holds) {
+  if (!holds) std::abort();
+}
+
+void execute(const fs::path& file) {
+  TraceWindow window(file, 4);
+  while (const Node* node = window.next()) window.complete(node->id);
+  expect(window.done());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const fs::path folder = fs::path("/dev/shm") / ("weft_fuzz_" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const fs::path file = folder / "w.0.et";
+  fs::remove(file);
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+
+  const bool is_readable = accepted([&] {
+    TraceReader reader(file);
+    TraceWriter writer(folder / "copy.et", reader.metadata());
+    for (Node node; reader.next(node);) writer.write(node);
+    writer.close();
+  });
+  accepted([&] { execute(file); });
+  // What is found by a check, or none, must not depend on how the file was encoded.
+  std::uint64_t found = 0;
+  const bool is_checked = accepted([&] { found = check(find_trace(file)).found; });
+  expect(is_checked == is_readable);
+  accepted([&] { statistics(find_trace(file).files); });
+  if (!is_readable) return 0;
+  expect(check(find_trace(folder / "copy.et")).found == found);
+  expect(accepted([&] {
+    convert_to_json(file, folder / "w.json");
+    convert_from_json(folder / "w.json", folder / "back.et");
+  }));
+  return 0;
+}
