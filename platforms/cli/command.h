@@ -31,6 +31,7 @@ Command bench_command(CLI::App& parent);
 Command topology_command(CLI::App& parent);
 Command trace_command(CLI::App& parent);
 Command parts_command(CLI::App& parent);
+Command import_command(CLI::App& parent);
 Command describe_command(CLI::App& parent);
 
 }  // namespace weft::platforms

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "platforms/cli/analytical_run.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
@@ -145,6 +146,7 @@ double kernels_of(const schedules::FsdpPlan& plan, int steps) {
 }
 
 int run(const Options& options) {
+  if (is_analytical(options.platform)) return run_analytical({options.platform, options.out, options.json});
   Platform platform(options.platform);
   const FsdpConfig workload = read_workload(platform);
   platform.document().check_unused();

@@ -43,9 +43,10 @@ void Collectives::check(const Plan& plan) const {
                             std::to_string(phase.members));
     }
     const bool reduces_all = phase.operation == Operation::kAllReduce;
-    if (tree && !reduces_all) throw ConfigError("collectives", "expected doubleBinaryTree for an AllReduce alone");
+    if (tree && !reduces_all)
+      throw ConfigError("analytical.dimensions", "expected doubleBinaryTree for an AllReduce alone");
     if (phase.algorithm == Algorithm::kHalvingDoubling && phase.operation == Operation::kAllToAll) {
-      throw ConfigError("collectives", "expected ring or direct for an AllToAll, got halvingDoubling");
+      throw ConfigError("analytical.dimensions", "expected ring or direct for an AllToAll, got halvingDoubling");
     }
   }
 }

@@ -27,8 +27,9 @@ struct DimensionConfig {
   void fields(Visitor&& visit) {
     visit("block", block, "What joins the ends that differ in this dimension alone");
     visit("size", size, "How many these are", Range{2, 1 << 24});
-    visit("bandwidth_GiBps", bandwidth_GiBps, "Of a link, one direction, in 2^30 bytes a second", Range{1e-9, 1e9});
-    visit("latency_ns", latency_ns, "Of a link; a switch is two of them", Range{0, 1e12});
+    visit("bandwidth_GiBps", bandwidth_GiBps, "Of a link, one direction, in 2^30 bytes a second",
+          Range{0, 1'000'000'000});
+    visit("latency_ns", latency_ns, "Of a link; a switch is two of them", Range{0, 1'000'000'000'000});
     visit("all_reduce", all_reduce, "Algorithm of an AllReduce in this dimension");
     visit("all_gather", all_gather, "The same of an Allgather");
     visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");

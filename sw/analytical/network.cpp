@@ -8,18 +8,29 @@
 namespace weft::analytical {
 namespace {
 
-constexpr std::int64_t kRequest = 8192;  // bytes of a rendezvous
+constexpr std::int64_t kRequest = 8192;        // bytes of a rendezvous
+constexpr std::uint64_t kMostEnds = 1U << 28;  // event tags hold a rank and a bit
 
 }  // namespace
 
 Network::Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Congestion congestion,
                  const std::string& path, bool rendezvous)
     : dispatcher_(dispatcher), dimensions_(std::move(dimensions)), congestion_(congestion), rendezvous_(rendezvous) {
-  for (const Dimension& dimension : dimensions_) ends_ *= dimension.size;
+  if (dimensions_.empty()) throw ConfigError(path + ".dimensions", "expected at least one dimension, got none");
+  std::uint64_t ends = 1;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    const std::string place = path + ".dimensions." + std::to_string(i);
+    if (dimensions_[i].bytes_per_ns <= 0) throw ConfigError(place + ".bandwidth_GiBps", "expected more than 0");
+    ends *= dimensions_[i].size;
+    if (ends > kMostEnds) {
+      throw ConfigError(place + ".size", "expected at most " + std::to_string(kMostEnds) + " ends in all dimensions");
+    }
+  }
+  ends_ = static_cast<std::uint32_t>(ends);
   if (congestion_ == Congestion::kAware && dimensions_.size() > 1) {
-    throw ConfigError(path, "expected one dimension where links are shared (congestion aware), got " +
-                                std::to_string(dimensions_.size()) +
-                                ": take congestion unaware, or Weft's own network models");
+    throw ConfigError(path + ".congestion", "expected one dimension where links are shared (congestion aware), got " +
+                                                std::to_string(dimensions_.size()) +
+                                                ": take congestion unaware, or Weft's own network models");
   }
   dispatcher.attach(*this, "analytical network");
 }

@@ -24,6 +24,13 @@ Replay::Replay(Dispatcher& dispatcher, Network& network, const CollectiveConfig&
       end_(end),
       traces_(std::move(traces)),
       collectives_(dispatcher, network, collectives, *this) {
+  if (end_.memory_GBps <= 0) throw ConfigError("analytical.end.memory_GBps", "expected more than 0");
+  if (end_.roofline && end_.peak_tflops <= 0) {
+    throw ConfigError("analytical.end.peak_tflops", "expected more than 0 for the roofline");
+  }
+  if (end_.remote_memory != RemoteMemory::kNone && end_.remote_GBps <= 0) {
+    throw ConfigError("analytical.end.remote_GBps", "expected more than 0");
+  }
   std::uint32_t id = 0;
   groups_[""] = {id++, {}};
   for (const auto& [name, members] : traces_.groups) {

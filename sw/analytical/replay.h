@@ -43,11 +43,11 @@ struct EndConfig {
   void fields(Visitor&& visit) {
     visit("roofline", roofline, "Compute nodes take the time of their operations and bytes, else their duration");
     visit("replay_only", replay_only, "Every node takes its duration");
-    visit("peak_tflops", peak_tflops, "Of the roofline, in 10^12 operations a second", Range{0, 1e12});
-    visit("memory_GBps", memory_GBps, "Of the local memory, in 10^9 bytes a second", Range{1e-9, 1e12});
+    visit("peak_tflops", peak_tflops, "Of the roofline, in 10^12 operations a second", Range{0, 1'000'000'000'000});
+    visit("memory_GBps", memory_GBps, "Of the local memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});
     visit("remote_memory", remote_memory, "Who shares a remote memory");
-    visit("remote_latency_ns", remote_latency_ns, "Of a load or store", Range{0, 1e12});
-    visit("remote_GBps", remote_GBps, "Of a remote memory, in 10^9 bytes a second", Range{1e-9, 1e12});
+    visit("remote_latency_ns", remote_latency_ns, "Of a load or store", Range{0, 1'000'000'000'000});
+    visit("remote_GBps", remote_GBps, "Of a remote memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});
     visit("ends_per_node", ends_per_node, "That share one, where it is a node's", Range{1, 1 << 24});
   }
 };

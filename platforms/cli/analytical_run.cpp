@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/analytical_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/output.h"
+#include "platforms/cli/process.h"
+#include "sw/analytical/config.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using analytical::Operation;
+using nlohmann::ordered_json;
+
+/// Starts the replay with the simulation.
+class Starter final : public sc_core::sc_module {
+ public:
+  Starter(sc_core::sc_module_name name, analytical::Replay& replay) : sc_module(name), replay_(replay) {}
+
+ private:
+  void start_of_simulation() override { replay_.start(); }
+
+  analytical::Replay& replay_;
+};
+
+/// Paths within the platform are relative to its file.
+fs::path beside(const Document& document, const std::string& path) {
+  return fs::path(document.file()).parent_path() / path;
+}
+
+analytical::Replay::Traces read_workload(Document& document, std::uint32_t ends) {
+  const Node workload = document.root().child("workload");
+  if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
+  if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");
+  analytical::Replay::Traces traces;
+  traces.prefix = beside(document, workload.require<std::string>("traces"));
+  for (const auto& [name, members] : workload.child("groups").members()) {
+    for (const Node& member : members.elements()) {
+      const nlohmann::json& rank = member.raw();
+      const bool fits = rank.is_number_unsigned() && rank.get<std::uint64_t>() < ends;
+      if (!fits) member.fail("a rank below " + std::to_string(ends));
+      traces.groups[name].push_back(rank.get<std::uint32_t>());
+    }
+  }
+  const Node custom = workload.child("custom");
+  for (const auto& [key, operation] : {std::pair{"all_reduce", Operation::kAllReduce},
+                                       {"all_gather", Operation::kAllgather},
+                                       {"reduce_scatter", Operation::kReduceScatter},
+                                       {"all_to_all", Operation::kAllToAll}}) {
+    const auto prefix = custom.get<std::string>(key, "");
+    if (!prefix.empty()) traces.custom[operation] = beside(document, prefix);
+  }
+  return traces;
+}
+
+}  // namespace
+
+bool is_analytical(const PlatformOptions& options) {
+  Document document(find_platform(options.platform), options.overrides);
+  const Node root = document.root();
+  return root.has("network") && root.child("network").raw() == "analytical";
+}
+
+int run_analytical(const AnalyticalRunOptions& options) {
+  if (options.platform.data) throw UsageError("--data: expected one of Weft's own networks, got an analytical one");
+  Document document(find_platform(options.platform.platform), options.platform.overrides);
+  const Node root = document.root();
+  const auto name = root.get<std::string>("name", fs::path(document.file()).stem().string());
+  const auto description = root.get<std::string>("description", "");
+  static_cast<void>(root.child("network").raw());
+  analytical::AnalyticalConfig config;
+  root.read("analytical", config);
+
+  const auto checked = [&document](auto&& action) {
+    try {
+      return action();
+    } catch (const ConfigError& error) {
+      throw UsageError(document.explain(error).file() + ": " + error.path() + ": " + error.expected());
+    }
+  };
+  Dispatcher dispatcher("dispatcher");
+  const Stopwatch watch;
+  const auto network = checked([&] {
+    return std::make_unique<analytical::Network>(dispatcher, config.network(), config.congestion, "analytical",
+                                                 config.rendezvous);
+  });
+  const analytical::Replay::Traces traces = read_workload(document, network->ends());
+  document.check_unused();
+  const auto replay = checked([&] {
+    return std::make_unique<analytical::Replay>(dispatcher, *network, config.whole_collectives(), config.end, traces);
+  });
+  const Starter starter("starter", *replay);
+  sc_core::sc_start();
+  checked([&] { replay->check_finished(); });
+  const double seconds = watch.seconds();
+
+  std::vector<std::int64_t> finish;
+  for (std::uint32_t e = 0; e < network->ends(); ++e) finish.push_back(replay->finished_at(e).count() / 1000);
+  const auto [first, last] = std::minmax_element(finish.begin(), finish.end());
+  const fs::path out = options.out.empty() ? fs::path("out") / name : fs::path(options.out);
+  const ordered_json summary = {{"platform", name},
+                                {"description", description},
+                                {"file", document.file()},
+                                {"workload", {{"kind", "chakra"}, {"traces", traces.prefix.string()}}},
+                                {"ends", finish.size()},
+                                {"first_finish_ns", *first},
+                                {"last_finish_ns", *last},
+                                {"finish_ns", finish},
+                                {"nodes", replay->nodes()},
+                                {"messages", network->messages()},
+                                {"simulator",
+                                 {{"events", dispatcher.handled()},
+                                  {"wall_s", seconds},
+                                  {"most_resident_bytes", most_resident_bytes()},
+                                  {"digest", to_hex(dispatcher.digest())}}},
+                                {"configuration", "config.json"}};
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error) throw UsageError("--out: expected a folder that can be written, got \"" + out.string() + "\"");
+  write_file(out / "config.json", ordered_json(document.effective()));
+  write_file(out / "summary.json", summary);
+  if (options.json) {
+    print_json(summary);
+    return kDone;
+  }
+  print(fmt::format(
+      "{}: {} ends, analytical network, congestion {}\n\nfirst end done  {:>14} ns\nlast end done   {:>14} ns\n"
+      "\n{} nodes, {} messages in {:.2f} s\nwrote {}\n",
+      name, finish.size(), config.congestion == analytical::Congestion::kAware ? "aware" : "unaware", *first, *last,
+      replay->nodes(), network->messages(), seconds, (out / "summary.json").string()));
+  return kDone;
+}
+
+}  // namespace weft::platforms
