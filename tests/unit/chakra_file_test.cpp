@@ -2,13 +2,16 @@
 // Reading and writing Chakra files, JSON, and what is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "tests/support/chakra.h"
+#include "traces/chakra/check.h"
 #include "traces/chakra/json.h"
+#include "traces/chakra/window.h"
 
 namespace weft::chakra {
 namespace {
@@ -170,7 +173,7 @@ TEST_F(ChakraFile, JsonKeepsEverything) {
 TEST_F(ChakraFile, RefusesOtherJson) {
   const auto said = [&](const std::string& json) {
     write_bytes(json, "w.json");
-    const std::string text = refused([&] { convert_from_json(file("w.json"), file("back.et")); });
+    std::string text = refused([&] { convert_from_json(file("w.json"), file("back.et")); });
     EXPECT_FALSE(fs::exists(file("back.et")));
     EXPECT_FALSE(fs::exists(file("back.et.part")));
     return text;
@@ -325,9 +328,12 @@ TEST_F(ChakraFile, RefusesEveryCutWithinARecord) {
   }
 }
 
-/// Whatever the bytes are: read to the end within the bounds of the file, or refused by a FormatError.
+/// Whatever the bytes are: read, checked and executed to the end, or refused by a FormatError.
 TEST_F(ChakraFile, SurvivesRandomDamage) {
-  const std::string whole = bytes(write({full_node(), chakra_node(1, {0}), chakra_node(2, {1})}));
+  Node full = full_node();
+  full.control_dependencies = {2};
+  full.data_dependencies = {1};
+  const std::string whole = bytes(write({full, chakra_node(1), chakra_node(2, {1})}));
   std::mt19937 random(20260601);
   const auto draw = [&](std::size_t below) { return static_cast<std::size_t>(random()) % below; };
   int refusals = 0;
@@ -363,6 +369,10 @@ TEST_F(ChakraFile, SurvivesRandomDamage) {
         static_cast<void>(to_json(node));
       }
       EXPECT_LE(nodes, content.size());
+      static_cast<void>(check(find_trace(file())));
+      TraceWindow window(file(), 2);
+      while (const Node* node = window.next()) window.complete(node->id);
+      EXPECT_TRUE(window.done());
     } catch (const traces::FormatError&) {
       ++refusals;
     }

@@ -217,8 +217,10 @@ template <typename Use>
 void each_member(const json& object, const std::string& path, const std::string& names, const Use& use) {
   if (!object.is_object()) fail(path, "an object", object);
   for (const auto& [key, value] : object.items()) {
-    const std::string at = path.empty() ? key : path + "." + key;
-    if (!use(key, value, at)) throw std::invalid_argument(at + ": expected one of " + names);
+    std::string at = path;
+    if (!at.empty()) at += '.';
+    at += key;
+    if (!use(key, value, at)) throw std::invalid_argument(at.append(": expected one of ").append(names));
   }
 }
 
