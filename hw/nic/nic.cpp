@@ -137,8 +137,7 @@ void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&control_);
   __builtin_prefetch(&regions_);
   __builtin_prefetch(&host_);
-  __builtin_prefetch(&payload_);
-  __builtin_prefetch(reinterpret_cast<const std::byte*>(&payload_) + 64);
+  __builtin_prefetch(reinterpret_cast<const std::byte*>(&payload_) + 8);  // behind its table: what a call says
   __builtin_prefetch(memory_);
   if (tag == kArrive) {
     const Packet& packet = *reinterpret_cast<const Packet*>(data);
@@ -146,7 +145,10 @@ void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
       pairs_[packet.queue_pair].prefetch();
     } else {
       __builtin_prefetch(group_ends_.data() + (packet.destination - Packet::kFirstGroup));
+      // Where its buffer space is given back: the other end's transmitter, and its first lane.
       __builtin_prefetch(upstream_);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(upstream_) + 64);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(upstream_) + 128);
     }
   } else {
     transmitter_.prefetch();
