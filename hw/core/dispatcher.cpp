@@ -10,8 +10,11 @@
 namespace weft {
 namespace {
 
-// How many events ahead of the one that runs a target may prefetch: about the latency of a cache that misses.
-constexpr std::size_t kLookAhead = 2;
+// How many events ahead of the one that runs a target itself is fetched, may prefetch, and may follow what it has
+// fetched: from one to the next about the latency of a cache that misses.
+constexpr std::size_t kFetchTarget = 7;
+constexpr std::size_t kLookAhead = 4;
+constexpr std::size_t kLookAgain = 2;
 
 std::int64_t kernel_now() {
   return static_cast<std::int64_t>(sc_core::sc_time_stamp().value());
@@ -111,6 +114,14 @@ void Dispatcher::run_until(Time limit) {
 }
 
 void Dispatcher::insert_into_batch(Event event) {
+  // What has been handled leaves room before the cursor. Who posts to itself at once goes there: with a thousand events
+  // at one time, moving those behind it would take longer than all else.
+  if (cursor_ > 0 && cursor_ < batch_size_ && event.key < batch_[cursor_ + (batch_size_ - cursor_) / 2].key) {
+    std::size_t at = --cursor_;
+    for (; batch_[at + 1].key <= event.key; ++at) batch_[at] = batch_[at + 1];
+    batch_[at] = event;
+    return;
+  }
   append_to_batch(event);
   std::size_t at = batch_size_ - 1;
   for (; at > cursor_ && event.key < batch_[at - 1].key; --at) batch_[at] = batch_[at - 1];
@@ -224,6 +235,19 @@ void Dispatcher::sort_long_batch() {
   }
 }
 
+inline void Dispatcher::prepare_batch() {
+  const Event& soon = batch_[cursor_ + kLookAgain];
+  targets_[soon.target()]->prepare_more(soon.tag(), soon.data);
+  if (cursor_ + kLookAhead >= batch_size_) return;
+  const Event& later = batch_[cursor_ + kLookAhead];
+  targets_[later.target()]->prepare(later.tag(), later.data);
+  if (cursor_ + kFetchTarget >= batch_size_) return;
+  const auto* target = reinterpret_cast<const std::byte*>(targets_[batch_[cursor_ + kFetchTarget].target()]);
+  __builtin_prefetch(target);
+  __builtin_prefetch(target + 64);
+  __builtin_prefetch(target + 128);
+}
+
 bool Dispatcher::open_next_slot(std::int64_t limit) {
   std::int64_t slot = next_occupied();
   if (!overflow_.empty()) {
@@ -258,10 +282,7 @@ void Dispatcher::run() {
     const std::uint64_t identity = static_cast<std::uint64_t>(event.target()) << 32 | event.tag();
     digest_ = (digest_ ^ (static_cast<std::uint64_t>(time) * 0x9e3779b97f4a7c15ULL + identity)) * 0xff51afd7ed558ccdULL;
     prefetch_ahead();
-    if (cursor_ + kLookAhead < batch_size_) {
-      const Event& later = batch_[cursor_ + kLookAhead];
-      targets_[later.target()]->prepare(later.tag(), later.data);
-    }
+    if (cursor_ + kLookAgain < batch_size_) prepare_batch();
     targets_[event.target()]->on_event(Time(time), event.tag(), event.data);
     if ((handled_ & progress_mask_) == 0 && progress_) progress_();
   }

@@ -17,7 +17,8 @@ namespace weft {
 class Dispatcher;
 
 /// What receives events. A module that handles thousands of ports is one target: `tag` tells its events apart.
-class EventTarget {
+/// It begins a cache line, in whose rest a target that has no other base behind it can put what every event touches.
+class alignas(64) EventTarget {
  public:
   EventTarget(const EventTarget&) = delete;
   EventTarget& operator=(const EventTarget&) = delete;
@@ -29,6 +30,8 @@ class EventTarget {
   /// Called shortly before an event when many are close together: a chance to prefetch what it will touch, nothing
   /// else.
   virtual void prepare(std::uint32_t /*tag*/, std::uint64_t /*data*/) {}
+  /// Called when what `prepare` has fetched should be here, a little before the event: a chance to follow pointers.
+  virtual void prepare_more(std::uint32_t /*tag*/, std::uint64_t /*data*/) {}
 
  protected:
   EventTarget() = default;
@@ -148,6 +151,7 @@ class Dispatcher final : public sc_core::sc_module {
   void enter_slot(std::int64_t slot);
   void sort_batch();
   void sort_long_batch();
+  void prepare_batch();
   void prefetch_ahead() {  // one more of the next slot's events, at each event of this one
     if (ahead_ == kNil) return;
     const Node& node = nodes_[ahead_];

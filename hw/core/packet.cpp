@@ -19,10 +19,7 @@ void PacketPool::grow() {
   slabs_.push_back(std::make_unique<Packet[]>(kSlab));
   Packet* slab = slabs_.back().get();
   // Handed out in address order, which is what the first packets of a run want.
-  for (std::size_t i = kSlab; i-- > 0;) {
-    slab[i].next = free_;
-    free_ = &slab[i];
-  }
+  for (std::size_t i = kSlab; i-- > 0;) free_.push_back(&slab[i]);
 }
 
 void PacketPool::attach_payload(Packet& packet, std::uint32_t bytes) {

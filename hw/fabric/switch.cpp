@@ -118,7 +118,7 @@ void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
   const bool serves = (tag & kServe) != 0;
   if (!serves) {
     if (tag == kCollect) buffer_->prefetch();
-    if (tag >= kEnter || reinterpret_cast<const Packet*>(data)->destination >= Packet::kFirstGroup) return;
+    if (tag >= kEnter) return;
     __builtin_prefetch(&inputs_[tag]);
     if (buffer_ != nullptr) {
       buffer_->prefetch(tag, reinterpret_cast<const Packet*>(data)->lane);
@@ -126,12 +126,11 @@ void Switch::prepare(std::uint32_t tag, std::uint64_t data) {
       neighbours_[tag].sender->prefetch();
     }
   }
+  if (!serves && reinterpret_cast<const Packet*>(data)->destination >= Packet::kFirstGroup) return;
   const std::uint32_t output = serves ? tag & ~kServe : routes_->port(*reinterpret_cast<const Packet*>(data));
   if (output == Packet::kNowhere) [[unlikely]]
     return;
-  __builtin_prefetch(&outputs_[output]);
-  transmitters_[output].prefetch();
-  __builtin_prefetch(neighbours_[output].receiver);
+  prefetch_output(output);
 }
 
 inline void Switch::arrive(Time now, std::uint32_t input, Packet& packet) {

@@ -186,8 +186,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] const SharedBuffer* buffer() const { return buffer_.get(); }
   Transmitter& transmitter(std::size_t index) { return transmitters_[index]; }
   /// Draws how many bytes wait for each output that is ever contended: the most in each microsecond, and in intervals
-  /// twice as long after each 4,096 that were drawn, so that a picture of a long run can be opened. `finish_drawing` ends
-  /// that after the run.
+  /// twice as long after each 4,096 that were drawn, so that a picture of a long run can be opened. `finish_drawing`
+  /// ends that after the run.
   void record(Probe& probe, const std::string& process);
   void finish_drawing();
   /// Packets in its queues.
@@ -259,6 +259,11 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::uint8_t next_lane = 0;
   };
 
+  void prefetch_output(std::uint32_t output) const {
+    __builtin_prefetch(&outputs_[output]);
+    transmitters_[output].prefetch();
+    __builtin_prefetch(neighbours_[output].receiver);
+  }
   void end_of_elaboration() override;
   void arrive(Time now, std::uint32_t input, Packet& packet);
   bool enter(Time now, Packet& packet);
@@ -361,6 +366,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Time change_posted_ = kNever;
   std::vector<Original> originals_;
   std::vector<std::uint16_t> free_originals_;
+  std::vector<std::uint16_t> copied_to_;  ///< of the packet that is being copied: ports
+  std::vector<Packet*> copies_;           ///< likewise, and what goes there
   Random random_;
   /// What waited for an output in the interval that began at `from`.
   struct Depth {

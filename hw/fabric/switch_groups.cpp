@@ -76,7 +76,8 @@ void Switch::replicate(Time now, const Group& group, Packet& packet) {
     const auto found = group.port_of_end.find(packet.immediate);
     if (found != group.port_of_end.end()) taker = found->second;
   }
-  std::vector<std::uint16_t> ports;
+  std::vector<std::uint16_t>& ports = copied_to_;
+  ports.clear();
   for (const std::uint16_t port : group.children) {
     if (port != packet.ingress) ports.push_back(port);
   }
@@ -98,8 +99,11 @@ void Switch::replicate(Time now, const Group& group, Packet& packet) {
   }
   packet.via = original;
   const std::uint32_t header = packet.wire_bytes - packet.payload_bytes;
-  std::vector<Packet*> copies = {&packet};
+  std::vector<Packet*>& copies = copies_;
+  copies.assign(1, &packet);
+  prefetch_output(ports[0]);
   for (std::size_t i = 1; i < ports.size(); ++i) {
+    prefetch_output(ports[i]);
     Packet* copy = packets_.take();
     *copy = packet;
     copy->payload = nullptr;

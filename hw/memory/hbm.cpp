@@ -13,10 +13,11 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
       config_(config),
       dispatcher_(dispatcher),
       byte_time_(config.sustained()),
+      busy_until_(masters.size()),
       data_(data),
-      ports_(masters.size()),
-      stall_(stall, this->name()) {
-  for (const std::string& master : masters) ports_.emplace_back(*this, master);
+      stall_(stall, this->name()),
+      ports_(masters.size()) {
+  for (const std::string& master : masters) ports_.emplace_back(*this, master, ports_.size());
 }
 
 Hbm::~Hbm() = default;
@@ -47,14 +48,16 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
   const std::int64_t length = owner.byte_time_(bytes).count();
   // Fluid sharing: what others still have to move, up to as much as this request moves, goes in between, and the other
   // way round.
-  const std::int64_t start = std::max(asked, busy_until);
-  busy_until = start + length;
-  for (Port& other : owner.ports_) {
-    if (&other == this || other.busy_until <= start) continue;
-    const std::int64_t shared = std::min(length, other.busy_until - start);
+  const std::int64_t start = std::max(asked, owner.busy_until_[index]);
+  std::int64_t busy_until = start + length;
+  for (std::size_t i = 0; i < owner.busy_until_.size(); ++i) {
+    std::int64_t& other = owner.busy_until_[i];
+    if (i == index || other <= start) continue;
+    const std::int64_t shared = std::min(length, other - start);
     busy_until += shared;
-    other.busy_until += shared;
+    other += shared;
   }
+  owner.busy_until_[index] = busy_until;
   if (payload.is_read()) {
     ++counters.reads;
     counters.read_bytes += bytes;

@@ -74,8 +74,8 @@ class Hbm final : public sc_core::sc_module {
 
  private:
   struct Port final : public tlm::tlm_fw_transport_if<> {
-    Port(Hbm& owner_hbm, const std::string& master)
-        : name(master), socket(("from_" + master).c_str()), owner(owner_hbm) {
+    Port(Hbm& owner_hbm, const std::string& master, std::size_t number)
+        : name(master), socket(("from_" + master).c_str()), owner(owner_hbm), index(number) {
       socket.bind(*this);
     }
     void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
@@ -88,19 +88,21 @@ class Hbm final : public sc_core::sc_module {
     Socket socket;
     // What every request touches lies together, with the table of b_transport, which comes behind it.
     alignas(64) Hbm& owner;
-    std::int64_t busy_until = 0;
+    std::size_t index;  ///< in `busy_until_`
     Counters counters;
   };
 
   [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;
   void move_bytes(tlm::tlm_generic_payload& payload);
 
+  // What every request touches comes first.
   alignas(64) Config config_;
   Dispatcher& dispatcher_;
   ByteTime byte_time_;
+  std::vector<std::int64_t> busy_until_;  // by port, together, since each request looks at all of them
   bool data_;
-  FixedVector<Port> ports_;
   Stall stall_;
+  FixedVector<Port> ports_;
   BackingStore store_;
 };
 

@@ -65,8 +65,8 @@ bool Nic::waits_for_context(Time now, Packet& packet) {
     if (group < attached_.size()) {
       for (const std::uint32_t number : attached_[group]) use(number);
     }
-  } else if (group < group_pairs_.size()) {
-    use(group_pairs_[group][packet.opcode == Opcode::kResult ? 1 : 0]);
+  } else if (group < group_ends_.size()) {
+    use(group_ends_[group].queue_pairs[packet.opcode == Opcode::kResult ? 1 : 0]);
   }
   if (missing == kNone) return false;
   Contexts::Pair& pair = contexts_->of(missing);

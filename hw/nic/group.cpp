@@ -26,8 +26,8 @@ std::uint32_t Nic::create_group_sender(std::uint64_t completion_address, std::ui
 std::uint32_t Nic::create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window) {
   const std::uint32_t number = create_group_sender(completion_address, group);
   pairs_[number].group->window = static_cast<std::uint32_t>(window);
-  if (group_pairs_.size() <= group) group_pairs_.resize(group + 1, {kNone, kNone});
-  group_pairs_[group][window > 0 ? 1 : 0] = number;
+  if (group_ends_.size() <= group) group_ends_.resize(group + 1);
+  group_ends_[group].queue_pairs[window > 0 ? 1 : 0] = number;
   return number;
 }
 
@@ -83,16 +83,16 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
 void Nic::receive_group(Time now, Packet& packet) {
   const std::uint32_t group = packet.destination - Packet::kFirstGroup;
   const bool is_result = packet.opcode == Opcode::kResult;
-  const std::uint32_t number = group < group_pairs_.size() ? group_pairs_[group][is_result ? 1 : 0] : kNone;
+  const std::uint32_t number = group < group_ends_.size() ? group_ends_[group].queue_pairs[is_result ? 1 : 0] : kNone;
   Time drained = now;
   if (number == kNone) {
     ++counters_.dropped;  // not a member
   } else {
-    drained = is_result ? take_result(now, packet, number) : take_multicast(now, packet, number);
+    drained = is_result ? take_result(now, packet, number) : take_multicast(now, packet, group);
   }
   release(packet, drained - now);
   packets_.give_back(&packet);
-  pump(now);
+  if (!ring_.empty() || !fetched_.empty() || !control_.empty()) pump(now);
 }
 
 Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
@@ -116,24 +116,27 @@ Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
   return drained;
 }
 
-Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t number) {
-  QueuePair& pair = pairs_[number];
-  std::vector<Group::Source>& sources = pair.group->sources;
-  if (packet.source >= sources.size()) sources.resize(packet.source + 1);
-  Group::Source& source = sources[packet.source];
+Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t group) {
+  GroupEnd& end = group_ends_[group];
+  if (packet.source >= end.sources.size()) end.sources.resize(packet.source + 1);
+  GroupEnd::Source& source = end.sources[packet.source];
   // A gap is a loss. The message that it belongs to never completes; what begins after it does (9.8.2.2).
-  source.whole = (packet.flags & Packet::kFirst) != 0 || (source.whole && packet.psn == source.next_psn);
+  const bool whole = (packet.flags & Packet::kFirst) != 0 || (source.whole != 0 && packet.psn == source.next_psn);
+  source.whole = whole ? 1 : 0;
   source.next_psn = (packet.psn + 1) & kPsnMask;
-  if (!source.whole) {
+  if (!whole) {
     ++counters_.dropped;
     return now;
   }
   if (!is_open(now, packet)) [[unlikely]] {
     ++counters_.access_errors;
-    source.whole = false;
+    source.whole = 0;
     return now;
   }
   const bool notifies = (packet.flags & Packet::kLast) != 0 && (packet.flags & Packet::kImmediate) != 0;
+  // Only the last packet of a message touches its queue pair.
+  const std::uint32_t number = end.queue_pairs[0];
+  QueuePair& pair = pairs_[number];
   if (notifies && (pair.receives.empty() || pair.receives.front().from > now)) {
     ++counters_.no_receive;  // nobody waits for it, and nobody can be told
     return now;

@@ -23,6 +23,7 @@ class MemoryRegions {
   /// From `at` on the key opens nothing.
   void remove(std::uint32_t key, Time at);
   [[nodiscard]] bool covers(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, Time now) const;
+  void prefetch(std::uint32_t key) const { __builtin_prefetch(regions_.data() + key); }
 
  private:
   struct Region {

@@ -40,6 +40,18 @@ std::string describe(const WorkRequest& request) {
 Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::FabricConfig& network, std::uint32_t end,
          Dispatcher& dispatcher, PacketPool& packets, bool data, const Stall::Config& stall)
     : sc_module(name),
+      fabric_in_(*this),
+      dispatcher_(dispatcher),
+      packets_(packets),
+      packet_cost_(config.packet_cost),
+      mtu_(static_cast<std::uint32_t>(network.mtu.count())),
+      segment_(static_cast<std::uint32_t>(network.segment.count())),
+      control_bytes_(network.wire_bytes(0)),
+      end_(end),
+      data_(data),
+      recovers_(config.recovery || config.reorder > Bytes(0)),
+      may_fail_(recovers_),
+      paces_(config.dcqcn.enabled),
       out("out"),
       in("in"),
       dma("dma"),
@@ -48,21 +60,10 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       config_(config),
       host_(config.host_link(), static_cast<std::uint32_t>(network.mtu.count())),
       network_(network),
-      end_(end),
-      dispatcher_(dispatcher),
-      fabric_in_(*this),
-      packets_(packets),
-      data_(data),
       transmitter_(dispatcher, network.link, *this, kCredit, stall, this->name()),
       register_file_(dispatcher),
       near_file_(dispatcher),
       group_time_(config.group_rate),
-      control_bytes_(network.wire_bytes(0)),
-      mtu_(static_cast<std::uint32_t>(network.mtu.count())),
-      segment_(static_cast<std::uint32_t>(network.segment.count())),
-      recovers_(config.recovery || config.reorder > Bytes(0)),
-      may_fail_(recovers_),
-      paces_(config.dcqcn.enabled),
       random_(stall.seed, std::string(this->name()) + " retries") {
   if (config.context_cache.entries > 0) contexts_ = std::make_unique<Contexts>(config.context_cache.entries);
   dispatcher.attach(*this, this->name());
@@ -133,16 +134,37 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
 
 void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&engine_free_);
+  __builtin_prefetch(&control_);
+  __builtin_prefetch(&regions_);
   __builtin_prefetch(&host_);
-  __builtin_prefetch(&payload_);
+  __builtin_prefetch(reinterpret_cast<const std::byte*>(&payload_) + 8);  // behind its table: what a call says
   __builtin_prefetch(memory_);
   if (tag == kArrive) {
     const Packet& packet = *reinterpret_cast<const Packet*>(data);
-    if (packet.destination < Packet::kFirstGroup) pairs_[packet.queue_pair].prefetch();
+    if (packet.destination < Packet::kFirstGroup) {
+      pairs_[packet.queue_pair].prefetch();
+    } else {
+      __builtin_prefetch(group_ends_.data() + (packet.destination - Packet::kFirstGroup));
+      // Where its buffer space is given back: the other end's transmitter, and its first lane.
+      __builtin_prefetch(upstream_);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(upstream_) + 64);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(upstream_) + 128);
+    }
   } else {
-    __builtin_prefetch(&pairs_);
     transmitter_.prefetch();
   }
+}
+
+void Nic::prepare_more(std::uint32_t tag, std::uint64_t data) {
+  if (tag != kArrive) return;
+  const Packet& packet = *reinterpret_cast<const Packet*>(data);
+  if (packet.destination < Packet::kFirstGroup) return;
+  const std::uint32_t group = packet.destination - Packet::kFirstGroup;
+  if (group >= group_ends_.size()) return;
+  const GroupEnd& end = group_ends_[group];
+  __builtin_prefetch(end.sources.data() + packet.source, 1);
+  if ((packet.flags & Packet::kLast) != 0 && end.queue_pairs[0] < pairs_.size()) pairs_[end.queue_pairs[0]].prefetch();
+  regions_.prefetch(key_of(packet));
 }
 
 void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {

@@ -175,19 +175,19 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     }
   };
   struct Counters {
+    std::int64_t messages_received = 0;
+    std::int64_t bytes_received = 0;  ///< payload written to memory
+    std::int64_t packets_received = 0;
+    std::int64_t packets_sent = 0;
+    std::int64_t bytes_sent = 0;         ///< payload put on the wire, repeats included
     std::int64_t messages_sent = 0;      ///< each once
     std::int64_t messages_repeated = 0;  ///< times that the end of one was sent again
-    std::int64_t messages_received = 0;
-    std::int64_t bytes_sent = 0;      ///< payload put on the wire, repeats included
-    std::int64_t bytes_received = 0;  ///< payload written to memory
-    std::int64_t packets_sent = 0;
-    std::int64_t packets_received = 0;
-    std::int64_t not_ready = 0;      ///< RNR NAKs sent
-    std::int64_t damaged = 0;        ///< packets whose check failed, dropped
-    std::int64_t dropped = 0;        ///< packets that came ahead of their turn and are not held
-    std::int64_t no_receive = 0;     ///< datagrams and multicast messages that found no receive
-    std::int64_t access_errors = 0;  ///< requests for memory that their key does not open
-    std::int64_t held = 0;           ///< packets that came ahead and were
+    std::int64_t not_ready = 0;          ///< RNR NAKs sent
+    std::int64_t damaged = 0;            ///< packets whose check failed, dropped
+    std::int64_t dropped = 0;            ///< packets that came ahead of their turn and are not held
+    std::int64_t no_receive = 0;         ///< datagrams and multicast messages that found no receive
+    std::int64_t access_errors = 0;      ///< requests for memory that their key does not open
+    std::int64_t held = 0;               ///< packets that came ahead and were
     std::int64_t duplicates = 0;
     std::int64_t naks = 0;      ///< sent
     std::int64_t timeouts = 0;  ///< with something repeated
@@ -202,6 +202,55 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::int64_t overruns = 0;  ///< requests posted to a queue that was full
   };
 
+ private:
+  class Fabric final : public fabric::Receiver {
+   public:
+    explicit Fabric(Nic& owner) : owner_(owner) {}
+    tlm::tlm_sync_enum nb_transport_fw(Packet& packet, fabric::Phase& phase, sc_core::sc_time& delay) override;
+
+   private:
+    Nic& owner_;
+  };
+  struct Job;
+  struct QueuePair;
+  struct GroupEnd;
+  struct Fetched;
+  struct Contexts;  // context_cache.h
+
+  // What every packet touches comes first, in as few cache lines as it fits into. A multicast packet comes to all
+  // interfaces at once, and each of them is cold.
+  Fabric fabric_in_;  // with the table of events, which comes before it, it shares the first line
+  Dispatcher& dispatcher_;
+
+  tlm::tlm_blocking_transport_if<>* memory_ = nullptr;
+  fabric::BackwardCall* upstream_ = nullptr;
+  PacketPool& packets_;
+  std::unique_ptr<Contexts> contexts_;  ///< null where all of them are always here
+  Time packet_cost_;
+  std::vector<GroupEnd> group_ends_;  ///< by group
+
+  std::uint32_t mtu_;
+  std::uint32_t segment_;
+  std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
+  std::uint32_t end_;
+  bool data_;
+  bool recovers_;          ///< queue pairs have a Recovery
+  bool may_fail_;          ///< a queue pair may stand in error
+  bool paces_;             ///< queue pairs have a Congestion
+  bool may_loop_ = false;  ///< a packet may be for this end
+  Time engine_free_;
+  std::vector<QueuePair> pairs_;
+  Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
+  Fifo<std::uint32_t> ring_;  ///< queue pairs with something to cut
+  Fifo<Packet*> control_;     ///< acknowledgements, which go first
+
+  MemoryRegions regions_;
+  Time pump_at_ = kNever;
+  Counters counters_;
+  std::int64_t fetched_bytes_ = 0;
+  tlm::tlm_generic_payload payload_;
+
+ public:
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.
   Nic(sc_core::sc_module_name name, const Config& config, const fabric::FabricConfig& network, std::uint32_t end,
       Dispatcher& dispatcher, PacketPool& packets, bool data, const Stall::Config& stall);
@@ -250,6 +299,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
   void prepare(std::uint32_t tag, std::uint64_t data) override;
+  void prepare_more(std::uint32_t tag, std::uint64_t data) override;
 
  private:
   struct Job {
@@ -277,14 +327,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t id = 0;
     std::uint32_t window = 0;   ///< 0: multicast
     std::uint32_t results = 0;  ///< that have come
+  };
+  /// What comes of a group.
+  struct GroupEnd {
     struct Source {
-      std::uint32_t next_psn = 0;
-      bool whole = false;  ///< nothing of the message that comes is missing
+      std::uint32_t next_psn : kPsnBits = 0;
+      std::uint32_t whole : 1 = 0;  ///< nothing of the message that comes is missing
     };
-    std::vector<Source> sources;  ///< multicast: by sender
+    std::array<std::uint32_t, 2> queue_pairs = {UINT32_MAX, UINT32_MAX};  ///< for multicast and reduction, or none
+    std::vector<Source> sources;                                          ///< multicast: by sender
   };
   struct Recovery;    // recovery.h
-  struct Contexts;    // context_cache.h
   struct Congestion;  // congestion.h
   struct alignas(64) QueuePair {
     // What every packet touches comes first, in one cache line.
@@ -324,15 +377,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     Time ready;  ///< when its first bytes are here
     std::uint32_t wire_bytes = 0;
     std::uint32_t queue_pair = 0;  ///< here
-  };
-
-  class Fabric final : public fabric::Receiver {
-   public:
-    explicit Fabric(Nic& owner) : owner_(owner) {}
-    tlm::tlm_sync_enum nb_transport_fw(Packet& packet, fabric::Phase& phase, sc_core::sc_time& delay) override;
-
-   private:
-    Nic& owner_;
   };
   void end_of_elaboration() override;
 
@@ -421,7 +465,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Fetched cut_group_packet(Time now, std::uint32_t number, Packet& packet);
   void receive_group(Time now, Packet& packet);
   Time take_result(Time now, const Packet& packet, std::uint32_t number);
-  Time take_multicast(Time now, Packet& packet, std::uint32_t number);
+  Time take_multicast(Time now, Packet& packet, std::uint32_t group);
 
   // Datagrams (datagram.cpp)
   Fetched cut_datagram(Time now, std::uint32_t number, Packet& packet);
@@ -450,46 +494,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Config config_;
   HostLink host_;
   const fabric::FabricConfig& network_;
-  std::uint32_t end_;
-  Dispatcher& dispatcher_;
-  Fabric fabric_in_;
-  PacketPool& packets_;
-  bool data_;
   fabric::Transmitter transmitter_;
   RegisterFile register_file_;
   RegisterFile near_file_;
   BlockingInitiator initiator_;
-  fabric::BackwardCall* upstream_ = nullptr;
-  tlm::tlm_blocking_transport_if<>* memory_ = nullptr;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
   tlm::tlm_fw_transport_if<>* near_target_ = nullptr;
   ByteTime group_time_;
-  std::uint32_t control_bytes_;  ///< on the wire, of a packet without payload
-  std::uint32_t mtu_;
-  std::uint32_t segment_;
-  bool recovers_;          ///< queue pairs have a Recovery
-  bool may_fail_;          ///< a queue pair may stand in error
-  bool paces_;             ///< queue pairs have a Congestion
-  bool may_loop_ = false;  ///< a packet may be for this end
-
-  Random random_;                       ///< of retries
-  std::unique_ptr<Contexts> contexts_;  ///< null where all of them are always here
-
-  std::vector<QueuePair> pairs_;
-  std::vector<std::array<std::uint32_t, 2>>
-      group_pairs_;                                   ///< by group: queue pairs for multicast and reduction, or none
+  Random random_;                                     ///< of retries
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
-  MemoryRegions regions_;
-  Fifo<std::uint32_t> ring_;  ///< queue pairs with something to cut
-  Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
-  std::int64_t fetched_bytes_ = 0;
-  Fifo<Packet*> control_;  ///< acknowledgements, which go first
-  Time engine_free_;
-  Time taken_until_;  ///< work requests, from their doorbells
-  Time group_free_;   ///< by when groups have been served at their rate
-  Time pump_at_ = kNever;
-  tlm::tlm_generic_payload payload_;
-  Counters counters_;
+  Time taken_until_;                                  ///< work requests, from their doorbells
+  Time group_free_;                                   ///< by when groups have been served at their rate
   Probe* probe_ = nullptr;
   int track_ = 0;
   Time drawn_from_;

@@ -38,8 +38,7 @@ Time Nic::store(Time now, const Packet& packet, std::uint64_t address, std::uint
   sc_core::sc_time delay;
   if (bytes != 0) access(tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, delay);
   counters_.bytes_received += bytes;
-  return host_.write(now, now + from_delay(delay), config_.packet_cost * units_of(bytes), address - header,
-                     bytes + header);
+  return host_.write(now, now + from_delay(delay), packet_cost_ * units_of(bytes), address - header, bytes + header);
 }
 
 bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address) {

@@ -116,7 +116,7 @@ Time Nic::form(Time now, Packet& packet, const Job& job, std::uint64_t from) {
 
 Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   const std::uint32_t bytes = packet.payload_bytes;
-  engine_free_ = std::max(now, engine_free_) + config_.packet_cost * units_of(bytes);
+  engine_free_ = std::max(now, engine_free_) + packet_cost_ * units_of(bytes);
   if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
   sc_core::sc_time delay = to_delay(host_.wait_to_read(now));

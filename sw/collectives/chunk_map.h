@@ -14,38 +14,46 @@ class ChunkMap {
  public:
   /// Starts over: source s has `counts[s]` chunks. All are missing but those of `own`.
   void begin(const std::vector<std::uint32_t>& counts, int own) {
-    first_.assign(1, 0);
-    for (const std::uint32_t count : counts) first_.push_back(first_.back() + count);
-    missing_by_source_ = counts;
-    missing_ = first_.back() - counts[static_cast<std::size_t>(own)];
-    missing_by_source_[static_cast<std::size_t>(own)] = 0;
-    bits_.assign((first_.back() + 63) / 64, 0);
+    sources_.clear();
+    size_ = 0;
+    for (const std::uint32_t count : counts) {
+      sources_.push_back({size_, count});
+      size_ += count;
+    }
+    sources_.push_back({size_, 0});
+    missing_ = size_ - counts[static_cast<std::size_t>(own)];
+    sources_[static_cast<std::size_t>(own)].missing = 0;
+    bits_.assign((size_ + 63) / 64, 0);
   }
 
-  [[nodiscard]] std::uint32_t size() const { return first_.back(); }
+  [[nodiscard]] std::uint32_t size() const { return size_; }
   /// Number of the first chunk of `source`.
-  [[nodiscard]] std::uint32_t first(int source) const { return first_[static_cast<std::size_t>(source)]; }
+  [[nodiscard]] std::uint32_t first(int source) const { return sources_[static_cast<std::size_t>(source)].first; }
   /// Whose chunk `number` is.
   [[nodiscard]] int source_of(std::uint32_t number) const {
     // Mostly all sources have the same number of chunks.
-    const auto sources = static_cast<std::uint32_t>(missing_by_source_.size());
-    const auto guess = static_cast<std::uint32_t>(std::uint64_t{number} * sources / first_.back());
-    if (first_[guess] <= number && number < first_[guess + 1]) return static_cast<int>(guess);
-    return static_cast<int>(std::upper_bound(first_.begin(), first_.end(), number) - first_.begin()) - 1;
+    const std::uint64_t sources = sources_.size() - 1;
+    const auto guess = static_cast<std::size_t>(number * sources / size_);
+    if (sources_[guess].first <= number && number < sources_[guess + 1].first) return static_cast<int>(guess);
+    const auto behind = std::upper_bound(sources_.begin(), sources_.end(), number,
+                                         [](std::uint32_t n, const Source& source) { return n < source.first; });
+    return static_cast<int>(behind - sources_.begin()) - 1;
   }
 
-  /// Notes that a chunk has come; false if it had before.
-  bool set(std::uint32_t number) {
+  static constexpr int kHadIt = -1;
+  /// Notes that a chunk has come, and returns whose it is, or that it had come before.
+  int set(std::uint32_t number) {
     std::uint64_t& word = bits_[number / 64];
     const std::uint64_t bit = 1ULL << (number % 64);
-    if ((word & bit) != 0) return false;
+    if ((word & bit) != 0) return kHadIt;
     word |= bit;
-    --missing_by_source_[static_cast<std::size_t>(source_of(number))];
+    const int source = source_of(number);
+    --sources_[static_cast<std::size_t>(source)].missing;
     --missing_;
-    return true;
+    return source;
   }
   [[nodiscard]] std::uint32_t missing() const { return missing_; }
-  [[nodiscard]] std::uint32_t missing(int source) const { return missing_by_source_[static_cast<std::size_t>(source)]; }
+  [[nodiscard]] std::uint32_t missing(int source) const { return sources_[static_cast<std::size_t>(source)].missing; }
 
   struct Hole {
     std::uint32_t first = 0;
@@ -64,9 +72,13 @@ class ChunkMap {
  private:
   [[nodiscard]] bool has(std::uint32_t number) const { return (bits_[number / 64] >> (number % 64) & 1) != 0; }
 
-  std::vector<std::uint32_t> first_;  ///< by source, and the total
-  std::vector<std::uint32_t> missing_by_source_;
+  struct Source {
+    std::uint32_t first;  ///< chunk
+    std::uint32_t missing;
+  };
   std::vector<std::uint64_t> bits_;
+  std::vector<Source> sources_;  ///< and the end
+  std::uint32_t size_ = 0;
   std::uint32_t missing_ = 0;
 };
 

@@ -25,15 +25,15 @@ int rounds_of(int size) {
 
 MulticastMember::MulticastMember(firmware::Rank& rank, const Interface& place, int position, int size,
                                  const MulticastConfig& config, std::string name)
-    : rank_(rank),
+    : config_(config),
       place_(place),
+      chunk_(static_cast<std::uint64_t>(config.chunk.count())),
+      cost_(copies() ? firmware::kDatagramReceive : firmware::kConnectionReceive),
+      rank_(rank),
       position_(position),
       size_(size),
-      config_(config),
       name_(std::move(name)),
-      chunk_(static_cast<std::uint64_t>(config.chunk.count())),
       trees_(groups(config, size) / config.subgroups),
-      cost_(copies() ? firmware::kDatagramReceive : firmware::kConnectionReceive),
       rounds_(static_cast<std::size_t>(rounds_of(size))),
       turns_(*place.processor, "its turn to multicast"),
       open_(*place.processor, "the fast path") {

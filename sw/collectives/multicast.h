@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "hw/core/fields.h"
+#include "hw/core/fifo.h"
 #include "sw/collectives/chunk_map.h"
 #include "sw/collectives/group.h"
 #include "sw/firmware/rank.h"
@@ -175,20 +175,21 @@ class MulticastMember {
     firmware::GroupQueuePair group;
   };
   /// A thread's share: one subgroup in all trees.
-  struct Receiver {
+  struct alignas(64) Receiver {
+    // What every chunk touches comes first.
     firmware::CompletionQueue* completions = nullptr;
-    firmware::DatagramQueuePair datagrams;
-    std::vector<Ring> rings;  ///< one for datagrams, else by tree
+    std::vector<Ring> rings;    ///< one for datagrams, else by tree
+    std::uint64_t copying = 0;  ///< chunks that are not known to be in place
+    std::uint64_t missing = 0;  ///< of the task
     std::uint32_t first_queue_pair = 0;
+    bool over = false;             ///< the task takes no more chunks
+    std::uint64_t unsignaled = 0;  ///< of those being copied, behind the latest copy that completes
+    firmware::DatagramQueuePair datagrams;
     firmware::QueuePair copies;  ///< to the own interface
     firmware::QueuePair copies_end;
     std::uint32_t engine = 0;  ///< or that copies
     std::uint64_t staging = 0;
-    std::uint64_t copying = 0;           ///< chunks that are not known to be in place
-    std::uint64_t unsignaled = 0;        ///< of these, behind the latest copy that completes
-    std::deque<std::uint64_t> signaled;  ///< by copy that completes: how many it tells of
-    std::uint64_t missing = 0;           ///< of the task
-    bool over = false;                   ///< the task takes no more chunks
+    Fifo<std::uint64_t> signaled;  ///< by copy that completes: how many it tells of
   };
   struct TaskState {
     std::uint64_t number = 0;
@@ -202,7 +203,8 @@ class MulticastMember {
 
   void fail(const std::string& what) const;
   [[nodiscard]] bool copies() const { return config_.transport == MulticastTransport::kDatagram; }
-  [[nodiscard]] Extent extent_of(std::uint32_t chunk) const;
+  [[nodiscard]] Extent extent_of(std::uint32_t chunk) const { return extent_of(chunk, map_.source_of(chunk)); }
+  [[nodiscard]] Extent extent_of(std::uint32_t chunk, int source) const;
   [[nodiscard]] std::uint64_t slot_bytes() const { return chunk_ + 64; }
   static std::uint32_t say(Say what, std::uint32_t value) { return static_cast<std::uint32_t>(what) << 29 | value; }
 
@@ -240,15 +242,22 @@ class MulticastMember {
   firmware::Task recover();
   void answer();
 
-  firmware::Rank& rank_;
+  // What every chunk touches comes first.
+  alignas(64) MulticastConfig config_;
   firmware::Interface place_;
+  std::uint64_t chunk_;
+  Counters counters_;
+  firmware::ReceiveCost cost_;
+  ChunkMap map_;
+  TaskState task_;
+  static constexpr std::size_t kHotBytes = sizeof(MulticastConfig) + sizeof(firmware::Interface) + sizeof(Counters) +
+                                           sizeof(firmware::ReceiveCost) + sizeof(ChunkMap) + sizeof(TaskState);
+
+  firmware::Rank& rank_;
   int position_;
   int size_;
-  MulticastConfig config_;
   std::string name_;
-  std::uint64_t chunk_;
   int trees_;
-  firmware::ReceiveCost cost_;
 
   // With an offload: the host's end of a connection to itself, and the other's.
   firmware::CompletionQueue* reports_ = nullptr;
@@ -266,8 +275,6 @@ class MulticastMember {
   std::vector<std::uint32_t> groups_;                  ///< likewise
   std::vector<Receiver> receivers_;
 
-  TaskState task_;
-  ChunkMap map_;
   std::uint64_t tasks_ = 0;
   std::uint64_t meetings_ = 0;
   struct Round {
@@ -290,7 +297,6 @@ class MulticastMember {
   std::uint64_t reads_posted_ = 0;
   std::uint64_t told_ = 0;  ///< the left neighbour, that all has come: acknowledged
   std::uint64_t right_done_ = 0;
-  Counters counters_;
 };
 
 /// The members of a group, on the network that joins the nodes.

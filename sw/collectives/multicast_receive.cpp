@@ -18,6 +18,8 @@ void MulticastMember::open_receiver(Receiver& receiver, const std::vector<std::u
   receiver.completions = &place_.processor->create_completion_queue("chunks of subgroup " + std::to_string(subgroup) +
                                                                     " in " + name_ + ", queue");
   receiver.completions->allow_repeats();
+  receiver.completions->fetch_with(&config_, kHotBytes);
+  receiver.completions->fetch_with(&receiver, sizeof receiver);
   if (!copies()) {
     for (const std::uint32_t group : groups) {
       receiver.rings.push_back({});
@@ -88,10 +90,10 @@ void MulticastMember::take_chunk(Receiver& receiver, const nic::Completion& entr
   const std::uint32_t number = entry.immediate & kNumber;
   if (receiver.over || entry.immediate >> 24 != task_.number % 256) {
     ++counters_.stale;
-  } else if (!map_.set(number)) {
+  } else if (const int source = map_.set(number); source == ChunkMap::kHadIt) {
     ++counters_.repeated;
   } else {
-    const Extent chunk = extent_of(number);
+    const Extent chunk = extent_of(number, source);
     ++counters_.chunks;
     counters_.bytes += static_cast<std::int64_t>(chunk.bytes);
     --receiver.missing;
@@ -137,8 +139,7 @@ void MulticastMember::post_receives(Receiver& receiver, std::uint64_t least) {
   }
 }
 
-Extent MulticastMember::extent_of(std::uint32_t number) const {
-  const int source = map_.source_of(number);
+Extent MulticastMember::extent_of(std::uint32_t number, int source) const {
   return Chunks{task_.blocks[static_cast<std::size_t>(source)], chunk_}[number - map_.first(source)];
 }
 

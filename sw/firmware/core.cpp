@@ -95,7 +95,9 @@ void Core::stop(std::uint32_t thread) {
 Time Core::free_at(std::uint32_t thread) const {
   const auto own = std::find_if(runs_.begin(), runs_.end(), [&](const Run& run) { return run.thread == thread; });
   if (own != runs_.end() ? own->left == kSpins : runs_.size() < static_cast<std::size_t>(threads_)) return Time();
-  if (runs_.size() == 1 && runs_.front().left != kSpins && runs_.front().spin_share == kNoSpin) {
+  // One that is alone is not slowed down; if it spins then, only itself can go on.
+  if (runs_.size() == 1 && runs_.front().left != kSpins &&
+      (runs_.front().spin_share == kNoSpin || own != runs_.end())) {
     return since_ + Time(runs_.front().left);
   }
   std::vector<Run> runs = runs_;

@@ -23,14 +23,15 @@ constexpr Work kPollLoop = {.instructions = 4, .accesses = 1};
 Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, int devices,
                      const Stall::Config& stall, std::uint64_t mailbox_base)
     : sc_module(name),
-      config_(config),
       dispatcher_(dispatcher),
-      stall_(stall, this->name()),
       mailbox_base_(mailbox_base),
+      cores_(static_cast<std::size_t>(config.cores), CoreState{Core(config.threads), {}, {}}),
+      depth_(static_cast<std::size_t>(config.completion_queue_depth)),
+      stall_(stall, this->name()),
+      config_(config),
       mailbox_file_(dispatcher),
       devices_(static_cast<std::size_t>(devices)),
-      mailboxes_(static_cast<std::size_t>(devices)),
-      cores_(static_cast<std::size_t>(config.cores), CoreState{Core(config.threads), {}, {}}) {
+      mailboxes_(static_cast<std::size_t>(devices)) {
   const std::int64_t shared = kPollLoop.instructions + kPollLoop.accesses * config.port_cycles;
   spin_share_ = Core::share_of(Time(shared + kPollLoop.accesses * config.access_cycles), Time(shared));
   dispatcher.attach(*this, this->name());
@@ -65,7 +66,8 @@ void Processor::start_of_simulation() {
 }
 
 CompletionQueue& Processor::create_completion_queue(std::string what) {
-  return queues_.emplace_back(*this, mailbox_base_ + queues_.size(), std::move(what));
+  queue_at_.push_back(&queues_.emplace_back(*this, mailbox_base_ + queues_.size(), std::move(what)));
+  return *queue_at_.back();
 }
 
 void Processor::write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, bool charged) {
@@ -148,42 +150,61 @@ void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     return;
   }
   if (tag == kAlarm) {
-    CompletionQueue& queue = queues_[data];
+    CompletionQueue& queue = *queue_at_[data];
     if (queue.waiter_ == nullptr || queue.until_ > now) return dispatcher_.disregard();
     return wake(*std::exchange(queue.waiter_, nullptr), now);
   }
   // Firmware has no answer to a connection that failed: its thread keeps waiting, and the report at the end says why.
-  if (arriving_[data].status != nic::Status::kSuccess)
-    return free_arriving_.push_back(static_cast<std::uint32_t>(data));
-  CompletionQueue& queue = queues_[arriving_queue_[data]];
-  const auto depth = static_cast<std::size_t>(config_.completion_queue_depth);
-  if (queue.lost_ > 0 || (depth != 0 && queue.entries_.size() >= depth)) [[unlikely]] {
+  Arriving& arriving = *reinterpret_cast<Arriving*>(data);
+  if (arriving.entry.status != nic::Status::kSuccess) return free_arriving_.push_back(&arriving);
+  CompletionQueue& queue = *arriving.queue;
+  if (queue.lost_ > 0 || (depth_ != 0 && queue.entries_.size() >= depth_)) [[unlikely]] {
     ++queue.lost_;
-    return free_arriving_.push_back(static_cast<std::uint32_t>(data));
+    return free_arriving_.push_back(&arriving);
   }
-  queue.take(arriving_[data], now);
-  const bool repeats =
-      repeats_ > 0 && tag == kEntry && queue.may_repeat_ && arriving_[data].verb == nic::Verb::kReceive;
+  queue.take(arriving.entry, now);
+  const bool repeats = repeats_ > 0 && tag == kEntry && queue.may_repeat_ && arriving.entry.verb == nic::Verb::kReceive;
   if (repeats && random_.share() < repeats_) {
     constexpr double kLatest = 20'000'000;  // ps
     return dispatcher_.post(now + Time(static_cast<std::int64_t>(random_.share() * kLatest)), *this, kRepeat, data);
   }
-  free_arriving_.push_back(static_cast<std::uint32_t>(data));
+  free_arriving_.push_back(&arriving);
+}
+
+void Processor::prepare(std::uint32_t tag, std::uint64_t data) {
+  __builtin_prefetch(&stall_);
+  if (tag == kRun) {
+    const Thread& thread = *reinterpret_cast<const Thread*>(data);
+    __builtin_prefetch(cores_.data() + thread.core);
+    __builtin_prefetch(thread.resume_at.address());
+  } else if (tag == kEntry) {
+    const auto* queue = reinterpret_cast<const std::byte*>(reinterpret_cast<const Arriving*>(data)->queue);
+    __builtin_prefetch(queue);
+    __builtin_prefetch(queue + 64);
+  }
+}
+
+void Processor::prepare_more(std::uint32_t tag, std::uint64_t data) {
+  if (tag != kEntry) return;
+  const CompletionQueue& queue = *reinterpret_cast<const Arriving*>(data)->queue;
+  if (queue.waiter_ != nullptr) {
+    __builtin_prefetch(&queue.waiter_->core);
+    __builtin_prefetch(&queue.waiter_->detail);
+  }
+  for (const CompletionQueue::Read& read : queue.reads_) {
+    for (std::size_t at = 0; at < read.bytes; at += 64) __builtin_prefetch(read.first + at);
+  }
 }
 
 bool Processor::take_entry(std::uint64_t queue, const void* data, std::uint32_t bytes, Time at) {
-  if (queue >= queues_.size()) return false;
-  if (free_arriving_.empty()) {
-    free_arriving_.push_back(static_cast<std::uint32_t>(arriving_.size()));
-    arriving_.emplace_back();
-    arriving_queue_.emplace_back();
-  }
-  const std::uint32_t slot = free_arriving_.back();
+  if (queue >= queue_at_.size()) return false;
+  if (free_arriving_.empty()) free_arriving_.push_back(&arriving_.emplace_back());
+  Arriving& arriving = *free_arriving_.back();
   free_arriving_.pop_back();
-  arriving_[slot] = {};
-  std::memcpy(&arriving_[slot], data, bytes);
-  arriving_queue_[slot] = static_cast<std::uint32_t>(queue);
-  dispatcher_.post(at, *this, kEntry, slot);
+  arriving.entry = {};
+  std::memcpy(&arriving.entry, data, bytes);
+  arriving.queue = queue_at_[queue];
+  dispatcher_.post(at, *this, kEntry, reinterpret_cast<std::uint64_t>(&arriving));
   return true;
 }
 

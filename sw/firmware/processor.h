@@ -14,6 +14,7 @@
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
+#include "hw/core/fifo.h"
 #include "hw/core/fixed_vector.h"
 #include "hw/core/random.h"
 #include "hw/core/register_file.h"
@@ -70,6 +71,34 @@ inline EnumNames<Placement> enum_names(Placement /*tag*/) {
 /// Devices write completions (32 bytes at most) to a mailbox socket at the address of a CompletionQueue. One that finds
 /// the queue full puts it in error: it and all that follow are lost, which the report at the end says.
 class Processor final : public sc_core::sc_module, public EventTarget {
+ private:
+  /// An entry on its way.
+  struct alignas(64) Arriving {
+    nic::Completion entry;
+    CompletionQueue* queue = nullptr;
+  };
+  struct CoreState {
+    Core core;
+    Time busy;
+    std::vector<Thread*> blocked;  ///< ready, while all hardware threads spin
+  };
+
+  // What every completion touches comes first, behind the table of events.
+  Dispatcher& dispatcher_;
+  std::uint64_t mailbox_base_;
+  std::vector<Arriving*> free_arriving_;
+  Thread* current_ = nullptr;
+  std::vector<CompletionQueue*> queue_at_;  ///< by address from mailbox_base_ on
+  std::vector<CoreState> cores_;
+  double repeats_ = 0;
+  std::size_t depth_;  ///< of completion queues; 0: any
+  Time local_;
+  Time alone_;               ///< what the present run would take by itself
+  Time shared_;              ///< of that, with the pipeline or the port
+  std::size_t running_ = 1;  ///< threads at work on its core when it began, with itself
+  std::int64_t spin_share_;  ///< of a loop that polls
+  Stall stall_;
+
  public:
   struct Config {
     static constexpr std::string_view kPartKind = "processor";
@@ -193,13 +222,10 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   }
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  void prepare(std::uint32_t tag, std::uint64_t data) override;
+  void prepare_more(std::uint32_t tag, std::uint64_t data) override;
 
  private:
-  struct CoreState {
-    Core core;
-    Time busy;
-    std::vector<Thread*> blocked;  ///< ready, while all hardware threads spin
-  };
   void start_of_simulation() override;
   CoreState& core_of(const Thread& thread) { return cores_[static_cast<std::size_t>(thread.core)]; }
   void run(Time now, Thread& thread);
@@ -213,43 +239,36 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   bool take_entry(std::uint64_t queue, const void* data, std::uint32_t bytes, Time at);
 
   Config config_;
-  Dispatcher& dispatcher_;
-  Stall stall_;
-  std::uint64_t mailbox_base_;
   RegisterFile mailbox_file_;
   BlockingInitiator initiator_;
   FixedVector<tlm::tlm_initiator_socket<64>> devices_;
   FixedVector<tlm::tlm_target_socket<64>> mailboxes_;
-  std::vector<CoreState> cores_;
-  std::int64_t spin_share_;     ///< of a loop that polls
   std::deque<Thread> threads_;  ///< slots of ended threads are reused
   std::vector<Thread*> free_threads_;
   std::deque<CompletionQueue> queues_;
-  std::vector<nic::Completion> arriving_;  ///< entries on their way; slots are reused
-  std::vector<std::uint32_t> arriving_queue_;
-  std::vector<std::uint32_t> free_arriving_;
-  Thread* current_ = nullptr;
-  double repeats_ = 0;
-  Random random_;  ///< of repeats
-  Time local_;
-  Time alone_;               ///< what the present run would take by itself
-  Time shared_;              ///< of that, with the pipeline or the port
-  std::size_t running_ = 1;  ///< threads at work on its core when it began, with itself
+  std::deque<Arriving> arriving_;  ///< slots are reused
+  Random random_;                  ///< of repeats
   std::uint32_t spawned_ = 0;
   bool started_ = false;
   tlm::tlm_generic_payload payload_;
 };
 
 /// A queue that a device writes and one thread reads.
-class CompletionQueue {
+class alignas(64) CompletionQueue {
  public:
   /// `what` says what comes here, for the report of a deadlock.
   CompletionQueue(Processor& processor, std::uint64_t address, std::string what)
       : processor_(processor), address_(address), what_(std::move(what)) {}
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   [[nodiscard]] std::uint64_t address() const { return address_; }
   /// Its reader knows a completion that comes a second time.
   void allow_repeats() { may_repeat_ = true; }
+  /// Its reader will touch `bytes` bytes from `first` for each completion: they are fetched before it comes.
+  void fetch_with(const void* first, std::size_t bytes) {
+    reads_.push_back({static_cast<const std::byte*>(first), bytes});
+  }
   /// Completions that found the queue full or in error.
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
@@ -309,14 +328,20 @@ class CompletionQueue {
     if (waiter_ != nullptr) processor_.wake(*std::exchange(waiter_, nullptr), now);
   }
 
+  // What every completion touches comes first.
   Processor& processor_;
-  std::uint64_t address_;
-  std::string what_;
-  std::deque<nic::Completion> entries_;
-  std::uint64_t lost_ = 0;
+  Fifo<nic::Completion> entries_;
   Thread* waiter_ = nullptr;
   Time until_ = kNever;  ///< when the waiter gives up
   Time alarm_ = kNever;  ///< the latest that was set
+  std::uint64_t lost_ = 0;
+  struct Read {
+    const std::byte* first;
+    std::size_t bytes;
+  };
+  std::vector<Read> reads_;
+  std::uint64_t address_;
+  std::string what_;
   bool may_repeat_ = false;
 };
 
