@@ -9,6 +9,7 @@
 #include "platforms/config/catalogue.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/machine/machine.h"
+#include "sw/analytical/config.h"
 #include "sw/schedules/fsdp_plan.h"
 
 namespace weft::platforms {
@@ -82,6 +83,7 @@ std::vector<Section> sections(const std::vector<FieldDoc>& fields) {
 int describe_all(bool as_json) {
   std::vector<FieldDoc> fields = describe(MachineConfig());
   for (FieldDoc& field : describe(schedules::FsdpConfig(), "workload")) fields.push_back(std::move(field));
+  for (FieldDoc& field : describe(analytical::AnalyticalConfig(), "analytical")) fields.push_back(std::move(field));
   if (as_json) {
     nlohmann::ordered_json json = nlohmann::ordered_json::array();
     for (const FieldDoc& field : fields) {
@@ -98,7 +100,11 @@ int describe_all(bool as_json) {
   print(
       "# Configuration reference\n\n"
       "Written by `weft describe` from the same lists that read a platform. A platform also has a `name`, a\n"
-      "`description`, and a `workload` with its `kind`.\n");
+      "`description`, and a `workload` with its `kind`. One with `\"network\": \"analytical\"` has the section "
+      "`analytical`\n"
+      "in place of a machine, and a workload of kind `chakra`: `traces`, a prefix of Chakra files beside it, and "
+      "maybe\n"
+      "`groups`, lists of ranks by name, and `custom`, prefixes of Chakra files for operations (`all_reduce`, ...).\n");
   for (const Section& section : sections(fields)) {
     const bool is_workload = section.title == "workload";
     print(fmt::format("\n## {}\n\n{}", is_workload ? "workload of kind `fsdp`" : section.title, table(section.fields)));

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft import astra-sim, and weft run of what it writes. Runs the binary.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using test::BadInput;
+using test::CliTest;
+using test::Ran;
+
+constexpr const char* kNetwork =
+    "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]  # GB/s\nlatency: [ 500.0 ]\n";
+
+json system_file() {
+  return {{"scheduling-policy", "LIFO"},
+          {"endpoint-delay", 10},
+          {"active-chunks-per-dimension", 1},
+          {"preferred-dataset-splits", 4},
+          {"all-reduce-implementation", {"ring"}},
+          {"collective-optimization", "localBWAware"},
+          {"local-mem-bw", 1600},
+          {"boost-mode", 0}};
+}
+
+/// An AllReduce of 1 MiB after 5 us of computing, on each of 8 ranks.
+json trace() {
+  return json::parse(R"({"metadata": {"version": "0.0.4"}, "nodes": [
+    {"id": 0, "name": "work", "type": "COMP_NODE", "duration_micros": 5},
+    {"id": 1, "name": "sum", "type": "COMM_COLL_NODE", "data_deps": [0],
+     "attr": [{"name": "comm_type", "int64_val": 0}, {"name": "comm_size", "int64_val": 1048576}]}]})");
+}
+
+class ImportCli : public CliTest {
+ protected:
+  ImportCli() {
+    write("network.yml", kNetwork);
+    write("system.json", system_file().dump());
+    traces(trace());
+  }
+
+  void traces(const json& each) {
+    for (int r = 0; r < 8; ++r) {
+      write("t.json", each.dump());
+      const std::string rank = std::to_string(r);
+      EXPECT_EQ(weft("trace convert ../t.json w." + rank + ".et").code, 0);
+    }
+  }
+  Ran import(const std::string& more = "") {
+    return weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out p.json " + more);
+  }
+  static constexpr int kAllReduce = 64'440;  // ns, in ASTRA-sim
+};
+
+TEST_F(ImportCli, GivesTheTimesOfAstraSim) {
+  const Ran made = import();
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(made.out, "wrote p.json\n");
+  EXPECT_NE(made.err.find("boost-mode has no effect in ASTRA-sim"), std::string::npos) << made.err;
+  const json ran = json::parse(weft("run p.json --json").out);
+  EXPECT_EQ(ran["first_finish_ns"], 5'000 + kAllReduce);
+  EXPECT_EQ(ran["last_finish_ns"], 5'000 + kAllReduce);
+  EXPECT_EQ(ran["finish_ns"].size(), 8U);
+  EXPECT_EQ(ran["messages"], 4 * 8 * 14);
+  EXPECT_EQ(json::parse(test::read_file(folder_ / "work/out/p/summary.json"))["nodes"], 16);
+  const Ran table = weft("run p.json --set analytical.collectives.endpoint_delay=0ns");
+  EXPECT_NE(table.out.find("last end done            68840 ns"), std::string::npos) << table.out;
+}
+
+TEST_F(ImportCli, TakesGroupsMemoryAndOptions) {
+  write("groups.json", R"({"3": [0, 1, 2, 3, 4, 5, 6, 7]})");
+  write("memory.json", R"({"memory-type": "MEMORY_POOL", "remote-mem-latency": 1000, "remote-mem-bw": 100})");
+  ASSERT_EQ(import("--groups ../groups.json --memory ../memory.json --analytical aware --rendezvous-protocol").code, 0);
+  const json platform = json::parse(test::read_file(folder_ / "work/p.json"));
+  EXPECT_EQ(platform["workload"]["groups"]["3"].size(), 8U);
+  EXPECT_EQ(platform["analytical"]["end"]["remote_memory"], "pool");
+  EXPECT_EQ(json::parse(weft("run p.json --json").out)["last_finish_ns"], 5'000 + 100'952);
+}
+
+TEST_F(ImportCli, PathsAreSeenFromThePlatform) {
+  std::filesystem::create_directories(folder_ / "work/platforms");
+  ASSERT_EQ(
+      weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out platforms/p.json")
+          .code,
+      0);
+  const json platform = json::parse(test::read_file(folder_ / "work/platforms/p.json"));
+  EXPECT_EQ(platform["workload"]["traces"], "../w");
+  EXPECT_EQ(json::parse(weft("run platforms/p.json --json").out)["last_finish_ns"], 5'000 + kAllReduce);
+}
+
+TEST_F(ImportCli, SaysWhoWaitsForWhat) {
+  json lonely = trace();
+  lonely["nodes"].push_back({{"id", 2},
+                             {"name", "never"},
+                             {"type", "COMM_RECV_NODE"},
+                             {"attr",
+                              {{{"name", "comm_src"}, {"int32_val", 1}},
+                               {{"name", "comm_tag"}, {"int32_val", 9}},
+                               {{"name", "comm_size"}, {"int64_val", 4}}}}});
+  traces(lonely);
+  ASSERT_EQ(import().code, 0);
+  const Ran ran = weft("run p.json");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("8 of 8 ends have not done their traces"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("node 2 'never' waits for a message of end 1 with tag 9"), std::string::npos) << ran.err;
+}
+
+TEST_F(ImportCli, RefusesByName) {
+  const auto with = [&](const std::string& key, const json& value) {
+    json system = system_file();
+    system[key] = value;
+    write("system.json", system.dump());
+    const Ran ran = import();
+    EXPECT_EQ(ran.code, 2) << key;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "work/p.json"));
+    return ran.err;
+  };
+  const auto expect = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expect(with("all-reduce-implementation", {"ring", "ring"}),
+         "system.json: all-reduce-implementation: expected a list with an algorithm for each of 1 dimensions");
+  expect(with("all-reduce-implementation", {"oneRing"}), "got [\"oneRing\"]");
+  expect(with("scheduling-policy", "RANDOM"), "scheduling-policy: expected one of LIFO, FIFO, EXPLICIT");
+  expect(with("model-shared-bus", 1), "model-shared-bus: expected 0");
+  expect(with("preferred-dataset-splits", 0), "preferred-dataset-splits: expected a number from 1");
+  expect(with("prefered-dataset-splits", 4), "prefered-dataset-splits: expected a key that ASTRA-sim has");
+  expect(with("local-mem-bw", -1), "local-mem-bw: expected a number from 0");
+  expect(with("roofline-enabled", 1), "peak-perf: expected TFLOPS above 0");
+
+  write("system.json", system_file().dump());
+  const auto network = [&](const std::string& text) {
+    write("network.yml", text);
+    const Ran ran = import();
+    EXPECT_EQ(ran.code, 2);
+    return ran.err;
+  };
+  expect(network("topology: [ Torus ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n"),
+         "network.yml: topology: expected each of Ring, FullyConnected, Switch, got Torus");
+  expect(network("topology: [ Ring ]\nnpus_count: [ 8, 2 ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n"),
+         "npus_count: expected 1 values");
+  expect(network("topology: [ Ring ]\nnpus_count: [ 1 ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n"),
+         "npus_count: expected a whole number above 1, got 1");
+  expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 0 ]\nlatency: [ 5 ]\n"),
+         "bandwidth: expected a rate above 0 in GB/s, got 0");
+  expect(network("topology: [ Ring\n"), "network.yml: expected YAML");
+  write("network.yml", kNetwork);
+  write("groups.json", R"({"1": [0, 8]})");
+  expect(import("--groups ../groups.json").err, "groups.json: 1: expected a list of different ranks below 8");
+  write("memory.json", R"({"memory-type": "BIG"})");
+  expect(import("--memory ../memory.json").err, "memory.json: memory-type: expected NO_MEMORY_EXPANSION");
+}
+
+}  // namespace
+}  // namespace weft
