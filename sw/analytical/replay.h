@@ -12,6 +12,7 @@
 #include <queue>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sw/analytical/collectives.h"
@@ -124,7 +125,9 @@ class Replay final : public EventTarget, Listener {
     std::uint32_t from;
     std::uint32_t to;
     std::int64_t tag;
-    auto operator<=>(const Channel&) const = default;
+    bool operator<(const Channel& other) const {
+      return std::tie(instance, from, to, tag) < std::tie(other.instance, other.from, other.to, other.tag);
+    }
   };
   /// Messages that have come and nobody has asked for, or receives that wait.
   struct Mailbox {
