@@ -79,6 +79,13 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
                "BARRIER");
   }
   if (*type != CollectiveType::kBarrier) bytes = need(graph, node, node.comm_size(), "comm_size");
+  const auto involved = node.involved_dim();
+  const std::size_t dimensions = network_.dimensions().size();
+  for (std::size_t i = 0; involved.has_value() && i < std::min(involved->size(), dimensions); ++i) {
+    if (!(*involved)[i]) {
+      fail(graph, node, "leaves dimension " + std::to_string(i) + " out (involved_dim): expected a group instead");
+    }
+  }
   const std::string name = node.pg_name();
   const auto group = groups_.find(name);
   if (group == groups_.end()) fail(graph, node, "is of group \"" + name + "\", which the groups file does not have");

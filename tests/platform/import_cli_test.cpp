@@ -111,6 +111,16 @@ TEST_F(ImportCli, SaysWhoWaitsForWhat) {
   EXPECT_NE(ran.err.find("node 2 'never' waits for a message of end 1 with tag 9"), std::string::npos) << ran.err;
 }
 
+TEST_F(ImportCli, RefusesCollectivesOfSomeDimensions) {
+  json some = trace();
+  some["nodes"][1]["attr"].push_back({{"name", "involved_dim"}, {"bool_list", {false, true}}});
+  traces(some);
+  ASSERT_EQ(import().code, 0);
+  const Ran ran = weft("run p.json");
+  EXPECT_NE(ran.code, 0);
+  EXPECT_NE(ran.err.find("node 1 'sum' leaves dimension 0 out (involved_dim)"), std::string::npos) << ran.err;
+}
+
 TEST_F(ImportCli, RefusesByName) {
   const auto with = [&](const std::string& key, const json& value) {
     json system = system_file();
