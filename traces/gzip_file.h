@@ -3,17 +3,16 @@
 
 #include <zlib.h>
 
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 #include <vector>
+
+#include "traces/whole_file.h"
 
 namespace weft::traces {
 
 /// A gzip file that is written once from start to end. Equal content gives equal bytes: the header has no time and no
-/// name. The content goes to `FILE.part`, which close() renames and the destructor otherwise removes. Throws
-/// std::system_error.
+/// name. It appears when it is complete (WholeFile). Throws std::system_error.
 class GzipFile {
  public:
   explicit GzipFile(std::filesystem::path file);
@@ -25,16 +24,9 @@ class GzipFile {
   void close();
 
  private:
-  struct CloseFile {
-    void operator()(std::FILE* stream) const { std::fclose(stream); }
-  };
-
   void compress(std::string_view text, int flush);
-  [[noreturn]] void fail() const;
 
-  std::filesystem::path file_;
-  std::filesystem::path part_;
-  std::unique_ptr<std::FILE, CloseFile> stream_;
+  WholeFile file_;
   z_stream zlib_{};
   gz_header header_{};
   std::vector<unsigned char> compressed_;

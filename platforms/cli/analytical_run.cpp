@@ -9,6 +9,7 @@
 
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
+#include "platforms/import/astra_sim.h"
 #include "sw/analytical/config.h"
 
 namespace weft::platforms {
@@ -17,17 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using analytical::Operation;
 using nlohmann::ordered_json;
-
-/// Starts the replay with the simulation.
-class Starter final : public sc_core::sc_module {
- public:
-  Starter(sc_core::sc_module_name name, analytical::Replay& replay) : sc_module(name), replay_(replay) {}
-
- private:
-  void start_of_simulation() override { replay_.start(); }
-
-  analytical::Replay& replay_;
-};
 
 /// Paths within the platform are relative to its file.
 fs::path beside(const Document& document, const std::string& path) {
@@ -40,19 +30,9 @@ analytical::Replay::Traces read_workload(Document& document, std::uint32_t ends)
   if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");
   analytical::Replay::Traces traces;
   traces.prefix = beside(document, workload.require<std::string>("traces"));
-  for (const auto& [name, members] : workload.child("groups").members()) {
-    for (const Node& member : members.elements()) {
-      const nlohmann::json& rank = member.raw();
-      const bool fits = rank.is_number_unsigned() && rank.get<std::uint64_t>() < ends;
-      if (!fits) member.fail("a rank below " + std::to_string(ends));
-      traces.groups[name].push_back(rank.get<std::uint32_t>());
-    }
-  }
+  traces.groups = astra::groups_of(workload.child("groups"), ends);
   const Node custom = workload.child("custom");
-  for (const auto& [key, operation] : {std::pair{"all_reduce", Operation::kAllReduce},
-                                       {"all_gather", Operation::kAllgather},
-                                       {"reduce_scatter", Operation::kReduceScatter},
-                                       {"all_to_all", Operation::kAllToAll}}) {
+  for (const auto& [key, operation] : enum_names(Operation{})) {
     const auto prefix = custom.get<std::string>(key, "");
     if (!prefix.empty()) traces.custom[operation] = beside(document, prefix);
   }
@@ -68,7 +48,9 @@ bool is_analytical(const PlatformOptions& options) {
 }
 
 int run_analytical(const AnalyticalRunOptions& options) {
-  if (options.platform.data) throw UsageError("--data: expected one of Weft's own networks, got an analytical one");
+  if (options.platform.data) throw UsageError("--data: expected nothing, since an analytical network moves no bytes");
+  if (options.platform.seed)
+    throw UsageError("--seed: expected nothing, since in an analytical network nothing is random");
   Document document(find_platform(options.platform.platform), options.platform.overrides);
   const Node root = document.root();
   const auto name = root.get<std::string>("name", fs::path(document.file()).stem().string());
@@ -81,7 +63,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
     try {
       return action();
     } catch (const ConfigError& error) {
-      throw UsageError(document.explain(error).file() + ": " + error.path() + ": " + error.expected());
+      throw explain(document, error);
     }
   };
   Dispatcher dispatcher("dispatcher");
@@ -93,17 +75,21 @@ int run_analytical(const AnalyticalRunOptions& options) {
   const analytical::Replay::Traces traces = read_workload(document, network->ends());
   document.check_unused();
   const auto replay = checked([&] {
-    return std::make_unique<analytical::Replay>(dispatcher, *network, config.whole_collectives(), config.end, traces);
+    return std::make_unique<analytical::Replay>("replay", dispatcher, *network, config.whole_collectives(), config.end,
+                                                traces);
   });
-  const Starter starter("starter", *replay);
-  sc_core::sc_start();
+  const fs::path out = options.out.empty() ? fs::path("out") / name : fs::path(options.out);
+  OutputFolder folder(out);
+  {
+    const Progress progress(dispatcher);
+    sc_core::sc_start();
+  }
   checked([&] { replay->check_finished(); });
   const double seconds = watch.seconds();
 
   std::vector<std::int64_t> finish;
   for (std::uint32_t e = 0; e < network->ends(); ++e) finish.push_back(replay->finished_at(e).count() / 1000);
   const auto [first, last] = std::minmax_element(finish.begin(), finish.end());
-  const fs::path out = options.out.empty() ? fs::path("out") / name : fs::path(options.out);
   const ordered_json summary = {{"platform", name},
                                 {"description", description},
                                 {"file", document.file()},
@@ -120,11 +106,9 @@ int run_analytical(const AnalyticalRunOptions& options) {
                                   {"most_resident_bytes", most_resident_bytes()},
                                   {"digest", to_hex(dispatcher.digest())}}},
                                 {"configuration", "config.json"}};
-  std::error_code error;
-  fs::create_directories(out, error);
-  if (error) throw UsageError("--out: expected a folder that can be written, got \"" + out.string() + "\"");
   write_file(out / "config.json", ordered_json(document.effective()));
   write_file(out / "summary.json", summary);
+  folder.keep();
   if (options.json) {
     print_json(summary);
     return kDone;

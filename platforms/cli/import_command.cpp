@@ -2,9 +2,11 @@
 // weft import: other simulators' inputs become platforms.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
+#include "platforms/config/field_visitor.h"
 #include "platforms/import/astra_sim.h"
 
 namespace weft::platforms {
@@ -32,51 +34,6 @@ std::string seen_from(const fs::path& platform, const fs::path& file) {
   return (relative.empty() ? fs::absolute(file) : relative).string();
 }
 
-template <typename E>
-std::string name_of(E value) {
-  for (const auto& [name, each] : enum_names(E{})) {
-    if (each == value) return std::string(name);
-  }
-  return "";
-}
-
-ordered_json to_json(const analytical::AnalyticalConfig& config) {
-  ordered_json dimensions = ordered_json::array();
-  for (const analytical::DimensionConfig& each : config.dimensions) {
-    dimensions.push_back({{"block", name_of(each.block)},
-                          {"size", each.size},
-                          {"bandwidth_GiBps", each.bandwidth_GiBps},
-                          {"latency_ns", each.latency_ns},
-                          {"all_reduce", name_of(each.all_reduce)},
-                          {"all_gather", name_of(each.all_gather)},
-                          {"reduce_scatter", name_of(each.reduce_scatter)},
-                          {"all_to_all", name_of(each.all_to_all)}});
-  }
-  const analytical::CollectiveConfig& collectives = config.collectives;
-  const analytical::EndConfig& end = config.end;
-  ordered_json json = {{"congestion", name_of(config.congestion)},
-                       {"rendezvous", config.rendezvous},
-                       {"dimensions", dimensions},
-                       {"collectives",
-                        {{"scheduling", name_of(collectives.scheduling)},
-                         {"optimization", name_of(collectives.optimization)},
-                         {"splits", collectives.splits},
-                         {"active_chunks", collectives.active_chunks},
-                         {"endpoint_delay", std::to_string(collectives.endpoint_delay.count() / 1000) + "ns"}}},
-                       {"end",
-                        {{"roofline", end.roofline},
-                         {"replay_only", end.replay_only},
-                         {"peak_tflops", end.peak_tflops},
-                         {"memory_GBps", end.memory_GBps},
-                         {"remote_memory", name_of(end.remote_memory)}}}};
-  if (end.remote_memory != analytical::RemoteMemory::kNone) {
-    json["end"]["remote_latency_ns"] = end.remote_latency_ns;
-    json["end"]["remote_GBps"] = end.remote_GBps;
-    json["end"]["ends_per_node"] = end.ends_per_node;
-  }
-  return json;
-}
-
 int run(const Options& options) {
   astra::System system = astra::read_system(options.network, options.system);
   if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end);
@@ -88,21 +45,22 @@ int run(const Options& options) {
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};
   if (!options.groups.empty()) workload["groups"] = astra::read_groups(options.groups, ends);
-  for (const auto& [operation, prefix] : system.custom) {
-    const char* key = operation == Operation::kAllReduce       ? "all_reduce"
-                      : operation == Operation::kAllgather     ? "all_gather"
-                      : operation == Operation::kReduceScatter ? "reduce_scatter"
-                                                               : "all_to_all";
-    workload["custom"][key] = seen_from(options.out, prefix);
+  for (const auto& [name, operation] : enum_names(Operation{})) {
+    const auto custom = system.custom.find(operation);
+    if (custom != system.custom.end()) workload["custom"][std::string(name)] = seen_from(options.out, custom->second);
   }
   const ordered_json platform = {{"name", fs::path(options.out).stem().string()},
                                  {"description", "From ASTRA-sim: " + fs::path(options.network).filename().string() +
                                                      ", " + fs::path(options.system).filename().string() + ", " +
                                                      fs::path(options.workload).filename().string()},
                                  {"network", "analytical"},
-                                 {"analytical", to_json(system.config)},
+                                 {"analytical", config_to_json(system.config)},
                                  {"workload", workload}};
-  write_file(options.out, platform);
+  try {
+    write_file(options.out, platform);
+  } catch (const std::system_error& error) {
+    throw UsageError("--out: expected a file that can be written: " + std::string(error.what()));
+  }
   print_warnings(system.remarks);
   print("wrote " + options.out + "\n");
   return kDone;

@@ -11,6 +11,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
+
+#include "platforms/cli/command.h"
 
 namespace weft::platforms {
 
@@ -83,6 +86,20 @@ void write_file(const fs::path& file, const std::string& text) {
 
 void write_file(const fs::path& file, const nlohmann::ordered_json& json) {
   write_file(file, json.dump(2) + "\n");
+}
+
+OutputFolder::OutputFolder(fs::path path) : path_(std::move(path)) {
+  std::error_code error;
+  for (fs::path at = path_; !at.empty() && !fs::exists(at, error); at = at.parent_path()) made_.push_back(at);
+  fs::create_directories(path_, error);
+  if (error || !fs::is_directory(path_)) {
+    throw UsageError("--out: expected a folder that can be written, got \"" + path_.string() + "\"");
+  }
+}
+
+OutputFolder::~OutputFolder() {
+  std::error_code ignored;
+  for (const fs::path& folder : made_) fs::remove(folder, ignored);
 }
 
 Progress::Progress(Dispatcher& dispatcher, std::function<double()> done)

@@ -41,6 +41,23 @@ void print_json(const nlohmann::ordered_json& json);
 void write_file(const std::filesystem::path& file, const std::string& text);
 void write_file(const std::filesystem::path& file, const nlohmann::ordered_json& json);
 
+/// The folder for the results. Until `keep`, it disappears with what was made for it, so that a failed run leaves
+/// nothing.
+class OutputFolder {
+ public:
+  /// Throws UsageError if it cannot be written.
+  explicit OutputFolder(std::filesystem::path path);
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  void keep() { made_.clear(); }
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::filesystem::path> made_;  ///< innermost first
+};
+
 /// Wall-clock seconds since it was made.
 class Stopwatch {
  public:

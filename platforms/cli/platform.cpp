@@ -77,10 +77,10 @@ Platform::Platform(const PlatformOptions& options)
   if (!is_name) root.child("name").fail("a name that a folder can have");
 }
 
-UsageError Platform::explain(const ConfigError& error) const {
+UsageError explain(const Document& document, const ConfigError& error) {
   // Some modules give the noun phrase that is expected, others a whole sentence.
-  if (error.expected().find("expected ") == std::string::npos) return UsageError(document_.explain(error).what());
-  return UsageError(document_.explain(error).file() + ": " + error.path() + ": " + error.expected());
+  if (error.expected().find("expected ") == std::string::npos) return UsageError(document.explain(error).what());
+  return UsageError(document.explain(error).file() + ": " + error.path() + ": " + error.expected());
 }
 
 UsageError Platform::memory_error(const std::length_error& error) const {

@@ -35,6 +35,9 @@ Machine& build_machine(const MachineConfig& config);
 /// before the system ends the run, or another, for want of memory.
 void require_host_memory(double bytes);
 
+/// What hw/ or sw/ found wrong in a document, as an error of its file.
+UsageError explain(const Document& document, const ConfigError& error);
+
 /// A platform as it was read: the machine, and the workload for those who want it.
 class Platform {
  public:
@@ -55,14 +58,13 @@ class Platform {
     try {
       return std::forward<Action>(action)();
     } catch (const ConfigError& error) {
-      throw explain(error);
+      throw explain(document_, error);
     } catch (const std::length_error& error) {
       throw memory_error(error);
     }
   }
 
  private:
-  [[nodiscard]] UsageError explain(const ConfigError& error) const;
   [[nodiscard]] UsageError memory_error(const std::length_error& error) const;
 
   Document document_;

@@ -34,32 +34,6 @@ struct Options {
   bool json = false;
 };
 
-/// The folder for the results. Until `keep`, it disappears with what was made for it, so that a failed run leaves
-/// nothing.
-class OutputFolder {
- public:
-  explicit OutputFolder(fs::path path) : path_(std::move(path)) {
-    std::error_code error;
-    for (fs::path at = path_; !at.empty() && !fs::exists(at, error); at = at.parent_path()) made_.push_back(at);
-    fs::create_directories(path_, error);
-    if (error || !fs::is_directory(path_)) {
-      throw UsageError("--out: expected a folder that can be written, got \"" + path_.string() + "\"");
-    }
-  }
-  ~OutputFolder() {
-    std::error_code ignored;
-    for (const fs::path& folder : made_) fs::remove(folder, ignored);
-  }
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
-
-  void keep() { made_.clear(); }
-
- private:
-  fs::path path_;
-  std::vector<fs::path> made_;  ///< innermost first
-};
-
 FsdpConfig read_workload(Platform& platform) {
   const Node workload = platform.workload();
   // A misspelt key may be why it is not there, and says more.
@@ -146,7 +120,11 @@ double kernels_of(const schedules::FsdpPlan& plan, int steps) {
 }
 
 int run(const Options& options) {
-  if (is_analytical(options.platform)) return run_analytical({options.platform, options.out, options.json});
+  if (is_analytical(options.platform)) {
+    if (!options.timeline.empty())
+      throw UsageError("--timeline: expected nothing, since an analytical network has none");
+    return run_analytical({options.platform, options.out, options.json});
+  }
   Platform platform(options.platform);
   const FsdpConfig workload = read_workload(platform);
   platform.document().check_unused();

@@ -137,6 +137,31 @@ class Describer : public FieldVisitor {
   std::string prefix_;
 };
 
+/// Puts the fields of one Config, and of those within it, into an object.
+class JsonWriter : public FieldVisitor {
+ public:
+  explicit JsonWriter(nlohmann::ordered_json& object) : object_(object) {}
+
+ protected:
+  void scalar(std::string_view name, std::string_view, const Scalar& member, Range) override {
+    object_[std::string(name)] = value_of(member);
+  }
+  void nested(std::string_view name, std::string_view, std::string_view, const Fields& fields) override {
+    object_[std::string(name)] = fields_to_json(fields);
+  }
+  void list(std::string_view name, std::string_view, const ListRef& member) override {
+    nlohmann::ordered_json values = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < member.size(); ++i) {
+      values.push_back(member.scalar ? nlohmann::ordered_json(value_of(member.scalar(i)))
+                                     : fields_to_json([&](FieldVisitor& visitor) { member.fields(i, visitor); }));
+    }
+    object_[std::string(name)] = values;
+  }
+
+ private:
+  nlohmann::ordered_json& object_;
+};
+
 }  // namespace
 
 std::string type_text(const Scalar& scalar) {
@@ -244,6 +269,13 @@ bool assign(const Scalar& scalar, Range range, const json& value) {
                         },
                     },
                     scalar);
+}
+
+nlohmann::ordered_json fields_to_json(const std::function<void(FieldVisitor&)>& fields) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  JsonWriter writer(object);
+  fields(writer);
+  return object;
 }
 
 std::vector<FieldDoc> describe_fields(const std::function<void(FieldVisitor&)>& fields, std::string_view prefix) {

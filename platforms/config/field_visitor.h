@@ -165,4 +165,12 @@ std::vector<FieldDoc> describe(C config, std::string_view prefix = {}) {
   return describe_fields([&config](FieldVisitor& visitor) { config.fields(visitor); }, prefix);
 }
 
+nlohmann::ordered_json fields_to_json(const std::function<void(FieldVisitor&)>& fields);
+
+/// A Config with all its values, as a platform would have it.
+template <ConfigStruct C>
+auto config_to_json(C config) {
+  return fields_to_json([&config](FieldVisitor& visitor) { config.fields(visitor); });
+}
+
 }  // namespace weft::platforms

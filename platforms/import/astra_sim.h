@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/config/document.h"
 #include "sw/analytical/config.h"
 
 /// ASTRA-sim's input files, as its code reads them (commit 518bd51). Every key is honoured or refused by name; keys
@@ -29,7 +30,9 @@ System read_system(const std::filesystem::path& network, const std::filesystem::
 /// The remote memory file, into what system.json has given.
 void read_memory(const std::filesystem::path& file, analytical::EndConfig& end);
 
-/// The communicator groups file: ranks by group, which must be below `ends`.
+/// The communicator groups file: ranks by group, different ones below `ends`.
 std::map<std::string, std::vector<std::uint32_t>> read_groups(const std::filesystem::path& file, std::uint32_t ends);
+/// The same where they stand in a platform; none if they do not.
+std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, std::uint32_t ends);
 
 }  // namespace weft::platforms::astra

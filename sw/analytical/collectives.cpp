@@ -53,7 +53,7 @@ void Collectives::check(const Plan& plan) const {
 
 void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
                         std::int64_t priority, std::uint64_t token) {
-  if (!groups_.contains(group.id)) groups_[group.id] = group;
+  const Group& known = groups_.try_emplace(group.id, group).first->second;
   std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes}];
   if (plan == nullptr) {
     const bool all = group.members.empty();
@@ -73,6 +73,11 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   if (config_.scheduling == Scheduling::kExplicit) task->priority = priority;
   ++mine.entered;
   Streams& streams = mine.groups[group.id];
+  if (streams.group == nullptr) {
+    streams.group = &known;
+    const auto at = std::find(known.members.begin(), known.members.end(), rank);
+    streams.position = static_cast<std::uint32_t>(at - known.members.begin());
+  }
   for (std::int64_t i = 0; i < plan->chunks; ++i) {
     const std::uint32_t number = streams.entered++;
     if (number - streams.first == streams.live.size()) streams.live.push_back({});
@@ -83,22 +88,17 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   }
 }
 
-Collectives::Place Collectives::place_of(std::uint32_t rank, std::uint32_t group, std::uint32_t dimension) const {
-  const Group& whole = groups_.at(group);
-  if (whole.members.empty()) {
-    const std::uint32_t stride = strides_[dimension];
-    return {rank / stride % sizes_[dimension], sizes_[dimension], rank, stride, nullptr};
-  }
-  const auto at = std::find(whole.members.begin(), whole.members.end(), rank);
-  return {static_cast<std::uint32_t>(at - whole.members.begin()), static_cast<std::uint32_t>(whole.members.size()),
-          rank, 0, &whole.members};
-}
-
-Collectives::Context Collectives::context(std::uint32_t rank, Key key, Stream& stream) {
+Collectives::Context Collectives::context(std::uint32_t rank, Key key, const Streams& all, Stream& stream) const {
   const Phase& phase = stream.task->plan->phases[stream.phase];
   key.phase = stream.phase;
-  const Place place = place_of(rank, key.group, phase.dimension);
-  return {rank, key, stream, phase, place, place.members != nullptr ? kGroupDelay : config_.endpoint_delay};
+  const std::vector<std::uint32_t>& members = all.group->members;
+  if (!members.empty()) {
+    const Place place{all.position, static_cast<std::uint32_t>(members.size()), rank, 0, &members};
+    return {rank, key, stream, phase, place, kGroupDelay};
+  }
+  const std::uint32_t stride = strides_[phase.dimension];
+  const std::uint32_t size = sizes_[phase.dimension];
+  return {rank, key, stream, phase, {rank / stride % size, size, rank, stride, nullptr}, config_.endpoint_delay};
 }
 
 /// Into the queue of its next phase's dimension.
@@ -136,7 +136,7 @@ void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t dime
     stream.running = true;
     stream.step = stream.left = stream.ahead = 0;
     stream.arrived = 0;
-    Context started = context(rank, {next.group, next.stream, 0, 0}, stream);
+    Context started = context(rank, {next.group, next.stream, 0, 0}, all, stream);
     begin(now, started);
     if (stream.early == nullptr) continue;
     std::vector<std::uint16_t> later;
@@ -171,7 +171,7 @@ void Collectives::arrive(Time now, std::uint32_t rank, Key key) {
     stream.early->push_back(static_cast<std::uint16_t>(key.phase << 8 | key.slot));
     return;
   }
-  Context received = context(rank, key, stream);
+  Context received = context(rank, key, all, stream);
   receive(now, received, key.slot);
 }
 

@@ -99,6 +99,8 @@ class Collectives final : public EventTarget {
   };
   /// Chunks of a group at a rank; those before `first` are done.
   struct Streams {
+    const Group* group = nullptr;  ///< once the rank has entered a collective of it
+    std::uint32_t position = 0;    ///< of the rank among listed members
     std::uint32_t first = 0;
     std::uint32_t entered = 0;
     Fifo<Stream> live;
@@ -141,8 +143,7 @@ class Collectives final : public EventTarget {
     Time delay;  ///< of the endpoint
   };
 
-  [[nodiscard]] Context context(std::uint32_t rank, Key key, Stream& stream);
-  [[nodiscard]] Place place_of(std::uint32_t rank, std::uint32_t group, std::uint32_t dimension) const;
+  [[nodiscard]] Context context(std::uint32_t rank, Key key, const Streams& all, Stream& stream) const;
   void check(const Plan& plan) const;
   Streams& streams(std::uint32_t rank, std::uint32_t group) { return ranks_[rank].groups[group]; }
   void enqueue(Time now, std::uint32_t rank, Key key, Stream& stream);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +21,20 @@ struct DimensionConfig {
   Algorithm all_gather = Algorithm::kRing;
   Algorithm reduce_scatter = Algorithm::kRing;
   Algorithm all_to_all = Algorithm::kRing;
+
+  Algorithm& algorithm(Operation operation) {
+    switch (operation) {
+      case Operation::kAllReduce:
+        return all_reduce;
+      case Operation::kAllgather:
+        return all_gather;
+      case Operation::kReduceScatter:
+        return reduce_scatter;
+      case Operation::kAllToAll:
+        break;
+    }
+    return all_to_all;
+  }
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -65,15 +78,10 @@ struct AnalyticalConfig {
   /// With the dimensions' algorithms.
   [[nodiscard]] CollectiveConfig whole_collectives() const {
     CollectiveConfig whole = collectives;
-    whole.algorithms = {{}, {}, {}, {}};
-    for (const DimensionConfig& each : dimensions) {
-      const auto add = [&](Operation operation, Algorithm algorithm) {
-        whole.algorithms[static_cast<std::size_t>(operation)].push_back(algorithm);
-      };
-      add(Operation::kAllReduce, each.all_reduce);
-      add(Operation::kAllgather, each.all_gather);
-      add(Operation::kReduceScatter, each.reduce_scatter);
-      add(Operation::kAllToAll, each.all_to_all);
+    for (const auto& [name, operation] : enum_names(Operation{})) {
+      std::vector<Algorithm>& algorithms = whole.algorithms[static_cast<std::size_t>(operation)];
+      algorithms.clear();
+      for (DimensionConfig each : dimensions) algorithms.push_back(each.algorithm(operation));
     }
     whole.memory_bytes_per_ns = end.memory_GBps;
     return whole;

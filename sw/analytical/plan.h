@@ -11,6 +11,12 @@
 namespace weft::analytical {
 
 enum class Operation : std::uint8_t { kAllReduce, kAllgather, kReduceScatter, kAllToAll };
+inline EnumNames<Operation> enum_names(Operation /*tag*/) {
+  return {{"all_reduce", Operation::kAllReduce},
+          {"all_gather", Operation::kAllgather},
+          {"reduce_scatter", Operation::kReduceScatter},
+          {"all_to_all", Operation::kAllToAll}};
+}
 
 enum class Algorithm : std::uint8_t { kRing, kDirect, kHalvingDoubling, kDoubleBinaryTree };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {

@@ -17,9 +17,10 @@ constexpr std::size_t kMostTold = 8;  // ends in a report
 
 }  // namespace
 
-Replay::Replay(Dispatcher& dispatcher, Network& network, const CollectiveConfig& collectives, const EndConfig& end,
-               Traces traces)
-    : dispatcher_(dispatcher),
+Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& network,
+               const CollectiveConfig& collectives, const EndConfig& end, Traces traces)
+    : sc_module(name),
+      dispatcher_(dispatcher),
       network_(network),
       end_(end),
       traces_(std::move(traces)),
@@ -33,10 +34,10 @@ Replay::Replay(Dispatcher& dispatcher, Network& network, const CollectiveConfig&
   }
   std::uint32_t id = 0;
   groups_[""] = {id++, {}};
-  for (const auto& [name, members] : traces_.groups) {
+  for (const auto& [group, members] : traces_.groups) {
     // A group of everybody has the dimensions of the network.
     const bool all = members.size() == network.ends();
-    groups_[name] = {id++, all ? std::vector<std::uint32_t>() : members};
+    groups_[group] = {id++, all ? std::vector<std::uint32_t>() : members};
   }
   for (std::uint32_t e = 0; e < network.ends(); ++e) {
     ends_.emplace_back();
@@ -44,12 +45,12 @@ Replay::Replay(Dispatcher& dispatcher, Network& network, const CollectiveConfig&
     graph.end = e;
     graph.window = std::make_unique<chakra::TraceWindow>(chakra::rank_file(traces_.prefix, e));
   }
-  dispatcher.attach(*this, "analytical replay");
+  dispatcher.attach(*this, this->name());
 }
 
 Replay::~Replay() = default;
 
-void Replay::start() {
+void Replay::start_of_simulation() {
   dispatcher_.post(Time(), *this, kStart);
 }
 
@@ -60,6 +61,15 @@ Replay::Resource Replay::resource_of(const Node& node) {
 
 /// Issues what its dependencies and resources allow.
 void Replay::advance(Time now, Graph& graph) {
+  try {
+    issue_ready(now, graph);
+  } catch (const chakra::AttributeError& error) {
+    throw traces::FormatError(graph.window->file().string(), 0, error.what());
+  }
+  if (graph.window->done()) finish(now, graph);
+}
+
+void Replay::issue_ready(Time now, Graph& graph) {
   while (const Node* node = graph.window->next()) {
     ++nodes_;
     const bool waits = graph.limited && node->type != NodeType::kReceive && node->type != NodeType::kMetadata;
@@ -81,7 +91,6 @@ void Replay::advance(Time now, Graph& graph) {
     graph.busy[lowest] = true;
     issue(now, graph, node);
   }
-  if (graph.window->done()) finish(now, graph);
 }
 
 void Replay::issue(Time now, Graph& graph, const Node& node) {
@@ -125,11 +134,7 @@ void Replay::finish(Time now, Graph& graph) {
     return;
   }
   const Work work{graph.parent, graph.parent_node};
-  const auto place =
-      std::find_if(customs_.begin(), customs_.end(), [&](const auto& one) { return one.get() == &graph; });
-  if (place == customs_.end()) return;
-  customs_.erase(place);
-  done(now, work);
+  if (customs_.erase(&graph) != 0) done(now, work);
 }
 
 /// SystemC would make an error of its own of what is thrown: it is kept for check_finished().
@@ -157,15 +162,16 @@ void Replay::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
 
 /// A message is there: its sender is free, and who waits for it has it.
 void Replay::deliver(Time now, Work send) {
-  Mailbox& box = mailboxes_[channel(*send.graph, *send.node, true)];
-  const std::int64_t bytes = need(*send.graph, *send.node, send.node->comm_size(), "comm_size");
-  if (box.awaited.empty()) {
-    box.arrived.push_back(bytes);
+  const auto at = mailboxes_.try_emplace(channel(*send.graph, *send.node, true)).first;
+  const std::int64_t bytes = *send.node->comm_size();
+  if (at->second.awaited.empty()) {
+    at->second.arrived.push_back(bytes);
   } else {
-    const Work receive = box.awaited.front();
-    box.awaited.pop_front();
+    const Mailbox::Receive receive = at->second.awaited.front();
+    at->second.awaited.pop_front();
+    if (at->second.awaited.empty()) mailboxes_.erase(at);
     compare(receive, bytes);
-    done(now, receive);
+    done(now, receive.work);
   }
   done(now, send);
 }
@@ -204,7 +210,7 @@ void Replay::check_finished() const {
   }
   for (const auto& [channel, box] : mailboxes_) {
     if (box.awaited.empty() || ends_[channel.to].finished != kNever) continue;
-    text += "\n  end " + std::to_string(channel.to) + ": " + box.awaited.front().node->label() +
+    text += "\n  end " + std::to_string(channel.to) + ": " + box.awaited.front().work.node->label() +
             " waits for a message of end " + std::to_string(channel.from) + " with tag " + std::to_string(channel.tag);
   }
   if (unfinished == 0) return;

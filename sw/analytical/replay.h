@@ -13,8 +13,10 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
+#include "hw/core/fifo.h"
 #include "sw/analytical/collectives.h"
 #include "sw/analytical/network.h"
 #include "traces/chakra/window.h"
@@ -53,7 +55,7 @@ struct EndConfig {
   }
 };
 
-/// A trace asks for what the machine cannot do, or ends without having done all. The text is for a person.
+/// Ends wait for each other, or for nobody. The text says who waits for what.
 class ReplayError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -65,9 +67,9 @@ class ReplayError : public std::runtime_error {
 /// beside these. Ready nodes go in the order of their ids. A send ends when its message has arrived. Metadata takes no
 /// time. A memory node takes floor(latency + floor(bytes / rate)), one at a time for a node's or a pool's memory.
 ///
-/// Where a collective has an implementation of its own, `custom` names the prefix of Chakra files whose sends,
-/// receives and compute nodes are executed in its place, each as soon as it is ready.
-class Replay final : public EventTarget, Listener {
+/// It begins when the simulation starts. Where a collective has an implementation of its own, `custom` names the prefix
+/// of Chakra files whose sends, receives and compute nodes are executed in its place, each as soon as it is ready.
+class Replay final : public sc_core::sc_module, public EventTarget, Listener {
  public:
   struct Traces {
     std::filesystem::path prefix;
@@ -76,15 +78,13 @@ class Replay final : public EventTarget, Listener {
   };
 
   /// Attaches itself. The collectives of the network are its own. Throws traces::FormatError for files that are missing
-  /// or damaged.
-  Replay(Dispatcher& dispatcher, Network& network, const CollectiveConfig& collectives, const EndConfig& end,
-         Traces traces);
+  /// or damaged, and ConfigError.
+  Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& network, const CollectiveConfig& collectives,
+         const EndConfig& end, Traces traces);
   ~Replay() override;
 
-  /// Issues what is ready at time zero; before the run, when the simulation starts.
-  void start();
-  /// After the run: throws what went wrong, a ReplayError or a traces::FormatError, which stops the run; or a
-  /// ReplayError with what ends wait for unless all have done their traces.
+  /// After the run: throws what went wrong in it, a traces::FormatError for what a trace asks for or a ConfigError,
+  /// which stop the run; or a ReplayError unless all ends have done their traces.
   void check_finished() const;
 
   /// When an end had done its trace.
@@ -131,15 +131,21 @@ class Replay final : public EventTarget, Listener {
   };
   /// Messages that have come and nobody has asked for, or receives that wait.
   struct Mailbox {
-    std::deque<std::int64_t> arrived;  ///< bytes
-    std::deque<Work> awaited;
+    struct Receive {
+      Work work;
+      std::int64_t bytes = 0;
+    };
+    Fifo<std::int64_t> arrived;  ///< bytes
+    Fifo<Receive> awaited;
   };
 
+  void start_of_simulation() override;
   void collective_done(Time now, std::uint32_t rank, std::uint64_t token) override;
   template <typename Action>
   void guard(const Action& action);
   void deliver(Time now, Work send);
   void advance(Time now, Graph& graph);
+  void issue_ready(Time now, Graph& graph);
   void issue(Time now, Graph& graph, const chakra::Node& node);
   void done(Time now, Work work);
   void finish(Time now, Graph& graph);
@@ -150,7 +156,7 @@ class Replay final : public EventTarget, Listener {
   void start_custom(Time now, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
   void issue_send(Time now, Graph& graph, const chakra::Node& node);
   void issue_receive(Time now, Graph& graph, const chakra::Node& node);
-  static void compare(Work receive, std::int64_t sent);
+  static void compare(const Mailbox::Receive& receive, std::int64_t sent);
   static constexpr std::uint32_t kNodeDone = 0;  // event tags
   static constexpr std::uint32_t kMessage = 1;
   static constexpr std::uint32_t kStart = 2;
@@ -168,8 +174,8 @@ class Replay final : public EventTarget, Listener {
   Collectives collectives_;
   std::map<std::string, Group> groups_;
   std::deque<End> ends_;
-  std::vector<std::unique_ptr<Graph>> customs_;
-  std::map<Channel, Mailbox> mailboxes_;
+  std::unordered_map<const Graph*, std::unique_ptr<Graph>> customs_;
+  std::map<Channel, Mailbox> mailboxes_;       ///< those with something in them
   std::map<std::uint32_t, Time> memory_free_;  ///< by node
   std::vector<Work> works_;
   std::vector<std::uint64_t> free_works_;

@@ -12,7 +12,7 @@ using chakra::CollectiveType;
 using chakra::Node;
 
 void Replay::fail(const Graph& graph, const Node& node, const std::string& message) {
-  throw ReplayError(graph.window->file().string() + ": " + node.label() + " " + message);
+  throw traces::FormatError(graph.window->file().string(), 0, node.label() + " " + message);
 }
 
 std::int64_t Replay::need(const Graph& graph, const Node& node, std::optional<std::int64_t> value,
@@ -106,8 +106,9 @@ void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::f
   custom->instance = ++ends_[graph.end].customs;
   custom->parent = &graph;
   custom->parent_node = &node;
-  customs_.push_back(std::move(custom));
-  advance(now, *customs_.back());
+  Graph& started = *custom;
+  customs_.emplace(&started, std::move(custom));
+  advance(now, started);
 }
 
 Replay::Channel Replay::channel(const Graph& graph, const Node& node, bool sends) const {
@@ -135,23 +136,24 @@ void Replay::issue_send(Time now, Graph& graph, const Node& node) {
 }
 
 void Replay::issue_receive(Time now, Graph& graph, const Node& node) {
-  Mailbox& box = mailboxes_[channel(graph, node, false)];
-  if (box.arrived.empty()) {
-    box.awaited.push_back({&graph, &node});
+  const auto at = mailboxes_.try_emplace(channel(graph, node, false)).first;
+  const Mailbox::Receive receive{{&graph, &node}, need(graph, node, node.comm_size(), "comm_size")};
+  if (at->second.arrived.empty()) {
+    at->second.awaited.push_back(receive);
     return;
   }
-  compare({&graph, &node}, box.arrived.front());
-  box.arrived.pop_front();
-  dispatcher_.post(now, *this, kNodeDone, remember({&graph, &node}));
+  compare(receive, at->second.arrived.front());
+  at->second.arrived.pop_front();
+  if (at->second.arrived.empty()) mailboxes_.erase(at);
+  dispatcher_.post(now, *this, kNodeDone, remember(receive.work));
 }
 
-void Replay::compare(Work receive, std::int64_t sent) {
-  const Node& node = *receive.node;
-  const std::int64_t expected = need(*receive.graph, node, node.comm_size(), "comm_size");
-  if (sent == expected) return;
-  fail(*receive.graph, node,
-       "receives " + std::to_string(expected) + " bytes, and end " +
-           std::to_string(node.comm_src().value_or(receive.graph->end)) + " sent " + std::to_string(sent));
+void Replay::compare(const Mailbox::Receive& receive, std::int64_t sent) {
+  if (sent == receive.bytes) return;
+  const Graph& graph = *receive.work.graph;
+  fail(graph, *receive.work.node,
+       "receives " + std::to_string(receive.bytes) + " bytes, and end " +
+           std::to_string(receive.work.node->comm_src().value_or(graph.end)) + " sent " + std::to_string(sent));
 }
 
 }  // namespace weft::analytical

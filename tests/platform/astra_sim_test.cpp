@@ -25,13 +25,6 @@ struct Outcome {
   std::string error;
 };
 
-/// Starts a replay with the simulation.
-struct Starter final : sc_core::sc_module {
-  Starter(sc_core::sc_module_name name, analytical::Replay& replay) : sc_module(name), replay_(replay) {}
-  void start_of_simulation() override { replay_.start(); }
-  analytical::Replay& replay_;
-};
-
 Outcome run(const fs::path& root, const traces::CsvTable::Row& row) {
   Outcome outcome;
   test::fresh_kernel();
@@ -45,8 +38,8 @@ Outcome run(const fs::path& root, const traces::CsvTable::Row& row) {
     analytical::Network network(dispatcher, system.config.network(), congestion, "congestion", rendezvous);
     analytical::Replay::Traces traces{root / row.text("workload_prefix"), {}, system.custom};
     if (!row.text("groups").empty()) traces.groups = astra::read_groups(root / row.text("groups"), network.ends());
-    analytical::Replay replay(dispatcher, network, system.config.whole_collectives(), system.config.end, traces);
-    Starter starter("starter", replay);
+    const analytical::Replay replay("replay", dispatcher, network, system.config.whole_collectives(), system.config.end,
+                                    traces);
     sc_core::sc_start();
     replay.check_finished();
     outcome.first_ns = INT64_MAX;
@@ -62,11 +55,13 @@ Outcome run(const fs::path& root, const traces::CsvTable::Row& row) {
 
 TEST(AstraSim, ItsInputsGiveItsResults) {
   const fs::path root = fs::path(WEFT_SOURCE_DIR) / "../shared/astra";
-  if (!fs::exists(root)) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << root;
+  if (!fs::exists(root))
+    GTEST_SKIP() << "ASTRA-sim's files are not beside this clone: " << root
+                 << "; analytical_test and import_cli_test check the same arithmetic on inputs of their own";
   // Where it fails or hangs, and why Weft refuses the same input; the others must end.
   const std::map<std::string, std::string> refused = {
       {"inputs_hgx_h100_16gpu_ar1MB_a", "expected one dimension where links are shared"},
-      {"nosplit", "preferred-dataset-splits: expected 1 or more"},
+      {"nosplit", "preferred-dataset-splits: expected 1 or more, got nothing"},
       {"reduce8", "is a REDUCE: "},
       {"cycle8", "these can never be ready"},
       {"sharedbus", "model-shared-bus: expected 0"},

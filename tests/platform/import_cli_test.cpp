@@ -111,6 +111,39 @@ TEST_F(ImportCli, SaysWhoWaitsForWhat) {
   EXPECT_NE(ran.err.find("node 2 'never' waits for a message of end 1 with tag 9"), std::string::npos) << ran.err;
 }
 
+/// What is wrong with a trace is bad input, as in any other file, and says where.
+TEST_F(ImportCli, RefusesWhatNobodyCanExecute) {
+  ASSERT_EQ(import().code, 0);
+  const auto with = [&](const json& type, const json& size) {
+    json bad = trace();
+    bad["nodes"][1]["attr"][0] = type;
+    bad["nodes"][1]["attr"][1] = size;
+    traces(bad);
+    const Ran ran = weft("run p.json");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "work/out"));
+    return ran.err;
+  };
+  const json all_reduce = {{"name", "comm_type"}, {"int64_val", 0}};
+  const json bytes = {{"name", "comm_size"}, {"int64_val", 4}};
+  EXPECT_NE(with({{"name", "comm_type"}, {"int64_val", 1}}, bytes).find("w.0.et: node 1 'sum' is a REDUCE"),
+            std::string::npos);
+  EXPECT_NE(with(all_reduce, {{"name", "comm_size"}, {"string_val", "4"}})
+                .find("w.0.et: node 1 'sum': attribute comm_size: expected an integer, got string_val"),
+            std::string::npos);
+  EXPECT_NE(with(all_reduce, {{"name", "other"}, {"int64_val", 4}}).find("w.0.et: node 1 'sum' has no comm_size"),
+            std::string::npos);
+}
+
+TEST_F(ImportCli, RefusesOptionsWithoutEffect) {
+  ASSERT_EQ(import().code, 0);
+  for (const char* option : {"--timeline t.json", "--seed 3", "--data"}) {
+    const Ran ran = weft(std::string("run p.json ") + option);
+    EXPECT_EQ(ran.code, 2) << option;
+    EXPECT_NE(ran.err.find("an analytical network"), std::string::npos) << ran.err;
+  }
+}
+
 TEST_F(ImportCli, RefusesCollectivesOfSomeDimensions) {
   json some = trace();
   some["nodes"][1]["attr"].push_back({{"name", "involved_dim"}, {"bool_list", {false, true}}});
@@ -135,12 +168,14 @@ TEST_F(ImportCli, RefusesByName) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   expect(with("all-reduce-implementation", {"ring", "ring"}),
-         "system.json: all-reduce-implementation: expected a list with an algorithm for each of 1 dimensions");
-  expect(with("all-reduce-implementation", {"oneRing"}), "got [\"oneRing\"]");
+         "system.json: all-reduce-implementation: expected as many algorithms as the network has dimensions, 1");
+  expect(
+      with("all-reduce-implementation", {"oneRing"}),
+      "all-reduce-implementation.0: expected one of ring, direct, halvingDoubling, doubleBinaryTree, got \"oneRing\"");
   expect(with("scheduling-policy", "RANDOM"), "scheduling-policy: expected one of LIFO, FIFO, EXPLICIT");
   expect(with("model-shared-bus", 1), "model-shared-bus: expected 0");
-  expect(with("preferred-dataset-splits", 0), "preferred-dataset-splits: expected a number from 1");
-  expect(with("prefered-dataset-splits", 4), "prefered-dataset-splits: expected a key that ASTRA-sim has");
+  expect(with("preferred-dataset-splits", 0), "preferred-dataset-splits: expected an integer from 1");
+  expect(with("prefered-dataset-splits", 4), "Did you mean \"preferred-dataset-splits\"?");
   expect(with("local-mem-bw", -1), "local-mem-bw: expected a number from 0");
   expect(with("roofline-enabled", 1), "peak-perf: expected TFLOPS above 0");
 
@@ -162,9 +197,13 @@ TEST_F(ImportCli, RefusesByName) {
   expect(network("topology: [ Ring\n"), "network.yml: expected YAML");
   write("network.yml", kNetwork);
   write("groups.json", R"({"1": [0, 8]})");
-  expect(import("--groups ../groups.json").err, "groups.json: 1: expected a list of different ranks below 8");
+  expect(import("--groups ../groups.json").err, "groups.json: 1.1: expected a list of different ranks below 8, got 8");
   write("memory.json", R"({"memory-type": "BIG"})");
   expect(import("--memory ../memory.json").err, "memory.json: memory-type: expected NO_MEMORY_EXPANSION");
+  write("memory.json", R"({"memory-type": "MEMORY_POOL"})");
+  expect(import("--memory ../memory.json").err, "memory.json: remote-mem-bw: expected a rate in GB/s");
+  expect(weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out no/p.json").err,
+         "--out: expected a file that can be written");
 }
 
 }  // namespace

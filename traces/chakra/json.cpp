@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/chakra/json.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "traces/chakra/reader.h"
@@ -106,48 +103,11 @@ class JsonReader {
   std::unique_ptr<TraceWriter> writer_;
 };
 
-/// A text file that appears when it is complete.
-class TextFile {
- public:
-  explicit TextFile(fs::path file) : file_(std::move(file)), part_(file_) {
-    part_ += ".part";
-    stream_.open(part_, std::ios::binary);
-    check();
-  }
-  ~TextFile() {
-    if (!stream_.is_open()) return;
-    stream_.close();
-    std::remove(part_.c_str());
-  }
-  TextFile(const TextFile&) = delete;
-  TextFile& operator=(const TextFile&) = delete;
-
-  void write(const std::string& text) {
-    stream_ << text;
-    check();
-  }
-  void close() {
-    stream_.flush();
-    check();
-    stream_.close();
-    fs::rename(part_, file_);
-  }
-
- private:
-  void check() const {
-    if (!stream_) throw std::system_error(errno, std::generic_category(), "cannot write " + file_.string());
-  }
-
-  fs::path file_;
-  fs::path part_;
-  std::ofstream stream_;
-};
-
 }  // namespace
 
 void convert_to_json(const fs::path& trace, const fs::path& json_file) {
   TraceReader reader(trace);
-  TextFile file(json_file);
+  traces::WholeFile file(json_file);
   file.write("{\"metadata\": " + to_json(reader.metadata()).dump() + ", \"nodes\": [");
   bool is_first = true;
   for (Node node; reader.next(node); is_first = false) file.write((is_first ? "\n" : ",\n") + to_json(node).dump());

@@ -2,9 +2,7 @@
 // From a table of layers to a graph: the training loops of ASTRA-sim 1.0, unrolled.
 #include "traces/chakra/text_workload.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "traces/chakra/ranks.h"
@@ -228,10 +226,9 @@ class Generator {
 void write_groups(const std::filesystem::path& file, const std::vector<RankGroup>& groups) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const RankGroup& group : groups) json[group.name] = group.ranks;
-  std::ofstream stream(file);
-  stream << json.dump() << "\n";
-  stream.close();
-  if (!stream) throw std::system_error(errno, std::generic_category(), "cannot write " + file.string());
+  traces::WholeFile written(file);
+  written.write(json.dump() + "\n");
+  written.close();
 }
 
 }  // namespace

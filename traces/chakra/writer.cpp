@@ -3,9 +3,7 @@
 
 #include <google/protobuf/stubs/logging.h>
 
-#include <cerrno>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "traces/chakra/message.h"
@@ -23,20 +21,13 @@ struct TraceWriter::Message {
 };
 
 TraceWriter::TraceWriter(std::filesystem::path file, const Metadata& metadata)
-    : file_(std::move(file)), part_(file_), message_(std::make_unique<Message>()) {
-  part_ += ".part";
-  stream_.reset(std::fopen(part_.c_str(), "wb"));
-  if (stream_ == nullptr) fail();
+    : file_(std::move(file)), message_(std::make_unique<Message>()) {
   ChakraProtoMsg::GlobalMetadata message;
   to_message(metadata, message);
   write_record(message);
 }
 
-TraceWriter::~TraceWriter() {
-  if (stream_ == nullptr) return;
-  stream_.reset();
-  std::remove(part_.c_str());
-}
+TraceWriter::~TraceWriter() = default;
 
 void TraceWriter::write(const Node& node) {
   to_message(node, message_->node);
@@ -47,7 +38,7 @@ template <typename M>
 void TraceWriter::write_record(const M& message) {
   const std::size_t size = message.ByteSizeLong();
   if (size >= kLongestMessage)
-    throw std::length_error("cannot write " + file_.string() + ": a record is 2 GiB or longer");
+    throw std::length_error("cannot write " + file_.file().string() + ": a record is 2 GiB or longer");
   record_.clear();
   for (std::size_t left = size;; left >>= 7U) {
     const bool more = left >= 0x80;
@@ -55,27 +46,7 @@ void TraceWriter::write_record(const M& message) {
     if (!more) break;
   }
   message.AppendToString(&record_);
-  if (std::fwrite(record_.data(), 1, record_.size(), stream_.get()) != record_.size()) fail();
-}
-
-void TraceWriter::close() {
-  // Closing writes what the stream still buffers, and may fail as any write may.
-  if (std::fclose(stream_.release()) != 0) {
-    const int error = errno;
-    std::remove(part_.c_str());
-    errno = error;
-    fail();
-  }
-  std::error_code error;
-  std::filesystem::rename(part_, file_, error);
-  if (error) {
-    std::remove(part_.c_str());
-    throw std::system_error(error, "cannot write " + file_.string());
-  }
-}
-
-void TraceWriter::fail() const {
-  throw std::system_error(errno, std::generic_category(), "cannot write " + file_.string());
+  file_.write(record_);
 }
 
 }  // namespace weft::chakra

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "traces/chakra/node.h"
+#include "traces/whole_file.h"
 
 namespace weft::chakra {
 
-/// Writes one rank's file record by record. Equal content gives equal bytes. The content goes to `FILE.part`, which
-/// close() renames and the destructor otherwise removes. Throws std::system_error.
+/// Writes one rank's file record by record, which appears when it is complete (traces::WholeFile). Equal content gives
+/// equal bytes. Throws std::system_error.
 class TraceWriter {
  public:
   TraceWriter(std::filesystem::path file, const Metadata& metadata);
@@ -21,21 +21,15 @@ class TraceWriter {
 
   /// Texts must be UTF-8, or a reader will refuse the file.
   void write(const Node& node);
-  void close();
+  void close() { file_.close(); }
 
  private:
-  struct CloseFile {
-    void operator()(std::FILE* stream) const { std::fclose(stream); }
-  };
   struct Message;
 
   template <typename M>
   void write_record(const M& message);
-  [[noreturn]] void fail() const;
 
-  std::filesystem::path file_;
-  std::filesystem::path part_;
-  std::unique_ptr<std::FILE, CloseFile> stream_;
+  traces::WholeFile file_;
   std::string record_;
   std::unique_ptr<Message> message_;
 };
