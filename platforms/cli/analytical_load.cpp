@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 class AllReduce final : public sc_core::sc_module, analytical::Listener {
  public:
   AllReduce(sc_core::sc_module_name name, Dispatcher& dispatcher, analytical::Network& network,
-            const analytical::CollectiveConfig& config)
+            const dimensions::CollectiveConfig& config)
       : sc_module(name), network_(network), collectives_(dispatcher, network, config, *this) {}
 
   [[nodiscard]] bool done() const { return done_ == network_.ends(); }
@@ -25,7 +25,7 @@ class AllReduce final : public sc_core::sc_module, analytical::Listener {
   void start_of_simulation() override {
     constexpr std::int64_t kBytes = 64 << 20;
     for (std::uint32_t r = 0; r < network_.ends(); ++r) {
-      collectives_.enter(Time(), r, {}, analytical::Operation::kAllReduce, kBytes, 0, r);
+      collectives_.enter(Time(), r, {}, dimensions::Operation::kAllReduce, kBytes, 0, r);
     }
   }
   void collective_done(Time /*now*/, std::uint32_t /*rank*/, std::uint64_t /*token*/) override { ++done_; }
@@ -38,9 +38,9 @@ class AllReduce final : public sc_core::sc_module, analytical::Listener {
 }  // namespace
 
 ordered_json analytical_load(const std::string& what, const std::vector<analytical::Dimension>& dimensions,
-                             const std::vector<analytical::Algorithm>& algorithms, analytical::Congestion congestion,
+                             const std::vector<dimensions::Algorithm>& algorithms, analytical::Congestion congestion,
                              int chunks) {
-  analytical::CollectiveConfig config;
+  dimensions::CollectiveConfig config;
   config.algorithms = {algorithms, algorithms, algorithms, algorithms};
   config.splits = chunks;
   Dispatcher dispatcher("dispatcher");

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "sw/analytical/network.h"
-#include "sw/analytical/plan.h"
+#include "sw/dimensions/plan.h"
 
 namespace weft::platforms {
 
 /// Measures one AllReduce of all ends in ASTRA-sim's arithmetic, an algorithm for each dimension: messages per second,
 /// and what it takes of memory.
 nlohmann::ordered_json analytical_load(const std::string& what, const std::vector<analytical::Dimension>& dimensions,
-                                       const std::vector<analytical::Algorithm>& algorithms,
+                                       const std::vector<dimensions::Algorithm>& algorithms,
                                        analytical::Congestion congestion, int chunks);
 
 }  // namespace weft::platforms

@@ -16,7 +16,7 @@ namespace weft::platforms {
 namespace {
 
 namespace fs = std::filesystem;
-using analytical::Operation;
+using dimensions::Operation;
 using nlohmann::ordered_json;
 
 /// Paths within the platform are relative to its file.

@@ -174,12 +174,12 @@ ordered_json analytical_ring_load(analytical::Congestion congestion, bool quick)
   const analytical::Dimension ring{analytical::Block::kRing, 1024, 50, 500};
   const bool aware = congestion == analytical::Congestion::kAware;
   return analytical_load(std::string("analytical ring AllReduce, 1,024 ranks") + (aware ? ", aware" : ""), {ring},
-                         {analytical::Algorithm::kRing}, congestion, quick ? 1 : 4);
+                         {dimensions::Algorithm::kRing}, congestion, quick ? 1 : 4);
 }
 
 ordered_json analytical_cube_load(bool quick) {
-  using analytical::Algorithm;
   using analytical::Block;
+  using dimensions::Algorithm;
   return analytical_load(
       "analytical AllReduce, 16 x 32 x 32 ends",
       {{Block::kRing, 16, 250, 50}, {Block::kFullyConnected, 32, 200, 500}, {Block::kSwitch, 32, 50, 2000}},

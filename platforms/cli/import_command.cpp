@@ -13,7 +13,7 @@ namespace weft::platforms {
 namespace {
 
 namespace fs = std::filesystem;
-using analytical::Operation;
+using dimensions::Operation;
 using nlohmann::ordered_json;
 
 struct Options {

@@ -14,9 +14,9 @@
 namespace weft::platforms::astra {
 namespace {
 
-using analytical::Algorithm;
 using analytical::DimensionConfig;
-using analytical::Operation;
+using dimensions::Algorithm;
+using dimensions::Operation;
 namespace fs = std::filesystem;
 
 constexpr Range kPositive{1, 1 << 20};
@@ -34,8 +34,8 @@ std::string key_of(std::string_view operation) {
 
 /// The keys of system.json that have an effect, but its flags, which may be 0 and 1.
 struct SystemFile {
-  analytical::Scheduling scheduling = analytical::Scheduling::kFifo;
-  analytical::Optimization optimization = analytical::Optimization::kBaseline;
+  dimensions::Scheduling scheduling = dimensions::Scheduling::kFifo;
+  dimensions::Optimization optimization = dimensions::Optimization::kBaseline;
   std::array<std::vector<Algorithm>, 4> algorithms;
   std::array<std::vector<std::string>, 4> custom;
   double endpoint_delay_ns = 10;
@@ -135,7 +135,7 @@ System read_system(const fs::path& network, const fs::path& file) {
     if (custom.size() > 1) root.child(key_of(name) + "-custom").fail("one prefix of Chakra files");
     if (!custom.empty()) system.custom[operation] = file.parent_path() / custom.front();
   }
-  analytical::CollectiveConfig& collectives = system.config.collectives;
+  dimensions::CollectiveConfig& collectives = system.config.collectives;
   collectives.scheduling = given.scheduling;
   collectives.optimization = given.optimization;
   collectives.splits = given.splits;

@@ -18,7 +18,7 @@ namespace weft::platforms::astra {
 struct System {
   analytical::AnalyticalConfig config;
   /// Prefixes of Chakra files that are executed in place of an operation.
-  std::map<analytical::Operation, std::filesystem::path> custom;
+  std::map<dimensions::Operation, std::filesystem::path> custom;
   /// What has no effect.
   std::vector<std::string> remarks;
 };

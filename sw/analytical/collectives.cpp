@@ -58,8 +58,8 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   if (plan == nullptr) {
     const bool all = group.members.empty();
     const auto count = static_cast<std::uint32_t>(group.members.size());
-    auto fresh = std::make_shared<Plan>(
-        plan_collective(config_, operation, bytes, all ? sizes_ : std::vector<std::uint32_t>{count}, network_.ends()));
+    auto fresh = std::make_shared<Plan>(dimensions::plan_collective(
+        config_, operation, bytes, all ? sizes_ : std::vector<std::uint32_t>{count}, network_.ends()));
     check(*fresh);
     plan = std::move(fresh);
   }

@@ -11,9 +11,19 @@
 #include "hw/core/dispatcher.h"
 #include "hw/core/fifo.h"
 #include "sw/analytical/network.h"
-#include "sw/analytical/plan.h"
+#include "sw/dimensions/plan.h"
 
 namespace weft::analytical {
+
+using dimensions::Algorithm;
+using dimensions::CollectiveConfig;
+using dimensions::Operation;
+using dimensions::Optimization;
+using dimensions::Phase;
+using dimensions::Plan;
+using dimensions::Scheduling;
+using dimensions::tree_place;
+using dimensions::TreePlace;
 
 /// Who takes part in a collective: all ends in the network's dimensions, or some of them as one ring in the order that
 /// they are listed in.

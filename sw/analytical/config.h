@@ -6,8 +6,8 @@
 
 #include "hw/core/fields.h"
 #include "sw/analytical/network.h"
-#include "sw/analytical/plan.h"
 #include "sw/analytical/replay.h"
+#include "sw/dimensions/plan.h"
 
 namespace weft::analytical {
 

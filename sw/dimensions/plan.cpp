@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sw/analytical/plan.h"
+#include "sw/dimensions/plan.h"
 
-namespace weft::analytical {
+namespace weft::dimensions {
 
 Plan plan_collective(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
                      const std::vector<std::uint32_t>& sizes, std::uint32_t ends) {
@@ -65,4 +65,4 @@ TreePlace tree_place(std::uint32_t member, std::uint32_t members, bool first_is_
   return place;
 }
 
-}  // namespace weft::analytical
+}  // namespace weft::dimensions

@@ -8,7 +8,9 @@
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 
-namespace weft::analytical {
+/// Collectives on a network of several dimensions, as chunks that pass phases: what ASTRA-sim's arithmetic
+/// (sw/analytical) and the firmware of Weft's machine (sw/collectives) both follow.
+namespace weft::dimensions {
 
 enum class Operation : std::uint8_t { kAllReduce, kAllgather, kReduceScatter, kAllToAll };
 inline EnumNames<Operation> enum_names(Operation /*tag*/) {
@@ -98,4 +100,4 @@ struct TreePlace {
 };
 TreePlace tree_place(std::uint32_t member, std::uint32_t members, bool first_is_root);
 
-}  // namespace weft::analytical
+}  // namespace weft::dimensions
