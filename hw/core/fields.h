@@ -37,6 +37,15 @@ struct Range {
 template <typename E>
 using EnumNames = std::vector<std::pair<std::string_view, E>>;
 
+/// The name of a value.
+template <typename E>
+std::string_view name_of(E value) {
+  for (const auto& [name, each] : enum_names(E{})) {
+    if (each == value) return name;
+  }
+  return {};
+}
+
 /// The user's configuration is wrong. `path` is the place in the platform ("fabric.link.rate"), `expected` a sentence
 /// that says what would be right. The command line adds the file and exits with 2.
 class ConfigError : public std::runtime_error {

@@ -68,12 +68,17 @@ struct Session {
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
   [[nodiscard]] std::size_t threads() const { return parts.size() * static_cast<std::size_t>(machine.size()); }
+  /// What a member sends to each in an AllToAll.
+  [[nodiscard]] std::uint64_t part(std::uint64_t bytes) const {
+    return bytes / unit() / static_cast<std::uint64_t>(machine.size()) * unit();
+  }
   [[nodiscard]] std::uint64_t seed_of(const Part& part) const {
     return static_cast<std::uint64_t>(machine.config().seed) + turn + part.seed;
   }
 
   void fill(const Part& part);
   [[nodiscard]] std::int64_t check(const Part& part);
+  [[nodiscard]] std::int64_t check_exchange(const Part& part);
   Task perform(Part& part, int member, std::uint64_t bytes);
   Task run(Part& part, int member);
   void finish_turn(Time now);
@@ -102,8 +107,27 @@ void Session::fill(const Part& part) {
   }
 }
 
+std::int64_t Session::check_exchange(const Part& part) {
+  const std::uint64_t each = this->part(sizes[turn]);
+  std::int64_t wrong = 0;
+  std::vector<std::byte> expected(unit());
+  std::vector<std::byte> actual(each);
+  for (int r = 0; r < machine.size(); ++r) {
+    for (int s = 0; s < machine.size(); ++s) {
+      machine.memory(r).store().read(part.output + static_cast<std::uint64_t>(s) * each, actual.data(), each);
+      for (std::uint64_t at = 0; at < each; at += unit()) {
+        const std::uint64_t index = (static_cast<std::uint64_t>(r) * each + at) / unit();
+        encode(type, pattern(seed_of(part), s, index), expected.data());
+        if (std::memcmp(expected.data(), &actual[at], unit()) != 0) ++wrong;
+      }
+    }
+  }
+  return wrong;
+}
+
 std::int64_t Session::check(const Part& part) {
   if (part.op == CollectiveOp::kBarrier) return 0;
+  if (part.op == CollectiveOp::kAllToAll) return check_exchange(part);
   Communicator& communicator = *part.communicator;
   const std::uint64_t bytes = sizes[turn];
   const std::uint64_t seed = seed_of(part);
@@ -172,6 +196,9 @@ Task Session::perform(Part& part, int member, std::uint64_t bytes) {
       return communicator.reduce_scatter(member, part.input, part.output, bytes, type);
     case CollectiveOp::kAllReduce:
       return communicator.all_reduce(member, part.input, bytes, type);
+    case CollectiveOp::kAllToAll:
+      return communicator.all_to_all(member, part.input, part.output,
+                                     this->part(bytes) * static_cast<std::uint64_t>(machine.size()));
     case CollectiveOp::kBroadcast:
       return communicator.broadcast(member, kRoot, part.input, bytes);
     case CollectiveOp::kBarrier:
@@ -214,7 +241,8 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (remark != nullptr && !communicator->remark().empty()) *remark = communicator->remark();
     if (each == CollectiveOp::kBroadcast && !communicator->can_broadcast()) {
-      throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got hierarchical");
+      throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got " +
+                                                     std::string(name_of(machine.config().collectives.algorithm)));
     }
     session.parts.push_back({each, std::move(communicator), 1'000'000 * session.parts.size()});
   }
@@ -223,7 +251,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
     firmware::Rank& rank = machine.rank(r);
     for (Part& part : session.parts) {
       part.input = rank.memory.allocate("the collective's buffer", largest);
-      if (part.op == CollectiveOp::kReduceScatter) {
+      if (part.op == CollectiveOp::kReduceScatter || part.op == CollectiveOp::kAllToAll) {
         part.output = rank.memory.allocate("the collective's output", largest);
       }
     }

@@ -12,15 +12,27 @@ namespace weft::platforms {
 
 /// kAllgatherReduceScatter: both at once, each with its own communicator and buffers of the same size, as in FSDP's
 /// backward pass.
-enum class CollectiveOp { kAllgather, kReduceScatter, kAllReduce, kBroadcast, kBarrier, kAllgatherReduceScatter };
+enum class CollectiveOp {
+  kAllgather,
+  kReduceScatter,
+  kAllReduce,
+  kAllToAll,
+  kBroadcast,
+  kBarrier,
+  kAllgatherReduceScatter
+};
 inline EnumNames<CollectiveOp> enum_names(CollectiveOp /*tag*/) {
-  return {
-      {"all_gather", CollectiveOp::kAllgather}, {"reduce_scatter", CollectiveOp::kReduceScatter},
-      {"all_reduce", CollectiveOp::kAllReduce}, {"broadcast", CollectiveOp::kBroadcast},
-      {"barrier", CollectiveOp::kBarrier},      {"all_gather+reduce_scatter", CollectiveOp::kAllgatherReduceScatter}};
+  return {{"all_gather", CollectiveOp::kAllgather},
+          {"reduce_scatter", CollectiveOp::kReduceScatter},
+          {"all_reduce", CollectiveOp::kAllReduce},
+          {"all_to_all", CollectiveOp::kAllToAll},
+          {"broadcast", CollectiveOp::kBroadcast},
+          {"barrier", CollectiveOp::kBarrier},
+          {"all_gather+reduce_scatter", CollectiveOp::kAllgatherReduceScatter}};
 }
 
-/// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer.
+/// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer; of an
+/// AllToAll so much of it as makes equal parts is exchanged.
 struct CollectiveResult {
   std::uint64_t bytes = 0;
   Time time;              ///< of the slowest rank, from the moment at which all have begun

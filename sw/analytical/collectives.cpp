@@ -35,6 +35,10 @@ Collectives::~Collectives() = default;
 
 void Collectives::check(const Plan& plan) const {
   for (const Phase& phase : plan.phases) {
+    if (phase.algorithm > Algorithm::kDoubleBinaryTree) {
+      throw ConfigError("analytical.dimensions",
+                        "expected ring, direct, halvingDoubling or doubleBinaryTree, which ASTRA-sim has");
+    }
     const bool tree = phase.algorithm == Algorithm::kDoubleBinaryTree;
     if ((tree || phase.algorithm == Algorithm::kHalvingDoubling) && !std::has_single_bit(phase.members)) {
       throw ConfigError("collectives",

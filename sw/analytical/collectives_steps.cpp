@@ -68,6 +68,9 @@ void Collectives::begin(Time now, Context& context) {
     case Algorithm::kDoubleBinaryTree:
       begin_tree(now, context);
       break;
+    case Algorithm::kBidirectionalRing:  // check() refuses these
+    case Algorithm::kBruck:
+      break;
   }
 }
 
@@ -81,6 +84,9 @@ void Collectives::receive(Time now, Context& context, std::uint32_t slot) {
       return halving_received(now, context, slot);
     case Algorithm::kDoubleBinaryTree:
       return tree_received(now, context, slot);
+    case Algorithm::kBidirectionalRing:
+    case Algorithm::kBruck:
+      break;
   }
 }
 

@@ -63,6 +63,10 @@ std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
     }
     remark_ = full + ", so that it runs in rings";
   }
+  if (algorithm == Algorithm::kDimensions) {
+    can_broadcast_ = false;
+    return std::make_unique<DimensionGroup>(ranks_, config_.dimensions, name_);
+  }
   const Nodes nodes(ranks_);
   if (algorithm == Algorithm::kHierarchical && nodes.count() > 1 && nodes.per_node() > 1) {
     can_broadcast_ = false;
@@ -163,6 +167,11 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   co_await enter(member);
   co_await group_->all_reduce(member, buffer, bytes, type);
+}
+
+Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
+  co_await enter(member);
+  co_await group_->all_to_all(member, input, output, bytes);
 }
 
 Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/core/fields.h"
+#include "sw/collectives/dimensional.h"
 #include "sw/collectives/group.h"
 #include "sw/collectives/in_network.h"
 #include "sw/collectives/multicast.h"
@@ -19,13 +20,15 @@ namespace weft::collectives {
 /// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node
 /// block by node block. `in-network`: the switches add and copy; with several members to a node, within the nodes and
 /// across them, by rings where one of the two networks cannot. `multicast`: Allgather and Broadcast by reliable
-/// multicast among the interfaces of the network that joins the nodes.
-enum class Algorithm { kRing, kHierarchical, kInNetwork, kMulticast };
+/// multicast among the interfaces of the network that joins the nodes. `dimensions`: chunks pass the machine's
+/// dimensions one after the other, each with an algorithm of its own.
+enum class Algorithm { kRing, kHierarchical, kInNetwork, kMulticast, kDimensions };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing},
           {"hierarchical", Algorithm::kHierarchical},
           {"in-network", Algorithm::kInNetwork},
-          {"multicast", Algorithm::kMulticast}};
+          {"multicast", Algorithm::kMulticast},
+          {"dimensions", Algorithm::kDimensions}};
 }
 
 /// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations
@@ -45,12 +48,13 @@ class Communicator {
     Time entry;
     InNetworkMember::Config in_network;
     MulticastConfig multicast;
+    DimensionsConfig dimensions;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("algorithm", algorithm,
             "ring: one ring through all; hierarchical: within nodes and across them; in-network: by the switches; "
-            "multicast: reliable multicast");
+            "multicast: reliable multicast; dimensions: by an algorithm in each dimension");
       visit("channels", channels,
             "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
             "one accelerator, else 4",
@@ -64,6 +68,7 @@ class Communicator {
             Range{0, 1'000'000'000});
       visit("in_network", in_network, "The in-network algorithm");
       visit("multicast", multicast, "The multicast algorithm");
+      visit("dimensions", dimensions, "The algorithm over dimensions");
     }
   };
 
@@ -88,7 +93,10 @@ class Communicator {
                                 ElementType type);
   /// Sums `buffer` over all members, in place; in rings by a ReduceScatter and an Allgather.
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
-  /// The hierarchical algorithm has none.
+  /// Part i of `input` goes to member i, whose `output` has it as part `member`: equal parts, what does not divide is
+  /// left. Over dimensions alone.
+  firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes);
+  /// The algorithms hierarchical and dimensions have none.
   [[nodiscard]] bool can_broadcast() const { return can_broadcast_; }
   /// Copies `buffer` from member `root` to all.
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes);

@@ -42,6 +42,11 @@ class Group {
     co_await reduce_scatter(member, buffer, buffer + blocks(member).offset, blocks, type);
     co_await allgather(member, buffer, blocks, size_of(type));
   }
+  /// Sends part i of `bytes` bytes at `input` to member i, whose `output` gets it as part `member`.
+  virtual firmware::Task all_to_all(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/,
+                                    std::uint64_t /*bytes*/) {
+    throw ConfigError("collectives.algorithm", "expected dimensions for an AllToAll");
+  }
   /// Copies `buffer` from member `root` to all.
   virtual firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) = 0;
   /// Returns when all have entered. By default an AllReduce of `token`, 4 bytes for each member: nobody has all the

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/dimensions/plan.h"
 
+#include <bit>
+
 namespace weft::dimensions {
 
 Plan plan_collective(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
@@ -47,21 +49,22 @@ Plan plan_collective(const CollectiveConfig& config, Operation operation, std::i
 }
 
 TreePlace tree_place(std::uint32_t member, std::uint32_t members, bool first_is_root) {
-  // All but the root are a perfect binary tree, numbered in order: from 1 on, the level of a number is that of its
-  // lowest bit that is set, and its neighbours are that bit up or down.
-  const std::uint32_t root = first_is_root ? 0 : members - 1;
-  const std::uint32_t middle = members / 2;
-  const auto named = [&](std::uint32_t number) { return first_is_root ? number : number - 1; };
-  if (member == root) return {TreePlace::kNone, {named(middle), TreePlace::kNone}};
-  const std::uint32_t number = first_is_root ? member : member + 1;
-  const std::uint32_t bit = number & (~number + 1);
+  // Numbered in order from the root's 0 on, the level of a number is that of its lowest bit that is set, and its
+  // neighbours are that bit up or down. In the second tree everybody has the next number.
+  const auto number_of = [&](std::uint32_t who) { return first_is_root ? who : (who + 1) % members; };
+  const auto named = [&](std::uint32_t number) { return first_is_root ? number : (number + members - 1) % members; };
+  const std::uint32_t number = number_of(member);
+  const std::uint32_t bit = number == 0 ? std::bit_ceil(members) : number & (~number + 1);
   TreePlace place;
-  const std::uint32_t up = (number & (bit << 1)) != 0 ? number - bit : number + bit;
-  place.parent = number == middle ? root : named(up);
-  if (bit > 1) {
-    place.children[0] = named(number - bit / 2);
-    place.children[1] = named(number + bit / 2);
+  if (number != 0) {
+    const std::uint32_t up = (number ^ bit) | bit << 1;
+    place.parent = named(up < members ? up : number ^ bit);
+    if (bit > 1) place.children[0] = named(number - bit / 2);
   }
+  // Where there is no such number, the next one down that there is: its own parent would be the missing one.
+  std::uint32_t down = bit / 2;
+  while (down > 0 && number + down >= members) down /= 2;
+  if (down > 0) place.children[place.count()] = named(number + down);
   return place;
 }
 

@@ -20,12 +20,15 @@ inline EnumNames<Operation> enum_names(Operation /*tag*/) {
           {"all_to_all", Operation::kAllToAll}};
 }
 
-enum class Algorithm : std::uint8_t { kRing, kDirect, kHalvingDoubling, kDoubleBinaryTree };
+/// ASTRA-sim's arithmetic has the first four (sw/analytical), firmware all (sw/collectives/line_algorithms.h).
+enum class Algorithm : std::uint8_t { kRing, kDirect, kHalvingDoubling, kDoubleBinaryTree, kBidirectionalRing, kBruck };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing},
           {"direct", Algorithm::kDirect},
           {"halvingDoubling", Algorithm::kHalvingDoubling},
-          {"doubleBinaryTree", Algorithm::kDoubleBinaryTree}};
+          {"doubleBinaryTree", Algorithm::kDoubleBinaryTree},
+          {"bidirectionalRing", Algorithm::kBidirectionalRing},
+          {"bruck", Algorithm::kBruck}};
 }
 
 enum class Scheduling : std::uint8_t { kLifo, kFifo, kExplicit };

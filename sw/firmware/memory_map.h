@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,8 @@ class MemoryMap {
     used_ += size;
     return address;
   }
+  /// Leaves what lies before `address`, an address that another map gave, unused.
+  void skip_to(std::uint64_t address) { used_ = std::max(used_, address); }
   [[nodiscard]] std::uint64_t used() const { return used_; }
 
  private:

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "hw/memory/backing_store.h"
 #include "sw/firmware/memory_map.h"
 #include "sw/firmware/verbs.h"
@@ -26,5 +31,16 @@ struct Rank {
     return node == peer.node && scale_up.nic != nullptr ? scale_up : scale_out;
   }
 };
+
+/// Memory at the same address on all of `ranks`, which may have allocated differently before.
+inline std::uint64_t allocate_together(const std::vector<Rank*>& ranks, const std::string& what, std::uint64_t bytes) {
+  std::uint64_t address = 0;
+  for (const Rank* rank : ranks) address = std::max(address, rank->memory.used());
+  for (Rank* rank : ranks) {
+    rank->memory.skip_to(address);
+    rank->memory.allocate(what, bytes);
+  }
+  return address;
+}
 
 }  // namespace weft::firmware

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/dimensional.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "sw/collectives/line_algorithms.h"
+#include "sw/collectives/nodes.h"
+
+namespace weft::collectives {
+
+using dimensions::Algorithm;
+using dimensions::Operation;
+using firmware::Rank;
+using firmware::Task;
+
+namespace {
+
+/// The dimensions of the machine that a rank is in: within the node and across nodes, or those of the network.
+std::vector<int> machine_dimensions(const Rank& rank) {
+  const auto ends = static_cast<int>(rank.scale_out.network->plan().topology().ends.size());
+  if (rank.scale_up.nic != nullptr) {
+    const auto within = static_cast<int>(rank.scale_up.network->plan().topology().ends.size());
+    return {within, ends / within};
+  }
+  const fabric::Grid* grid = rank.scale_out.network->topology().grid.get();
+  if (grid == nullptr) return {ends};
+  std::vector<int> sizes;
+  if (grid->hosts > 1) sizes.push_back(static_cast<int>(grid->hosts));
+  for (std::uint32_t d = 0; d < grid->dimensions; ++d) {
+    int size = 0;
+    for (std::uint32_t r = 0; r < grid->routers; ++r) {
+      size = std::max(size, grid->coordinates[r * grid->dimensions + d] + 1);
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+Algorithm DimensionsConfig::algorithm(Operation operation, std::size_t dimension) const {
+  const std::vector<Algorithm>* all = &all_to_all;
+  if (operation == Operation::kAllReduce) all = &all_reduce;
+  if (operation == Operation::kAllgather) all = &all_gather;
+  if (operation == Operation::kReduceScatter) all = &reduce_scatter;
+  return (*all)[std::min(dimension, all->size() - 1)];
+}
+
+struct DimensionGroup::Run {
+  int member = 0;
+  Call call;
+  std::vector<dimensions::Phase> phases;
+  std::int64_t priority = 0;
+  std::uint64_t granule = 1;
+  int chunks = 1;
+  int chunks_left = 1;
+  std::vector<std::uint64_t> buffers;  ///< of an AllToAll: where blocks are before each phase, and after the last
+  std::optional<std::size_t> way;
+  std::function<void()> done;
+};
+
+struct DimensionGroup::Chunk {
+  std::shared_ptr<Run> run;
+  int index = 0;
+  std::uint32_t stream = 0;
+  std::size_t next = 0;         ///< phase
+  std::vector<Extent> within;   ///< AllReduce: what is whole, and below what this member has of it
+  std::vector<bool> scattered;  ///< otherwise: dimensions in which a member has only its own blocks
+};
+
+DimensionGroup::DimensionGroup(const std::vector<Rank*>& ranks, const DimensionsConfig& config, const std::string& name)
+    : ranks_(ranks), config_(config), name_(name), members_(ranks.size()) {
+  find_dimensions(config);
+  join_lines(name);
+}
+
+void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
+  const std::vector<int> machine = config.sizes.empty() ? machine_dimensions(*ranks_.front()) : config.sizes;
+  const auto all = static_cast<int>(ranks_.front()->scale_out.network->plan().topology().ends.size());
+  const auto product = std::accumulate(machine.begin(), machine.end(), std::int64_t{1}, std::multiplies<>());
+  if (product != all) {
+    throw ConfigError("collectives.dimensions.sizes", "expected sizes of which the product is the machine's " +
+                                                          std::to_string(all) + " accelerators, got " +
+                                                          std::to_string(product));
+  }
+  // The coordinates that members have in each dimension, and whether all combinations are members, in order.
+  std::vector<std::vector<int>> used;
+  int stride = 1;
+  for (const int size : machine) {
+    std::set<int> coordinates;
+    for (const Rank* rank : ranks_) coordinates.insert(rank->index / stride % size);
+    used.emplace_back(coordinates.begin(), coordinates.end());
+    stride *= size;
+  }
+  bool grid = true;
+  for (std::size_t m = 0; m < ranks_.size(); ++m) {
+    int index = 0;
+    int at = 1;
+    auto rest = static_cast<int>(m);
+    for (std::size_t d = 0; d < machine.size(); ++d) {
+      const int count = static_cast<int>(used[d].size());
+      index += used[d][static_cast<std::size_t>(rest % count)] * at;
+      rest /= count;
+      at *= machine[d];
+    }
+    grid = grid && rest == 0 && index == ranks_[m]->index;
+  }
+  std::vector<std::size_t> kept;
+  for (std::size_t d = 0; grid && d < machine.size(); ++d) {
+    if (used[d].size() == 1) continue;
+    kept.push_back(d);
+    sizes_.push_back(static_cast<int>(used[d].size()));
+  }
+  if (!grid) {
+    kept = {0};
+    sizes_ = {size()};
+  }
+  stride = 1;
+  for (const int size : sizes_) {
+    strides_.push_back(stride);
+    stride *= size;
+  }
+  plan_config_.optimization = config.optimization;
+  for (const auto& [text, operation] : enum_names(Operation{})) {
+    std::vector<Algorithm>& algorithms = plan_config_.algorithms[static_cast<std::size_t>(operation)];
+    for (const std::size_t d : kept) {
+      algorithms.push_back(config.algorithm(operation, d));
+      if (is_possible(operation, algorithms.back())) continue;
+      throw ConfigError("collectives.dimensions." + std::string(text), possible_names(operation));
+    }
+  }
+}
+
+void DimensionGroup::join_lines(const std::string& name) {
+  for (Member& member : members_) member.lines.resize(sizes_.size());
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    members_[m].moved = &ranks_[m]->processor->create_completion_queue("a copy of " + name + ", queue");
+  }
+  for (std::size_t d = 0; d < sizes_.size(); ++d) {
+    LineMember::Options options;
+    options.active = config_.active_chunks;
+    for (const auto& [text, operation] : enum_names(Operation{})) {
+      options.algorithms.push_back(plan_config_.algorithm(operation, d));
+    }
+    for (int base = 0; base < size(); ++base) {
+      if (coordinate(base, d) != 0) continue;
+      std::vector<int> line;
+      for (int i = 0; i < sizes_[d]; ++i) line.push_back(base + i * strides_[d]);
+      auto joined = LineMember::join(pick(ranks_, line), options, static_cast<int>(d) + 1,
+                                     name + " dimension " + std::to_string(d) + " from member " + std::to_string(base));
+      for (std::size_t i = 0; i < line.size(); ++i) {
+        members_[static_cast<std::size_t>(line[i])].lines[d] = joined[i].get();
+        lines_.push_back(std::move(joined[i]));
+      }
+    }
+  }
+}
+
+void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
+  Member& mine = members_[static_cast<std::size_t>(member)];
+  const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
+  const auto members = static_cast<std::uint32_t>(size());
+  auto run = std::make_shared<Run>();
+  run->member = member;
+  run->phases = dimensions::plan_collective(plan_config_, call.operation, members, sizes, members).phases;
+  const bool sums = call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter;
+  run->granule = sums ? size_of(call.type) : call.granule;
+  if (!call.blocks) call.blocks = even_blocks({0, call.bytes}, size(), run->granule);
+  if (call.operation == Operation::kAllToAll) {
+    run->buffers = {call.input};
+    if (sizes_.size() > 1) run->way = enter_way(member, call.bytes);
+    for (std::size_t left = sizes_.size(); left-- > 0;) {
+      run->buffers.push_back(left % 2 == 0 ? call.output : ways_[*run->way].address);
+    }
+  }
+  // A chunk that has nothing for somebody is a message all the same: there are no more than have something.
+  run->chunks = run->chunks_left = static_cast<int>(
+      std::clamp<std::uint64_t>(call.bytes / run->granule / members, 1, static_cast<std::uint64_t>(config_.splits)));
+  run->priority = mine.begun;
+  if (config_.scheduling == dimensions::Scheduling::kFifo) run->priority = -mine.begun;
+  if (config_.scheduling == dimensions::Scheduling::kExplicit) run->priority = call.priority;
+  ++mine.begun;
+  run->call = std::move(call);
+  run->done = std::move(done);
+  for (int i = 0; i < run->chunks; ++i) {
+    auto chunk = std::make_shared<Chunk>();
+    chunk->run = run;
+    chunk->index = i;
+    chunk->stream = mine.streams++;
+    chunk->within = {split({0, run->call.bytes}, static_cast<std::uint64_t>(run->chunks), static_cast<std::uint64_t>(i),
+                           run->granule)};
+    chunk->scattered.assign(sizes_.size(), run->call.operation == Operation::kAllgather);
+    go_on(chunk);
+  }
+}
+
+void DimensionGroup::go_on(const std::shared_ptr<Chunk>& chunk) {
+  Run& run = *chunk->run;
+  if (chunk->next == run.phases.size()) {
+    if (--run.chunks_left > 0) return;
+    if (run.way) leave_way(*run.way);
+    return run.done();
+  }
+  const std::size_t dimension = run.phases[chunk->next].dimension;
+  Phase phase = phase_of(*chunk);
+  const Passage::Name name{chunk->stream, static_cast<std::uint32_t>(chunk->next)};
+  ++chunk->next;
+  members_[static_cast<std::size_t>(run.member)].lines[dimension]->enqueue(std::move(phase), name, run.priority,
+                                                                           [this, chunk] { go_on(chunk); });
+}
+
+Phase DimensionGroup::phase_of(Chunk& chunk) const {
+  const Run& run = *chunk.run;
+  const dimensions::Phase& plan = run.phases[chunk.next];
+  const std::size_t d = plan.dimension;
+  const auto count = static_cast<std::uint64_t>(sizes_[d]);
+  Phase phase;
+  phase.operation = plan.operation;
+  phase.algorithm = plan.algorithm;
+  phase.type = run.call.type;
+  phase.block.resize(count);
+  const bool gathers = plan.operation == Operation::kAllgather;
+  if (run.call.operation == Operation::kAllReduce) {
+    if (gathers) chunk.within.pop_back();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Extent block = split(chunk.within.back(), count, i, run.granule);
+      block.offset += run.call.input;
+      append(phase.block[i], block);
+    }
+    if (plan.operation == Operation::kReduceScatter) {
+      const auto own = static_cast<std::uint64_t>(coordinate(run.member, d));
+      chunk.within.push_back(split(chunk.within.back(), count, own, run.granule));
+    }
+    return phase;
+  }
+  // Of each member's block, this chunk's part.
+  const bool exchanges = plan.operation == Operation::kAllToAll;
+  if (exchanges) phase.output.resize(count);
+  if (gathers) chunk.scattered[d] = false;
+  const std::uint64_t from = exchanges ? run.buffers[chunk.next] : run.call.input;
+  for (int i = 0; i < size(); ++i) {
+    bool here = true;
+    for (std::size_t e = 0; e < sizes_.size(); ++e) {
+      here = here && (!chunk.scattered[e] || coordinate(i, e) == coordinate(run.member, e));
+    }
+    if (!here) continue;
+    const Extent part = split(run.call.blocks(i), static_cast<std::uint64_t>(run.chunks),
+                              static_cast<std::uint64_t>(chunk.index), run.granule);
+    const auto place = static_cast<std::size_t>(coordinate(i, d));
+    append(phase.block[place], {from + part.offset, part.bytes});
+    if (exchanges) append(phase.output[place], {run.buffers[chunk.next + 1] + part.offset, part.bytes});
+  }
+  if (plan.operation == Operation::kReduceScatter) chunk.scattered[d] = true;
+  return phase;
+}
+
+Task DimensionGroup::run(int member, Call call) {
+  firmware::Counter done(*ranks_[static_cast<std::size_t>(member)]->processor, "a collective of its dimensions");
+  begin(member, std::move(call), [&done] { done.increment(); });
+  co_await done.reach(1);
+}
+
+Task DimensionGroup::move(int member, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
+  if (from == to || bytes == 0) co_return;
+  Member& mine = members_[static_cast<std::size_t>(member)];
+  ranks_[static_cast<std::size_t>(member)]->accelerator.copy(0, from, to, bytes, *mine.moved, 0);
+  co_await mine.moved->next();
+}
+
+Task DimensionGroup::allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) {
+  const Extent last = blocks(size() - 1);
+  Call call{.operation = Operation::kAllgather,
+            .input = buffer,
+            .bytes = last.offset + last.bytes,
+            .granule = granule,
+            .blocks = std::move(blocks)};
+  co_await run(member, std::move(call));
+}
+
+Task DimensionGroup::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
+                                    ElementType type) {
+  const Extent last = blocks(size() - 1);
+  const Extent own = blocks(member);
+  Call call{.operation = Operation::kReduceScatter,
+            .input = input,
+            .bytes = last.offset + last.bytes,
+            .type = type,
+            .blocks = std::move(blocks)};
+  co_await run(member, std::move(call));
+  co_await move(member, input + own.offset, output, own.bytes);
+}
+
+Task DimensionGroup::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  Call call{.operation = Operation::kAllReduce, .input = buffer, .bytes = bytes, .type = type};
+  co_await run(member, std::move(call));
+}
+
+Task DimensionGroup::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
+  if (size() == 1) co_return co_await move(member, input, output, bytes);
+  Call call{.operation = Operation::kAllToAll, .input = input, .output = output, .bytes = bytes};
+  co_await run(member, std::move(call));
+}
+
+Task DimensionGroup::broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) {
+  throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got dimensions");
+}
+
+std::size_t DimensionGroup::enter_way(int member, std::uint64_t bytes) {
+  const std::int64_t number = members_[static_cast<std::size_t>(member)].all_to_alls++;
+  const auto [found, fresh] = way_of_.try_emplace(number, ways_.size());
+  if (!fresh) return found->second;
+  const auto free = std::find_if(ways_.begin(), ways_.end(),
+                                 [bytes](const Way& way) { return way.users == 0 && way.bytes >= bytes; });
+  found->second = static_cast<std::size_t>(free - ways_.begin());
+  if (free == ways_.end()) {
+    ways_.push_back({firmware::allocate_together(ranks_, "blocks of " + name_ + " on their way", bytes), bytes, 0});
+  }
+  ways_[found->second].users = size();
+  return found->second;
+}
+
+void DimensionGroup::leave_way(std::size_t way) {
+  if (--ways_[way].users > 0) return;
+  std::erase_if(way_of_, [way](const auto& each) { return each.second == way; });
+}
+
+}  // namespace weft::collectives

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/core/fields.h"
+#include "sw/collectives/group.h"
+#include "sw/collectives/line.h"
+#include "sw/dimensions/plan.h"
+
+namespace weft::collectives {
+
+/// What the machine's dimensions are, and how collectives run in them.
+struct DimensionsConfig {
+  std::vector<int> sizes;
+  std::vector<dimensions::Algorithm> all_reduce = {dimensions::Algorithm::kRing};
+  std::vector<dimensions::Algorithm> all_gather = {dimensions::Algorithm::kRing};
+  std::vector<dimensions::Algorithm> reduce_scatter = {dimensions::Algorithm::kRing};
+  std::vector<dimensions::Algorithm> all_to_all = {dimensions::Algorithm::kDirect};
+  dimensions::Optimization optimization = dimensions::Optimization::kBandwidthAware;
+  dimensions::Scheduling scheduling = dimensions::Scheduling::kLifo;
+  int splits = 4;
+  int active_chunks = 2;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit(
+        "sizes", sizes,
+        "Ranks in each dimension, the one that varies fastest first; empty: of a node and of nodes, or of the network",
+        Range{2, 1 << 20});
+    visit("all_reduce", all_reduce, "Algorithm of an AllReduce in each dimension; the last one also of those after it");
+    visit("all_gather", all_gather, "The same of an Allgather");
+    visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");
+    visit("all_to_all", all_to_all, "The same of an AllToAll");
+    visit("optimization", optimization,
+          "baseline: an AllReduce of all in each dimension; localBWAware: ReduceScatters, an AllReduce, Allgathers");
+    visit("scheduling", scheduling,
+          "Which collective's chunks go first: those of the latest, the earliest, or by priority");
+    visit("splits", splits, "Chunks of a collective", Range{1, 4096});
+    visit("active_chunks", active_chunks, "Chunks that a rank begins in a dimension at a time", Range{1, 128});
+  }
+
+  [[nodiscard]] dimensions::Algorithm algorithm(dimensions::Operation operation, std::size_t dimension) const;
+};
+
+/// Collectives over the dimensions of a machine, as ASTRA-sim's users know them (Rashidi et al. 2020; Won et al. 2023):
+/// a collective is cut into chunks, and each chunk passes the phases of its plan, a collective of one dimension each.
+/// Chunks of a collective, and of several, are in different phases at a time, and each dimension's link is used by
+/// some.
+///
+/// Members that are a grid within the machine's dimensions keep these, without those of one member; others are one line
+/// in the order in which they are listed, with the algorithms of the first dimension.
+///
+/// Unlike other groups, one does several collectives at a time; all members begin them in the same order.
+class DimensionGroup final : public Group {
+ public:
+  DimensionGroup(const std::vector<firmware::Rank*>& ranks, const DimensionsConfig& config, const std::string& name);
+
+  [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] const std::vector<int>& sizes() const { return sizes_; }
+
+  firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
+  firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
+                                ElementType type) override;
+  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override;
+  /// Part i of `input` goes to member i, whose `output` has it as part `member`.
+  firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) override;
+  /// There is none.
+  firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
+
+  /// A collective as begin() takes it. `output` is an AllToAll's; a ReduceScatter leaves the own block in `input`.
+  struct Call {
+    dimensions::Operation operation = dimensions::Operation::kAllReduce;
+    std::uint64_t input = 0;
+    std::uint64_t output = 0;
+    std::uint64_t bytes = 0;
+    ElementType type = ElementType::kFp32;
+    std::uint64_t granule = 1;  ///< in which blocks of an Allgather are cut
+    BlockMap blocks = {};       ///< of each member; empty: equal parts
+    std::int64_t priority = 0;  ///< higher ones go first, where scheduling is EXPLICIT
+  };
+  /// From a running thread of the member: begins a collective and returns at once. `done` is called on a thread of the
+  /// member when its part has ended.
+  void begin(int member, Call call, std::function<void()> done);
+
+ private:
+  /// One member's part of one collective.
+  struct Run;
+  /// A chunk's way through its phases at one member.
+  struct Chunk;
+  struct Member {
+    std::vector<LineMember*> lines;  ///< by dimension
+    std::uint32_t streams = 0;       ///< chunks that it has begun
+    std::int64_t begun = 0;          ///< collectives
+    std::int64_t all_to_alls = 0;
+    firmware::CompletionQueue* moved = nullptr;
+  };
+  /// Memory that an AllToAll of several phases keeps blocks in on their way, at the same address everywhere.
+  struct Way {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    int users = 0;
+  };
+
+  void find_dimensions(const DimensionsConfig& config);
+  void join_lines(const std::string& name);
+  [[nodiscard]] int coordinate(int member, std::size_t dimension) const {
+    return member / strides_[dimension] % sizes_[dimension];
+  }
+  /// begin() for a thread that has nothing else to do.
+  firmware::Task run(int member, Call call);
+  void go_on(const std::shared_ptr<Chunk>& chunk);
+  [[nodiscard]] Phase phase_of(Chunk& chunk) const;
+  firmware::Task move(int member, std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
+  std::size_t enter_way(int member, std::uint64_t bytes);
+  void leave_way(std::size_t way);
+
+  std::vector<firmware::Rank*> ranks_;
+  DimensionsConfig config_;
+  dimensions::CollectiveConfig plan_config_;
+  std::string name_;
+  std::vector<int> sizes_;
+  std::vector<int> strides_;
+  std::vector<std::unique_ptr<LineMember>> lines_;
+  std::vector<Member> members_;
+  std::map<std::int64_t, std::size_t> way_of_;  ///< by an AllToAll's number, while somebody is in it
+  std::vector<Way> ways_;
+};
+
+}  // namespace weft::collectives

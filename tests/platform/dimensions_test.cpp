@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives over the dimensions of a machine: every algorithm leaves the right bytes in every kind of network, for
+// groups of any size, whatever order chunks and collectives come in.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "platforms/machine/collective_run.h"
+#include "platforms/machine/machine.h"
+#include "sw/collectives/line_algorithms.h"
+#include "sw/collectives/pattern.h"
+#include "tests/support/kernel.h"
+#include "tests/support/reports.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+using collectives::DimensionGroup;
+using collectives::encode;
+using collectives::pattern;
+using dimensions::Algorithm;
+using dimensions::Operation;
+
+MachineConfig machine_of(const std::vector<std::string>& blocks, Operation operation, Algorithm algorithm) {
+  MachineConfig config;
+  config.accelerators = 1;
+  config.per_node = 1;
+  config.data = true;
+  config.fabric.topology = fabric::Shape::kDimensions;
+  for (const std::string& block : blocks) {
+    fabric::DimensionConfig dimension;
+    dimension.block = block;
+    config.fabric.dimensions.push_back(dimension);
+    config.accelerators *= std::stoi(block.substr(block.find('(') + 1));
+  }
+  collectives::DimensionsConfig& dimensions = config.collectives.dimensions;
+  config.collectives.algorithm = collectives::Algorithm::kDimensions;
+  if (operation == Operation::kAllReduce) dimensions.all_reduce = {algorithm};
+  if (operation == Operation::kAllgather) dimensions.all_gather = {algorithm};
+  if (operation == Operation::kReduceScatter) dimensions.reduce_scatter = {algorithm};
+  if (operation == Operation::kAllToAll) dimensions.all_to_all = {algorithm};
+  return config;
+}
+
+CollectiveOp op_of(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return CollectiveOp::kAllReduce;
+    case Operation::kAllgather:
+      return CollectiveOp::kAllgather;
+    case Operation::kReduceScatter:
+      return CollectiveOp::kReduceScatter;
+    case Operation::kAllToAll:
+      break;
+  }
+  return CollectiveOp::kAllToAll;
+}
+
+const std::vector<std::vector<std::string>> kNetworks = {
+    {"Ring(2)"},
+    {"Ring(3)"},
+    {"FullyConnected(5)"},
+    {"Switch(8)"},
+    {"Ring(13)"},
+    {"Ring(4)", "Switch(3)"},
+    {"FullyConnected(3)", "Ring(5)"},
+    {"Ring(2)", "FullyConnected(3)", "Switch(2)"},
+    {"Ring(3)", "Ring(2)", "Ring(2)", "Switch(2)"},
+};
+
+class Dimensions : public testing::TestWithParam<std::tuple<Operation, Algorithm, std::size_t>> {};
+
+TEST_P(Dimensions, PutEveryByteInPlace) {
+  const auto& [operation, algorithm, network] = GetParam();
+  if (!collectives::is_possible(operation, algorithm)) return;  // refused, which RefuseWhatAnAlgorithmHasNot checks
+  Machine machine(machine_of(kNetworks[network], operation, algorithm));
+  const std::vector<std::uint64_t> sizes = {3, 0, 4, 1000, 65537, (1 << 18) + 5};
+  const auto results = run_collective(machine, op_of(operation), sizes, ElementType::kFp32);
+  for (std::size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(results[i].wrong, 0) << sizes[i] << " bytes";
+}
+
+std::string text_of(const testing::TestParamInfo<Dimensions::ParamType>& test) {
+  std::string text =
+      std::string(name_of(std::get<0>(test.param))) + "_" + std::string(name_of(std::get<1>(test.param)));
+  for (const std::string& block : kNetworks[std::get<2>(test.param)]) text += "_" + block;
+  std::erase_if(text, [](char c) { return c == '(' || c == ')'; });
+  return text;
+}
+
+constexpr Operation kOperations[] = {Operation::kAllReduce, Operation::kAllgather, Operation::kReduceScatter,
+                                     Operation::kAllToAll};
+constexpr Algorithm kAlgorithms[] = {Algorithm::kRing,
+                                     Algorithm::kBidirectionalRing,
+                                     Algorithm::kDirect,
+                                     Algorithm::kHalvingDoubling,
+                                     Algorithm::kDoubleBinaryTree,
+                                     Algorithm::kBruck};
+
+INSTANTIATE_TEST_SUITE_P(All, Dimensions,
+                         testing::Combine(testing::ValuesIn(kOperations), testing::ValuesIn(kAlgorithms),
+                                          testing::Range(std::size_t{0}, kNetworks.size())),
+                         text_of);
+
+TEST(Dimensions, RefuseWhatAnAlgorithmHasNot) {
+  for (const Operation operation : kOperations) {
+    for (const Algorithm algorithm : kAlgorithms) {
+      if (collectives::is_possible(operation, algorithm)) continue;
+      test::fresh_kernel();
+      Machine machine(machine_of({"Ring(4)"}, operation, algorithm));
+      try {
+        run_collective(machine, op_of(operation), {1024}, ElementType::kFp32);
+        ADD_FAILURE() << name_of(operation) << " by " << name_of(algorithm);
+      } catch (const ConfigError& error) {
+        EXPECT_EQ(error.path(), "collectives.dimensions." + std::string(name_of(operation)));
+        EXPECT_EQ(error.expected(), collectives::possible_names(operation));
+      }
+    }
+  }
+}
+
+// --- Several collectives at a time ---
+
+struct Order {
+  dimensions::Scheduling scheduling;
+  dimensions::Optimization optimization;
+  int active;
+  std::int64_t seed;
+};
+
+class Crowd : public testing::TestWithParam<Order> {};
+
+/// Ranks begin eight collectives at once and are held up at random, so that members of a line come to begin different
+/// chunks: none may wait for ever, and all sums must be right.
+TEST_P(Crowd, EndsWithTheRightSums) {
+  const Order& order = GetParam();
+  constexpr int kCalls = 8;
+  constexpr std::uint64_t kElements = 5000;
+  MachineConfig config = machine_of({"Ring(3)", "Ring(4)"}, Operation::kAllReduce, Algorithm::kRing);
+  config.stall = 3_us;
+  config.seed = order.seed;
+  collectives::DimensionsConfig& dimensions = config.collectives.dimensions;
+  dimensions.scheduling = order.scheduling;
+  dimensions.optimization = order.optimization;
+  dimensions.active_chunks = order.active;
+  Machine machine(config);
+  DimensionGroup group(machine.ranks(), dimensions, "crowd");
+  std::vector<std::uint64_t> buffers;
+  for (int c = 0; c < kCalls; ++c) {
+    for (int r = 0; r < machine.size(); ++r) {
+      const std::uint64_t at = machine.rank(r).memory.allocate("a buffer", 4 * kElements);
+      if (r == 0) buffers.push_back(at);
+      std::vector<std::byte> data(4 * kElements);
+      for (std::uint64_t i = 0; i < kElements; ++i) {
+        encode(ElementType::kInt32, pattern(static_cast<std::uint64_t>(c), r, i), &data[4 * i]);
+      }
+      machine.memory(r).store().write(at, data.data(), data.size());
+    }
+  }
+  int ended = 0;
+  const auto work = [&](int r) -> firmware::Task {
+    firmware::Counter done(*machine.rank(r).processor, "the crowd");
+    for (int c = 0; c < kCalls; ++c) {
+      group.begin(r,
+                  {.input = buffers[static_cast<std::size_t>(c)],
+                   .bytes = 4 * kElements,
+                   .type = ElementType::kInt32,
+                   .priority = c * 7 % kCalls},
+                  [&] { done.increment(); });
+      co_await machine.rank(r).processor->delay(2_us);
+    }
+    co_await done.reach(kCalls);
+    ++ended;
+  };
+  for (int r = 0; r < machine.size(); ++r) machine.rank(r).processor->spawn("crowd", 0, work(r));
+  machine.run();
+  EXPECT_EQ(ended, machine.size());
+  for (int c = 0; c < kCalls; ++c) {
+    for (int r = 0; r < machine.size(); ++r) {
+      std::vector<std::uint32_t> actual(kElements);
+      machine.memory(r).store().read(buffers[static_cast<std::size_t>(c)], reinterpret_cast<std::byte*>(actual.data()),
+                                     4 * kElements);
+      for (std::uint64_t i = 0; i < kElements; ++i) {
+        std::uint32_t sum = 0;
+        for (int s = 0; s < machine.size(); ++s) sum += pattern(static_cast<std::uint64_t>(c), s, i);
+        ASSERT_EQ(actual[i], sum) << "collective " << c << ", rank " << r << ", element " << i;
+      }
+    }
+  }
+}
+
+std::vector<Order> orders() {
+  std::vector<Order> all;
+  for (const auto scheduling :
+       {dimensions::Scheduling::kLifo, dimensions::Scheduling::kFifo, dimensions::Scheduling::kExplicit}) {
+    for (const auto optimization : {dimensions::Optimization::kBaseline, dimensions::Optimization::kBandwidthAware}) {
+      for (const int active : {1, 3}) {
+        for (std::int64_t seed = 1; seed <= 3; ++seed) all.push_back({scheduling, optimization, active, seed});
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, Crowd, testing::ValuesIn(orders()), [](const auto& test) {
+  return std::string(name_of(test.param.scheduling)) + "_" + std::string(name_of(test.param.optimization)) + "_" +
+         std::to_string(test.param.active) + "_" + std::to_string(test.param.seed);
+});
+
+// --- Groups of some ranks ---
+
+struct Members {
+  std::vector<int> ranks;
+  std::vector<int> sizes;  ///< of the dimensions that are left
+};
+
+class SomeRanks : public testing::TestWithParam<Members> {};
+
+TEST_P(SomeRanks, KeepTheDimensionsThatTheyFill) {
+  MachineConfig config = machine_of({"Ring(4)", "Switch(3)", "Ring(2)"}, Operation::kAllReduce, Algorithm::kDirect);
+  Machine machine(config);
+  std::vector<firmware::Rank*> ranks;
+  for (const int rank : GetParam().ranks) ranks.push_back(&machine.rank(rank));
+  DimensionGroup group(ranks, config.collectives.dimensions, "some");
+  EXPECT_EQ(group.sizes(), GetParam().sizes);
+  constexpr std::uint64_t kElements = 1001;
+  for (int r = 0; r < machine.size(); ++r) machine.rank(r).memory.allocate("a buffer", 4 * kElements);
+  const auto address = firmware::allocate_together(ranks, "the sum", 4 * kElements);
+  for (std::size_t m = 0; m < ranks.size(); ++m) {
+    std::vector<std::uint32_t> data(kElements);
+    for (std::uint64_t i = 0; i < kElements; ++i) data[i] = pattern(1, static_cast<int>(m), i);
+    ranks[m]->store->write(address, reinterpret_cast<const std::byte*>(data.data()), 4 * kElements);
+    ranks[m]->processor->spawn("some", 0,
+                               group.all_reduce(static_cast<int>(m), address, 4 * kElements, ElementType::kInt32));
+  }
+  machine.run();
+  for (firmware::Rank* rank : ranks) {
+    std::vector<std::uint32_t> actual(kElements);
+    rank->store->read(address, reinterpret_cast<std::byte*>(actual.data()), 4 * kElements);
+    for (std::uint64_t i = 0; i < kElements; ++i) {
+      std::uint32_t sum = 0;
+      for (std::size_t m = 0; m < ranks.size(); ++m) sum += pattern(1, static_cast<int>(m), i);
+      ASSERT_EQ(actual[i], sum) << "rank " << rank->index << ", element " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, SomeRanks,
+                         testing::Values(Members{{5}, {}}, Members{{4, 5, 6, 7}, {4}}, Members{{1, 5, 9}, {3}},
+                                         Members{{1, 3, 5, 7, 9, 11}, {2, 3}}, Members{{0, 13}, {2}},
+                                         Members{{23, 0, 7, 4, 11}, {5}}, Members{{4, 0, 5, 1}, {4}}));
+
+}  // namespace
+}  // namespace weft::platforms
