@@ -43,6 +43,8 @@ std::string name_of(CollectiveOp op) {
       return "Allgather";
     case CollectiveOp::kReduceScatter:
       return "ReduceScatter";
+    case CollectiveOp::kAllToAll:
+      return "AllToAll";
     case CollectiveOp::kBroadcast:
       return "Broadcast";
     case CollectiveOp::kBarrier:
