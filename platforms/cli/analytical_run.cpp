@@ -7,37 +7,16 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "platforms/cli/graph_workload.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
-#include "platforms/import/astra_sim.h"
 #include "sw/analytical/config.h"
 
 namespace weft::platforms {
 namespace {
 
 namespace fs = std::filesystem;
-using dimensions::Operation;
 using nlohmann::ordered_json;
-
-/// Paths within the platform are relative to its file.
-fs::path beside(const Document& document, const std::string& path) {
-  return fs::path(document.file()).parent_path() / path;
-}
-
-analytical::Replay::Traces read_workload(Document& document, std::uint32_t ends) {
-  const Node workload = document.root().child("workload");
-  if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
-  if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");
-  analytical::Replay::Traces traces;
-  traces.prefix = beside(document, workload.require<std::string>("traces"));
-  traces.groups = astra::groups_of(workload.child("groups"), ends);
-  const Node custom = workload.child("custom");
-  for (const auto& [key, operation] : enum_names(Operation{})) {
-    const auto prefix = custom.get<std::string>(key, "");
-    if (!prefix.empty()) traces.custom[operation] = beside(document, prefix);
-  }
-  return traces;
-}
 
 }  // namespace
 
@@ -72,7 +51,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
     return std::make_unique<analytical::Network>(dispatcher, config.network(), config.congestion, "analytical",
                                                  config.rendezvous);
   });
-  const analytical::Replay::Traces traces = read_workload(document, network->ends());
+  const dimensions::Workload traces = read_graph_workload(document, network->ends());
   document.check_unused();
   const auto replay = checked([&] {
     return std::make_unique<analytical::Replay>("replay", dispatcher, *network, config.whole_collectives(), config.end,

@@ -5,24 +5,23 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <system_error>
 
 #include "platforms/cli/analytical_run.h"
 #include "platforms/cli/command.h"
+#include "platforms/cli/job.h"
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
 #include "platforms/cli/summary.h"
 #include "platforms/cli/timeline_probe.h"
-#include "sw/schedules/fsdp.h"
 
 namespace weft::platforms {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-using schedules::FsdpConfig;
-using schedules::FsdpResult;
 
 constexpr std::size_t kMostSwitches = 1024;  ///< in a picture that one can still read
 
@@ -34,74 +33,15 @@ struct Options {
   bool json = false;
 };
 
-FsdpConfig read_workload(Platform& platform) {
+std::unique_ptr<Job> make_job(Platform& platform) {
   const Node workload = platform.workload();
   // A misspelt key may be why it is not there, and says more.
   if (!workload.exists()) platform.document().check_unused();
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"fsdp\", \"model\": \"llama3-8b\"}");
-  if (workload.require<std::string>("kind") != "fsdp") workload.child("kind").fail("\"fsdp\"");
-  FsdpConfig config;
-  workload.read(config);
-  return config;
-}
-
-/// What the user came for, of the last step.
-struct Speed {
-  double step_s;
-  double tokens_per_s;  ///< of one accelerator
-  double tflops;
-  double mfu;
-};
-
-Speed speed_of(const FsdpResult& result, const MachineConfig& machine) {
-  Speed speed{};
-  speed.step_s = result.steps.empty() ? 0 : to_seconds(result.steps.back());
-  if (speed.step_s <= 0) return speed;
-  speed.tokens_per_s = static_cast<double>(result.tokens_per_rank_step) / speed.step_s;
-  const double flops = speed.tokens_per_s * result.model_flops_per_token;
-  speed.tflops = flops * 1e-12;
-  speed.mfu = flops / static_cast<double>(machine.accelerator.array.compute.tensor_16bit.count());
-  return speed;
-}
-
-ordered_json to_json(const FsdpResult& result, const Speed& speed) {
-  ordered_json steps = ordered_json::array();
-  for (const Time step : result.steps) steps.push_back(to_us(step));
-  ordered_json json = {{"step_time_us", steps.empty() ? ordered_json(0) : steps.back()},
-                       {"steps_us", steps},
-                       {"tokens_per_s_per_gpu", speed.tokens_per_s},
-                       {"tflops_per_gpu", speed.tflops},
-                       {"mfu", speed.mfu},
-                       {"mfu_percent", speed.mfu * 100},
-                       {"breakdown_us",
-                        {{"compute", to_us(result.compute)},
-                         {"exposed_allgather", to_us(result.exposed_allgather)},
-                         {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},
-                         {"other", to_us(result.other)}}},
-                       {"wrong", nullptr}};
-  if (result.wrong >= 0) json["wrong"] = result.wrong;
-  return json;
-}
-
-std::string to_text(const FsdpResult& result, const Speed& speed) {
-  const auto part = [&speed](Time time) {
-    return fmt::format("{:>10}  {:5.1f} %", short_time(time),
-                       speed.step_s > 0 ? to_seconds(time) / speed.step_s * 100 : 0);
-  };
-  std::string text = fmt::format(
-      "step time               {:>10}\n"
-      "  compute               {}\n"
-      "  exposed allgather     {}\n"
-      "  exposed reduce-scatter{}\n"
-      "  other                 {}\n"
-      "tokens/s per GPU        {:>10.0f}\n"
-      "TFLOPS per GPU          {:>10.1f}\n"
-      "MFU                     {:>8.1f} %\n",
-      short_time(result.steps.empty() ? Time() : result.steps.back()), part(result.compute),
-      part(result.exposed_allgather), part(result.exposed_reduce_scatter), part(result.other), speed.tokens_per_s,
-      speed.tflops, speed.mfu * 100);
-  if (result.wrong >= 0) text += fmt::format("wrong elements          {:>10}\n", result.wrong);
-  return text;
+  const auto kind = workload.require<std::string>("kind");
+  if (kind == "fsdp") return make_fsdp_job(platform);
+  if (kind == "chakra") return make_graph_job(platform);
+  workload.child("kind").fail("\"fsdp\" or \"chakra\"");
 }
 
 std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
@@ -112,13 +52,6 @@ std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
   }
 }
 
-/// Kernels of all steps of one rank, by which progress is told.
-double kernels_of(const schedules::FsdpPlan& plan, int steps) {
-  std::size_t kernels = plan.optimizer.size();
-  for (const schedules::Stage& stage : plan.stages) kernels += stage.kernels.size() + stage.tail.size();
-  return static_cast<double>(kernels) * steps;
-}
-
 int run(const Options& options) {
   if (is_analytical(options.platform)) {
     if (!options.timeline.empty())
@@ -126,14 +59,11 @@ int run(const Options& options) {
     return run_analytical({options.platform, options.out, options.json});
   }
   Platform platform(options.platform);
-  const FsdpConfig workload = read_workload(platform);
+  const std::unique_ptr<Job> job = make_job(platform);
   platform.document().check_unused();
   const Stopwatch building;
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
-  const auto fsdp = platform.checked([&] {
-    return std::make_unique<schedules::Fsdp>(machine.ranks(), workload, platform.machine().collectives,
-                                             platform.machine().accelerator.array.compute);
-  });
+  platform.checked([&] { job->build(machine); });
   const double build_seconds = building.seconds();
   if (options.platform.data) {
     require_host_memory(static_cast<double>(machine.rank(0).memory.used()) * machine.size());
@@ -146,29 +76,31 @@ int run(const Options& options) {
   if (options.timeline_ranks > 0) {
     probe = open_timeline(timeline, options.timeline_ranks);
     machine.record(*probe);
-    fsdp->record(*probe, options.timeline_ranks);
+    job->record(*probe, options.timeline_ranks);
   }
 
   const Stopwatch running;
-  fsdp->start();
+  job->start();
   {
-    const double kernels = kernels_of(fsdp->plan(), workload.steps);
-    const Progress progress(machine.dispatcher(), [&machine, kernels] {
-      return static_cast<double>(machine.accelerator(0).counters().kernels) / kernels;
-    });
-    machine.run();
+    const Progress progress(machine.dispatcher(), [&job] { return job->progress(); });
+    try {
+      machine.run();
+      job->check();
+    } catch (const DeadlockError& error) {
+      job->check();
+      std::string text;
+      for (const std::string& line : job->unfinished()) text += line + "\n";
+      if (text.empty()) throw;
+      throw std::runtime_error(text + error.what());
+    }
   }
   const double run_seconds = running.seconds();
 
-  const FsdpResult result = fsdp->result();
-  const Speed speed = speed_of(result, machine.config());
   const Time span = machine.dispatcher().last_change();
-  ordered_json summary = {
-      {"platform", platform.name()},        {"description", platform.description()},
-      {"file", platform.document().file()}, {"workload", {{"kind", "fsdp"}, {"model", workload.model}}},
-      {"accelerators", machine.size()},     {"simulated_us", to_us(span)}};
-  summary.update(to_json(result, speed));
-  summary["remarks"] = fsdp->remarks();
+  ordered_json summary = {{"platform", platform.name()},        {"description", platform.description()},
+                          {"file", platform.document().file()}, {"workload", job->workload()},
+                          {"accelerators", machine.size()},     {"simulated_us", to_us(span)}};
+  summary.update(job->summary());
   summary["links"] = link_summary(machine, span);
   summary["memory"] = memory_summary(machine, span);
   summary["counters"] = counter_summary(machine, span);
@@ -193,16 +125,14 @@ int run(const Options& options) {
   if (options.json) {
     print_json(summary);
   } else {
-    print(fmt::format("{}: {} on {} accelerators, step {} of {}\n\n{}", platform.name(), workload.model, machine.size(),
-                      result.steps.size(), workload.steps, to_text(result, speed)));
-    for (const std::string& remark : fsdp->remarks()) print("\n" + remark + "\n");
+    print(fmt::format("{}: {}\n\n{}", platform.name(), job->title(), job->text()));
     if (const std::string remarks = link_remarks(machine); !remarks.empty()) print("\n" + remarks);
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
                       summary["simulator"]["events"].get<double>() * 1e-6,
                       summary["simulator"]["hops"].get<double>() * 1e-6, run_seconds, (out / "summary.json").string(),
                       probe ? " and " + timeline.string() : ""));
   }
-  return result.wrong > 0 ? kFailed : kDone;
+  return job->wrong() > 0 ? kFailed : kDone;
 }
 
 }  // namespace

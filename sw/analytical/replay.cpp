@@ -18,7 +18,7 @@ constexpr std::size_t kMostTold = 8;  // ends in a report
 }  // namespace
 
 Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& network,
-               const CollectiveConfig& collectives, const EndConfig& end, Traces traces)
+               const CollectiveConfig& collectives, const EndConfig& end, dimensions::Workload traces)
     : sc_module(name),
       dispatcher_(dispatcher),
       network_(network),

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "hw/core/fifo.h"
 #include "sw/analytical/collectives.h"
 #include "sw/analytical/network.h"
+#include "sw/dimensions/workload.h"
 #include "traces/chakra/window.h"
 
 namespace weft::analytical {
@@ -71,16 +71,10 @@ class ReplayError : public std::runtime_error {
 /// of Chakra files whose sends, receives and compute nodes are executed in its place, each as soon as it is ready.
 class Replay final : public sc_core::sc_module, public EventTarget, Listener {
  public:
-  struct Traces {
-    std::filesystem::path prefix;
-    std::map<std::string, std::vector<std::uint32_t>> groups;  ///< by pg_name; without one everybody is meant
-    std::map<Operation, std::filesystem::path> custom;
-  };
-
   /// Attaches itself. The collectives of the network are its own. Throws traces::FormatError for files that are missing
   /// or damaged, and ConfigError.
   Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& network, const CollectiveConfig& collectives,
-         const EndConfig& end, Traces traces);
+         const EndConfig& end, dimensions::Workload traces);
   ~Replay() override;
 
   /// After the run: throws what went wrong in it, a traces::FormatError for what a trace asks for or a ConfigError,
@@ -170,7 +164,7 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   Dispatcher& dispatcher_;
   Network& network_;
   EndConfig end_;
-  Traces traces_;
+  dimensions::Workload traces_;
   Collectives collectives_;
   std::map<std::string, Group> groups_;
   std::deque<End> ends_;

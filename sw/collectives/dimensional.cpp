@@ -57,8 +57,8 @@ struct DimensionGroup::Run {
   std::uint64_t granule = 1;
   int chunks = 1;
   int chunks_left = 1;
-  std::vector<std::uint64_t> buffers;  ///< of an AllToAll: where blocks are before each phase, and after the last
-  std::optional<std::size_t> way;
+  std::vector<std::uint64_t> buffers;      ///< of an AllToAll: where blocks are before each phase, and after the last
+  std::optional<std::int64_t> on_the_way;  ///< the number of its buffer
   std::function<void()> done;
 };
 
@@ -72,7 +72,11 @@ struct DimensionGroup::Chunk {
 };
 
 DimensionGroup::DimensionGroup(const std::vector<Rank*>& ranks, const DimensionsConfig& config, const std::string& name)
-    : ranks_(ranks), config_(config), name_(name), members_(ranks.size()) {
+    : ranks_(ranks),
+      config_(config),
+      name_(name),
+      members_(ranks.size()),
+      on_the_way_(ranks, "blocks on their way in " + name) {
   find_dimensions(config);
   join_lines(name);
 }
@@ -171,10 +175,12 @@ void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
   if (!call.blocks) call.blocks = even_blocks({0, call.bytes}, size(), run->granule);
   if (call.operation == Operation::kAllToAll) {
     run->buffers = {call.input};
-    if (sizes_.size() > 1) run->way = enter_way(member, call.bytes);
-    for (std::size_t left = sizes_.size(); left-- > 0;) {
-      run->buffers.push_back(left % 2 == 0 ? call.output : ways_[*run->way].address);
+    std::uint64_t between = 0;
+    if (sizes_.size() > 1) {
+      run->on_the_way = mine.all_to_alls++;
+      between = on_the_way_.enter(*run->on_the_way, call.bytes);
     }
+    for (std::size_t left = sizes_.size(); left-- > 0;) run->buffers.push_back(left % 2 == 0 ? call.output : between);
   }
   // A chunk that has nothing for somebody is a message all the same: there are no more than have something.
   run->chunks = run->chunks_left = static_cast<int>(
@@ -201,7 +207,7 @@ void DimensionGroup::go_on(const std::shared_ptr<Chunk>& chunk) {
   Run& run = *chunk->run;
   if (chunk->next == run.phases.size()) {
     if (--run.chunks_left > 0) return;
-    if (run.way) leave_way(*run.way);
+    if (run.on_the_way) on_the_way_.leave(*run.on_the_way);
     return run.done();
   }
   const std::size_t dimension = run.phases[chunk->next].dimension;
@@ -306,25 +312,6 @@ Task DimensionGroup::all_to_all(int member, std::uint64_t input, std::uint64_t o
 
 Task DimensionGroup::broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) {
   throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got dimensions");
-}
-
-std::size_t DimensionGroup::enter_way(int member, std::uint64_t bytes) {
-  const std::int64_t number = members_[static_cast<std::size_t>(member)].all_to_alls++;
-  const auto [found, fresh] = way_of_.try_emplace(number, ways_.size());
-  if (!fresh) return found->second;
-  const auto free = std::find_if(ways_.begin(), ways_.end(),
-                                 [bytes](const Way& way) { return way.users == 0 && way.bytes >= bytes; });
-  found->second = static_cast<std::size_t>(free - ways_.begin());
-  if (free == ways_.end()) {
-    ways_.push_back({firmware::allocate_together(ranks_, "blocks of " + name_ + " on their way", bytes), bytes, 0});
-  }
-  ways_[found->second].users = size();
-  return found->second;
-}
-
-void DimensionGroup::leave_way(std::size_t way) {
-  if (--ways_[way].users > 0) return;
-  std::erase_if(way_of_, [way](const auto& each) { return each.second == way; });
 }
 
 }  // namespace weft::collectives

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "hw/core/fields.h"
 #include "sw/collectives/group.h"
 #include "sw/collectives/line.h"
+#include "sw/collectives/shared_buffers.h"
 #include "sw/dimensions/plan.h"
 
 namespace weft::collectives {
@@ -100,13 +100,6 @@ class DimensionGroup final : public Group {
     std::int64_t all_to_alls = 0;
     firmware::CompletionQueue* moved = nullptr;
   };
-  /// Memory that an AllToAll of several phases keeps blocks in on their way, at the same address everywhere.
-  struct Way {
-    std::uint64_t address = 0;
-    std::uint64_t bytes = 0;
-    int users = 0;
-  };
-
   void find_dimensions(const DimensionsConfig& config);
   void join_lines(const std::string& name);
   [[nodiscard]] int coordinate(int member, std::size_t dimension) const {
@@ -117,8 +110,6 @@ class DimensionGroup final : public Group {
   void go_on(const std::shared_ptr<Chunk>& chunk);
   [[nodiscard]] Phase phase_of(Chunk& chunk) const;
   firmware::Task move(int member, std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
-  std::size_t enter_way(int member, std::uint64_t bytes);
-  void leave_way(std::size_t way);
 
   std::vector<firmware::Rank*> ranks_;
   DimensionsConfig config_;
@@ -128,8 +119,7 @@ class DimensionGroup final : public Group {
   std::vector<int> strides_;
   std::vector<std::unique_ptr<LineMember>> lines_;
   std::vector<Member> members_;
-  std::map<std::int64_t, std::size_t> way_of_;  ///< by an AllToAll's number, while somebody is in it
-  std::vector<Way> ways_;
+  SharedBuffers on_the_way_;  ///< what AllToAlls of several phases keep between them
 };
 
 }  // namespace weft::collectives

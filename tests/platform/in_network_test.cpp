@@ -109,6 +109,7 @@ TEST_P(InNetwork, MovesWhatTheFormulaSays) {
         sent = kBytes / n;
         received = kBytes - kBytes / n;
         break;
+      case CollectiveOp::kAllToAll:
       case CollectiveOp::kBroadcast:
         sent = r == 0 ? kBytes : 0;
         received = r == 0 ? 0 : kBytes;

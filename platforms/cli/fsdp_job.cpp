@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/job.h"
+#include "platforms/cli/output.h"
+#include "platforms/cli/summary.h"
+#include "sw/schedules/fsdp.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+using schedules::FsdpConfig;
+using schedules::FsdpResult;
+
+/// What the user came for, of the last step.
+struct Speed {
+  double step_s;
+  double tokens_per_s;  ///< of one accelerator
+  double tflops;
+  double mfu;
+};
+
+Speed speed_of(const FsdpResult& result, const MachineConfig& machine) {
+  Speed speed{};
+  speed.step_s = result.steps.empty() ? 0 : to_seconds(result.steps.back());
+  if (speed.step_s <= 0) return speed;
+  speed.tokens_per_s = static_cast<double>(result.tokens_per_rank_step) / speed.step_s;
+  const double flops = speed.tokens_per_s * result.model_flops_per_token;
+  speed.tflops = flops * 1e-12;
+  speed.mfu = flops / static_cast<double>(machine.accelerator.array.compute.tensor_16bit.count());
+  return speed;
+}
+
+ordered_json to_json(const FsdpResult& result, const Speed& speed) {
+  ordered_json steps = ordered_json::array();
+  for (const Time step : result.steps) steps.push_back(to_us(step));
+  ordered_json json = {{"step_time_us", steps.empty() ? ordered_json(0) : steps.back()},
+                       {"steps_us", steps},
+                       {"tokens_per_s_per_gpu", speed.tokens_per_s},
+                       {"tflops_per_gpu", speed.tflops},
+                       {"mfu", speed.mfu},
+                       {"mfu_percent", speed.mfu * 100},
+                       {"breakdown_us",
+                        {{"compute", to_us(result.compute)},
+                         {"exposed_allgather", to_us(result.exposed_allgather)},
+                         {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},
+                         {"other", to_us(result.other)}}},
+                       {"wrong", nullptr}};
+  if (result.wrong >= 0) json["wrong"] = result.wrong;
+  return json;
+}
+
+std::string to_text(const FsdpResult& result, const Speed& speed) {
+  const auto part = [&speed](Time time) {
+    return fmt::format("{:>10}  {:5.1f} %", short_time(time),
+                       speed.step_s > 0 ? to_seconds(time) / speed.step_s * 100 : 0);
+  };
+  std::string text = fmt::format(
+      "step time               {:>10}\n"
+      "  compute               {}\n"
+      "  exposed allgather     {}\n"
+      "  exposed reduce-scatter{}\n"
+      "  other                 {}\n"
+      "tokens/s per GPU        {:>10.0f}\n"
+      "TFLOPS per GPU          {:>10.1f}\n"
+      "MFU                     {:>8.1f} %\n",
+      short_time(result.steps.empty() ? Time() : result.steps.back()), part(result.compute),
+      part(result.exposed_allgather), part(result.exposed_reduce_scatter), part(result.other), speed.tokens_per_s,
+      speed.tflops, speed.mfu * 100);
+  if (result.wrong >= 0) text += fmt::format("wrong elements          {:>10}\n", result.wrong);
+  return text;
+}
+
+/// Kernels of all steps of one rank, by which progress is told.
+double kernels_of(const schedules::FsdpPlan& plan, int steps) {
+  std::size_t kernels = plan.optimizer.size();
+  for (const schedules::Stage& stage : plan.stages) kernels += stage.kernels.size() + stage.tail.size();
+  return static_cast<double>(kernels) * steps;
+}
+
+class FsdpJob final : public Job {
+ public:
+  explicit FsdpJob(Platform& platform) { platform.workload().read(config_); }
+
+  void build(Machine& machine) override {
+    machine_ = &machine;
+    const MachineConfig& config = machine.config();
+    fsdp_ = std::make_unique<schedules::Fsdp>(machine.ranks(), config_, config.collectives,
+                                              config.accelerator.array.compute);
+  }
+  void record(Probe& probe, int ranks) override { fsdp_->record(probe, ranks); }
+  void start() override { fsdp_->start(); }
+  [[nodiscard]] double progress() const override {
+    return static_cast<double>(machine_->accelerator(0).counters().kernels) / kernels_of(fsdp_->plan(), config_.steps);
+  }
+  [[nodiscard]] std::string title() const override {
+    return fmt::format("{} on {} accelerators, step {} of {}", config_.model, machine_->size(),
+                       fsdp_->result().steps.size(), config_.steps);
+  }
+  [[nodiscard]] ordered_json workload() const override { return {{"kind", "fsdp"}, {"model", config_.model}}; }
+  [[nodiscard]] ordered_json summary() const override {
+    const FsdpResult result = fsdp_->result();
+    ordered_json json = to_json(result, speed_of(result, machine_->config()));
+    json["remarks"] = fsdp_->remarks();
+    return json;
+  }
+  [[nodiscard]] std::string text() const override {
+    const FsdpResult result = fsdp_->result();
+    std::string text = to_text(result, speed_of(result, machine_->config()));
+    for (const std::string& remark : fsdp_->remarks()) text += "\n" + remark + "\n";
+    return text;
+  }
+  [[nodiscard]] std::int64_t wrong() const override { return fsdp_->result().wrong; }
+
+ private:
+  FsdpConfig config_;
+  Machine* machine_ = nullptr;
+  std::unique_ptr<schedules::Fsdp> fsdp_;
+};
+
+}  // namespace
+
+std::unique_ptr<Job> make_fsdp_job(Platform& platform) {
+  return std::make_unique<FsdpJob>(platform);
+}
+
+}  // namespace weft::platforms

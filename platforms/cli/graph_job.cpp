@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/graph_workload.h"
+#include "platforms/cli/job.h"
+#include "platforms/cli/output.h"
+#include "platforms/cli/summary.h"
+#include "sw/schedules/graph.h"
+#include "traces/chakra/ranks.h"
+#include "traces/chakra/statistics.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+using schedules::GraphResult;
+
+class GraphJob final : public Job {
+ public:
+  explicit GraphJob(Platform& platform) {
+    traces_ = read_graph_workload(platform.document(), static_cast<std::uint32_t>(platform.machine().accelerators));
+    platform.workload().read(config_);
+    nodes_ = chakra::statistics({{chakra::rank_file(traces_.prefix, 0), 0}}).nodes;
+  }
+
+  void build(Machine& machine) override {
+    machine_ = &machine;
+    const MachineConfig& config = machine.config();
+    engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives.dimensions,
+                                                       config.accelerator.array.compute, traces_);
+  }
+  void record(Probe& probe, int ranks) override { engine_->record(probe, ranks); }
+  void start() override { engine_->start(); }
+  [[nodiscard]] double progress() const override {
+    return static_cast<double>(engine_->done_by_first()) / static_cast<double>(std::max<std::uint64_t>(nodes_, 1));
+  }
+  void check() const override { engine_->check(); }
+  [[nodiscard]] std::vector<std::string> unfinished() const override { return engine_->unfinished(); }
+  [[nodiscard]] std::string title() const override {
+    return fmt::format("{} on {} accelerators", traces_.prefix.filename().string(), machine_->size());
+  }
+  [[nodiscard]] ordered_json workload() const override {
+    return {{"kind", "chakra"}, {"traces", traces_.prefix.string()}};
+  }
+  [[nodiscard]] ordered_json summary() const override {
+    const GraphResult result = engine_->result();
+    ordered_json finish = ordered_json::array();
+    for (const Time time : result.finished) finish.push_back(static_cast<double>(time.count()) * 1e-3);
+    const auto [first, last] = std::minmax_element(result.finished.begin(), result.finished.end());
+    ordered_json json = {{"first_finish_ns", static_cast<double>(first->count()) * 1e-3},
+                         {"last_finish_ns", static_cast<double>(last->count()) * 1e-3},
+                         {"finish_ns", finish},
+                         {"nodes", result.nodes},
+                         {"collectives", result.collectives},
+                         {"messages", result.messages},
+                         {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
+                         {"wrong", nullptr}};
+    if (result.wrong >= 0) json["wrong"] = result.wrong;
+    return json;
+  }
+  [[nodiscard]] std::string text() const override {
+    const GraphResult result = engine_->result();
+    const auto [first, last] = std::minmax_element(result.finished.begin(), result.finished.end());
+    const double share = last->count() > 0 ? 100.0 * static_cast<double>(busy().count()) / last->count() : 0;
+    std::string text = fmt::format(
+        "first rank done  {:>12}\nlast rank done   {:>12}\n  computing      {:>12}  {:5.1f} %, the mean over ranks\n"
+        "nodes            {:>12}\ncollectives      {:>12}\nmessages         {:>12}\n",
+        short_time(*first), short_time(*last), short_time(busy()), share, result.nodes, result.collectives,
+        result.messages);
+    if (result.wrong >= 0) text += fmt::format("wrong elements   {:>12}\n", result.wrong);
+    return text;
+  }
+  [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }
+
+ private:
+  /// Of a core array, the mean over ranks.
+  [[nodiscard]] Time busy() const {
+    Time sum;
+    for (int r = 0; r < machine_->size(); ++r) sum += machine_->accelerator(r).counters().busy;
+    return sum / machine_->size();
+  }
+
+  schedules::GraphConfig config_;
+  dimensions::Workload traces_;
+  std::uint64_t nodes_ = 0;
+  Machine* machine_ = nullptr;
+  std::unique_ptr<schedules::GraphEngine> engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Job> make_graph_job(Platform& platform) {
+  return std::make_unique<GraphJob>(platform);
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "platforms/config/document.h"
+#include "sw/dimensions/workload.h"
+
+namespace weft::platforms {
+
+/// The `workload` of a platform, of kind chakra: files lie relative to the platform's. Throws InputError.
+dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks);
+
+}  // namespace weft::platforms

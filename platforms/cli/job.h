@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "hw/core/probe.h"
+#include "platforms/cli/platform.h"
+
+namespace weft::platforms {
+
+/// What `weft run` does on a machine: a kind of workload. Made from the platform's `workload`, which it reads whole.
+class Job {
+ public:
+  virtual ~Job() = default;
+
+  /// Makes its firmware. What it finds wrong in the configuration is thrown as ConfigError or std::length_error.
+  virtual void build(Machine& machine) = 0;
+  /// Draws what the first `ranks` ranks do.
+  virtual void record(Probe& probe, int ranks) = 0;
+  virtual void start() = 0;
+  /// Share of the work that is done.
+  [[nodiscard]] virtual double progress() const = 0;
+  /// After the run: throws what its firmware has met in its input.
+  virtual void check() const {}
+  /// Of a run in which nothing can happen any more: who has what under way, a line each.
+  [[nodiscard]] virtual std::vector<std::string> unfinished() const { return {}; }
+
+  // After the run:
+  /// "what on how many".
+  [[nodiscard]] virtual std::string title() const = 0;
+  /// As summary.json has it.
+  [[nodiscard]] virtual nlohmann::ordered_json workload() const = 0;
+  [[nodiscard]] virtual nlohmann::ordered_json summary() const = 0;
+  /// For people.
+  [[nodiscard]] virtual std::string text() const = 0;
+  /// Elements that are not what they should be; -1 where data is off.
+  [[nodiscard]] virtual std::int64_t wrong() const = 0;
+};
+
+std::unique_ptr<Job> make_fsdp_job(Platform& platform);
+std::unique_ptr<Job> make_graph_job(Platform& platform);
+
+}  // namespace weft::platforms

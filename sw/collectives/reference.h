@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "hw/core/element.h"
+#include "hw/memory/backing_store.h"
+#include "sw/collectives/blocks.h"
+#include "sw/dimensions/plan.h"
+
+namespace weft::collectives {
+
+/// A collective with contents that are known: element i of member m is pattern(seed, m, i), whole numbers whose sums
+/// are exact in every type. What does not fill an element is carried by an Allgather alone, from the last member.
+struct Reference {
+  dimensions::Operation operation = dimensions::Operation::kAllReduce;
+  int members = 1;
+  std::uint64_t bytes = 0;
+  ElementType type = ElementType::kFp32;
+  std::uint64_t seed = 0;
+
+  /// Of an Allgather and a ReduceScatter, and of an AllToAll the part that member m sends to or gets from `index`.
+  [[nodiscard]] Extent block(int index) const;
+  /// A member's buffer before the collective; of an Allgather its own block, and noise elsewhere.
+  void fill(memory::BackingStore& store, std::uint64_t address, int member) const;
+  /// Elements that differ from what must be there after it. `address` is that of the whole buffer, of a ReduceScatter
+  /// that of the own block, of an AllToAll that of its output.
+  [[nodiscard]] std::int64_t wrong(const memory::BackingStore& store, std::uint64_t address, int member) const;
+};
+
+}  // namespace weft::collectives

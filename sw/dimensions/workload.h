@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sw/dimensions/plan.h"
+
+namespace weft::dimensions {
+
+/// Execution graphs to be worked off, one for each rank: Chakra files, and what they name.
+struct Workload {
+  std::filesystem::path prefix;                              ///< of PREFIX.RANK.et
+  std::map<std::string, std::vector<std::uint32_t>> groups;  ///< by pg_name; without one everybody is meant
+  /// Prefixes of files that are executed in place of a collective of that kind.
+  std::map<Operation, std::filesystem::path> custom;
+};
+
+}  // namespace weft::dimensions

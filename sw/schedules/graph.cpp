@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/graph.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "traces/chakra/ranks.h"
+#include "traces/format_error.h"
+
+namespace weft::schedules {
+
+using chakra::Node;
+using chakra::NodeType;
+using firmware::Rank;
+using firmware::Task;
+
+namespace {
+
+constexpr std::size_t kMostTold = 8;  // ranks in a report
+
+}  // namespace
+
+GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
+                         const collectives::DimensionsConfig& dimensions, const accelerator::ComputeConfig& compute,
+                         dimensions::Workload traces)
+    : ranks_(std::move(ranks)), config_(config), compute_(compute), traces_(std::move(traces)) {
+  std::vector<std::uint32_t> everybody(ranks_.size());
+  for (std::size_t r = 0; r < ranks_.size(); ++r) everybody[r] = static_cast<std::uint32_t>(r);
+  traces_.groups.try_emplace("", everybody);
+  for (const auto& [name, members] : traces_.groups) {
+    GroupOf& group = groups_[name];
+    group.member_of.assign(ranks_.size(), -1);
+    std::vector<Rank*> some;
+    for (const std::uint32_t member : members) {
+      group.member_of[member] = static_cast<int>(some.size());
+      some.push_back(ranks_[member]);
+    }
+    const std::string text = name.empty() ? "everybody" : "group " + name;
+    group.group = std::make_unique<collectives::DimensionGroup>(some, dimensions, text);
+    group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);
+  }
+  for (Rank* rank : ranks_) {
+    End& end = *ends_.emplace_back(std::make_unique<End>());
+    end.rank = rank;
+    end.events = &rank->processor->create_completion_queue("a node of its trace, queue");
+    end.messages = std::make_unique<Messages>(*rank, *end.events, tags_);
+    const auto number = static_cast<std::uint64_t>(rank->index);
+    end.trace.window = std::make_unique<chakra::TraceWindow>(chakra::rank_file(traces_.prefix, number));
+  }
+  for (const auto& end : ends_) messages_.push_back(end->messages.get());
+  for (const auto& end : ends_) end->messages->join(&messages_);
+}
+
+GraphEngine::~GraphEngine() = default;
+
+void GraphEngine::record(Probe& probe, int ranks) {
+  for (int r = 0; r < std::min(ranks, static_cast<int>(ends_.size())); ++r) {
+    End& end = *ends_[static_cast<std::size_t>(r)];
+    end.probe = &probe;
+    const std::string process = "accelerator " + std::to_string(end.rank->index);
+    end.tracks = {probe.add_track(process, "CPU nodes"), probe.add_track(process, "compute nodes"),
+                  probe.add_track(process, "communication nodes")};
+  }
+}
+
+void GraphEngine::start() {
+  for (const auto& end : ends_) end->rank->processor->spawn("graph", 0, run(*end));
+}
+
+/// SystemC would make an error of its own of what is thrown: it is kept for check().
+Task GraphEngine::run(End& end) {
+  try {
+    co_await work_off(end);
+  } catch (const std::invalid_argument& error) {
+    const traces::FormatError failure(end.trace.window->file().string(), 0, error.what());
+    if (failure_ == nullptr) failure_ = std::make_exception_ptr(failure);
+  } catch (const std::exception&) {
+    if (failure_ == nullptr) failure_ = std::current_exception();
+  }
+}
+
+Task GraphEngine::work_off(End& end) {
+  advance(end, end.trace);
+  while (end.finished == kNever) {
+    const nic::Completion entry = co_await end.events->next();
+    if (Messages::is_mine(entry)) {
+      if (const auto token = end.messages->take(entry)) done(end, recall(end, *token));
+    } else {
+      done(end, recall(end, entry.id));
+    }
+  }
+}
+
+void GraphEngine::check() const {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+GraphEngine::Resource GraphEngine::resource_of(const Node& node) {
+  if (node.is_cpu_op()) return kCpu;
+  return node.type == NodeType::kCompute ? kCompute : kCommunication;
+}
+
+int GraphEngine::limit(Resource resource) const {
+  if (resource == kCpu) return 1;
+  if (resource == kCompute) return config_.kernels;
+  return config_.communications == 0 ? INT32_MAX : config_.communications;
+}
+
+/// Issues what its dependencies and resources allow.
+void GraphEngine::advance(End& end, Graph& graph) {
+  try {
+    issue_ready(end, graph);
+  } catch (const chakra::AttributeError& error) {
+    throw traces::FormatError(graph.window->file().string(), 0, error.what());
+  }
+  if (graph.window->done()) finish(end, graph);
+}
+
+void GraphEngine::issue_ready(End& end, Graph& graph) {
+  while (const Node* node = graph.window->next()) {
+    if (node->type == NodeType::kMetadata) {
+      graph.window->complete(node->id);
+      ++end.done;
+    } else if (!graph.limited || node->type == NodeType::kReceive) {
+      issue(end, graph, *node);
+    } else {
+      graph.ready[resource_of(*node)].push(node);
+    }
+  }
+  for (int r = 0; r < kResources; ++r) {
+    while (!graph.ready[r].empty() && graph.busy[r] < limit(static_cast<Resource>(r))) {
+      const Node& node = *graph.ready[r].top();
+      graph.ready[r].pop();
+      ++graph.busy[r];
+      issue(end, graph, node);
+    }
+  }
+}
+
+void GraphEngine::done(End& end, Work work) {
+  Graph& graph = *work.graph;
+  const Node& node = *work.node;
+  const Resource resource = resource_of(node);
+  if (graph.limited && node.type != NodeType::kReceive) --graph.busy[resource];
+  if (end.probe != nullptr) {
+    end.probe->slice(end.tracks[resource], node.name, work.began, end.rank->processor->now());
+  }
+  ++end.done;
+  graph.window->complete(node.id);
+  advance(end, graph);
+}
+
+void GraphEngine::finish(End& end, Graph& graph) {
+  if (graph.parent == nullptr) {
+    if (end.finished == kNever) end.finished = end.rank->processor->now();
+    return;
+  }
+  const Work work{graph.parent, graph.parent_node, graph.began};
+  if (end.customs.erase(&graph) != 0) done(end, work);
+}
+
+std::uint64_t GraphEngine::remember(End& end, Graph& graph, const Node& node) {
+  if (end.free_works.empty()) {
+    end.free_works.push_back(end.works.size());
+    end.works.emplace_back();
+  }
+  const std::uint64_t token = end.free_works.back();
+  end.free_works.pop_back();
+  end.works[token] = {&graph, &node, end.rank->processor->now()};
+  return token;
+}
+
+GraphEngine::Work GraphEngine::recall(End& end, std::uint64_t token) {
+  end.free_works.push_back(token);
+  return std::exchange(end.works[token], {});
+}
+
+GraphResult GraphEngine::result() const {
+  GraphResult result;
+  for (const auto& end : ends_) {
+    result.finished.push_back(end->finished);
+    result.nodes += end->done;
+    result.collectives += end->collectives;
+    result.messages += end->messages->count();
+    if (end->rank->store == nullptr) continue;
+    result.wrong = std::max<std::int64_t>(result.wrong, 0) + end->wrong + end->messages->wrong();
+  }
+  return result;
+}
+
+std::vector<std::string> GraphEngine::unfinished() const {
+  std::vector<std::string> lines;
+  std::size_t count = 0;
+  for (const auto& end : ends_) {
+    if (end->finished != kNever) continue;
+    if (++count > kMostTold) continue;
+    std::string line = "rank " + std::to_string(end->rank->index) + " has under way";
+    const char* separator = " ";
+    for (const Work& work : end->works) {
+      if (work.node == nullptr) continue;
+      line += separator + chakra::name_of(work.node->type) + " " + work.node->label();
+      separator = ", ";
+    }
+    lines.push_back(line);
+  }
+  if (count > 0) {
+    lines.insert(lines.begin(), traces_.prefix.string() + ": " + std::to_string(count) + " of " +
+                                    std::to_string(ends_.size()) + " ranks have not done their traces");
+  }
+  return lines;
+}
+
+}  // namespace weft::schedules

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "hw/accelerator/kernel.h"
+#include "hw/core/probe.h"
+#include "sw/collectives/dimensional.h"
+#include "sw/collectives/shared_buffers.h"
+#include "sw/dimensions/workload.h"
+#include "sw/firmware/rank.h"
+#include "sw/schedules/messages.h"
+#include "traces/chakra/window.h"
+
+namespace weft::schedules {
+
+enum class ComputeTime : std::uint8_t { kAuto, kDuration, kOperations };
+inline EnumNames<ComputeTime> enum_names(ComputeTime /*tag*/) {
+  return {{"auto", ComputeTime::kAuto}, {"duration", ComputeTime::kDuration}, {"operations", ComputeTime::kOperations}};
+}
+
+/// How a rank works off its graph.
+struct GraphConfig {
+  ComputeTime compute = ComputeTime::kAuto;
+  int communications = 1;
+  int kernels = 1;
+  ElementType type = ElementType::kFp32;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("compute", compute,
+          "What a compute node costs: its duration, or its operations at the accelerator's 16-bit tensor peak beside "
+          "its bytes of memory traffic; auto: its duration if it has one");
+    visit("communications", communications, "Collectives and sends that a rank has under way at a time; 0: any number",
+          Range{0, 1 << 20});
+    visit("kernels", kernels, "Compute nodes that a rank has handed to its accelerator at a time", Range{1, 64});
+    visit("type", type, "Elements that collectives add");
+  }
+};
+
+/// What a run was.
+struct GraphResult {
+  std::vector<Time> finished;  ///< by rank
+  std::uint64_t nodes = 0;
+  std::uint64_t collectives = 0;  ///< of all ranks
+  std::uint64_t messages = 0;
+  std::int64_t wrong = -1;  ///< elements that differ from what they should be; -1 where data is off
+};
+
+/// Chakra execution graphs as firmware: on each rank a thread that takes the nodes whose dependencies have completed,
+/// in the order of their ids, and hands them to the hardware. Kernels go to the accelerator's command stream and
+/// compete for its memory; collectives to their group (collectives::DimensionGroup); sends and receives to the NIC.
+///
+/// A rank has as many kernels and communications under way as is configured, and one operation of its CPU; receives
+/// wait beside these. Metadata takes no time. A send ends when the peer has acknowledged all of it. Memory nodes are
+/// refused: the machine has no remote memory.
+///
+/// Where a collective has an implementation of its own (`custom`), the sends, receives and compute nodes of its files
+/// are executed in its place, each as soon as it is ready.
+///
+/// With data on, collectives and messages carry patterns, which every rank compares with what must come.
+class GraphEngine {
+ public:
+  /// Opens the traces and joins the groups. Throws traces::FormatError and ConfigError.
+  GraphEngine(std::vector<firmware::Rank*> ranks, const GraphConfig& config,
+              const collectives::DimensionsConfig& dimensions, const accelerator::ComputeConfig& compute,
+              dimensions::Workload traces);
+  ~GraphEngine();
+
+  /// Draws the nodes of the first `ranks` ranks.
+  void record(Probe& probe, int ranks);
+  /// Spawns the firmware threads.
+  void start();
+  /// After the run: throws what was wrong in a trace, a traces::FormatError or std::length_error, which its rank
+  /// stopped at.
+  void check() const;
+  [[nodiscard]] GraphResult result() const;
+  /// Of a run that ended before the ranks had: what they have under way, a line each.
+  [[nodiscard]] std::vector<std::string> unfinished() const;
+  /// Nodes that rank 0 has done, by which progress is told.
+  [[nodiscard]] std::uint64_t done_by_first() const { return ends_.front()->done; }
+
+ private:
+  enum Resource : std::uint8_t { kCpu, kCompute, kCommunication, kResources };
+
+  struct HigherId {
+    bool operator()(const chakra::Node* a, const chakra::Node* b) const { return a->id > b->id; }
+  };
+  /// A graph that a rank works off: its trace, or a collective's own implementation.
+  struct Graph {
+    std::unique_ptr<chakra::TraceWindow> window;
+    bool limited = true;         ///< so many nodes of a resource at a time
+    std::uint64_t instance = 0;  ///< the same for the graphs of ranks that talk to each other
+    Graph* parent = nullptr;
+    const chakra::Node* parent_node = nullptr;
+    Time began;
+    std::array<std::priority_queue<const chakra::Node*, std::vector<const chakra::Node*>, HigherId>, kResources> ready;
+    std::array<int, kResources> busy{};
+  };
+  /// What a completion stands for.
+  struct Work {
+    Graph* graph = nullptr;
+    const chakra::Node* node = nullptr;
+    Time began;
+  };
+  struct End {
+    firmware::Rank* rank = nullptr;
+    firmware::CompletionQueue* events = nullptr;
+    std::unique_ptr<Messages> messages;
+    Graph trace;
+    std::unordered_map<const Graph*, std::unique_ptr<Graph>> customs;
+    std::uint64_t customs_begun = 0;
+    std::vector<Work> works;
+    std::vector<std::uint64_t> free_works;
+    std::map<std::string, std::int64_t> calls;  ///< collectives begun, by group
+    Time finished = kNever;
+    std::uint64_t done = 0;
+    std::uint64_t collectives = 0;
+    std::int64_t wrong = 0;
+    Probe* probe = nullptr;
+    std::array<int, kResources> tracks{};
+  };
+  struct GroupOf {
+    std::vector<int> member_of;  ///< by rank; -1: none
+    std::unique_ptr<collectives::DimensionGroup> group;
+    std::unique_ptr<collectives::SharedBuffers> buffers;
+  };
+
+  firmware::Task run(End& end);
+  firmware::Task work_off(End& end);
+  void advance(End& end, Graph& graph);
+  void issue_ready(End& end, Graph& graph);
+  void issue(End& end, Graph& graph, const chakra::Node& node);
+  void issue_kernel(End& end, Graph& graph, const chakra::Node& node);
+  void issue_cpu(End& end, Graph& graph, const chakra::Node& node);
+  void issue_collective(End& end, Graph& graph, const chakra::Node& node);
+  void start_custom(End& end, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
+  void issue_message(End& end, Graph& graph, const chakra::Node& node);
+  void done(End& end, Work work);
+  void finish(End& end, Graph& graph);
+  [[nodiscard]] static Resource resource_of(const chakra::Node& node);
+  [[nodiscard]] int limit(Resource resource) const;
+  std::uint64_t remember(End& end, Graph& graph, const chakra::Node& node);
+  Work recall(End& end, std::uint64_t token);
+
+  std::vector<firmware::Rank*> ranks_;
+  GraphConfig config_;
+  accelerator::ComputeConfig compute_;
+  dimensions::Workload traces_;
+  MessageTags tags_;
+  std::map<std::string, GroupOf> groups_;
+  std::vector<std::unique_ptr<End>> ends_;
+  std::vector<Messages*> messages_;  ///< by rank
+  std::exception_ptr failure_;
+};
+
+}  // namespace weft::schedules

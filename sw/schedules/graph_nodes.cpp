@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each type of node does.
+#include <algorithm>
+
+#include "sw/collectives/reference.h"
+#include "sw/schedules/graph.h"
+#include "traces/chakra/ranks.h"
+#include "traces/format_error.h"
+
+namespace weft::schedules {
+
+using chakra::CollectiveType;
+using chakra::Node;
+using chakra::NodeType;
+using collectives::DimensionGroup;
+using dimensions::Operation;
+using firmware::Task;
+
+namespace {
+
+constexpr std::uint32_t kStream = 0;
+
+/// A thread that ends after a while.
+Task wait(firmware::Processor& processor, Time length, firmware::CompletionQueue& events, std::uint64_t token) {
+  co_await processor.delay(length);
+  events.signal(token);
+}
+
+std::optional<Operation> operation_of(CollectiveType type) {
+  switch (type) {
+    case CollectiveType::kAllReduce:
+    case CollectiveType::kBarrier:  // of nothing
+      return Operation::kAllReduce;
+    case CollectiveType::kAllGather:
+      return Operation::kAllgather;
+    case CollectiveType::kReduceScatter:
+    case CollectiveType::kReduceScatterBlock:
+      return Operation::kReduceScatter;
+    case CollectiveType::kAllToAll:
+      return Operation::kAllToAll;
+    default:
+      return std::nullopt;
+  }
+}
+
+[[noreturn]] void fail(const chakra::TraceWindow& window, const Node& node, const std::string& message) {
+  throw traces::FormatError(window.file().string(), 0, node.label() + " " + message);
+}
+
+std::uint64_t need(const chakra::TraceWindow& window, const Node& node, std::optional<std::int64_t> value,
+                   const char* attribute) {
+  if (!value.has_value()) fail(window, node, std::string("has no ") + attribute);
+  if (*value < 0) fail(window, node, std::string(attribute) + ": expected 0 or more, got " + std::to_string(*value));
+  return static_cast<std::uint64_t>(*value);
+}
+
+}  // namespace
+
+void GraphEngine::issue(End& end, Graph& graph, const Node& node) {
+  if (node.is_cpu_op()) return issue_cpu(end, graph, node);
+  switch (node.type) {
+    case NodeType::kCompute:
+      return issue_kernel(end, graph, node);
+    case NodeType::kSend:
+    case NodeType::kReceive:
+      return issue_message(end, graph, node);
+    case NodeType::kCollective:
+      return issue_collective(end, graph, node);
+    case NodeType::kMemoryLoad:
+    case NodeType::kMemoryStore:
+      fail(*graph.window, node, "moves remote memory, which this machine does not have");
+    case NodeType::kMetadata:
+    case NodeType::kInvalid:
+      break;
+  }
+  fail(*graph.window, node, "is of type " + chakra::name_of(node.type) + ", which nobody can execute");
+}
+
+void GraphEngine::issue_cpu(End& end, Graph& graph, const Node& node) {
+  const Time length(static_cast<std::int64_t>(node.duration_nanos()) * 1000);
+  end.rank->processor->spawn("CPU node", 1,
+                             wait(*end.rank->processor, length, *end.events, remember(end, graph, node)));
+}
+
+void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
+  accelerator::Command kernel;
+  kernel.operation = accelerator::Operation::kKernel;
+  kernel.stream = kStream;
+  const std::uint64_t nanos = node.duration_nanos();
+  const bool lasts = config_.compute == ComputeTime::kDuration || (config_.compute == ComputeTime::kAuto && nanos > 0);
+  if (lasts) {
+    kernel.compute_ps = static_cast<std::int64_t>(nanos) * 1000;
+  } else {
+    const auto operations = static_cast<double>(need(*graph.window, node, node.num_ops(), "num_ops"));
+    const double peak = static_cast<double>(compute_.tensor_16bit.count()) * compute_.sustained * compute_.power_limit;
+    kernel.launch_ps = compute_.launch.count();
+    kernel.compute_ps = static_cast<std::int64_t>(operations / peak * 1e12);
+    kernel.read = static_cast<std::uint64_t>(node.tensor_size().value_or(0));
+  }
+  end.rank->accelerator.submit(kernel);
+  end.rank->accelerator.notify(kStream, *end.events, remember(end, graph, node));
+}
+
+void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
+  const std::optional<CollectiveType> type = node.comm_type();
+  if (!type.has_value()) fail(*graph.window, node, "has no comm_type");
+  const std::optional<Operation> operation = operation_of(*type);
+  if (!operation) {
+    fail(*graph.window, node,
+         "is a " + chakra::name_of(*type) + ": expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL or BARRIER");
+  }
+  if (node.involved_dim().has_value()) {
+    const std::vector<bool> involved = *node.involved_dim();
+    const auto left_out = std::find(involved.begin(), involved.end(), false);
+    if (left_out != involved.end()) {
+      fail(*graph.window, node,
+           "leaves dimension " + std::to_string(left_out - involved.begin()) +
+               " out (involved_dim): expected a group instead");
+    }
+  }
+  const std::string name = node.pg_name();
+  const auto found = groups_.find(name);
+  if (found == groups_.end()) {
+    fail(*graph.window, node, "is of group \"" + name + "\", which the workload's groups do not have");
+  }
+  GroupOf& group = found->second;
+  const int member = group.member_of[static_cast<std::size_t>(end.rank->index)];
+  if (member < 0) {
+    fail(*graph.window, node,
+         "is of group \"" + name + "\", to which rank " + std::to_string(end.rank->index) + " does not belong");
+  }
+  ++end.collectives;
+  const auto custom = traces_.custom.find(*operation);
+  if (custom != traces_.custom.end()) return start_custom(end, graph, node, custom->second);
+
+  collectives::Reference contents{*operation, group.group->size(), 0, config_.type, 0};
+  const auto members = static_cast<std::uint64_t>(contents.members);
+  const std::uint64_t unit = size_of(config_.type);
+  contents.bytes = unit * members;  // of a barrier
+  if (*type != CollectiveType::kBarrier) {
+    contents.bytes = need(*graph.window, node, node.comm_size(), "comm_size");
+  }
+  if (*operation == Operation::kAllgather) contents.bytes *= members;
+  if (*operation == Operation::kAllToAll) contents.bytes = contents.bytes / (unit * members) * unit * members;
+  const std::int64_t number = end.calls[name]++;
+  contents.seed = static_cast<std::uint64_t>(number);
+  const bool exchanges = *operation == Operation::kAllToAll;
+  const std::uint64_t input = group.buffers->enter(number, contents.bytes * (exchanges ? 2 : 1));
+  if (end.rank->store != nullptr) contents.fill(*end.rank->store, input, member);
+  const std::uint64_t token = remember(end, graph, node);
+  DimensionGroup::Call call;
+  call.operation = *operation;
+  call.input = input;
+  call.output = input + contents.bytes;
+  call.bytes = contents.bytes;
+  call.type = config_.type;
+  call.granule = unit;
+  call.priority = node.comm_priority();
+  group.group->begin(member, std::move(call), [this, &end, &group, contents, number, member, input, token] {
+    if (end.rank->store != nullptr) {
+      std::uint64_t result = input;
+      if (contents.operation == Operation::kReduceScatter) result += contents.block(member).offset;
+      if (contents.operation == Operation::kAllToAll) result += contents.bytes;
+      end.wrong += contents.wrong(*end.rank->store, result, member);
+    }
+    group.buffers->leave(number);
+    end.events->signal(token);
+  });
+}
+
+void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
+  auto custom = std::make_unique<Graph>();
+  const auto number = static_cast<std::uint64_t>(end.rank->index);
+  custom->window = std::make_unique<chakra::TraceWindow>(chakra::rank_file(prefix, number));
+  custom->limited = false;
+  custom->instance = ++end.customs_begun;
+  custom->parent = &graph;
+  custom->parent_node = &node;
+  custom->began = end.rank->processor->now();
+  Graph& started = *custom;
+  end.customs.emplace(&started, std::move(custom));
+  advance(end, started);
+}
+
+void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
+  const bool sends = node.type == NodeType::kSend;
+  const std::int64_t own = end.rank->index;
+  const std::int64_t from = node.comm_src().value_or(own);
+  const std::int64_t to = node.comm_dst().value_or(own);
+  if ((sends ? from : to) != own) {
+    fail(*graph.window, node,
+         std::string(sends ? "comm_src" : "comm_dst") + ": expected the rank itself, " + std::to_string(own) +
+             ", got " + std::to_string(sends ? from : to));
+  }
+  const std::int64_t other = sends ? to : from;
+  if (other < 0 || other >= static_cast<std::int64_t>(ranks_.size())) {
+    fail(*graph.window, node,
+         std::string(sends ? "comm_dst" : "comm_src") + ": expected a rank below " + std::to_string(ranks_.size()) +
+             ", got " + std::to_string(other));
+  }
+  const MessageName name{graph.instance, static_cast<int>(from), static_cast<int>(to), node.comm_tag()};
+  const std::uint64_t bytes = need(*graph.window, node, node.comm_size(), "comm_size");
+  const std::uint64_t token = remember(end, graph, node);
+  try {
+    if (sends) {
+      end.messages->send(name, bytes, token);
+    } else {
+      end.messages->receive(name, bytes, token);
+    }
+  } catch (const std::invalid_argument& error) {
+    fail(*graph.window, node, error.what());
+  }
+}
+
+}  // namespace weft::schedules

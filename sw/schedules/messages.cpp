@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/messages.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "sw/collectives/pattern.h"
+
+namespace weft::schedules {
+
+namespace {
+
+constexpr std::uint32_t kStock = 64;
+constexpr std::uint32_t kRestock = 16;
+constexpr std::size_t kSlots = 1 << 16;
+
+struct Immediate {
+  bool permission;
+  std::uint32_t number;  ///< of the tag, 15 bits
+  std::uint32_t slot;    ///< of the receiver, 16 bits
+
+  [[nodiscard]] std::uint32_t pack() const {
+    return static_cast<std::uint32_t>(permission) << 31 | number << 16 | slot;
+  }
+  static Immediate unpack(std::uint32_t bits) { return {bits >> 31 != 0, bits >> 16 & 0x7fff, bits & 0xffff}; }
+};
+
+/// What a message carries: the same at both ends, different for other names and turns.
+std::uint64_t seed_of(const MessageName& name, std::uint64_t turn) {
+  std::uint64_t seed = name.instance;
+  for (const auto part : {static_cast<std::uint64_t>(name.from), static_cast<std::uint64_t>(name.to),
+                          static_cast<std::uint64_t>(name.tag), turn}) {
+    seed = (seed ^ part) * 0x9e3779b97f4a7c15ULL;
+  }
+  return seed;
+}
+
+}  // namespace
+
+std::uint32_t MessageTags::acquire(const MessageName& name) {
+  std::vector<Number>& all = of_pair_[{name.from, name.to}];
+  const auto [found, fresh] = numbers_.try_emplace(name, 0);
+  if (fresh) {
+    const auto free = std::find_if(all.begin(), all.end(), [](const Number& number) { return number.users == 0; });
+    if (free == all.end() && all.size() == kMost) {
+      throw std::length_error("messages from rank " + std::to_string(name.from) + " to rank " +
+                              std::to_string(name.to) + " have more than " + std::to_string(kMost) + " tags at a time");
+    }
+    found->second = static_cast<std::uint32_t>(free - all.begin());
+    if (free == all.end()) all.emplace_back();
+    all[found->second].name = name;
+  }
+  ++all[found->second].users;
+  return found->second;
+}
+
+void MessageTags::release(const MessageName& name) {
+  const auto found = numbers_.find(name);
+  if (--of_pair_[{name.from, name.to}][found->second].users == 0) numbers_.erase(found);
+}
+
+const MessageName& MessageTags::name(int from, int to, std::uint32_t number) const {
+  return of_pair_.at({from, to})[number].name;
+}
+
+Messages::Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags)
+    : rank_(rank), events_(events), tags_(tags) {}
+
+Messages::Connection& Messages::connection(int peer) {
+  const auto found = connections_.find(peer);
+  if (found != connections_.end()) return found->second;
+  Messages& theirs = *(*all_)[static_cast<std::size_t>(peer)];
+  Connection& here = connections_[peer];
+  here.pair = firmware::QueuePair(rank_.towards(theirs.rank_), events_);
+  rank_.processor->spawn("a connection", 0, stock(peer));
+  if (&theirs == this) {
+    firmware::QueuePair::connect(here.pair, here.pair);
+    return here;
+  }
+  Connection& there = theirs.connections_[rank_.index];
+  there.pair = firmware::QueuePair(theirs.rank_.towards(rank_), theirs.events_);
+  firmware::QueuePair::connect(here.pair, there.pair);
+  theirs.rank_.processor->spawn("a connection", 0, theirs.stock(rank_.index));
+  return here;
+}
+
+firmware::Task Messages::stock(int peer) {
+  connections_.at(peer).pair.receive(0, 0, kStock, kReceived | static_cast<std::uint64_t>(peer));
+  co_return;
+}
+
+std::uint32_t Messages::take_slot(std::uint64_t bytes) {
+  auto free = std::find_if(slots_.begin(), slots_.end(),
+                           [bytes](const Slot& slot) { return !slot.taken && slot.room >= bytes; });
+  if (free == slots_.end()) {
+    if (slots_.size() == kSlots) throw std::length_error("more messages at a time than a rank can tell apart");
+    slots_.emplace_back();
+    free = slots_.end() - 1;
+    free->address = rank_.memory.allocate("buffers of messages", bytes);
+    free->room = bytes;
+  }
+  free->taken = true;
+  free->bytes = bytes;
+  return static_cast<std::uint32_t>(free - slots_.begin());
+}
+
+void Messages::receive(const MessageName& name, std::uint64_t bytes, Token token) {
+  const std::uint32_t number = tags_.acquire(name);
+  Connection& from = connection(name.from);
+  const std::uint32_t slot = take_slot(bytes);
+  slots_[slot].name = name;
+  slots_[slot].token = token;
+  if (rank_.store != nullptr) slots_[slot].turn = incoming_[name]++;
+  from.pair.receive(0, 0, 1, kReceived | static_cast<std::uint64_t>(name.from));
+  from.pair.send_immediate(Immediate{true, number, slot}.pack());
+}
+
+void Messages::send(const MessageName& name, std::uint64_t bytes, Token token) {
+  tags_.acquire(name);
+  connection(name.to);
+  Outgoing& outgoing = outgoing_[name];
+  outgoing.waiting.push_back({bytes, token});
+  write(name, outgoing);
+}
+
+/// What has both a send and a permission.
+void Messages::write(const MessageName& name, Outgoing& outgoing) {
+  while (!outgoing.waiting.empty() && !outgoing.permitted.empty()) {
+    const Pending message = outgoing.waiting.front();
+    const std::uint32_t there = outgoing.permitted.front();
+    outgoing.waiting.pop_front();
+    outgoing.permitted.pop_front();
+    const Slot& target = (*all_)[static_cast<std::size_t>(name.to)]->slots_[there];
+    if (target.bytes != message.bytes) {
+      throw std::invalid_argument("rank " + std::to_string(name.to) + " receives " + std::to_string(target.bytes) +
+                                  " bytes with tag " + std::to_string(name.tag) + ", and rank " +
+                                  std::to_string(name.from) + " sends " + std::to_string(message.bytes));
+    }
+    const std::uint64_t address = target.address;
+    const std::uint32_t here = take_slot(message.bytes);
+    slots_[here].name = name;
+    slots_[here].token = message.token;
+    slots_[here].turn = outgoing.turn++;
+    fill(slots_[here]);
+    connection(name.to).pair.write(slots_[here].address, address, message.bytes, true,
+                                   Immediate{false, 0, there}.pack(), true, kWritten | here);
+  }
+  if (rank_.store == nullptr && outgoing.waiting.empty() && outgoing.permitted.empty()) outgoing_.erase(name);
+}
+
+std::optional<Messages::Token> Messages::take(const nic::Completion& entry) {
+  if ((entry.id & kReceived) == 0) {
+    Slot& slot = slots_[entry.id & ~kWritten];
+    slot.taken = false;
+    tags_.release(slot.name);
+    return slot.token;
+  }
+  const int peer = static_cast<int>(entry.id & ~kReceived);
+  const Immediate said = Immediate::unpack(entry.immediate);
+  if (!said.permission) {
+    Slot& slot = slots_[said.slot];
+    compare(slot);
+    ++received_;
+    slot.taken = false;
+    tags_.release(slot.name);
+    return slot.token;
+  }
+  Connection& from = connections_.at(peer);
+  if (++from.consumed == kRestock) {
+    from.consumed = 0;
+    from.pair.receive(0, 0, kRestock, entry.id);
+  }
+  const MessageName name = tags_.name(rank_.index, peer, said.number);
+  Outgoing& outgoing = outgoing_[name];
+  outgoing.permitted.push_back(said.slot);
+  write(name, outgoing);
+  return std::nullopt;
+}
+
+void Messages::fill(const Slot& slot) {
+  if (rank_.store == nullptr) return;
+  std::vector<std::byte> data(slot.bytes);
+  const std::uint64_t seed = seed_of(slot.name, slot.turn);
+  for (std::uint64_t i = 0; i < slot.bytes; ++i) {
+    data[i] = static_cast<std::byte>(collectives::pattern(seed, slot.name.from, i));
+  }
+  rank_.store->write(slot.address, data.data(), slot.bytes);
+}
+
+void Messages::compare(const Slot& slot) {
+  if (rank_.store == nullptr) return;
+  std::vector<std::byte> data(slot.bytes);
+  rank_.store->read(slot.address, data.data(), slot.bytes);
+  const std::uint64_t seed = seed_of(slot.name, slot.turn);
+  for (std::uint64_t i = 0; i < slot.bytes; ++i) {
+    if (data[i] != static_cast<std::byte>(collectives::pattern(seed, slot.name.from, i))) ++wrong_;
+  }
+}
+
+}  // namespace weft::schedules

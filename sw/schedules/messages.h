@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "hw/nic/work.h"
+#include "sw/firmware/rank.h"
+
+namespace weft::schedules {
+
+/// Which messages match: those of one sender and one receiver with the same tag, in their order.
+struct MessageName {
+  std::uint64_t instance = 0;  ///< of a collective's own implementation; 0 for the traces themselves
+  int from = 0;
+  int to = 0;
+  std::int64_t tag = 0;
+
+  bool operator<(const MessageName& other) const {
+    return std::tie(instance, from, to, tag) < std::tie(other.instance, other.from, other.to, other.tag);
+  }
+};
+
+/// Short numbers for the tags that two ranks use at the time, which an immediate has room for; agreed on when
+/// connections are made, outside of simulated time.
+class MessageTags {
+ public:
+  static constexpr std::uint32_t kMost = 1 << 15;
+
+  /// The number of a name, from when it is first used until both sides have let go of it.
+  std::uint32_t acquire(const MessageName& name);
+  void release(const MessageName& name);
+  [[nodiscard]] const MessageName& name(int from, int to, std::uint32_t number) const;
+
+ private:
+  struct Number {
+    MessageName name;
+    int users = 0;
+  };
+  std::map<MessageName, std::uint32_t> numbers_;
+  std::map<std::pair<int, int>, std::vector<Number>> of_pair_;
+};
+
+/// One rank's sends and receives, matched by tag. A receiver that has a buffer says so to the sender, with an empty
+/// message that names the tag and the buffer; then the sender writes into it, with an immediate that names it again: a
+/// message crosses the network once, and is in nobody's way before it is asked for.
+///
+/// Completions go to the queue of the rank's thread, which hands them to take(). With data on, a message carries a
+/// pattern that the receiver compares.
+class Messages {
+ public:
+  /// A send or receive is over: the token that it was begun with.
+  using Token = std::uint64_t;
+
+  Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags);
+
+  /// What messages go to and come from; before the first one.
+  void join(const std::vector<Messages*>* all) { all_ = all; }
+
+  /// From the rank's thread. A message is as long as the receiver says; `bytes` is compared with it.
+  void send(const MessageName& name, std::uint64_t bytes, Token token);
+  void receive(const MessageName& name, std::uint64_t bytes, Token token);
+
+  /// Whether a completion is for messages, and not for the rank's thread itself.
+  [[nodiscard]] static bool is_mine(const nic::Completion& entry) { return (entry.id & (kReceived | kWritten)) != 0; }
+  /// Takes it; the token of what is over by it, if anything is.
+  std::optional<Token> take(const nic::Completion& entry);
+
+  /// Elements that were not what the sender put there.
+  [[nodiscard]] std::int64_t wrong() const { return wrong_; }
+  [[nodiscard]] std::uint64_t count() const { return received_; }
+
+ private:
+  static constexpr std::uint64_t kReceived = 1ULL << 63;  ///< ids of completions: and the peer
+  static constexpr std::uint64_t kWritten = 1ULL << 62;   ///< and the slot
+
+  /// A buffer and the message that is in it.
+  struct Slot {
+    std::uint64_t address = 0;
+    std::uint64_t room = 0;
+    bool taken = false;
+    MessageName name;
+    std::uint64_t bytes = 0;
+    std::uint64_t turn = 0;  ///< how many messages of the name came before
+    Token token = 0;
+  };
+  struct Connection {
+    firmware::QueuePair pair;
+    std::uint32_t consumed = 0;  ///< receives to be posted again
+  };
+  struct Pending {
+    std::uint64_t bytes;
+    Token token;
+  };
+  /// Of a name that this rank sends with: what waits for permission, or permissions that wait for a send.
+  struct Outgoing {
+    std::deque<Pending> waiting;
+    std::deque<std::uint32_t> permitted;  ///< slots of the receiver
+    std::uint64_t turn = 0;
+  };
+
+  Connection& connection(int peer);
+  /// Receives for what the peer may say before it is asked.
+  firmware::Task stock(int peer);
+  std::uint32_t take_slot(std::uint64_t bytes);
+  void write(const MessageName& name, Outgoing& outgoing);
+  void fill(const Slot& slot);
+  void compare(const Slot& slot);
+
+  firmware::Rank& rank_;
+  firmware::CompletionQueue& events_;
+  MessageTags& tags_;
+  const std::vector<Messages*>* all_ = nullptr;
+  std::map<int, Connection> connections_;
+  std::vector<Slot> slots_;
+  std::map<MessageName, Outgoing> outgoing_;
+  std::map<MessageName, std::uint64_t> incoming_;  ///< messages that have been asked for, with data on
+  std::int64_t wrong_ = 0;
+  std::uint64_t received_ = 0;
+};
+
+}  // namespace weft::schedules
