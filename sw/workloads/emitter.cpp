@@ -62,7 +62,7 @@ Ids Emitter::compute(std::string name, const Work& work, const Ids& data) {
   const std::int64_t nanos = (work.picoseconds + kPicosPerNano / 2) / kPicosPerNano;
   if (nanos > 0) node.set_duration_nanos(static_cast<std::uint64_t>(nanos));
   sums_.operations += work.operations;
-  const Ids id = emit(node, data, last_compute());
+  Ids id = emit(node, data, last_compute());
   last_compute_ = id.front();
   return id;
 }

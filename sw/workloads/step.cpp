@@ -94,9 +94,9 @@ void RankStep::operation(const PipelineOperation& operation) {
 void RankStep::forward(const PipelineOperation& operation) {
   const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
   Ids data = place == 0 ? embedding() : receive_activations(operation);
-  for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) data = block(first_block(place) + i, std::move(data));
+  for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) data = block(first_block(place) + i, data);
   if (place + 1 == pipeline_.virtual_stages()) {
-    head(std::move(data));
+    head(data);
   } else {
     send_activations(operation, data);
   }
@@ -106,10 +106,10 @@ void RankStep::backward(const PipelineOperation& operation) {
   const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
   Ids gradient = place + 1 == pipeline_.virtual_stages() ? head_backward() : receive_activations(operation);
   for (std::int64_t i = config_.layers_of_chunk(); i-- > 0;) {
-    gradient = block_backward(first_block(place) + i, std::move(gradient));
+    gradient = block_backward(first_block(place) + i, gradient);
   }
   if (place == 0) {
-    embedding_backward(std::move(gradient));
+    embedding_backward(gradient);
   } else {
     send_activations(operation, gradient);
   }

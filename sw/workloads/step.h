@@ -76,18 +76,18 @@ class RankStep {
   void forward(const PipelineOperation& operation);
   void backward(const PipelineOperation& operation);
   Ids embedding();
-  Ids block(Unit unit, Ids in);
-  void head(Ids in);
-  Ids block_backward(Unit unit, Ids gradient);
+  Ids block(Unit unit, const Ids& in);
+  void head(const Ids& in);
+  Ids block_backward(Unit unit, const Ids& gradient);
   Ids head_backward();
-  void embedding_backward(Ids gradient);
+  void embedding_backward(const Ids& gradient);
   Ids attention(const Ids& qkv);
   Ids attention_backward(const Ids& gradient);
 
   // Communication
-  Ids gather_tokens(const std::string& what, Ids in);
-  Ids sum_tokens(const std::string& what, Ids in);
-  Ids exchange_tokens(const std::string& what, Ids in);
+  Ids gather_tokens(const std::string& what, const Ids& in);
+  Ids sum_tokens(const std::string& what, const Ids& in);
+  Ids exchange_tokens(const std::string& what, const Ids& in);
   Ids receive_activations(const PipelineOperation& operation);
   void send_activations(const PipelineOperation& operation, const Ids& data);
   void name_unit(Unit unit);

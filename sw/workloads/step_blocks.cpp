@@ -40,14 +40,14 @@ Ids RankStep::compute(Part part, const Ids& data, const std::string& more) {
 // Within a block -----------------------------------------------------------------------------------------------------
 
 /// Sequence parallelism: all tokens of the tensor-parallel ranks.
-Ids RankStep::gather_tokens(const std::string& what, Ids in) {
+Ids RankStep::gather_tokens(const std::string& what, const Ids& in) {
   if (!config_.sequence_parallel) return in;
   return emitter_.collective(name(prefix_ + what + " all-gather"), Purpose::kTensorParallel,
                              {CollectiveType::kAllGather, activation_bytes(), AxisSet(Axis::kTensor)}, in);
 }
 
 /// The partial sums of the tensor-parallel ranks.
-Ids RankStep::sum_tokens(const std::string& what, Ids in) {
+Ids RankStep::sum_tokens(const std::string& what, const Ids& in) {
   const bool scatters = config_.sequence_parallel;
   return emitter_.collective(name(prefix_ + what + (scatters ? " reduce-scatter" : " all-reduce")),
                              Purpose::kTensorParallel,
@@ -57,7 +57,7 @@ Ids RankStep::sum_tokens(const std::string& what, Ids in) {
 }
 
 /// To the experts or back.
-Ids RankStep::exchange_tokens(const std::string& what, Ids in) {
+Ids RankStep::exchange_tokens(const std::string& what, const Ids& in) {
   if (config_.experts == 0) return in;
   return emitter_.collective(name(prefix_ + what + " all-to-all"), Purpose::kExpertParallel,
                              {CollectiveType::kAllToAll, activation_bytes() * config_.top_k, AxisSet(Axis::kExpert)},
@@ -118,7 +118,7 @@ Ids RankStep::attention_backward(const Ids& gradient) {
   return joined({computed, sum});
 }
 
-Ids RankStep::block(Unit unit, Ids in) {
+Ids RankStep::block(Unit unit, const Ids& in) {
   const Ids parameters = begin(unit);
   Ids x = compute(Part::kAttentionNorm, joined({in, parameters}));
   x = gather_tokens("attention forward", x);
@@ -133,7 +133,7 @@ Ids RankStep::block(Unit unit, Ids in) {
   return compute(Part::kMlpResidual, joined({middle, x}));
 }
 
-Ids RankStep::block_backward(Unit unit, Ids gradient) {
+Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const Ids parameters = begin(unit);
   Ids x = joined({gradient, parameters});
   x = gather_tokens("mlp gradient", x);
@@ -153,7 +153,7 @@ Ids RankStep::block_backward(Unit unit, Ids gradient) {
   input = gather_tokens("attention input again", {});
   sum = sum_tokens("attention gradient", compute(Part::kAttentionQkvInputGradient, core));
   static_cast<void>(compute(Part::kAttentionQkvWeightGradient, joined({core, input})));
-  const Ids result = compute(Part::kAttentionNormGradient, joined({sum, middle}));
+  Ids result = compute(Part::kAttentionNormGradient, joined({sum, middle}));
   reduce_gradients(unit);
   return result;
 }
@@ -165,13 +165,13 @@ Ids RankStep::embedding() {
   return sum_tokens("forward", compute(Part::kEmbedding, parameters));
 }
 
-void RankStep::embedding_backward(Ids gradient) {
+void RankStep::embedding_backward(const Ids& gradient) {
   name_unit(0);  // its parameters are not needed
-  static_cast<void>(compute(Part::kEmbeddingGradient, gather_tokens("gradient", std::move(gradient))));
+  static_cast<void>(compute(Part::kEmbeddingGradient, gather_tokens("gradient", gradient)));
   reduce_gradients(0);
 }
 
-void RankStep::head(Ids in) {
+void RankStep::head(const Ids& in) {
   const Ids parameters = begin(last_unit());
   Ids x = compute(Part::kHeadNorm, joined({in, parameters}));
   x = compute(Part::kHead, gather_tokens("forward", x));
@@ -192,7 +192,7 @@ Ids RankStep::head_backward() {
   const Ids gradient = compute(Part::kHeadInputGradient, joined({loss, parameters}));
   const Ids sum = sum_tokens("gradient", gradient);
   static_cast<void>(compute(Part::kHeadWeightGradient, joined({gradient, input})));
-  const Ids result = compute(Part::kHeadNormGradient, sum);
+  Ids result = compute(Part::kHeadNormGradient, sum);
   reduce_gradients(last_unit());
   return result;
 }
