@@ -14,6 +14,7 @@ std::optional<AcceleratorPart> find_accelerator(const std::string& name, const s
   if (part == nullptr || part->kind != AcceleratorPart::kPartKind) return std::nullopt;
   const nlohmann::json text = {{"accelerator", name}};
   std::vector<std::string> assignments;
+  assignments.reserve(overrides.size());
   for (const std::string& assignment : overrides) {
     // A part alone has its fields at the top.
     assignments.push_back(assignment.starts_with("accelerator.") ? assignment : "accelerator." + assignment);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "hw/accelerator/kernel.h"
 #include "platforms/cli/accelerator.h"
@@ -46,7 +45,7 @@ struct Row {
 
 /// The accelerator that `name` means: a part, or that of a platform.
 AcceleratorPart read_accelerator(const Options& options) {
-  if (auto part = find_accelerator(options.platform, options.overrides)) return *std::move(part);
+  if (const auto part = find_accelerator(options.platform, options.overrides)) return *part;
   PlatformOptions platform_options;
   platform_options.platform = options.platform;
   platform_options.overrides = options.overrides;

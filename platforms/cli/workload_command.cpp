@@ -255,6 +255,7 @@ Command workload_command(CLI::App& parent) {
   constexpr std::int64_t kMostLayers = 4096;
   constexpr std::int64_t kMostMicrobatches = 1 << 15;  // with which tags stay below ASTRA-sim's own
   std::vector<std::string> schedules;
+  schedules.reserve(kSchedules.size());
   for (const auto& [name, schedule] : kSchedules) schedules.push_back(name);
   app->add_option("MODEL", options->model, "A network of sw/models/transformers.csv")->required();
   app->add_option("--table", options->table, "Another table of networks, in that format");
