@@ -44,7 +44,7 @@ struct Options {
   bool sequence_parallel = false;
   std::int64_t experts = 0;
   std::int64_t top_k = 1;
-  int prefetch = 1;
+  std::optional<int> prefetch;
   int steps = 1;
   std::string accelerator;
   std::string out;
@@ -98,7 +98,10 @@ WorkloadConfig read_config(const Options& options) {
   config.sequence_parallel = options.sequence_parallel;
   config.experts = options.experts;
   config.top_k = options.top_k;
-  config.prefetch = options.prefetch;
+  if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1) {
+    throw UsageError("--prefetch: expected fsdp above 1 in --parallel");
+  }
+  config.prefetch = options.prefetch.value_or(1);
   config.steps = options.steps;
   config.time = times_on(options.accelerator);
   return config;
@@ -288,8 +291,7 @@ Command workload_command(CLI::App& parent) {
   app->add_option("--top-k", options->top_k, "Experts that a token goes to")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, kMostLayers));
-  app->add_option("--prefetch", options->prefetch, "With fsdp, units whose Allgather is issued ahead")
-      ->capture_default_str()
+  app->add_option("--prefetch", options->prefetch, "With fsdp, units whose Allgather is issued ahead; 1 if left out")
       ->check(CLI::Range(1, 2));
   app->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(CLI::Range(1, 1000));
   app->add_option("--accelerator", options->accelerator,

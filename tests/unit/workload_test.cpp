@@ -65,6 +65,22 @@ TEST(Workload, GroupsAreThoseOfMoreThanOneRank) {
   EXPECT_TRUE(TransformerWorkload(workload_config("pp=4")).groups().empty());
 }
 
+TEST(Workload, OperationsAreThoseOfTheConvention) {
+  // 6 a token and parameter that multiplies, which norms and the looked-up embedding do not; and for attention the
+  // convention's 12 L d s, of which a causal mask leaves half, but with 7 products for its 6, since the backward pass
+  // computes the scores again.
+  const WorkloadConfig config = workload_config("tp=2,cp=2,fsdp=2,pp=2", 3);
+  const models::Transformer& model = config.model;
+  const std::int64_t norms = (2 * model.layers + 1) * model.d_model;
+  const std::int64_t tokens = config.batch * config.sequence;
+  const std::int64_t of_products =
+      6 * (total_parameters(model) - unit_parameters(model, UnitKind::kEmbedding) - norms) * tokens;
+  const std::int64_t of_attention = 12 * model.layers * model.query_width() * config.sequence * tokens / 2 / 6 * 7;
+  std::int64_t sum = 0;
+  for (std::int64_t rank = 0; rank < config.parallel.ranks(); ++rank) sum += sums_of(config, rank).operations;
+  EXPECT_EQ(sum, of_products + of_attention);
+}
+
 TEST(Workload, TensorParallelIsFourAllReducesABlock) {
   for (const std::int64_t microbatches : {1, 3}) {
     const WorkloadConfig config = workload_config("tp=3", microbatches);
