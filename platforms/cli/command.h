@@ -32,6 +32,7 @@ Command topology_command(CLI::App& parent);
 Command trace_command(CLI::App& parent);
 Command parts_command(CLI::App& parent);
 Command import_command(CLI::App& parent);
+Command workload_command(CLI::App& parent);
 Command describe_command(CLI::App& parent);
 
 }  // namespace weft::platforms

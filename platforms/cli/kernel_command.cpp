@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hw/accelerator/kernel.h"
+#include "platforms/cli/accelerator.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
@@ -44,21 +45,7 @@ struct Row {
 
 /// The accelerator that `name` means: a part, or that of a platform.
 AcceleratorPart read_accelerator(const Options& options) {
-  Catalogue catalogue;
-  const Part* part = catalogue.find(options.platform);
-  if (part != nullptr && part->kind == AcceleratorPart::kPartKind) {
-    const nlohmann::json text = {{"accelerator", options.platform}};
-    std::vector<std::string> overrides;
-    for (const std::string& assignment : options.overrides) {
-      // A part alone has its fields at the top.
-      overrides.push_back(assignment.starts_with("accelerator.") ? assignment : "accelerator." + assignment);
-    }
-    Document document = Document::from_text(text.dump(), options.platform, overrides);
-    AcceleratorPart config;
-    document.root().read_part("accelerator", config);
-    document.check_unused();
-    return config;
-  }
+  if (const auto part = find_accelerator(options.platform, options.overrides)) return *part;
   PlatformOptions platform_options;
   platform_options.platform = options.platform;
   platform_options.overrides = options.overrides;

@@ -51,6 +51,12 @@ std::string short_time(Time time) {
   return fmt::format("{:.4g} s", ps * 1e-12);
 }
 
+std::string short_bytes(double bytes) {
+  constexpr double kMebi = 1 << 20;
+  if (bytes < kMebi) return fmt::format("{:.0f} B", bytes);
+  return fmt::format("{:.1f} MiB", bytes / kMebi);
+}
+
 std::string to_hex(std::uint64_t value) {
   return fmt::format("{:016x}", value);
 }

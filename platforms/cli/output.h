@@ -23,6 +23,9 @@ std::string short_number(double value);
 /// The time with a unit that suits it: "1.24 ms".
 std::string short_time(Time time);
 
+/// Exact below a MiB, which all else counts in.
+std::string short_bytes(double bytes);
+
 /// Microseconds, for JSON.
 inline double to_us(Time time) {
   return static_cast<double>(time.count()) * 1e-6;

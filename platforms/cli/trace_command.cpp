@@ -37,13 +37,6 @@ std::string collective_name(int type) {
   return type < 0 ? "without comm_type" : chakra::name_of(static_cast<chakra::CollectiveType>(type));
 }
 
-/// Bytes for people: exact below a MiB.
-std::string bytes_text(double bytes) {
-  constexpr double kMebi = 1 << 20;
-  if (bytes < kMebi) return fmt::format("{:.0f} B", bytes);
-  return fmt::format("{:.1f} MiB", bytes / kMebi);
-}
-
 std::string in_range(std::uint64_t least, std::uint64_t most) {
   return least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
 }
@@ -92,7 +85,7 @@ void print_table(const std::string& trace, const TraceStatistics& sums) {
     lines.push_back({"  " + std::move(what), std::move(count), std::move(more)});
   };
   line("ranks", std::to_string(sums.ranks));
-  line("files", bytes_text(static_cast<double>(sums.file_bytes)));
+  line("files", short_bytes(static_cast<double>(sums.file_bytes)));
   line("nodes", std::to_string(sums.nodes),
        sums.ranks > 1 ? in_range(sums.fewest_nodes, sums.most_nodes) + " a rank" : "");
   for (const auto& [type, nodes] : sums.by_type) {
@@ -100,7 +93,7 @@ void print_table(const std::string& trace, const TraceStatistics& sums) {
   }
   if (sums.cpu_operations > 0) line("  of these on the CPU", std::to_string(sums.cpu_operations));
   const auto volume = [&](const std::string& what, const TraceStatistics::Volume& of) {
-    if (of.nodes > 0) line(what, std::to_string(of.nodes), bytes_text(of.bytes));
+    if (of.nodes > 0) line(what, std::to_string(of.nodes), short_bytes(of.bytes));
   };
   for (const auto& [type, of] : sums.collectives) volume("collective " + collective_name(type), of);
   volume("sends", sums.sends);

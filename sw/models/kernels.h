@@ -67,4 +67,27 @@ constexpr std::int64_t flops(const Kernel& kernel) {
   return std::visit([](const auto& shape) { return flops(shape); }, kernel.shape);
 }
 
+/// Bytes that a kernel must move if it reads its operands once and writes its results once.
+constexpr std::int64_t bytes_moved(const Gemm& gemm) {
+  return gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n) * gemm.element_bytes;
+}
+
+/// Queries, keys and values in and the output out; backward also the output and its gradient in, and three gradients
+/// out.
+constexpr std::int64_t bytes_moved(const FlashAttention& attention) {
+  const std::int64_t queries = attention.heads * attention.queries;
+  const std::int64_t keys = attention.kv_heads * attention.keys;
+  const std::int64_t forward = 2 * queries + 2 * keys;
+  return attention.batch * attention.head_dim * attention.element_bytes *
+         (attention.backward ? forward + 2 * queries + 2 * keys : forward);
+}
+
+constexpr std::int64_t bytes_moved(const Elementwise& pass) {
+  return pass.bytes_read + pass.bytes_written;
+}
+
+constexpr std::int64_t bytes_moved(const Kernel& kernel) {
+  return std::visit([](const auto& shape) { return bytes_moved(shape); }, kernel.shape);
+}
+
 }  // namespace weft::models

@@ -4,45 +4,23 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sw/schedules/kernel_work.h"
+
 namespace weft::schedules {
 namespace {
 
 using models::UnitKind;
 
-accelerator::DataType data_type(int element_bytes) {
-  return element_bytes == 2 ? accelerator::DataType::kBf16
-                            : (element_bytes == 1 ? accelerator::DataType::kFp8 : accelerator::DataType::kTf32);
-}
-
-struct ToWork {
-  const accelerator::ComputeConfig& compute;
-
-  accelerator::KernelWork operator()(const models::Gemm& gemm) const {
-    return kernel_work(compute, accelerator::Gemm{gemm.batch, gemm.m, gemm.n, gemm.k, data_type(gemm.element_bytes)});
-  }
-  accelerator::KernelWork operator()(const models::FlashAttention& attention) const {
-    return kernel_work(
-        compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads, attention.queries,
-                                             attention.head_dim, attention.causal, attention.backward});
-  }
-  accelerator::KernelWork operator()(const models::Elementwise& pass) const {
-    auto work = kernel_work(
-        compute, accelerator::Elementwise{pass.bytes_read / 4, Bytes(pass.bytes_read), Bytes(pass.bytes_written), 1});
-    work.launch = work.launch * pass.launches;
-    return work;
-  }
-};
-
 void append(std::vector<PlannedKernel>& to, const std::vector<models::Kernel>& kernels,
             const accelerator::ComputeConfig& compute) {
-  for (const models::Kernel& kernel : kernels)
-    to.push_back({kernel.name.data(), std::visit(ToWork{compute}, kernel.shape)});
+  for (const models::Kernel& kernel : kernels) to.push_back({kernel.name.data(), kernel_work(compute, kernel)});
 }
 
 PlannedKernel copy_kernel(const char* label, const accelerator::ComputeConfig& compute, std::uint64_t elements,
                           std::uint64_t bytes_in, std::uint64_t bytes_out) {
-  return {label, ToWork{compute}(models::Elementwise{static_cast<std::int64_t>(elements * bytes_in),
-                                                     static_cast<std::int64_t>(elements * bytes_out), 1})};
+  return {label, kernel_work(compute, models::Kernel{label, models::Elementwise{
+                                                                static_cast<std::int64_t>(elements * bytes_in),
+                                                                static_cast<std::int64_t>(elements * bytes_out), 1}})};
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 namespace weft::chakra {
 namespace {
 
+constexpr std::uint64_t kNanosPerMicro = 1000;
+
 constexpr std::array<std::string_view, kNodeTypes> kNodeTypeNames = {
     "INVALID_NODE", "METADATA_NODE",  "MEM_LOAD_NODE",  "MEM_STORE_NODE",
     "COMP_NODE",    "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"};
@@ -198,12 +200,17 @@ std::uint64_t Node::duration_nanos() const {
     if (*nanos < 0) fail(*this, *find("duration_nanos"), "at least 0");
     return static_cast<std::uint64_t>(*nanos);
   }
-  constexpr std::uint64_t kNanosPerMicro = 1000;
   if (duration_micros > std::numeric_limits<std::uint64_t>::max() / kNanosPerMicro) {
     throw AttributeError(label() + ": duration_micros: expected at most 18446744073709551, got " +
                          std::to_string(duration_micros));
   }
   return duration_micros * kNanosPerMicro;
+}
+
+void Node::set_duration_nanos(std::uint64_t nanos) {
+  const std::uint64_t rest = nanos % kNanosPerMicro;
+  duration_micros = nanos / kNanosPerMicro + (rest >= kNanosPerMicro / 2 ? 1 : 0);
+  if (rest != 0) attributes.push_back(Attribute::natural("duration_nanos", nanos));
 }
 
 }  // namespace weft::chakra

@@ -176,6 +176,8 @@ struct Node {
   /// Nanoseconds: the attribute `duration_nanos` where there is one, else `duration_micros`. The attribute is Weft's
   /// own: a trace made from nanoseconds keeps them by it, where the schema has whole microseconds only.
   [[nodiscard]] std::uint64_t duration_nanos() const;
+  /// Rounds `duration_micros` to whole microseconds, and adds the attribute where that loses anything.
+  void set_duration_nanos(std::uint64_t nanos);
 
   /// The attribute as an integer of any kind, or none.
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view attribute) const;

@@ -2,7 +2,6 @@
 // From a table of layers to a graph: the training loops of ASTRA-sim 1.0, unrolled.
 #include "traces/chakra/text_workload.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "traces/chakra/ranks.h"
@@ -101,13 +100,10 @@ class Generator {
     Node node;
     node.name = layer.name + what;
     node.type = NodeType::kCompute;
-    constexpr std::uint64_t kNanosPerMicro = 1000;
     if (conversion_.take_nanos_for_micros) {
       node.duration_micros = work.compute_nanos;
     } else {
-      const std::uint64_t rest = work.compute_nanos % kNanosPerMicro;
-      node.duration_micros = work.compute_nanos / kNanosPerMicro + (rest >= kNanosPerMicro / 2 ? 1 : 0);
-      if (rest != 0) node.attributes.push_back(Attribute::natural("duration_nanos", work.compute_nanos));
+      node.set_duration_nanos(work.compute_nanos);
     }
     return emit(node, after);
   }
@@ -223,14 +219,6 @@ class Generator {
   std::vector<Ids> gradients_;  ///< by layer, the reduction of its weights' gradients
 };
 
-void write_groups(const std::filesystem::path& file, const std::vector<RankGroup>& groups) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const RankGroup& group : groups) json[group.name] = group.ranks;
-  traces::WholeFile written(file);
-  written.write(json.dump() + "\n");
-  written.close();
-}
-
 }  // namespace
 
 std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks) {
@@ -265,7 +253,7 @@ std::vector<std::filesystem::path> convert_text_workload(const TextWorkload& wor
     writer.close();
   }
   if (!groups.empty()) {
-    written.emplace_back(prefix.string() + ".groups.json");
+    written.push_back(groups_file(prefix));
     write_groups(written.back(), groups);
   }
   return written;

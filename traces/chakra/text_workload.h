@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/chakra/groups.h"
 #include "traces/chakra/node.h"
 
 namespace weft::chakra {
@@ -70,17 +71,10 @@ struct TextConversion {
   bool take_nanos_for_micros = false;
 };
 
-/// Ranks that communicate with each other, by the name that nodes give in pg_name: a number from 1.
-struct RankGroup {
-  std::string name;
-  std::vector<std::uint64_t> ranks;
-};
-
 /// The groups that the graph's nodes name; empty where every collective is of all ranks. Throws traces::FormatError if
 /// the ranks cannot be cut into such groups.
 std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks);
-/// Hands over the nodes of a rank, ids from 0. `duration_micros` is rounded to whole microseconds; where that loses
-/// anything the node has the attribute duration_nanos, which Node::duration_nanos() prefers.
+/// Hands over the nodes of a rank, ids from 0.
 void generate(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
               const std::function<void(const Node&)>& take);
 

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft workload: training steps of transformers as Chakra execution traces.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+#include "platforms/cli/accelerator.h"
+#include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "platforms/config/catalogue.h"
+#include "platforms/config/text.h"
+#include "sw/schedules/kernel_work.h"
+#include "sw/workloads/workload.h"
+#include "traces/chakra/ranks.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using workloads::PipelineSchedule;
+using workloads::Purpose;
+using workloads::RankSums;
+using workloads::TransformerWorkload;
+using workloads::WorkloadConfig;
+using workloads::WorkloadError;
+
+struct Options {
+  std::string model;
+  std::string table;
+  std::string parallel = "tp=1";
+  std::string schedule = "1f1b";
+  std::int64_t virtual_stages = 1;
+  std::optional<std::int64_t> microbatches;
+  std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> sequence;
+  std::optional<std::int64_t> layers;
+  std::string type = "bf16";
+  bool sequence_parallel = false;
+  std::int64_t experts = 0;
+  std::int64_t top_k = 1;
+  std::optional<int> prefetch;
+  int steps = 1;
+  std::string accelerator;
+  std::string out;
+  std::string name;
+  bool json = false;
+};
+
+const std::vector<std::pair<std::string, PipelineSchedule>> kSchedules = {
+    {"gpipe", PipelineSchedule::kGPipe},
+    {"1f1b", PipelineSchedule::kOneForwardOneBackward},
+    {"interleaved", PipelineSchedule::kInterleaved}};
+
+PipelineSchedule schedule_of(const std::string& text) {
+  return std::find_if(kSchedules.begin(), kSchedules.end(), [&](const auto& each) { return each.first == text; })
+      ->second;
+}
+
+models::Transformer read_model(const Options& options) {
+  try {
+    return find_transformer(
+        options.table.empty() ? models::load_transformers() : models::load_transformers(options.table), options.model);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError("MODEL: " + std::string(error.what()));
+  }
+}
+
+std::function<std::int64_t(const models::Kernel&)> times_on(const std::string& accelerator) {
+  if (accelerator.empty()) return {};
+  const std::optional<AcceleratorPart> part = find_accelerator(accelerator);
+  if (!part) {
+    throw UsageError("--accelerator: expected a part of kind accelerator, one of " +
+                     join(Catalogue().names(std::string(AcceleratorPart::kPartKind)), ", ") + ", got " +
+                     in_quotes(accelerator));
+  }
+  return [part](const models::Kernel& kernel) {
+    return estimate(schedules::kernel_work(part->array.compute, kernel), part->hbm.sustained()).count();
+  };
+}
+
+WorkloadConfig read_config(const Options& options) {
+  WorkloadConfig config;
+  config.model = read_model(options);
+  if (options.layers) config.model.layers = *options.layers;
+  config.parallel = workloads::parse_parallelism(options.parallel);
+  config.schedule = schedule_of(options.schedule);
+  config.virtual_stages = options.virtual_stages;
+  config.microbatches = options.microbatches.value_or(config.parallel.degree(workloads::Axis::kPipeline));
+  config.batch = options.batch.value_or(config.replicas() * config.microbatches);
+  config.sequence = options.sequence.value_or(config.model.sequence);
+  config.element_bytes = options.type == "fp32" ? 4 : 2;
+  config.sequence_parallel = options.sequence_parallel;
+  config.experts = options.experts;
+  config.top_k = options.top_k;
+  if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1) {
+    throw UsageError("--prefetch: expected fsdp above 1 in --parallel");
+  }
+  config.prefetch = options.prefetch.value_or(1);
+  config.steps = options.steps;
+  config.time = times_on(options.accelerator);
+  return config;
+}
+
+/// For people: as JSON has them, with blanks.
+std::string title(Purpose purpose) {
+  std::string text(name_of(purpose));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::string bubble_text(const workloads::Pipeline& pipeline) {
+  if (pipeline.chunks == 1) {
+    return fmt::format("({} - 1) / {} = {:.4f}", pipeline.stages, pipeline.microbatches, pipeline.bubble());
+  }
+  return fmt::format("({} - 1) / ({} x {}) = {:.4f}", pipeline.stages, pipeline.chunks, pipeline.microbatches,
+                     pipeline.bubble());
+}
+
+double total(const std::vector<RankSums>& ranks, const std::function<std::int64_t(const RankSums&)>& of) {
+  double sum = 0;
+  for (const RankSums& rank : ranks) sum += static_cast<double>(of(rank));
+  return sum;
+}
+
+/// Of a rank, and the sum of all.
+void print_table(const TransformerWorkload& workload, const std::vector<RankSums>& ranks) {
+  const WorkloadConfig& config = workload.config();
+  using Value = std::function<std::int64_t(const RankSums&)>;
+  using Text = std::function<std::string(double)>;
+  std::vector<std::vector<std::string>> lines = {{"", "least of a rank", "most of a rank", "all ranks"}};
+  const auto line = [&](const std::string& what, const Value& of, const Text& text) {
+    const auto [least, most] = std::minmax_element(ranks.begin(), ranks.end(),
+                                                   [&](const RankSums& a, const RankSums& b) { return of(a) < of(b); });
+    if (of(*most) == 0) return;
+    lines.push_back({"  " + what, text(static_cast<double>(of(*least))), text(static_cast<double>(of(*most))),
+                     text(total(ranks, of))});
+  };
+  const Text count = [](double value) { return fmt::format("{:.0f}", value); };
+  line(
+      "nodes", [](const RankSums& rank) { return rank.nodes; }, count);
+  line(
+      "floating-point operations", [](const RankSums& rank) { return rank.operations; },
+      [](double value) { return fmt::format("{:.4g}", value); });
+  for (std::size_t i = 0; i < workloads::kPurposes; ++i) {
+    const auto purpose = static_cast<Purpose>(i);
+    line(
+        "bytes: " + title(purpose), [&](const RankSums& rank) { return rank.of(purpose).bytes; }, short_bytes);
+  }
+  line(
+      "parameters", [](const RankSums& rank) { return rank.parameters; }, count);
+  line(
+      "parameters, gradients, optimizer", [](const RankSums& rank) { return rank.state_bytes; }, short_bytes);
+  print(fmt::format("{}, {}: {} {}, {} layers, batch {} of {} tokens, {} {} of {}\n\n", config.model.name,
+                    config.parallel.text(), workload.ranks(), workload.ranks() == 1 ? "rank" : "ranks",
+                    config.model.layers, config.batch, config.sequence, config.microbatches,
+                    config.microbatches == 1 ? "microbatch" : "microbatches", config.sequences_of_microbatch()));
+  print(in_columns(lines));
+  if (config.pipeline().stages > 1) print("\npipeline bubble: " + bubble_text(config.pipeline()) + "\n");
+}
+
+ordered_json to_json(const Options& options, const TransformerWorkload& workload, const std::vector<RankSums>& ranks,
+                     const fs::path& prefix) {
+  const WorkloadConfig& config = workload.config();
+  ordered_json degrees;
+  for (std::size_t i = 0; i < workloads::kAxes; ++i) {
+    const auto axis = static_cast<workloads::Axis>(i);
+    degrees[std::string(name_of(axis))] = config.parallel.degree(axis);
+  }
+  ordered_json each = ordered_json::array();
+  for (const RankSums& rank : ranks) {
+    ordered_json communication;
+    for (std::size_t i = 0; i < workloads::kPurposes; ++i) {
+      const RankSums::Volume& volume = rank.of(static_cast<Purpose>(i));
+      communication[std::string(name_of(static_cast<Purpose>(i)))] = {{"nodes", volume.nodes}, {"bytes", volume.bytes}};
+    }
+    each.push_back({{"nodes", rank.nodes},
+                    {"operations", rank.operations},
+                    {"communication", communication},
+                    {"parameters", rank.parameters},
+                    {"state_bytes", rank.state_bytes}});
+  }
+  const bool has_groups = !workload.groups().empty();
+  ordered_json json = {{"model", config.model.name},
+                       {"layers", config.model.layers},
+                       {"parallel", degrees},
+                       {"ranks", workload.ranks()},
+                       {"schedule", options.schedule},
+                       {"virtual_stages", config.virtual_stages},
+                       {"microbatches", config.microbatches},
+                       {"batch", config.batch},
+                       {"sequence", config.sequence},
+                       {"type", options.type},
+                       {"sequence_parallel", config.sequence_parallel},
+                       {"experts", config.experts},
+                       {"top_k", config.top_k},
+                       {"steps", config.steps},
+                       {"accelerator", nullptr},
+                       {"traces", prefix.string()},
+                       {"groups", nullptr},
+                       {"bubble", config.pipeline().bubble()},
+                       {"operations", total(ranks, [](const RankSums& rank) { return rank.operations; })},
+                       {"rank", each}};
+  if (!options.accelerator.empty()) json["accelerator"] = options.accelerator;
+  if (has_groups) json["groups"] = chakra::groups_file(prefix).string();
+  return json;
+}
+
+/// Files of a workload with more ranks would be taken for this one's.
+void expect_no_more_ranks(const fs::path& prefix, std::int64_t ranks) {
+  const fs::path next = chakra::rank_file(prefix, static_cast<std::uint64_t>(ranks));
+  std::error_code ignored;
+  if (!fs::exists(next, ignored)) return;
+  throw UsageError(fmt::format("--out: expected no files of a workload with more than {} {}, got {}", ranks,
+                               ranks == 1 ? "rank" : "ranks", in_quotes(next.string())));
+}
+
+int run(const Options& options) {
+  try {
+    const TransformerWorkload workload(read_config(options));
+    const std::string name = options.name.empty() ? options.model : options.name;
+    if (fs::path(name).filename() != name) {
+      throw UsageError("--name: expected the beginning of file names, got " + in_quotes(name));
+    }
+    const fs::path prefix = fs::path(options.out) / name;
+    expect_no_more_ranks(prefix, workload.ranks());
+    OutputFolder folder(options.out);
+    const std::vector<RankSums> ranks = write_workload(workload, prefix);
+    folder.keep();
+    if (options.json) {
+      print_json(to_json(options, workload, ranks, prefix));
+      return kDone;
+    }
+    print_table(workload, ranks);
+    const std::string first = chakra::rank_file(prefix, 0).string();
+    const std::string last = chakra::rank_file(prefix, static_cast<std::uint64_t>(workload.ranks() - 1)).string();
+    print("\nwrote " + first + (workload.ranks() > 1 ? " to " + last : "") + "\n");
+    if (!workload.groups().empty()) print("wrote " + chakra::groups_file(prefix).string() + "\n");
+    return kDone;
+  } catch (const WorkloadError& error) {
+    throw UsageError(error.what());
+  } catch (const std::system_error& error) {
+    throw UsageError("--out: expected a folder that can be written: " + std::string(error.what()));
+  }
+}
+
+}  // namespace
+
+Command workload_command(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("workload", "Writes a training step of a transformer as Chakra traces");
+  constexpr std::int64_t kMost = 1 << 30;
+  constexpr std::int64_t kMostLayers = 4096;
+  constexpr std::int64_t kMostMicrobatches = 1 << 15;  // with which tags stay below ASTRA-sim's own
+  std::vector<std::string> schedules;
+  schedules.reserve(kSchedules.size());
+  for (const auto& [name, schedule] : kSchedules) schedules.push_back(name);
+  app->add_option("MODEL", options->model, "A network of sw/models/transformers.csv")->required();
+  app->add_option("--table", options->table, "Another table of networks, in that format");
+  app->add_option(
+         "--parallel", options->parallel,
+         "Degrees, such as tp=8,pp=4: tensor tp, context cp, expert ep, fully sharded fsdp, data dp, pipeline pp")
+      ->capture_default_str();
+  app->add_option("--schedule", options->schedule, "Of the pipeline")
+      ->capture_default_str()
+      ->check(CLI::IsMember(schedules));
+  app->add_option("--virtual-stages", options->virtual_stages, "Chunks of layers on a stage, interleaved")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, kMostLayers));
+  app->add_option("--microbatches", options->microbatches, "Of a step; as many as pipeline stages if left out")
+      ->check(CLI::Range(std::int64_t{1}, kMostMicrobatches));
+  app->add_option("--batch", options->batch, "Sequences of a step, of all ranks; one a microbatch if left out")
+      ->check(CLI::Range(std::int64_t{1}, kMost));
+  app->add_option("--sequence", options->sequence, "Tokens of a sequence; the network's own if left out")
+      ->check(CLI::Range(std::int64_t{1}, kMost));
+  app->add_option("--layers", options->layers, "Blocks; the network's own if left out")
+      ->check(CLI::Range(std::int64_t{1}, kMostLayers));
+  app->add_option("--type", options->type, "Of parameters, activations and gradients")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"bf16", "fp16", "fp32"}));
+  app->add_flag("--sequence-parallel", options->sequence_parallel,
+                "Norms and residual sums are cut along the sequence among the ranks of tp");
+  app->add_option("--experts", options->experts, "In place of each MLP; 0: the MLP itself")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{0}, kMostLayers));
+  app->add_option("--top-k", options->top_k, "Experts that a token goes to")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, kMostLayers));
+  app->add_option("--prefetch", options->prefetch, "With fsdp, units whose Allgather is issued ahead; 1 if left out")
+      ->check(CLI::Range(1, 2));
+  app->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(CLI::Range(1, 1000));
+  app->add_option("--accelerator", options->accelerator,
+                  "A part whose kernel model gives durations; without one there are none, for a roofline alone");
+  app->add_option("--out", options->out, "Folder for NAME.RANK.et and NAME.groups.json")->required();
+  app->add_option("--name", options->name, "Of the files; MODEL if left out");
+  app->add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms

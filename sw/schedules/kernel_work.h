@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "hw/accelerator/kernel.h"
+#include "sw/models/kernels.h"
+
+namespace weft::schedules {
+
+/// What a kernel of a layer table needs from an accelerator. Operands of 1, 2 and 4 bytes are FP8, BF16 and TF32.
+/// Attention has as many keys as queries.
+[[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& compute,
+                                                  const models::Kernel& kernel);
+
+}  // namespace weft::schedules

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "sw/models/kernels.h"
+#include "sw/models/transformer.h"
+#include "sw/workloads/parallelism.h"
+#include "sw/workloads/pipeline.h"
+
+namespace weft::workloads {
+
+/// A training step: the network, and how it is cut.
+struct WorkloadConfig {
+  models::Transformer model;
+  Parallelism parallel;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  std::int64_t virtual_stages = 1;  ///< chunks of layers on a pipeline stage
+  std::int64_t microbatches = 1;
+  std::int64_t batch = 1;  ///< sequences of a step, of all ranks
+  std::int64_t sequence = 1;
+  int element_bytes = 2;  ///< of parameters, activations and gradients
+  bool sequence_parallel = false;
+  std::int64_t experts = 0;  ///< in place of each MLP; 0: the model's own MLP
+  std::int64_t top_k = 1;    ///< experts that a token goes to
+  int prefetch = 1;          ///< units that are gathered ahead of the one that computes, with fsdp
+  int steps = 1;
+  /// Picoseconds that a kernel takes, for durations; without it nodes have none.
+  std::function<std::int64_t(const models::Kernel&)> time;
+
+  [[nodiscard]] Pipeline pipeline() const {
+    return {schedule, parallel.degree(Axis::kPipeline), virtual_stages, microbatches};
+  }
+  /// Ranks that work on different sequences.
+  [[nodiscard]] std::int64_t replicas() const {
+    return parallel.group_size(AxisSet(Axis::kExpert, Axis::kShard, Axis::kData));
+  }
+  [[nodiscard]] std::int64_t sequences_of_microbatch() const { return batch / replicas() / microbatches; }
+  /// Of a microbatch on a rank.
+  [[nodiscard]] std::int64_t tokens() const {
+    return sequences_of_microbatch() * sequence / parallel.degree(Axis::kContext);
+  }
+  [[nodiscard]] std::int64_t layers_of_chunk() const { return model.layers / pipeline().virtual_stages(); }
+  /// Gathered before each use and freed after it; with a pipeline, gathered once in a step.
+  [[nodiscard]] bool reshards() const { return parallel.degree(Axis::kPipeline) == 1; }
+
+  /// Throws WorkloadError for what does not divide or fit.
+  void check() const;
+};
+
+}  // namespace weft::workloads

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/workloads/parts.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace weft::workloads {
+namespace {
+
+using models::Elementwise;
+using models::Gemm;
+using models::Kernel;
+using models::UnitKind;
+
+constexpr std::array<std::string_view, kParts> kNames = {"embedding forward",
+                                                         "attention.norm forward",
+                                                         "attention.qkv forward",
+                                                         "attention.core forward",
+                                                         "attention.out forward",
+                                                         "mlp.norm forward",
+                                                         "mlp.up forward",
+                                                         "mlp.down forward",
+                                                         "mlp.residual forward",
+                                                         "head.norm forward",
+                                                         "head forward",
+                                                         "loss forward",
+                                                         "head input gradient",
+                                                         "head weight gradient",
+                                                         "head.norm backward",
+                                                         "mlp.down backward",
+                                                         "mlp.up input gradient",
+                                                         "mlp.up weight gradient",
+                                                         "mlp.norm backward",
+                                                         "attention.out backward",
+                                                         "attention.core backward",
+                                                         "attention.qkv input gradient",
+                                                         "attention.qkv weight gradient",
+                                                         "attention.norm backward",
+                                                         "embedding backward"};
+
+/// Kernels of sw/models/transformer_kernels.cpp by name.
+constexpr std::pair<std::string_view, Part> kPartOf[] = {
+    {"embedding", Part::kEmbedding},
+    {"attn_norm", Part::kAttentionNorm},
+    {"wq", Part::kAttentionQkv},
+    {"wk", Part::kAttentionQkv},
+    {"wv", Part::kAttentionQkv},
+    {"rotary", Part::kAttentionQkv},
+    {"attention", Part::kAttentionCore},
+    {"wo", Part::kAttentionOut},
+    {"ffn_norm", Part::kMlpNorm},
+    {"w1_gate", Part::kMlpUp},
+    {"w3_up", Part::kMlpUp},
+    {"swiglu", Part::kMlpUp},
+    {"gelu", Part::kMlpUp},
+    {"w2_down", Part::kMlpDown},
+    {"ffn_residual", Part::kMlpResidual},
+    {"norm", Part::kHeadNorm},
+    {"lm_head", Part::kHead},
+    {"loss", Part::kLoss},
+    {"loss.grad", Part::kHeadInputGradient},
+    {"lm_head.dgrad", Part::kHeadInputGradient},
+    {"lm_head.wgrad", Part::kHeadWeightGradient},
+    {"norm.grad", Part::kHeadNormGradient},
+    {"w2_down.dgrad", Part::kMlpDownGradient},
+    {"w2_down.wgrad", Part::kMlpDownGradient},
+    {"w2_down.bias_grad", Part::kMlpDownGradient},
+    {"swiglu.grad", Part::kMlpDownGradient},
+    {"gelu.grad", Part::kMlpDownGradient},
+    {"w3_up.dgrad", Part::kMlpUpInputGradient},
+    {"w1_gate.dgrad", Part::kMlpUpInputGradient},
+    {"w3_up.wgrad", Part::kMlpUpWeightGradient},
+    {"w1_gate.wgrad", Part::kMlpUpWeightGradient},
+    {"w3_up.bias_grad", Part::kMlpUpWeightGradient},
+    {"w1_gate.bias_grad", Part::kMlpUpWeightGradient},
+    {"ffn_norm.grad", Part::kMlpNormGradient},
+    {"wo.dgrad", Part::kAttentionOutGradient},
+    {"wo.wgrad", Part::kAttentionOutGradient},
+    {"wo.bias_grad", Part::kAttentionOutGradient},
+    {"attention.grad", Part::kAttentionCoreGradient},
+    {"rotary.grad", Part::kAttentionQkvInputGradient},
+    {"wq.dgrad", Part::kAttentionQkvInputGradient},
+    {"wk.dgrad", Part::kAttentionQkvInputGradient},
+    {"wv.dgrad", Part::kAttentionQkvInputGradient},
+    {"wq.wgrad", Part::kAttentionQkvWeightGradient},
+    {"wk.wgrad", Part::kAttentionQkvWeightGradient},
+    {"wv.wgrad", Part::kAttentionQkvWeightGradient},
+    {"wq.bias_grad", Part::kAttentionQkvWeightGradient},
+    {"wk.bias_grad", Part::kAttentionQkvWeightGradient},
+    {"wv.bias_grad", Part::kAttentionQkvWeightGradient},
+    {"attn_norm.grad", Part::kAttentionNormGradient},
+    {"embedding.grad", Part::kEmbeddingGradient},
+    {"positions.grad", Part::kEmbeddingGradient},
+};
+
+/// A kernel that is not in the table would be work that nobody does.
+Part part_of(const Kernel& kernel) {
+  for (const auto& [name, part] : kPartOf) {
+    if (name == kernel.name) return part;
+  }
+  throw std::logic_error("kernel " + std::string(kernel.name) + " belongs to no part of a workload");
+}
+
+bool is_of_mlp(Part part) {
+  return part == Part::kMlpUp || part == Part::kMlpDown || part == Part::kMlpDownGradient ||
+         part == Part::kMlpUpInputGradient || part == Part::kMlpUpWeightGradient;
+}
+
+/// What Megatron's sequence parallelism cuts along the sequence.
+bool is_beside_tensor_parallel(Part part) {
+  return part == Part::kAttentionNorm || part == Part::kMlpNorm || part == Part::kMlpResidual ||
+         part == Part::kHeadNorm || part == Part::kHeadNormGradient || part == Part::kMlpNormGradient ||
+         part == Part::kAttentionNormGradient;
+}
+
+bool is_weight_gradient(std::string_view kernel) {
+  return kernel.ends_with(".wgrad");
+}
+
+/// One product for each expert, of an equal share of the tokens.
+void group(Gemm& gemm, std::string_view name, std::int64_t experts) {
+  gemm.batch = experts;
+  (is_weight_gradient(name) ? gemm.k : gemm.m) /= experts;
+}
+
+models::Transformer local_model(const WorkloadConfig& config, std::int64_t tensor_rank) {
+  models::Transformer local = config.model;
+  const std::int64_t tp = config.parallel.degree(Axis::kTensor);
+  local.heads /= tp;
+  local.kv_heads /= tp;
+  local.ffn /= tp;
+  local.vocab = local.vocab / tp + (tensor_rank < local.vocab % tp ? 1 : 0);
+  return local;
+}
+
+}  // namespace
+
+std::string_view name_of(Part part) {
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : config_(config) {
+  const models::Transformer local = local_model(config, tensor_rank);
+  models::StepShape shape;
+  shape.sequences = config.sequences_of_microbatch();
+  shape.sequence = config.sequence / config.parallel.degree(Axis::kContext);
+  shape.fusion = models::Fusion::kFused;
+  shape.repeat_kv = false;
+  shape.element_bytes = config.element_bytes;
+  for (const UnitKind kind : {UnitKind::kEmbedding, UnitKind::kBlock, UnitKind::kHead}) {
+    add_all(forward_kernels(local, kind, shape), false);
+    add_all(backward_kernels(local, kind, shape), false);
+  }
+  if (config.experts > 0) {
+    // As many tokens pass the experts of a rank as come to it, each of them top_k times.
+    models::StepShape routed = shape;
+    routed.sequences *= config.top_k;
+    add_all(forward_kernels(local, UnitKind::kBlock, routed), true);
+    add_all(backward_kernels(local, UnitKind::kBlock, routed), true);
+  }
+
+  embedding_ = unit_parameters(local, UnitKind::kEmbedding);
+  head_ = unit_parameters(local, UnitKind::kHead);
+  vocabulary_table_ = local.vocab * local.d_model;
+  const std::int64_t experts_here = config.experts == 0 ? 0 : config.experts / config.parallel.degree(Axis::kExpert);
+  for (const models::Tensor& tensor : unit_tensors(local, UnitKind::kBlock)) {
+    const bool of_mlp = tensor.name.starts_with("w1") || tensor.name.starts_with("w2") || tensor.name.starts_with("w3");
+    if (of_mlp && config.experts > 0) {
+      block_.experts += experts_here * tensor.elements();
+    } else {
+      block_.dense += tensor.elements();
+    }
+  }
+}
+
+void RankShare::add_all(const std::vector<Kernel>& kernels, bool experts_only) {
+  for (const Kernel& kernel : kernels) {
+    const bool of_experts = config_.experts > 0 && is_of_mlp(part_of(kernel));
+    if (of_experts == experts_only) add(part_of(kernel), kernel);
+  }
+}
+
+void RankShare::add(Part part, Kernel kernel) {
+  if (auto* pass = std::get_if<Elementwise>(&kernel.shape);
+      pass != nullptr && config_.sequence_parallel && is_beside_tensor_parallel(part)) {
+    pass->bytes_read /= config_.parallel.degree(Axis::kTensor);
+    pass->bytes_written /= config_.parallel.degree(Axis::kTensor);
+  }
+  if (auto* gemm = std::get_if<Gemm>(&kernel.shape); gemm != nullptr && config_.experts > 0 && is_of_mlp(part)) {
+    group(*gemm, kernel.name, config_.experts / config_.parallel.degree(Axis::kExpert));
+  }
+  Work& sum = parts_[static_cast<std::size_t>(part)];
+  sum.operations += flops(kernel);
+  sum.bytes += bytes_moved(kernel);
+  if (config_.time) sum.picoseconds += config_.time(kernel);
+}
+
+Work RankShare::optimizer(std::int64_t parameters) const {
+  Work sum;
+  for (const Kernel& kernel : models::optimizer_kernels(parameters)) {
+    sum.bytes += bytes_moved(kernel);
+    if (config_.time) sum.picoseconds += config_.time(kernel);
+  }
+  return sum;
+}
+
+}  // namespace weft::workloads

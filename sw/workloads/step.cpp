@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step's order and what it communicates with other stages and replicas. Blocks are in step_blocks.cpp.
+#include "sw/workloads/step.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace weft::workloads {
+
+using chakra::CollectiveType;
+
+void ParameterGathers::issue(const std::vector<Set>& sets) {
+  Ids ids;
+  for (const Set& set : sets) {
+    const Ids gathered = emitter_.collective(set.name, Purpose::kParameters,
+                                             {CollectiveType::kAllGather, set.bytes, set.among}, {}, previous_);
+    // Those of a rank go one after the other.
+    if (!gathered.empty()) previous_ = gathered;
+    ids = joined({ids, gathered});
+  }
+  gathered_.push_back(std::move(ids));
+  ++issued_;
+}
+
+RankStep::RankStep(const WorkloadConfig& config, const Groups& groups, std::int64_t rank,
+                   const std::function<void(const chakra::Node&)>& take)
+    : config_(config),
+      groups_(groups),
+      pipeline_(config.pipeline()),
+      rank_(rank),
+      stage_(config.parallel.coordinate(rank, Axis::kPipeline)),
+      tp_(config.parallel.degree(Axis::kTensor)),
+      cp_(config.parallel.degree(Axis::kContext)),
+      share_(config, config.parallel.coordinate(rank, Axis::kTensor)),
+      emitter_(config.parallel, groups, rank, take),
+      operations_(stage_operations(pipeline_, stage_)) {}
+
+RankSums RankStep::run() {
+  std::int64_t kept = 0;
+  for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
+    const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
+    std::vector<Unit> units;
+    if (place == 0) units.push_back(0);
+    for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) units.push_back(first_block(place) + i);
+    // The root unit has the head in it.
+    if (place + 1 == pipeline_.virtual_stages() && !has_root_unit()) units.push_back(last_unit());
+    for (const Unit unit : units) {
+      for (const Set& set : sets(unit)) kept += shard_elements(set);
+    }
+  }
+  RankSums& sums = emitter_.sums();
+  sums.parameters = kept;
+  constexpr std::int64_t kMoments = 2 * 4;
+  constexpr std::int64_t kMaster = 4;  // a copy in 32 bits, where the parameters have fewer
+  sums.state_bytes = kept * (2 * config_.element_bytes + kMoments + (config_.element_bytes < kMaster ? kMaster : 0));
+  for (step_ = 0; step_ < config_.steps; ++step_) step();
+  return sums;
+}
+
+void RankStep::step() {
+  backwards_.assign(static_cast<std::size_t>(pipeline_.chunks), 0);
+  loss_.assign(static_cast<std::size_t>(config_.microbatches), {});
+  pending_.clear();
+  ParameterGathers gathers(emitter_, gather_order(), config_.prefetch);
+  gathers_ = shards() ? &gathers : nullptr;
+  for (const PipelineOperation& each : operations_) operation(each);
+
+  Ids all;
+  for (const Ids& ids : pending_) all = joined({all, ids});
+  const std::int64_t ends = pipeline_.stages - 1;
+  if (is_tied_pair() && (stage_ == 0 || stage_ == ends)) {
+    // The stages' copies of the table, or their shards of them. A rank of the first stage comes here last.
+    const Set table{"", share_.vocabulary_table(), groups_.dense()};
+    all = joined({all, emitter_.tied_all_reduce("embedding.gradients all-reduce",
+                                                shard_elements(table) * config_.element_bytes, all)});
+  }
+  const std::string name = config_.steps > 1 ? "optimizer step" + std::to_string(step_) : "optimizer";
+  emitter_.compute(name, share_.optimizer(emitter_.sums().parameters), all);
+}
+
+void RankStep::operation(const PipelineOperation& operation) {
+  microbatch_ = operation.microbatch;
+  receive_after_ = std::exchange(begins_after_, emitter_.last_compute());
+  if (operation.forward) {
+    forward(operation);
+  } else {
+    std::int64_t& begun = backwards_[static_cast<std::size_t>(operation.chunk)];
+    is_last_backward_ = ++begun == config_.microbatches;
+    backward(operation);
+  }
+}
+
+void RankStep::forward(const PipelineOperation& operation) {
+  const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
+  Ids data = place == 0 ? embedding() : receive_activations(operation);
+  for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) data = block(first_block(place) + i, data);
+  if (place + 1 == pipeline_.virtual_stages()) {
+    head(data);
+  } else {
+    send_activations(operation, data);
+  }
+}
+
+void RankStep::backward(const PipelineOperation& operation) {
+  const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
+  Ids gradient = place + 1 == pipeline_.virtual_stages() ? head_backward() : receive_activations(operation);
+  for (std::int64_t i = config_.layers_of_chunk(); i-- > 0;) {
+    gradient = block_backward(first_block(place) + i, gradient);
+  }
+  if (place == 0) {
+    embedding_backward(gradient);
+  } else {
+    send_activations(operation, gradient);
+  }
+}
+
+// Between stages -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Between a pair of virtual stages in one direction, unique for a microbatch. A later step uses it again: by then all
+/// messages of this one have been received.
+std::int64_t pipeline_tag(const Pipeline& pipeline, const PipelineOperation& operation, std::int64_t place) {
+  return 2 * (operation.microbatch * pipeline.virtual_stages() + place) + (operation.forward ? 0 : 1);
+}
+
+}  // namespace
+
+Ids RankStep::receive_activations(const PipelineOperation& operation) {
+  const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
+  const std::int64_t from_place = operation.forward ? place - 1 : place + 1;
+  const std::int64_t from = config_.parallel.with(rank_, Axis::kPipeline, from_place % pipeline_.stages);
+  prefix_.clear();
+  // Posted when the operation before begins.
+  return emitter_.receive(message_name("receive", from, operation.forward), from,
+                          pipeline_tag(pipeline_, operation, place),
+                          activation_bytes() / (config_.sequence_parallel ? tp_ : 1), receive_after_);
+}
+
+void RankStep::send_activations(const PipelineOperation& operation, const Ids& data) {
+  const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
+  const std::int64_t to_place = operation.forward ? place + 1 : place - 1;
+  const std::int64_t to = config_.parallel.with(rank_, Axis::kPipeline, to_place % pipeline_.stages);
+  prefix_.clear();
+  emitter_.send(message_name("send", to, operation.forward), Purpose::kPipeline, to,
+                pipeline_tag(pipeline_, operation, to_place),
+                activation_bytes() / (config_.sequence_parallel ? tp_ : 1), data);
+}
+
+// Parameters and gradients -------------------------------------------------------------------------------------------
+
+std::vector<RankStep::Set> RankStep::sets(Unit unit) const {
+  const std::int64_t head = share_.head().dense + (is_tied_pair() ? share_.vocabulary_table() : 0);
+  if (unit == 0) {
+    return {{"", share_.embedding().dense + (has_root_unit() ? head : 0), groups_.dense()}};
+  }
+  if (unit == last_unit()) return {{"", head, groups_.dense()}};
+  std::vector<Set> result = {{"", share_.block().dense, groups_.dense()}};
+  if (share_.block().experts > 0) result.push_back({"experts.", share_.block().experts, groups_.experts()});
+  return result;
+}
+
+/// Shards are of equal length, the last one padded.
+std::int64_t RankStep::shard_elements(const Set& set) const {
+  const std::int64_t shards = config_.parallel.group_size(set.holders.shards);
+  return (set.elements + shards - 1) / shards;
+}
+
+std::vector<Unit> RankStep::gather_order() const {
+  std::vector<Unit> order;
+  std::set<Unit> gathered;
+  const auto use = [&](Unit unit) {
+    if (config_.reshards() || gathered.insert(unit).second) order.push_back(unit);
+  };
+  for (const PipelineOperation& operation : operations_) {
+    const std::int64_t place = pipeline_.virtual_stage(stage_, operation.chunk);
+    const Unit first = first_block(place);
+    const Unit behind = first + config_.layers_of_chunk();
+    if (operation.forward) {
+      if (place == 0) use(0);
+      for (Unit unit = first; unit < behind; ++unit) use(unit);
+      if (place + 1 == pipeline_.virtual_stages() && !has_root_unit()) use(last_unit());
+    } else if (config_.reshards()) {
+      for (Unit unit = behind; unit-- > first;) use(unit);
+    }
+  }
+  return order;
+}
+
+namespace {
+
+std::string unit_name(Unit unit, Unit last) {
+  return unit == 0 ? "embedding." : unit == last ? "head." : "layer" + std::to_string(unit - 1) + ".";
+}
+
+}  // namespace
+
+void RankStep::name_unit(Unit unit) {
+  unit_ = unit;
+  prefix_ = unit_name(unit, last_unit());
+}
+
+/// What follows is of this unit; it waits for what is given.
+Ids RankStep::begin(Unit unit) {
+  name_unit(unit);
+  if (gathers_ == nullptr) return {};
+  const auto gathered_sets = [this](Unit of) {
+    std::vector<ParameterGathers::Set> result;
+    for (const Set& set : sets(of)) {
+      const std::int64_t members = config_.parallel.group_size(set.holders.shards);
+      result.push_back({name(unit_name(of, last_unit()) + set.name + "parameters all-gather"),
+                        shard_elements(set) * members * config_.element_bytes, set.holders.shards});
+    }
+    return result;
+  };
+  // The root unit is in use from the embedding to its gradient.
+  return gathers_->begin(unit, has_root_unit() ? 0 : -1, gathered_sets);
+}
+
+/// After the backward pass of a unit: the gradients of all its microbatches, or with fsdp and no pipeline of each.
+void RankStep::reduce_gradients(Unit unit) {
+  if (!is_last_backward_ && !has_root_unit()) return;
+  if (has_root_unit() && unit == last_unit()) return;  // goes with the embedding
+  for (const Set& set : sets(unit)) {
+    if (set.elements == 0) continue;
+    const std::string what = prefix_ + set.name + "gradients ";
+    const std::int64_t members = config_.parallel.group_size(set.holders.shards);
+    const std::int64_t shard = shard_elements(set) * config_.element_bytes;
+    Ids ids = emitter_.last_compute();
+    ids = emitter_.collective(name(what + "reduce-scatter"), Purpose::kGradients,
+                              {CollectiveType::kReduceScatter, shard * members, set.holders.shards}, ids);
+    ids = emitter_.collective(name(what + "all-reduce"), Purpose::kGradients,
+                              {CollectiveType::kAllReduce, shard, set.holders.replicas}, ids);
+    pending_.push_back(std::move(ids));
+  }
+}
+
+}  // namespace weft::workloads

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sw/workloads/emitter.h"
+#include "sw/workloads/parts.h"
+
+namespace weft::workloads {
+
+/// What is gathered and whose gradients are reduced as one: embedding, blocks by their number from 1, head.
+using Unit = std::int64_t;
+
+/// Allgathers of a step's parameters, in the order in which units come to compute, some units ahead of them.
+class ParameterGathers {
+ public:
+  struct Set {
+    std::string name;
+    std::int64_t bytes = 0;  ///< when gathered
+    AxisSet among;
+  };
+
+  /// `uses`: the units that are to be gathered, in order.
+  ParameterGathers(Emitter& emitter, std::vector<Unit> uses, int ahead)
+      : emitter_(emitter), uses_(std::move(uses)), ahead_(ahead) {}
+
+  /// A unit begins to compute: issues its Allgather if that is the next one, and those ahead. A unit is not gathered
+  /// again while it computes, nor `kept`, which is gathered when it begins.
+  /// `sets` tells what a unit consists of. Gives what the unit has to wait for.
+  template <typename Sets>
+  Ids begin(Unit unit, Unit kept, const Sets& sets) {
+    if (begun_ < uses_.size() && uses_[begun_] == unit) {
+      ++begun_;
+      if (issued_ < begun_) issue(sets(unit));
+    }
+    while (issued_ < uses_.size() && issued_ < begun_ + static_cast<std::size_t>(ahead_) && uses_[issued_] != unit &&
+           uses_[issued_] != kept) {
+      issue(sets(uses_[issued_]));
+    }
+    return begun_ > 0 && uses_[begun_ - 1] == unit ? gathered_[begun_ - 1] : Ids{};
+  }
+
+ private:
+  void issue(const std::vector<Set>& sets);
+
+  Emitter& emitter_;
+  std::vector<Unit> uses_;
+  int ahead_;
+  std::size_t begun_ = 0;
+  std::size_t issued_ = 0;
+  std::vector<Ids> gathered_;
+  Ids previous_;
+};
+
+/// One rank's graph, node by node: TransformerWorkload says what is in it.
+class RankStep {
+ public:
+  RankStep(const WorkloadConfig& config, const Groups& groups, std::int64_t rank,
+           const std::function<void(const chakra::Node&)>& take);
+
+  RankSums run();
+
+ private:
+  struct Set {
+    const char* name;
+    std::int64_t elements;
+    const Groups::Holders& holders;
+  };
+
+  void step();
+  void operation(const PipelineOperation& operation);
+  void forward(const PipelineOperation& operation);
+  void backward(const PipelineOperation& operation);
+  Ids embedding();
+  Ids block(Unit unit, const Ids& in);
+  void head(const Ids& in);
+  Ids block_backward(Unit unit, const Ids& gradient);
+  Ids head_backward();
+  void embedding_backward(const Ids& gradient);
+  Ids attention(const Ids& qkv);
+  Ids attention_backward(const Ids& gradient);
+
+  // Communication
+  Ids gather_tokens(const std::string& what, const Ids& in);
+  Ids sum_tokens(const std::string& what, const Ids& in);
+  Ids exchange_tokens(const std::string& what, const Ids& in);
+  Ids receive_activations(const PipelineOperation& operation);
+  void send_activations(const PipelineOperation& operation, const Ids& data);
+  void name_unit(Unit unit);
+  Ids begin(Unit unit);
+  void reduce_gradients(Unit unit);
+
+  [[nodiscard]] Ids compute(Part part, const Ids& data, const std::string& more = "");
+  [[nodiscard]] std::string name(const std::string& what) const;
+  [[nodiscard]] std::string message_name(const char* what, std::int64_t to, bool forward) const;
+  [[nodiscard]] std::vector<Set> sets(Unit unit) const;
+  [[nodiscard]] std::vector<Unit> gather_order() const;
+  [[nodiscard]] Unit last_unit() const { return config_.model.layers + 1; }
+  [[nodiscard]] Unit first_block(std::int64_t virtual_stage) const {
+    return 1 + virtual_stage * config_.layers_of_chunk();
+  }
+  [[nodiscard]] bool shards() const { return config_.parallel.degree(Axis::kShard) > 1; }
+  /// With fsdp and without a pipeline, head and embedding are one unit.
+  [[nodiscard]] bool has_root_unit() const { return shards() && config_.reshards(); }
+  [[nodiscard]] bool is_tied_pair() const { return config_.model.tied && pipeline_.stages > 1; }
+  [[nodiscard]] std::int64_t activation_bytes() const {
+    return config_.tokens() * config_.model.d_model * config_.element_bytes;
+  }
+  [[nodiscard]] std::int64_t shard_elements(const Set& set) const;
+
+  const WorkloadConfig& config_;
+  const Groups& groups_;
+  const Pipeline pipeline_;
+  const std::int64_t rank_;
+  const std::int64_t stage_;
+  const std::int64_t tp_;
+  const std::int64_t cp_;
+  const RankShare share_;
+  Emitter emitter_;
+  std::vector<PipelineOperation> operations_;
+
+  // Of a step.
+  std::int64_t step_ = 0;
+  std::vector<std::int64_t> backwards_;  ///< by chunk, backward passes that have begun
+  std::vector<Ids> loss_;                ///< by microbatch
+  std::vector<Ids> pending_;             ///< gradients that are being reduced
+  ParameterGathers* gathers_ = nullptr;
+
+  // Of the operation that is being emitted, for names.
+  std::string prefix_;  ///< "layer3."
+  std::int64_t microbatch_ = 0;
+  bool is_last_backward_ = false;
+  Unit unit_ = 0;
+  Ids begins_after_;   ///< the compute node before this operation
+  Ids receive_after_;  ///< and before the one that came before it
+};
+
+}  // namespace weft::workloads

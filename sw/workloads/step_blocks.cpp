@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Embedding, blocks and head, and the communication within them.
+#include <utility>
+
+#include "sw/workloads/step.h"
+
+namespace weft::workloads {
+
+using chakra::CollectiveType;
+
+namespace {
+
+/// Messages of a ring in a block.
+enum RingMessage : std::int64_t { kKeys, kKeysAgain, kGradients, kRingMessages };
+
+}  // namespace
+
+// Names --------------------------------------------------------------------------------------------------------------
+
+/// With what tells it from the same of other microbatches and steps.
+std::string RankStep::name(const std::string& what) const {
+  std::string text = what + " mb" + std::to_string(microbatch_);
+  if (config_.steps > 1) text += " step" + std::to_string(step_);
+  return text;
+}
+
+std::string RankStep::message_name(const char* what, std::int64_t other, bool forward) const {
+  const std::string cargo = forward ? " activations" : " gradients";
+  const char* const direction = std::string_view(what) == "send" ? " to " : " from ";
+  return name(prefix_ + what + cargo + direction + std::to_string(other));
+}
+
+Ids RankStep::compute(Part part, const Ids& data, const std::string& more) {
+  const std::string_view what = name_of(part);
+  // Blocks are told apart by their number; embedding and head are called by their names.
+  const bool is_block = what.starts_with("attention") || what.starts_with("mlp");
+  return emitter_.compute(name((is_block ? prefix_ : "") + std::string(what) + more), share_.work(part), data);
+}
+
+// Within a block -----------------------------------------------------------------------------------------------------
+
+/// Sequence parallelism: all tokens of the tensor-parallel ranks.
+Ids RankStep::gather_tokens(const std::string& what, const Ids& in) {
+  if (!config_.sequence_parallel) return in;
+  return emitter_.collective(name(prefix_ + what + " all-gather"), Purpose::kTensorParallel,
+                             {CollectiveType::kAllGather, activation_bytes(), AxisSet(Axis::kTensor)}, in);
+}
+
+/// The partial sums of the tensor-parallel ranks.
+Ids RankStep::sum_tokens(const std::string& what, const Ids& in) {
+  const bool scatters = config_.sequence_parallel;
+  return emitter_.collective(name(prefix_ + what + (scatters ? " reduce-scatter" : " all-reduce")),
+                             Purpose::kTensorParallel,
+                             {scatters ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce,
+                              activation_bytes(), AxisSet(Axis::kTensor)},
+                             in);
+}
+
+/// To the experts or back.
+Ids RankStep::exchange_tokens(const std::string& what, const Ids& in) {
+  if (config_.experts == 0) return in;
+  return emitter_.collective(name(prefix_ + what + " all-to-all"), Purpose::kExpertParallel,
+                             {CollectiveType::kAllToAll, activation_bytes() * config_.top_k, AxisSet(Axis::kExpert)},
+                             in);
+}
+
+Ids RankStep::attention(const Ids& qkv) {
+  if (cp_ == 1) return compute(Part::kAttentionCore, qkv);
+  const std::int64_t place = config_.parallel.coordinate(rank_, Axis::kContext);
+  const std::int64_t next = config_.parallel.with(rank_, Axis::kContext, (place + 1) % cp_);
+  const std::int64_t before = config_.parallel.with(rank_, Axis::kContext, (place + cp_ - 1) % cp_);
+  const std::int64_t bytes = 2 * config_.tokens() * config_.model.kv_width() / tp_ * config_.element_bytes;
+  Ids keys = qkv;
+  Ids result;
+  for (std::int64_t i = 0; i < cp_; ++i) {
+    const std::int64_t tag = (unit_ * cp_ + i) * kRingMessages + kKeys;
+    const std::string ring = " ring" + std::to_string(i);
+    Ids next_keys;
+    if (i + 1 < cp_) {
+      emitter_.send(name(prefix_ + "keys and values send" + ring), Purpose::kContextParallel, next, tag, bytes, keys);
+      next_keys = emitter_.receive(name(prefix_ + "keys and values receive" + ring), before, tag, bytes,
+                                   emitter_.last_compute());
+    }
+    result = compute(Part::kAttentionCore, joined({qkv, keys}), ring);
+    keys = std::move(next_keys);
+  }
+  return result;
+}
+
+/// Keys and values go round again, and behind them the sum of their gradients, which is home after the last step.
+Ids RankStep::attention_backward(const Ids& gradient) {
+  if (cp_ == 1) return compute(Part::kAttentionCoreGradient, gradient);
+  const std::int64_t place = config_.parallel.coordinate(rank_, Axis::kContext);
+  const std::int64_t next = config_.parallel.with(rank_, Axis::kContext, (place + 1) % cp_);
+  const std::int64_t before = config_.parallel.with(rank_, Axis::kContext, (place + cp_ - 1) % cp_);
+  const std::int64_t bytes = 2 * config_.tokens() * config_.model.kv_width() / tp_ * config_.element_bytes;
+  Ids keys = emitter_.last_compute();
+  Ids sum;  // of the gradients that have come
+  Ids computed;
+  for (std::int64_t i = 0; i < cp_; ++i) {
+    const std::int64_t tag = (unit_ * cp_ + i) * kRingMessages;
+    const std::string ring = " ring" + std::to_string(i);
+    Ids next_keys;
+    const Ids posted_after = emitter_.last_compute();
+    if (i + 1 < cp_) {
+      emitter_.send(name(prefix_ + "keys and values send again" + ring), Purpose::kContextParallel, next,
+                    tag + kKeysAgain, bytes, keys);
+      next_keys = emitter_.receive(name(prefix_ + "keys and values receive again" + ring), before, tag + kKeysAgain,
+                                   bytes, posted_after);
+    }
+    computed = compute(Part::kAttentionCoreGradient, joined({gradient, keys}), ring);
+    emitter_.send(name(prefix_ + "their gradients send" + ring), Purpose::kContextParallel, next, tag + kGradients,
+                  bytes, joined({computed, sum}));
+    sum = emitter_.receive(name(prefix_ + "their gradients receive" + ring), before, tag + kGradients, bytes,
+                           posted_after);
+    keys = std::move(next_keys);
+  }
+  return joined({computed, sum});
+}
+
+Ids RankStep::block(Unit unit, const Ids& in) {
+  const Ids parameters = begin(unit);
+  Ids x = compute(Part::kAttentionNorm, joined({in, parameters}));
+  x = gather_tokens("attention forward", x);
+  x = attention(compute(Part::kAttentionQkv, x));
+  x = sum_tokens("attention forward", compute(Part::kAttentionOut, x));
+  const Ids middle = compute(Part::kMlpNorm, joined({in, x}));
+  x = gather_tokens("mlp forward", middle);
+  x = exchange_tokens("dispatch forward", x);
+  x = compute(Part::kMlpUp, x);
+  x = exchange_tokens("combine forward", compute(Part::kMlpDown, x));
+  x = sum_tokens("mlp forward", x);
+  return compute(Part::kMlpResidual, joined({middle, x}));
+}
+
+Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
+  const Ids parameters = begin(unit);
+  Ids x = joined({gradient, parameters});
+  x = gather_tokens("mlp gradient", x);
+  x = exchange_tokens("combine gradient", x);
+  const Ids down = compute(Part::kMlpDownGradient, joined({x, parameters}));
+  // Experts keep what was sent to them.
+  Ids input = config_.experts == 0 ? gather_tokens("mlp input again", {}) : Ids{};
+  x = compute(Part::kMlpUpInputGradient, down);
+  x = exchange_tokens("dispatch gradient", x);
+  Ids sum = sum_tokens("mlp gradient", x);
+  static_cast<void>(compute(Part::kMlpUpWeightGradient, joined({down, input})));
+  const Ids middle = compute(Part::kMlpNormGradient, joined({sum, gradient}));
+
+  x = gather_tokens("attention gradient", middle);
+  x = compute(Part::kAttentionOutGradient, x);
+  const Ids core = attention_backward(x);
+  input = gather_tokens("attention input again", {});
+  sum = sum_tokens("attention gradient", compute(Part::kAttentionQkvInputGradient, core));
+  static_cast<void>(compute(Part::kAttentionQkvWeightGradient, joined({core, input})));
+  Ids result = compute(Part::kAttentionNormGradient, joined({sum, middle}));
+  reduce_gradients(unit);
+  return result;
+}
+
+// Its ends -----------------------------------------------------------------------------------------------------------
+
+Ids RankStep::embedding() {
+  const Ids parameters = begin(0);
+  return sum_tokens("forward", compute(Part::kEmbedding, parameters));
+}
+
+void RankStep::embedding_backward(const Ids& gradient) {
+  name_unit(0);  // its parameters are not needed
+  static_cast<void>(compute(Part::kEmbeddingGradient, gather_tokens("gradient", gradient)));
+  reduce_gradients(0);
+}
+
+void RankStep::head(const Ids& in) {
+  const Ids parameters = begin(last_unit());
+  Ids x = compute(Part::kHeadNorm, joined({in, parameters}));
+  x = compute(Part::kHead, gather_tokens("forward", x));
+  // Each rank has the logits of its part of the vocabulary: the largest, the wanted one, the sum of exponentials.
+  prefix_ = "loss.";
+  constexpr std::int64_t kFp32 = 4;
+  const Collective number{CollectiveType::kAllReduce, config_.tokens() * kFp32, AxisSet(Axis::kTensor)};
+  for (const char* what : {"largest logit", "target logit", "sum of exponentials"}) {
+    x = emitter_.collective(name(prefix_ + what + " all-reduce"), Purpose::kTensorParallel, number, x);
+  }
+  loss_[static_cast<std::size_t>(microbatch_)] = compute(Part::kLoss, x);
+}
+
+Ids RankStep::head_backward() {
+  const Ids parameters = begin(last_unit());
+  const Ids input = gather_tokens("input again", {});
+  const Ids loss = loss_[static_cast<std::size_t>(microbatch_)];
+  const Ids gradient = compute(Part::kHeadInputGradient, joined({loss, parameters}));
+  const Ids sum = sum_tokens("gradient", gradient);
+  static_cast<void>(compute(Part::kHeadWeightGradient, joined({gradient, input})));
+  Ids result = compute(Part::kHeadNormGradient, sum);
+  reduce_gradients(last_unit());
+  return result;
+}
+
+}  // namespace weft::workloads

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/workloads/workload.h"
+
+#include <system_error>
+#include <utility>
+
+#include "sw/workloads/step.h"
+#include "traces/chakra/ranks.h"
+#include "traces/chakra/writer.h"
+
+namespace weft::workloads {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, kPurposes> kPurposeNames = {
+    "tensor_parallel", "context_parallel", "expert_parallel", "pipeline", "parameters", "gradients", "tied_embedding"};
+
+WorkloadConfig checked(WorkloadConfig config) {
+  config.check();
+  return config;
+}
+
+/// Removes files unless they are kept.
+class NewFiles {
+ public:
+  NewFiles() = default;
+  ~NewFiles() {
+    std::error_code ignored;
+    for (const fs::path& file : files_) fs::remove(file, ignored);
+  }
+  NewFiles(const NewFiles&) = delete;
+  NewFiles& operator=(const NewFiles&) = delete;
+
+  void add(fs::path file) { files_.push_back(std::move(file)); }
+  void keep() { files_.clear(); }
+
+ private:
+  std::vector<fs::path> files_;
+};
+
+}  // namespace
+
+std::string_view name_of(Purpose purpose) {
+  return kPurposeNames[static_cast<std::size_t>(purpose)];
+}
+
+TransformerWorkload::TransformerWorkload(WorkloadConfig config)
+    : config_(checked(std::move(config))), groups_(config_.parallel, config_.model.tied, config_.experts > 0) {}
+
+RankSums TransformerWorkload::generate(std::int64_t rank, const std::function<void(const chakra::Node&)>& take) const {
+  return RankStep(config_, groups_, rank, take).run();
+}
+
+std::vector<RankSums> write_workload(const TransformerWorkload& workload, const fs::path& prefix) {
+  chakra::Metadata metadata;
+  metadata.version = "1.0.0";
+  metadata.attributes = {chakra::Attribute::text("source", workload.config().model.name),
+                         chakra::Attribute::text("parallelism", workload.config().parallel.text())};
+  NewFiles files;
+  std::vector<RankSums> sums;
+  for (std::int64_t rank = 0; rank < workload.ranks(); ++rank) {
+    const fs::path file = chakra::rank_file(prefix, static_cast<std::uint64_t>(rank));
+    chakra::TraceWriter writer(file, metadata);
+    sums.push_back(workload.generate(rank, [&](const chakra::Node& node) { writer.write(node); }));
+    writer.close();
+    files.add(file);
+  }
+  const std::vector<chakra::RankGroup> groups = workload.groups();
+  if (!groups.empty()) chakra::write_groups(chakra::groups_file(prefix), groups);
+  files.keep();
+  return sums;
+}
+
+}  // namespace weft::workloads

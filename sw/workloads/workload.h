@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sw/workloads/config.h"
+#include "sw/workloads/groups.h"
+#include "traces/chakra/groups.h"
+#include "traces/chakra/node.h"
+
+namespace weft::workloads {
+
+/// What a rank communicates for.
+enum class Purpose : std::uint8_t {
+  kTensorParallel,
+  kContextParallel,
+  kExpertParallel,
+  kPipeline,
+  kParameters,
+  kGradients,
+  kTiedEmbedding,
+};
+inline constexpr std::size_t kPurposes = 7;
+/// Such as "tensor_parallel".
+[[nodiscard]] std::string_view name_of(Purpose purpose);
+
+/// What one rank's graph comes to.
+struct RankSums {
+  struct Volume {
+    std::int64_t nodes = 0;
+    /// Of collectives the whole buffer, for an Allgather what it gathers; of messages what is sent.
+    std::int64_t bytes = 0;
+  };
+
+  std::int64_t nodes = 0;
+  std::int64_t operations = 0;
+  std::int64_t parameters = 0;  ///< that the rank keeps, its shard of them with fsdp
+  /// Of parameters, gradients and optimizer: 16 bytes a parameter, of which 12 are Adam's in 32 bits (Rajbhandari et
+  /// al., "ZeRO", SC20, section 3.1); activations and what fsdp has gathered come on top.
+  std::int64_t state_bytes = 0;
+  std::array<Volume, kPurposes> communication{};
+
+  [[nodiscard]] const Volume& of(Purpose purpose) const { return communication[static_cast<std::size_t>(purpose)]; }
+};
+
+/// The graphs of a training step of a decoder-only transformer, one a rank, in any product of these ways to be
+/// parallel:
+///
+/// - tp: each block's two products with a cut weight end in an AllReduce, forward and backward (Shoeybi et al.,
+///   arXiv 1909.08053, section 3): 4 AllReduces of tokens x width a block, one for the embedding, one for the head's
+///   input gradient, and 3 of a number a token for the loss. With sequence_parallel each becomes a ReduceScatter and an
+///   Allgather, and the inputs of a block's products are gathered again for the gradients of their weights (Korthikanti
+///   et al., MLSys 2023, section 4.2.2). Weights' gradients are computed beside the communication of the inputs'.
+/// - cp: keys and values go round in a ring, beside the attention to those that are there (Liu et al., "Ring
+/// Attention",
+///   ICLR 2024, section 3); backward their gradients go round, too, and come home. Each step is equal work: causal
+///   ranks hold a part of the sequence's beginning and the equal part of its end.
+/// - ep: experts lie on different ranks: an AllToAll to them and one back, forward and backward (GShard, section 3.2).
+///   Ranks of ep have sequences of their own. Each rank of tp exchanges all tokens, for its columns of the experts.
+/// - pp: pipeline.h. A stage sends as soon as it has computed, and computes on meanwhile. Receives are posted while the
+///   operation before computes.
+/// - dp: gradients of each block are reduced by an AllReduce as soon as the last microbatch has them, beside the
+///   backward pass of the blocks before it (Li et al., "PyTorch Distributed", VLDB 2020, section 3.2).
+/// - fsdp: the parameters of a block are gathered before its forward and again before its backward pass, `prefetch`
+///   units ahead, and its gradients are scattered after (ZeRO stage 3; Zhao et al., "PyTorch FSDP", VLDB 2023): 3 times
+///   the parameters for a block and a microbatch. Embedding and head are one unit, gathered once for both passes. With
+///   a pipeline, parameters stay gathered for the step and gradients are scattered once, twice the parameters in all.
+///   Context and expert ranks shard, too, as they hold the same parameters; dp ranks reduce their shards among
+///   them (hybrid sharding).
+///
+/// Ranks that hold both ends of a tied embedding add up its gradients at the end. The optimizer waits for all
+/// gradients.
+///
+/// Compute nodes are in a chain: what one executes is one program's order, whatever is ready first. Collectives wait
+/// for the compute node that the program has before them. So each rank issues its collectives in the order of their
+/// ids whatever the times are, and executors with one communication at a time, such as ASTRA-sim, end.
+///
+/// Nodes have num_ops and tensor_size for a roofline, and a duration if the config has times. Elementwise work counts
+/// as no operations in RankSums; in a node that has nothing else num_ops is 1, since ASTRA-sim divides by it.
+///
+/// Left out: recomputation, dropout, the gradient norm's AllReduce, a router's own work, the loss's mean over ranks.
+class TransformerWorkload {
+ public:
+  /// Throws WorkloadError.
+  explicit TransformerWorkload(WorkloadConfig config);
+
+  [[nodiscard]] const WorkloadConfig& config() const { return config_; }
+  [[nodiscard]] std::int64_t ranks() const { return config_.parallel.ranks(); }
+  /// Communicators with more than one member.
+  [[nodiscard]] std::vector<chakra::RankGroup> groups() const { return groups_.all(); }
+  /// Hands over the nodes of a rank, ids from 0, dependencies before those that depend on them.
+  RankSums generate(std::int64_t rank, const std::function<void(const chakra::Node&)>& take) const;
+
+ private:
+  WorkloadConfig config_;
+  Groups groups_;
+};
+
+/// Writes PREFIX.RANK.et for each rank and, where there are any, PREFIX.groups.json; when one fails, none are left.
+/// Throws std::system_error.
+std::vector<RankSums> write_workload(const TransformerWorkload& workload, const std::filesystem::path& prefix);
+
+}  // namespace weft::workloads

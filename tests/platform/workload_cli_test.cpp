@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft workload, and what other commands make of it. Runs the binary.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using test::BadInput;
+using test::CliTest;
+using test::Ran;
+
+class WorkloadCli : public CliTest {
+ protected:
+  [[nodiscard]] bool exists(const std::string& file) const { return std::filesystem::exists(folder_ / "work" / file); }
+};
+
+TEST_F(WorkloadCli, WritesTracesThatCanBeCheckedAndRun) {
+  const Ran made = weft("workload nano --parallel tp=2,dp=2,pp=2 --microbatches 4 --accelerator h100-sxm --out w");
+  ASSERT_EQ(made.code, 0) << made.err;
+  for (const char* part :
+       {"nano, tp=2,dp=2,pp=2: 8 ranks, 4 layers, batch 8 of 256 tokens, 4 microbatches of 1\n",
+        "pipeline bubble: (2 - 1) / 4 = 0.2500\n", "bytes: tensor parallel ", "bytes: pipeline ", "bytes: gradients ",
+        "parameters, gradients, optimizer ", "wrote w/nano.0.et to w/nano.7.et\nwrote w/nano.groups.json\n"}) {
+    EXPECT_NE(made.out.find(part), std::string::npos) << part << " in " << made.out;
+  }
+  EXPECT_EQ(made.out.find("context parallel"), std::string::npos) << made.out;
+  EXPECT_EQ(weft("trace check w/nano").out.substr(0, 8), "8 ranks,");
+  EXPECT_EQ(weft("trace check w/nano").code, 0);
+  EXPECT_GT(json::parse(weft("trace info w/nano --json").out)["compute_us"], 1000);
+
+  write("network.yml",
+        "topology: [ FullyConnected, Ring, Switch ]\nnpus_count: [ 2, 2, 2 ]\nbandwidth: [ 400, 50, 50 ]\n"
+        "latency: [ 500, 1000, 1000 ]\n");
+  json system = {{"scheduling-policy", "FIFO"},
+                 {"endpoint-delay", 10},
+                 {"active-chunks-per-dimension", 1},
+                 {"preferred-dataset-splits", 4},
+                 {"collective-optimization", "localBWAware"},
+                 {"local-mem-bw", 3000},
+                 {"peak-perf", 900},
+                 {"roofline-enabled", 0}};
+  std::vector<std::int64_t> ends;
+  for (const int roofline : {0, 1}) {
+    system["roofline-enabled"] = roofline;
+    write("system.json", system.dump());
+    const Ran imported = weft(
+        "import astra-sim --network ../network.yml --system ../system.json --groups w/nano.groups.json "
+        "--workload w/nano --out p.json");
+    ASSERT_EQ(imported.code, 0) << imported.err;
+    const Ran ran = weft("run p.json --json");
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    ends.push_back(json::parse(ran.out)["last_finish_ns"]);
+    EXPECT_GT(ends.back(), 0);
+  }
+  // By the part's kernel model, with a launch for each kernel, or by the roofline.
+  EXPECT_GT(ends[0], ends[1]);
+}
+
+TEST_F(WorkloadCli, TellsAllInJson) {
+  const Ran ran = weft(
+      "workload nano --parallel pp=2 --schedule interleaved --virtual-stages 2 --microbatches 4 --batch 8 --sequence "
+      "64 "
+      "--name small --out w --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json result = json::parse(ran.out);
+  EXPECT_EQ(result["model"], "nano");
+  EXPECT_EQ(result["parallel"]["pp"], 2);
+  EXPECT_EQ(result["ranks"], 2);
+  EXPECT_EQ(result["bubble"], 1.0 / 8);
+  EXPECT_EQ(result["traces"], "w/small");
+  EXPECT_TRUE(result["groups"].is_null());
+  ASSERT_EQ(result["rank"].size(), 2U);
+  EXPECT_EQ(result["operations"],
+            result["rank"][0]["operations"].get<double>() + result["rank"][1]["operations"].get<double>());
+  // Each microbatch goes over three borders and back; the first rank sends forward twice and backward once.
+  EXPECT_EQ(result["rank"][0]["communication"]["pipeline"]["nodes"], 4 * 3);
+  EXPECT_EQ(result["rank"][0]["communication"]["pipeline"]["bytes"], 4 * 3 * 2 * 64 * 128 * 2);
+  EXPECT_TRUE(exists("w/small.1.et"));
+  EXPECT_FALSE(exists("w/small.2.et"));
+  EXPECT_FALSE(exists("w/small.groups.json"));
+}
+
+TEST_F(WorkloadCli, TakesOtherTablesAndOptions) {
+  write("models.csv",
+        "name,layers,d_model,ffn,heads,kv_heads,head_dim,vocab,gated,tied,positions,bias,norm,sequence\n"
+        "mine,6,96,384,6,6,,1000,no,yes,128,yes,layer,128\n");
+  const Ran ran = weft(
+      "workload mine --table ../models.csv --parallel tp=3,ep=2,cp=2,fsdp=2,dp=2,pp=2 --sequence-parallel --experts 4 "
+      "--top-k 2 --sequence 96 --layers 4 --prefetch 2 --steps 2 --type fp32 --schedule gpipe --microbatches 3 --out "
+      "w");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* part : {"context parallel", "expert parallel", "bytes: parameters", "tied embedding"}) {
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << " in " << ran.out;
+  }
+  const Ran check = weft("trace check w/mine");
+  EXPECT_EQ(check.code, 0) << check.out;
+}
+
+TEST_F(WorkloadCli, RefusesBadInput) {
+  write("file", "");
+  write("bad.csv", "name,layers\nx,1\n");
+  const std::vector<BadInput> cases = {
+      {"no such model",
+       "workload nanno --out w",
+       {"MODEL: no transformer 'nanno', expected one of llama2-7b,", "llama3-8b", "nano"}},
+      {"no such table", "workload nano --table none.csv --out w", {"none.csv"}},
+      {"bad table", "workload nano --table ../bad.csv --out w", {"../bad.csv"}},
+      {"no folder", "workload nano", {"--out"}},
+      {"unknown degree",
+       "workload nano --parallel tp=2,xp=2 --out w",
+       {"--parallel: expected degrees of tp, cp, ep, fsdp, dp and pp", "got \"xp=2\""}},
+      {"degree 0", "workload nano --parallel dp=0 --out w", {"--parallel: dp: expected a degree from 1", "got \"0\""}},
+      {"tensor", "workload nano --parallel tp=3 --out w", {"--parallel tp: expected a divisor of the 4 heads of nano"}},
+      {"key heads",
+       "workload nano --parallel tp=4 --out w",
+       {"--parallel tp: expected a divisor of the 2 key and value heads of nano, got 4"}},
+      {"pipeline",
+       "workload nano --parallel pp=3 --out w",
+       {"--parallel pp: expected a divisor of the 4 layers of nano, got 3"}},
+      {"layers",
+       "workload nano --parallel pp=2 --layers 3 --out w",
+       {"--parallel pp: expected a divisor of the 3 layers of nano, got 2"}},
+      {"microbatches",
+       "workload nano --parallel pp=2 --schedule interleaved --virtual-stages 2 --microbatches 3 --out w",
+       {"--microbatches: expected a multiple of 2, the pipeline stages, for the interleaved schedule, got 3"}},
+      {"no microbatch", "workload nano --microbatches 0 --out w", {"--microbatches"}},
+      {"virtual stages",
+       "workload nano --parallel pp=2 --virtual-stages 2 --out w",
+       {"--virtual-stages: expected --schedule interleaved"}},
+      {"schedule", "workload nano --schedule zigzag --out w", {"--schedule", "1f1b", "interleaved"}},
+      {"batch", "workload nano --parallel dp=4 --batch 6 --out w", {"--batch: expected a multiple of 4", "got 6"}},
+      {"context", "workload nano --parallel cp=3 --out w", {"--sequence: expected a multiple of 6", "got 256"}},
+      {"no experts",
+       "workload nano --parallel ep=2 --out w",
+       {"--parallel ep: expected a model with experts; --experts N puts N in place of each MLP of nano"}},
+      {"experts",
+       "workload nano --parallel ep=2 --experts 3 --out w",
+       {"--parallel ep: expected a divisor of the 3 experts, got 2"}},
+      {"top k", "workload nano --top-k 2 --out w", {"--top-k: expected --experts"}},
+      {"sequence parallel", "workload nano --sequence-parallel --out w", {"--sequence-parallel: expected tp above 1"}},
+      {"prefetch of nothing",
+       "workload nano --parallel dp=2 --prefetch 1 --out w",
+       {"--prefetch: expected fsdp above 1 in --parallel"}},
+      {"prefetch", "workload nano --prefetch 3 --out w", {"--prefetch"}},
+      {"type", "workload nano --type int3 --out w", {"--type", "bf16"}},
+      {"accelerator",
+       "workload nano --accelerator h1000 --out w",
+       {"--accelerator: expected a part of kind accelerator, one of a100-80g,", "got \"h1000\""}},
+      {"name", "workload nano --name a/b --out w", {"--name: expected the beginning of file names, got \"a/b\""}},
+      {"folder in a file", "workload nano --out ../file/w", {"--out: expected a folder that can be written"}},
+      {"a file", "workload nano --out ../file", {"--out: expected a folder that can be written"}},
+  };
+  for (const BadInput& bad : cases) expect_refused(bad);
+}
+
+TEST_F(WorkloadCli, LeavesNothingWhereItCannotWrite) {
+  std::filesystem::create_directories(folder_ / "work/w/nano.1.et");
+  const Ran ran = weft("workload nano --parallel dp=2 --out w");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(ran.err.starts_with("weft: --out: expected a folder that can be written: cannot write w/nano.1.et"))
+      << ran.err;
+  EXPECT_FALSE(exists("w/nano.0.et"));
+}
+
+TEST_F(WorkloadCli, FilesOfMoreRanksAreNotLeftBehind) {
+  ASSERT_EQ(weft("workload nano --parallel dp=3 --out w").code, 0);
+  ASSERT_EQ(weft("workload nano --parallel dp=3 --out w").code, 0);
+  const Ran ran = weft("workload nano --parallel dp=2 --out w");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "weft: --out: expected no files of a workload with more than 2 ranks, got \"w/nano.2.et\"\n");
+}
+
+}  // namespace
+}  // namespace weft

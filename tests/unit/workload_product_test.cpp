@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of degrees: whatever the parallelism, the graphs can be executed, end on a slow network, and compute the
+// same.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/support/workload.h"
+#include "traces/chakra/check.h"
+
+namespace weft::workloads {
+namespace {
+
+using test::ChakraTest;
+using test::workload_config;
+
+struct Product {
+  std::string parallel;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  std::int64_t virtual_stages = 1;
+  std::int64_t microbatches = 1;
+  bool sequence_parallel = false;
+  std::int64_t experts = 0;
+  std::int64_t top_k = 1;
+  bool tied = false;
+  int prefetch = 1;
+  int steps = 1;
+};
+
+std::ostream& operator<<(std::ostream& out, const Product& product) {
+  return out << product.parallel << " m=" << product.microbatches << " v=" << product.virtual_stages
+             << (product.sequence_parallel ? " sp" : "") << " experts=" << product.experts;
+}
+
+WorkloadConfig config_of(const Product& product) {
+  WorkloadConfig config = workload_config(product.parallel, product.microbatches);
+  config.schedule = product.schedule;
+  config.virtual_stages = product.virtual_stages;
+  config.sequence_parallel = product.sequence_parallel;
+  config.experts = product.experts;
+  config.top_k = product.top_k;
+  config.model.tied = product.tied;
+  config.prefetch = product.prefetch;
+  config.steps = product.steps;
+  return config;
+}
+
+/// Of the whole network on the whole batch, as sw/models counts. Each token passes top_k MLPs.
+std::int64_t operations_of(const WorkloadConfig& config) {
+  models::StepShape shape;
+  shape.sequences = config.batch;
+  shape.sequence = config.sequence;
+  std::int64_t sum = step_flops(config.model, shape, true);
+  for (const auto& kernels : {forward_kernels(config.model, models::UnitKind::kBlock, shape),
+                              backward_kernels(config.model, models::UnitKind::kBlock, shape)}) {
+    for (const models::Kernel& kernel : kernels) {
+      if (kernel.name.starts_with("w1") || kernel.name.starts_with("w2") || kernel.name.starts_with("w3")) {
+        sum += (config.top_k - 1) * config.model.layers * flops(kernel);
+      }
+    }
+  }
+  return config.steps * sum;
+}
+
+class WorkloadProduct : public ChakraTest, public testing::WithParamInterface<Product> {};
+
+TEST_P(WorkloadProduct, IsSoundAndComputesTheSame) {
+  const TransformerWorkload workload(config_of(GetParam()));
+  const std::vector<RankSums> sums = write_workload(workload, folder_ / "w");
+  const chakra::CheckReport report = chakra::check(chakra::find_trace(folder_ / "w"));
+  EXPECT_EQ(report.ranks, static_cast<std::uint64_t>(workload.ranks()));
+  EXPECT_EQ(report.found, 0U) << (report.findings.empty() ? "" : report.findings.front().text());
+
+  std::int64_t operations = 0;
+  std::int64_t nodes = 0;
+  for (const RankSums& rank : sums) {
+    operations += rank.operations;
+    nodes += rank.nodes;
+  }
+  EXPECT_EQ(operations, operations_of(workload.config()));
+  EXPECT_EQ(report.nodes, static_cast<std::uint64_t>(nodes));
+  for (const chakra::RankGroup& group : workload.groups()) EXPECT_GT(group.ranks.size(), 1U) << group.name;
+
+  // Where communication takes most of the time and links are shared, ranks drift apart; none may wait for ever.
+  if (workload.ranks() == 1) return;
+  test::ReplayOptions slow;
+  slow.congestion = analytical::Congestion::kAware;
+  slow.bytes_per_ns = 0.01;
+  slow.latency_ns = 700;
+  slow.peak_tflops = 10;
+  EXPECT_NO_THROW(test::replay(workload, folder_ / "w", slow));
+}
+
+std::vector<Product> products() {
+  constexpr auto kGPipe = PipelineSchedule::kGPipe;
+  constexpr auto k1F1B = PipelineSchedule::kOneForwardOneBackward;
+  constexpr auto kInterleaved = PipelineSchedule::kInterleaved;
+  std::vector<Product> all = {{"tp=1"}, {"tp=1", k1F1B, 1, 3}};
+  // Each axis, each pair of axes.
+  const std::vector<std::string> axes = {"tp=3", "cp=2", "cp=3", "ep=2", "fsdp=2", "fsdp=5", "dp=3", "pp=3"};
+  const auto add = [&](const std::string& parallel) {
+    const bool has_experts = parallel.find("ep=") != std::string::npos;
+    const bool has_stages = parallel.find("pp=") != std::string::npos;
+    all.push_back({parallel, k1F1B, 1, has_stages ? 4 : 1, false, has_experts ? 4 : 0, has_experts ? 2 : 1});
+  };
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    add(axes[i]);
+    for (std::size_t j = i + 1; j < axes.size(); ++j) {
+      if (axes[i].substr(0, 2) != axes[j].substr(0, 2)) add(axes[i] + "," + axes[j]);
+    }
+  }
+  for (const char* parallel :
+       {"tp=2,pp=2,dp=2", "tp=3,cp=2,dp=2", "tp=2,cp=3,pp=2", "tp=2,fsdp=3,dp=2", "tp=6,pp=4", "cp=2,fsdp=2,dp=2,pp=2",
+        "tp=2,ep=2,fsdp=2,pp=2", "tp=2,cp=2,ep=2,fsdp=2,dp=2,pp=2", "cp=2,ep=3,dp=2", "ep=4,fsdp=2,dp=3"}) {
+    const bool has_experts = std::string(parallel).find("ep=") != std::string::npos;
+    const std::int64_t experts = has_experts ? 12 : 0;
+    const bool has_stages = std::string(parallel).find("pp=") != std::string::npos;
+    const bool has_tensor = std::string(parallel).find("tp=") != std::string::npos;
+    all.push_back({parallel, k1F1B, 1, 4, has_tensor, experts, has_experts ? 3 : 1, true, 2});
+    if (!has_stages) continue;
+    const std::int64_t stages = parse_parallelism(parallel).degree(Axis::kPipeline);
+    all.push_back({parallel, kGPipe, 1, 3, false, experts, 1, true});
+    all.push_back({parallel, kInterleaved, 3, 2 * stages, has_tensor, experts, 1, false, 1, 2});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WorkloadProduct, testing::ValuesIn(products()));
+
+}  // namespace
+}  // namespace weft::workloads

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated workloads: what is communicated, by the textbooks' formulas, and what is refused.
+#include "sw/workloads/workload.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/support/workload.h"
+
+namespace weft::workloads {
+namespace {
+
+using chakra::Node;
+using chakra::NodeType;
+using models::UnitKind;
+using test::ChakraTest;
+using test::workload_config;
+
+constexpr std::int64_t kBytes = 2;  // of an element
+
+RankSums sums_of(const WorkloadConfig& config, std::int64_t rank = 0) {
+  return TransformerWorkload(config).generate(rank, [](const Node&) {});
+}
+
+/// Bytes of a microbatch's activations between two layers.
+std::int64_t activations(const WorkloadConfig& config) {
+  return config.tokens() * config.model.d_model * kBytes;
+}
+
+TEST(Parallelism, ReadsDegrees) {
+  const Parallelism parallel = parse_parallelism("pp=4,tp=8,dp=3");
+  EXPECT_EQ(parallel.ranks(), 96);
+  EXPECT_EQ(parallel.text(), "tp=8,dp=3,pp=4");
+  EXPECT_EQ(parse_parallelism("tp=1").text(), "1");
+}
+
+TEST(Parallelism, NumbersRanksAsMegatron) {
+  // tp fastest, then cp, ep, fsdp, dp, and pp slowest.
+  const Parallelism parallel = parse_parallelism("tp=2,cp=3,ep=5,fsdp=7,dp=2,pp=3");
+  const std::int64_t rank = 1 + 2 * (2 + 3 * (4 + 5 * (3 + 7 * (1 + 2 * 2))));
+  EXPECT_EQ(parallel.coordinate(rank, Axis::kTensor), 1);
+  EXPECT_EQ(parallel.coordinate(rank, Axis::kContext), 2);
+  EXPECT_EQ(parallel.coordinate(rank, Axis::kExpert), 4);
+  EXPECT_EQ(parallel.coordinate(rank, Axis::kShard), 3);
+  EXPECT_EQ(parallel.coordinate(rank, Axis::kData), 1);
+  EXPECT_EQ(parallel.coordinate(rank, Axis::kPipeline), 2);
+  EXPECT_EQ(parallel.with(rank, Axis::kTensor, 0), rank - 1);
+  EXPECT_EQ(parallel.with(rank, Axis::kPipeline, 0), rank - 2 * 420);
+}
+
+TEST(Workload, GroupsAreThoseOfMoreThanOneRank) {
+  const TransformerWorkload workload(workload_config("tp=2,dp=2,pp=2"));
+  std::vector<std::vector<std::uint64_t>> ranks;
+  for (const chakra::RankGroup& group : workload.groups()) {
+    ranks.push_back(group.ranks);
+    EXPECT_EQ(group.name, std::to_string(ranks.size()));
+  }
+  EXPECT_EQ(ranks,
+            (std::vector<std::vector<std::uint64_t>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}}));
+  EXPECT_TRUE(TransformerWorkload(workload_config("pp=4")).groups().empty());
+}
+
+TEST(Workload, OperationsAreThoseOfTheConvention) {
+  // 6 a token and parameter that multiplies, which norms and the looked-up embedding do not; and for attention the
+  // convention's 12 L d s, of which a causal mask leaves half, but with 7 products for its 6, since the backward pass
+  // computes the scores again.
+  const WorkloadConfig config = workload_config("tp=2,cp=2,fsdp=2,pp=2", 3);
+  const models::Transformer& model = config.model;
+  const std::int64_t norms = (2 * model.layers + 1) * model.d_model;
+  const std::int64_t tokens = config.batch * config.sequence;
+  const std::int64_t of_products =
+      6 * (total_parameters(model) - unit_parameters(model, UnitKind::kEmbedding) - norms) * tokens;
+  const std::int64_t of_attention = 12 * model.layers * model.query_width() * config.sequence * tokens / 2 / 6 * 7;
+  std::int64_t sum = 0;
+  for (std::int64_t rank = 0; rank < config.parallel.ranks(); ++rank) sum += sums_of(config, rank).operations;
+  EXPECT_EQ(sum, of_products + of_attention);
+}
+
+TEST(Workload, TensorParallelIsFourAllReducesABlock) {
+  for (const std::int64_t microbatches : {1, 3}) {
+    const WorkloadConfig config = workload_config("tp=3", microbatches);
+    const RankSums sums = sums_of(config);
+    const std::int64_t layers = config.model.layers;
+    // And one each for embedding and head, and the loss's three numbers a token in 32 bits.
+    EXPECT_EQ(sums.of(Purpose::kTensorParallel).bytes,
+              microbatches * ((4 * layers + 2) * activations(config) + 3 * config.tokens() * 4));
+    EXPECT_EQ(sums.of(Purpose::kTensorParallel).nodes, microbatches * (4 * layers + 5));
+  }
+}
+
+TEST(Workload, SequenceParallelGathersAndScatters) {
+  WorkloadConfig config = workload_config("tp=2");
+  config.sequence_parallel = true;
+  // A block: 4 Allgathers and 4 ReduceScatters, and 2 Allgathers for the weights' gradients. Embedding: one of each;
+  // head: 2 Allgathers and a ReduceScatter.
+  EXPECT_EQ(sums_of(config).of(Purpose::kTensorParallel).bytes,
+            (10 * config.model.layers + 5) * activations(config) + 3 * config.tokens() * 4);
+  for (const Node& node : test::nodes_of(TransformerWorkload(config), 0)) {
+    if (node.type != NodeType::kCollective) continue;
+    if (node.comm_type() == chakra::CollectiveType::kAllGather) {
+      EXPECT_EQ(node.comm_size(), activations(config) / 2) << node.name;
+    } else if (node.comm_type() == chakra::CollectiveType::kReduceScatter) {
+      EXPECT_EQ(node.comm_size(), activations(config)) << node.name;
+    }
+  }
+}
+
+TEST(Workload, DataParallelReducesTheGradients) {
+  const WorkloadConfig config = workload_config("dp=3", 2);
+  EXPECT_EQ(sums_of(config).of(Purpose::kGradients).bytes, total_parameters(config.model) * kBytes);
+  EXPECT_EQ(sums_of(config).of(Purpose::kGradients).nodes, config.model.layers + 2);
+}
+
+TEST(Workload, FsdpIsThreeTimesTheParameters) {
+  WorkloadConfig config = workload_config("fsdp=2", 2);
+  config.model.vocab = 100;  // with which all units divide by 2
+  const std::int64_t blocks = config.model.layers * unit_parameters(config.model, UnitKind::kBlock);
+  const std::int64_t root = total_parameters(config.model) - blocks;
+  const RankSums sums = sums_of(config);
+  // Embedding and head stay for both passes.
+  EXPECT_EQ(sums.of(Purpose::kParameters).bytes, config.microbatches * (2 * blocks + root) * kBytes);
+  EXPECT_EQ(sums.of(Purpose::kGradients).bytes, config.microbatches * (blocks + root) * kBytes);
+  EXPECT_EQ(sums.parameters, total_parameters(config.model) / 2);
+  EXPECT_EQ(sums.state_bytes, 16 * sums.parameters);
+}
+
+TEST(Workload, FsdpWithAPipelineGathersOnceAStep) {
+  WorkloadConfig config = workload_config("fsdp=2,pp=2", 4);
+  config.model.vocab = 100;
+  std::int64_t gathered = 0;
+  std::int64_t scattered = 0;
+  for (const std::int64_t rank : {0, 2}) {
+    gathered += sums_of(config, rank).of(Purpose::kParameters).bytes;
+    scattered += sums_of(config, rank).of(Purpose::kGradients).bytes;
+  }
+  EXPECT_EQ(gathered, total_parameters(config.model) * kBytes);
+  EXPECT_EQ(scattered, total_parameters(config.model) * kBytes);
+}
+
+TEST(Workload, HybridShardingReducesShardsAmongReplicas) {
+  WorkloadConfig config = workload_config("fsdp=2,dp=3");
+  config.model.vocab = 100;
+  const std::int64_t parameters = total_parameters(config.model);
+  EXPECT_EQ(sums_of(config).of(Purpose::kGradients).bytes, (parameters + parameters / 2) * kBytes);
+}
+
+TEST(Workload, PipelineSendsActivationsAndGradients) {
+  const WorkloadConfig config = workload_config("pp=3", 5);
+  for (const std::int64_t stage : {0, 1, 2}) {
+    const std::int64_t neighbours = stage == 1 ? 2 : 1;
+    EXPECT_EQ(sums_of(config, stage).of(Purpose::kPipeline).bytes, 5 * neighbours * activations(config));
+  }
+  WorkloadConfig interleaved = workload_config("pp=3", 6);
+  interleaved.schedule = PipelineSchedule::kInterleaved;
+  interleaved.virtual_stages = 2;
+  // Virtual stages 0 and 3, 1 and 4, 2 and 5.
+  EXPECT_EQ(sums_of(interleaved, 0).of(Purpose::kPipeline).bytes, 6 * 3 * activations(config));
+  EXPECT_EQ(sums_of(interleaved, 1).of(Purpose::kPipeline).bytes, 6 * 4 * activations(config));
+}
+
+TEST(Workload, ContextParallelSendsKeysAndValuesRound) {
+  for (const std::int64_t cp : {2, 3, 4}) {
+    const WorkloadConfig config = workload_config("cp=" + std::to_string(cp));
+    const std::int64_t block = 2 * config.tokens() * config.model.kv_width() * kBytes;
+    // Forward, and again backward, to all but itself; their gradients all the way round.
+    EXPECT_EQ(sums_of(config).of(Purpose::kContextParallel).bytes,
+              config.model.layers * ((cp - 1) + (cp - 1) + cp) * block);
+    // Its ranks hold the same parameters.
+    EXPECT_EQ(sums_of(config).of(Purpose::kGradients).bytes, total_parameters(config.model) * kBytes);
+  }
+}
+
+TEST(Workload, ExpertsAreFourAllToAllsABlock) {
+  WorkloadConfig config = workload_config("ep=2,dp=2", 2);
+  config.experts = 4;
+  config.top_k = 3;
+  const RankSums sums = sums_of(config);
+  EXPECT_EQ(sums.of(Purpose::kExpertParallel).bytes, 2 * 4 * config.model.layers * 3 * activations(config));
+  // Two of four experts on a rank; all else on all.
+  const std::int64_t mlp = 3 * config.model.d_model * config.model.ffn;
+  EXPECT_EQ(sums.parameters, total_parameters(config.model) + config.model.layers * mlp);
+  EXPECT_EQ(sums.of(Purpose::kGradients).bytes, sums.parameters * kBytes);
+}
+
+TEST(Workload, TiedEmbeddingIsSummedAtTheEnd) {
+  WorkloadConfig config = workload_config("pp=3,tp=2", 2);
+  config.model.tied = true;
+  const std::int64_t table = (config.model.vocab / 2 + 1) * config.model.d_model;  // the first rank has the odd row
+  EXPECT_EQ(sums_of(config, 0).of(Purpose::kTiedEmbedding).bytes, table * kBytes);
+  EXPECT_EQ(sums_of(config, 2).of(Purpose::kTiedEmbedding).nodes, 0);
+  EXPECT_EQ(sums_of(config, 4).of(Purpose::kTiedEmbedding).bytes, table * kBytes);
+  EXPECT_EQ(sums_of(workload_config("tp=2"), 0).of(Purpose::kTiedEmbedding).nodes, 0);
+}
+
+TEST(Workload, NodesSayWhatTheyNeed) {
+  WorkloadConfig config = workload_config("tp=2,pp=2", 2);
+  config.time = [](const models::Kernel& kernel) { return kernel.name == "wo" ? 1'234'567 : 0; };
+  bool found = false;
+  for (const Node& node : test::nodes_of(TransformerWorkload(config), 0)) {
+    if (node.type == NodeType::kCompute) {
+      EXPECT_GE(*node.num_ops(), 1) << node.name;
+      EXPECT_GE(*node.tensor_size(), 1) << node.name;
+    }
+    if (node.name != "layer3.attention.out forward mb1") continue;
+    found = true;
+    const std::int64_t tokens = config.tokens();
+    const std::int64_t width = config.model.query_width() / 2;
+    EXPECT_EQ(node.num_ops(), 2 * tokens * width * config.model.d_model);
+    EXPECT_EQ(node.tensor_size(),
+              kBytes * (tokens * width + width * config.model.d_model + tokens * config.model.d_model));
+    EXPECT_EQ(node.duration_nanos(), 1235U);
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(ChakraTest, NothingIsLeftOfAWorkloadThatCannotBeWritten) {
+  const TransformerWorkload workload(workload_config("tp=2"));
+  std::filesystem::create_directories(file("w.1.et"));
+  EXPECT_THROW(write_workload(workload, folder_ / "w"), std::system_error);
+  EXPECT_FALSE(std::filesystem::exists(file("w.0.et")));
+  EXPECT_FALSE(std::filesystem::exists(file("w.groups.json")));
+}
+
+// What is refused ----------------------------------------------------------------------------------------------------
+
+std::string refused(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const WorkloadError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(Workload, RefusesDegreesThatAreNone) {
+  const auto message = [](const std::string& text) { return refused([&] { parse_parallelism(text); }); };
+  const std::string expected = "--parallel: expected degrees of tp, cp, ep, fsdp, dp and pp such as tp=8,pp=4, got ";
+  EXPECT_EQ(message("xp=2"), expected + "\"xp=2\"");
+  EXPECT_EQ(message("tp"), expected + "\"tp\"");
+  EXPECT_EQ(message("tp=2,"), expected + "\"\"");
+  EXPECT_EQ(message("tp=0"), "--parallel: tp: expected a degree from 1 to 1048576, got \"0\"");
+  EXPECT_EQ(message("tp=2x"), "--parallel: tp: expected a degree from 1 to 1048576, got \"2x\"");
+  EXPECT_EQ(message("tp=2,tp=2"), "--parallel: tp: expected one degree, got a second one");
+  EXPECT_EQ(message("tp=2048,dp=1024"), "--parallel: expected at most 1048576 ranks in all");
+}
+
+TEST(Workload, RefusesWhatDoesNotDivide) {
+  const auto message = [](const std::string& parallel, const std::function<void(WorkloadConfig&)>& change) {
+    return refused([&] {
+      WorkloadConfig config = workload_config(parallel);
+      change(config);
+      TransformerWorkload workload(config);
+    });
+  };
+  const auto nothing = [](WorkloadConfig&) {};
+  EXPECT_EQ(message("tp=5", nothing), "--parallel tp: expected a divisor of the 12 heads of small, got 5");
+  EXPECT_EQ(message("tp=4", nothing), "--parallel tp: expected a divisor of the 6 key and value heads of small, got 4");
+  EXPECT_EQ(message("tp=2", [](WorkloadConfig& c) { c.model.ffn = 361; }),
+            "--parallel tp: expected a divisor of the 361 columns of the MLP of small, got 2");
+  EXPECT_EQ(message("tp=6", [](WorkloadConfig& c) { c.model.vocab = 5; }),
+            "--parallel tp: expected no more ranks than the vocabulary has rows");
+  EXPECT_EQ(message("pp=5", nothing), "--parallel pp: expected a divisor of the 12 layers of small, got 5");
+  EXPECT_EQ(message("cp=5", nothing),
+            "--sequence: expected a multiple of 10, two equal parts for each of cp ranks, got 144");
+  EXPECT_EQ(message("dp=4", [](WorkloadConfig& c) { c.batch = 6; }),
+            "--batch: expected a multiple of 4, ep x fsdp x dp ranks with 1 microbatches each, got 6");
+  EXPECT_EQ(message("tp=3,cp=2", [](WorkloadConfig& c) { c.sequence_parallel = true, c.sequence = 148; }),
+            "--sequence: expected a multiple of 6, cp x tp, with --sequence-parallel, got 148");
+  EXPECT_EQ(message("dp=2", [](WorkloadConfig& c) { c.sequence_parallel = true; }),
+            "--sequence-parallel: expected tp above 1");
+  EXPECT_EQ(message("dp=2", [](WorkloadConfig& c) { c.model.positions = 100; }),
+            "--sequence: expected at most the 100 positions of small, got 144");
+  EXPECT_EQ(message("dp=2", [](WorkloadConfig& c) { c.batch = 1LL << 40; }),
+            "--batch: expected a workload of at most 1e18 operations a rank");
+}
+
+TEST(Workload, RefusesSchedulesThatCannotBe) {
+  const auto message = [](const std::string& parallel, std::int64_t virtual_stages, std::int64_t microbatches,
+                          PipelineSchedule schedule = PipelineSchedule::kInterleaved) {
+    return refused([&] {
+      WorkloadConfig config = workload_config(parallel, microbatches);
+      config.schedule = schedule;
+      config.virtual_stages = virtual_stages;
+      TransformerWorkload workload(config);
+    });
+  };
+  EXPECT_EQ(message("dp=2", 2, 4), "--schedule: expected pp above 1 for interleaved");
+  EXPECT_EQ(message("pp=2", 1, 4), "--virtual-stages: expected 2 or more for the interleaved schedule, got 1");
+  EXPECT_EQ(message("pp=2", 2, 4, PipelineSchedule::kGPipe), "--virtual-stages: expected --schedule interleaved");
+  EXPECT_EQ(message("pp=4", 2, 4),
+            "--parallel pp x --virtual-stages: expected a divisor of the 12 layers of small, got 8");
+  EXPECT_EQ(message("pp=4", 3, 2),
+            "--microbatches: expected a multiple of 4, the pipeline stages, for the interleaved schedule, got 2");
+}
+
+TEST(Workload, RefusesExpertsThatCannotBe) {
+  const auto message = [](const std::string& parallel, std::int64_t experts, std::int64_t top_k) {
+    return refused([&] {
+      WorkloadConfig config = workload_config(parallel);
+      config.experts = experts;
+      config.top_k = top_k;
+      TransformerWorkload workload(config);
+    });
+  };
+  EXPECT_EQ(message("ep=2", 0, 1),
+            "--parallel ep: expected a model with experts; --experts N puts N in place of each MLP of small");
+  EXPECT_EQ(message("dp=2", 0, 2), "--top-k: expected --experts");
+  EXPECT_EQ(message("ep=3", 4, 1), "--parallel ep: expected a divisor of the 4 experts, got 3");
+  EXPECT_EQ(message("ep=2", 4, 5), "--top-k: expected at most the 4 experts, got 5");
+  EXPECT_EQ(message("ep=2", 10, 1),
+            "--experts: expected 144 tokens of a microbatch to divide among the 5 experts of a rank, as a balanced "
+            "router would have it");
+}
+
+}  // namespace
+}  // namespace weft::workloads

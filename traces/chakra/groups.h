@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace weft::chakra {
+
+/// Ranks that communicate with each other, by the name that nodes give in pg_name: a number from 1.
+struct RankGroup {
+  std::string name;
+  std::vector<std::uint64_t> ranks;
+};
+
+/// PREFIX.groups.json
+[[nodiscard]] std::filesystem::path groups_file(const std::filesystem::path& prefix);
+/// Maps a group's name to its ranks, as ASTRA-sim's communicator files do. The file appears when it is complete. Throws
+/// std::system_error.
+void write_groups(const std::filesystem::path& file, const std::vector<RankGroup>& groups);
+
+}  // namespace weft::chakra
