@@ -49,7 +49,7 @@ std::int64_t Reference::wrong(const memory::BackingStore& store, std::uint64_t a
   const auto value = [&](int source, std::uint64_t index) -> std::uint32_t {
     if (operation == Operation::kAllgather) return pattern(seed, source, index);
     if (operation == Operation::kAllToAll) {
-      return pattern(seed, source, index - (block(source).offset - block(member).offset) / unit);
+      return pattern(seed, source, index + block(member).offset / unit - block(source).offset / unit);
     }
     std::uint32_t sum = 0;
     for (int m = 0; m < members; ++m) sum += pattern(seed, m, index);
