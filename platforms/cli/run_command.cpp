@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/analytical_run.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/link_summary.h"

@@ -38,6 +38,8 @@ struct SystemFile {
   dimensions::Optimization optimization = dimensions::Optimization::kBaseline;
   std::array<std::vector<Algorithm>, 4> algorithms;
   std::array<std::vector<std::string>, 4> custom;
+  dimensions::InterDimension inter_dimension = dimensions::InterDimension::kBaseline;
+  dimensions::IntraDimension intra_dimension = dimensions::IntraDimension::kFifo;
   double endpoint_delay_ns = 10;
   int active_chunks = 1;
   int splits = 0;
@@ -53,6 +55,8 @@ struct SystemFile {
     }
     visit("scheduling-policy", scheduling);
     visit("collective-optimization", optimization);
+    visit("inter-dimension-scheduling", inter_dimension);
+    visit("intra-dimension-scheduling", intra_dimension);
     visit("endpoint-delay", endpoint_delay_ns, "", Range{0, 1'000'000'000});
     visit("active-chunks-per-dimension", active_chunks, "", kPositive);
     visit("preferred-dataset-splits", splits, "", kPositive);
@@ -138,6 +142,8 @@ System read_system(const fs::path& network, const fs::path& file) {
   dimensions::CollectiveConfig& collectives = system.config.collectives;
   collectives.scheduling = given.scheduling;
   collectives.optimization = given.optimization;
+  collectives.inter_dimension = given.inter_dimension;
+  collectives.intra_dimension = given.intra_dimension;
   collectives.splits = given.splits;
   collectives.active_chunks = given.active_chunks;
   collectives.endpoint_delay = analytical::whole_ns(given.endpoint_delay_ns);
@@ -157,8 +163,12 @@ System read_system(const fs::path& network, const fs::path& file) {
   const auto remark = [&](const char* key, const char* why) {
     if (!root.child(key).raw().is_null()) system.remarks.push_back(file.string() + ": " + key + " " + why);
   };
-  for (const char* key : {"boost-mode", "inter-dimension-scheduling", "intra-dimension-scheduling"}) {
-    remark(key, "has no effect in ASTRA-sim");
+  remark("boost-mode", "has no effect in ASTRA-sim");
+  if (given.inter_dimension != dimensions::InterDimension::kBaseline) {
+    remark("inter-dimension-scheduling", "is followed, though ASTRA-sim 2.0 passes it over: times will differ");
+  }
+  if (given.intra_dimension != dimensions::IntraDimension::kFifo) {
+    remark("intra-dimension-scheduling", "is followed, though ASTRA-sim 2.0 passes it over: times will differ");
   }
   for (const char* key : {"trace-enabled", "track-local-mem", "local-mem-trace-filename"}) {
     remark(key, "asks for a log of ASTRA-sim's, which Weft does not write");

@@ -73,6 +73,21 @@ TEST_F(ImportCli, GivesTheTimesOfAstraSim) {
   EXPECT_NE(table.out.find("last end done            68840 ns"), std::string::npos) << table.out;
 }
 
+TEST_F(ImportCli, FollowsSchedulingAcrossAndWithinDimensions) {
+  json system = system_file();
+  system["inter-dimension-scheduling"] = "themis";
+  system["intra-dimension-scheduling"] = "SmallestFirst";
+  write("system.json", system.dump());
+  const Ran made = import();
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("inter-dimension-scheduling is followed, though ASTRA-sim"), std::string::npos) << made.err;
+  const json platform = json::parse(test::read_file(folder_ / "work/p.json"));
+  EXPECT_EQ(platform["analytical"]["collectives"]["inter_dimension"], "themis");
+  EXPECT_EQ(platform["analytical"]["collectives"]["intra_dimension"], "SmallestFirst");
+  // In one dimension there is nothing to choose.
+  EXPECT_EQ(json::parse(weft("run p.json --json").out)["last_finish_ns"], 5'000 + kAllReduce);
+}
+
 TEST_F(ImportCli, TakesGroupsMemoryAndOptions) {
   write("groups.json", R"({"3": [0, 1, 2, 3, 4, 5, 6, 7]})");
   write("memory.json", R"({"memory-type": "MEMORY_POOL", "remote-mem-latency": 1000, "remote-mem-bw": 100})");
@@ -174,6 +189,10 @@ TEST_F(ImportCli, RefusesByName) {
       "all-reduce-implementation.0: expected one of ring, direct, halvingDoubling, doubleBinaryTree, got \"oneRing\"");
   expect(with("scheduling-policy", "RANDOM"), "scheduling-policy: expected one of LIFO, FIFO, EXPLICIT");
   expect(with("model-shared-bus", 1), "model-shared-bus: expected 0");
+  expect(with("inter-dimension-scheduling", "offlineGreedy"),
+         "inter-dimension-scheduling: expected one of baseline, themis, got \"offlineGreedy\"");
+  expect(with("intra-dimension-scheduling", "RG"),
+         "intra-dimension-scheduling: expected one of FIFO, SmallestFirst, got \"RG\"");
   expect(with("preferred-dataset-splits", 0), "preferred-dataset-splits: expected an integer from 1");
   expect(with("prefered-dataset-splits", 4), "Did you mean \"preferred-dataset-splits\"?");
   expect(with("local-mem-bw", -1), "local-mem-bw: expected a number from 0");
