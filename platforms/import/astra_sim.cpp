@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
+#include "platforms/import/astra_sim_1.h"
 
 namespace weft::platforms::astra {
 namespace {
@@ -120,13 +122,19 @@ std::vector<DimensionConfig> read_network(const fs::path& file) {
 System read_system(const fs::path& network, const fs::path& file) {
   System system;
   std::vector<DimensionConfig>& dimensions = system.config.dimensions;
-  dimensions = read_network(network);
+  dimensions = looks_like_json(network) ? read_network_1(network, system.remarks) : read_network(network);
 
-  Document document = load(file);
+  const bool is_text = fs::exists(file) && !looks_like_json(file);
+  Document document = is_text ? Document::from_text(system_text_to_json(file).dump(), file.string()) : load(file);
   const Node root = document.root();
   SystemFile given;
   root.read(given);
   if (given.splits == 0) root.child("preferred-dataset-splits").fail("1 or more, got nothing");
+  if (is_text && !root.has("local-mem-bw")) {
+    given.memory_GBps = system.config.end.memory_GBps;
+    system.remarks.push_back(file.string() + ": local-mem-bw is not given: reductions pass a memory of " +
+                             std::to_string(std::lround(given.memory_GBps)) + " GB/s");
+  }
   if (given.memory_GBps <= 0) root.child("local-mem-bw").fail("a rate above 0 in GB/s");
   for (const auto& [name, operation] : enum_names(Operation{})) {
     const std::vector<Algorithm>& algorithms = given.algorithms[static_cast<std::size_t>(operation)];
@@ -164,10 +172,10 @@ System read_system(const fs::path& network, const fs::path& file) {
     if (!root.child(key).raw().is_null()) system.remarks.push_back(file.string() + ": " + key + " " + why);
   };
   remark("boost-mode", "has no effect in ASTRA-sim");
-  if (given.inter_dimension != dimensions::InterDimension::kBaseline) {
+  if (!is_text && given.inter_dimension != dimensions::InterDimension::kBaseline) {
     remark("inter-dimension-scheduling", "is followed, though ASTRA-sim 2.0 passes it over: times will differ");
   }
-  if (given.intra_dimension != dimensions::IntraDimension::kFifo) {
+  if (!is_text && given.intra_dimension != dimensions::IntraDimension::kFifo) {
     remark("intra-dimension-scheduling", "is followed, though ASTRA-sim 2.0 passes it over: times will differ");
   }
   for (const char* key : {"trace-enabled", "track-local-mem", "local-mem-trace-filename"}) {
