@@ -77,7 +77,12 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   task->plan = plan;
   task->chunks_left = plan->chunks;
   task->token = token;
-  if (!plan->turns.empty()) task->turns.resize(sizes_.size());
+  if (!plan->turns.empty()) {
+    task->turns.resize(sizes_.size());
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      if (plan->turns_in[i] > 0) mine.queues[i].owed.push_back({task.get(), plan->turns_in[i]});
+    }
+  }
   task->priority = mine.entered;
   if (config_.scheduling == Scheduling::kFifo) task->priority = -mine.entered;
   if (config_.scheduling == Scheduling::kExplicit) task->priority = priority;
@@ -147,7 +152,8 @@ std::vector<Collectives::Waiting>::iterator Collectives::next_of(Queue& queue, s
   if (waiting.front().ordered == nullptr) return waiting.begin();
   auto earliest = waiting.end();
   for (auto at = waiting.begin(); at != waiting.end(); ++at) {
-    if (at->ordered == nullptr || at->ordered->turns[dimension].next == at->turn) return at;
+    const bool first = at->ordered == queue.owed.front().task && at->ordered->turns[dimension].next == at->turn;
+    if (at->ordered == nullptr || first) return at;
     // Of others the earliest of the first collective, if the last place remains free.
     const bool other = earliest == waiting.end() || (at->ordered == earliest->ordered && at->turn < earliest->turn);
     if (other && queue.running + 1 < config_.active_chunks) earliest = at;
@@ -162,7 +168,12 @@ void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t dime
     if (at == queue.waiting.end()) return;
     const Waiting next = *at;
     queue.waiting.erase(at);
-    if (next.ordered != nullptr) next.ordered->turns[dimension].take(next.turn);
+    if (next.ordered != nullptr) {
+      next.ordered->turns[dimension].take(next.turn);
+      const auto owes = std::find_if(queue.owed.begin(), queue.owed.end(),
+                                     [&](const Owed& each) { return each.task == next.ordered; });
+      if (--owes->starts == 0) queue.owed.erase(owes);
+    }
     ++queue.running;
     Streams& all = streams(rank, next.group);
     Stream& stream = all.live[next.stream - all.first];

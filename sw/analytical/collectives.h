@@ -45,11 +45,12 @@ class Listener {
 ///
 /// A message leaves `endpoint_delay` after its sender had all that it needs, and a phase ends as much after its last
 /// message. With Themis or SmallestFirst (sw/dimensions/themis.h) each chunk has an order of dimensions, and a
-/// dimension takes chunks in the turns of their collective's plan. One whose turn it is not may go first where a place
-/// among the active ones is left for the one whose turn it is: so ranks that were not given their chunks in the same
-/// order never wait for each other in a circle, since the first chunk that somebody has not done can be run by all.
-/// What is reduced passes the memory three times before. Which messages an algorithm sends, and what of them is
-/// reduced, is in collectives_steps.cpp; deviations of ASTRA-sim's are kept, since this is its arithmetic:
+/// dimension takes chunks in the turns of their collective's plan. One whose turn it is not, or of a later collective,
+/// may go first where a place among the active ones is left for the one whose turn it is in the earliest: so ranks that
+/// were not given their chunks in the same order never wait for each other in a circle, since the first chunk that
+/// somebody has not done can be run by all. What is reduced passes the memory three times before. Which messages an
+/// algorithm sends, and what of them is reduced, is in collectives_steps.cpp; deviations of ASTRA-sim's are kept, since
+/// this is its arithmetic:
 /// - direct: messages of a round are reduced at the same time, for the price of one;
 /// - halving-doubling: the first and largest reduction is free;
 /// - double binary tree: chunks take the two trees in turns, whole; children's operands are reduced at the same time,
@@ -140,9 +141,15 @@ class Collectives final : public EventTarget {
     Task* ordered = nullptr;  ///< if it has a turn
     std::uint32_t turn = 0;
   };
+  /// Starts that a collective with turns still owes to a dimension.
+  struct Owed {
+    const Task* task = nullptr;
+    std::uint32_t starts = 0;
+  };
   /// A dimension's chunks at a rank.
   struct Queue {
     std::vector<Waiting> waiting;
+    std::vector<Owed> owed;  ///< in the order in which the collectives were entered
     int running = 0;
   };
   struct Rank {

@@ -113,6 +113,7 @@ struct Plan {
   /// By chunk and phase: when it is a dimension's turn to run it, counted from 0 in each dimension. Empty where
   /// whatever waits may run, in the order of its coming.
   std::vector<std::uint32_t> turns;
+  std::vector<std::uint32_t> turns_in;  ///< by dimension, how many these are
 
   [[nodiscard]] const Phases& phases(std::uint32_t chunk) const {
     return orders[order_of.empty() ? 0 : order_of[chunk]];

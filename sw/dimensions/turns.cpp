@@ -26,12 +26,13 @@ class Prediction {
       for (Lane& lane : lanes_) start(lane);
       double next = kForever;
       for (const Lane& lane : lanes_) next = std::min(next, now + lane.until_end());
-      if (next == kForever) return;
+      if (next == kForever) break;
       for (Lane& lane : lanes_) lane.advance(next - now);
       now = next;
       // All that ends at a time has ended before anybody starts, so that no dimension is favoured.
       for (Lane& lane : lanes_) end(now, lane);
     }
+    for (const Lane& lane : lanes_) plan_.turns_in.push_back(lane.started);
   }
 
  private:

@@ -159,7 +159,9 @@ struct Bench final : sc_core::sc_module, analytical::Listener, EventTarget {
     sc_core::sc_start();
   }
   void start_of_simulation() override {
-    for (std::uint32_t r = 0; r < network.ends(); ++r) dispatcher.post(late(r), *this, r);
+    for (std::uint32_t r = 0; r < network.ends(); ++r) {
+      for (int i = 1; i <= entries; ++i) dispatcher.post(late(r) * i, *this, r);
+    }
   }
   void on_event(Time now, std::uint32_t rank, std::uint64_t /*data*/) override {
     collectives.enter(now, rank, {}, operation, bytes, 0, rank);
@@ -185,11 +187,12 @@ struct Bench final : sc_core::sc_module, analytical::Listener, EventTarget {
   std::int64_t bytes = 0;
   std::function<Time(std::uint32_t)> late;
   Time last;
+  int entries = 1;  ///< collectives of each rank, one after the other so late
   std::uint32_t done = 0;
 };
 
 /// Chunks of one rank come in another order than those of another where ranks enter at different times: nobody may wait
-/// in a circle, however few chunks are active.
+/// in a circle, however few chunks are active and however many collectives are under way.
 TEST(Themis, LateRanksDoNotBlockEachOther) {
   std::mt19937 random(1);
   const std::vector<Dimension> cube = {
@@ -202,12 +205,15 @@ TEST(Themis, LateRanksDoNotBlockEachOther) {
     config.intra_dimension = i % 2 == 0 ? IntraDimension::kFifo : IntraDimension::kSmallestFirst;
     config.inter_dimension = i % 5 == 0 ? InterDimension::kBaseline : InterDimension::kThemis;
     if (i % 10 == 0) config.intra_dimension = IntraDimension::kSmallestFirst;
+    config.scheduling = i % 7 < 4 ? dimensions::Scheduling::kLifo : dimensions::Scheduling::kFifo;
     Bench bench(cube, i % 4 < 2 ? Congestion::kUnaware : Congestion::kCutThrough, config);
+    bench.entries = 1 + i / 3 % 3;
     std::vector<Time> late;
     for (std::uint32_t r = 0; r < 48; ++r) late.emplace_back(static_cast<std::int64_t>(random() % 200'000) * 1000);
     const Operation operation = i % 3 == 0 ? Operation::kAllgather : Operation::kAllReduce;
     bench.run(operation, 4 << 20, [&](std::uint32_t rank) { return late[rank]; });
-    EXPECT_EQ(bench.done, 48U) << "run " << i << ": " << bench.collectives.waits_for(0);
+    EXPECT_EQ(bench.done, 48U * static_cast<std::uint32_t>(bench.entries))
+        << "run " << i << ": " << bench.collectives.waits_for(0);
     EXPECT_EQ(bench.collectives.unfinished(), 0);
   }
 }
