@@ -83,11 +83,12 @@ LineMember::LineMember(Rank& rank, int position, int members, const Options& opt
       connections_(static_cast<std::size_t>(members)),
       slots_(kSlots) {}
 
-void LineMember::enqueue(Phase phase, Passage::Name name, std::int64_t priority, std::function<void()> done) {
+void LineMember::enqueue(Phase phase, Passage::Name name, Precedence precedence, std::function<void()> done) {
   name.stream %= Immediate::kStreams;
-  const auto place = std::upper_bound(waiting_.begin(), waiting_.end(), priority,
-                                      [](std::int64_t mine, const Waiting& other) { return mine > other.priority; });
-  waiting_.insert(place, {std::move(phase), name, priority, std::move(done)});
+  const auto place =
+      std::upper_bound(waiting_.begin(), waiting_.end(), precedence,
+                       [](const Precedence& mine, const Waiting& other) { return mine.before(other.precedence); });
+  waiting_.insert(place, {std::move(phase), name, precedence, std::move(done)});
   if (!running_) {
     running_ = true;
     rank_.processor->spawn(name_, core_, run());

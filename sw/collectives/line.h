@@ -35,8 +35,16 @@ class LineMember {
 
   LineMember(firmware::Rank& rank, int position, int members, const Options& options, int core, std::string name);
 
+  /// Which phase goes first: that of the highest priority, then the smallest.
+  struct Precedence {
+    std::int64_t priority = 0;
+    std::int64_t bytes = 0;
+    [[nodiscard]] bool before(const Precedence& other) const {
+      return priority != other.priority ? priority > other.priority : bytes < other.bytes;
+    }
+  };
   /// From a running thread of the rank: queues a phase; `done` is called on the line's thread.
-  void enqueue(Phase phase, Passage::Name name, std::int64_t priority, std::function<void()> done);
+  void enqueue(Phase phase, Passage::Name name, Precedence precedence, std::function<void()> done);
 
   [[nodiscard]] int position() const { return position_; }
   [[nodiscard]] int members() const { return members_; }
@@ -48,7 +56,7 @@ class LineMember {
   struct Waiting {
     Phase phase;
     Passage::Name name;
-    std::int64_t priority;
+    Precedence precedence;
     std::function<void()> done;
   };
   struct Active {
