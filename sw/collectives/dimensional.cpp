@@ -164,11 +164,14 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
   }
   for (const auto& [text, operation] : enum_names(Operation{})) {
     std::vector<Algorithm>& algorithms = plan_config_.algorithms[static_cast<std::size_t>(operation)];
-    for (const std::size_t d : kept) {
-      algorithms.push_back(config.algorithm(operation, d));
-      if (is_possible(operation, algorithms.back())) continue;
-      throw ConfigError("collectives.dimensions." + std::string(text), possible_names(operation));
-    }
+    for (const std::size_t d : kept) algorithms.push_back(config.algorithm(operation, d));
+  }
+}
+
+void DimensionGroup::check(Operation operation) const {
+  for (const Algorithm algorithm : plan_config_.algorithms[static_cast<std::size_t>(operation)]) {
+    if (is_possible(operation, algorithm)) continue;
+    throw ConfigError("collectives.dimensions." + std::string(name_of(operation)), possible_names(operation));
   }
 }
 
@@ -180,6 +183,8 @@ void DimensionGroup::join_lines(const std::string& name) {
   for (std::size_t d = 0; d < sizes_.size(); ++d) {
     LineMember::Options options;
     options.active = config_.active_chunks;
+    options.dimension = static_cast<int>(d);
+    options.dimensions = static_cast<int>(sizes_.size());
     for (const auto& [text, operation] : enum_names(Operation{})) {
       options.algorithms.push_back(plan_config_.algorithm(operation, d));
     }
@@ -198,6 +203,7 @@ void DimensionGroup::join_lines(const std::string& name) {
 }
 
 void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
+  check(call.operation);
   Member& mine = members_[static_cast<std::size_t>(member)];
   const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
   const auto members = static_cast<std::uint32_t>(size());

@@ -72,6 +72,9 @@ class DimensionGroup final : public Group {
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] const std::vector<int>& sizes() const { return sizes_; }
 
+  /// Throws ConfigError where the algorithm of a dimension has no such collective, as begin() does.
+  void check(dimensions::Operation operation) const override;
+
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
                                 ElementType type) override;
