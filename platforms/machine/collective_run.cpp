@@ -15,7 +15,7 @@ using firmware::Task;
 
 namespace {
 
-constexpr int kRoot = 0;  // of a Broadcast
+constexpr int kRoot = 0;
 
 /// One of the collectives that run at a time, with buffers of its own.
 struct Part {
@@ -36,6 +36,21 @@ std::optional<dimensions::Operation> operation_of(CollectiveOp op) {
       return dimensions::Operation::kAllReduce;
     case CollectiveOp::kAllToAll:
       return dimensions::Operation::kAllToAll;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<collectives::Rooted> rooted_of(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::kBroadcast:
+      return collectives::Rooted::kBroadcast;
+    case CollectiveOp::kReduce:
+      return collectives::Rooted::kReduce;
+    case CollectiveOp::kGather:
+      return collectives::Rooted::kGather;
+    case CollectiveOp::kScatter:
+      return collectives::Rooted::kScatter;
     default:
       return std::nullopt;
   }
@@ -93,7 +108,8 @@ struct Session {
 };
 
 collectives::Reference Session::reference(const Part& part) const {
-  const auto operation = operation_of(part.op).value_or(dimensions::Operation::kAllgather);
+  const auto operation = operation_of(part.op).value_or(
+      part.op == CollectiveOp::kReduce ? dimensions::Operation::kAllReduce : dimensions::Operation::kAllgather);
   return {operation, machine.size(), sizes[turn], type,
           static_cast<std::uint64_t>(machine.config().seed) + turn + part.seed};
 }
@@ -102,7 +118,7 @@ void Session::fill(const Part& part) {
   const collectives::Reference contents = reference(part);
   for (int r = 0; r < machine.size(); ++r) {
     memory::BackingStore& store = machine.memory(r).store();
-    if (part.op == CollectiveOp::kBroadcast) {
+    if (part.op == CollectiveOp::kBroadcast || part.op == CollectiveOp::kScatter) {
       contents.fill_broadcast(store, part.input, r, kRoot);
     } else if (part.op != CollectiveOp::kBarrier) {
       contents.fill(store, part.input, r);
@@ -117,8 +133,13 @@ std::int64_t Session::check(const Part& part) {
   std::int64_t wrong = 0;
   for (int r = 0; r < machine.size(); ++r) {
     const memory::BackingStore& store = machine.memory(r).store();
-    wrong += part.op == CollectiveOp::kBroadcast ? contents.wrong_broadcast(store, part.input, kRoot)
-                                                 : contents.wrong(store, moves ? part.output : part.input, r);
+    if (part.op == CollectiveOp::kBroadcast) {
+      wrong += contents.wrong_copy(store, part.input, {0, contents.bytes}, kRoot);
+    } else if (part.op == CollectiveOp::kScatter) {
+      wrong += contents.wrong_copy(store, part.input, contents.block(r), kRoot);
+    } else if (r == kRoot || (part.op != CollectiveOp::kReduce && part.op != CollectiveOp::kGather)) {
+      wrong += contents.wrong(store, moves ? part.output : part.input, r);
+    }
   }
   return wrong;
 }
@@ -142,7 +163,8 @@ void Session::finish_turn(Time now) {
   if (result.time > Time() && op != CollectiveOp::kBarrier)
     result.algbw_GBps = static_cast<double>(bytes) / seconds * 1e-9;
   const bool twice = op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllgatherReduceScatter;
-  const double share = op == CollectiveOp::kBroadcast ? 1 : (twice ? 2 : 1) * (n - 1) / n;
+  const bool once = op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce;
+  const double share = once ? 1 : (twice ? 2 : 1) * (n - 1) / n;
   result.busbw_GBps = result.algbw_GBps * share;
   results.push_back(result);
 }
@@ -160,7 +182,10 @@ Task Session::perform(Part& part, int member, std::uint64_t bytes) {
       return communicator.all_to_all(member, part.input, part.output,
                                      this->part(bytes) * static_cast<std::uint64_t>(machine.size()));
     case CollectiveOp::kBroadcast:
-      return communicator.broadcast(member, kRoot, part.input, bytes);
+    case CollectiveOp::kReduce:
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+      return communicator.rooted(member, *rooted_of(part.op), kRoot, part.input, bytes, type);
     case CollectiveOp::kBarrier:
     case CollectiveOp::kAllgatherReduceScatter:  // is two parts
       break;
@@ -201,9 +226,13 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (remark != nullptr && !communicator->remark().empty()) *remark = communicator->remark();
     if (const auto operation = operation_of(each)) communicator->check(*operation);
-    if (each == CollectiveOp::kBroadcast && !communicator->can_broadcast()) {
-      throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got " +
-                                                     std::string(name_of(machine.config().collectives.algorithm)));
+    if (const auto rooted = rooted_of(each); rooted && !communicator->has(*rooted)) {
+      throw ConfigError("collectives.algorithm",
+                        "expected " +
+                            std::string(*rooted == collectives::Rooted::kBroadcast ? "ring, in-network or dimensions"
+                                                                                   : "dimensions") +
+                            " for " + std::string(name_of(each)) + ", got " +
+                            std::string(name_of(machine.config().collectives.algorithm)));
     }
     session.parts.push_back({each, std::move(communicator), 1'000'000 * session.parts.size()});
   }

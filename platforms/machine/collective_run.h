@@ -18,17 +18,19 @@ enum class CollectiveOp {
   kAllReduce,
   kAllToAll,
   kBroadcast,
+  kReduce,
+  kGather,
+  kScatter,
   kBarrier,
   kAllgatherReduceScatter
 };
 inline EnumNames<CollectiveOp> enum_names(CollectiveOp /*tag*/) {
-  return {{"all_gather", CollectiveOp::kAllgather},
-          {"reduce_scatter", CollectiveOp::kReduceScatter},
-          {"all_reduce", CollectiveOp::kAllReduce},
-          {"all_to_all", CollectiveOp::kAllToAll},
-          {"broadcast", CollectiveOp::kBroadcast},
-          {"barrier", CollectiveOp::kBarrier},
-          {"all_gather+reduce_scatter", CollectiveOp::kAllgatherReduceScatter}};
+  return {
+      {"all_gather", CollectiveOp::kAllgather}, {"reduce_scatter", CollectiveOp::kReduceScatter},
+      {"all_reduce", CollectiveOp::kAllReduce}, {"all_to_all", CollectiveOp::kAllToAll},
+      {"broadcast", CollectiveOp::kBroadcast},  {"reduce", CollectiveOp::kReduce},
+      {"gather", CollectiveOp::kGather},        {"scatter", CollectiveOp::kScatter},
+      {"barrier", CollectiveOp::kBarrier},      {"all_gather+reduce_scatter", CollectiveOp::kAllgatherReduceScatter}};
 }
 
 /// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer; of an
@@ -37,9 +39,9 @@ struct CollectiveResult {
   std::uint64_t bytes = 0;
   Time time;              ///< of the slowest rank, from the moment at which all have begun
   double algbw_GBps = 0;  ///< bytes over time
-  double busbw_GBps = 0;  ///< times 2(n-1)/n for an AllReduce, 1 for a Broadcast, (n-1)/n for the others (nccl-tests,
-                          ///< PERFORMANCE.md); 2(n-1)/n for an Allgather beside a ReduceScatter, the sum of both, which
-                          ///< rings can bring to the link's rate and no further
+  double busbw_GBps = 0;  ///< times 2(n-1)/n for an AllReduce, 1 for a Broadcast or Reduce, (n-1)/n for the others
+                          ///< (nccl-tests, PERFORMANCE.md); 2(n-1)/n for an Allgather beside a ReduceScatter, the sum
+                          ///< of both, which rings can bring to the link's rate and no further
   Time host_busy;         ///< of a rank's cores in sum, without waiting; the mean over ranks
   std::optional<Time> dpa_busy;                             ///< the same of its NIC's cores, if it has any
   std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm

@@ -64,12 +64,11 @@ std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
     remark_ = full + ", so that it runs in rings";
   }
   if (algorithm == Algorithm::kDimensions) {
-    can_broadcast_ = false;
     return std::make_unique<DimensionGroup>(ranks_, config_.dimensions, name_);
   }
   const Nodes nodes(ranks_);
   if (algorithm == Algorithm::kHierarchical && nodes.count() > 1 && nodes.per_node() > 1) {
-    can_broadcast_ = false;
+    has_broadcast_ = false;
     return std::make_unique<Hierarchical>(ranks_, channels_, ring_options(config_), name_);
   }
   return rings();
@@ -177,6 +176,12 @@ Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t out
 Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
   co_await enter(member);
   co_await group_->broadcast(member, root, buffer, bytes);
+}
+
+Task Communicator::rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes,
+                          ElementType type) {
+  co_await enter(member);
+  co_await group_->rooted(member, what, root, buffer, bytes, type);
 }
 
 Task Communicator::barrier(int member) {

@@ -98,10 +98,13 @@ class Communicator {
   /// Part i of `input` goes to member i, whose `output` has it as part `member`: equal parts, what does not divide is
   /// left. Over dimensions alone.
   firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes);
-  /// The algorithms hierarchical and dimensions have none.
-  [[nodiscard]] bool can_broadcast() const { return can_broadcast_; }
+  /// Whether the algorithm has such a collective. A Broadcast is all but hierarchical's; the others are of dimensions
+  /// alone.
+  [[nodiscard]] bool has(Rooted what) const { return has_broadcast_ && group_->has(what); }
   /// Copies `buffer` from member `root` to all.
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes);
+  /// See Group::rooted().
+  firmware::Task rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   /// Returns when all members have entered.
   firmware::Task barrier(int member);
 
@@ -116,7 +119,7 @@ class Communicator {
   Config config_;
   std::string name_;
   int channels_ = 1;
-  bool can_broadcast_ = true;
+  bool has_broadcast_ = true;
   std::string remark_;
   std::vector<std::uint64_t> token_;  ///< of a barrier, by member
   std::unique_ptr<Group> group_;

@@ -149,7 +149,10 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
     kept = {0};
     sizes_ = {size()};
   }
-  for (const std::size_t d : kept) costs_.push_back(cost(d));
+  for (const std::size_t d : kept) {
+    costs_.push_back(cost(d));
+    rooted_.push_back(config.rooted_algorithm(d));
+  }
   stride = 1;
   for (const int size : sizes_) {
     strides_.push_back(stride);
@@ -185,9 +188,6 @@ void DimensionGroup::join_lines(const std::string& name) {
     options.active = config_.active_chunks;
     options.dimension = static_cast<int>(d);
     options.dimensions = static_cast<int>(sizes_.size());
-    for (const auto& [text, operation] : enum_names(Operation{})) {
-      options.algorithms.push_back(plan_config_.algorithm(operation, d));
-    }
     for (int base = 0; base < size(); ++base) {
       if (coordinate(base, d) != 0) continue;
       std::vector<int> line;
@@ -203,16 +203,18 @@ void DimensionGroup::join_lines(const std::string& name) {
 }
 
 void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
-  check(call.operation);
+  if (!call.rooted) check(call.operation);
   Member& mine = members_[static_cast<std::size_t>(member)];
   const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
   const auto members = static_cast<std::uint32_t>(size());
   auto run = std::make_shared<Run>();
   run->member = member;
-  const bool sums = call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter;
+  const bool sums = call.rooted
+                        ? *call.rooted == Rooted::kReduce
+                        : call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter;
   run->granule = sums ? size_of(call.type) : call.granule;
   if (!call.blocks) call.blocks = even_blocks({0, call.bytes}, size(), run->granule);
-  if (call.operation == Operation::kAllToAll) {
+  if (!call.rooted && call.operation == Operation::kAllToAll) {
     run->buffers = {call.input};
     std::uint64_t between = 0;
     if (sizes_.size() > 1) {
@@ -239,8 +241,16 @@ void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
   for (int i = 0; i < run->chunks; ++i) {
     auto chunk = std::make_shared<Chunk>();
     const std::int64_t size = gathers ? bytes / members : bytes;
-    chunk->phases = themis ? planner.next(run->call.operation, size)
-                           : dimensions::phases_in(plan_config_, run->call.operation, size, in_order, sizes);
+    if (const auto rooted = run->call.rooted) {
+      const bool down = *rooted == Rooted::kBroadcast || *rooted == Rooted::kScatter;
+      for (std::uint32_t k = 0; k < sizes.size(); ++k) {
+        const auto d = static_cast<std::uint32_t>(down ? sizes.size() - 1 - k : k);
+        if (takes_part(member, run->call.root, d)) chunk->phases.push_back({{}, {}, d, sizes[d], size});
+      }
+    } else {
+      chunk->phases = themis ? planner.next(run->call.operation, size)
+                             : dimensions::phases_in(plan_config_, run->call.operation, size, in_order, sizes);
+    }
     chunk->run = run;
     chunk->index = i;
     chunk->stream = mine.streams++;
@@ -262,7 +272,8 @@ void DimensionGroup::go_on(const std::shared_ptr<Chunk>& chunk) {
   const bool smallest = config_.intra_dimension == dimensions::IntraDimension::kSmallestFirst;
   const std::int64_t size = smallest ? next.bytes : 0;
   Phase phase = phase_of(*chunk);
-  const Passage::Name name{chunk->stream, static_cast<std::uint32_t>(chunk->next)};
+  // A rooted collective's members have different phases, each of a dimension of its own.
+  const Passage::Name name{chunk->stream, run.call.rooted ? next.dimension : static_cast<std::uint32_t>(chunk->next)};
   ++chunk->next;
   members_[static_cast<std::size_t>(run.member)].lines[next.dimension]->enqueue(
       std::move(phase), name, {run.priority, size}, [this, chunk] { go_on(chunk); });
@@ -272,6 +283,7 @@ Phase DimensionGroup::phase_of(Chunk& chunk) const {
   const Run& run = *chunk.run;
   const dimensions::Phase& plan = chunk.phases[chunk.next];
   const std::size_t d = plan.dimension;
+  if (run.call.rooted) return rooted_phase(chunk, d);
   const auto count = static_cast<std::uint64_t>(sizes_[d]);
   Phase phase;
   phase.operation = plan.operation;
@@ -310,6 +322,35 @@ Phase DimensionGroup::phase_of(Chunk& chunk) const {
     if (exchanges) append(phase.output[place], {run.buffers[chunk.next + 1] + part.offset, part.bytes});
   }
   if (plan.operation == Operation::kReduceScatter) chunk.scattered[d] = true;
+  return phase;
+}
+
+bool DimensionGroup::takes_part(int member, int root, std::size_t dimension) const {
+  for (std::size_t e = 0; e < dimension; ++e) {
+    if (coordinate(member, e) != coordinate(root, e)) return false;
+  }
+  return true;
+}
+
+Phase DimensionGroup::rooted_phase(const Chunk& chunk, std::size_t d) const {
+  const Run& run = *chunk.run;
+  Phase phase;
+  phase.rooted = run.call.rooted;
+  phase.rooted_algorithm = rooted_[d];
+  phase.root = coordinate(run.call.root, d);
+  phase.type = run.call.type;
+  phase.block.resize(static_cast<std::size_t>(sizes_[d]));
+  if (*phase.rooted == Rooted::kBroadcast || *phase.rooted == Rooted::kReduce) {
+    append(phase.block[0], {run.call.input + chunk.within.front().offset, chunk.within.front().bytes});
+    return phase;
+  }
+  // Members above have been served already, or have yet to be.
+  for (int i = 0; i < size(); ++i) {
+    if (i / (strides_[d] * sizes_[d]) != run.member / (strides_[d] * sizes_[d])) continue;
+    const Extent part = split(run.call.blocks(i), static_cast<std::uint64_t>(run.chunks),
+                              static_cast<std::uint64_t>(chunk.index), run.granule);
+    append(phase.block[static_cast<std::size_t>(coordinate(i, d))], {run.call.input + part.offset, part.bytes});
+  }
   return phase;
 }
 
@@ -360,8 +401,16 @@ Task DimensionGroup::all_to_all(int member, std::uint64_t input, std::uint64_t o
   co_await run(member, std::move(call));
 }
 
-Task DimensionGroup::broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) {
-  throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got dimensions");
+Task DimensionGroup::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
+  co_await rooted(member, Rooted::kBroadcast, root, buffer, bytes, ElementType::kFp32);
+}
+
+Task DimensionGroup::rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes,
+                            ElementType type) {
+  const bool cuts = what == Rooted::kGather || what == Rooted::kScatter;
+  Call call{
+      .input = buffer, .bytes = bytes, .type = type, .granule = cuts ? size_of(type) : 1, .rooted = what, .root = root};
+  co_await run(member, std::move(call));
 }
 
 }  // namespace weft::collectives

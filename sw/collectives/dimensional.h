@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct DimensionsConfig {
   std::vector<dimensions::Algorithm> all_gather = {dimensions::Algorithm::kRing};
   std::vector<dimensions::Algorithm> reduce_scatter = {dimensions::Algorithm::kRing};
   std::vector<dimensions::Algorithm> all_to_all = {dimensions::Algorithm::kDirect};
+  std::vector<RootedAlgorithm> rooted = {RootedAlgorithm::kBinomial};
   dimensions::Optimization optimization = dimensions::Optimization::kBandwidthAware;
   dimensions::Scheduling scheduling = dimensions::Scheduling::kLifo;
   dimensions::InterDimension inter_dimension = dimensions::InterDimension::kBaseline;
@@ -40,6 +43,7 @@ struct DimensionsConfig {
     visit("all_gather", all_gather, "The same of an Allgather");
     visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");
     visit("all_to_all", all_to_all, "The same of an AllToAll");
+    visit("rooted", rooted, "The same of a Broadcast, Reduce, Gather and Scatter");
     visit("optimization", optimization,
           "baseline: an AllReduce of all in each dimension; localBWAware: ReduceScatters, an AllReduce, Allgathers");
     visit("scheduling", scheduling,
@@ -52,12 +56,18 @@ struct DimensionsConfig {
   }
 
   [[nodiscard]] dimensions::Algorithm algorithm(dimensions::Operation operation, std::size_t dimension) const;
+  [[nodiscard]] RootedAlgorithm rooted_algorithm(std::size_t dimension) const {
+    return rooted[std::min(dimension, rooted.size() - 1)];
+  }
 };
 
 /// Collectives over the dimensions of a machine, as ASTRA-sim's users know them (Rashidi et al. 2020; Won et al. 2023):
 /// a collective is cut into chunks, and each chunk passes the phases of its plan, a collective of one dimension each.
 /// Chunks of a collective, and of several, are in different phases at a time, and each dimension's link is used by
 /// some.
+///
+/// A Broadcast and a Scatter go down the dimensions from the last one, a Reduce and a Gather up, each by the members
+/// that have something.
 ///
 /// Chunks visit the dimensions in their order, or as Themis has it (sw/dimensions/themis.h), by the network's rates.
 ///
@@ -74,6 +84,7 @@ class DimensionGroup final : public Group {
 
   /// Throws ConfigError where the algorithm of a dimension has no such collective, as begin() does.
   void check(dimensions::Operation operation) const override;
+  [[nodiscard]] bool has(Rooted /*what*/) const override { return true; }
 
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
@@ -81,8 +92,9 @@ class DimensionGroup final : public Group {
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override;
   /// Part i of `input` goes to member i, whose `output` has it as part `member`.
   firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) override;
-  /// There is none.
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
+  firmware::Task rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes,
+                        ElementType type) override;
 
   /// A collective as begin() takes it. `output` is an AllToAll's; a ReduceScatter leaves the own block in `input`.
   struct Call {
@@ -91,8 +103,10 @@ class DimensionGroup final : public Group {
     std::uint64_t output = 0;
     std::uint64_t bytes = 0;
     ElementType type = ElementType::kFp32;
-    std::uint64_t granule = 1;  ///< in which blocks of an Allgather are cut
-    BlockMap blocks = {};       ///< of each member; empty: equal parts
+    std::uint64_t granule = 1;          ///< in which blocks of an Allgather are cut
+    BlockMap blocks = {};               ///< of each member; empty: equal parts
+    std::optional<Rooted> rooted = {};  ///< in place of `operation`
+    int root = 0;
     std::int64_t priority = 0;  ///< higher ones go first, where scheduling is EXPLICIT
   };
   /// From a running thread of the member: begins a collective and returns at once. `done` is called on a thread of the
@@ -120,10 +134,14 @@ class DimensionGroup final : public Group {
   firmware::Task run(int member, Call call);
   void go_on(const std::shared_ptr<Chunk>& chunk);
   [[nodiscard]] Phase phase_of(Chunk& chunk) const;
+  [[nodiscard]] Phase rooted_phase(const Chunk& chunk, std::size_t dimension) const;
+  /// Whether a member has anything to do with a rooted collective's phase in a dimension.
+  [[nodiscard]] bool takes_part(int member, int root, std::size_t dimension) const;
   firmware::Task move(int member, std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
 
   std::vector<firmware::Rank*> ranks_;
   DimensionsConfig config_;
+  std::vector<RootedAlgorithm> rooted_;  ///< by dimension
   dimensions::CollectiveConfig plan_config_;
   std::string name_;
   std::vector<int> sizes_;

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "sw/collectives/blocks.h"
+#include "sw/collectives/rooted.h"
 #include "sw/dimensions/plan.h"
 #include "sw/firmware/rank.h"
 
@@ -36,6 +37,7 @@ class Group {
     if (operation != dimensions::Operation::kAllToAll) return;
     throw ConfigError("collectives.algorithm", "expected dimensions for an AllToAll");
   }
+  [[nodiscard]] virtual bool has(Rooted what) const { return what == Rooted::kBroadcast; }
   /// Distributes each member's own block, at `buffer` + its extent, to all. Blocks are cut in units of `granule` bytes.
   virtual firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) = 0;
   /// Sums each block over all members and leaves it at `output` of its owner, which may be its place in `input`.
@@ -56,6 +58,16 @@ class Group {
   }
   /// Copies `buffer` from member `root` to all.
   virtual firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) = 0;
+  /// Of a buffer of `bytes` bytes at every member: a Broadcast copies `root`'s to all; a Reduce leaves the sums in
+  /// root's and may leave partial ones in others'; a Gather brings every member's own block, as even_blocks() has it,
+  /// to root's; a Scatter brings to every member its own block of root's.
+  virtual firmware::Task rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes,
+                                ElementType /*type*/) {
+    if (what != Rooted::kBroadcast) {
+      throw ConfigError("collectives.algorithm", "expected dimensions for a Reduce, Gather or Scatter");
+    }
+    co_await broadcast(member, root, buffer, bytes);
+  }
   /// Returns when all have entered. By default an AllReduce of `token`, 4 bytes for each member: nobody has all the
   /// sums before everybody has sent an addend.
   virtual firmware::Task barrier(int member, std::uint64_t token) {

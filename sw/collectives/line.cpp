@@ -54,22 +54,6 @@ std::vector<std::unique_ptr<LineMember>> LineMember::join(const std::vector<Rank
     line->push_back(all.back().get());
   }
   for (const auto& member : all) member->line_ = line;
-  for (int i = 0; i < members; ++i) {
-    LineMember& mine = *all[static_cast<std::size_t>(i)];
-    for (const dimensions::Algorithm algorithm : options.algorithms) {
-      for (const int peer : partners(algorithm, i, members)) {
-        LineMember& theirs = *all[static_cast<std::size_t>(peer)];
-        auto& here = mine.connections_[static_cast<std::size_t>(peer)];
-        auto& there = theirs.connections_[static_cast<std::size_t>(i)];
-        if (here != nullptr || peer == i) continue;
-        here = std::make_unique<Connection>();
-        there = std::make_unique<Connection>();
-        here->pair = firmware::QueuePair(mine.rank_.towards(theirs.rank_), *mine.completions_);
-        there->pair = firmware::QueuePair(theirs.rank_.towards(mine.rank_), *theirs.completions_);
-        firmware::QueuePair::connect(here->pair, there->pair);
-      }
-    }
-  }
   return all;
 }
 
@@ -197,12 +181,23 @@ void LineMember::finish(std::size_t index) {
 }
 
 LineMember::Connection& LineMember::connection(int peer) {
-  Connection& found = *connections_[static_cast<std::size_t>(peer)];
-  if (!found.stocked) {
-    found.stocked = true;
-    found.pair.receive(0, 0, kStock, kReceive | static_cast<std::uint64_t>(peer));
-  }
-  return found;
+  const auto at = static_cast<std::size_t>(peer);
+  if (connections_[at] != nullptr) return *connections_[at];
+  LineMember& theirs = *(*line_)[at];
+  const auto make = [](LineMember& here, LineMember& there) -> firmware::QueuePair& {
+    auto& made = here.connections_[static_cast<std::size_t>(there.position_)];
+    made = std::make_unique<Connection>();
+    made->pair = firmware::QueuePair(here.rank_.towards(there.rank_), *here.completions_);
+    here.rank_.processor->spawn(here.name_ + " connection", here.core_, here.stock(there.position_));
+    return made->pair;
+  };
+  firmware::QueuePair::connect(make(*this, theirs), make(theirs, *this));
+  return *connections_[at];
+}
+
+Task LineMember::stock(int peer) {
+  connection(peer).pair.receive(0, 0, kStock, kReceive | static_cast<std::uint64_t>(peer));
+  co_return;
 }
 
 void LineMember::reserve(std::uint32_t slot, std::uint64_t bytes) {

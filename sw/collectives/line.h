@@ -14,7 +14,7 @@
 namespace weft::collectives {
 
 /// One rank's place in a line: the members of a group that one dimension joins. It has a queue pair to each of those
-/// that its algorithms speak to, and a firmware thread of its own, which runs while there is something to do.
+/// that it has spoken to, and a firmware thread of its own, which runs while there is something to do.
 ///
 /// Phases of chunks wait in a queue, by priority and then in the order in which they came. So many at a time are begun;
 /// what a peer has begun already is joined beyond that number, or members that began different chunks would wait for
@@ -30,7 +30,6 @@ class LineMember {
     int active = 1;
     int dimension = 0;
     int dimensions = 1;
-    std::vector<dimensions::Algorithm> algorithms;  ///< that phases may ask for
   };
 
   /// Joins `ranks`, in the order of the line.
@@ -75,7 +74,6 @@ class LineMember {
   };
   struct Connection {
     firmware::QueuePair pair;
-    bool stocked = false;
     std::uint32_t consumed = 0;  ///< permissions, whose receives are to be posted again
   };
   struct Slot {
@@ -91,7 +89,10 @@ class LineMember {
   Active* take_message(const nic::Completion& entry);  ///< null: it is for a phase to come
   void finish(std::size_t index);
   Active* find(Passage::Name name);
+  /// Made with its first use, at both ends.
   Connection& connection(int peer);
+  /// Receives for what the peer may say before it is asked.
+  firmware::Task stock(int peer);
 
   // For passages:
   void listen(int peer) { connection(peer); }
@@ -118,7 +119,7 @@ class LineMember {
   std::string name_;
   std::shared_ptr<const std::vector<LineMember*>> line_;
   firmware::CompletionQueue* completions_ = nullptr;
-  std::vector<std::unique_ptr<Connection>> connections_;  ///< by member; null where nothing is said
+  std::vector<std::unique_ptr<Connection>> connections_;  ///< by member; null where nothing has been said
   std::vector<Waiting> waiting_;
   std::vector<Active> active_;
   std::vector<Permission> early_;

@@ -58,31 +58,10 @@ std::string possible_names(Operation operation) {
   return text;
 }
 
-std::vector<int> partners(Algorithm algorithm, int position, int members) {
-  std::vector<int> all;
-  switch (algorithm) {
-    case Algorithm::kRing:
-    case Algorithm::kBidirectionalRing:
-      all = {(position + 1) % members, (position + members - 1) % members};
-      break;
-    case Algorithm::kDirect:
-      for (int i = 1; i < members; ++i) all.push_back((position + i) % members);
-      break;
-    case Algorithm::kHalvingDoubling:
-      return halving_partners(position, members);
-    case Algorithm::kDoubleBinaryTree:
-      return tree_partners(position, members);
-    case Algorithm::kBruck:
-      for (int far = 1; far < members; far *= 2) {
-        all.push_back((position + far) % members);
-        all.push_back((position + members - far) % members);
-      }
-      break;
-  }
-  return all;
-}
-
-std::uint64_t staging_units(Operation operation, Algorithm algorithm, int members) {
+std::uint64_t staging_units(const Phase& phase, int members) {
+  const Operation operation = phase.operation;
+  const Algorithm algorithm = phase.algorithm;
+  if (phase.rooted) return *phase.rooted == Rooted::kReduce ? static_cast<std::uint64_t>(members) : 0;
   const auto n = static_cast<std::uint64_t>(members);
   const bool sums = operation == Operation::kAllReduce || operation == Operation::kReduceScatter;
   if (operation == Operation::kAllToAll) {
@@ -104,6 +83,18 @@ std::uint64_t staging_units(Operation operation, Algorithm algorithm, int member
 
 std::vector<Task> strands_of(Passage& passage, const Phase& phase, int members) {
   const Strand strand(passage, 0);
+  if (phase.rooted) {
+    switch (*phase.rooted) {
+      case Rooted::kBroadcast:
+        return one(broadcast_in_line(strand, phase.rooted_algorithm, phase.root));
+      case Rooted::kReduce:
+        return one(reduce_in_line(strand, phase.rooted_algorithm, phase.root));
+      case Rooted::kGather:
+        return one(gather_in_line(strand, phase.rooted_algorithm, phase.root));
+      case Rooted::kScatter:
+        return one(scatter_in_line(strand, phase.rooted_algorithm, phase.root));
+    }
+  }
   const bool both = phase.algorithm == Algorithm::kBidirectionalRing && members > 2;
   switch (phase.algorithm) {
     case Algorithm::kRing:

@@ -14,17 +14,10 @@ namespace weft::collectives {
 [[nodiscard]] bool is_possible(dimensions::Operation operation, dimensions::Algorithm algorithm);
 /// "expected ..." for one that has not: the names of those that have.
 [[nodiscard]] std::string possible_names(dimensions::Operation operation);
-/// The members that one exchanges messages with.
-[[nodiscard]] std::vector<int> partners(dimensions::Algorithm algorithm, int position, int members);
 /// Staging memory that a phase needs, in units of its largest block.
-[[nodiscard]] std::uint64_t staging_units(dimensions::Operation operation, dimensions::Algorithm algorithm,
-                                          int members);
+[[nodiscard]] std::uint64_t staging_units(const Phase& phase, int members);
 /// The phase's strands.
 [[nodiscard]] std::vector<firmware::Task> strands_of(Passage& passage, const Phase& phase, int members);
-
-/// Those of halving and doubling, and of a double binary tree.
-[[nodiscard]] std::vector<int> halving_partners(int position, int members);
-[[nodiscard]] std::vector<int> tree_partners(int position, int members);
 
 /// Ring (Patarasuk and Yuan 2009): n - 1 steps, in each a block goes to the next member. `direction` is 1 or -1; with
 /// `share` 2 a strand takes the part of each block that has its number.
@@ -53,5 +46,13 @@ firmware::Task tree_all_reduce(Strand strand);
 /// Bruck et al. 1997: ceil(log2 n) steps for any n.
 firmware::Task bruck_allgather(Strand strand);
 firmware::Task bruck_all_to_all(Strand strand);
+
+/// Collectives with a root, which is `root` in the line. By `chain` everything passes from neighbour to neighbour,
+/// `direct` between the root and each member, `binomial` along a binomial tree (Thakur, Rabenseifner and Gropp 2005,
+/// sections 3.2 and 3.3).
+firmware::Task broadcast_in_line(Strand strand, RootedAlgorithm algorithm, int root);
+firmware::Task reduce_in_line(Strand strand, RootedAlgorithm algorithm, int root);
+firmware::Task gather_in_line(Strand strand, RootedAlgorithm algorithm, int root);
+firmware::Task scatter_in_line(Strand strand, RootedAlgorithm algorithm, int root);
 
 }  // namespace weft::collectives

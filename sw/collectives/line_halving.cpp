@@ -86,16 +86,6 @@ void expect(Strand& strand, const Pairs& pairs, int steps, int extra, int answer
 
 }  // namespace
 
-std::vector<int> halving_partners(int position, int members) {
-  const Pairs pairs{members};
-  if (pairs.is_extra(position)) return {position - 1};
-  const int me = pairs.number(position);
-  std::vector<int> all;
-  for (int mask = 1; mask < pairs.active; mask *= 2) all.push_back(pairs.member(me ^ mask));
-  if (me < pairs.extras) all.push_back(position + 1);
-  return all;
-}
-
 Task halving_reduce_scatter(Strand strand) {
   const Pairs pairs{strand.members()};
   const int position = strand.position();

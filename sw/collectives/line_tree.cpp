@@ -7,18 +7,6 @@ using dimensions::tree_place;
 using dimensions::TreePlace;
 using firmware::Task;
 
-std::vector<int> tree_partners(int position, int members) {
-  std::vector<int> all;
-  for (const bool first : {true, false}) {
-    const TreePlace place =
-        tree_place(static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(members), first);
-    for (const std::uint32_t other : {place.parent, place.children[0], place.children[1]}) {
-      if (other != TreePlace::kNone) all.push_back(static_cast<int>(other));
-    }
-  }
-  return all;
-}
-
 Task tree_all_reduce(Strand strand) {
   const auto members = static_cast<std::uint32_t>(strand.members());
   const TreePlace place = tree_place(static_cast<std::uint32_t>(strand.position()), members, strand.number() == 0);

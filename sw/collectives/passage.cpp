@@ -29,7 +29,7 @@ Passage::Passage(LineMember& line, Phase phase, Name name, std::uint32_t slot)
       slot_(slot),
       unit_(unit_of(phase_)),
       peers_(static_cast<std::size_t>(line.members() * kStrands)) {
-  line.reserve(slot, staging_units(phase_.operation, phase_.algorithm, line.members()) * unit_);
+  line.reserve(slot, staging_units(phase_, line.members()) * unit_);
 }
 
 void Passage::start() {

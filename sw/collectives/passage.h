@@ -5,10 +5,12 @@
 #include <coroutine>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "hw/core/element.h"
 #include "sw/collectives/pieces.h"
+#include "sw/collectives/rooted.h"
 #include "sw/dimensions/plan.h"
 #include "sw/firmware/task.h"
 
@@ -19,12 +21,16 @@ class Passage;
 
 /// One chunk's way through one dimension: what a member of a line does for it. Each member has a block of the chunk for
 /// each of them; where that lies is `block`, the same on every member, and `output` where blocks of an AllToAll go.
+/// Of a Broadcast and a Reduce, block 0 is all.
 struct Phase {
   dimensions::Operation operation = dimensions::Operation::kAllReduce;
   dimensions::Algorithm algorithm = dimensions::Algorithm::kRing;
   ElementType type = ElementType::kFp32;
   std::vector<Pieces> block;
   std::vector<Pieces> output;
+  std::optional<Rooted> rooted;  ///< in place of `operation` and `algorithm`
+  RootedAlgorithm rooted_algorithm = RootedAlgorithm::kBinomial;
+  int root = 0;  ///< in the line
 };
 
 /// One sequence of messages of a phase, as an algorithm's firmware sees it: most have one, two directions of a ring or

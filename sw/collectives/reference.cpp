@@ -89,8 +89,10 @@ std::int64_t Reference::wrong(const memory::BackingStore& store, std::uint64_t a
   return wrong;
 }
 
-std::int64_t Reference::wrong_broadcast(const memory::BackingStore& store, std::uint64_t address, int root) const {
-  return differing(store, address, {0, bytes}, true, [&](std::uint64_t index) { return pattern(seed, root, index); });
+std::int64_t Reference::wrong_copy(const memory::BackingStore& store, std::uint64_t address, Extent extent,
+                                   int source) const {
+  return differing(store, address + extent.offset, extent, extent.offset + extent.bytes == bytes,
+                   [&](std::uint64_t index) { return pattern(seed, source, index); });
 }
 
 }  // namespace weft::collectives

@@ -31,7 +31,9 @@ struct Reference {
 
   /// The same of a Broadcast from `root`, whatever the operation.
   void fill_broadcast(memory::BackingStore& store, std::uint64_t address, int member, int root) const;
-  [[nodiscard]] std::int64_t wrong_broadcast(const memory::BackingStore& store, std::uint64_t address, int root) const;
+  /// Elements of `extent` of the buffer at `address` that differ from `source`'s.
+  [[nodiscard]] std::int64_t wrong_copy(const memory::BackingStore& store, std::uint64_t address, Extent extent,
+                                        int source) const;
 
  private:
   void put(std::vector<std::byte>& data, Extent extent, int member, bool with_rest) const;

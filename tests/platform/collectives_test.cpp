@@ -3,6 +3,7 @@
 // bound.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -38,23 +39,12 @@ std::string name_of(const Shape& shape) {
 }
 
 std::string name_of(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kAllgather:
-      return "Allgather";
-    case CollectiveOp::kReduceScatter:
-      return "ReduceScatter";
-    case CollectiveOp::kAllToAll:
-      return "AllToAll";
-    case CollectiveOp::kBroadcast:
-      return "Broadcast";
-    case CollectiveOp::kBarrier:
-      return "Barrier";
-    case CollectiveOp::kAllgatherReduceScatter:
-      return "AllgatherReduceScatter";
-    case CollectiveOp::kAllReduce:
-      break;
+  std::string name;
+  for (const auto& [text, value] : enum_names(op)) {
+    if (value == op) name = text;
   }
-  return "AllReduce";
+  std::replace(name.begin(), name.end(), '+', '_');
+  return name;
 }
 
 MachineConfig machine_of(const Shape& shape) {

@@ -199,8 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
                         Case{"HierarchicalOnTree", 16, 4, Algorithm::kHierarchical, fabric::Shape::kFatTree},
                         Case{"HierarchicalOnSwitch", 10, 2, Algorithm::kHierarchical, fabric::Shape::kSwitch})),
     [](const auto& test) {
-      return std::string(enum_names(CollectiveOp())[static_cast<std::size_t>(std::get<0>(test.param))].first) + "_" +
-             std::get<1>(test.param).name;
+      return std::string(weft::name_of(std::get<0>(test.param))) + "_" + std::get<1>(test.param).name;
     });
 
 TEST(Elaboration, InAnyOrderGivesTheSameRun) {

@@ -13,6 +13,7 @@
 #include "platforms/machine/machine.h"
 #include "sw/collectives/line_algorithms.h"
 #include "sw/collectives/pattern.h"
+#include "sw/collectives/reference.h"
 #include "tests/support/kernel.h"
 #include "tests/support/reports.h"
 
@@ -23,6 +24,8 @@ using namespace weft::literals;
 using collectives::DimensionGroup;
 using collectives::encode;
 using collectives::pattern;
+using collectives::Rooted;
+using collectives::RootedAlgorithm;
 using dimensions::Algorithm;
 using dimensions::Operation;
 
@@ -105,6 +108,72 @@ INSTANTIATE_TEST_SUITE_P(All, Dimensions,
                          testing::Combine(testing::ValuesIn(kOperations), testing::ValuesIn(kAlgorithms),
                                           testing::Range(std::size_t{0}, kNetworks.size())),
                          text_of);
+
+class WithARoot : public testing::TestWithParam<std::tuple<CollectiveOp, RootedAlgorithm, std::size_t>> {};
+
+TEST_P(WithARoot, PutEveryByteInPlace) {
+  const auto& [op, algorithm, network] = GetParam();
+  MachineConfig config = machine_of(kNetworks[network], Operation::kAllReduce, Algorithm::kRing);
+  config.collectives.dimensions.rooted = {algorithm};
+  Machine machine(config);
+  const std::vector<std::uint64_t> sizes = {3, 0, 4, 1000, 65537, (1 << 18) + 5};
+  const auto results = run_collective(machine, op, sizes, ElementType::kFp32);
+  for (std::size_t i = 0; i < sizes.size(); ++i) EXPECT_EQ(results[i].wrong, 0) << sizes[i] << " bytes";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WithARoot,
+                         testing::Combine(testing::Values(CollectiveOp::kBroadcast, CollectiveOp::kReduce,
+                                                          CollectiveOp::kGather, CollectiveOp::kScatter),
+                                          testing::Values(RootedAlgorithm::kChain, RootedAlgorithm::kDirect,
+                                                          RootedAlgorithm::kBinomial),
+                                          testing::Range(std::size_t{0}, kNetworks.size())),
+                         [](const auto& test) {
+                           return std::string(name_of(std::get<0>(test.param))) + "_" +
+                                  std::string(name_of(std::get<1>(test.param))) + "_" +
+                                  std::to_string(std::get<2>(test.param));
+                         });
+
+/// The root need not be the first: each rank in turn, in three dimensions.
+TEST(WithARoot, AnyRankCanBeIt) {
+  for (const auto& [name, what] : enum_names(Rooted{})) {
+    for (int root = 0; root < 12; ++root) {
+      SCOPED_TRACE(std::string(name) + " of " + std::to_string(root));
+      test::fresh_kernel();
+      const MachineConfig config = machine_of(kNetworks[7], Operation::kAllReduce, Algorithm::kRing);
+      Machine machine(config);
+      DimensionGroup group(machine.ranks(), config.collectives.dimensions, "rooted");
+      const bool sums = what == Rooted::kReduce;
+      const collectives::Reference contents{sums ? Operation::kAllReduce : Operation::kAllgather, 12, 10'000,
+                                            ElementType::kInt32, 5};
+      const bool from_root = what == Rooted::kBroadcast || what == Rooted::kScatter;
+      std::uint64_t buffer = 0;
+      for (int r = 0; r < machine.size(); ++r) {
+        buffer = machine.rank(r).memory.allocate("a buffer", contents.bytes);
+        memory::BackingStore& store = machine.memory(r).store();
+        if (from_root) {
+          contents.fill_broadcast(store, buffer, r, root);
+        } else {
+          contents.fill(store, buffer, r);
+        }
+      }
+      for (int r = 0; r < machine.size(); ++r) {
+        machine.rank(r).processor->spawn("rooted", 0,
+                                         group.rooted(r, what, root, buffer, contents.bytes, contents.type));
+      }
+      machine.run();
+      for (int r = 0; r < machine.size(); ++r) {
+        const memory::BackingStore& store = machine.memory(r).store();
+        if (what == Rooted::kBroadcast) {
+          EXPECT_EQ(contents.wrong_copy(store, buffer, {0, contents.bytes}, root), 0) << r;
+        } else if (what == Rooted::kScatter) {
+          EXPECT_EQ(contents.wrong_copy(store, buffer, contents.block(r), root), 0) << r;
+        } else if (r == root) {
+          EXPECT_EQ(contents.wrong(store, buffer, r), 0);
+        }
+      }
+    }
+  }
+}
 
 TEST(Dimensions, RefuseWhatAnAlgorithmHasNot) {
   for (const Operation operation : kOperations) {

@@ -110,6 +110,9 @@ TEST_P(InNetwork, MovesWhatTheFormulaSays) {
         received = kBytes - kBytes / n;
         break;
       case CollectiveOp::kAllToAll:
+      case CollectiveOp::kReduce:
+      case CollectiveOp::kGather:
+      case CollectiveOp::kScatter:
       case CollectiveOp::kBroadcast:
         sent = r == 0 ? kBytes : 0;
         received = r == 0 ? 0 : kBytes;
@@ -136,8 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      Shape{"Node", 8, 8, AllReducePattern::kReduceMulticast},
                                      Shape{"StagedNode", 8, 8, AllReducePattern::kReduceMulticast, true})),
     [](const auto& test) {
-      return std::string(enum_names(CollectiveOp())[static_cast<std::size_t>(std::get<0>(test.param))].first) + "_" +
-             std::get<1>(test.param).name;
+      return std::string(weft::name_of(std::get<0>(test.param))) + "_" + std::get<1>(test.param).name;
     });
 
 TEST(InNetworkTypes, AllReduceAdds) {
@@ -230,17 +232,17 @@ TEST_P(TwoLevels, PutEveryByteInPlace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, TwoLevels,
-    testing::Combine(testing::Values(CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce,
-                                     CollectiveOp::kBroadcast, CollectiveOp::kBarrier),
-                     testing::Values(Levels{"Switches", 16, 4, true, true},
-                                     Levels{"SwitchesThenRings", 6, 2, true, false},
-                                     Levels{"RingsThenSwitches", 15, 5, false, true})),
-    [](const auto& test) {
-      return std::string(enum_names(CollectiveOp())[static_cast<std::size_t>(std::get<0>(test.param))].first) + "_" +
-             std::get<1>(test.param).name;
-    });
+INSTANTIATE_TEST_SUITE_P(All, TwoLevels,
+                         testing::Combine(testing::Values(CollectiveOp::kAllgather, CollectiveOp::kReduceScatter,
+                                                          CollectiveOp::kAllReduce, CollectiveOp::kBroadcast,
+                                                          CollectiveOp::kBarrier),
+                                          testing::Values(Levels{"Switches", 16, 4, true, true},
+                                                          Levels{"SwitchesThenRings", 6, 2, true, false},
+                                                          Levels{"RingsThenSwitches", 15, 5, false, true})),
+                         [](const auto& test) {
+                           return std::string(weft::name_of(std::get<0>(test.param))) + "_" +
+                                  std::get<1>(test.param).name;
+                         });
 
 /// Each interface sends its share of the buffer up the tree once, and nothing else leaves a node.
 TEST(TwoLevelTraffic, IsAnEighthOfTheBufferByEachInterface) {
@@ -298,7 +300,7 @@ TEST(HierarchicalErrors, ABroadcastNamesWhatHasOne) {
     run_collective(machine, CollectiveOp::kBroadcast, {1024}, ElementType::kFp32);
     FAIL() << "a hierarchical Broadcast";
   } catch (const ConfigError& error) {
-    EXPECT_EQ(error.expected(), "expected ring or in-network for a Broadcast, got hierarchical");
+    EXPECT_EQ(error.expected(), "expected ring, in-network or dimensions for broadcast, got hierarchical");
   }
 }
 
