@@ -13,10 +13,7 @@ struct AnalyticalRunOptions {
   bool json = false;
 };
 
-/// Whether the platform has "network": "analytical".
-bool is_analytical(const PlatformOptions& options);
-
-/// `weft run` of such a platform: Chakra traces in ASTRA-sim's arithmetic. Returns an ExitCode.
+/// `weft run` of a platform with an analytical network: Chakra traces in ASTRA-sim's arithmetic. Returns an ExitCode.
 int run_analytical(const AnalyticalRunOptions& options);
 
 }  // namespace weft::platforms

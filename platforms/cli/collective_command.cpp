@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "platforms/cli/analytical_collective.h"
+#include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
@@ -81,14 +83,25 @@ nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results) {
   return rows;
 }
 
-int run(Options options) {
+int run_analytical(const Options& options, const std::vector<std::uint64_t>& sizes, std::uint64_t element) {
   if (!options.algorithm.empty()) {
-    options.platform.overrides.push_back("collectives.algorithm=" + options.algorithm);
+    throw UsageError(
+        "--algorithm: expected nothing, since each dimension of an analytical network has its own: "
+        "--set analytical.dimensions.0.all_reduce=" +
+        options.algorithm);
   }
+  return run_analytical_collective(
+      {options.platform, value_of<CollectiveOp>(options.op), options.op, sizes, options.type, element, options.json});
+}
+
+int run(Options options) {
   const auto type = value_of<ElementType>(options.type);
   const std::uint64_t element = size_of(type);
   const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
-
+  if (is_analytical(options.platform)) return run_analytical(options, sizes, element);
+  if (!options.algorithm.empty()) {
+    options.platform.overrides.push_back("collectives.algorithm=" + options.algorithm);
+  }
   Platform platform(options.platform);
   platform.ignore_workload();
   platform.document().check_unused();

@@ -7,6 +7,7 @@
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/config/field_visitor.h"
+#include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
 
 namespace weft::platforms {
@@ -22,7 +23,7 @@ struct Options {
   std::string memory;
   std::string groups;
   std::string workload;
-  std::string congestion = "unaware";
+  std::string congestion;  ///< empty: Weft's own machine
   std::string out;
   bool rendezvous = false;
 };
@@ -34,12 +35,16 @@ std::string seen_from(const fs::path& platform, const fs::path& file) {
   return (relative.empty() ? fs::absolute(file) : relative).string();
 }
 
+analytical::Congestion congestion_of(const std::string& text) {
+  for (const auto& [name, value] : enum_names(analytical::Congestion{})) {
+    if (name == text) return value;
+  }
+  return {};  // CLI11 has checked it
+}
+
 int run(const Options& options) {
   astra::System system = astra::read_system(options.network, options.system);
   if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end);
-  system.config.congestion =
-      options.congestion == "aware" ? analytical::Congestion::kAware : analytical::Congestion::kUnaware;
-  system.config.rendezvous = options.rendezvous;
   std::uint32_t ends = 1;
   for (const auto& dimension : system.config.dimensions) ends *= static_cast<std::uint32_t>(dimension.size);
 
@@ -49,13 +54,20 @@ int run(const Options& options) {
     const auto custom = system.custom.find(operation);
     if (custom != system.custom.end()) workload["custom"][std::string(name)] = seen_from(options.out, custom->second);
   }
-  const ordered_json platform = {{"name", fs::path(options.out).stem().string()},
-                                 {"description", "From ASTRA-sim: " + fs::path(options.network).filename().string() +
-                                                     ", " + fs::path(options.system).filename().string() + ", " +
-                                                     fs::path(options.workload).filename().string()},
-                                 {"network", "analytical"},
-                                 {"analytical", config_to_json(system.config)},
-                                 {"workload", workload}};
+  ordered_json platform = {{"name", fs::path(options.out).stem().string()},
+                           {"description", "From ASTRA-sim: " + fs::path(options.network).filename().string() + ", " +
+                                               fs::path(options.system).filename().string() + ", " +
+                                               fs::path(options.workload).filename().string()}};
+  if (options.congestion.empty()) {
+    platform.update(astra::machine_of(system, options.rendezvous));
+    workload["compute"] = astra::compute_of(system);
+  } else {
+    system.config.congestion = congestion_of(options.congestion);
+    system.config.rendezvous = options.rendezvous;
+    platform["network"] = "analytical";
+    platform["analytical"] = config_to_json(system.config);
+  }
+  platform["workload"] = workload;
   try {
     write_file(options.out, platform);
   } catch (const std::system_error& error) {
@@ -78,9 +90,10 @@ Command import_command(CLI::App& parent) {
   astra->add_option("--memory", options->memory, "Remote memory file");
   astra->add_option("--groups", options->groups, "Communicator groups file");
   astra->add_option("--workload", options->workload, "Prefix of the Chakra files")->required();
-  astra->add_option("--analytical", options->congestion, "Its backend: links shared (aware) or not")
-      ->check(CLI::IsMember({"unaware", "aware"}))
-      ->capture_default_str();
+  astra
+      ->add_option("--analytical", options->congestion,
+                   "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
+      ->check(CLI::IsMember({"unaware", "aware", "cut-through"}));
   astra->add_flag("--rendezvous-protocol", options->rendezvous, "A request goes ahead of each message");
   astra->add_option("--out", options->out, "Platform to write")->required();
   return {app, [options] { return run(*options); }};

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/analytical_run.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/job.h"

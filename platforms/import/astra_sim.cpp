@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
+#include "platforms/import/astra_sim_1.h"
 
 namespace weft::platforms::astra {
 namespace {
@@ -38,6 +40,8 @@ struct SystemFile {
   dimensions::Optimization optimization = dimensions::Optimization::kBaseline;
   std::array<std::vector<Algorithm>, 4> algorithms;
   std::array<std::vector<std::string>, 4> custom;
+  dimensions::InterDimension inter_dimension = dimensions::InterDimension::kBaseline;
+  dimensions::IntraDimension intra_dimension = dimensions::IntraDimension::kFifo;
   double endpoint_delay_ns = 10;
   int active_chunks = 1;
   int splits = 0;
@@ -53,6 +57,8 @@ struct SystemFile {
     }
     visit("scheduling-policy", scheduling);
     visit("collective-optimization", optimization);
+    visit("inter-dimension-scheduling", inter_dimension);
+    visit("intra-dimension-scheduling", intra_dimension);
     visit("endpoint-delay", endpoint_delay_ns, "", Range{0, 1'000'000'000});
     visit("active-chunks-per-dimension", active_chunks, "", kPositive);
     visit("preferred-dataset-splits", splits, "", kPositive);
@@ -116,13 +122,19 @@ std::vector<DimensionConfig> read_network(const fs::path& file) {
 System read_system(const fs::path& network, const fs::path& file) {
   System system;
   std::vector<DimensionConfig>& dimensions = system.config.dimensions;
-  dimensions = read_network(network);
+  dimensions = looks_like_json(network) ? read_network_1(network, system.remarks) : read_network(network);
 
-  Document document = load(file);
+  const bool is_text = fs::exists(file) && !looks_like_json(file);
+  Document document = is_text ? Document::from_text(system_text_to_json(file).dump(), file.string()) : load(file);
   const Node root = document.root();
   SystemFile given;
   root.read(given);
   if (given.splits == 0) root.child("preferred-dataset-splits").fail("1 or more, got nothing");
+  if (is_text && !root.has("local-mem-bw")) {
+    given.memory_GBps = system.config.end.memory_GBps;
+    system.remarks.push_back(file.string() + ": local-mem-bw is not given: reductions pass a memory of " +
+                             std::to_string(std::lround(given.memory_GBps)) + " GB/s");
+  }
   if (given.memory_GBps <= 0) root.child("local-mem-bw").fail("a rate above 0 in GB/s");
   for (const auto& [name, operation] : enum_names(Operation{})) {
     const std::vector<Algorithm>& algorithms = given.algorithms[static_cast<std::size_t>(operation)];
@@ -138,6 +150,8 @@ System read_system(const fs::path& network, const fs::path& file) {
   dimensions::CollectiveConfig& collectives = system.config.collectives;
   collectives.scheduling = given.scheduling;
   collectives.optimization = given.optimization;
+  collectives.inter_dimension = given.inter_dimension;
+  collectives.intra_dimension = given.intra_dimension;
   collectives.splits = given.splits;
   collectives.active_chunks = given.active_chunks;
   collectives.endpoint_delay = analytical::whole_ns(given.endpoint_delay_ns);
@@ -157,8 +171,12 @@ System read_system(const fs::path& network, const fs::path& file) {
   const auto remark = [&](const char* key, const char* why) {
     if (!root.child(key).raw().is_null()) system.remarks.push_back(file.string() + ": " + key + " " + why);
   };
-  for (const char* key : {"boost-mode", "inter-dimension-scheduling", "intra-dimension-scheduling"}) {
-    remark(key, "has no effect in ASTRA-sim");
+  remark("boost-mode", "has no effect in ASTRA-sim");
+  if (!is_text && given.inter_dimension != dimensions::InterDimension::kBaseline) {
+    remark("inter-dimension-scheduling", "is followed, though ASTRA-sim 2.0 passes it over: times will differ");
+  }
+  if (!is_text && given.intra_dimension != dimensions::IntraDimension::kFifo) {
+    remark("intra-dimension-scheduling", "is followed, though ASTRA-sim 2.0 passes it over: times will differ");
   }
   for (const char* key : {"trace-enabled", "track-local-mem", "local-mem-trace-filename"}) {
     remark(key, "asks for a log of ASTRA-sim's, which Weft does not write");

@@ -24,7 +24,8 @@ struct System {
 };
 
 /// network.yml (`topology`, `npus_count`, `bandwidth` in GB/s of 2^30 bytes, `latency` in ns, one value a dimension,
-/// the innermost first) and system.json.
+/// the innermost first) and system.json; or either of them as ASTRA-sim 1.0 has it (astra_sim_1.h), which is told by
+/// what is in the file.
 System read_system(const std::filesystem::path& network, const std::filesystem::path& system);
 
 /// The remote memory file, into what system.json has given.

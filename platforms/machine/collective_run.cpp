@@ -2,18 +2,15 @@
 #include "platforms/machine/collective_run.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
-#include "sw/collectives/pattern.h"
+#include "sw/collectives/reference.h"
 
 namespace weft::platforms {
 
 using collectives::Communicator;
-using collectives::encode;
-using collectives::Extent;
-using collectives::pattern;
 using firmware::Task;
 
 namespace {
@@ -28,6 +25,21 @@ struct Part {
   std::uint64_t input = 0;
   std::uint64_t output = 0;
 };
+
+std::optional<dimensions::Operation> operation_of(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::kAllgather:
+      return dimensions::Operation::kAllgather;
+    case CollectiveOp::kReduceScatter:
+      return dimensions::Operation::kReduceScatter;
+    case CollectiveOp::kAllReduce:
+      return dimensions::Operation::kAllReduce;
+    case CollectiveOp::kAllToAll:
+      return dimensions::Operation::kAllToAll;
+    default:
+      return std::nullopt;
+  }
+}
 
 std::vector<CollectiveOp> parts_of(CollectiveOp op) {
   if (op == CollectiveOp::kAllgatherReduceScatter) return {CollectiveOp::kAllgather, CollectiveOp::kReduceScatter};
@@ -72,93 +84,41 @@ struct Session {
   [[nodiscard]] std::uint64_t part(std::uint64_t bytes) const {
     return bytes / unit() / static_cast<std::uint64_t>(machine.size()) * unit();
   }
-  [[nodiscard]] std::uint64_t seed_of(const Part& part) const {
-    return static_cast<std::uint64_t>(machine.config().seed) + turn + part.seed;
-  }
-
   void fill(const Part& part);
   [[nodiscard]] std::int64_t check(const Part& part);
-  [[nodiscard]] std::int64_t check_exchange(const Part& part);
+  [[nodiscard]] collectives::Reference reference(const Part& part) const;
   Task perform(Part& part, int member, std::uint64_t bytes);
   Task run(Part& part, int member);
   void finish_turn(Time now);
 };
 
-void Session::fill(const Part& part) {
-  const std::uint64_t bytes = sizes[turn];
-  const std::uint64_t seed = seed_of(part);
-  for (int r = 0; r < machine.size(); ++r) {
-    const Extent own = part.communicator->block(bytes, r, unit());
-    std::vector<std::byte> data(bytes);
-    for (std::uint64_t at = 0; at < bytes; ++at) data[at] = static_cast<std::byte>(0xa5);
-    for (std::uint64_t at = 0; at + unit() <= bytes; at += unit()) {
-      const bool contributes =
-          part.op == CollectiveOp::kBroadcast
-              ? r == kRoot
-              : part.op != CollectiveOp::kAllgather || (at >= own.offset && at < own.offset + own.bytes);
-      if (contributes) encode(type, pattern(seed, r, at / unit()), &data[at]);
-    }
-    // What does not fill an element: an Allgather carries it all the same, from the last rank, and a Broadcast.
-    if ((part.op == CollectiveOp::kAllgather && r == machine.size() - 1) ||
-        (part.op == CollectiveOp::kBroadcast && r == kRoot)) {
-      for (std::uint64_t at = bytes / unit() * unit(); at < bytes; ++at) data[at] = static_cast<std::byte>(at * 7 + 1);
-    }
-    machine.memory(r).store().write(part.input, data.data(), bytes);
-  }
+collectives::Reference Session::reference(const Part& part) const {
+  const auto operation = operation_of(part.op).value_or(dimensions::Operation::kAllgather);
+  return {operation, machine.size(), sizes[turn], type,
+          static_cast<std::uint64_t>(machine.config().seed) + turn + part.seed};
 }
 
-std::int64_t Session::check_exchange(const Part& part) {
-  const std::uint64_t each = this->part(sizes[turn]);
-  std::int64_t wrong = 0;
-  std::vector<std::byte> expected(unit());
-  std::vector<std::byte> actual(each);
+void Session::fill(const Part& part) {
+  const collectives::Reference contents = reference(part);
   for (int r = 0; r < machine.size(); ++r) {
-    for (int s = 0; s < machine.size(); ++s) {
-      machine.memory(r).store().read(part.output + static_cast<std::uint64_t>(s) * each, actual.data(), each);
-      for (std::uint64_t at = 0; at < each; at += unit()) {
-        const std::uint64_t index = (static_cast<std::uint64_t>(r) * each + at) / unit();
-        encode(type, pattern(seed_of(part), s, index), expected.data());
-        if (std::memcmp(expected.data(), &actual[at], unit()) != 0) ++wrong;
-      }
+    memory::BackingStore& store = machine.memory(r).store();
+    if (part.op == CollectiveOp::kBroadcast) {
+      contents.fill_broadcast(store, part.input, r, kRoot);
+    } else if (part.op != CollectiveOp::kBarrier) {
+      contents.fill(store, part.input, r);
     }
   }
-  return wrong;
 }
 
 std::int64_t Session::check(const Part& part) {
   if (part.op == CollectiveOp::kBarrier) return 0;
-  if (part.op == CollectiveOp::kAllToAll) return check_exchange(part);
-  Communicator& communicator = *part.communicator;
-  const std::uint64_t bytes = sizes[turn];
-  const std::uint64_t seed = seed_of(part);
+  const collectives::Reference contents = reference(part);
+  const bool moves = part.op == CollectiveOp::kReduceScatter || part.op == CollectiveOp::kAllToAll;
   std::int64_t wrong = 0;
-  std::vector<std::byte> expected(unit());
   for (int r = 0; r < machine.size(); ++r) {
-    const Extent own = communicator.block(bytes, r, unit());
-    const bool scattered = part.op == CollectiveOp::kReduceScatter;
-    const Extent extent = scattered ? own : Extent{0, bytes};
-    std::vector<std::byte> actual(extent.bytes);
-    machine.memory(r).store().read(scattered ? part.output : part.input, actual.data(), extent.bytes);
-    int owner = 0;
-    for (std::uint64_t at = 0; at + unit() <= extent.bytes; at += unit()) {
-      const std::uint64_t index = (extent.offset + at) / unit();
-      std::uint32_t value = 0;
-      if (part.op == CollectiveOp::kBroadcast) {
-        value = pattern(seed, kRoot, index);
-      } else if (part.op == CollectiveOp::kAllgather) {
-        while (at >= communicator.block(bytes, owner, unit()).offset + communicator.block(bytes, owner, unit()).bytes)
-          ++owner;
-        value = pattern(seed, owner, index);
-      } else {
-        for (int s = 0; s < machine.size(); ++s) value += pattern(seed, s, index);
-      }
-      encode(type, value, expected.data());
-      if (std::memcmp(expected.data(), &actual[at], unit()) != 0) ++wrong;
-    }
-    if (part.op != CollectiveOp::kAllgather && part.op != CollectiveOp::kBroadcast) continue;
-    for (std::uint64_t at = bytes / unit() * unit(); at < bytes; ++at) {
-      if (actual[at] != static_cast<std::byte>(at * 7 + 1)) ++wrong;
-    }
+    const memory::BackingStore& store = machine.memory(r).store();
+    wrong += part.op == CollectiveOp::kBroadcast ? contents.wrong_broadcast(store, part.input, kRoot)
+                                                 : contents.wrong(store, moves ? part.output : part.input, r);
   }
   return wrong;
 }
@@ -240,6 +200,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (remark != nullptr && !communicator->remark().empty()) *remark = communicator->remark();
+    if (const auto operation = operation_of(each)) communicator->check(*operation);
     if (each == CollectiveOp::kBroadcast && !communicator->can_broadcast()) {
       throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got " +
                                                      std::string(name_of(machine.config().collectives.algorithm)));

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sw/dimensions/themis.h"
+
 namespace weft::analytical {
 namespace {
 
@@ -34,7 +36,7 @@ Collectives::Collectives(Dispatcher& dispatcher, Network& network, const Collect
 Collectives::~Collectives() = default;
 
 void Collectives::check(const Plan& plan) const {
-  for (const Phase& phase : plan.phases) {
+  for (const Phase& phase : plan.orders.front()) {  // the others have the same ones in another order
     if (phase.algorithm > Algorithm::kDoubleBinaryTree) {
       throw ConfigError("analytical.dimensions",
                         "expected ring, direct, halvingDoubling or doubleBinaryTree, which ASTRA-sim has");
@@ -55,23 +57,36 @@ void Collectives::check(const Plan& plan) const {
   }
 }
 
+std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation operation, std::int64_t bytes) const {
+  const bool all = group.members.empty();
+  const auto count = static_cast<std::uint32_t>(group.members.size());
+  std::vector<dimensions::DimensionCost> costs;
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    costs.push_back(
+        {network_.latency(i) + config_.endpoint_delay, network_.bytes_per_ns(i), config_.memory_bytes_per_ns});
+  }
+  auto plan = std::make_shared<Plan>(dimensions::schedule_collective(
+      config_, operation, bytes, all ? sizes_ : std::vector<std::uint32_t>{count}, network_.ends(), costs));
+  check(*plan);
+  return plan;
+}
+
 void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
                         std::int64_t priority, std::uint64_t token) {
   const Group& known = groups_.try_emplace(group.id, group).first->second;
   std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes}];
-  if (plan == nullptr) {
-    const bool all = group.members.empty();
-    const auto count = static_cast<std::uint32_t>(group.members.size());
-    auto fresh = std::make_shared<Plan>(dimensions::plan_collective(
-        config_, operation, bytes, all ? sizes_ : std::vector<std::uint32_t>{count}, network_.ends()));
-    check(*fresh);
-    plan = std::move(fresh);
-  }
+  if (plan == nullptr) plan = plan_of(group, operation, bytes);
   Rank& mine = ranks_[rank];
   auto task = std::make_shared<Task>();
   task->plan = plan;
   task->chunks_left = plan->chunks;
   task->token = token;
+  if (!plan->turns.empty()) {
+    task->turns.resize(sizes_.size());
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      if (plan->turns_in[i] > 0) mine.queues[i].owed.push_back({task.get(), plan->turns_in[i]});
+    }
+  }
   task->priority = mine.entered;
   if (config_.scheduling == Scheduling::kFifo) task->priority = -mine.entered;
   if (config_.scheduling == Scheduling::kExplicit) task->priority = priority;
@@ -82,18 +97,20 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
     const auto at = std::find(known.members.begin(), known.members.end(), rank);
     streams.position = static_cast<std::uint32_t>(at - known.members.begin());
   }
-  for (std::int64_t i = 0; i < plan->chunks; ++i) {
+  task->first = streams.entered;
+  for (std::uint32_t i = 0; i < plan->chunks; ++i) {
     const std::uint32_t number = streams.entered++;
     if (number - streams.first == streams.live.size()) streams.live.push_back({});
     Stream& stream = streams.live[number - streams.first];
     stream.task = task;
+    stream.phases = plan->phases(i).data();
     ++unfinished_;
     enqueue(now, rank, {group.id, number, 0, 0}, stream);
   }
 }
 
 Collectives::Context Collectives::context(std::uint32_t rank, Key key, const Streams& all, Stream& stream) const {
-  const Phase& phase = stream.task->plan->phases[stream.phase];
+  const Phase& phase = stream.phases[stream.phase];
   key.phase = stream.phase;
   const std::vector<std::uint32_t>& members = all.group->members;
   if (!members.empty()) {
@@ -107,7 +124,7 @@ Collectives::Context Collectives::context(std::uint32_t rank, Key key, const Str
 
 /// Into the queue of its next phase's dimension.
 void Collectives::enqueue(Time now, std::uint32_t rank, Key key, Stream& stream) {
-  if (stream.phase == stream.task->plan->phases.size()) {
+  if (stream.phase == stream.task->plan->orders.front().size()) {
     const std::shared_ptr<Task> task = std::exchange(stream.task, nullptr);
     stream.done = true;
     --unfinished_;
@@ -120,20 +137,47 @@ void Collectives::enqueue(Time now, std::uint32_t rank, Key key, Stream& stream)
     if (--task->chunks_left == 0) listener_.collective_done(now, rank, task->token);
     return;
   }
-  const std::uint32_t dimension = stream.task->plan->phases[stream.phase].dimension;
+  const std::uint32_t dimension = stream.phases[stream.phase].dimension;
   std::vector<Waiting>& waiting = ranks_[rank].queues[dimension].waiting;
-  const Waiting mine{stream.task->priority, key.group, key.stream};
+  Waiting mine{stream.task->priority, key.group, key.stream};
+  if (!stream.task->turns.empty()) {
+    mine.ordered = stream.task.get();
+    mine.turn = stream.task->plan->turn(key.stream - stream.task->first, stream.phase);
+  }
   const auto place = std::upper_bound(waiting.begin(), waiting.end(), mine,
                                       [](const Waiting& a, const Waiting& b) { return a.priority > b.priority; });
   waiting.insert(place, mine);
   start_waiting(now, rank, dimension);
 }
 
+/// Which of those that wait goes first: the end if none may.
+std::vector<Collectives::Waiting>::iterator Collectives::next_of(Queue& queue, std::uint32_t dimension) const {
+  std::vector<Waiting>& waiting = queue.waiting;
+  if (waiting.front().ordered == nullptr) return waiting.begin();
+  auto earliest = waiting.end();
+  for (auto at = waiting.begin(); at != waiting.end(); ++at) {
+    const bool first = at->ordered == queue.owed.front().task && at->ordered->turns[dimension].next == at->turn;
+    if (at->ordered == nullptr || first) return at;
+    // Of others the earliest of the first collective, if the last place remains free.
+    const bool other = earliest == waiting.end() || (at->ordered == earliest->ordered && at->turn < earliest->turn);
+    if (other && queue.running + 1 < config_.active_chunks) earliest = at;
+  }
+  return earliest;
+}
+
 void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t dimension) {
   Queue& queue = ranks_[rank].queues[dimension];
   while (!queue.waiting.empty() && queue.running < config_.active_chunks) {
-    const Waiting next = queue.waiting.front();
-    queue.waiting.erase(queue.waiting.begin());
+    const auto at = next_of(queue, dimension);
+    if (at == queue.waiting.end()) return;
+    const Waiting next = *at;
+    queue.waiting.erase(at);
+    if (next.ordered != nullptr) {
+      next.ordered->turns[dimension].take(next.turn);
+      const auto owes = std::find_if(queue.owed.begin(), queue.owed.end(),
+                                     [&](const Owed& each) { return each.task == next.ordered; });
+      if (--owes->starts == 0) queue.owed.erase(owes);
+    }
     ++queue.running;
     Streams& all = streams(rank, next.group);
     Stream& stream = all.live[next.stream - all.first];
@@ -158,7 +202,7 @@ void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t dime
 void Collectives::phase_done(Time now, std::uint32_t rank, Key key) {
   Streams& all = streams(rank, key.group);
   Stream& stream = all.live[key.stream - all.first];
-  const std::uint32_t dimension = stream.task->plan->phases[stream.phase].dimension;
+  const std::uint32_t dimension = stream.phases[stream.phase].dimension;
   stream.running = false;
   ++stream.phase;
   --ranks_[rank].queues[dimension].running;

@@ -44,8 +44,13 @@ class Listener {
 /// of their collective, then in order. Ranks do not wait for each other but for messages.
 ///
 /// A message leaves `endpoint_delay` after its sender had all that it needs, and a phase ends as much after its last
-/// message. What is reduced passes the memory three times before. Which messages an algorithm sends, and what of them
-/// is reduced, is in collectives_steps.cpp; deviations of ASTRA-sim's are kept, since this is its arithmetic:
+/// message. With Themis or SmallestFirst (sw/dimensions/themis.h) each chunk has an order of dimensions, and a
+/// dimension takes chunks in the turns of their collective's plan. One whose turn it is not, or of a later collective,
+/// may go first where a place among the active ones is left for the one whose turn it is in the earliest: so ranks that
+/// were not given their chunks in the same order never wait for each other in a circle, since the first chunk that
+/// somebody has not done can be run by all. What is reduced passes the memory three times before. Which messages an
+/// algorithm sends, and what of them is reduced, is in collectives_steps.cpp; deviations of ASTRA-sim's are kept, since
+/// this is its arithmetic:
 /// - direct: messages of a round are reduced at the same time, for the price of one;
 /// - halving-doubling: the first and largest reduction is free;
 /// - double binary tree: chunks take the two trees in turns, whole; children's operands are reduced at the same time,
@@ -86,16 +91,30 @@ class Collectives final : public EventTarget {
               static_cast<std::uint32_t>(data >> 8) & 0xff, static_cast<std::uint32_t>(data) & 0xff};
     }
   };
+  /// How far a rank is with what the plan of a collective wants of a dimension.
+  struct Turns {
+    std::uint32_t next = 0;     ///< the first that has not started
+    std::vector<bool> started;  ///< by turn
+
+    void take(std::uint32_t turn) {
+      if (turn >= started.size()) started.resize(turn + 1);
+      started[turn] = true;
+      while (next < started.size() && started[next]) ++next;
+    }
+  };
   /// One rank's part of one collective.
   struct Task {
     std::shared_ptr<const Plan> plan;
     std::int64_t priority = 0;
     std::int64_t chunks_left = 0;
     std::uint64_t token = 0;
+    std::uint32_t first = 0;   ///< the number of its first chunk among those of the group
+    std::vector<Turns> turns;  ///< by dimension, where the plan has an order of chunks
   };
   /// One chunk at one rank.
   struct Stream {
-    std::shared_ptr<Task> task;  ///< null while only messages of others have come
+    std::shared_ptr<Task> task;     ///< null while only messages of others have come
+    const Phase* phases = nullptr;  ///< of the chunk, in its order
     std::uint8_t phase = 0;
     bool running = false;
     bool done = false;
@@ -119,10 +138,18 @@ class Collectives final : public EventTarget {
     std::int64_t priority;
     std::uint32_t group;
     std::uint32_t stream;
+    Task* ordered = nullptr;  ///< if it has a turn
+    std::uint32_t turn = 0;
+  };
+  /// Starts that a collective with turns still owes to a dimension.
+  struct Owed {
+    const Task* task = nullptr;
+    std::uint32_t starts = 0;
   };
   /// A dimension's chunks at a rank.
   struct Queue {
     std::vector<Waiting> waiting;
+    std::vector<Owed> owed;  ///< in the order in which the collectives were entered
     int running = 0;
   };
   struct Rank {
@@ -155,8 +182,10 @@ class Collectives final : public EventTarget {
 
   [[nodiscard]] Context context(std::uint32_t rank, Key key, const Streams& all, Stream& stream) const;
   void check(const Plan& plan) const;
+  [[nodiscard]] std::shared_ptr<const Plan> plan_of(const Group& group, Operation operation, std::int64_t bytes) const;
   Streams& streams(std::uint32_t rank, std::uint32_t group) { return ranks_[rank].groups[group]; }
   void enqueue(Time now, std::uint32_t rank, Key key, Stream& stream);
+  [[nodiscard]] std::vector<Waiting>::iterator next_of(Queue& queue, std::uint32_t dimension) const;
   void start_waiting(Time now, std::uint32_t rank, std::uint32_t dimension);
   void phase_done(Time now, std::uint32_t rank, Key key);
   void arrive(Time now, std::uint32_t rank, Key key);

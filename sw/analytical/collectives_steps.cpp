@@ -26,11 +26,6 @@ bool reduces(const Phase& phase) {
   return phase.operation == Operation::kAllReduce || phase.operation == Operation::kReduceScatter;
 }
 
-/// A shard.
-std::int64_t part_of(const Phase& phase) {
-  return phase.operation == Operation::kAllgather ? phase.bytes : phase.bytes / phase.members;
-}
-
 /// A step of halving-doubling: how far the partner is, what goes both ways, and whether it is charged as a reduction.
 struct Exchange {
   std::uint32_t distance;
@@ -47,7 +42,7 @@ Exchange exchange(const Phase& phase, std::uint32_t step) {
   const auto levels = static_cast<std::uint32_t>(std::countr_zero(phase.members));
   if (reduces(phase) && step < levels) return {1U << step, phase.bytes >> (step + 1), step > 0};
   const std::uint32_t doubling = step - (reduces(phase) ? levels : 0);
-  return {phase.members >> (doubling + 1), part_of(phase) << doubling, false};
+  return {phase.members >> (doubling + 1), phase.shard() << doubling, false};
 }
 
 }  // namespace
@@ -57,7 +52,7 @@ void Collectives::begin(Time now, Context& context) {
   stream.ready = now + context.delay;
   switch (context.phase.algorithm) {
     case Algorithm::kRing:
-      send(stream.ready, context, context.place.ahead(1), part_of(context.phase), 0);
+      send(stream.ready, context, context.place.ahead(1), context.phase.shard(), 0);
       break;
     case Algorithm::kDirect:
       send_round(context);
@@ -93,7 +88,7 @@ void Collectives::receive(Time now, Context& context, std::uint32_t slot) {
 /// Messages of a ring come in order, from one neighbour.
 void Collectives::ring_received(Time now, Context& context) {
   Stream& stream = context.stream;
-  const std::int64_t bytes = part_of(context.phase);
+  const std::int64_t bytes = context.phase.shard();
   const bool reduced = reduces(context.phase) && stream.step < context.phase.members - 1;
   const Time taken = std::max(now, stream.ready) + (reduced ? reduction(bytes) : Time());
   stream.ready = taken + context.delay;
@@ -105,7 +100,7 @@ void Collectives::send_round(Context& context) {
   Stream& stream = context.stream;
   stream.left = context.place.count - 1 - std::exchange(stream.ahead, 0);
   for (std::uint32_t i = 1; i < context.place.count; ++i) {
-    send(stream.ready, context, context.place.ahead(i), part_of(context.phase), stream.step);
+    send(stream.ready, context, context.place.ahead(i), context.phase.shard(), stream.step);
   }
 }
 
@@ -119,7 +114,7 @@ void Collectives::direct_received(Time now, Context& context, std::uint32_t slot
   --stream.left;
   for (Time at = now; stream.left == 0; at = stream.ready) {
     const bool reduced = reduces(context.phase) && stream.step == 0;
-    stream.ready = std::max(at, stream.ready) + (reduced ? reduction(part_of(context.phase)) : Time()) + context.delay;
+    stream.ready = std::max(at, stream.ready) + (reduced ? reduction(context.phase.shard()) : Time()) + context.delay;
     if (++stream.step == rounds) return finish(stream.ready, context);
     send_round(context);
   }

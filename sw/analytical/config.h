@@ -54,14 +54,18 @@ struct DimensionConfig {
 struct AnalyticalConfig {
   Congestion congestion = Congestion::kUnaware;
   bool rendezvous = false;
+  Bytes segment = Bytes(256 << 10);
   std::vector<DimensionConfig> dimensions;
   CollectiveConfig collectives;
   EndConfig end;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("congestion", congestion, "Whether messages share links; aware in one dimension only");
+    visit("congestion", congestion,
+          "Whether messages share links: unaware and aware (in one dimension only) as ASTRA-sim; cut-through, in any");
     visit("rendezvous", rendezvous, "A request goes ahead of each message");
+    visit("segment", segment, "Cut-through: what a link carries of one message before it may be another's turn",
+          Range{1, 1LL << 40});
     visit("dimensions", dimensions, "The innermost first", DimensionConfig{});
     visit("collectives", collectives, "How collectives are cut and scheduled");
     visit("end", end, "What computes and remembers at each end");

@@ -18,25 +18,44 @@ using firmware::Task;
 
 namespace {
 
-/// The dimensions of the machine that a rank is in: within the node and across nodes, or those of the network.
-std::vector<int> machine_dimensions(const Rank& rank) {
-  const auto ends = static_cast<int>(rank.scale_out.network->plan().topology().ends.size());
+/// A dimension of the machine, and what Themis goes by: the rate of what leaves a rank there, and a message's way.
+struct MachineDimension {
+  int size;
+  dimensions::DimensionCost cost;
+};
+
+dimensions::DimensionCost cost_of(const fabric::LinkConfig& link, const fabric::FabricConfig& network, int links) {
+  constexpr double kCopyBytesPerNs = 1e6;  // reductions are not the network's
+  return {2 * link.propagation + network.switch_config.latency, static_cast<double>(link.rate.count()) / 8e9 * links,
+          kCopyBytesPerNs};
+}
+
+/// Within the node and across nodes, or those of a network with coordinates.
+std::vector<MachineDimension> machine_dimensions(const Rank& rank) {
+  const fabric::Fabric& network = *rank.scale_out.network;
+  const fabric::FabricConfig& config = network.config();
+  const auto ends = static_cast<int>(network.topology().ends.size());
   if (rank.scale_up.nic != nullptr) {
-    const auto within = static_cast<int>(rank.scale_up.network->plan().topology().ends.size());
-    return {within, ends / within};
+    const fabric::Fabric& node = *rank.scale_up.network;
+    const auto within = static_cast<int>(node.topology().ends.size());
+    return {{within, cost_of(node.config().link, node.config(), 1)}, {ends / within, cost_of(config.link, config, 1)}};
   }
-  const fabric::Grid* grid = rank.scale_out.network->topology().grid.get();
-  if (grid == nullptr) return {ends};
-  std::vector<int> sizes;
-  if (grid->hosts > 1) sizes.push_back(static_cast<int>(grid->hosts));
+  const fabric::Grid* grid = network.topology().grid.get();
+  if (grid == nullptr) return {{ends, cost_of(config.link, config, 1)}};
+  std::vector<MachineDimension> all;
+  if (grid->hosts > 1) all.push_back({static_cast<int>(grid->hosts), cost_of(config.link, config, 1)});
   for (std::uint32_t d = 0; d < grid->dimensions; ++d) {
     int size = 0;
     for (std::uint32_t r = 0; r < grid->routers; ++r) {
       size = std::max(size, grid->coordinates[r * grid->dimensions + d] + 1);
     }
-    sizes.push_back(size);
+    const bool own = config.topology == fabric::Shape::kDimensions;
+    const bool joined =
+        own ? config.dimensions[d].block.starts_with("FullyConnected") : config.topology == fabric::Shape::kHyperX;
+    all.push_back({size, cost_of(own ? config.dimensions[d].link : config.link, config,
+                                 (own ? config.dimensions[d].links : 1) * (joined ? size - 1 : 1))});
   }
-  return sizes;
+  return all;
 }
 
 }  // namespace
@@ -52,7 +71,6 @@ Algorithm DimensionsConfig::algorithm(Operation operation, std::size_t dimension
 struct DimensionGroup::Run {
   int member = 0;
   Call call;
-  std::vector<dimensions::Phase> phases;
   std::int64_t priority = 0;
   std::uint64_t granule = 1;
   int chunks = 1;
@@ -66,6 +84,7 @@ struct DimensionGroup::Chunk {
   std::shared_ptr<Run> run;
   int index = 0;
   std::uint32_t stream = 0;
+  dimensions::Plan::Phases phases;
   std::size_t next = 0;         ///< phase
   std::vector<Extent> within;   ///< AllReduce: what is whole, and below what this member has of it
   std::vector<bool> scattered;  ///< otherwise: dimensions in which a member has only its own blocks
@@ -82,8 +101,16 @@ DimensionGroup::DimensionGroup(const std::vector<Rank*>& ranks, const Dimensions
 }
 
 void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
-  const std::vector<int> machine = config.sizes.empty() ? machine_dimensions(*ranks_.front()) : config.sizes;
-  const auto all = static_cast<int>(ranks_.front()->scale_out.network->plan().topology().ends.size());
+  const std::vector<MachineDimension> known = machine_dimensions(*ranks_.front());
+  std::vector<int> machine = config.sizes;
+  if (machine.empty()) {
+    for (const MachineDimension& dimension : known) machine.push_back(dimension.size);
+  }
+  // Dimensions that a user has made up are as good as the network's ends.
+  const auto cost = [&](std::size_t d) {
+    return d < known.size() && known[d].size == machine[d] ? known[d].cost : known.front().cost;
+  };
+  const auto all = static_cast<int>(ranks_.front()->scale_out.network->topology().ends.size());
   const auto product = std::accumulate(machine.begin(), machine.end(), std::int64_t{1}, std::multiplies<>());
   if (product != all) {
     throw ConfigError("collectives.dimensions.sizes", "expected sizes of which the product is the machine's " +
@@ -122,19 +149,29 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
     kept = {0};
     sizes_ = {size()};
   }
+  for (const std::size_t d : kept) costs_.push_back(cost(d));
   stride = 1;
   for (const int size : sizes_) {
     strides_.push_back(stride);
     stride *= size;
   }
   plan_config_.optimization = config.optimization;
+  plan_config_.active_chunks = config.active_chunks;
+  if (config.inter_dimension == dimensions::InterDimension::kThemis &&
+      config.optimization == dimensions::Optimization::kBaseline) {
+    throw ConfigError("collectives.dimensions.inter_dimension",
+                      "expected baseline with optimization baseline, where the order of dimensions does not matter");
+  }
   for (const auto& [text, operation] : enum_names(Operation{})) {
     std::vector<Algorithm>& algorithms = plan_config_.algorithms[static_cast<std::size_t>(operation)];
-    for (const std::size_t d : kept) {
-      algorithms.push_back(config.algorithm(operation, d));
-      if (is_possible(operation, algorithms.back())) continue;
-      throw ConfigError("collectives.dimensions." + std::string(text), possible_names(operation));
-    }
+    for (const std::size_t d : kept) algorithms.push_back(config.algorithm(operation, d));
+  }
+}
+
+void DimensionGroup::check(Operation operation) const {
+  for (const Algorithm algorithm : plan_config_.algorithms[static_cast<std::size_t>(operation)]) {
+    if (is_possible(operation, algorithm)) continue;
+    throw ConfigError("collectives.dimensions." + std::string(name_of(operation)), possible_names(operation));
   }
 }
 
@@ -146,6 +183,8 @@ void DimensionGroup::join_lines(const std::string& name) {
   for (std::size_t d = 0; d < sizes_.size(); ++d) {
     LineMember::Options options;
     options.active = config_.active_chunks;
+    options.dimension = static_cast<int>(d);
+    options.dimensions = static_cast<int>(sizes_.size());
     for (const auto& [text, operation] : enum_names(Operation{})) {
       options.algorithms.push_back(plan_config_.algorithm(operation, d));
     }
@@ -164,12 +203,12 @@ void DimensionGroup::join_lines(const std::string& name) {
 }
 
 void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
+  check(call.operation);
   Member& mine = members_[static_cast<std::size_t>(member)];
   const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
   const auto members = static_cast<std::uint32_t>(size());
   auto run = std::make_shared<Run>();
   run->member = member;
-  run->phases = dimensions::plan_collective(plan_config_, call.operation, members, sizes, members).phases;
   const bool sums = call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter;
   run->granule = sums ? size_of(call.type) : call.granule;
   if (!call.blocks) call.blocks = even_blocks({0, call.bytes}, size(), run->granule);
@@ -191,8 +230,17 @@ void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
   ++mine.begun;
   run->call = std::move(call);
   run->done = std::move(done);
+  const auto bytes = static_cast<std::int64_t>(run->call.bytes) / run->chunks;
+  const bool gathers = run->call.operation == Operation::kAllgather;
+  const bool themis = config_.inter_dimension == dimensions::InterDimension::kThemis;
+  dimensions::Themis planner(plan_config_, sizes, costs_);
+  std::vector<std::uint32_t> in_order(sizes.size());
+  std::iota(in_order.begin(), in_order.end(), 0);
   for (int i = 0; i < run->chunks; ++i) {
     auto chunk = std::make_shared<Chunk>();
+    const std::int64_t size = gathers ? bytes / members : bytes;
+    chunk->phases = themis ? planner.next(run->call.operation, size)
+                           : dimensions::phases_in(plan_config_, run->call.operation, size, in_order, sizes);
     chunk->run = run;
     chunk->index = i;
     chunk->stream = mine.streams++;
@@ -205,22 +253,24 @@ void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
 
 void DimensionGroup::go_on(const std::shared_ptr<Chunk>& chunk) {
   Run& run = *chunk->run;
-  if (chunk->next == run.phases.size()) {
+  if (chunk->next == chunk->phases.size()) {
     if (--run.chunks_left > 0) return;
     if (run.on_the_way) on_the_way_.leave(*run.on_the_way);
     return run.done();
   }
-  const std::size_t dimension = run.phases[chunk->next].dimension;
+  const dimensions::Phase& next = chunk->phases[chunk->next];
+  const bool smallest = config_.intra_dimension == dimensions::IntraDimension::kSmallestFirst;
+  const std::int64_t size = smallest ? next.bytes : 0;
   Phase phase = phase_of(*chunk);
   const Passage::Name name{chunk->stream, static_cast<std::uint32_t>(chunk->next)};
   ++chunk->next;
-  members_[static_cast<std::size_t>(run.member)].lines[dimension]->enqueue(std::move(phase), name, run.priority,
-                                                                           [this, chunk] { go_on(chunk); });
+  members_[static_cast<std::size_t>(run.member)].lines[next.dimension]->enqueue(
+      std::move(phase), name, {run.priority, size}, [this, chunk] { go_on(chunk); });
 }
 
 Phase DimensionGroup::phase_of(Chunk& chunk) const {
   const Run& run = *chunk.run;
-  const dimensions::Phase& plan = run.phases[chunk.next];
+  const dimensions::Phase& plan = chunk.phases[chunk.next];
   const std::size_t d = plan.dimension;
   const auto count = static_cast<std::uint64_t>(sizes_[d]);
   Phase phase;

@@ -12,6 +12,7 @@
 #include "sw/collectives/line.h"
 #include "sw/collectives/shared_buffers.h"
 #include "sw/dimensions/plan.h"
+#include "sw/dimensions/themis.h"
 
 namespace weft::collectives {
 
@@ -24,6 +25,8 @@ struct DimensionsConfig {
   std::vector<dimensions::Algorithm> all_to_all = {dimensions::Algorithm::kDirect};
   dimensions::Optimization optimization = dimensions::Optimization::kBandwidthAware;
   dimensions::Scheduling scheduling = dimensions::Scheduling::kLifo;
+  dimensions::InterDimension inter_dimension = dimensions::InterDimension::kBaseline;
+  dimensions::IntraDimension intra_dimension = dimensions::IntraDimension::kFifo;
   int splits = 4;
   int active_chunks = 2;
 
@@ -41,6 +44,9 @@ struct DimensionsConfig {
           "baseline: an AllReduce of all in each dimension; localBWAware: ReduceScatters, an AllReduce, Allgathers");
     visit("scheduling", scheduling,
           "Which collective's chunks go first: those of the latest, the earliest, or by priority");
+    visit("inter_dimension", inter_dimension,
+          "baseline: every chunk visits the dimensions in their order; themis: the least loaded first");
+    visit("intra_dimension", intra_dimension, "Which of a collective's chunks that wait for a dimension goes first");
     visit("splits", splits, "Chunks of a collective", Range{1, 4096});
     visit("active_chunks", active_chunks, "Chunks that a rank begins in a dimension at a time", Range{1, 128});
   }
@@ -53,6 +59,8 @@ struct DimensionsConfig {
 /// Chunks of a collective, and of several, are in different phases at a time, and each dimension's link is used by
 /// some.
 ///
+/// Chunks visit the dimensions in their order, or as Themis has it (sw/dimensions/themis.h), by the network's rates.
+///
 /// Members that are a grid within the machine's dimensions keep these, without those of one member; others are one line
 /// in the order in which they are listed, with the algorithms of the first dimension.
 ///
@@ -63,6 +71,9 @@ class DimensionGroup final : public Group {
 
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] const std::vector<int>& sizes() const { return sizes_; }
+
+  /// Throws ConfigError where the algorithm of a dimension has no such collective, as begin() does.
+  void check(dimensions::Operation operation) const override;
 
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
@@ -117,6 +128,7 @@ class DimensionGroup final : public Group {
   std::string name_;
   std::vector<int> sizes_;
   std::vector<int> strides_;
+  std::vector<dimensions::DimensionCost> costs_;
   std::vector<std::unique_ptr<LineMember>> lines_;
   std::vector<Member> members_;
   SharedBuffers on_the_way_;  ///< what AllToAlls of several phases keep between them

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "sw/collectives/blocks.h"
+#include "sw/dimensions/plan.h"
 #include "sw/firmware/rank.h"
 
 namespace weft::collectives {
@@ -30,6 +31,11 @@ class Group {
 
   [[nodiscard]] virtual int size() const = 0;
 
+  /// Throws ConfigError for a collective that the group has not, before it is begun.
+  virtual void check(dimensions::Operation operation) const {
+    if (operation != dimensions::Operation::kAllToAll) return;
+    throw ConfigError("collectives.algorithm", "expected dimensions for an AllToAll");
+  }
   /// Distributes each member's own block, at `buffer` + its extent, to all. Blocks are cut in units of `granule` bytes.
   virtual firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) = 0;
   /// Sums each block over all members and leaves it at `output` of its owner, which may be its place in `input`.
@@ -42,10 +48,11 @@ class Group {
     co_await reduce_scatter(member, buffer, buffer + blocks(member).offset, blocks, type);
     co_await allgather(member, buffer, blocks, size_of(type));
   }
-  /// Sends part i of `bytes` bytes at `input` to member i, whose `output` gets it as part `member`.
+  /// Sends part i of `bytes` bytes at `input` to member i, whose `output` gets it as part `member`; see check().
   virtual firmware::Task all_to_all(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/,
                                     std::uint64_t /*bytes*/) {
-    throw ConfigError("collectives.algorithm", "expected dimensions for an AllToAll");
+    check(dimensions::Operation::kAllToAll);
+    co_return;
   }
   /// Copies `buffer` from member `root` to all.
   virtual firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) = 0;

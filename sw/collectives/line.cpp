@@ -14,10 +14,12 @@ using firmware::Task;
 namespace {
 
 // Whose a completion is: a passage's, by its slot, if it is neither of these.
-constexpr std::uint64_t kEngine = 1ULL << 63;   // and the slot
+constexpr std::uint64_t kEngine = 1ULL << 63;  // and the strand and the slot
+constexpr int kStrandBit = 32;
 constexpr std::uint64_t kReceive = 1ULL << 62;  // and the peer
 constexpr std::uint64_t kWake = UINT64_MAX;
 
+constexpr std::uint64_t kLeastPart = 64 << 10;  // of a reduction that is divided among engines
 constexpr std::size_t kSlots = 256;
 constexpr std::uint32_t kStock = 64;  // receives for permissions that come before this member begins a phase
 constexpr std::uint32_t kRestock = 16;
@@ -83,11 +85,12 @@ LineMember::LineMember(Rank& rank, int position, int members, const Options& opt
       connections_(static_cast<std::size_t>(members)),
       slots_(kSlots) {}
 
-void LineMember::enqueue(Phase phase, Passage::Name name, std::int64_t priority, std::function<void()> done) {
+void LineMember::enqueue(Phase phase, Passage::Name name, Precedence precedence, std::function<void()> done) {
   name.stream %= Immediate::kStreams;
-  const auto place = std::upper_bound(waiting_.begin(), waiting_.end(), priority,
-                                      [](std::int64_t mine, const Waiting& other) { return mine > other.priority; });
-  waiting_.insert(place, {std::move(phase), name, priority, std::move(done)});
+  const auto place =
+      std::upper_bound(waiting_.begin(), waiting_.end(), precedence,
+                       [](const Precedence& mine, const Waiting& other) { return mine.before(other.precedence); });
+  waiting_.insert(place, {std::move(phase), name, precedence, std::move(done)});
   if (!running_) {
     running_ = true;
     rank_.processor->spawn(name_, core_, run());
@@ -152,11 +155,11 @@ void LineMember::take(const nic::Completion& entry) {
   if ((entry.id & kReceive) != 0) {
     active = take_message(entry);
   } else {
-    const auto slot = static_cast<std::uint32_t>(entry.id & ~kEngine);
+    const auto slot = static_cast<std::uint32_t>(entry.id);
     active = &*std::find_if(active_.begin(), active_.end(),
                             [slot](const Active& each) { return each.passage->slot() == slot; });
     if ((entry.id & kEngine) != 0) {
-      active->passage->computed();
+      active->passage->computed(static_cast<int>(entry.id >> kStrandBit & 1));
     } else {
       active->passage->written();
     }
@@ -228,13 +231,28 @@ void LineMember::write(int peer, const Pieces& from, const Pieces& to, Passage::
       from, to);
 }
 
-void LineMember::reduce(ElementType type, std::uint64_t source, std::uint64_t other, std::uint64_t target,
-                        std::uint64_t bytes, std::uint32_t slot) {
-  rank_.accelerator.reduce(engine(slot), type, source, other, target, bytes, *completions_, kEngine | slot);
+std::uint64_t LineMember::engines_for(std::uint64_t bytes) const {
+  const auto own = static_cast<std::uint64_t>(std::max(rank_.copy_engines / options_.dimensions, 1));
+  return std::clamp<std::uint64_t>(bytes / kLeastPart, 1, own);
 }
 
-void LineMember::copy(std::uint64_t source, std::uint64_t target, std::uint64_t bytes, std::uint32_t slot) {
-  rank_.accelerator.copy(engine(slot), source, target, bytes, *completions_, kEngine | slot);
+/// Slots begin at different ones of the dimension's engines, or small reductions would all be the first one's.
+std::uint32_t LineMember::engine(std::uint32_t slot, std::uint32_t part) const {
+  const int own = std::max(rank_.copy_engines / options_.dimensions, 1);
+  const int at = (static_cast<int>(slot) + static_cast<int>(part)) % own;
+  return static_cast<std::uint32_t>((options_.dimension * own + at) % rank_.copy_engines);
+}
+
+void LineMember::reduce(ElementType type, std::uint64_t source, std::uint64_t other, std::uint64_t target,
+                        std::uint64_t bytes, std::uint32_t part, std::uint32_t slot, int strand) {
+  rank_.accelerator.reduce(engine(slot, part), type, source, other, target, bytes, *completions_,
+                           kEngine | static_cast<std::uint64_t>(strand) << kStrandBit | slot);
+}
+
+void LineMember::copy(std::uint64_t source, std::uint64_t target, std::uint64_t bytes, std::uint32_t part,
+                      std::uint32_t slot, int strand) {
+  rank_.accelerator.copy(engine(slot, part), source, target, bytes, *completions_,
+                         kEngine | static_cast<std::uint64_t>(strand) << kStrandBit | slot);
 }
 
 }  // namespace weft::collectives

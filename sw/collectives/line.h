@@ -22,10 +22,14 @@ namespace weft::collectives {
 ///
 /// Messages are RDMA writes with immediate. Before the first one a peer gives permission, an empty send whose immediate
 /// says which phase it is for and where its staging memory is; it has posted the receives then.
+///
+/// The dimensions of a rank share its copy engines: each has as many, and large reductions are divided among them.
 class LineMember {
  public:
   struct Options {
     int active = 1;
+    int dimension = 0;
+    int dimensions = 1;
     std::vector<dimensions::Algorithm> algorithms;  ///< that phases may ask for
   };
 
@@ -35,8 +39,16 @@ class LineMember {
 
   LineMember(firmware::Rank& rank, int position, int members, const Options& options, int core, std::string name);
 
+  /// Which phase goes first: that of the highest priority, then the smallest.
+  struct Precedence {
+    std::int64_t priority = 0;
+    std::int64_t bytes = 0;
+    [[nodiscard]] bool before(const Precedence& other) const {
+      return priority != other.priority ? priority > other.priority : bytes < other.bytes;
+    }
+  };
   /// From a running thread of the rank: queues a phase; `done` is called on the line's thread.
-  void enqueue(Phase phase, Passage::Name name, std::int64_t priority, std::function<void()> done);
+  void enqueue(Phase phase, Passage::Name name, Precedence precedence, std::function<void()> done);
 
   [[nodiscard]] int position() const { return position_; }
   [[nodiscard]] int members() const { return members_; }
@@ -48,7 +60,7 @@ class LineMember {
   struct Waiting {
     Phase phase;
     Passage::Name name;
-    std::int64_t priority;
+    Precedence precedence;
     std::function<void()> done;
   };
   struct Active {
@@ -89,12 +101,14 @@ class LineMember {
   }
   void expect(int peer, int messages, Passage::Name name, int strand, std::uint32_t slot);
   void write(int peer, const Pieces& from, const Pieces& to, Passage::Name name, int strand, std::uint32_t slot);
+  /// Copy engines that so many bytes are divided among.
+  [[nodiscard]] std::uint64_t engines_for(std::uint64_t bytes) const;
+  /// By the passage's copy engine number `part`.
   void reduce(ElementType type, std::uint64_t source, std::uint64_t other, std::uint64_t target, std::uint64_t bytes,
-              std::uint32_t slot);
-  void copy(std::uint64_t source, std::uint64_t target, std::uint64_t bytes, std::uint32_t slot);
-  [[nodiscard]] std::uint32_t engine(std::uint32_t slot) const {
-    return (static_cast<std::uint32_t>(core_) + slot) % static_cast<std::uint32_t>(rank_.copy_engines);
-  }
+              std::uint32_t part, std::uint32_t slot, int strand);
+  void copy(std::uint64_t source, std::uint64_t target, std::uint64_t bytes, std::uint32_t part, std::uint32_t slot,
+            int strand);
+  [[nodiscard]] std::uint32_t engine(std::uint32_t slot, std::uint32_t part) const;
 
   firmware::Rank& rank_;
   int position_;

@@ -31,7 +31,7 @@ Task bruck_all_to_all(Strand strand) {
     const std::uint64_t offset = static_cast<std::uint64_t>(bit * (members / 2 + 1) + place) * strand.unit();
     return strand.staging(at, offset, bytes);
   };
-  std::uint64_t copied = strand.copy(strand.block(position), output[static_cast<std::size_t>(position)]);
+  strand.copy(strand.block(position), output[static_cast<std::size_t>(position)]);
   std::vector<Pieces> table;
   for (int i = 0; i < members; ++i) table.push_back(strand.block(strand.ahead(i)));
   for (int far = 1; far < members; far *= 2) strand.expect(strand.ahead(-far), 1);
@@ -52,9 +52,9 @@ Task bruck_all_to_all(Strand strand) {
     co_await strand.message(strand.ahead(-far));
   }
   for (int i = 1; i < members; ++i) {
-    copied = strand.copy(table[static_cast<std::size_t>(i)], output[static_cast<std::size_t>(strand.ahead(-i))]);
+    strand.copy(table[static_cast<std::size_t>(i)], output[static_cast<std::size_t>(strand.ahead(-i))]);
   }
-  co_await strand.done(copied);
+  co_await strand.computed();
 }
 
 }  // namespace weft::collectives

@@ -22,14 +22,12 @@ Task reduce_scatter_steps(Strand strand) {
                  strand.staging(peer, static_cast<std::uint64_t>(position) * strand.unit(), bytes_of(block)));
   }
   const Pieces& own = strand.block(position);
-  std::uint64_t sums = 0;
   for (int i = 1; i < strand.members(); ++i) {
     const int peer = strand.ahead(i);
     co_await strand.message(peer);
-    sums = strand.reduce(strand.staging(position, static_cast<std::uint64_t>(peer) * strand.unit(), bytes_of(own)), own,
-                         own);
+    strand.reduce(strand.staging(position, static_cast<std::uint64_t>(peer) * strand.unit(), bytes_of(own)), own, own);
   }
-  co_await strand.done(sums);
+  co_await strand.computed();
 }
 
 Task allgather_steps(Strand strand, int before) {
@@ -63,13 +61,13 @@ Task direct_all_to_all(Strand strand) {
   const int position = strand.position();
   const Pieces& place = strand.phase().output[static_cast<std::size_t>(position)];
   expect_all(strand, 1);
-  const std::uint64_t copied = strand.copy(strand.block(position), place);
+  strand.copy(strand.block(position), place);
   for (int i = 1; i < strand.members(); ++i) {
     co_await strand.permission(strand.ahead(i));
     strand.write(strand.ahead(i), strand.block(strand.ahead(i)), place);
   }
   for (int i = 1; i < strand.members(); ++i) co_await strand.message(strand.ahead(i));
-  co_await strand.done(copied);
+  co_await strand.computed();
 }
 
 }  // namespace weft::collectives

@@ -35,7 +35,8 @@ Task halve(Strand strand, Pairs pairs) {
   if (me < pairs.extras) {
     const Pieces all = strand.blocks(0, strand.members());
     co_await strand.message(position + 1);
-    co_await strand.done(strand.reduce(strand.staging(position, 0, bytes_of(all)), all, all));
+    strand.reduce(strand.staging(position, 0, bytes_of(all)), all, all);
+    co_await strand.computed();
   }
   std::uint64_t place = pairs.extras > 0 ? whole : 0;
   int first = 0;
@@ -51,7 +52,8 @@ Task halve(Strand strand, Pairs pairs) {
     co_await strand.permission(partner);
     strand.write(partner, given, strand.staging(partner, place, bytes_of(given)));
     co_await strand.message(partner);
-    co_await strand.done(strand.reduce(strand.staging(position, place, bytes_of(kept)), kept, kept));
+    strand.reduce(strand.staging(position, place, bytes_of(kept)), kept, kept);
+    co_await strand.computed();
     place += 2 * static_cast<std::uint64_t>(mask) * strand.unit();  // nobody keeps more than two blocks for each number
   }
 }

@@ -26,7 +26,8 @@ Task reduce_scatter_steps(Strand strand, int direction, int share) {
     const Pieces mine = share_of(strand, strand.ahead(-direction * (step + 2)), share);
     const Pieces sum = strand.staging(strand.position(), place, bytes_of(mine));
     const Pieces target = step + 2 == strand.members() ? mine : sum;
-    co_await strand.done(strand.reduce(sum, mine, target));
+    strand.reduce(sum, mine, target);
+    co_await strand.computed();
     source = target;
   }
 }
@@ -77,8 +78,7 @@ Task ring_all_to_all(Strand strand) {
     return strand.staging(at, offset + static_cast<std::uint64_t>(first) * block,
                           static_cast<std::uint64_t>(blocks) * block);
   };
-  std::uint64_t copied =
-      strand.copy(strand.block(strand.position()), output[static_cast<std::size_t>(strand.position())]);
+  strand.copy(strand.block(strand.position()), output[static_cast<std::size_t>(strand.position())]);
   strand.expect(previous, members > 2 ? 2 : 1);
   Pieces going;
   for (int i = 1; i < members; ++i) append(going, strand.block(strand.ahead(i)));
@@ -86,17 +86,17 @@ Task ring_all_to_all(Strand strand) {
   strand.write(next, going, area(next, 1, 0, members - 1));
   for (int step = 1; step < members; ++step) {
     co_await strand.message(previous, step);
-    copied = strand.copy(area(strand.position(), step, 0, 1), output[static_cast<std::size_t>(strand.ahead(-step))]);
+    strand.copy(area(strand.position(), step, 0, 1), output[static_cast<std::size_t>(strand.ahead(-step))]);
     const int left = members - 1 - step;
     if (left > 0) {
       co_await strand.permission(next, step);  // the first one is good for two messages
       strand.write(next, area(strand.position(), step, 1, left), area(next, step + 1, 0, left));
     }
-    co_await strand.done(copied);
+    co_await strand.computed();
     co_await strand.acknowledged();
     if (step + 2 < members) strand.expect(previous, 1);
   }
-  co_await strand.done(copied);
+  co_await strand.computed();
 }
 
 }  // namespace weft::collectives

@@ -40,7 +40,8 @@ Task tree_all_reduce(Strand strand) {
 
   for (std::size_t i = 0; i < children.size(); ++i) {
     co_await strand.message(children[i]);
-    co_await strand.done(strand.reduce(staged(strand.position(), static_cast<int>(i)), half, half));
+    strand.reduce(staged(strand.position(), static_cast<int>(i)), half, half);
+    co_await strand.computed();
   }
   if (!root) {
     const TreePlace above = tree_place(place.parent, members, strand.number() == 0);

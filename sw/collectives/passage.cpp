@@ -48,7 +48,7 @@ void Passage::proceed() {
 }
 
 bool Passage::finished() const {
-  return written_ == to_write_ && computed_ == to_compute_ &&
+  return written_ == to_write_ &&
          std::all_of(strands_.begin(), strands_.end(), [](const firmware::Task& strand) { return strand.done(); });
 }
 
@@ -90,24 +90,31 @@ void Strand::write(int peer, const Pieces& from, const Pieces& to) {
   passage_->line_.write(peer, from, to, passage_->name_, number_, passage_->slot_);
 }
 
-std::uint64_t Strand::reduce(const Pieces& source, const Pieces& other, const Pieces& target) {
-  zip(
-      [this](std::uint64_t bytes, std::uint64_t a, std::uint64_t b, std::uint64_t sum) {
-        passage_->line_.reduce(phase().type, a, b, sum, bytes, passage_->slot_);
-        ++passage_->to_compute_;
-      },
-      source, other, target);
-  return passage_->to_compute_;
+void Strand::reduce(const Pieces& source, const Pieces& other, const Pieces& target) {
+  LineMember& line = passage_->line_;
+  const auto parts = static_cast<int>(line.engines_for(bytes_of(source)));
+  const std::uint64_t granule = size_of(phase().type);
+  for (int i = 0; i < parts; ++i) {
+    zip(
+        [&](std::uint64_t bytes, std::uint64_t a, std::uint64_t b, std::uint64_t sum) {
+          line.reduce(phase().type, a, b, sum, bytes, static_cast<std::uint32_t>(i), passage_->slot_, number_);
+          ++passage_->computing_[static_cast<std::size_t>(number_)];
+        },
+        part(source, parts, i, granule), part(other, parts, i, granule), part(target, parts, i, granule));
+  }
 }
 
-std::uint64_t Strand::copy(const Pieces& source, const Pieces& target) {
-  zip(
-      [this](std::uint64_t bytes, std::uint64_t from, std::uint64_t to) {
-        passage_->line_.copy(from, to, bytes, passage_->slot_);
-        ++passage_->to_compute_;
-      },
-      source, target);
-  return passage_->to_compute_;
+void Strand::copy(const Pieces& source, const Pieces& target) {
+  LineMember& line = passage_->line_;
+  const auto parts = static_cast<int>(line.engines_for(bytes_of(source)));
+  for (int i = 0; i < parts; ++i) {
+    zip(
+        [&](std::uint64_t bytes, std::uint64_t from, std::uint64_t to) {
+          line.copy(from, to, bytes, static_cast<std::uint32_t>(i), passage_->slot_, number_);
+          ++passage_->computing_[static_cast<std::size_t>(number_)];
+        },
+        part(source, parts, i, 1), part(target, parts, i, 1));
+  }
 }
 
 void Strand::Until::await_suspend(std::coroutine_handle<> handle) {
@@ -126,8 +133,10 @@ Strand::Until Strand::message(int peer, int count) {
           [passage = passage_, peer, count, strand = number_] { return passage->at(peer, strand).messages >= count; }};
 }
 
-Strand::Until Strand::done(std::uint64_t ticket) {
-  return {*passage_, [passage = passage_, ticket] { return passage->computed_ >= ticket; }};
+Strand::Until Strand::computed() {
+  return {*passage_, [passage = passage_, strand = static_cast<std::size_t>(number_)] {
+            return passage->computing_[strand] == 0;
+          }};
 }
 
 Strand::Until Strand::acknowledged() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <coroutine>
 #include <cstdint>
 #include <functional>
@@ -54,9 +55,10 @@ class Strand {
   void expect(int peer, int messages);
   /// Writes what lies in `from` here to `to` at `peer`, as one message.
   void write(int peer, const Pieces& from, const Pieces& to);
-  /// target = source + other, or a copy, by a copy engine, in the order of the calls. Returns a number for done().
-  std::uint64_t reduce(const Pieces& source, const Pieces& other, const Pieces& target);
-  std::uint64_t copy(const Pieces& source, const Pieces& target);
+  /// target = source + other, or a copy, by copy engines. Those of equal size are done in the order of the calls, each
+  /// part of them by the same engine.
+  void reduce(const Pieces& source, const Pieces& other, const Pieces& target);
+  void copy(const Pieces& source, const Pieces& target);
 
   /// What a strand awaits; the line's thread resumes it then.
   struct Until {
@@ -70,8 +72,8 @@ class Strand {
   [[nodiscard]] Until permission(int peer, int times = 1);
   /// So many messages have come from `peer`.
   [[nodiscard]] Until message(int peer, int count = 1);
-  /// Reductions and copies up to number `ticket` are done.
-  [[nodiscard]] Until done(std::uint64_t ticket);
+  /// All that the strand has reduced and copied is done.
+  [[nodiscard]] Until computed();
   /// Peers have acknowledged all writes of the phase.
   [[nodiscard]] Until acknowledged();
 
@@ -107,7 +109,7 @@ class Passage {
     at(peer, strand).slot = slot;
   }
   void came(int peer, int strand) { ++at(peer, strand).messages; }
-  void computed() { ++computed_; }
+  void computed(int strand) { --computing_[static_cast<std::size_t>(strand)]; }
   void written() { ++written_; }
 
  private:
@@ -130,8 +132,7 @@ class Passage {
   std::uint32_t slot_;
   std::uint64_t unit_;
   std::vector<Peer> peers_;
-  std::uint64_t to_compute_ = 0;
-  std::uint64_t computed_ = 0;
+  std::array<std::uint64_t, kStrands> computing_{};  ///< by strand: with the engines
   std::uint64_t to_write_ = 0;
   std::uint64_t written_ = 0;
   std::vector<firmware::Task> strands_;

@@ -31,52 +31,66 @@ Extent Reference::block(int index) const {
 }
 
 void Reference::fill(memory::BackingStore& store, std::uint64_t address, int member) const {
-  const std::uint64_t unit = size_of(type);
   const bool gathers = operation == Operation::kAllgather;
-  const Extent own = gathers ? block(member) : Extent{0, bytes};
   std::vector<std::byte> data(bytes, kNoise);
-  for (std::uint64_t at = own.offset; at + unit <= own.offset + own.bytes; at += unit) {
-    encode(type, pattern(seed, member, at / unit), &data[at]);
-  }
-  if (gathers && member == members - 1) {
-    for (std::uint64_t at = bytes / unit * unit; at < bytes; ++at) data[at] = rest(at);
-  }
+  put(data, gathers ? block(member) : Extent{0, bytes}, member, gathers && member == members - 1);
   store.write(address, data.data(), bytes);
 }
 
-std::int64_t Reference::wrong(const memory::BackingStore& store, std::uint64_t address, int member) const {
+void Reference::fill_broadcast(memory::BackingStore& store, std::uint64_t address, int member, int root) const {
+  std::vector<std::byte> data(bytes, kNoise);
+  if (member == root) put(data, {0, bytes}, member, true);
+  store.write(address, data.data(), bytes);
+}
+
+void Reference::put(std::vector<std::byte>& data, Extent extent, int member, bool with_rest) const {
   const std::uint64_t unit = size_of(type);
-  const auto value = [&](int source, std::uint64_t index) -> std::uint32_t {
-    if (operation == Operation::kAllgather) return pattern(seed, source, index);
-    if (operation == Operation::kAllToAll) {
-      return pattern(seed, source, index - (block(source).offset - block(member).offset) / unit);
-    }
-    std::uint32_t sum = 0;
-    for (int m = 0; m < members; ++m) sum += pattern(seed, m, index);
-    return sum;
-  };
-  std::int64_t wrong = 0;
+  for (std::uint64_t at = extent.offset; at + unit <= extent.offset + extent.bytes; at += unit) {
+    encode(type, pattern(seed, member, at / unit), &data[at]);
+  }
+  for (std::uint64_t at = bytes / unit * unit; with_rest && at < bytes; ++at) data[at] = rest(at);
+}
+
+template <typename Value>
+std::int64_t Reference::differing(const memory::BackingStore& store, std::uint64_t address, Extent extent,
+                                  bool with_rest, const Value& value) const {
+  const std::uint64_t unit = size_of(type);
+  std::vector<std::byte> actual(extent.bytes);
   std::vector<std::byte> expected(unit);
-  const auto compare = [&](int source, Extent extent, std::uint64_t from) {
-    std::vector<std::byte> actual(extent.bytes);
-    store.read(from, actual.data(), extent.bytes);
-    for (std::uint64_t at = 0; at + unit <= extent.bytes; at += unit) {
-      encode(type, value(source, (extent.offset + at) / unit), expected.data());
-      if (std::memcmp(expected.data(), &actual[at], unit) != 0) ++wrong;
-    }
-    if (operation != Operation::kAllgather) return;
-    for (std::uint64_t at = extent.bytes / unit * unit; at < extent.bytes; ++at) {
-      if (actual[at] != rest(extent.offset + at)) ++wrong;
-    }
-  };
-  if (operation == Operation::kReduceScatter) {
-    compare(member, block(member), address);
-  } else if (operation == Operation::kAllReduce) {
-    compare(member, {0, bytes}, address);
-  } else {
-    for (int m = 0; m < members; ++m) compare(m, block(m), address + block(m).offset);
+  store.read(address, actual.data(), extent.bytes);
+  std::int64_t wrong = 0;
+  for (std::uint64_t at = 0; at + unit <= extent.bytes; at += unit) {
+    encode(type, value((extent.offset + at) / unit), expected.data());
+    if (std::memcmp(expected.data(), &actual[at], unit) != 0) ++wrong;
+  }
+  for (std::uint64_t at = extent.bytes / unit * unit; with_rest && at < extent.bytes; ++at) {
+    if (actual[at] != rest(extent.offset + at)) ++wrong;
   }
   return wrong;
+}
+
+std::int64_t Reference::wrong(const memory::BackingStore& store, std::uint64_t address, int member) const {
+  const auto sum = [&](std::uint64_t index) {
+    std::uint32_t all = 0;
+    for (int m = 0; m < members; ++m) all += pattern(seed, m, index);
+    return all;
+  };
+  if (operation == Operation::kReduceScatter) return differing(store, address, block(member), false, sum);
+  if (operation == Operation::kAllReduce) return differing(store, address, {0, bytes}, false, sum);
+  const std::uint64_t own = operation == Operation::kAllToAll ? block(member).offset / size_of(type) : 0;
+  std::int64_t wrong = 0;
+  for (int m = 0; m < members; ++m) {
+    // In an AllToAll, block m came from where member m has what is for this one.
+    const Extent from = block(m);
+    const std::uint64_t shift = operation == Operation::kAllToAll ? own - from.offset / size_of(type) : 0;
+    wrong += differing(store, address + from.offset, from, operation == Operation::kAllgather,
+                       [&](std::uint64_t index) { return pattern(seed, m, index + shift); });
+  }
+  return wrong;
+}
+
+std::int64_t Reference::wrong_broadcast(const memory::BackingStore& store, std::uint64_t address, int root) const {
+  return differing(store, address, {0, bytes}, true, [&](std::uint64_t index) { return pattern(seed, root, index); });
 }
 
 }  // namespace weft::collectives

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "hw/core/element.h"
 #include "hw/memory/backing_store.h"
@@ -26,6 +28,16 @@ struct Reference {
   /// Elements that differ from what must be there after it. `address` is that of the whole buffer, of a ReduceScatter
   /// that of the own block, of an AllToAll that of its output.
   [[nodiscard]] std::int64_t wrong(const memory::BackingStore& store, std::uint64_t address, int member) const;
+
+  /// The same of a Broadcast from `root`, whatever the operation.
+  void fill_broadcast(memory::BackingStore& store, std::uint64_t address, int member, int root) const;
+  [[nodiscard]] std::int64_t wrong_broadcast(const memory::BackingStore& store, std::uint64_t address, int root) const;
+
+ private:
+  void put(std::vector<std::byte>& data, Extent extent, int member, bool with_rest) const;
+  template <typename Value>
+  [[nodiscard]] std::int64_t differing(const memory::BackingStore& store, std::uint64_t address, Extent extent,
+                                       bool with_rest, const Value& value) const;
 };
 
 }  // namespace weft::collectives

@@ -5,46 +5,52 @@
 
 namespace weft::dimensions {
 
-Plan plan_collective(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
-                     const std::vector<std::uint32_t>& sizes, std::uint32_t ends) {
-  const std::int64_t splits = config.splits;
-  if (bytes / splits < ends) bytes = splits * ends;
-  std::int64_t chunk = bytes / splits;
-  Plan plan;
-  plan.chunks = (bytes + chunk - 1) / chunk;
-
-  std::vector<std::uint32_t> used;
-  for (std::uint32_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] > 1) used.push_back(i);
-  }
+Plan::Phases phases_in(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
+                       const std::vector<std::uint32_t>& order, const std::vector<std::uint32_t>& sizes) {
+  Plan::Phases phases;
   const auto add = [&](Operation phase, std::uint32_t dimension) {
-    plan.phases.push_back({phase, config.algorithm(phase, dimension), dimension, sizes[dimension], chunk});
+    phases.push_back({phase, config.algorithm(phase, dimension), dimension, sizes[dimension], bytes});
   };
   const auto scatter = [&](auto first, auto last) {
     for (auto at = first; at != last; ++at) {
       add(Operation::kReduceScatter, *at);
-      chunk /= sizes[*at];
+      bytes /= sizes[*at];
     }
   };
   const auto gather = [&](auto first, auto last) {
     for (auto at = first; at != last; ++at) {
       add(Operation::kAllgather, *at);
-      chunk *= sizes[*at];
+      bytes *= sizes[*at];
     }
   };
-  if (used.empty()) return plan;
+  if (order.empty()) return phases;
   const bool aware = config.optimization == Optimization::kBandwidthAware;
   if (operation == Operation::kReduceScatter) {
-    scatter(used.begin(), used.end());
+    scatter(order.begin(), order.end());
   } else if (operation == Operation::kAllgather) {
-    gather(used.rbegin(), used.rend());
+    gather(order.rbegin(), order.rend());
   } else if (operation == Operation::kAllReduce && aware) {
-    scatter(used.begin(), used.end() - 1);
-    add(Operation::kAllReduce, used.back());
-    gather(used.rbegin() + 1, used.rend());
+    scatter(order.begin(), order.end() - 1);
+    add(Operation::kAllReduce, order.back());
+    gather(order.rbegin() + 1, order.rend());
   } else {
-    for (const std::uint32_t dimension : used) add(operation, dimension);
+    for (const std::uint32_t dimension : order) add(operation, dimension);
   }
+  return phases;
+}
+
+Plan plan_collective(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
+                     const std::vector<std::uint32_t>& sizes, std::uint32_t ends) {
+  const std::int64_t splits = config.splits;
+  if (bytes / splits < ends) bytes = splits * ends;
+  const std::int64_t chunk = bytes / splits;
+  std::vector<std::uint32_t> used;
+  for (std::uint32_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] > 1) used.push_back(i);
+  }
+  Plan plan;
+  plan.chunks = (bytes + chunk - 1) / chunk;
+  plan.orders.push_back(phases_in(config, operation, chunk, used, sizes));
   return plan;
 }
 

@@ -41,16 +41,30 @@ inline EnumNames<Optimization> enum_names(Optimization /*tag*/) {
   return {{"baseline", Optimization::kBaseline}, {"localBWAware", Optimization::kBandwidthAware}};
 }
 
+/// In which order a chunk visits the dimensions.
+enum class InterDimension : std::uint8_t { kBaseline, kThemis };
+inline EnumNames<InterDimension> enum_names(InterDimension /*tag*/) {
+  return {{"baseline", InterDimension::kBaseline}, {"themis", InterDimension::kThemis}};
+}
+
+/// Which of the chunks that wait for a dimension goes first.
+enum class IntraDimension : std::uint8_t { kFifo, kSmallestFirst };
+inline EnumNames<IntraDimension> enum_names(IntraDimension /*tag*/) {
+  return {{"FIFO", IntraDimension::kFifo}, {"SmallestFirst", IntraDimension::kSmallestFirst}};
+}
+
 /// How collectives are cut into chunks and run: what ASTRA-sim's system.json says (its keys in quotes).
 struct CollectiveConfig {
   /// By operation, then dimension: "all-reduce-implementation" and so on.
   std::vector<std::vector<Algorithm>> algorithms = {{}, {}, {}, {}};
-  Optimization optimization = Optimization::kBandwidthAware;  ///< "collective-optimization"
-  Scheduling scheduling = Scheduling::kLifo;                  ///< "scheduling-policy"
-  int splits = 1;                                             ///< "preferred-dataset-splits"
-  int active_chunks = 1;                                      ///< "active-chunks-per-dimension"
-  Time endpoint_delay = Time(10'000);                         ///< "endpoint-delay", before each message
-  double memory_bytes_per_ns = 1600;                          ///< "local-mem-bw", which a reduction passes three times
+  Optimization optimization = Optimization::kBandwidthAware;   ///< "collective-optimization"
+  Scheduling scheduling = Scheduling::kLifo;                   ///< "scheduling-policy"
+  InterDimension inter_dimension = InterDimension::kBaseline;  ///< "inter-dimension-scheduling"
+  IntraDimension intra_dimension = IntraDimension::kFifo;      ///< "intra-dimension-scheduling"
+  int splits = 1;                                              ///< "preferred-dataset-splits"
+  int active_chunks = 1;                                       ///< "active-chunks-per-dimension"
+  Time endpoint_delay = Time(10'000);                          ///< "endpoint-delay", before each message
+  double memory_bytes_per_ns = 1600;                           ///< "local-mem-bw", which a reduction passes three times
 
   /// Those of all dimensions; the algorithms are the dimensions', and the rate the end's.
   template <typename Visitor>
@@ -59,6 +73,9 @@ struct CollectiveConfig {
           "Which collective goes first: the latest, the earliest, or by the trace's priority");
     visit("optimization", optimization,
           "baseline: an AllReduce of all in each dimension; localBWAware: ReduceScatters, an AllReduce, Allgathers");
+    visit("inter_dimension", inter_dimension,
+          "baseline: every chunk visits the dimensions in their order; themis: the least loaded first");
+    visit("intra_dimension", intra_dimension, "Which of the chunks that wait for a dimension goes first");
     visit("splits", splits, "Chunks of a collective", Range{1, 1 << 20});
     visit("active_chunks", active_chunks, "Chunks in a dimension at a time", Range{1, 1 << 20});
     visit("endpoint_delay", endpoint_delay, "Before each message, and at the end of a phase",
@@ -77,6 +94,11 @@ struct Phase {
   std::uint32_t dimension;
   std::uint32_t members;  ///< of the dimension
   std::int64_t bytes;     ///< the whole buffer of a member; for an Allgather its shard
+
+  /// A member's shard.
+  [[nodiscard]] std::int64_t shard() const { return operation == Operation::kAllgather ? bytes : bytes / members; }
+  /// What a member has at most, before a reduction or after a gather.
+  [[nodiscard]] std::int64_t whole() const { return operation == Operation::kAllgather ? bytes * members : bytes; }
 };
 
 /// A collective as phases that each of its equal chunks passes, one after the other. An AllReduce that is aware of
@@ -86,11 +108,31 @@ struct Phase {
 /// `bytes` as Chakra gives it: the whole buffer, for an Allgather the shard. Less than a byte for each of `ends` and
 /// split is padded; what does not divide makes one chunk more (both as ASTRA-sim does).
 struct Plan {
-  std::vector<Phase> phases;
+  using Phases = std::vector<Phase>;
+
+  std::vector<Phases> orders;           ///< different ones, all with the same number of phases
+  std::vector<std::uint32_t> order_of;  ///< by chunk, which of these; empty: all have the first
   std::int64_t chunks = 0;
+  /// By chunk and phase: when it is a dimension's turn to run it, counted from 0 in each dimension. Empty where
+  /// whatever waits may run, in the order of its coming.
+  std::vector<std::uint32_t> turns;
+  std::vector<std::uint32_t> turns_in;  ///< by dimension, how many these are
+
+  [[nodiscard]] const Phases& phases(std::uint32_t chunk) const {
+    return orders[order_of.empty() ? 0 : order_of[chunk]];
+  }
+  [[nodiscard]] std::uint32_t turn(std::uint32_t chunk, std::size_t phase) const {
+    return turns[chunk * orders.front().size() + phase];
+  }
 };
+
+/// The same order for all chunks, that of the dimensions.
 Plan plan_collective(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
                      const std::vector<std::uint32_t>& sizes, std::uint32_t ends);
+
+/// The phases of a chunk of so many bytes whose ReduceScatters visit `order`, and whose Allgathers visit it backwards.
+Plan::Phases phases_in(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
+                       const std::vector<std::uint32_t>& order, const std::vector<std::uint32_t>& sizes);
 
 /// A node's place in one of the two trees of a double binary tree over `members`: numbered in order, with one root that
 /// has a single child, the first number or the last one.

@@ -73,29 +73,31 @@ void GraphEngine::start() {
   for (const auto& end : ends_) end->rank->processor->spawn("graph", 0, run(*end));
 }
 
-/// SystemC would make an error of its own of what is thrown: it is kept for check().
-Task GraphEngine::run(End& end) {
+/// SystemC would make an error of its own of what is thrown: it is kept for check(), and the rank stops.
+template <typename Action>
+bool GraphEngine::guard(const End& end, const Action& action) {
   try {
-    co_await work_off(end);
+    action();
+    return true;
   } catch (const std::invalid_argument& error) {
     const traces::FormatError failure(end.trace.window->file().string(), 0, error.what());
     if (failure_ == nullptr) failure_ = std::make_exception_ptr(failure);
   } catch (const std::exception&) {
     if (failure_ == nullptr) failure_ = std::current_exception();
   }
+  return false;
 }
 
-Task GraphEngine::work_off(End& end) {
-  advance(end, end.trace);
+Task GraphEngine::run(End& end) {
+  if (!guard(end, [&] { advance(end, end.trace); })) co_return;
   while (end.finished == kNever) {
     const nic::Completion entry = co_await end.events->next();
-    if (Messages::is_mine(entry)) {
+    const auto take = [&] {
+      if (RemoteTransfers::is_mine(entry)) return done(end, recall(end, end.transfers->take(entry)));
+      if (!Messages::is_mine(entry)) return done(end, recall(end, entry.id));
       if (const auto token = end.messages->take(entry)) done(end, recall(end, *token));
-    } else if (RemoteTransfers::is_mine(entry)) {
-      done(end, recall(end, end.transfers->take(entry)));
-    } else {
-      done(end, recall(end, entry.id));
-    }
+    };
+    if (!guard(end, take)) co_return;
   }
 }
 

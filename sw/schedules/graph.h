@@ -144,7 +144,8 @@ class GraphEngine {
   };
 
   firmware::Task run(End& end);
-  firmware::Task work_off(End& end);
+  template <typename Action>
+  bool guard(const End& end, const Action& action);
   void advance(End& end, Graph& graph);
   void issue_ready(End& end, Graph& graph);
   void issue(End& end, Graph& graph, const chakra::Node& node);

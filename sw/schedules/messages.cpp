@@ -15,15 +15,17 @@ constexpr std::uint32_t kStock = 64;
 constexpr std::uint32_t kRestock = 16;
 constexpr std::size_t kSlots = 1 << 16;
 
+enum class Kind : std::uint32_t { kMessage, kPermission, kRequest };
+
 struct Immediate {
-  bool permission;
-  std::uint32_t number;  ///< of the tag, 15 bits
+  Kind kind;             ///< 2 bits
+  std::uint32_t number;  ///< of the tag, 14 bits
   std::uint32_t slot;    ///< of the receiver, 16 bits
 
-  [[nodiscard]] std::uint32_t pack() const {
-    return static_cast<std::uint32_t>(permission) << 31 | number << 16 | slot;
+  [[nodiscard]] std::uint32_t pack() const { return static_cast<std::uint32_t>(kind) << 30 | number << 16 | slot; }
+  static Immediate unpack(std::uint32_t bits) {
+    return {static_cast<Kind>(bits >> 30), bits >> 16 & 0x3fff, bits & 0xffff};
   }
-  static Immediate unpack(std::uint32_t bits) { return {bits >> 31 != 0, bits >> 16 & 0x7fff, bits & 0xffff}; }
 };
 
 /// What a message carries: the same at both ends, different for other names and turns.
@@ -55,9 +57,11 @@ std::uint32_t MessageTags::acquire(const MessageName& name) {
   return found->second;
 }
 
-void MessageTags::release(const MessageName& name) {
+bool MessageTags::release(const MessageName& name) {
   const auto found = numbers_.find(name);
-  if (--of_pair_[{name.from, name.to}][found->second].users == 0) numbers_.erase(found);
+  if (--of_pair_[{name.from, name.to}][found->second].users > 0) return false;
+  numbers_.erase(found);
+  return true;
 }
 
 const MessageName& MessageTags::name(int from, int to, std::uint32_t number) const {
@@ -105,22 +109,55 @@ std::uint32_t Messages::take_slot(std::uint64_t bytes) {
   return static_cast<std::uint32_t>(free - slots_.begin());
 }
 
-void Messages::receive(const MessageName& name, std::uint64_t bytes, Token token) {
+void Messages::release(const MessageName& name) {
+  if (!tags_.release(name)) return;
+  (*all_)[static_cast<std::size_t>(name.from)]->outgoing_.erase(name);
+  (*all_)[static_cast<std::size_t>(name.to)]->incoming_.erase(name);
+}
+
+void Messages::agree(const MessageName& name, std::uint64_t sent, std::uint64_t received) {
+  if (sent == received) return;
+  throw std::invalid_argument("rank " + std::to_string(name.to) + " receives " + std::to_string(received) +
+                              " bytes with tag " + std::to_string(name.tag) + ", and rank " +
+                              std::to_string(name.from) + " sends " + std::to_string(sent));
+}
+
+std::uint32_t Messages::permit(const MessageName& name, std::uint64_t bytes) {
   const std::uint32_t number = tags_.acquire(name);
   Connection& from = connection(name.from);
   const std::uint32_t slot = take_slot(bytes);
   slots_[slot].name = name;
-  slots_[slot].token = token;
-  if (rank_.store != nullptr) slots_[slot].turn = incoming_[name]++;
+  slots_[slot].turn = incoming_[name].permitted++;
+  slots_[slot].wanted = slots_[slot].arrived = false;
   from.pair.receive(0, 0, 1, kReceived | static_cast<std::uint64_t>(name.from));
-  from.pair.send_immediate(Immediate{true, number, slot}.pack());
+  from.pair.send_immediate(Immediate{Kind::kPermission, number, slot}.pack());
+  return slot;
+}
+
+void Messages::receive(const MessageName& name, std::uint64_t bytes, Token token) {
+  Incoming& incoming = incoming_[name];
+  std::uint32_t slot = 0;
+  if (incoming.unasked.empty()) {
+    slot = permit(name, bytes);
+  } else {
+    slot = incoming.unasked.front();
+    incoming.unasked.pop_front();
+    agree(name, slots_[slot].bytes, bytes);
+  }
+  slots_[slot].wanted = true;
+  slots_[slot].token = token;
+  if (slots_[slot].arrived) events_.signal(finish(slots_[slot]));
 }
 
 void Messages::send(const MessageName& name, std::uint64_t bytes, Token token) {
-  tags_.acquire(name);
-  connection(name.to);
+  const std::uint32_t number = tags_.acquire(name);
+  Connection& to = connection(name.to);
   Outgoing& outgoing = outgoing_[name];
   outgoing.waiting.push_back({bytes, token});
+  if (outgoing.permitted.empty()) {
+    tags_.acquire(name);  // for as long as the request is on its way
+    to.pair.send_immediate(Immediate{Kind::kRequest, number, 0}.pack());
+  }
   write(name, outgoing);
 }
 
@@ -132,11 +169,7 @@ void Messages::write(const MessageName& name, Outgoing& outgoing) {
     outgoing.waiting.pop_front();
     outgoing.permitted.pop_front();
     const Slot& target = (*all_)[static_cast<std::size_t>(name.to)]->slots_[there];
-    if (target.bytes != message.bytes) {
-      throw std::invalid_argument("rank " + std::to_string(name.to) + " receives " + std::to_string(target.bytes) +
-                                  " bytes with tag " + std::to_string(name.tag) + ", and rank " +
-                                  std::to_string(name.from) + " sends " + std::to_string(message.bytes));
-    }
+    agree(name, message.bytes, target.bytes);
     const std::uint64_t address = target.address;
     const std::uint32_t here = take_slot(message.bytes);
     slots_[here].name = name;
@@ -144,38 +177,58 @@ void Messages::write(const MessageName& name, Outgoing& outgoing) {
     slots_[here].turn = outgoing.turn++;
     fill(slots_[here]);
     connection(name.to).pair.write(slots_[here].address, address, message.bytes, true,
-                                   Immediate{false, 0, there}.pack(), true, kWritten | here);
+                                   Immediate{Kind::kMessage, 0, there}.pack(), true, kWritten | here);
   }
-  if (rank_.store == nullptr && outgoing.waiting.empty() && outgoing.permitted.empty()) outgoing_.erase(name);
+}
+
+/// The sender has messages that it has no permission for: it gets it now. How many, and how long they are, a real
+/// request would say in a few bytes.
+void Messages::take_request(const MessageName& name) {
+  const Outgoing& theirs = (*all_)[static_cast<std::size_t>(name.from)]->outgoing_.at(name);
+  Incoming& incoming = incoming_[name];
+  while (incoming.permitted < theirs.asked()) {
+    incoming.unasked.push_back(permit(name, theirs.waiting[incoming.permitted - theirs.turn].bytes));
+  }
 }
 
 std::optional<Messages::Token> Messages::take(const nic::Completion& entry) {
   if ((entry.id & kReceived) == 0) {
     Slot& slot = slots_[entry.id & ~kWritten];
-    slot.taken = false;
-    tags_.release(slot.name);
-    return slot.token;
+    return finish(slot);
   }
   const int peer = static_cast<int>(entry.id & ~kReceived);
   const Immediate said = Immediate::unpack(entry.immediate);
-  if (!said.permission) {
+  if (said.kind == Kind::kMessage) {
     Slot& slot = slots_[said.slot];
     compare(slot);
     ++received_;
-    slot.taken = false;
-    tags_.release(slot.name);
-    return slot.token;
+    slot.arrived = true;
+    if (slot.wanted) return finish(slot);
+    return std::nullopt;
   }
   Connection& from = connections_.at(peer);
   if (++from.consumed == kRestock) {
     from.consumed = 0;
     from.pair.receive(0, 0, kRestock, entry.id);
   }
+  if (said.kind == Kind::kRequest) {
+    const MessageName asked = tags_.name(peer, rank_.index, said.number);
+    take_request(asked);
+    release(asked);
+    return std::nullopt;
+  }
   const MessageName name = tags_.name(rank_.index, peer, said.number);
   Outgoing& outgoing = outgoing_[name];
   outgoing.permitted.push_back(said.slot);
   write(name, outgoing);
   return std::nullopt;
+}
+
+Messages::Token Messages::finish(Slot& slot) {
+  slot.taken = false;
+  const MessageName name = slot.name;
+  release(name);
+  return slot.token;
 }
 
 void Messages::fill(const Slot& slot) {

@@ -30,11 +30,12 @@ struct MessageName {
 /// connections are made, outside of simulated time.
 class MessageTags {
  public:
-  static constexpr std::uint32_t kMost = 1 << 15;
+  static constexpr std::uint32_t kMost = 1 << 14;
 
   /// The number of a name, from when it is first used until both sides have let go of it.
   std::uint32_t acquire(const MessageName& name);
-  void release(const MessageName& name);
+  /// Whether it was the last one.
+  bool release(const MessageName& name);
   [[nodiscard]] const MessageName& name(int from, int to, std::uint32_t number) const;
 
  private:
@@ -48,7 +49,8 @@ class MessageTags {
 
 /// One rank's sends and receives, matched by tag. A receiver that has a buffer says so to the sender, with an empty
 /// message that names the tag and the buffer; then the sender writes into it, with an immediate that names it again: a
-/// message crosses the network once, and is in nobody's way before it is asked for.
+/// message crosses the network once. A sender that has no such permission asks for it, and gets it whether the receive
+/// has been begun or not: a message that comes before its receive waits in the receiver's memory.
 ///
 /// Completions go to the queue of the rank's thread, which hands them to take(). With data on, a message carries a
 /// pattern that the receiver compares.
@@ -62,7 +64,8 @@ class Messages {
   /// What messages go to and come from; before the first one.
   void join(const std::vector<Messages*>* all) { all_ = all; }
 
-  /// From the rank's thread. A message is as long as the receiver says; `bytes` is compared with it.
+  /// From the rank's thread. Throw std::invalid_argument where the two sides differ about the size, and
+  /// std::length_error for more messages at a time than can be told apart or than memory has room for.
   void send(const MessageName& name, std::uint64_t bytes, Token token);
   void receive(const MessageName& name, std::uint64_t bytes, Token token);
 
@@ -84,6 +87,8 @@ class Messages {
     std::uint64_t address = 0;
     std::uint64_t room = 0;
     bool taken = false;
+    bool wanted = false;  ///< its receive has been begun
+    bool arrived = false;
     MessageName name;
     std::uint64_t bytes = 0;
     std::uint64_t turn = 0;  ///< how many messages of the name came before
@@ -101,7 +106,14 @@ class Messages {
   struct Outgoing {
     std::deque<Pending> waiting;
     std::deque<std::uint32_t> permitted;  ///< slots of the receiver
-    std::uint64_t turn = 0;
+    std::uint64_t turn = 0;               ///< messages written
+
+    [[nodiscard]] std::uint64_t asked() const { return turn + waiting.size(); }
+  };
+  /// Of a name that this rank receives with.
+  struct Incoming {
+    std::uint64_t permitted = 0;
+    std::deque<std::uint32_t> unasked;  ///< slots that the sender has been given before their receives
   };
 
   Connection& connection(int peer);
@@ -109,6 +121,13 @@ class Messages {
   firmware::Task stock(int peer);
   std::uint32_t take_slot(std::uint64_t bytes);
   void write(const MessageName& name, Outgoing& outgoing);
+  std::uint32_t permit(const MessageName& name, std::uint64_t bytes);
+  void take_request(const MessageName& name);
+  /// Lets go of a name; when nobody uses it, both sides forget it.
+  void release(const MessageName& name);
+  /// Lets go of a slot of which all is done.
+  Token finish(Slot& slot);
+  static void agree(const MessageName& name, std::uint64_t sent, std::uint64_t received);
   void fill(const Slot& slot);
   void compare(const Slot& slot);
 
@@ -119,7 +138,7 @@ class Messages {
   std::map<int, Connection> connections_;
   std::vector<Slot> slots_;
   std::map<MessageName, Outgoing> outgoing_;
-  std::map<MessageName, std::uint64_t> incoming_;  ///< messages that have been asked for, with data on
+  std::map<MessageName, Incoming> incoming_;
   std::int64_t wrong_ = 0;
   std::uint64_t received_ = 0;
 };

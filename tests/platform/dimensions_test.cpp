@@ -130,6 +130,7 @@ struct Order {
   dimensions::Optimization optimization;
   int active;
   std::int64_t seed;
+  dimensions::InterDimension inter = dimensions::InterDimension::kBaseline;
 };
 
 class Crowd : public testing::TestWithParam<Order> {};
@@ -147,6 +148,11 @@ TEST_P(Crowd, EndsWithTheRightSums) {
   dimensions.scheduling = order.scheduling;
   dimensions.optimization = order.optimization;
   dimensions.active_chunks = order.active;
+  dimensions.inter_dimension = order.inter;
+  if (order.inter == dimensions::InterDimension::kThemis) {
+    dimensions.intra_dimension = dimensions::IntraDimension::kSmallestFirst;
+    config.fabric.dimensions.back().link.rate = 100_Gbps;
+  }
   Machine machine(config);
   DimensionGroup group(machine.ranks(), dimensions, "crowd");
   std::vector<std::uint64_t> buffers;
@@ -203,12 +209,17 @@ std::vector<Order> orders() {
       }
     }
   }
+  for (std::int64_t seed = 1; seed <= 6; ++seed) {
+    all.push_back({dimensions::Scheduling::kLifo, dimensions::Optimization::kBandwidthAware, seed % 2 == 0 ? 1 : 3,
+                   seed, dimensions::InterDimension::kThemis});
+  }
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, Crowd, testing::ValuesIn(orders()), [](const auto& test) {
   return std::string(name_of(test.param.scheduling)) + "_" + std::string(name_of(test.param.optimization)) + "_" +
-         std::to_string(test.param.active) + "_" + std::to_string(test.param.seed);
+         std::string(name_of(test.param.inter)) + "_" + std::to_string(test.param.active) + "_" +
+         std::to_string(test.param.seed);
 });
 
 // --- Groups of some ranks ---

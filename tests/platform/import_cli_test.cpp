@@ -52,7 +52,7 @@ class ImportCli : public CliTest {
       EXPECT_EQ(weft("trace convert ../t.json w." + rank + ".et").code, 0);
     }
   }
-  Ran import(const std::string& more = "") {
+  Ran import(const std::string& more = "--analytical unaware") {
     return weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out p.json " + more);
   }
   static constexpr int kAllReduce = 64'440;  // ns, in ASTRA-sim
@@ -73,6 +73,100 @@ TEST_F(ImportCli, GivesTheTimesOfAstraSim) {
   EXPECT_NE(table.out.find("last end done            68840 ns"), std::string::npos) << table.out;
 }
 
+TEST_F(ImportCli, FollowsSchedulingAcrossAndWithinDimensions) {
+  json system = system_file();
+  system["inter-dimension-scheduling"] = "themis";
+  system["intra-dimension-scheduling"] = "SmallestFirst";
+  write("system.json", system.dump());
+  const Ran made = import();
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("inter-dimension-scheduling is followed, though ASTRA-sim"), std::string::npos) << made.err;
+  const json platform = json::parse(test::read_file(folder_ / "work/p.json"));
+  EXPECT_EQ(platform["analytical"]["collectives"]["inter_dimension"], "themis");
+  EXPECT_EQ(platform["analytical"]["collectives"]["intra_dimension"], "SmallestFirst");
+  // In one dimension there is nothing to choose.
+  EXPECT_EQ(json::parse(weft("run p.json --json").out)["last_finish_ns"], 5'000 + kAllReduce);
+}
+
+constexpr const char* kNetwork1 = R"({"topology-name": "Hierarchical", "topologies-per-dim": ["Ring"],
+  "dimension-type": ["N"], "dimensions-count": 1, "units-count": [8], "links-count": [2], "link-latency": [500],
+  "link-bandwidth": [50], "nic-latency": [0], "router-latency": [0], "hbm-latency": [0], "hbm-bandwidth": [370],
+  "hbm-scale": [0]})";
+constexpr const char* kSystem1 =
+    "scheduling-policy: LIFO\nendpoint-delay: 10\nactive-chunks-per-dimension: 1\n\npreferred-dataset-splits: 4\n"
+    "boost-mode: 0\nall-reduce-implementation: ring\ncollective-optimization: localBWAware\n"
+    "intra-dimension-scheduling: FIFO\ninter-dimension-scheduling: baseline\n";
+
+TEST_F(ImportCli, ReadsTheFilesOfVersionOne) {
+  write("network.yml", kNetwork1);
+  write("system.json", kSystem1);
+  const Ran made = import();
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("local-mem-bw is not given: reductions pass a memory of 1600 GB/s"), std::string::npos)
+      << made.err;
+  EXPECT_NE(made.err.find("hbm-bandwidth has no effect"), std::string::npos) << made.err;
+  // What they say is what the files of 2.0 say.
+  EXPECT_EQ(json::parse(weft("run p.json --json").out)["last_finish_ns"], 5'000 + kAllReduce);
+  json two = json::parse(kNetwork1);
+  two["dimensions-count"] = 2;
+  two["topologies-per-dim"] = {"Switch", "FullyConnected"};
+  two["units-count"] = {2, 4};
+  two["links-count"] = {6, 6};
+  two["link-latency"] = {500, 700};
+  two["link-bandwidth"] = {25, 10};
+  two["nic-latency"] = {0, 0};
+  write("network.yml", two.dump());
+  write("system.json", std::string(kSystem1).replace(std::string(kSystem1).find("ring"), 4, "halvingDoubling_direct"));
+  ASSERT_EQ(import().code, 0);
+  const json platform = json::parse(test::read_file(folder_ / "work/p.json"))["analytical"];
+  EXPECT_EQ(platform["dimensions"][0]["bandwidth_GiBps"], 150);
+  EXPECT_EQ(platform["dimensions"][1]["bandwidth_GiBps"], 20);
+  EXPECT_EQ(platform["dimensions"][1]["latency_ns"], 700);
+  EXPECT_EQ(platform["dimensions"][0]["all_reduce"], "halvingDoubling");
+  EXPECT_EQ(platform["dimensions"][1]["all_reduce"], "direct");
+}
+
+TEST_F(ImportCli, RefusesWhatVersionOneHasAndWeftNot) {
+  const auto network = [&](const std::string& key, const json& value) {
+    json file = json::parse(kNetwork1);
+    file[key] = value;
+    if (value.is_null()) file.erase(key);
+    write("network.yml", file.dump());
+    const Ran ran = import();
+    EXPECT_EQ(ran.code, 2) << key;
+    return ran.err;
+  };
+  const auto expect = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expect(network("nic-latency", {5}), "nic-latency.0: expected 0, since the analytical network has links alone, got 5");
+  expect(network("hbm-scale", {1}), "hbm-scale.0: expected 0");
+  expect(network("links-count", {3}), "links-count.0: expected an even number of links for a ring");
+  expect(network("units-count", {8, 2}), "units-count: expected 1 values, as dimensions-count says, got 2");
+  expect(network("link-bandwidth", {0}), "link-bandwidth.0: expected a rate above 0 in GB/s");
+  expect(network("topologies-per-dim", {"Torus"}),
+         "topologies-per-dim.0: expected one of Ring, FullyConnected, Switch");
+  expect(network("dimensions-count", nullptr), "dimensions-count: expected how many dimensions");
+  expect(network("links-cuont", {3}), "Did you mean \"links-count\"?");
+  json full = json::parse(kNetwork1);
+  full["topologies-per-dim"] = {"FullyConnected"};
+  write("network.yml", full.dump());
+  expect(import().err, "links-count.0: expected a multiple of 7");
+
+  write("network.yml", kNetwork1);
+  const auto system = [&](const std::string& text) {
+    write("system.json", text);
+    const Ran ran = import();
+    EXPECT_EQ(ran.code, 2) << text;
+    return ran.err;
+  };
+  expect(system(std::string(kSystem1) + "inter-dimension: themis\n"), "inter-dimension");
+  expect(system(std::string(kSystem1) + "themis\n"), "line 11: expected KEY: VALUE, got \"themis\"");
+  expect(system(std::string(kSystem1) + "boost-mode: 1\n"), "line 11: expected each key once, got \"boost-mode\"");
+  expect(system("scheduling-policy:\n"), "line 1: expected a value of scheduling-policy, got nothing");
+  expect(system("scheduling-policy: LIFO\n"), "preferred-dataset-splits: expected 1 or more, got nothing");
+}
+
 TEST_F(ImportCli, TakesGroupsMemoryAndOptions) {
   write("groups.json", R"({"3": [0, 1, 2, 3, 4, 5, 6, 7]})");
   write("memory.json", R"({"memory-type": "MEMORY_POOL", "remote-mem-latency": 1000, "remote-mem-bw": 100})");
@@ -85,10 +179,10 @@ TEST_F(ImportCli, TakesGroupsMemoryAndOptions) {
 
 TEST_F(ImportCli, PathsAreSeenFromThePlatform) {
   std::filesystem::create_directories(folder_ / "work/platforms");
-  ASSERT_EQ(
-      weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out platforms/p.json")
-          .code,
-      0);
+  ASSERT_EQ(weft("import astra-sim --network ../network.yml --system ../system.json --workload w --analytical unaware "
+                 "--out platforms/p.json")
+                .code,
+            0);
   const json platform = json::parse(test::read_file(folder_ / "work/platforms/p.json"));
   EXPECT_EQ(platform["workload"]["traces"], "../w");
   EXPECT_EQ(json::parse(weft("run platforms/p.json --json").out)["last_finish_ns"], 5'000 + kAllReduce);
@@ -169,11 +263,14 @@ TEST_F(ImportCli, RefusesByName) {
   };
   expect(with("all-reduce-implementation", {"ring", "ring"}),
          "system.json: all-reduce-implementation: expected as many algorithms as the network has dimensions, 1");
-  expect(
-      with("all-reduce-implementation", {"oneRing"}),
-      "all-reduce-implementation.0: expected one of ring, direct, halvingDoubling, doubleBinaryTree, got \"oneRing\"");
+  expect(with("all-reduce-implementation", {"oneRing"}),
+         "all-reduce-implementation.0: expected one of ring, direct, halvingDoubling, doubleBinaryTree");
   expect(with("scheduling-policy", "RANDOM"), "scheduling-policy: expected one of LIFO, FIFO, EXPLICIT");
   expect(with("model-shared-bus", 1), "model-shared-bus: expected 0");
+  expect(with("inter-dimension-scheduling", "offlineGreedy"),
+         "inter-dimension-scheduling: expected one of baseline, themis, got \"offlineGreedy\"");
+  expect(with("intra-dimension-scheduling", "RG"),
+         "intra-dimension-scheduling: expected one of FIFO, SmallestFirst, got \"RG\"");
   expect(with("preferred-dataset-splits", 0), "preferred-dataset-splits: expected an integer from 1");
   expect(with("prefered-dataset-splits", 4), "Did you mean \"preferred-dataset-splits\"?");
   expect(with("local-mem-bw", -1), "local-mem-bw: expected a number from 0");
@@ -197,11 +294,14 @@ TEST_F(ImportCli, RefusesByName) {
   expect(network("topology: [ Ring\n"), "network.yml: expected YAML");
   write("network.yml", kNetwork);
   write("groups.json", R"({"1": [0, 8]})");
-  expect(import("--groups ../groups.json").err, "groups.json: 1.1: expected a list of different ranks below 8, got 8");
+  expect(import("--analytical unaware --groups ../groups.json").err,
+         "groups.json: 1.1: expected a list of different ranks below 8, got 8");
   write("memory.json", R"({"memory-type": "BIG"})");
-  expect(import("--memory ../memory.json").err, "memory.json: memory-type: expected NO_MEMORY_EXPANSION");
+  expect(import("--analytical unaware --memory ../memory.json").err,
+         "memory.json: memory-type: expected NO_MEMORY_EXPANSION");
   write("memory.json", R"({"memory-type": "MEMORY_POOL"})");
-  expect(import("--memory ../memory.json").err, "memory.json: remote-mem-bw: expected a rate in GB/s");
+  expect(import("--analytical unaware --memory ../memory.json").err,
+         "memory.json: remote-mem-bw: expected a rate in GB/s");
   expect(weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out no/p.json").err,
          "--out: expected a file that can be written");
 }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/import/astra_machine.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace weft::platforms::astra {
+
+using dimensions::Operation;
+using nlohmann::ordered_json;
+
+namespace {
+
+std::string rate_text(double bytes_per_second) {
+  return std::to_string(std::llround(bytes_per_second * 8)) + "bps";
+}
+
+std::string time_text(double nanoseconds) {
+  return std::to_string(std::llround(nanoseconds * 1000)) + "ps";
+}
+
+ordered_json fabric_of(const std::vector<analytical::DimensionConfig>& dimensions) {
+  ordered_json list = ordered_json::array();
+  for (const analytical::DimensionConfig& dimension : dimensions) {
+    const std::string block = std::string(name_of(dimension.block)) + "(" + std::to_string(dimension.size) + ")";
+    list.push_back({{"block", block},
+                    {"link",
+                     {{"rate", rate_text(dimension.bandwidth_GiBps * (1 << 30))},
+                      {"propagation", time_text(dimension.latency_ns)}}}});
+  }
+  // An end is at its router: no way leads there.
+  return {{"topology", "dimensions"},
+          {"dimensions", list},
+          {"link", {{"propagation", "0ns"}}},
+          {"switch", {{"latency", "0ns"}}}};
+}
+
+/// The ends' own ports, as those of a scale-up network: they move data within the accelerator, as fast as all links of
+/// an end together.
+ordered_json port_of(const analytical::AnalyticalConfig& config) {
+  double links = 0;
+  for (const analytical::DimensionConfig& dimension : config.dimensions) {
+    const int count = dimension.block == analytical::Block::kFullyConnected ? dimension.size - 1
+                      : dimension.block == analytical::Block::kRing         ? 2
+                                                                            : 1;
+    links += dimension.bandwidth_GiBps * (1 << 30) * count;
+  }
+  const auto endpoint_delay = static_cast<double>(config.collectives.endpoint_delay.count());
+  return {{"message_cost", time_text(endpoint_delay * 1e-3)},
+          {"packet_cost", "0ns"},
+          {"dma_rate", rate_text(2 * links)},
+          {"read_latency", "50ns"},
+          {"write_latency", "50ns"},
+          {"read_ahead", "512KiB"}};
+}
+
+ordered_json collectives_of(const analytical::AnalyticalConfig& config) {
+  const dimensions::CollectiveConfig& given = config.collectives;
+  ordered_json dimensions = {{"optimization", name_of(given.optimization)},
+                             {"scheduling", name_of(given.scheduling)},
+                             {"inter_dimension", name_of(given.inter_dimension)},
+                             {"intra_dimension", name_of(given.intra_dimension)},
+                             {"splits", given.splits},
+                             {"active_chunks", given.active_chunks}};
+  for (const auto& [name, operation] : enum_names(Operation{})) {
+    ordered_json algorithms = ordered_json::array();
+    for (analytical::DimensionConfig dimension : config.dimensions) {
+      algorithms.push_back(name_of(dimension.algorithm(operation)));
+    }
+    dimensions[std::string(name)] = algorithms;
+  }
+  return {{"algorithm", "dimensions"}, {"dimensions", dimensions}};
+}
+
+}  // namespace
+
+ordered_json machine_of(System& system, bool rendezvous) {
+  const analytical::AnalyticalConfig& config = system.config;
+  const analytical::EndConfig& end = config.end;
+  if (end.remote_memory != analytical::RemoteMemory::kNone) {
+    throw ConfigError("memory-type", "expected NO_MEMORY_EXPANSION, or --analytical: the machine has no remote memory");
+  }
+  if (end.replay_only) {
+    throw ConfigError("replay-only", "expected 0, or --analytical: the machine executes what it communicates");
+  }
+  if (rendezvous) system.remarks.emplace_back("--rendezvous-protocol has no effect: the machine always has one");
+  std::int64_t ends = 1;
+  for (const analytical::DimensionConfig& dimension : config.dimensions) ends *= dimension.size;
+  ordered_json compute = {{"launch", "0ns"}, {"sustained", 1.0}};
+  if (end.peak_tflops > 0) compute["tensor_16bit"] = std::to_string(std::llround(end.peak_tflops * 1000)) + "GFLOPS";
+  return {{"accelerators", ends},
+          {"per_node", 1},
+          {"accelerator",
+           {{"compute", compute}, {"hbm", {{"rate", rate_text(end.memory_GBps * 1e9)}, {"efficiency", 1.0}}}}},
+          {"nic", port_of(config)},
+          {"fabric", fabric_of(config.dimensions)},
+          {"collectives", collectives_of(config)}};
+}
+
+std::string compute_of(const System& system) {
+  return system.config.end.roofline ? "operations" : "duration";
+}
+
+}  // namespace weft::platforms::astra

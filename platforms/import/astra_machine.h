@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/import/astra_sim.h"
+
+namespace weft::platforms::astra {
+
+/// The same system as a machine of Weft's own models, as members of a platform: what ASTRA-sim's files give is set,
+/// and what its arithmetic leaves out (NICs, copy engines, firmware, packet headers) is a default part's. Its rates are
+/// of links, its latencies of a link, its endpoint delay the NIC's cost of a message, its peak what kernels reach.
+///
+/// Throws ConfigError for what the machine does not have: a remote memory, and `replay-only`. Appends to the system's
+/// remarks what has no effect.
+nlohmann::ordered_json machine_of(System& system, bool rendezvous);
+
+/// How compute nodes are timed, as a member of the workload.
+std::string compute_of(const System& system);
+
+}  // namespace weft::platforms::astra

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "sw/analytical/config.h"
+
+/// Inputs of ASTRA-sim 1.0: a network of dimensions as JSON, and a system file of lines `key: value`. All that is wrong
+/// is thrown as InputError with file, key and what was expected.
+namespace weft::platforms::astra {
+
+/// Whether the file is JSON, by its first character: 1.0's networks are, 2.0's are YAML; 2.0's systems are, 1.0's are
+/// lines of text. False for a file that cannot be read, too.
+bool looks_like_json(const std::filesystem::path& file);
+
+/// The network: `dimensions-count`, and for each dimension `topologies-per-dim`, `units-count`, `links-count`,
+/// `link-latency` in ns and `link-bandwidth` in GB/s of 2^30 bytes, as in 2.0. `links-count` is how many links of that
+/// rate join an end to the dimension: as many to a switch, half of them each way round a ring, an equal number to each
+/// of the others where these are fully connected. Latencies of NICs, routers and memories must be 0 and a scale of
+/// memories, too: Weft's analytical network has none of these. `remarks` gets what has no effect.
+std::vector<analytical::DimensionConfig> read_network_1(const std::filesystem::path& file,
+                                                        std::vector<std::string>& remarks);
+
+/// The system file as system.json would say it: numbers as numbers, and `all-reduce-implementation: ring_direct` as a
+/// list of one algorithm for each dimension.
+nlohmann::json system_text_to_json(const std::filesystem::path& file);
+
+}  // namespace weft::platforms::astra

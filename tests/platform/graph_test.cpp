@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Execution graphs on whole machines: what is computed, moved and waited for, with real data.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "platforms/machine/machine.h"
+#include "sw/schedules/graph.h"
+#include "tests/support/chakra.h"
+#include "tests/support/kernel.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+using chakra::Attribute;
+using chakra::CollectiveType;
+using chakra::Node;
+using chakra::NodeType;
+using schedules::GraphConfig;
+using schedules::GraphEngine;
+using schedules::GraphResult;
+using test::chakra_node;
+using test::collective_node;
+using test::message_node;
+
+Node kernel_node(std::uint64_t id, std::uint64_t nanos, std::vector<std::uint64_t> after = {}) {
+  Node node = chakra_node(id, std::move(after));
+  node.set_duration_nanos(nanos);
+  return node;
+}
+
+Node after(Node node, std::vector<std::uint64_t> dependencies) {
+  node.data_dependencies = std::move(dependencies);
+  return node;
+}
+
+Node of_group(Node node, const std::string& group) {
+  node.attributes.push_back(Attribute::text("pg_name", group));
+  return node;
+}
+
+class Graphs : public test::ChakraTest {
+ protected:
+  Graphs() {
+    machine_.accelerators = 6;
+    machine_.per_node = 1;
+    machine_.data = true;
+    machine_.fabric.topology = fabric::Shape::kSwitch;
+    workload_.prefix = folder_ / "w";
+  }
+
+  void trace(int rank, const std::vector<Node>& nodes) { write(nodes, "w." + std::to_string(rank) + ".et"); }
+  /// What is true of all ranks.
+  void traces(const std::vector<Node>& nodes) {
+    for (int r = 0; r < machine_.accelerators; ++r) trace(r, nodes);
+  }
+
+  GraphResult run() {
+    test::fresh_kernel();
+    Machine machine(machine_);
+    GraphEngine engine(machine.ranks(), config_, machine_.collectives.dimensions, machine_.accelerator.array.compute,
+                       workload_);
+    engine.start();
+    try {
+      machine.run();
+    } catch (const DeadlockError&) {
+      engine.check();
+      unfinished_ = engine.unfinished();
+      throw;
+    }
+    engine.check();
+    const GraphResult result = engine.result();
+    EXPECT_EQ(result.wrong, machine_.data ? 0 : -1);
+    return result;
+  }
+
+  [[nodiscard]] std::string error() {
+    return refused([this] { run(); });
+  }
+
+  MachineConfig machine_;
+  GraphConfig config_;
+  dimensions::Workload workload_;
+  std::vector<std::string> unfinished_;
+};
+
+TEST_F(Graphs, KernelsOfARankFollowEachOther) {
+  traces({kernel_node(0, 5000), kernel_node(1, 7000), kernel_node(2, 1000, {0, 1})});
+  for (const Time finished : run().finished) {
+    EXPECT_GE(finished, 13_us);
+    EXPECT_LT(finished, 15_us);
+  }
+}
+
+TEST_F(Graphs, AKernelTakesTheLongerOfItsOperationsAndItsMemory) {
+  const auto time = [this](double operations, std::int64_t bytes) {
+    Node node = chakra_node(0);
+    node.attributes = {Attribute::integer("num_ops", static_cast<std::int64_t>(operations)),
+                       Attribute::integer("tensor_size", bytes)};
+    traces({node});
+    return run().finished.front();
+  };
+  const accelerator::ComputeConfig& compute = machine_.accelerator.array.compute;
+  const double peak = static_cast<double>(compute.tensor_16bit.count()) * compute.sustained;
+  const Time launched = compute.launch;
+  const Time computed = time(1e12, 0) - launched;
+  EXPECT_NEAR(static_cast<double>(computed.count()), 1e24 / peak, 3e6);
+  const Time moved = time(1, 1 << 30) - launched;
+  EXPECT_NEAR(static_cast<double>(moved.count()),
+              static_cast<double>(transfer_time(1_GiB, machine_.accelerator.hbm.sustained()).count()), 5e6);
+  EXPECT_LT(time(1e12, 1 << 30) - launched, computed + moved / 2);
+}
+
+TEST_F(Graphs, EveryKindOfCollectiveLeavesTheRightBytes) {
+  std::vector<Node> nodes;
+  for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                    CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
+    for (const std::int64_t bytes : {4, 1000, 300'000}) nodes.push_back(collective_node(nodes.size(), type, bytes));
+  }
+  nodes.push_back(collective_node(nodes.size(), CollectiveType::kBarrier, 0));
+  nodes.back().attributes.pop_back();
+  for (const int communications : {1, 3, 0}) {
+    SCOPED_TRACE(communications);
+    config_.communications = communications;
+    traces(nodes);
+    const GraphResult result = run();
+    EXPECT_EQ(result.nodes, 6 * nodes.size());
+    EXPECT_EQ(result.collectives, 6 * nodes.size());
+  }
+}
+
+TEST_F(Graphs, GroupsOfSomeRanksRunBesideEachOther) {
+  workload_.groups = {{"even", {0, 2, 4}}, {"odd", {5, 3, 1}}, {"first", {0, 1}}};
+  for (int r = 0; r < 6; ++r) {
+    std::vector<Node> nodes = {
+        of_group(collective_node(0, CollectiveType::kAllReduce, 60'000), r % 2 == 0 ? "even" : "odd"),
+        of_group(collective_node(1, CollectiveType::kAllGather, 10'000), r % 2 == 0 ? "even" : "odd")};
+    if (r < 2) nodes.push_back(of_group(collective_node(2, CollectiveType::kReduceScatter, 10'000), "first"));
+    trace(r, nodes);
+  }
+  EXPECT_EQ(run().collectives, 14U);
+}
+
+TEST_F(Graphs, CommunicationRunsBesideComputing) {
+  const auto time = [this](bool waits) {
+    traces({collective_node(0, CollectiveType::kAllReduce, 8 << 20),
+            kernel_node(1, 1'000'000, waits ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{})});
+    return run().finished.front();
+  };
+  machine_.data = false;
+  const Time beside = time(false);
+  const Time behind = time(true);
+  EXPECT_LT(beside, 1010_us);
+  EXPECT_GT(behind, 1100_us);
+}
+
+/// 0 sends to 1, which sends on to 2: tags in another order than they are asked for, several with the same one.
+TEST_F(Graphs, MessagesMatchByTagAndInOrder) {
+  trace(0, {message_node(0, NodeType::kSend, 1, 7, 1000), message_node(1, NodeType::kSend, 1, 8, 2000),
+            message_node(2, NodeType::kSend, 1, 7, 3000), message_node(3, NodeType::kSend, 1, 9, 0)});
+  trace(1,
+        {message_node(0, NodeType::kReceive, 0, 8, 2000), after(message_node(1, NodeType::kReceive, 0, 7, 1000), {0}),
+         after(message_node(2, NodeType::kReceive, 0, 7, 3000), {1}),
+         after(message_node(3, NodeType::kReceive, 0, 9, 0), {2}),
+         after(message_node(4, NodeType::kSend, 2, -1, 100'000), {2})});
+  trace(2, {message_node(0, NodeType::kReceive, 1, -1, 100'000)});
+  for (int r = 3; r < 6; ++r) trace(r, {kernel_node(0, 1)});
+  config_.communications = 0;
+  EXPECT_EQ(run().messages, 5U);
+}
+
+/// A thousand messages between all pairs at random: each comes once, and right.
+TEST_F(Graphs, ManyMessagesAllCome) {
+  std::vector<std::vector<Node>> nodes(6);
+  std::uint64_t state = 1;
+  const auto draw = [&state](std::uint64_t below) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (state >> 33) % below;
+  };
+  for (int i = 0; i < 1000; ++i) {
+    const auto from = draw(6);
+    const auto to = (from + 1 + draw(5)) % 6;
+    const auto tag = static_cast<std::int64_t>(draw(4));
+    const auto bytes = static_cast<std::int64_t>(draw(20'000));
+    nodes[from].push_back(message_node(nodes[from].size(), NodeType::kSend, static_cast<std::int64_t>(to), tag, bytes));
+    nodes[to].push_back(
+        message_node(nodes[to].size(), NodeType::kReceive, static_cast<std::int64_t>(from), tag, bytes));
+  }
+  for (int r = 0; r < 6; ++r) trace(r, nodes[static_cast<std::size_t>(r)]);
+  for (const int communications : {1, 0}) {
+    config_.communications = communications;
+    machine_.stall = communications == 0 ? 2_us : 0_us;
+    EXPECT_EQ(run().messages, 1000U);
+  }
+}
+
+TEST_F(Graphs, ASendTakesItsBytesTime) {
+  machine_.data = false;
+  trace(0, {message_node(0, NodeType::kSend, 1, 0, 100'000'000)});
+  trace(1, {message_node(0, NodeType::kReceive, 0, 0, 100'000'000)});
+  for (int r = 2; r < 6; ++r) trace(r, {kernel_node(0, 1)});
+  const GraphResult result = run();
+  const Time least = transfer_time(Bytes(100'000'000), machine_.fabric.link.rate);
+  EXPECT_GT(result.finished[0], least);
+  EXPECT_LT(result.finished[0], least + least / 20);
+  EXPECT_NEAR(static_cast<double>(result.finished[1].count()), static_cast<double>(result.finished[0].count()), 1e6);
+}
+
+TEST_F(Graphs, TheCpuDoesOneThingAtATime) {
+  Node cpu = kernel_node(0, 4000);
+  cpu.attributes.push_back(Attribute::boolean("is_cpu_op", true));
+  Node more = cpu;
+  more.id = 1;
+  traces({cpu, more, kernel_node(2, 5000)});
+  const Time finished = run().finished.front();
+  EXPECT_GE(finished, 8_us);
+  EXPECT_LT(finished, 10_us);
+}
+
+/// A ring of three that passes everything on, in place of the AllReduce.
+TEST_F(Graphs, ACollectiveCanHaveAnImplementationOfItsOwn) {
+  machine_.accelerators = 3;
+  traces({collective_node(0, CollectiveType::kAllReduce, 9000),
+          after(collective_node(1, CollectiveType::kAllReduce, 9000), {0})});
+  for (int r = 0; r < 3; ++r) {
+    write({message_node(0, NodeType::kSend, (r + 1) % 3, 0, 9000),
+           message_node(1, NodeType::kReceive, (r + 2) % 3, 0, 9000), kernel_node(2, 2000, {1}),
+           after(message_node(3, NodeType::kSend, (r + 1) % 3, 1, 9000), {2}),
+           after(message_node(4, NodeType::kReceive, (r + 2) % 3, 1, 9000), {2})},
+          "ring." + std::to_string(r) + ".et");
+  }
+  workload_.custom = {{dimensions::Operation::kAllReduce, folder_ / "ring"}};
+  const GraphResult result = run();
+  EXPECT_EQ(result.messages, 12U);
+  EXPECT_EQ(result.nodes, 3U * (2 + 2 * 5));
+  EXPECT_GE(result.finished.front(), 4_us);
+}
+
+TEST_F(Graphs, TheSameRunGivesTheSameTimes) {
+  traces({kernel_node(0, 1000), collective_node(1, CollectiveType::kAllToAll, 100'000),
+          after(collective_node(2, CollectiveType::kAllReduce, 50'000), {0})});
+  EXPECT_EQ(run().finished, run().finished);
+}
+
+// --- What is wrong with the input ---
+
+TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
+  traces({kernel_node(0, 1)});
+  trace(2, {collective_node(3, CollectiveType::kGather, 8)});
+  EXPECT_EQ(error(),
+            "w.2.et: node 3 'n3' is a GATHER: expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL or BARRIER");
+  trace(2, {of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x")});
+  EXPECT_EQ(error(), "w.2.et: node 3 'n3' is of group \"x\", which the workload's groups do not have");
+  workload_.groups = {{"x", {0, 1}}};
+  EXPECT_EQ(error(), "w.2.et: node 3 'n3' is of group \"x\", to which rank 2 does not belong");
+  trace(2, {chakra_node(1, {}, NodeType::kMemoryLoad)});
+  EXPECT_EQ(error(), "w.2.et: node 1 'n1' moves remote memory, which this machine does not have");
+  trace(2, {message_node(1, NodeType::kSend, 6, 0, 8)});
+  EXPECT_EQ(error(), "w.2.et: node 1 'n1' comm_dst: expected a rank below 6, got 6");
+  trace(2, {chakra_node(1)});
+  EXPECT_EQ(error(), "w.2.et: node 1 'n1' has no num_ops");
+}
+
+TEST_F(Graphs, RefuseMessagesOfDifferentSizes) {
+  traces({kernel_node(0, 1)});
+  trace(0, {message_node(0, NodeType::kSend, 1, 5, 100)});
+  trace(1, {message_node(0, NodeType::kReceive, 0, 5, 200)});
+  EXPECT_EQ(error(), "w.0.et: rank 1 receives 200 bytes with tag 5, and rank 0 sends 100");
+}
+
+TEST_F(Graphs, TellWhoWaits) {
+  traces({kernel_node(0, 1)});
+  trace(4, {kernel_node(0, 1), message_node(1, NodeType::kReceive, 3, 5, 200)});
+  EXPECT_THROW(run(), DeadlockError);
+  ASSERT_EQ(unfinished_.size(), 2U);
+  EXPECT_EQ(unfinished_[0], (folder_ / "w").string() + ": 1 of 6 ranks have not done their traces");
+  EXPECT_EQ(unfinished_[1], "rank 4 has under way COMM_RECV_NODE node 1 'n1'");
+}
+
+}  // namespace
+}  // namespace weft::platforms
