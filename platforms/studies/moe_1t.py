@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the traces of the study of disaggregated memory beside itself: moe-1t-pool.json and moe-1t-sharded.json.
+"""Writes the traces of the study of disaggregated memory beside itself: moe-1t-pool.json and moe-1t-sharded.json, in
+which a rank computes 4 sequences, and the same with 1seq, in which it computes one.
 
 A mixture of experts in the style of those with 10^12 parameters, with a shape of our own: 16 blocks of model width
 8,192, every second one with 256 experts of width 32,768 in place of its MLP, one a rank, of which a token takes one:
-1.1 * 10^12 parameters in bf16. A trace has 4 of the 16 blocks, forward and backward, since they repeat. A rank computes 4
-sequences of 2,048 tokens. Parameters lie in remote memory: a block's are loaded for the forward and again for the
+1.1 * 10^12 parameters in bf16. A trace has 4 of the 16 blocks, forward and backward, since they repeat. Sequences
+have 2,048 tokens. Parameters lie in remote memory: a block's are loaded for the forward and again for the
 backward pass, at the earliest when the block before the previous one is done, and gradients are stored.
 
 pool: what all ranks share comes by a gather in the pool's switches, and its gradients go by a reduction there. sharded:
@@ -19,11 +20,9 @@ RANKS = 256
 BLOCKS = 4
 WIDTH = 8192
 SEQUENCE = 2048
-TOKENS = 4 * SEQUENCE
 BF16 = 2
 ATTENTION = 4 * WIDTH * WIDTH
 MLP = 8 * WIDTH * WIDTH  # dense, or an expert
-ACTIVATIONS = TOKENS * WIDTH * BF16
 
 ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER = 2, 6, 7
 
@@ -55,7 +54,9 @@ class Trace:
                         [{"name": "comm_type", "int64_val": kind}, {"name": "comm_size", "int64_val": size}])
 
 
-def make(in_switch):
+def make(in_switch, sequences):
+    tokens = sequences * SEQUENCE
+    activations = tokens * WIDTH * BF16
     trace = Trace()
 
     def load_shared(name, depends, size):
@@ -81,17 +82,17 @@ def make(in_switch):
         weights = [load_shared(name + ".shared", room, shared)]
         if experts:
             expert = trace.memory("MEM_LOAD_NODE", name + ".expert.load", room, BF16 * MLP)
-        attention = factor * (2 * ATTENTION * TOKENS + 2 * SEQUENCE * WIDTH * TOKENS)
-        mlp = factor * 2 * MLP * TOKENS
+        attention = factor * (2 * ATTENTION * tokens + 2 * SEQUENCE * WIDTH * tokens)
+        mlp = factor * 2 * MLP * tokens
         last = trace.compute(name + ".attention", before + weights, attention,
-                             factor * (BF16 * ATTENTION + 8 * ACTIVATIONS))
+                             factor * (BF16 * ATTENTION + 8 * activations))
         if experts:
-            sent = trace.collective(name + ".dispatch", [last], ALL_TO_ALL, ACTIVATIONS)
-            last = trace.compute(name + ".expert", [sent, expert], mlp, factor * (BF16 * MLP + 10 * ACTIVATIONS))
+            sent = trace.collective(name + ".dispatch", [last], ALL_TO_ALL, activations)
+            last = trace.compute(name + ".expert", [sent, expert], mlp, factor * (BF16 * MLP + 10 * activations))
             own = last
-            last = trace.collective(name + ".combine", [last], ALL_TO_ALL, ACTIVATIONS)
+            last = trace.collective(name + ".combine", [last], ALL_TO_ALL, activations)
         else:
-            last = trace.compute(name + ".mlp", [last], mlp, factor * (BF16 * MLP + 10 * ACTIVATIONS))
+            last = trace.compute(name + ".mlp", [last], mlp, factor * (BF16 * MLP + 10 * activations))
         if factor == 2:
             if experts:
                 trace.memory("MEM_STORE_NODE", name + ".expert.store", [own], BF16 * MLP)
@@ -107,5 +108,6 @@ def write(file, nodes):
 
 if __name__ == "__main__":
     here = pathlib.Path(__file__).resolve().parent
-    write(here / "moe-1t-pool.json", make(True))
-    write(here / "moe-1t-sharded.json", make(False))
+    for sequences, suffix in ((4, ""), (1, "-1seq")):
+        write(here / f"moe-1t-pool{suffix}.json", make(True, sequences))
+        write(here / f"moe-1t-sharded{suffix}.json", make(False, sequences))

@@ -252,6 +252,8 @@ void GraphEngine::issue_memory(End& end, Graph& graph, const Node& node) {
     end.transfers->begin(*group.remote, member, number, stores, bytes, config_.type, remember(end, graph, node));
   } catch (const std::invalid_argument& error) {
     fail(*graph.window, node, error.what());
+  } catch (const std::length_error& error) {
+    fail(*graph.window, node, std::string("finds no room: ") + error.what());
   }
 }
 
