@@ -60,7 +60,8 @@ RemoteMemory::RemoteMemory(sc_core::sc_module_name name, const Config& config, i
   dispatcher.attach(*this, this->name());
   for (int i = 0; i < accelerators; ++i) ports_.emplace_back(*this, static_cast<std::uint32_t>(i));
   if (has_links()) {
-    for (auto& links : links_) links.resize(static_cast<std::size_t>(config.hierarchy.switches * nodes_));
+    for (auto& links : links_)
+      links.resize(static_cast<std::size_t>(config.hierarchy.switches) * static_cast<std::size_t>(nodes_));
     for (auto& ports : in_ports_) ports.resize(ports_.size());
   }
   stores_.resize(has_links() ? 1 : memories_.size());

@@ -143,7 +143,9 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] bool has_links() const { return config_.kind == RemoteKind::kHierarchical; }
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] const Counters& link(Direction direction, int of_switch, int node) const {
-    return links_[direction][static_cast<std::size_t>(of_switch * nodes_ + node)].counters;
+    return links_[direction][static_cast<std::size_t>(of_switch) * static_cast<std::size_t>(nodes_) +
+                             static_cast<std::size_t>(node)]
+        .counters;
   }
   [[nodiscard]] const Counters& port(Direction direction, std::size_t accelerator) const {
     return in_ports_[direction][accelerator].counters;
