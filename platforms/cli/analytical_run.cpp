@@ -49,7 +49,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   const ordered_json summary = {{"platform", platform.name},
                                 {"description", platform.description},
                                 {"file", document.file()},
-                                {"workload", {{"kind", "chakra"}, {"traces", traces.prefix.string()}}},
+                                {"workload", {{"kind", "chakra"}, {"traces", traces.source.string()}}},
                                 {"ends", finish.size()},
                                 {"first_finish_ns", *first},
                                 {"last_finish_ns", *last},

@@ -102,8 +102,9 @@ int describe_all(bool as_json) {
       "Written by `weft describe` from the same lists that read a platform. A platform also has a `name`, a\n"
       "`description`, and a `workload` with its `kind`. One with `\"network\": \"analytical\"` has the section "
       "`analytical`\n"
-      "in place of a machine, and a workload of kind `chakra`: `traces`, a prefix of Chakra files beside it, and "
-      "maybe\n"
+      "in place of a machine, and a workload of kind `chakra`: `traces`, a prefix of Chakra files beside it, or one "
+      "file,\n"
+      "`.et` or `.json`, that all ranks execute, and maybe "
       "`groups`, lists of ranks by name, and `custom`, prefixes of Chakra files for operations (`all_reduce`, ...).\n");
   for (const Section& section : sections(fields)) {
     const bool is_workload = section.title == "workload";

@@ -23,7 +23,7 @@ class GraphJob final : public Job {
   explicit GraphJob(Platform& platform) {
     traces_ = read_graph_workload(platform.document(), static_cast<std::uint32_t>(platform.machine().accelerators));
     platform.workload().read(config_);
-    nodes_ = chakra::statistics({{chakra::rank_file(traces_.prefix, 0), 0}}).nodes;
+    nodes_ = chakra::statistics({{traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, 0), 0}}).nodes;
   }
 
   void build(Machine& machine) override {
@@ -40,10 +40,10 @@ class GraphJob final : public Job {
   void check() const override { engine_->check(); }
   [[nodiscard]] std::vector<std::string> unfinished() const override { return engine_->unfinished(); }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} on {} accelerators", traces_.prefix.filename().string(), machine_->size());
+    return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
   }
   [[nodiscard]] ordered_json workload() const override {
-    return {{"kind", "chakra"}, {"traces", traces_.prefix.string()}};
+    return {{"kind", "chakra"}, {"traces", traces_.source.string()}};
   }
   [[nodiscard]] ordered_json summary() const override {
     const GraphResult result = engine_->result();
@@ -58,6 +58,7 @@ class GraphJob final : public Job {
                          {"messages", result.messages},
                          {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
                          {"wrong", nullptr}};
+    if (machine_->remote_memory() != nullptr) json["memory_transfers"] = result.transfers;
     if (result.wrong >= 0) json["wrong"] = result.wrong;
     return json;
   }
@@ -70,6 +71,7 @@ class GraphJob final : public Job {
         "nodes            {:>12}\ncollectives      {:>12}\nmessages         {:>12}\n",
         short_time(*first), short_time(*last), short_time(busy()), share, result.nodes, result.collectives,
         result.messages);
+    if (machine_->remote_memory() != nullptr) text += fmt::format("memory transfers {:>12}\n", result.transfers);
     if (result.wrong >= 0) text += fmt::format("wrong elements   {:>12}\n", result.wrong);
     return text;
   }

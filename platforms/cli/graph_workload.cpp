@@ -1,14 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/graph_workload.h"
 
+#include <unistd.h>
+
 #include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "platforms/import/astra_sim.h"
+#include "traces/chakra/json.h"
 
 namespace weft::platforms {
 
 namespace fs = std::filesystem;
 using dimensions::Operation;
+
+namespace {
+
+/// Traces are read in their own format alone: a folder of converted ones, for as long as the command runs.
+class ConvertedTraces {
+ public:
+  ConvertedTraces() : folder_(fs::temp_directory_path() / ("weft-traces-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~ConvertedTraces() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  ConvertedTraces(const ConvertedTraces&) = delete;
+  ConvertedTraces& operator=(const ConvertedTraces&) = delete;
+
+  [[nodiscard]] const fs::path& folder() const { return folder_; }
+
+ private:
+  fs::path folder_;
+};
+
+fs::path converted(const fs::path& json) {
+  static const ConvertedTraces traces;
+  fs::path trace = traces.folder() / json.filename().replace_extension(".et");
+  chakra::convert_from_json(json, trace);
+  return trace;
+}
+
+}  // namespace
 
 dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks) {
   const auto beside = [&document](const std::string& path) { return fs::path(document.file()).parent_path() / path; };
@@ -16,7 +51,11 @@ dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
   if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");
   dimensions::Workload traces;
-  traces.prefix = beside(workload.require<std::string>("traces"));
+  traces.source = beside(workload.require<std::string>("traces"));
+  traces.prefix = traces.source;
+  std::error_code ignored;
+  traces.shared = fs::is_regular_file(traces.source, ignored);
+  if (traces.shared && traces.source.extension() == ".json") traces.prefix = converted(traces.source);
   traces.groups = astra::groups_of(workload.child("groups"), ranks);
   const Node custom = workload.child("custom");
   for (const auto& [key, operation] : enum_names(Operation{})) {

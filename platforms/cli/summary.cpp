@@ -2,6 +2,7 @@
 #include "platforms/cli/summary.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "platforms/cli/output.h"
@@ -44,6 +45,40 @@ void add(ordered_json& json, const nic::Nic::Counters& counters) {
   sum("rate_cuts", counters.rate_cuts);
 }
 
+Used used(const memory::RemoteMemory::Counters& counters, Time span) {
+  return {"", share(counters.busy, span), counters.bytes};
+}
+
+/// What is between remote memory and the accelerators, and itself.
+ordered_json remote_summary(Machine& machine, Time span) {
+  using memory::RemoteMemory;
+  const RemoteMemory& remote = *machine.remote_memory();
+  std::vector<Used> memories;
+  for (std::size_t m = 0; m < remote.memories(); ++m) memories.push_back(used(remote.memory(m), span));
+  ordered_json json = {{"memories", aggregate(memories)}};
+  for (const auto& [name, direction] : {std::pair("load", RemoteMemory::kLoad), {"store", RemoteMemory::kStore}}) {
+    if (!remote.has_links()) break;
+    std::vector<Used> links;
+    std::vector<Used> ports;
+    for (int s = 0; s < remote.config().hierarchy.switches; ++s) {
+      for (int n = 0; n < remote.nodes(); ++n) links.push_back(used(remote.link(direction, s, n), span));
+    }
+    for (int i = 0; i < machine.size(); ++i) {
+      ports.push_back(used(remote.port(direction, static_cast<std::size_t>(i)), span));
+    }
+    json[std::string("out_node_") + name] = aggregate(links);
+    json[std::string("in_node_") + name] = aggregate(ports);
+  }
+  const RemoteMemory::Totals& totals = remote.totals();
+  json["loads"] = totals.loads;
+  json["stores"] = totals.stores;
+  json["loaded_bytes"] = totals.loaded_bytes;
+  json["stored_bytes"] = totals.stored_bytes;
+  json["gathered_chunks"] = totals.gathers;
+  json["reduced_chunks"] = totals.reductions;
+  return json;
+}
+
 }  // namespace
 
 ordered_json memory_summary(Machine& machine, Time span) {
@@ -68,7 +103,9 @@ ordered_json memory_summary(Machine& machine, Time span) {
     }
     masters[first.master_name(m)] = aggregate(all);
   }
-  return {{"all", aggregate(totals)}, {"by_master", masters}, {"busiest", list_of(busiest(totals))}};
+  ordered_json json = {{"all", aggregate(totals)}, {"by_master", masters}, {"busiest", list_of(busiest(totals))}};
+  if (machine.remote_memory() != nullptr) json["remote"] = remote_summary(machine, span);
+  return json;
 }
 
 ordered_json interface_summary(Machine& machine) {

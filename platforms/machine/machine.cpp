@@ -9,7 +9,7 @@ namespace {
 
 // Masters of an accelerator's memory, and devices of its processor.
 enum Master : std::size_t { kCompute, kCopy, kNicDma, kPortDma };
-enum Device : std::size_t { kNic, kPort, kAccelerator };
+enum Device : std::size_t { kNic, kPort, kAccelerator, kRemoteDma };
 
 std::string join(const std::vector<std::string>& causes, const std::vector<std::string>& lines) {
   constexpr std::size_t kShown = 20;
@@ -54,6 +54,29 @@ void check_host_link(const nic::Nic::Config& nic, const fabric::FabricConfig& ne
                     "expected more, or a smaller segment: " + to_text(network.segment) + " take " + to_text(time) +
                         (engine ? " at " + to_text(nic.dma_rate) : " over this link") + ", and a packet can hold " +
                         to_text(kLongestPassage) + " at the most");
+}
+
+/// How a remote memory is shared out: what is for collectives at its beginning, then a part for each who shares it.
+struct Shares {
+  std::uint64_t shared = 0;
+  std::uint64_t each = 0;
+};
+
+Shares shares_of(const memory::RemoteMemory::Config& config, std::uint64_t sharers) {
+  const auto chunk = static_cast<std::uint64_t>(config.chunk.count());
+  const std::uint64_t chunks = static_cast<std::uint64_t>(config.capacity.count()) / chunk;
+  const std::uint64_t shared = config.hierarchy.in_switch ? chunks / 2 : 0;
+  std::uint64_t each = (chunks - shared) / sharers;
+  // Parts begin in one memory group after the other, so that ranks in step with each other meet in none.
+  const auto groups = static_cast<std::uint64_t>(config.hierarchy.groups);
+  if (config.kind == memory::RemoteKind::kHierarchical && each > groups) each = (each - 1) / groups * groups + 1;
+  if (each == 0) {
+    throw ConfigError("remote_memory.capacity", "expected a chunk of " + to_text(config.chunk) + " for each of the " +
+                                                    std::to_string(sharers) + " accelerators that share it" +
+                                                    (shared != 0 ? ", and as much again for collectives" : "") +
+                                                    ", got " + to_text(config.capacity));
+  }
+  return {shared * chunk, each * chunk};
 }
 
 void append(std::vector<std::string>& all, std::vector<std::string> more) {
@@ -130,6 +153,14 @@ std::vector<Machine::Step> Machine::steps() {
   processors_.resize(accelerators);
   if (config_.dpa.cores > 0) dpas_.resize(accelerators);
   if (has_ports()) ports_.resize(accelerators);
+  if (config_.remote_memory.exists()) {
+    remote_dmas_.resize(accelerators);
+    steps.emplace_back([this, stall] {
+      remote_memory_ =
+          std::make_unique<memory::RemoteMemory>("remote_memory", config_.remote_memory.memory, config_.accelerators,
+                                                 config_.per_node, *dispatcher_, config_.data, stall);
+    });
+  }
   for (std::size_t i = 0; i < accelerators; ++i) add_rank(steps, i);
   return steps;
 }
@@ -141,6 +172,7 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   steps.emplace_back([this, i, number, data, stall] {
     std::vector<std::string> masters = {"compute", "copy", "nic"};
     if (has_ports()) masters.emplace_back("port");
+    if (config_.remote_memory.exists()) masters.emplace_back("remote");
     memories_[i] = std::make_unique<memory::Hbm>(("hbm" + number).c_str(), config_.accelerator.hbm, *dispatcher_,
                                                  masters, data, stall);
   });
@@ -154,9 +186,17 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
                                           static_cast<std::uint32_t>(i), *dispatcher_, packets_, data, stall);
   });
   steps.emplace_back([this, i, number, stall] {
-    processors_[i] =
-        std::make_unique<firmware::Processor>(("firmware" + number).c_str(), config_.firmware, *dispatcher_, 3, stall);
+    const int devices = config_.remote_memory.exists() ? 4 : 3;
+    processors_[i] = std::make_unique<firmware::Processor>(("firmware" + number).c_str(), config_.firmware,
+                                                           *dispatcher_, devices, stall);
   });
+  if (config_.remote_memory.exists()) {
+    steps.emplace_back([this, i, number, data, stall] {
+      remote_dmas_[i] =
+          std::make_unique<memory::RemoteDma>(("remote_dma" + number).c_str(), config_.remote_memory.dma,
+                                              config_.remote_memory.memory.chunk, *dispatcher_, data, stall);
+    });
+  }
   if (config_.dpa.cores > 0) {
     steps.emplace_back([this, i, number, stall] {
       dpas_[i] = std::make_unique<firmware::Processor>(("dpa" + number).c_str(), config_.dpa, *dispatcher_, 1, stall,
@@ -201,6 +241,7 @@ void Machine::bind_rank(std::size_t i) {
   rank.store = config_.data ? &hbm.store() : nullptr;
   rank.copy_engines = config_.accelerator.array.copy_engines;
   rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity);
+  if (remote_memory_) bind_remote_memory(i);
 
   if (!has_ports()) {
     // Nothing is there, so the processor's socket for it leads back to its own mailbox, which refuses doorbells.
@@ -215,6 +256,25 @@ void Machine::bind_rank(std::size_t i) {
   rank.scale_up = {&processor, &port, nodes_[static_cast<std::size_t>(rank.node)].get(), kPort};
 }
 
+void Machine::bind_remote_memory(std::size_t i) {
+  memory::RemoteDma& dma = *remote_dmas_[i];
+  firmware::Processor& processor = *processors_[i];
+  memory::Hbm& hbm = *memories_[i];
+  dma.local.bind(hbm.socket(hbm.masters() - 1));
+  dma.remote.bind(remote_memory_->socket(i));
+  dma.completion.bind(processor.mailbox(kRemoteDma));
+  processor.device(kRemoteDma).bind(dma.registers);
+
+  const auto end = static_cast<std::uint32_t>(i);
+  const std::uint64_t sharers = static_cast<std::uint64_t>(config_.accelerators) / remote_memory_->spaces();
+  const Shares shares = shares_of(config_.remote_memory.memory, sharers);
+  firmware::RemoteWindow& window = ranks_[i].remote;
+  window = firmware::RemoteWindow(processor, kRemoteDma, *remote_memory_, end);
+  window.base = shares.shared + end % sharers * shares.each;
+  window.own = firmware::MemoryMap(Bytes(static_cast<std::int64_t>(shares.each)));
+  window.shared = shares.shared;
+}
+
 std::vector<firmware::Rank*> Machine::ranks() {
   std::vector<firmware::Rank*> all;
   for (firmware::Rank& rank : ranks_) all.push_back(&rank);
@@ -227,6 +287,7 @@ void Machine::record(Probe& probe) {
     accelerator(i).record(probe, process);
     nic(i).record(probe, process, "NIC");
     if (nic::Nic* port = scale_up_port(i)) port->record(probe, process, "scale-up port");
+    if (remote_memory_) remote_dma(i).record(probe, process);
   }
   network_->record(probe, "network");
   for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n]->record(probe, "node " + std::to_string(n));
@@ -244,6 +305,8 @@ void Machine::run() {
   for (const auto& array : accelerators_) append(lines, array->left_over());
   for (const auto& nic : nics_) append(lines, nic->left_over());
   for (const auto& port : ports_) append(lines, port->left_over());
+  for (const auto& dma : remote_dmas_) append(lines, dma->left_over());
+  if (remote_memory_) append(lines, remote_memory_->left_over());
   append(lines, network_->left_over());
   for (const auto& node : nodes_) append(lines, node->left_over());
   if (packets_.outstanding() != 0 || packets_.payloads_outstanding() != 0) {

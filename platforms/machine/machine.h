@@ -15,6 +15,8 @@
 #include "hw/core/probe.h"
 #include "hw/fabric/fabric.h"
 #include "hw/memory/hbm.h"
+#include "hw/memory/remote_dma.h"
+#include "hw/memory/remote_memory.h"
 #include "hw/nic/nic.h"
 #include "sw/collectives/communicator.h"
 #include "sw/firmware/rank.h"
@@ -51,6 +53,22 @@ struct ScaleUp {
   }
 };
 
+/// Memory beyond the accelerators' own, with the engines that move it; of kind none there is nothing.
+struct RemoteMemoryPart {
+  static constexpr std::string_view kPartKind = "remote_memory";
+
+  memory::RemoteMemory::Config memory;
+  memory::RemoteDma::Config dma;
+
+  [[nodiscard]] bool exists() const { return memory.kind != memory::RemoteKind::kNone; }
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    memory.fields(visit);
+    visit("dma", dma, "What moves data between it and an accelerator's memory");
+  }
+};
+
 /// A whole machine: `accelerators` of them in nodes of `per_node`, each with memory, a NIC on `fabric`, cores that run
 /// firmware, and a port on its node's scale-up network.
 struct MachineConfig {
@@ -60,6 +78,7 @@ struct MachineConfig {
   nic::Nic::Config nic;
   fabric::FabricConfig fabric;
   ScaleUp scale_up;
+  RemoteMemoryPart remote_memory;
   firmware::Processor::Config firmware;
   firmware::Processor::Config dpa;
   collectives::Communicator::Config collectives;
@@ -77,6 +96,7 @@ struct MachineConfig {
     visit("nic", nic, "The network interface of each accelerator");
     visit("fabric", fabric, "The network that joins the NICs");
     visit("scale_up", scale_up, "The network within a node");
+    visit("remote_memory", remote_memory, "Memory beyond the accelerators' own");
     visit("firmware", firmware, "The cores that run an accelerator's firmware");
     visit("dpa", dpa, "Cores of each NIC, its data-path accelerator; cores 0: there is none");
     visit("collectives", collectives, "How collectives run");
@@ -108,6 +128,9 @@ class Machine {
   Dispatcher& dispatcher() { return *dispatcher_; }
   accelerator::Accelerator& accelerator(int index) { return *accelerators_[static_cast<std::size_t>(index)]; }
   memory::Hbm& memory(int index) { return *memories_[static_cast<std::size_t>(index)]; }
+  /// Null where there is none.
+  memory::RemoteMemory* remote_memory() { return remote_memory_.get(); }
+  memory::RemoteDma& remote_dma(int index) { return *remote_dmas_[static_cast<std::size_t>(index)]; }
   nic::Nic& nic(int index) { return *nics_[static_cast<std::size_t>(index)]; }
   /// Null where a node has one accelerator.
   nic::Nic* scale_up_port(int index) {
@@ -137,6 +160,7 @@ class Machine {
   [[nodiscard]] std::vector<Step> steps();
   void add_rank(std::vector<Step>& steps, std::size_t index);
   void bind_rank(std::size_t index);
+  void bind_remote_memory(std::size_t index);
 
   MachineConfig config_;
   PacketPool packets_;
@@ -146,6 +170,8 @@ class Machine {
   std::unique_ptr<fabric::Fabric> network_;
   std::vector<std::unique_ptr<fabric::Fabric>> nodes_;
   std::vector<std::unique_ptr<memory::Hbm>> memories_;
+  std::unique_ptr<memory::RemoteMemory> remote_memory_;          ///< null where there is none
+  std::vector<std::unique_ptr<memory::RemoteDma>> remote_dmas_;  ///< likewise empty
   std::vector<std::unique_ptr<accelerator::Accelerator>> accelerators_;
   std::vector<std::unique_ptr<nic::Nic>> nics_;
   std::vector<std::unique_ptr<nic::Nic>> ports_;

@@ -43,7 +43,8 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
     ends_.emplace_back();
     Graph& graph = ends_.back().trace;
     graph.end = e;
-    graph.window = std::make_unique<chakra::TraceWindow>(chakra::rank_file(traces_.prefix, e));
+    graph.window =
+        std::make_unique<chakra::TraceWindow>(traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, e));
   }
   dispatcher.attach(*this, this->name());
 }

@@ -13,7 +13,9 @@ namespace weft::dimensions {
 
 /// Execution graphs to be worked off, one for each rank: Chakra files, and what they name.
 struct Workload {
-  std::filesystem::path prefix;                              ///< of PREFIX.RANK.et
+  std::filesystem::path prefix;  ///< of PREFIX.RANK.et
+  bool shared = false;           ///< it is itself the one file of all ranks
+  std::filesystem::path source;  ///< what the user named, of which `prefix` may be a conversion
   std::map<std::string, std::vector<std::uint32_t>> groups;  ///< by pg_name; without one everybody is meant
   /// Prefixes of files that are executed in place of a collective of that kind.
   std::map<Operation, std::filesystem::path> custom;

@@ -8,6 +8,7 @@
 
 #include "hw/memory/backing_store.h"
 #include "sw/firmware/memory_map.h"
+#include "sw/firmware/remote_window.h"
 #include "sw/firmware/verbs.h"
 
 namespace weft::firmware {
@@ -25,6 +26,7 @@ struct Rank {
   int copy_engines = 1;
   memory::BackingStore* store = nullptr;  ///< debug access to its memory; null when data is off
   MemoryMap memory{Bytes()};
+  RemoteWindow remote;  ///< of memory beyond its own, where the machine has any
 
   /// The interface that reaches `peer`.
   [[nodiscard]] const Interface& towards(const Rank& peer) const {

@@ -28,6 +28,7 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
   std::vector<std::uint32_t> everybody(ranks_.size());
   for (std::size_t r = 0; r < ranks_.size(); ++r) everybody[r] = static_cast<std::uint32_t>(r);
   traces_.groups.try_emplace("", everybody);
+  remote_shared_ = firmware::MemoryMap(Bytes(static_cast<std::int64_t>(ranks_.front()->remote.shared)));
   for (const auto& [name, members] : traces_.groups) {
     GroupOf& group = groups_[name];
     group.member_of.assign(ranks_.size(), -1);
@@ -39,14 +40,17 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
     const std::string text = name.empty() ? "everybody" : "group " + name;
     group.group = std::make_unique<collectives::DimensionGroup>(some, dimensions, text);
     group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);
+    if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
   }
   for (Rank* rank : ranks_) {
     End& end = *ends_.emplace_back(std::make_unique<End>());
     end.rank = rank;
     end.events = &rank->processor->create_completion_queue("a node of its trace, queue");
     end.messages = std::make_unique<Messages>(*rank, *end.events, tags_);
+    end.transfers = std::make_unique<RemoteTransfers>(*rank, *end.events);
     const auto number = static_cast<std::uint64_t>(rank->index);
-    end.trace.window = std::make_unique<chakra::TraceWindow>(chakra::rank_file(traces_.prefix, number));
+    end.trace.window = std::make_unique<chakra::TraceWindow>(
+        traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, number));
   }
   for (const auto& end : ends_) messages_.push_back(end->messages.get());
   for (const auto& end : ends_) end->messages->join(&messages_);
@@ -61,6 +65,7 @@ void GraphEngine::record(Probe& probe, int ranks) {
     const std::string process = "accelerator " + std::to_string(end.rank->index);
     end.tracks = {probe.add_track(process, "CPU nodes"), probe.add_track(process, "compute nodes"),
                   probe.add_track(process, "communication nodes")};
+    if (end.rank->remote.exists()) end.tracks[kMemory] = probe.add_track(process, "memory nodes");
   }
 }
 
@@ -88,6 +93,7 @@ Task GraphEngine::run(End& end) {
   while (end.finished == kNever) {
     const nic::Completion entry = co_await end.events->next();
     const auto take = [&] {
+      if (RemoteTransfers::is_mine(entry)) return done(end, recall(end, end.transfers->take(entry)));
       if (!Messages::is_mine(entry)) return done(end, recall(end, entry.id));
       if (const auto token = end.messages->take(entry)) done(end, recall(end, *token));
     };
@@ -101,13 +107,15 @@ void GraphEngine::check() const {
 
 GraphEngine::Resource GraphEngine::resource_of(const Node& node) {
   if (node.is_cpu_op()) return kCpu;
+  if (node.type == NodeType::kMemoryLoad || node.type == NodeType::kMemoryStore) return kMemory;
   return node.type == NodeType::kCompute ? kCompute : kCommunication;
 }
 
 int GraphEngine::limit(Resource resource) const {
   if (resource == kCpu) return 1;
   if (resource == kCompute) return config_.kernels;
-  return config_.communications == 0 ? INT32_MAX : config_.communications;
+  const int most = resource == kMemory ? config_.memories : config_.communications;
+  return most == 0 ? INT32_MAX : most;
 }
 
 /// Issues what its dependencies and resources allow.
@@ -186,8 +194,10 @@ GraphResult GraphEngine::result() const {
     result.nodes += end->done;
     result.collectives += end->collectives;
     result.messages += end->messages->count();
+    result.transfers += end->transfers->count();
     if (end->rank->store == nullptr) continue;
-    result.wrong = std::max<std::int64_t>(result.wrong, 0) + end->wrong + end->messages->wrong();
+    result.wrong =
+        std::max<std::int64_t>(result.wrong, 0) + end->wrong + end->messages->wrong() + end->transfers->wrong();
   }
   return result;
 }

@@ -18,6 +18,7 @@
 #include "sw/dimensions/workload.h"
 #include "sw/firmware/rank.h"
 #include "sw/schedules/messages.h"
+#include "sw/schedules/remote_transfers.h"
 #include "traces/chakra/window.h"
 
 namespace weft::schedules {
@@ -32,6 +33,7 @@ struct GraphConfig {
   ComputeTime compute = ComputeTime::kAuto;
   int communications = 1;
   int kernels = 1;
+  int memories = 1;
   ElementType type = ElementType::kFp32;
 
   template <typename Visitor>
@@ -42,6 +44,8 @@ struct GraphConfig {
     visit("communications", communications, "Collectives and sends that a rank has under way at a time; 0: any number",
           Range{0, 1 << 20});
     visit("kernels", kernels, "Compute nodes that a rank has handed to its accelerator at a time", Range{1, 64});
+    visit("memories", memories, "Loads and stores of remote memory that a rank has under way at a time; 0: any number",
+          Range{0, 1 << 20});
     visit("type", type, "Elements that collectives add");
   }
 };
@@ -52,16 +56,19 @@ struct GraphResult {
   std::uint64_t nodes = 0;
   std::uint64_t collectives = 0;  ///< of all ranks
   std::uint64_t messages = 0;
-  std::int64_t wrong = -1;  ///< elements that differ from what they should be; -1 where data is off
+  std::uint64_t transfers = 0;  ///< loads and stores of remote memory
+  std::int64_t wrong = -1;      ///< elements that differ from what they should be; -1 where data is off
 };
 
 /// Chakra execution graphs as firmware: on each rank a thread that takes the nodes whose dependencies have completed,
 /// in the order of their ids, and hands them to the hardware. Kernels go to the accelerator's command stream and
-/// compete for its memory; collectives to their group (collectives::DimensionGroup); sends and receives to the NIC.
+/// compete for its memory; collectives to their group (collectives::DimensionGroup); sends and receives to the NIC;
+/// loads and stores of remote memory to its DMA engine, and refused where the machine has no such memory.
 ///
-/// A rank has as many kernels and communications under way as is configured, and one operation of its CPU; receives
-/// wait beside these. Metadata takes no time. A send ends when the peer has acknowledged all of it. Memory nodes are
-/// refused: the machine has no remote memory.
+/// A rank has as many kernels, communications and transfers of remote memory under way as is configured, and one
+/// operation of its CPU; receives wait beside these. Metadata takes no time. A send ends when the peer has acknowledged
+/// all of it. Of a memory node, tensor_size is what comes to the rank or leaves it. With the attribute in_switch it is
+/// a gather or reduction by the switches of the pool, of the group that pg_name names.
 ///
 /// Where a collective has an implementation of its own (`custom`), the sends, receives and compute nodes of its files
 /// are executed in its place, each as soon as it is ready.
@@ -89,7 +96,7 @@ class GraphEngine {
   [[nodiscard]] std::uint64_t done_by_first() const { return ends_.front()->done; }
 
  private:
-  enum Resource : std::uint8_t { kCpu, kCompute, kCommunication, kResources };
+  enum Resource : std::uint8_t { kCpu, kCompute, kCommunication, kMemory, kResources };
 
   struct HigherId {
     bool operator()(const chakra::Node* a, const chakra::Node* b) const { return a->id > b->id; }
@@ -115,6 +122,7 @@ class GraphEngine {
     firmware::Rank* rank = nullptr;
     firmware::CompletionQueue* events = nullptr;
     std::unique_ptr<Messages> messages;
+    std::unique_ptr<RemoteTransfers> transfers;
     Graph trace;
     std::unordered_map<const Graph*, std::unique_ptr<Graph>> customs;
     std::uint64_t customs_begun = 0;
@@ -132,6 +140,7 @@ class GraphEngine {
     std::vector<int> member_of;  ///< by rank; -1: none
     std::unique_ptr<collectives::DimensionGroup> group;
     std::unique_ptr<collectives::SharedBuffers> buffers;
+    std::unique_ptr<RemoteGroup> remote;  ///< null where no switches run collectives of remote memory
   };
 
   firmware::Task run(End& end);
@@ -145,6 +154,9 @@ class GraphEngine {
   void issue_collective(End& end, Graph& graph, const chakra::Node& node);
   void start_custom(End& end, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
   void issue_message(End& end, Graph& graph, const chakra::Node& node);
+  void issue_memory(End& end, Graph& graph, const chakra::Node& node);
+  /// The node's; it fails where the rank is in none of that name.
+  GroupOf& group_of(const End& end, const Graph& graph, const chakra::Node& node);
   void done(End& end, Work work);
   void finish(End& end, Graph& graph);
   [[nodiscard]] static Resource resource_of(const chakra::Node& node);
@@ -157,6 +169,7 @@ class GraphEngine {
   accelerator::ComputeConfig compute_;
   dimensions::Workload traces_;
   MessageTags tags_;
+  firmware::MemoryMap remote_shared_{Bytes()};  ///< of the part of a remote memory that is for collectives
   std::map<std::string, GroupOf> groups_;
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Messages*> messages_;  ///< by rank

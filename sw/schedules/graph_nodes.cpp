@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each type of node does.
 #include <algorithm>
+#include <stdexcept>
+#include <variant>
 
 #include "sw/collectives/reference.h"
 #include "sw/schedules/graph.h"
@@ -47,6 +49,15 @@ std::optional<Operation> operation_of(CollectiveType type) {
   throw traces::FormatError(window.file().string(), 0, node.label() + " " + message);
 }
 
+/// Whether a memory node is a collective of the switches.
+bool in_switch(const chakra::TraceWindow& window, const Node& node) {
+  const chakra::Attribute* found = node.find("in_switch");
+  if (found == nullptr) return false;
+  const bool* value = std::get_if<bool>(&found->value);
+  if (value == nullptr) fail(window, node, "in_switch: expected a boolean");
+  return *value;
+}
+
 std::uint64_t need(const chakra::TraceWindow& window, const Node& node, std::optional<std::int64_t> value,
                    const char* attribute) {
   if (!value.has_value()) fail(window, node, std::string("has no ") + attribute);
@@ -68,7 +79,7 @@ void GraphEngine::issue(End& end, Graph& graph, const Node& node) {
       return issue_collective(end, graph, node);
     case NodeType::kMemoryLoad:
     case NodeType::kMemoryStore:
-      fail(*graph.window, node, "moves remote memory, which this machine does not have");
+      return issue_memory(end, graph, node);
     case NodeType::kMetadata:
     case NodeType::kInvalid:
       break;
@@ -101,6 +112,19 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
   end.rank->accelerator.notify(kStream, *end.events, remember(end, graph, node));
 }
 
+GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, const Node& node) {
+  const std::string name = node.pg_name();
+  const auto found = groups_.find(name);
+  if (found == groups_.end()) {
+    fail(*graph.window, node, "is of group \"" + name + "\", which the workload's groups do not have");
+  }
+  if (found->second.member_of[static_cast<std::size_t>(end.rank->index)] < 0) {
+    fail(*graph.window, node,
+         "is of group \"" + name + "\", to which rank " + std::to_string(end.rank->index) + " does not belong");
+  }
+  return found->second;
+}
+
 void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   const std::optional<CollectiveType> type = node.comm_type();
   if (!type.has_value()) fail(*graph.window, node, "has no comm_type");
@@ -119,16 +143,8 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
     }
   }
   const std::string name = node.pg_name();
-  const auto found = groups_.find(name);
-  if (found == groups_.end()) {
-    fail(*graph.window, node, "is of group \"" + name + "\", which the workload's groups do not have");
-  }
-  GroupOf& group = found->second;
+  GroupOf& group = group_of(end, graph, node);
   const int member = group.member_of[static_cast<std::size_t>(end.rank->index)];
-  if (member < 0) {
-    fail(*graph.window, node,
-         "is of group \"" + name + "\", to which rank " + std::to_string(end.rank->index) + " does not belong");
-  }
   ++end.collectives;
   const auto custom = traces_.custom.find(*operation);
   if (custom != traces_.custom.end()) return start_custom(end, graph, node, custom->second);
@@ -209,6 +225,35 @@ void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
     }
   } catch (const std::invalid_argument& error) {
     fail(*graph.window, node, error.what());
+  }
+}
+
+void GraphEngine::issue_memory(End& end, Graph& graph, const Node& node) {
+  if (!end.rank->remote.exists()) fail(*graph.window, node, "moves remote memory, which this machine does not have");
+  const bool stores = node.type == NodeType::kMemoryStore;
+  const std::uint64_t bytes = need(*graph.window, node, node.tensor_size(), "tensor_size");
+  try {
+    if (!in_switch(*graph.window, node)) return end.transfers->begin(stores, bytes, remember(end, graph, node));
+    if (!end.rank->remote.in_switch()) {
+      fail(*graph.window, node,
+           "is a collective of the switches (in_switch), which this machine's remote memory does not have: expected "
+           "remote_memory.hierarchical.in_switch");
+    }
+    if (stores && bytes % size_of(config_.type) != 0) {
+      fail(*graph.window, node,
+           "tensor_size: expected a multiple of the " + std::to_string(size_of(config_.type)) +
+               " bytes of an element, since it is added up in the switches, got " + std::to_string(bytes));
+    }
+    const std::string name = node.pg_name();
+    GroupOf& group = group_of(end, graph, node);
+    const int member = group.member_of[static_cast<std::size_t>(end.rank->index)];
+    // Loads are counted apart from stores, since ranks need not begin both in one order.
+    const std::int64_t number = end.calls[name + (stores ? "\nstores" : "\nloads")]++ * 2 + (stores ? 1 : 0);
+    end.transfers->begin(*group.remote, member, number, stores, bytes, config_.type, remember(end, graph, node));
+  } catch (const std::invalid_argument& error) {
+    fail(*graph.window, node, error.what());
+  } catch (const std::length_error& error) {
+    fail(*graph.window, node, std::string("finds no room: ") + error.what());
   }
 }
 
