@@ -11,6 +11,7 @@
 #include "platforms/machine/machine.h"
 #include "sw/analytical/config.h"
 #include "sw/schedules/fsdp_plan.h"
+#include "sw/schedules/graph.h"
 
 namespace weft::platforms {
 namespace {
@@ -83,6 +84,7 @@ std::vector<Section> sections(const std::vector<FieldDoc>& fields) {
 int describe_all(bool as_json) {
   std::vector<FieldDoc> fields = describe(MachineConfig());
   for (FieldDoc& field : describe(schedules::FsdpConfig(), "workload")) fields.push_back(std::move(field));
+  for (FieldDoc& field : describe(schedules::GraphConfig(), "workload")) fields.push_back(std::move(field));
   for (FieldDoc& field : describe(analytical::AnalyticalConfig(), "analytical")) fields.push_back(std::move(field));
   if (as_json) {
     nlohmann::ordered_json json = nlohmann::ordered_json::array();

@@ -17,6 +17,7 @@
 #include "platforms/cli/platform.h"
 #include "platforms/cli/summary.h"
 #include "platforms/cli/timeline_probe.h"
+#include "platforms/import/astra_sim.h"
 
 namespace weft::platforms {
 namespace {
@@ -28,11 +29,20 @@ constexpr std::size_t kMostSwitches = 1024;  ///< in a picture that one can stil
 
 struct Options {
   PlatformOptions platform;
+  std::string traces;
   std::string out;
   std::string timeline;
   int timeline_ranks = 8;
   bool json = false;
 };
+
+/// Chakra traces in place of the platform's workload, with the groups that lie beside them.
+std::string workload_of(const fs::path& traces) {
+  ordered_json workload = {{"kind", "chakra"}, {"traces", fs::absolute(traces).string()}};
+  const fs::path groups = traces.string() + ".groups.json";
+  if (fs::exists(groups)) workload["groups"] = astra::read_groups(groups, UINT32_MAX);
+  return "workload=" + workload.dump();
+}
 
 std::unique_ptr<Job> make_job(Platform& platform) {
   const Node workload = platform.workload();
@@ -53,7 +63,8 @@ std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
   }
 }
 
-int run(const Options& options) {
+int run(Options options) {
+  if (!options.traces.empty()) options.platform.overrides.push_back(workload_of(options.traces));
   if (is_analytical(options.platform)) {
     if (!options.timeline.empty())
       throw UsageError("--timeline: expected nothing, since an analytical network has none");
@@ -142,6 +153,7 @@ Command run_command(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* app = parent.add_subcommand("run", "Runs a platform's workload and tells where its time goes");
   options->platform.add_to(*app);
+  app->add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
   app->add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
   app->add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
       ->type_name("FILE");

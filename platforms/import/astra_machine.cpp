@@ -78,8 +78,8 @@ ordered_json collectives_of(const analytical::AnalyticalConfig& config) {
 ordered_json machine_of(System& system, bool rendezvous) {
   const analytical::AnalyticalConfig& config = system.config;
   const analytical::EndConfig& end = config.end;
-  if (end.remote_memory != analytical::RemoteMemory::kNone) {
-    throw ConfigError("memory-type", "expected NO_MEMORY_EXPANSION, or --analytical: the machine has no remote memory");
+  if (end.remote_memory == analytical::RemoteMemory::kPerNode) {
+    throw ConfigError("memory-type", "expected another one, or --analytical: a node of the machine is one accelerator");
   }
   if (end.replay_only) {
     throw ConfigError("replay-only", "expected 0, or --analytical: the machine executes what it communicates");
@@ -89,13 +89,21 @@ ordered_json machine_of(System& system, bool rendezvous) {
   for (const analytical::DimensionConfig& dimension : config.dimensions) ends *= dimension.size;
   ordered_json compute = {{"launch", "0ns"}, {"sustained", 1.0}};
   if (end.peak_tflops > 0) compute["tensor_16bit"] = std::to_string(std::llround(end.peak_tflops * 1000)) + "GFLOPS";
-  return {{"accelerators", ends},
-          {"per_node", 1},
-          {"accelerator",
-           {{"compute", compute}, {"hbm", {{"rate", rate_text(end.memory_GBps * 1e9)}, {"efficiency", 1.0}}}}},
-          {"nic", port_of(config)},
-          {"fabric", fabric_of(config.dimensions)},
-          {"collectives", collectives_of(config)}};
+  ordered_json machine = {
+      {"accelerators", ends},
+      {"per_node", 1},
+      {"accelerator",
+       {{"compute", compute}, {"hbm", {{"rate", rate_text(end.memory_GBps * 1e9)}, {"efficiency", 1.0}}}}},
+      {"nic", port_of(config)},
+      {"fabric", fabric_of(config.dimensions)},
+      {"collectives", collectives_of(config)}};
+  if (end.remote_memory != analytical::RemoteMemory::kNone) {
+    const bool pool = end.remote_memory == analytical::RemoteMemory::kPool;
+    machine["remote_memory"] = {{"kind", pool ? "pool" : "per-accelerator"},
+                                {"rate", rate_text(end.remote_GBps * 1e9)},
+                                {"latency", time_text(end.remote_latency_ns)}};
+  }
+  return machine;
 }
 
 std::string compute_of(const System& system) {

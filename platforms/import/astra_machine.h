@@ -11,8 +11,8 @@ namespace weft::platforms::astra {
 /// and what its arithmetic leaves out (NICs, copy engines, firmware, packet headers) is a default part's. Its rates are
 /// of links, its latencies of a link, its endpoint delay the NIC's cost of a message, its peak what kernels reach.
 ///
-/// Throws ConfigError for what the machine does not have: a remote memory, and `replay-only`. Appends to the system's
-/// remarks what has no effect.
+/// Throws ConfigError for what the machine does not have: a remote memory of a node, and `replay-only`. Appends to the
+/// system's remarks what has no effect.
 nlohmann::ordered_json machine_of(System& system, bool rendezvous);
 
 /// How compute nodes are timed, as a member of the workload.
