@@ -36,7 +36,9 @@ Outcome run(const fs::path& root, const traces::CsvTable::Row& row) {
     const bool rendezvous = row.text("extra_options").find("rendezvous-protocol=true") != std::string::npos;
     Dispatcher dispatcher("dispatcher");
     analytical::Network network(dispatcher, system.config.network(), congestion, "congestion", rendezvous);
-    dimensions::Workload traces{root / row.text("workload_prefix"), {}, system.custom};
+    dimensions::Workload traces;
+    traces.prefix = root / row.text("workload_prefix");
+    traces.custom = system.custom;
     if (!row.text("groups").empty()) traces.groups = astra::read_groups(root / row.text("groups"), network.ends());
     const analytical::Replay replay("replay", dispatcher, network, system.config.whole_collectives(), system.config.end,
                                     traces);
