@@ -109,7 +109,9 @@ int run(Options options) {
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
   if (options.platform.data) {
     const auto op = value_of<CollectiveOp>(options.op);
-    const int buffers = op == CollectiveOp::kAllgatherReduceScatter ? 3 : (op == CollectiveOp::kReduceScatter || op == CollectiveOp::kAllToAll ? 2 : 1);
+    const int buffers = op == CollectiveOp::kAllgatherReduceScatter
+                            ? 3
+                            : (op == CollectiveOp::kReduceScatter || op == CollectiveOp::kAllToAll ? 2 : 1);
     const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
     require_host_memory(static_cast<double>(largest) * machine.size() * buffers);
   }
