@@ -361,6 +361,10 @@ TEST_F(CliTest, CatalogueReads) {
     if (entry.path().extension() != ".json") continue;
     const std::string name = entry.path().stem().string();
     SCOPED_TRACE(name);
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
+    // A second each in the release build, and many here; the smaller ones have the same fields.
+    if (json::parse(test::read_file(entry.path())).value("accelerators", 0) > 128) continue;
+#endif
     EXPECT_EQ(weft("collective " + name + " --op all_gather --bytes 1KiB").code, 0);
   }
 }
