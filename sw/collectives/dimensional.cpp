@@ -18,6 +18,9 @@ using firmware::Task;
 
 namespace {
 
+/// A chunk has two phases in each dimension but one, which an immediate must tell apart.
+constexpr std::size_t kMostDimensions = Passage::kSteps / 2;
+
 /// A dimension of the machine, and what Themis goes by: the rate of what leaves a rank there, and a message's way.
 struct MachineDimension {
   int size;
@@ -101,6 +104,15 @@ DimensionGroup::DimensionGroup(const std::vector<Rank*>& ranks, const Dimensions
 }
 
 void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
+  const auto need = [](const auto& algorithms, const char* name) {
+    if (!algorithms.empty()) return;
+    throw ConfigError("collectives.dimensions." + std::string(name), "expected at least one algorithm, got none");
+  };
+  need(config.all_reduce, "all_reduce");
+  need(config.all_gather, "all_gather");
+  need(config.reduce_scatter, "reduce_scatter");
+  need(config.all_to_all, "all_to_all");
+  need(config.rooted, "rooted");
   const std::vector<MachineDimension> known = machine_dimensions(*ranks_.front());
   std::vector<int> machine = config.sizes;
   if (machine.empty()) {
@@ -148,6 +160,10 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
   if (!grid) {
     kept = {0};
     sizes_ = {size()};
+  }
+  if (sizes_.size() > kMostDimensions) {
+    throw ConfigError("collectives.dimensions.sizes", "expected at most " + std::to_string(kMostDimensions) +
+                                                          " dimensions, got " + std::to_string(sizes_.size()));
   }
   for (const std::size_t d : kept) {
     costs_.push_back(cost(d));

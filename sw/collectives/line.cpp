@@ -21,8 +21,6 @@ constexpr std::uint64_t kWake = UINT64_MAX;
 
 constexpr std::uint64_t kLeastPart = 64 << 10;  // of a reduction that is divided among engines
 constexpr std::size_t kSlots = 256;
-constexpr std::uint32_t kStock = 64;  // receives for permissions that come before this member begins a phase
-constexpr std::uint32_t kRestock = 16;
 
 /// What an immediate says.
 struct Immediate {
@@ -161,10 +159,7 @@ LineMember::Active* LineMember::take_message(const nic::Completion& entry) {
     active->passage->came(peer, said.strand);  // nobody writes without having been permitted to
     return active;
   }
-  Connection& from = connection(peer);
-  if (++from.consumed == kRestock) {
-    from.pair.receive(0, 0, std::exchange(from.consumed, 0), entry.id);
-  }
+  connection(peer).used();
   if (active == nullptr) {
     early_.push_back({said.name, peer, said.strand, said.slot});
   } else {
@@ -180,24 +175,19 @@ void LineMember::finish(std::size_t index) {
   done();
 }
 
-LineMember::Connection& LineMember::connection(int peer) {
+firmware::StockedPair& LineMember::connection(int peer) {
   const auto at = static_cast<std::size_t>(peer);
   if (connections_[at] != nullptr) return *connections_[at];
   LineMember& theirs = *(*line_)[at];
-  const auto make = [](LineMember& here, LineMember& there) -> firmware::QueuePair& {
+  const auto make = [](LineMember& here, LineMember& there) -> firmware::StockedPair& {
     auto& made = here.connections_[static_cast<std::size_t>(there.position_)];
-    made = std::make_unique<Connection>();
-    made->pair = firmware::QueuePair(here.rank_.towards(there.rank_), *here.completions_);
-    here.rank_.processor->spawn(here.name_ + " connection", here.core_, here.stock(there.position_));
-    return made->pair;
+    made = std::make_unique<firmware::StockedPair>(here.rank_.towards(there.rank_), *here.completions_,
+                                                   kReceive | static_cast<std::uint64_t>(there.position_));
+    return *made;
   };
-  firmware::QueuePair::connect(make(*this, theirs), make(theirs, *this));
+  firmware::StockedPair& here = make(*this, theirs);
+  firmware::StockedPair::join(here, make(theirs, *this), core_);
   return *connections_[at];
-}
-
-Task LineMember::stock(int peer) {
-  connection(peer).pair.receive(0, 0, kStock, kReceive | static_cast<std::uint64_t>(peer));
-  co_return;
 }
 
 void LineMember::reserve(std::uint32_t slot, std::uint64_t bytes) {
@@ -207,14 +197,14 @@ void LineMember::reserve(std::uint32_t slot, std::uint64_t bytes) {
 }
 
 void LineMember::expect(int peer, int messages, Passage::Name name, int strand, std::uint32_t slot) {
-  Connection& to = connection(peer);
-  to.pair.receive(0, 0, static_cast<std::uint32_t>(messages), kReceive | static_cast<std::uint64_t>(peer));
-  to.pair.send_immediate(Immediate{true, strand, slot, name}.pack());
+  firmware::StockedPair& to = connection(peer);
+  to.expect(messages);
+  to.pair().send_immediate(Immediate{true, strand, slot, name}.pack());
 }
 
 void LineMember::write(int peer, const Pieces& from, const Pieces& to, Passage::Name name, int strand,
                        std::uint32_t slot) {
-  firmware::QueuePair& pair = connection(peer).pair;
+  firmware::QueuePair& pair = connection(peer).pair();
   const std::uint32_t immediate = Immediate{false, strand, slot, name}.pack();
   std::uint64_t left = bytes_of(from);
   if (left == 0) pair.write(0, 0, 0, true, immediate, true, slot);

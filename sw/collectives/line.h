@@ -10,6 +10,7 @@
 #include "sw/collectives/passage.h"
 #include "sw/dimensions/plan.h"
 #include "sw/firmware/rank.h"
+#include "sw/firmware/stocked_pair.h"
 
 namespace weft::collectives {
 
@@ -72,10 +73,6 @@ class LineMember {
     int strand;
     std::uint32_t slot;
   };
-  struct Connection {
-    firmware::QueuePair pair;
-    std::uint32_t consumed = 0;  ///< permissions, whose receives are to be posted again
-  };
   struct Slot {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
@@ -90,9 +87,7 @@ class LineMember {
   void finish(std::size_t index);
   Active* find(Passage::Name name);
   /// Made with its first use, at both ends.
-  Connection& connection(int peer);
-  /// Receives for what the peer may say before it is asked.
-  firmware::Task stock(int peer);
+  firmware::StockedPair& connection(int peer);
 
   // For passages:
   void listen(int peer) { connection(peer); }
@@ -119,7 +114,7 @@ class LineMember {
   std::string name_;
   std::shared_ptr<const std::vector<LineMember*>> line_;
   firmware::CompletionQueue* completions_ = nullptr;
-  std::vector<std::unique_ptr<Connection>> connections_;  ///< by member; null where nothing has been said
+  std::vector<std::unique_ptr<firmware::StockedPair>> connections_;  ///< by member; null where nothing has been said
   std::vector<Waiting> waiting_;
   std::vector<Active> active_;
   std::vector<Permission> early_;

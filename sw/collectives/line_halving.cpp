@@ -71,17 +71,13 @@ Task twice(Strand strand, Pairs pairs, int before) {
   }
 }
 
-/// Says who may write what: `steps` messages of each partner, `extra` of the other of a pair, where this member takes
-/// part for both, and `answers` of it where it does not.
-void expect(Strand& strand, const Pairs& pairs, int steps, int extra, int answers) {
+/// Lets partners write `steps` times each, and the two of a pair once: what is folded in, and what comes back.
+void expect(Strand& strand, const Pairs& pairs, int steps) {
   const int position = strand.position();
-  if (pairs.is_extra(position)) {
-    if (answers > 0) strand.expect(position - 1, answers);
-    return;
-  }
+  if (pairs.is_extra(position)) return strand.expect(position - 1, 1);
   const int me = pairs.number(position);
   for (int mask = 1; mask < pairs.active; mask *= 2) strand.expect(pairs.member(me ^ mask), steps);
-  if (me < pairs.extras && extra > 0) strand.expect(position + 1, extra);
+  if (me < pairs.extras) strand.expect(position + 1, 1);
 }
 
 }  // namespace
@@ -89,7 +85,7 @@ void expect(Strand& strand, const Pairs& pairs, int steps, int extra, int answer
 Task halving_reduce_scatter(Strand strand) {
   const Pairs pairs{strand.members()};
   const int position = strand.position();
-  expect(strand, pairs, 1, 1, 1);
+  expect(strand, pairs, 1);
   co_await halve(strand, pairs);
   if (pairs.is_extra(position)) {
     co_await strand.message(position - 1);
@@ -102,7 +98,7 @@ Task halving_reduce_scatter(Strand strand) {
 Task doubling_allgather(Strand strand) {
   const Pairs pairs{strand.members()};
   const int position = strand.position();
-  expect(strand, pairs, 1, 1, 1);
+  expect(strand, pairs, 1);
   if (pairs.is_extra(position)) {
     co_await strand.permission(position - 1);
     strand.write(position - 1, strand.block(position), strand.block(position));
@@ -122,7 +118,7 @@ Task doubling_allgather(Strand strand) {
 Task halving_doubling_all_reduce(Strand strand) {
   const Pairs pairs{strand.members()};
   const int position = strand.position();
-  expect(strand, pairs, 2, 1, 1);
+  expect(strand, pairs, 2);
   co_await halve(strand, pairs);
   if (pairs.is_extra(position)) {
     co_await strand.message(position - 1);

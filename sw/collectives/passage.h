@@ -92,6 +92,7 @@ class Strand {
 class Passage {
  public:
   static constexpr int kStrands = 2;
+  static constexpr std::size_t kSteps = 16;  ///< phases of a chunk, at most
 
   /// What identifies it among all members.
   struct Name {

@@ -11,8 +11,6 @@ namespace weft::schedules {
 
 namespace {
 
-constexpr std::uint32_t kStock = 64;
-constexpr std::uint32_t kRestock = 16;
 constexpr std::size_t kSlots = 1 << 16;
 
 enum class Kind : std::uint32_t { kMessage, kPermission, kRequest };
@@ -71,27 +69,19 @@ const MessageName& MessageTags::name(int from, int to, std::uint32_t number) con
 Messages::Messages(firmware::Rank& rank, firmware::CompletionQueue& events, MessageTags& tags)
     : rank_(rank), events_(events), tags_(tags) {}
 
-Messages::Connection& Messages::connection(int peer) {
-  const auto found = connections_.find(peer);
-  if (found != connections_.end()) return found->second;
+firmware::StockedPair& Messages::connection(int peer) {
+  if (const auto found = connections_.find(peer); found != connections_.end()) return found->second;
+  const auto make = [](Messages& here, const Messages& there) -> firmware::StockedPair& {
+    const int number = there.rank_.index;
+    return here.connections_
+        .try_emplace(number, here.rank_.towards(there.rank_), here.events_,
+                     kReceived | static_cast<std::uint64_t>(number))
+        .first->second;
+  };
   Messages& theirs = *(*all_)[static_cast<std::size_t>(peer)];
-  Connection& here = connections_[peer];
-  here.pair = firmware::QueuePair(rank_.towards(theirs.rank_), events_);
-  rank_.processor->spawn("a connection", 0, stock(peer));
-  if (&theirs == this) {
-    firmware::QueuePair::connect(here.pair, here.pair);
-    return here;
-  }
-  Connection& there = theirs.connections_[rank_.index];
-  there.pair = firmware::QueuePair(theirs.rank_.towards(rank_), theirs.events_);
-  firmware::QueuePair::connect(here.pair, there.pair);
-  theirs.rank_.processor->spawn("a connection", 0, theirs.stock(rank_.index));
+  firmware::StockedPair& here = make(*this, theirs);
+  firmware::StockedPair::join(here, make(theirs, *this), 0);
   return here;
-}
-
-firmware::Task Messages::stock(int peer) {
-  connections_.at(peer).pair.receive(0, 0, kStock, kReceived | static_cast<std::uint64_t>(peer));
-  co_return;
 }
 
 std::uint32_t Messages::take_slot(std::uint64_t bytes) {
@@ -124,13 +114,13 @@ void Messages::agree(const MessageName& name, std::uint64_t sent, std::uint64_t 
 
 std::uint32_t Messages::permit(const MessageName& name, std::uint64_t bytes) {
   const std::uint32_t number = tags_.acquire(name);
-  Connection& from = connection(name.from);
+  firmware::StockedPair& from = connection(name.from);
   const std::uint32_t slot = take_slot(bytes);
   slots_[slot].name = name;
   slots_[slot].turn = incoming_[name].permitted++;
   slots_[slot].wanted = slots_[slot].arrived = false;
-  from.pair.receive(0, 0, 1, kReceived | static_cast<std::uint64_t>(name.from));
-  from.pair.send_immediate(Immediate{Kind::kPermission, number, slot}.pack());
+  from.expect(1);
+  from.pair().send_immediate(Immediate{Kind::kPermission, number, slot}.pack());
   return slot;
 }
 
@@ -151,12 +141,12 @@ void Messages::receive(const MessageName& name, std::uint64_t bytes, Token token
 
 void Messages::send(const MessageName& name, std::uint64_t bytes, Token token) {
   const std::uint32_t number = tags_.acquire(name);
-  Connection& to = connection(name.to);
+  firmware::StockedPair& to = connection(name.to);
   Outgoing& outgoing = outgoing_[name];
   outgoing.waiting.push_back({bytes, token});
   if (outgoing.permitted.empty()) {
     tags_.acquire(name);  // for as long as the request is on its way
-    to.pair.send_immediate(Immediate{Kind::kRequest, number, 0}.pack());
+    to.pair().send_immediate(Immediate{Kind::kRequest, number, 0}.pack());
   }
   write(name, outgoing);
 }
@@ -176,8 +166,8 @@ void Messages::write(const MessageName& name, Outgoing& outgoing) {
     slots_[here].token = message.token;
     slots_[here].turn = outgoing.turn++;
     fill(slots_[here]);
-    connection(name.to).pair.write(slots_[here].address, address, message.bytes, true,
-                                   Immediate{Kind::kMessage, 0, there}.pack(), true, kWritten | here);
+    connection(name.to).pair().write(slots_[here].address, address, message.bytes, true,
+                                     Immediate{Kind::kMessage, 0, there}.pack(), true, kWritten | here);
   }
 }
 
@@ -206,11 +196,7 @@ std::optional<Messages::Token> Messages::take(const nic::Completion& entry) {
     if (slot.wanted) return finish(slot);
     return std::nullopt;
   }
-  Connection& from = connections_.at(peer);
-  if (++from.consumed == kRestock) {
-    from.consumed = 0;
-    from.pair.receive(0, 0, kRestock, entry.id);
-  }
+  connections_.at(peer).used();
   if (said.kind == Kind::kRequest) {
     const MessageName asked = tags_.name(peer, rank_.index, said.number);
     take_request(asked);

@@ -11,6 +11,7 @@
 
 #include "hw/nic/work.h"
 #include "sw/firmware/rank.h"
+#include "sw/firmware/stocked_pair.h"
 
 namespace weft::schedules {
 
@@ -94,10 +95,6 @@ class Messages {
     std::uint64_t turn = 0;  ///< how many messages of the name came before
     Token token = 0;
   };
-  struct Connection {
-    firmware::QueuePair pair;
-    std::uint32_t consumed = 0;  ///< receives to be posted again
-  };
   struct Pending {
     std::uint64_t bytes;
     Token token;
@@ -116,9 +113,7 @@ class Messages {
     std::deque<std::uint32_t> unasked;  ///< slots that the sender has been given before their receives
   };
 
-  Connection& connection(int peer);
-  /// Receives for what the peer may say before it is asked.
-  firmware::Task stock(int peer);
+  firmware::StockedPair& connection(int peer);
   std::uint32_t take_slot(std::uint64_t bytes);
   void write(const MessageName& name, Outgoing& outgoing);
   std::uint32_t permit(const MessageName& name, std::uint64_t bytes);
@@ -135,7 +130,7 @@ class Messages {
   firmware::CompletionQueue& events_;
   MessageTags& tags_;
   const std::vector<Messages*>* all_ = nullptr;
-  std::map<int, Connection> connections_;
+  std::map<int, firmware::StockedPair> connections_;
   std::vector<Slot> slots_;
   std::map<MessageName, Outgoing> outgoing_;
   std::map<MessageName, Incoming> incoming_;

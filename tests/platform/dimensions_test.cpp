@@ -192,6 +192,44 @@ TEST(Dimensions, RefuseWhatAnAlgorithmHasNot) {
   }
 }
 
+TEST(Dimensions, RefuseWhatCannotBeTheirs) {
+  const auto error = [](const auto& change) {
+    test::fresh_kernel();
+    MachineConfig config = machine_of({"Ring(2)", "Ring(2)"}, Operation::kAllReduce, Algorithm::kRing);
+    change(config.collectives.dimensions);
+    Machine machine(config);
+    try {
+      DimensionGroup group(machine.ranks(), config.collectives.dimensions, "wrong");
+    } catch (const ConfigError& thrown) {
+      return std::string(thrown.what());
+    }
+    return std::string("nothing");
+  };
+  using Config = collectives::DimensionsConfig;
+  EXPECT_EQ(error([](Config& config) { config.rooted.clear(); }),
+            "collectives.dimensions.rooted: expected at least one algorithm, got none");
+  EXPECT_EQ(error([](Config& config) { config.all_gather.clear(); }),
+            "collectives.dimensions.all_gather: expected at least one algorithm, got none");
+  EXPECT_EQ(error([](Config& config) {
+              config.sizes = {2, 3};
+            }),
+            "collectives.dimensions.sizes: expected sizes of which the product is the machine's 4 accelerators, got 6");
+  EXPECT_EQ(error([](Config& config) {
+              config.inter_dimension = dimensions::InterDimension::kThemis;
+              config.optimization = dimensions::Optimization::kBaseline;
+            }),
+            "collectives.dimensions.inter_dimension: expected baseline with optimization baseline, where the order of "
+            "dimensions does not matter");
+}
+
+/// Nine dimensions have more phases than an immediate can tell apart.
+TEST(Dimensions, AreEightAtMost) {
+  const std::vector<std::string> nine(9, "Mesh(2)");
+  const MachineConfig config = machine_of(nine, Operation::kAllReduce, Algorithm::kRing);
+  Machine machine(config);
+  EXPECT_THROW(DimensionGroup(machine.ranks(), config.collectives.dimensions, "nine"), ConfigError);
+}
+
 // --- Several collectives at a time ---
 
 struct Order {

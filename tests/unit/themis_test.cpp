@@ -246,8 +246,9 @@ std::vector<System> three_dimensional() {
 
 TEST(Themis, UsesTheLinksOfThreeDimensions) {
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "twenty seconds in the release build, which ./weft test runs it in, and a minute here; smaller "
-                  "networks run";
+  GTEST_SKIP()
+      << "twenty seconds in the release build, which ./weft test runs it in, and a minute here, where the other "
+         "tests of this file run the planner and its orders on 48 ends";
 #endif
   double baseline = 0;
   double themis = 0;
