@@ -94,11 +94,7 @@ struct DimensionGroup::Chunk {
 };
 
 DimensionGroup::DimensionGroup(const std::vector<Rank*>& ranks, const DimensionsConfig& config, const std::string& name)
-    : ranks_(ranks),
-      config_(config),
-      name_(name),
-      members_(ranks.size()),
-      on_the_way_(ranks, "blocks on their way in " + name) {
+    : ranks_(ranks), config_(config), members_(ranks.size()), on_the_way_(ranks, "blocks on their way in " + name) {
   find_dimensions(config);
   join_lines(name);
 }
@@ -221,8 +217,6 @@ void DimensionGroup::join_lines(const std::string& name) {
 void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
   if (!call.rooted) check(call.operation);
   Member& mine = members_[static_cast<std::size_t>(member)];
-  const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
-  const auto members = static_cast<std::uint32_t>(size());
   auto run = std::make_shared<Run>();
   run->member = member;
   const bool sums = call.rooted
@@ -240,33 +234,21 @@ void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
     for (std::size_t left = sizes_.size(); left-- > 0;) run->buffers.push_back(left % 2 == 0 ? call.output : between);
   }
   // A chunk that has nothing for somebody is a message all the same: there are no more than have something.
-  run->chunks = run->chunks_left = static_cast<int>(
-      std::clamp<std::uint64_t>(call.bytes / run->granule / members, 1, static_cast<std::uint64_t>(config_.splits)));
+  run->chunks = run->chunks_left = static_cast<int>(std::clamp<std::uint64_t>(
+      call.bytes / run->granule / members_.size(), 1, static_cast<std::uint64_t>(config_.splits)));
   run->priority = mine.begun;
   if (config_.scheduling == dimensions::Scheduling::kFifo) run->priority = -mine.begun;
   if (config_.scheduling == dimensions::Scheduling::kExplicit) run->priority = call.priority;
   ++mine.begun;
   run->call = std::move(call);
   run->done = std::move(done);
-  const auto bytes = static_cast<std::int64_t>(run->call.bytes) / run->chunks;
-  const bool gathers = run->call.operation == Operation::kAllgather;
-  const bool themis = config_.inter_dimension == dimensions::InterDimension::kThemis;
-  dimensions::Themis planner(plan_config_, sizes, costs_);
-  std::vector<std::uint32_t> in_order(sizes.size());
-  std::iota(in_order.begin(), in_order.end(), 0);
+  std::optional<dimensions::Themis> themis;
+  if (config_.inter_dimension == dimensions::InterDimension::kThemis && !run->call.rooted) {
+    themis.emplace(plan_config_, std::vector<std::uint32_t>(sizes_.begin(), sizes_.end()), costs_);
+  }
   for (int i = 0; i < run->chunks; ++i) {
     auto chunk = std::make_shared<Chunk>();
-    const std::int64_t size = gathers ? bytes / members : bytes;
-    if (const auto rooted = run->call.rooted) {
-      const bool down = *rooted == Rooted::kBroadcast || *rooted == Rooted::kScatter;
-      for (std::uint32_t k = 0; k < sizes.size(); ++k) {
-        const auto d = static_cast<std::uint32_t>(down ? sizes.size() - 1 - k : k);
-        if (takes_part(member, run->call.root, d)) chunk->phases.push_back({{}, {}, d, sizes[d], size});
-      }
-    } else {
-      chunk->phases = themis ? planner.next(run->call.operation, size)
-                             : dimensions::phases_in(plan_config_, run->call.operation, size, in_order, sizes);
-    }
+    chunk->phases = phases_of(*run, themis ? &*themis : nullptr);
     chunk->run = run;
     chunk->index = i;
     chunk->stream = mine.streams++;
@@ -275,6 +257,23 @@ void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
     chunk->scattered.assign(sizes_.size(), run->call.operation == Operation::kAllgather);
     go_on(chunk);
   }
+}
+
+dimensions::Plan::Phases DimensionGroup::phases_of(const Run& run, dimensions::Themis* themis) const {
+  const Call& call = run.call;
+  const bool gathers = call.operation == Operation::kAllgather;
+  const auto bytes = static_cast<std::int64_t>(call.bytes) / run.chunks / (gathers ? size() : 1);
+  if (themis != nullptr) return themis->next(call.operation, bytes);
+  const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
+  std::vector<std::uint32_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (!call.rooted) return dimensions::phases_in(plan_config_, call.operation, bytes, order, sizes);
+  if (*call.rooted == Rooted::kBroadcast || *call.rooted == Rooted::kScatter) std::reverse(order.begin(), order.end());
+  dimensions::Plan::Phases phases;
+  for (const std::uint32_t d : order) {
+    if (takes_part(run.member, call.root, d)) phases.push_back({{}, {}, d, sizes[d], bytes});
+  }
+  return phases;
 }
 
 void DimensionGroup::go_on(const std::shared_ptr<Chunk>& chunk) {

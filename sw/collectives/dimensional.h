@@ -132,6 +132,8 @@ class DimensionGroup final : public Group {
   }
   /// begin() for a thread that has nothing else to do.
   firmware::Task run(int member, Call call);
+  /// The next chunk's phases; by Themis if given.
+  [[nodiscard]] dimensions::Plan::Phases phases_of(const Run& run, dimensions::Themis* themis) const;
   void go_on(const std::shared_ptr<Chunk>& chunk);
   [[nodiscard]] Phase phase_of(Chunk& chunk) const;
   [[nodiscard]] Phase rooted_phase(const Chunk& chunk, std::size_t dimension) const;
@@ -143,7 +145,6 @@ class DimensionGroup final : public Group {
   DimensionsConfig config_;
   std::vector<RootedAlgorithm> rooted_;  ///< by dimension
   dimensions::CollectiveConfig plan_config_;
-  std::string name_;
   std::vector<int> sizes_;
   std::vector<int> strides_;
   std::vector<dimensions::DimensionCost> costs_;

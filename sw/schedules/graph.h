@@ -14,6 +14,7 @@
 #include "hw/accelerator/kernel.h"
 #include "hw/core/probe.h"
 #include "sw/collectives/dimensional.h"
+#include "sw/collectives/reference.h"
 #include "sw/collectives/shared_buffers.h"
 #include "sw/dimensions/workload.h"
 #include "sw/firmware/rank.h"
@@ -136,8 +137,16 @@ class GraphEngine {
     Probe* probe = nullptr;
     std::array<int, kResources> tracks{};
   };
+  /// A collective that some members of a group have begun and others have not.
+  struct Begun {
+    dimensions::Operation operation;
+    std::uint64_t bytes;
+    int first;  ///< the rank that began it
+    int members = 0;
+  };
   struct GroupOf {
-    std::vector<int> member_of;  ///< by rank; -1: none
+    std::map<std::int64_t, Begun> begun;  ///< by number
+    std::vector<int> member_of;           ///< by rank; -1: none
     std::unique_ptr<collectives::DimensionGroup> group;
     std::unique_ptr<collectives::SharedBuffers> buffers;
     std::unique_ptr<RemoteGroup> remote;  ///< null where no switches run collectives of remote memory
@@ -152,6 +161,11 @@ class GraphEngine {
   void issue_kernel(End& end, Graph& graph, const chakra::Node& node);
   void issue_cpu(End& end, Graph& graph, const chakra::Node& node);
   void issue_collective(End& end, Graph& graph, const chakra::Node& node);
+  /// What all members must do alike. Throws traces::FormatError where they do not.
+  void compare(const End& end, const Graph& graph, const chakra::Node& node, GroupOf& group, std::int64_t number,
+               const collectives::Reference& contents) const;
+  [[nodiscard]] collectives::Reference contents_of(const Graph& graph, const chakra::Node& node,
+                                                   dimensions::Operation operation, int members) const;
   void start_custom(End& end, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
   void issue_message(End& end, Graph& graph, const chakra::Node& node);
   void issue_memory(End& end, Graph& graph, const chakra::Node& node);

@@ -149,17 +149,10 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   const auto custom = traces_.custom.find(*operation);
   if (custom != traces_.custom.end()) return start_custom(end, graph, node, custom->second);
 
-  collectives::Reference contents{*operation, group.group->size(), 0, config_.type, 0};
-  const auto members = static_cast<std::uint64_t>(contents.members);
-  const std::uint64_t unit = size_of(config_.type);
-  contents.bytes = unit * members;  // of a barrier
-  if (*type != CollectiveType::kBarrier) {
-    contents.bytes = need(*graph.window, node, node.comm_size(), "comm_size");
-  }
-  if (*operation == Operation::kAllgather) contents.bytes *= members;
-  if (*operation == Operation::kAllToAll) contents.bytes = contents.bytes / (unit * members) * unit * members;
+  collectives::Reference contents = contents_of(graph, node, *operation, group.group->size());
   const std::int64_t number = end.calls[name]++;
   contents.seed = static_cast<std::uint64_t>(number);
+  compare(end, graph, node, group, number, contents);
   const bool exchanges = *operation == Operation::kAllToAll;
   const std::uint64_t input = group.buffers->enter(number, contents.bytes * (exchanges ? 2 : 1));
   if (end.rank->store != nullptr) contents.fill(*end.rank->store, input, member);
@@ -170,7 +163,7 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   call.output = input + contents.bytes;
   call.bytes = contents.bytes;
   call.type = config_.type;
-  call.granule = unit;
+  call.granule = size_of(config_.type);
   call.priority = node.comm_priority();
   group.group->begin(member, std::move(call), [this, &end, &group, contents, number, member, input, token] {
     if (end.rank->store != nullptr) {
@@ -182,6 +175,35 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
     group.buffers->leave(number);
     end.events->signal(token);
   });
+}
+
+collectives::Reference GraphEngine::contents_of(const Graph& graph, const Node& node, Operation operation,
+                                                int members) const {
+  collectives::Reference contents{operation, members, 0, config_.type, 0};
+  const auto count = static_cast<std::uint64_t>(members);
+  const std::uint64_t unit = size_of(config_.type);
+  contents.bytes = unit * count;  // of a barrier
+  if (node.comm_type() != CollectiveType::kBarrier) {
+    contents.bytes = need(*graph.window, node, node.comm_size(), "comm_size");
+    if (operation == Operation::kAllgather) contents.bytes *= count;
+  }
+  if (operation == Operation::kAllToAll) contents.bytes = contents.bytes / (unit * count) * unit * count;
+  return contents;
+}
+
+void GraphEngine::compare(const End& end, const Graph& graph, const Node& node, GroupOf& group, std::int64_t number,
+                          const collectives::Reference& contents) const {
+  const auto text = [](Operation operation, std::uint64_t bytes) {
+    return std::string(name_of(operation)) + " of " + std::to_string(bytes) + " bytes";
+  };
+  const auto found = group.begun.try_emplace(number, Begun{contents.operation, contents.bytes, end.rank->index}).first;
+  Begun& begun = found->second;
+  if (begun.operation != contents.operation || begun.bytes != contents.bytes) {
+    fail(*graph.window, node,
+         "is collective " + std::to_string(number) + " of its group, " + text(contents.operation, contents.bytes) +
+             " in all, and for rank " + std::to_string(begun.first) + " that is " + text(begun.operation, begun.bytes));
+  }
+  if (++begun.members == contents.members) group.begun.erase(found);
 }
 
 void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const std::filesystem::path& prefix) {

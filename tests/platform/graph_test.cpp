@@ -265,6 +265,15 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   EXPECT_EQ(error(), "w.2.et: node 1 'n1' has no num_ops");
 }
 
+TEST_F(Graphs, RefuseCollectivesThatDifferBetweenRanks) {
+  traces({collective_node(0, CollectiveType::kAllReduce, 800)});
+  trace(4, {collective_node(0, CollectiveType::kAllReduce, 900)});
+  const std::string of_others = " in all, and for rank 0 that is all_reduce of 800 bytes";
+  EXPECT_EQ(error(), "w.4.et: node 0 'n0' is collective 0 of its group, all_reduce of 900 bytes" + of_others);
+  trace(4, {collective_node(0, CollectiveType::kAllGather, 100)});
+  EXPECT_EQ(error(), "w.4.et: node 0 'n0' is collective 0 of its group, all_gather of 600 bytes" + of_others);
+}
+
 TEST_F(Graphs, RefuseMessagesOfDifferentSizes) {
   traces({kernel_node(0, 1)});
   trace(0, {message_node(0, NodeType::kSend, 1, 5, 100)});
