@@ -118,11 +118,11 @@ int describe_all(bool as_json) {
 }  // namespace
 
 Command parts_command(CLI::App& parent) {
-  struct Options {
+  struct CatalogueOptions {
     std::string kind;
     bool json = false;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CatalogueOptions>();
   CLI::App* app = parent.add_subcommand("parts", "Lists the parts of the catalogue");
   app->add_option("--kind", options->kind, "Those of one kind");
   app->add_flag("--json", options->json, "Print JSON");
