@@ -62,6 +62,13 @@ dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks
     const auto prefix = custom.get<std::string>(key, "");
     if (!prefix.empty()) traces.custom[operation] = beside(prefix);
   }
+  const Node nodes = workload.child("custom_nodes");
+  if (!nodes.exists()) return traces;
+  for (const auto& [id, prefix] : nodes.members()) {
+    const std::optional<std::uint64_t> number = whole_number(id);
+    if (!number) prefix.fail("the id of a node as its name");
+    traces.custom_nodes[*number] = beside(nodes.require<std::string>(id));
+  }
   return traces;
 }
 

@@ -54,6 +54,9 @@ int run(const ImportOptions& options) {
     const auto custom = system.custom.find(operation);
     if (custom != system.custom.end()) workload["custom"][std::string(name)] = seen_from(options.out, custom->second);
   }
+  for (const auto& [node, prefix] : system.custom_nodes) {
+    workload["custom_nodes"][std::to_string(node)] = seen_from(options.out, prefix);
+  }
   ordered_json platform = {{"name", fs::path(options.out).stem().string()},
                            {"description", "From ASTRA-sim: " + fs::path(options.network).filename().string() + ", " +
                                                fs::path(options.system).filename().string() + ", " +

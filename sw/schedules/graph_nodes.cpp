@@ -146,8 +146,8 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   GroupOf& group = group_of(end, graph, node);
   const int member = group.member_of[static_cast<std::size_t>(end.rank->index)];
   ++end.collectives;
-  const auto custom = traces_.custom.find(*operation);
-  if (custom != traces_.custom.end()) return start_custom(end, graph, node, custom->second);
+  const std::filesystem::path* custom = traces_.custom_of(node.id, *operation);
+  if (custom != nullptr) return start_custom(end, graph, node, *custom);
 
   collectives::Reference contents = contents_of(graph, node, *operation, group.group->size());
   const std::int64_t number = end.calls[name]++;
