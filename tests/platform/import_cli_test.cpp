@@ -312,6 +312,20 @@ TEST_F(ImportCli, TakesImplementationsOfSingleNodes) {
   }
 }
 
+TEST_F(ImportCli, RefusesTracesOfMoreRanks) {
+  ASSERT_EQ(weft("trace convert ../t.json w.8.et").code, 0);
+  for (const char* mode : {"--analytical unaware", ""}) {
+    ASSERT_EQ(import(mode).code, 0);
+    const Ran ran = weft("run p.json");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(
+        ran.err.find("workload.traces: expected traces of 8 ranks, as many as there are accelerators, but there is "
+                     "w.8.et"),
+        std::string::npos)
+        << ran.err;
+  }
+}
+
 TEST_F(ImportCli, RefusesByName) {
   const auto with = [&](const std::string& key, const json& value) {
     json system = system_file();
