@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 
+#include "platforms/config/text.h"
 #include "platforms/import/astra_sim.h"
 #include "traces/chakra/json.h"
 #include "traces/chakra/ranks.h"

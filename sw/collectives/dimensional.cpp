@@ -229,6 +229,7 @@ void DimensionGroup::join_lines(const std::string& name) {
     for (int base = 0; base < size(); ++base) {
       if (coordinate(base, d) != 0) continue;
       std::vector<int> line;
+      line.reserve(static_cast<std::size_t>(sizes_[d]));
       for (int i = 0; i < sizes_[d]; ++i) line.push_back(base + i * strides_[d]);
       auto joined = LineMember::join(pick(ranks_, line), options, static_cast<int>(d) + 1,
                                      name + " dimension " + std::to_string(d) + " from member " + std::to_string(base));

@@ -118,6 +118,7 @@ std::vector<Task> strands_of(Passage& passage, const Phase& phase, int members) 
     case Algorithm::kDoubleBinaryTree: {
       if (phase.operation != Operation::kAllReduce) impossible();
       std::vector<Task> strands;
+      strands.reserve(Passage::kStrands);
       for (int tree = 0; tree < Passage::kStrands; ++tree) strands.push_back(tree_all_reduce(Strand(passage, tree)));
       return strands;
     }

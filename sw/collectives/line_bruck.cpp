@@ -33,6 +33,7 @@ Task bruck_all_to_all(Strand strand) {
   };
   strand.copy(strand.block(position), output[static_cast<std::size_t>(position)]);
   std::vector<Pieces> table;
+  table.reserve(static_cast<std::size_t>(members));
   for (int i = 0; i < members; ++i) table.push_back(strand.block(strand.ahead(i)));
   for (int far = 1; far < members; far *= 2) strand.expect(strand.ahead(-far), 1);
   for (int bit = 0; 1 << bit < members; ++bit) {

@@ -182,7 +182,7 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   call.type = config_.type;
   call.granule = size_of(config_.type);
   call.priority = node.comm_priority();
-  group.group->begin(member, std::move(call), [this, &end, &group, contents, number, member, input, token] {
+  group.group->begin(member, std::move(call), [&end, &group, contents, number, member, input, token] {
     if (end.rank->store != nullptr) {
       std::uint64_t result = input;
       if (contents.operation == Operation::kReduceScatter) result += contents.block(member).offset;
