@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hw/accelerator/command.h"
-#include "hw/accelerator/kernel.h"
+#include "hw/accelerator/compute_config.h"
 #include "hw/core/dispatcher.h"
 #include "hw/core/probe.h"
 #include "hw/core/register_file.h"

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <type_traits>
 #include <utility>
 
 namespace weft::accelerator {

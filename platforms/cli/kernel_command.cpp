@@ -381,10 +381,27 @@ std::vector<KernelKind::Values> combinations(const Asked& asked) {
   return all;
 }
 
-int run_asked(const Asked& asked) {
+/// What was given before the kernel's name counts as well: "kernel PLATFORM gemm ...".
+Target joined(const Target& before, const Target& after) {
+  Target target = after;
+  const auto take = [](std::string& to, const std::string& from, const char* option) {
+    if (!to.empty() && !from.empty()) {
+      throw UsageError(fmt::format("{}: expected it once, got {} and {}", option, in_quotes(from), in_quotes(to)));
+    }
+    if (to.empty()) to = from;
+  };
+  take(target.platform, before.platform, "platform");
+  take(target.part, before.part, "--part");
+  target.overrides.insert(target.overrides.begin(), before.overrides.begin(), before.overrides.end());
+  if (target.sms == 0) target.sms = before.sms;
+  target.json |= before.json;
+  return target;
+}
+
+int run_asked(const Asked& asked, const Target& before) {
   std::vector<KernelShape> shapes;
   for (const KernelKind::Values& values : combinations(asked)) shapes.push_back(asked.kind->shape(values));
-  return report(asked.target, shapes, true);
+  return report(joined(before, asked.target), shapes, true);
 }
 
 void add_target(CLI::App& app, Target& target) {
@@ -432,9 +449,14 @@ Command kernel_command(CLI::App& parent) {
     kind->add_options(*sub);
     kinds.emplace_back(sub, asked);
   }
-  return {app, [listed, kinds] {
+  return {app, [app, listed, kinds] {
             for (const auto& [sub, asked] : kinds) {
-              if (sub->parsed()) return run_asked(*asked);
+              if (!sub->parsed()) continue;
+              for (const char* option : {"--gemm", "--attention", "--batch", "--type", "--causal", "--backward"}) {
+                if (app->count(option) == 0) continue;
+                throw UsageError(fmt::format("{}: expected it after {}, not before", option, asked->kind->name()));
+              }
+              return run_asked(*asked, listed->target);
             }
             return run_listed(*listed);
           }};

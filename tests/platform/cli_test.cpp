@@ -90,6 +90,8 @@ TEST_F(CliTest, BadInput) {
       {"kernel beyond the clock", "kernel gemm --m 99999999 --n m --k m", {"gemm: ", "at most 1e18"}},
       {"too few SMs", "kernel copy --bytes 1KiB --sms 133", {"--sms: ", "132", "133"}},
       {"size of a copy", "kernel copy --bytes 5x", {"--bytes: ", "64MiB", "\"5x\""}},
+      {"option before its kernel", "kernel --type fp8 gemm --m 1 --n 1 --k 1", {"--type: ", "after gemm"}},
+      {"two platforms", "kernel a100-80g copy h100-sxm --bytes 1KiB", {"platform: ", "once", "a100-80g"}},
       {"part and platform", "kernel copy a100-80g --part h100-sxm --bytes 1KiB", {"--part: ", "both"}},
       {"part absent", "kernel copy --part foo --bytes 1KiB", {"--part: ", "weft parts", "foo"}},
       {"convolution that does not fit", "kernel conv --in 3 --out 8 --size 2 --kernel 5", {"larger than the padded"}},
@@ -369,6 +371,8 @@ TEST_F(CliTest, KernelByName) {
   for (const char* text : {"bound by tensor cores", "wave quantisation", "% of the peak", "ridge", "W on average"}) {
     EXPECT_NE(page.out.find(text), std::string::npos) << text << "\n" << page.out;
   }
+  const json before = json::parse(weft("kernel a100-80g --json gemm --m 4096 --n m --k m").out);
+  EXPECT_EQ(before["accelerator"], "a100-80g");
   const json half = json::parse(weft("kernel gemm --m 8192 --n m --k m --sms 66 --json").out);
   const json whole = json::parse(weft("kernel gemm --m 8192 --n m --k m --json").out);
   EXPECT_GT(half["rows"][0]["time_us"], 1.8 * whole["rows"][0]["time_us"].get<double>());

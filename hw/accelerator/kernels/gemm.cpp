@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTileK = 64;           // elements of k in one pipeline stage
 constexpr std::int64_t kShortestSplit = 128;  // a part of k must fill a pipeline
-constexpr std::array kSplits = {1, 2, 4, 8, 16, 32, 64};
+constexpr std::array kSplits = {1, 2, 4, 8, 16, 32};
 struct Tile {
   std::int64_t m;
   std::int64_t n;
