@@ -23,7 +23,6 @@ using accelerator::FlashAttention;
 using accelerator::Gemm;
 using accelerator::GemmPlan;
 using accelerator::Inverse;
-using accelerator::KernelWork;
 using accelerator::Norm;
 using accelerator::NormKind;
 using accelerator::Optimiser;

@@ -153,6 +153,12 @@ TEST_F(CliTest, RunWritesItsResults) {
   EXPECT_LE(printed["links"]["fabric"]["from_ends"]["max"], 1);
   EXPECT_GT(printed["memory"]["by_master"]["compute"]["mean"], 0);
   EXPECT_EQ(printed["simulator"]["digest"].get<std::string>().size(), 16U);
+  const json& accelerator = printed["counters"]["accelerator"];
+  EXPECT_GT(accelerator["power_mean_w"], 80);  // what an H100 draws idle
+  EXPECT_LT(accelerator["power_mean_w"], 700);
+  // The energy is that power over the whole run, which is a little longer than its steps.
+  const double us = accelerator["energy_j"].get<double>() / accelerator["power_mean_w"].get<double>() / 4 * 1e6;
+  EXPECT_GE(us, printed["steps_us"][0].get<double>() + printed["steps_us"][1].get<double>() - 1);
 
   // Counters of links: totals are sums over the table, and each network has its picture.
   const std::string table = read_file(folder_ / "work/results/links.csv");

@@ -83,6 +83,7 @@ class Published : public ::testing::Test {
 /// Sizes of the two factors of each layer; the fully connected one has a bias.
 std::vector<std::array<std::int64_t, 2>> factor_sizes(const std::vector<Layer>& layers) {
   std::vector<std::array<std::int64_t, 2>> sizes;
+  sizes.reserve(layers.size());
   for (const Layer& layer : layers) {
     sizes.push_back({layer.in * layer.kernel * layer.kernel + (layer.size == 1 ? 1 : 0), layer.out});
   }

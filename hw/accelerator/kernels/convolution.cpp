@@ -42,8 +42,10 @@ struct Tensors {
 Tensors tensors_of(const Convolution& shape) {
   const double element = size_of(shape.type);
   const auto batch = static_cast<double>(shape.batch);
-  const auto in = static_cast<double>(shape.channels_in / shape.groups);
-  const auto out = static_cast<double>(shape.channels_out / shape.groups);
+  const std::int64_t in_of_group = shape.channels_in / shape.groups;
+  const std::int64_t out_of_group = shape.channels_out / shape.groups;
+  const auto in = static_cast<double>(in_of_group);
+  const auto out = static_cast<double>(out_of_group);
   const std::int64_t rows = out_height(shape);
   const std::int64_t columns = out_width(shape);
   // A stride wider than the kernel passes over pixels.
@@ -109,9 +111,9 @@ Gemm product_of(const Convolution& shape) {
 KernelWork kernel_work(const ComputeConfig& config, const Convolution& shape, GemmPlan* plan) {
   const Gemm gemm = product_of(shape);
   if (shape.batch == 0 || shape.channels_in == 0 || shape.channels_out == 0) return {};
+  const std::int64_t patch = shape.channels_in / shape.groups * shape.kernel_height * shape.kernel_width;
   const double flops = 2 * static_cast<double>(shape.batch * out_height(shape) * out_width(shape)) *
-                       static_cast<double>(shape.channels_out) *
-                       static_cast<double>(shape.channels_in / shape.groups * shape.kernel_height * shape.kernel_width);
+                       static_cast<double>(shape.channels_out) * static_cast<double>(patch);
   GemmPlan tiled;
   const Product product = implicit_product(shape, flops);
   KernelWork best = product_work(config, product, &tiled);
