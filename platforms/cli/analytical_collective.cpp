@@ -30,11 +30,11 @@ struct Row {
 class Sequence final : public sc_core::sc_module, public EventTarget, analytical::Listener {
  public:
   Sequence(sc_core::sc_module_name name, Dispatcher& dispatcher, analytical::Network& network,
-           const analytical::CollectiveConfig& config, Operation operation, const std::vector<std::uint64_t>& sizes)
+           const analytical::AnalyticalConfig& config, Operation operation, const std::vector<std::uint64_t>& sizes)
       : sc_module(name),
         dispatcher_(dispatcher),
         network_(network),
-        collectives_(dispatcher, network, config, *this),
+        collectives_(dispatcher, network, config.whole_collectives(), *this, config.end.bus),
         operation_(operation),
         sizes_(sizes) {
     dispatcher.attach(*this, this->name());
@@ -136,8 +136,7 @@ int run_analytical_collective(const AnalyticalCollectiveOptions& options) {
   Dispatcher dispatcher("dispatcher");
   const Stopwatch watch;
   const auto network = platform.make_network(dispatcher);
-  const Sequence sequence("collectives", dispatcher, *network, platform.config.whole_collectives(), operation,
-                          options.bytes);
+  const Sequence sequence("collectives", dispatcher, *network, platform.config, operation, options.bytes);
   {
     const Progress progress(dispatcher);
     sc_core::sc_start();

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct BenchOptions {
   bool json = false;
   bool quick = false;
   std::string measure;
@@ -40,7 +40,7 @@ std::string detail_text(const ordered_json& row) {
   return text;
 }
 
-int run(const Options& options) {
+int run(const BenchOptions& options) {
   if (!options.measure.empty()) {
     print_json(run_bench_load(options.measure, options.quick));
     return kDone;
@@ -67,7 +67,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command bench_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   CLI::App* app = parent.add_subcommand("bench", "Measures the speed and the size of the simulator itself");
   app->add_flag("--json", options->json, "Print JSON");
   app->add_flag("--quick", options->quick, "Shorter runs, less exact");

@@ -107,7 +107,8 @@ int describe_all(bool as_json) {
       "in place of a machine, and a workload of kind `chakra`: `traces`, a prefix of Chakra files beside it, or one "
       "file,\n"
       "`.et` or `.json`, that all ranks execute, and maybe "
-      "`groups`, lists of ranks by name, and `custom`, prefixes of Chakra files for operations (`all_reduce`, ...).\n");
+      "`groups`, lists of ranks by name, and `custom`, prefixes of Chakra files for operations (`all_reduce`, ...), or "
+      "`custom_nodes`,\nthe same for single nodes by id.\n");
   for (const Section& section : sections(fields)) {
     const bool is_workload = section.title == "workload";
     print(fmt::format("\n## {}\n\n{}", is_workload ? "workload of kind `fsdp`" : section.title, table(section.fields)));
@@ -118,11 +119,11 @@ int describe_all(bool as_json) {
 }  // namespace
 
 Command parts_command(CLI::App& parent) {
-  struct Options {
+  struct CatalogueOptions {
     std::string kind;
     bool json = false;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CatalogueOptions>();
   CLI::App* app = parent.add_subcommand("parts", "Lists the parts of the catalogue");
   app->add_option("--kind", options->kind, "Those of one kind");
   app->add_flag("--json", options->json, "Print JSON");

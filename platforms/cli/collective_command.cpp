@@ -19,7 +19,7 @@
 namespace weft::platforms {
 namespace {
 
-struct Options {
+struct CollectiveOptions {
   PlatformOptions platform;
   std::string op = "all_reduce";
   std::string algorithm;
@@ -44,7 +44,8 @@ E value_of(const std::string& text) {
   return E{};  // CLI11 has checked it
 }
 
-void print_table(const std::vector<CollectiveResult>& results, const Options& options, std::uint64_t element) {
+void print_table(const std::vector<CollectiveResult>& results, const CollectiveOptions& options,
+                 std::uint64_t element) {
   const bool checked = options.platform.data;
   // Where a NIC has cores, too, it is a choice who does the work.
   const bool offloads = !results.empty() && results.front().dpa_busy.has_value();
@@ -83,7 +84,7 @@ nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results) {
   return rows;
 }
 
-int run_analytical(const Options& options, const std::vector<std::uint64_t>& sizes, std::uint64_t element) {
+int run_analytical(const CollectiveOptions& options, const std::vector<std::uint64_t>& sizes, std::uint64_t element) {
   if (!options.algorithm.empty()) {
     throw UsageError(
         "--algorithm: expected nothing, since each dimension of an analytical network has its own: "
@@ -94,7 +95,7 @@ int run_analytical(const Options& options, const std::vector<std::uint64_t>& siz
       {options.platform, value_of<CollectiveOp>(options.op), options.op, sizes, options.type, element, options.json});
 }
 
-int run(Options options) {
+int run(CollectiveOptions options) {
   const auto type = value_of<ElementType>(options.type);
   const std::uint64_t element = size_of(type);
   const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
@@ -152,7 +153,7 @@ int run(Options options) {
 }  // namespace
 
 Command collective_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CollectiveOptions>();
   CLI::App* app = parent.add_subcommand("collective", "Times collectives: the table that nccl-tests users know");
   options->platform.add_to(*app);
   app->add_option("--op", options->op, "Which one")->check(CLI::IsMember(names_of<CollectiveOp>()))->required();

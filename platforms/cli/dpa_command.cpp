@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 constexpr Rate kSlowestLine = Rate(1'000'000);
 constexpr Bytes kLargestPacket = Bytes(1 << 20);
 
-struct Options {
+struct DpaOptions {
   std::string part = "bluefield-3-dpa";
   std::vector<std::string> overrides;
   std::vector<std::string> paths = {"connection", "datagram"};
@@ -38,7 +38,7 @@ struct Path {
   ReceiveCost cost;
 };
 
-Processor::Config read_processor(const Options& options) {
+Processor::Config read_processor(const DpaOptions& options) {
   const nlohmann::json text = {{"processor", options.part}};
   std::vector<std::string> overrides;
   for (const std::string& assignment : options.overrides) overrides.push_back("processor." + assignment);
@@ -49,7 +49,7 @@ Processor::Config read_processor(const Options& options) {
   return config;
 }
 
-std::vector<Path> read_paths(const Options& options) {
+std::vector<Path> read_paths(const DpaOptions& options) {
   std::vector<Path> paths;
   for (const std::string& name : options.paths) {
     if (name == "connection") paths.push_back({name, firmware::kConnectionReceive});
@@ -60,7 +60,7 @@ std::vector<Path> read_paths(const Options& options) {
 }
 
 /// Powers of two up to all hardware threads, or what was asked for.
-std::vector<int> thread_counts(const Options& options, const Processor::Config& config) {
+std::vector<int> thread_counts(const DpaOptions& options, const Processor::Config& config) {
   const int most = config.cores * config.threads;
   std::vector<int> counts;
   if (options.threads.empty()) {
@@ -107,7 +107,7 @@ Bytes read_packet(const std::string& text) {
   return packet;
 }
 
-int run(const Options& options) {
+int run(const DpaOptions& options) {
   const Processor::Config config = read_processor(options);
   const std::vector<Path> paths = read_paths(options);
   const std::vector<int> counts = thread_counts(options, config);
@@ -164,7 +164,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command dpa_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DpaOptions>();
   CLI::App* app = parent.add_subcommand("dpa", "Packet rates of receive loops on a SmartNIC's cores, by threads");
   app->add_option("part", options->part, "A part of kind processor")->capture_default_str();
   app->add_option("--set", options->overrides, "path=value: overrides a field; can be repeated")

@@ -9,6 +9,7 @@
 
 #include "platforms/import/astra_sim.h"
 #include "traces/chakra/json.h"
+#include "traces/chakra/ranks.h"
 
 namespace weft::platforms {
 
@@ -56,11 +57,24 @@ dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks
   std::error_code ignored;
   traces.shared = fs::is_regular_file(traces.source, ignored);
   if (traces.shared && traces.source.extension() == ".json") traces.prefix = converted(traces.source);
+  const fs::path beyond = chakra::rank_file(traces.prefix, ranks);
+  if (!traces.shared && fs::exists(beyond, ignored)) {
+    workload.child("traces").fail("traces of " + std::to_string(ranks) +
+                                  " ranks, as many as there are accelerators, but " + "there is " +
+                                  beyond.filename().string());
+  }
   traces.groups = astra::groups_of(workload.child("groups"), ranks);
   const Node custom = workload.child("custom");
   for (const auto& [key, operation] : enum_names(Operation{})) {
     const auto prefix = custom.get<std::string>(key, "");
     if (!prefix.empty()) traces.custom[operation] = beside(prefix);
+  }
+  const Node nodes = workload.child("custom_nodes");
+  if (!nodes.exists()) return traces;
+  for (const auto& [id, prefix] : nodes.members()) {
+    const std::optional<std::uint64_t> number = whole_number(id);
+    if (!number) prefix.fail("the id of a node as its name");
+    traces.custom_nodes[*number] = beside(nodes.require<std::string>(id));
   }
   return traces;
 }

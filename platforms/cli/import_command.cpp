@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using dimensions::Operation;
 using nlohmann::ordered_json;
 
-struct Options {
+struct ImportOptions {
   std::string network;
   std::string system;
   std::string memory;
@@ -42,7 +42,7 @@ analytical::Congestion congestion_of(const std::string& text) {
   return {};  // CLI11 has checked it
 }
 
-int run(const Options& options) {
+int run(const ImportOptions& options) {
   astra::System system = astra::read_system(options.network, options.system);
   if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end);
   std::uint32_t ends = 1;
@@ -53,6 +53,9 @@ int run(const Options& options) {
   for (const auto& [name, operation] : enum_names(Operation{})) {
     const auto custom = system.custom.find(operation);
     if (custom != system.custom.end()) workload["custom"][std::string(name)] = seen_from(options.out, custom->second);
+  }
+  for (const auto& [node, prefix] : system.custom_nodes) {
+    workload["custom_nodes"][std::to_string(node)] = seen_from(options.out, prefix);
   }
   ordered_json platform = {{"name", fs::path(options.out).stem().string()},
                            {"description", "From ASTRA-sim: " + fs::path(options.network).filename().string() + ", " +
@@ -81,7 +84,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command import_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   CLI::App* app = parent.add_subcommand("import", "Makes a platform of another simulator's inputs");
   app->require_subcommand(1);
   CLI::App* astra = app->add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");

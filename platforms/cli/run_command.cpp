@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kMostSwitches = 1024;  ///< in a picture that one can still read
 
-struct Options {
+struct RunOptions {
   PlatformOptions platform;
   std::string traces;
   std::string out;
@@ -63,7 +63,7 @@ std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
   }
 }
 
-int run(Options options) {
+int run(RunOptions options) {
   if (!options.traces.empty()) options.platform.overrides.push_back(workload_of(options.traces));
   if (is_analytical(options.platform)) {
     if (!options.timeline.empty())
@@ -150,7 +150,7 @@ int run(Options options) {
 }  // namespace
 
 Command run_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* app = parent.add_subcommand("run", "Runs a platform's workload and tells where its time goes");
   options->platform.add_to(*app);
   app->add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");

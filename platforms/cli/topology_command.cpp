@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-struct Options {
+struct TopologyOptions {
   PlatformOptions platform;
   std::string out;
   bool json = false;
@@ -94,7 +94,7 @@ std::vector<std::string> write_pictures(const Network& network, const fs::path& 
   return {dot.string(), svg.string()};
 }
 
-int run(const Options& options) {
+int run(const TopologyOptions& options) {
   Platform platform(options.platform);
   platform.ignore_workload();
   platform.document().check_unused();
@@ -127,7 +127,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command topology_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TopologyOptions>();
   CLI::App* app = parent.add_subcommand("topology", "Measures and draws the networks of a platform");
   options->platform.add_to(*app);
   app->add_option("--out", options->out, "Folder of the pictures; out/NAME if it is left out");

@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 /// Findings that people see; --json has up to CheckOptions::most.
 constexpr std::size_t kShownFindings = 20;
 
-struct Options {
+struct TraceOptions {
   std::string trace;
   std::string to;
   std::uint64_t ranks = 0;
@@ -120,7 +120,7 @@ void print_table(const std::string& trace, const TraceStatistics& sums) {
   print(trace + "\n" + in_columns(lines));
 }
 
-int info(const Options& options) {
+int info(const TraceOptions& options) {
   const TraceFiles files = chakra::find_trace(options.trace);
   const TraceStatistics sums = chakra::statistics(files.files);
   warn_of_missing(files);
@@ -134,7 +134,7 @@ int info(const Options& options) {
   return kDone;
 }
 
-int check(const Options& options) {
+int check(const TraceOptions& options) {
   const chakra::CheckReport report = chakra::check(chakra::find_trace(options.trace));
   if (options.json) {
     ordered_json findings = ordered_json::array();
@@ -169,7 +169,7 @@ void wrote(const std::vector<fs::path>& files) {
 }
 
 /// Of each rank; a file is one rank.
-int convert_ranks(const Options& options, const std::string& from, const std::string& to) {
+int convert_ranks(const TraceOptions& options, const std::string& from, const std::string& to) {
   const bool to_json_files = to == ".json";
   const TraceFiles files = chakra::find_trace(options.trace, from);
   std::vector<fs::path> written;
@@ -186,7 +186,7 @@ int convert_ranks(const Options& options, const std::string& from, const std::st
   return kDone;
 }
 
-int convert_text(const Options& options) {
+int convert_text(const TraceOptions& options) {
   if (options.ranks == 0) throw UsageError("trace convert: expected --ranks N, for a text workload");
   chakra::TextConversion conversion;
   conversion.ranks = options.ranks;
@@ -196,7 +196,7 @@ int convert_text(const Options& options) {
   return kDone;
 }
 
-int convert(const Options& options) {
+int convert(const TraceOptions& options) {
   const std::string ending = fs::path(options.trace).extension().string();
   std::error_code ignored;
   const bool is_file = fs::is_regular_file(options.trace, ignored);
@@ -217,7 +217,7 @@ int convert(const Options& options) {
 }  // namespace
 
 Command trace_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TraceOptions>();
   CLI::App* app = parent.add_subcommand("trace", "Looks at Chakra execution traces, checks and converts them");
   app->require_subcommand(1);
   const char* const what = "FILE.et, or the PREFIX of files PREFIX.0.et, PREFIX.1.et, ...";

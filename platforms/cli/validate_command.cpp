@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using traces::PublishedResult;
 using traces::PublishedRow;
 
-struct Options {
+struct ValidateOptions {
   std::vector<std::string> tables;
   std::string markdown;
   std::string suite;
@@ -116,7 +116,7 @@ PublishedResult judge(const PublishedRow& row, const Run& run) {
   }
 }
 
-int run(const Options& options) {
+int run(const ValidateOptions& options) {
   std::vector<PublishedRow> rows;
   for (const std::string& table : options.tables.empty() ? default_tables() : options.tables) {
     for (PublishedRow& row : traces::read_published(table)) {
@@ -155,7 +155,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command validate_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   CLI::App* app = parent.add_subcommand("validate", "Compares published measurements with what the simulator says");
   app->add_option("tables", options->tables, "Tables of measurements; all that come with Weft if there is none");
   app->add_option("--suite", options->suite, "Rows of this suite alone");

@@ -30,7 +30,7 @@ using workloads::TransformerWorkload;
 using workloads::WorkloadConfig;
 using workloads::WorkloadError;
 
-struct Options {
+struct WorkloadOptions {
   std::string model;
   std::string table;
   std::string parallel = "tp=1";
@@ -62,7 +62,7 @@ PipelineSchedule schedule_of(const std::string& text) {
       ->second;
 }
 
-models::Transformer read_model(const Options& options) {
+models::Transformer read_model(const WorkloadOptions& options) {
   try {
     return find_transformer(
         options.table.empty() ? models::load_transformers() : models::load_transformers(options.table), options.model);
@@ -84,7 +84,7 @@ std::function<std::int64_t(const models::Kernel&)> times_on(const std::string& a
   };
 }
 
-WorkloadConfig read_config(const Options& options) {
+WorkloadConfig read_config(const WorkloadOptions& options) {
   WorkloadConfig config;
   config.model = read_model(options);
   if (options.layers) config.model.layers = *options.layers;
@@ -164,8 +164,8 @@ void print_table(const TransformerWorkload& workload, const std::vector<RankSums
   if (config.pipeline().stages > 1) print("\npipeline bubble: " + bubble_text(config.pipeline()) + "\n");
 }
 
-ordered_json to_json(const Options& options, const TransformerWorkload& workload, const std::vector<RankSums>& ranks,
-                     const fs::path& prefix) {
+ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& workload,
+                     const std::vector<RankSums>& ranks, const fs::path& prefix) {
   const WorkloadConfig& config = workload.config();
   ordered_json degrees;
   for (std::size_t i = 0; i < workloads::kAxes; ++i) {
@@ -220,7 +220,7 @@ void expect_no_more_ranks(const fs::path& prefix, std::int64_t ranks) {
                                ranks == 1 ? "rank" : "ranks", in_quotes(next.string())));
 }
 
-int run(const Options& options) {
+int run(const WorkloadOptions& options) {
   try {
     const TransformerWorkload workload(read_config(options));
     const std::string name = options.name.empty() ? options.model : options.name;
@@ -252,7 +252,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command workload_command(CLI::App& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WorkloadOptions>();
   CLI::App* app = parent.add_subcommand("workload", "Writes a training step of a transformer as Chakra traces");
   constexpr std::int64_t kMost = 1 << 30;
   constexpr std::int64_t kMostLayers = 4096;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -86,6 +87,13 @@ std::string got_text(const json& value) {
   if (value.is_array()) return "an array";
   if (value.is_string()) return in_quotes(value.get_ref<const std::string&>());
   return value.dump();
+}
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {

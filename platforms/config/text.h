@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,9 @@ std::string join_path(std::string_view path, std::string_view key);
 
 /// What a JSON value is, for the "got" of an error: a scalar as it is written, "an object", "an array".
 std::string got_text(const nlohmann::json& value);
+
+/// The text as a whole number of 0 or more; none if it is anything else.
+std::optional<std::uint64_t> whole_number(std::string_view text);
 
 /// The candidate nearest to `word` by edit distance, or empty if none is near enough to be a slip of the pen.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);

@@ -67,6 +67,7 @@ ordered_json collectives_of(const analytical::AnalyticalConfig& config) {
     ordered_json algorithms = ordered_json::array();
     for (analytical::DimensionConfig dimension : config.dimensions) {
       algorithms.push_back(name_of(dimension.algorithm(operation)));
+      if (joins_dimensions(dimension.algorithm(operation))) break;
     }
     dimensions[std::string(name)] = algorithms;
   }
@@ -83,6 +84,15 @@ ordered_json machine_of(System& system, bool rendezvous) {
   }
   if (end.replay_only) {
     throw ConfigError("replay-only", "expected 0, or --analytical: the machine executes what it communicates");
+  }
+  if (end.bus.modelled) {
+    throw ConfigError("model-shared-bus", "expected 0, or --analytical: the machine has memory and DMA of its own");
+  }
+  for (const analytical::DimensionConfig& dimension : config.dimensions) {
+    if (dimension.window == 0) continue;
+    throw ConfigError(
+        "all-reduce-implementation",
+        "expected direct without a window, or --analytical: the machine's NIC limits what is sent at a time");
   }
   if (rendezvous) system.remarks.emplace_back("--rendezvous-protocol has no effect: the machine always has one");
   std::int64_t ends = 1;

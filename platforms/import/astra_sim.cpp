@@ -38,7 +38,7 @@ std::string key_of(std::string_view operation) {
 struct SystemFile {
   dimensions::Scheduling scheduling = dimensions::Scheduling::kFifo;
   dimensions::Optimization optimization = dimensions::Optimization::kBaseline;
-  std::array<std::vector<Algorithm>, 4> algorithms;
+  std::array<std::vector<std::string>, 4> algorithms;
   std::array<std::vector<std::string>, 4> custom;
   dimensions::InterDimension inter_dimension = dimensions::InterDimension::kBaseline;
   dimensions::IntraDimension intra_dimension = dimensions::IntraDimension::kFifo;
@@ -47,6 +47,7 @@ struct SystemFile {
   int splits = 0;
   double memory_GBps = 0;
   double peak_tflops = 0;
+  analytical::BusConfig bus;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -64,6 +65,11 @@ struct SystemFile {
     visit("preferred-dataset-splits", splits, "", kPositive);
     visit("local-mem-bw", memory_GBps, "", Range{0, 1'000'000'000});
     visit("peak-perf", peak_tflops, "", Range{0, 1'000'000'000});
+    visit("L", bus.latency_ns, "", Range{0, 1'000'000'000});
+    visit("o", bus.overhead_ns, "", Range{0, 1'000'000'000});
+    visit("g", bus.gap_ns, "", Range{0, 1'000'000'000});
+    visit("G", bus.ns_per_byte);
+    visit("local-reduction-delay", bus.reduction_ns, "", Range{0, 1'000'000'000});
   }
 };
 
@@ -117,6 +123,83 @@ std::vector<DimensionConfig> read_network(const fs::path& file) {
   return dimensions;
 }
 
+/// "direct4": direct with a window of 4.
+struct Implementation {
+  Algorithm algorithm = Algorithm::kRing;
+  int window = 0;
+};
+
+std::optional<Implementation> implementation_of(const std::string& text) {
+  Implementation result;
+  std::string name = text;
+  const std::size_t digits = text.find_last_not_of("0123456789") + 1;
+  if (digits < text.size()) {
+    name = text.substr(0, digits);
+    const std::optional<std::uint64_t> window = whole_number(text.substr(digits));
+    if ((name != "direct" && name != "oneDirect") || !window || *window < 1 || *window > 1 << 24) return std::nullopt;
+    result.window = static_cast<int>(*window);
+  }
+  for (const auto& [known, algorithm] : enum_names(Algorithm{})) {
+    if (known != name) continue;
+    result.algorithm = algorithm;
+    return result;
+  }
+  return std::nullopt;
+}
+
+void read_algorithms(const Node& node, Operation operation, const std::vector<std::string>& names,
+                     std::vector<DimensionConfig>& dimensions, std::vector<std::optional<int>>& windows) {
+  std::vector<Implementation> given;
+  for (const std::string& name : names) {
+    const std::optional<Implementation> one = implementation_of(name);
+    if (!one) {
+      node.fail(
+          "ring, direct (direct4: with a window of 4), halvingDoubling, doubleBinaryTree, oneRing, oneDirect or "
+          "oneHalvingDoubling, got \"" +
+          name + "\"");
+    }
+    given.push_back(*one);
+  }
+  if (given.empty()) return;
+  const bool joins = joins_dimensions(given.front().algorithm);
+  if (!joins && given.size() != dimensions.size()) {
+    node.fail("as many algorithms as the network has dimensions, " + std::to_string(dimensions.size()));
+  }
+  if (joins) given.resize(1);  // the others have no meaning
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    DimensionConfig& dimension = dimensions[i];
+    if (i > 0 && joins_dimensions(given[i].algorithm)) node.fail("oneRing and the like in the first dimension alone");
+    dimension.algorithm(operation) = given[i].algorithm;
+    if (in_one_dimension(given[i].algorithm) != Algorithm::kDirect) continue;
+    if (windows[i].value_or(given[i].window) != given[i].window) {
+      node.fail("the same window of direct as the operations before");
+    }
+    windows[i] = dimension.window = given[i].window;
+  }
+}
+
+/// "per-node-custom-implementation": a YAML file of node ids and prefixes of Chakra files, which are beside it.
+std::map<std::uint64_t, fs::path> read_custom_nodes(const fs::path& file) {
+  const std::string name = file.string();
+  YAML::Node root;
+  try {
+    root = YAML::LoadFile(name);
+  } catch (const YAML::BadFile&) {
+    throw InputError(name, "", "a file that can be read", "");
+  } catch (const YAML::Exception& error) {
+    throw InputError(name, "", "YAML", error.what());
+  }
+  if (!root.IsMap()) throw InputError(name, "", "ids of nodes with a prefix of Chakra files each", "");
+  std::map<std::uint64_t, fs::path> result;
+  for (const auto& entry : root) {
+    const std::string id = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    const std::optional<std::uint64_t> number = whole_number(id);
+    if (!number || !entry.second.IsScalar()) throw InputError(name, id, "the id of a node and a prefix of files", "");
+    result[*number] = file.parent_path() / entry.second.Scalar();
+  }
+  return result;
+}
+
 }  // namespace
 
 System read_system(const fs::path& network, const fs::path& file) {
@@ -136,16 +219,23 @@ System read_system(const fs::path& network, const fs::path& file) {
                              std::to_string(std::lround(given.memory_GBps)) + " GB/s");
   }
   if (given.memory_GBps <= 0) root.child("local-mem-bw").fail("a rate above 0 in GB/s");
+  std::vector<std::optional<int>> windows(dimensions.size());
   for (const auto& [name, operation] : enum_names(Operation{})) {
-    const std::vector<Algorithm>& algorithms = given.algorithms[static_cast<std::size_t>(operation)];
-    if (!algorithms.empty() && algorithms.size() != dimensions.size()) {
-      root.child(key_of(name))
-          .fail("as many algorithms as the network has dimensions, " + std::to_string(dimensions.size()));
-    }
-    for (std::size_t i = 0; i < algorithms.size(); ++i) dimensions[i].algorithm(operation) = algorithms[i];
+    read_algorithms(root.child(key_of(name)), operation, given.algorithms[static_cast<std::size_t>(operation)],
+                    dimensions, windows);
     const std::vector<std::string>& custom = given.custom[static_cast<std::size_t>(operation)];
     if (custom.size() > 1) root.child(key_of(name) + "-custom").fail("one prefix of Chakra files");
     if (!custom.empty()) system.custom[operation] = file.parent_path() / custom.front();
+  }
+  // Operations for which nothing is given do not occur; the machine joins dimensions for all or for none.
+  const auto operations = enum_names(Operation{});
+  const bool joins = std::any_of(operations.begin(), operations.end(), [&](const auto& each) {
+    return joins_dimensions(dimensions.front().algorithm(each.second));
+  });
+  for (const auto& [name, operation] : operations) {
+    if (joins && given.algorithms[static_cast<std::size_t>(operation)].empty()) {
+      dimensions.front().algorithm(operation) = Algorithm::kOneRing;
+    }
   }
   dimensions::CollectiveConfig& collectives = system.config.collectives;
   collectives.scheduling = given.scheduling;
@@ -162,12 +252,10 @@ System read_system(const fs::path& network, const fs::path& file) {
   end.replay_only = flag(root, "replay-only");
   if (end.roofline && end.peak_tflops <= 0) root.child("peak-perf").fail("TFLOPS above 0 for the roofline");
 
-  if (flag(root, "model-shared-bus")) root.child("model-shared-bus").fail("0, since Weft has no LogGP bus");
-  const Node by_node = root.child("per-node-custom-implementation");
-  if (by_node.exists()) by_node.fail("nothing, since an implementation is chosen by operation alone");
-  for (const char* key : {"L", "o", "g", "G", "local-reduction-delay"}) {
-    static_cast<void>(root.child(key).raw());  // of the shared bus, which is off
-  }
+  given.bus.modelled = flag(root, "model-shared-bus");
+  if (given.bus.modelled) end.bus = given.bus;
+  const auto by_node = root.get<std::string>("per-node-custom-implementation", "");
+  if (!by_node.empty()) system.custom_nodes = read_custom_nodes(file.parent_path() / by_node);
   const auto remark = [&](const char* key, const char* why) {
     if (!root.child(key).raw().is_null()) system.remarks.push_back(file.string() + ": " + key + " " + why);
   };

@@ -19,6 +19,7 @@ struct System {
   analytical::AnalyticalConfig config;
   /// Prefixes of Chakra files that are executed in place of an operation.
   std::map<dimensions::Operation, std::filesystem::path> custom;
+  std::map<std::uint64_t, std::filesystem::path> custom_nodes;  ///< of nodes
   /// What has no effect.
   std::vector<std::string> remarks;
 };

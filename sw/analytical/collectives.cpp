@@ -12,16 +12,18 @@ namespace weft::analytical {
 namespace {
 
 // Event tags: a rank and one of these.
-constexpr std::uint32_t kKinds = 2;
+constexpr std::uint32_t kKinds = 3;
 constexpr std::uint32_t kArrival = 0;
 constexpr std::uint32_t kPhaseDone = 1;
+constexpr std::uint32_t kReady = 2;
 
 /// ASTRA-sim has a delay of its own for groups that are not everybody.
 constexpr Time kGroupDelay = Time(10'000);
 
 }  // namespace
 
-Collectives::Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener)
+Collectives::Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener,
+                         const BusConfig& bus)
     : dispatcher_(dispatcher), network_(network), config_(config), listener_(listener), ranks_(network.ends()) {
   std::uint32_t stride = 1;
   for (const Dimension& dimension : network.dimensions()) {
@@ -30,7 +32,15 @@ Collectives::Collectives(Dispatcher& dispatcher, Network& network, const Collect
     stride *= dimension.size;
   }
   for (Rank& rank : ranks_) rank.queues.resize(sizes_.size());
+  for (const std::vector<Algorithm>& algorithms : config.algorithms) {
+    if (algorithms.empty() || std::none_of(algorithms.begin() + 1, algorithms.end(), dimensions::joins_dimensions))
+      continue;
+    throw ConfigError("analytical.dimensions",
+                      "expected oneRing, oneDirect, oneHalvingDoubling in the first one alone");
+  }
   dispatcher.attach(*this, "analytical collectives");
+  if (bus.modelled)
+    buses_ = std::make_unique<MemoryBuses>(dispatcher, bus, network.ends(), static_cast<BusUser&>(*this));
 }
 
 Collectives::~Collectives() = default;
@@ -40,6 +50,14 @@ void Collectives::check(const Plan& plan) const {
     if (phase.algorithm > Algorithm::kDoubleBinaryTree) {
       throw ConfigError("analytical.dimensions",
                         "expected ring, direct, halvingDoubling or doubleBinaryTree, which ASTRA-sim has");
+    }
+    const bool exchanges = phase.algorithm == Algorithm::kRing || phase.algorithm == Algorithm::kDirect;
+    if (buses_ != nullptr && !exchanges) {
+      throw ConfigError("analytical.end.bus.modelled",
+                        "expected ring or direct in all dimensions where the bus is modelled");
+    }
+    if (phase.window != 0 && phase.members > Key::kSlots) {
+      throw ConfigError("analytical.dimensions", "expected at most 65536 members of a direct exchange with a window");
     }
     const bool tree = phase.algorithm == Algorithm::kDoubleBinaryTree;
     if ((tree || phase.algorithm == Algorithm::kHalvingDoubling) && !std::has_single_bit(phase.members)) {
@@ -57,7 +75,8 @@ void Collectives::check(const Plan& plan) const {
   }
 }
 
-std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation operation, std::int64_t bytes) const {
+std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation operation, std::int64_t bytes,
+                                                 std::uint32_t involved) const {
   const bool all = group.members.empty();
   const auto count = static_cast<std::uint32_t>(group.members.size());
   std::vector<dimensions::DimensionCost> costs;
@@ -65,17 +84,23 @@ std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation o
     costs.push_back(
         {network_.latency(i) + config_.endpoint_delay, network_.bytes_per_ns(i), config_.memory_bytes_per_ns});
   }
-  auto plan = std::make_shared<Plan>(dimensions::schedule_collective(
-      config_, operation, bytes, all ? sizes_ : std::vector<std::uint32_t>{count}, network_.ends(), costs));
+  std::vector<std::uint32_t> sizes = all ? sizes_ : std::vector<std::uint32_t>{count};
+  for (std::size_t i = 0; all && i < sizes.size(); ++i) {
+    if ((involved >> i & 1) == 0) sizes[i] = 1;
+  }
+  if (all && config_.joins_dimensions(operation)) sizes = {network_.ends()};
+  auto plan =
+      std::make_shared<Plan>(dimensions::schedule_collective(config_, operation, bytes, sizes, network_.ends(), costs));
   check(*plan);
   return plan;
 }
 
 void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
-                        std::int64_t priority, std::uint64_t token) {
+                        std::int64_t priority, std::uint64_t token, std::uint32_t involved) {
+  if (group.id >= Key::kGroups) throw ConfigError("workload.groups", "expected at most 65535");
   const Group& known = groups_.try_emplace(group.id, group).first->second;
-  std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes}];
-  if (plan == nullptr) plan = plan_of(group, operation, bytes);
+  std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes, involved}];
+  if (plan == nullptr) plan = plan_of(group, operation, bytes, involved);
   Rank& mine = ranks_[rank];
   auto task = std::make_shared<Task>();
   task->plan = plan;
@@ -100,6 +125,7 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   task->first = streams.entered;
   for (std::uint32_t i = 0; i < plan->chunks; ++i) {
     const std::uint32_t number = streams.entered++;
+    if (number == Key::kStreams) throw ConfigError("analytical.collectives.splits", "expected fewer chunks in all");
     if (number - streams.first == streams.live.size()) streams.live.push_back({});
     Stream& stream = streams.live[number - streams.first];
     stream.task = task;
@@ -118,7 +144,7 @@ Collectives::Context Collectives::context(std::uint32_t rank, Key key, const Str
     return {rank, key, stream, phase, place, kGroupDelay};
   }
   const std::uint32_t stride = strides_[phase.dimension];
-  const std::uint32_t size = sizes_[phase.dimension];
+  const std::uint32_t size = phase.members;  // of all where they are joined
   return {rank, key, stream, phase, {rank / stride % size, size, rank, stride, nullptr}, config_.endpoint_delay};
 }
 
@@ -187,10 +213,10 @@ void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t dime
     Context started = context(rank, {next.group, next.stream, 0, 0}, all, stream);
     begin(now, started);
     if (stream.early == nullptr) continue;
-    std::vector<std::uint16_t> later;
-    for (const std::uint16_t message : *stream.early) {
-      if (message >> 8 == stream.phase) {
-        receive(now, started, message & 0xff);
+    std::vector<std::uint32_t> later;
+    for (const std::uint32_t message : *stream.early) {
+      if (message >> 16 == stream.phase) {
+        receive(now, started, message & (Key::kSlots - 1));
       } else {
         later.push_back(message);
       }
@@ -215,8 +241,8 @@ void Collectives::arrive(Time now, std::uint32_t rank, Key key) {
   while (key.stream - all.first >= all.live.size()) all.live.push_back({});
   Stream& stream = all.live[key.stream - all.first];
   if (!stream.running || stream.phase != key.phase) {
-    if (stream.early == nullptr) stream.early = std::make_unique<std::vector<std::uint16_t>>();
-    stream.early->push_back(static_cast<std::uint16_t>(key.phase << 8 | key.slot));
+    if (stream.early == nullptr) stream.early = std::make_unique<std::vector<std::uint32_t>>();
+    stream.early->push_back(key.phase << 16 | key.slot);
     return;
   }
   Context received = context(rank, key, all, stream);
@@ -227,6 +253,11 @@ void Collectives::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   const std::uint32_t rank = tag / kKinds;
   if (tag % kKinds == kArrival) {
     arrive(now, rank, Key::unpack(data));
+  } else if (tag % kKinds == kReady) {
+    const Key key = Key::unpack(data);
+    Streams& all = streams(rank, key.group);
+    Context ready = context(rank, key, all, all.live[key.stream - all.first]);
+    packet_ready(now, ready);
   } else {
     phase_done(now, rank, Key::unpack(data));
   }
@@ -244,6 +275,10 @@ void Collectives::send(Time at, const Context& context, std::uint32_t to, std::i
 
 void Collectives::finish(Time at, const Context& context) {
   dispatcher_.post(at, *this, context.rank * kKinds + kPhaseDone, context.key.pack());
+}
+
+void Collectives::ready_at(Time at, const Context& context) {
+  dispatcher_.post(at, *this, context.rank * kKinds + kReady, context.key.pack());
 }
 
 std::string Collectives::waits_for(std::uint32_t rank) const {

@@ -10,6 +10,7 @@
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/fifo.h"
+#include "sw/analytical/memory_bus.h"
 #include "sw/analytical/network.h"
 #include "sw/dimensions/plan.h"
 
@@ -51,22 +52,30 @@ class Listener {
 /// somebody has not done can be run by all. What is reduced passes the memory three times before. Which messages an
 /// algorithm sends, and what of them is reduced, is in collectives_steps.cpp; deviations of ASTRA-sim's are kept, since
 /// this is its arithmetic:
-/// - direct: messages of a round are reduced at the same time, for the price of one;
+/// - direct: messages of a round are reduced at the same time, for the price of one, and those of an AllReduce's second
+///   round too in a group that is listed;
 /// - halving-doubling: the first and largest reduction is free;
 /// - double binary tree: chunks take the two trees in turns, whole; children's operands are reduced at the same time,
 ///   and what comes down is charged as a reduction by all but leaves.
 ///
+/// Direct exchanges with a window, and rings and direct exchanges of all where the bus is modelled, send packets in the
+/// order in which they become ready (collectives_packets.cpp); other algorithms have neither.
+///
 /// State is that of chunks that are under way: a chunk's is dropped when a rank has passed it.
-class Collectives final : public EventTarget {
+class Collectives final : public EventTarget, private BusUser {
  public:
-  Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener);
+  static constexpr std::uint32_t kAllDimensions = ~0U;
+
+  Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener,
+              const BusConfig& bus = {});
   ~Collectives() override;
 
   /// A rank enters its group's next collective; all members must enter the same ones in the same order. `priority`
-  /// counts with explicit scheduling. `token` comes back when the rank has done its part.
+  /// counts with explicit scheduling. `token` comes back when the rank has done its part. `involved` has a bit for each
+  /// dimension: a collective of some joins the ends that differ in these alone, and needs the group of all.
   /// Throws ConfigError for an algorithm that the number of members does not fit.
   void enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
-             std::int64_t priority, std::uint64_t token);
+             std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions);
 
   /// Chunks that have been entered and not left, of all ranks.
   [[nodiscard]] std::int64_t unfinished() const { return unfinished_; }
@@ -78,17 +87,20 @@ class Collectives final : public EventTarget {
  private:
   /// What an event is about: in 64 bits, so that it is its data.
   struct Key {
+    static constexpr std::uint32_t kGroups = 1U << 16;
+    static constexpr std::uint32_t kStreams = 1U << 26;
+    static constexpr std::uint32_t kSlots = 1U << 16;
     std::uint32_t group;   ///< 16 bits
-    std::uint32_t stream;  ///< 32: a chunk's number among those of its group
-    std::uint32_t phase;   ///< 8
-    std::uint32_t slot;    ///< 8: which of the messages that a phase expects
+    std::uint32_t stream;  ///< 26: a chunk's number among those of its group
+    std::uint32_t phase;   ///< 6
+    std::uint32_t slot;    ///< 16: which of the messages that a phase expects
 
     [[nodiscard]] std::uint64_t pack() const {
-      return std::uint64_t{group} << 48 | std::uint64_t{stream} << 16 | std::uint64_t{phase} << 8 | slot;
+      return std::uint64_t{group} << 48 | std::uint64_t{stream} << 22 | std::uint64_t{phase} << 16 | slot;
     }
     static Key unpack(std::uint64_t data) {
-      return {static_cast<std::uint32_t>(data >> 48), static_cast<std::uint32_t>(data >> 16),
-              static_cast<std::uint32_t>(data >> 8) & 0xff, static_cast<std::uint32_t>(data) & 0xff};
+      return {static_cast<std::uint32_t>(data >> 48), static_cast<std::uint32_t>(data >> 22) & (kStreams - 1),
+              static_cast<std::uint32_t>(data >> 16) & 0x3f, static_cast<std::uint32_t>(data) & (kSlots - 1)};
     }
   };
   /// How far a rank is with what the plan of a collective wants of a dimension.
@@ -111,6 +123,17 @@ class Collectives final : public EventTarget {
     std::uint32_t first = 0;   ///< the number of its first chunk among those of the group
     std::vector<Turns> turns;  ///< by dimension, where the plan has an order of chunks
   };
+  /// A phase whose messages are sent packet by packet.
+  struct Packets {
+    std::uint32_t width = 1;      ///< packets that exist from the start
+    std::uint32_t following = 0;  ///< how many come from the network before as many as `width` come from memory again
+    std::uint32_t sends = 0;      ///< messages in all
+    std::uint32_t sent = 0;       ///< of these; with each, one is asked for
+    std::uint32_t made = 0;       ///< packets that have begun
+    std::uint32_t ready = 0;      ///< packets that may be sent
+    std::uint32_t received = 0;
+    std::vector<std::int32_t> asked;  ///< by distance of the sender: how many messages, less those that have come
+  };
   /// One chunk at one rank.
   struct Stream {
     std::shared_ptr<Task> task;     ///< null while only messages of others have come
@@ -124,7 +147,8 @@ class Collectives final : public EventTarget {
     std::uint32_t ahead = 0;    ///< direct: of the next round
     std::uint64_t arrived = 0;  ///< halving-doubling: a bit for each step
     Time ready;                 ///< when the latest was sent, from which the next can be received
-    std::unique_ptr<std::vector<std::uint16_t>> early;  ///< phase and slot of messages for phases to come
+    std::unique_ptr<std::vector<std::uint32_t>> early;  ///< phase and slot of messages for phases to come
+    std::unique_ptr<Packets> packets;
   };
   /// Chunks of a group at a rank; those before `first` are done.
   struct Streams {
@@ -182,7 +206,8 @@ class Collectives final : public EventTarget {
 
   [[nodiscard]] Context context(std::uint32_t rank, Key key, const Streams& all, Stream& stream) const;
   void check(const Plan& plan) const;
-  [[nodiscard]] std::shared_ptr<const Plan> plan_of(const Group& group, Operation operation, std::int64_t bytes) const;
+  [[nodiscard]] std::shared_ptr<const Plan> plan_of(const Group& group, Operation operation, std::int64_t bytes,
+                                                    std::uint32_t involved) const;
   Streams& streams(std::uint32_t rank, std::uint32_t group) { return ranks_[rank].groups[group]; }
   void enqueue(Time now, std::uint32_t rank, Key key, Stream& stream);
   [[nodiscard]] std::vector<Waiting>::iterator next_of(Queue& queue, std::uint32_t dimension) const;
@@ -192,6 +217,7 @@ class Collectives final : public EventTarget {
   [[nodiscard]] Time reduction(std::int64_t bytes) const;
   void send(Time at, const Context& context, std::uint32_t to, std::int64_t bytes, std::uint32_t slot);
   void finish(Time at, const Context& context);
+  void ready_at(Time at, const Context& context);
 
   // Steps of algorithms (collectives_steps.cpp)
   void begin(Time now, Context& context);
@@ -205,15 +231,26 @@ class Collectives final : public EventTarget {
   void tree_received(Time now, Context& context, std::uint32_t slot);
   void send_down(Time at, Context& context);
 
+  // Packet by packet (collectives_packets.cpp)
+  [[nodiscard]] bool by_packet(const Context& context) const;
+  [[nodiscard]] bool on_bus(const Context& context) const;
+  void begin_packets(Time now, Context& context);
+  void make_packet(Time now, Context& context);
+  void packet_ready(Time now, Context& context);
+  bool send_packet(Time now, Context& context);
+  void packet_received(Time now, Context& context, std::uint32_t distance);
+  void bus_passed(Time now, std::uint32_t end, std::uint64_t token) override;
+
   Dispatcher& dispatcher_;
   Network& network_;
   CollectiveConfig config_;
   Listener& listener_;
+  std::unique_ptr<MemoryBuses> buses_;  ///< null where they are not modelled
   std::vector<std::uint32_t> sizes_;    ///< of the dimensions
   std::vector<std::uint32_t> strides_;  ///< of the dimensions, in ranks
   std::map<std::uint32_t, Group> groups_;
   std::vector<Rank> ranks_;
-  std::map<std::tuple<std::uint32_t, Operation, std::int64_t>, std::shared_ptr<const Plan>> plans_;
+  std::map<std::tuple<std::uint32_t, Operation, std::int64_t, std::uint32_t>, std::shared_ptr<const Plan>> plans_;
   std::int64_t unfinished_ = 0;
 };
 

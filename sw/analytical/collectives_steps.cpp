@@ -14,18 +14,6 @@ namespace {
 constexpr std::uint32_t kUp = 0;  // slots of a tree
 constexpr std::uint32_t kDown = 1;
 
-std::uint32_t ring_steps(const Phase& phase) {
-  const std::uint32_t others = phase.members - 1;
-  if (phase.operation == Operation::kAllReduce) return 2 * others;
-  // Each shard passes all that lie between.
-  if (phase.operation == Operation::kAllToAll) return others * phase.members / 2;
-  return others;
-}
-
-bool reduces(const Phase& phase) {
-  return phase.operation == Operation::kAllReduce || phase.operation == Operation::kReduceScatter;
-}
-
 /// A step of halving-doubling: how far the partner is, what goes both ways, and whether it is charged as a reduction.
 struct Exchange {
   std::uint32_t distance;
@@ -40,8 +28,8 @@ std::uint32_t exchanges(const Phase& phase) {
 
 Exchange exchange(const Phase& phase, std::uint32_t step) {
   const auto levels = static_cast<std::uint32_t>(std::countr_zero(phase.members));
-  if (reduces(phase) && step < levels) return {1U << step, phase.bytes >> (step + 1), step > 0};
-  const std::uint32_t doubling = step - (reduces(phase) ? levels : 0);
+  if (phase.reduces() && step < levels) return {1U << step, phase.bytes >> (step + 1), step > 0};
+  const std::uint32_t doubling = step - (phase.reduces() ? levels : 0);
   return {phase.members >> (doubling + 1), phase.shard() << doubling, false};
 }
 
@@ -50,6 +38,7 @@ Exchange exchange(const Phase& phase, std::uint32_t step) {
 void Collectives::begin(Time now, Context& context) {
   Stream& stream = context.stream;
   stream.ready = now + context.delay;
+  if (by_packet(context)) return begin_packets(now, context);
   switch (context.phase.algorithm) {
     case Algorithm::kRing:
       send(stream.ready, context, context.place.ahead(1), context.phase.shard(), 0);
@@ -63,13 +52,13 @@ void Collectives::begin(Time now, Context& context) {
     case Algorithm::kDoubleBinaryTree:
       begin_tree(now, context);
       break;
-    case Algorithm::kBidirectionalRing:  // check() refuses these
-    case Algorithm::kBruck:
+    default:  // check() refuses these
       break;
   }
 }
 
 void Collectives::receive(Time now, Context& context, std::uint32_t slot) {
+  if (context.stream.packets != nullptr) return packet_received(now, context, slot);
   switch (context.phase.algorithm) {
     case Algorithm::kRing:
       return ring_received(now, context);
@@ -79,8 +68,7 @@ void Collectives::receive(Time now, Context& context, std::uint32_t slot) {
       return halving_received(now, context, slot);
     case Algorithm::kDoubleBinaryTree:
       return tree_received(now, context, slot);
-    case Algorithm::kBidirectionalRing:
-    case Algorithm::kBruck:
+    default:
       break;
   }
 }
@@ -89,10 +77,10 @@ void Collectives::receive(Time now, Context& context, std::uint32_t slot) {
 void Collectives::ring_received(Time now, Context& context) {
   Stream& stream = context.stream;
   const std::int64_t bytes = context.phase.shard();
-  const bool reduced = reduces(context.phase) && stream.step < context.phase.members - 1;
+  const bool reduced = context.phase.reduces() && stream.step < context.phase.members - 1;
   const Time taken = std::max(now, stream.ready) + (reduced ? reduction(bytes) : Time());
   stream.ready = taken + context.delay;
-  if (++stream.step == ring_steps(context.phase)) return finish(stream.ready, context);
+  if (++stream.step == context.phase.ring_messages()) return finish(stream.ready, context);
   send(stream.ready, context, context.place.ahead(1), bytes, 0);
 }
 
@@ -113,7 +101,8 @@ void Collectives::direct_received(Time now, Context& context, std::uint32_t slot
   const std::uint32_t rounds = context.phase.operation == Operation::kAllReduce ? 2 : 1;
   --stream.left;
   for (Time at = now; stream.left == 0; at = stream.ready) {
-    const bool reduced = reduces(context.phase) && stream.step == 0;
+    const bool again = context.place.members != nullptr && context.phase.members > 2;
+    const bool reduced = context.phase.reduces() && (stream.step == 0 || again);
     stream.ready = std::max(at, stream.ready) + (reduced ? reduction(context.phase.shard()) : Time()) + context.delay;
     if (++stream.step == rounds) return finish(stream.ready, context);
     send_round(context);

@@ -21,6 +21,7 @@ struct DimensionConfig {
   Algorithm all_gather = Algorithm::kRing;
   Algorithm reduce_scatter = Algorithm::kRing;
   Algorithm all_to_all = Algorithm::kRing;
+  int window = 0;
 
   Algorithm& algorithm(Operation operation) {
     switch (operation) {
@@ -47,6 +48,8 @@ struct DimensionConfig {
     visit("all_gather", all_gather, "The same of an Allgather");
     visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");
     visit("all_to_all", all_to_all, "The same of an AllToAll");
+    visit("window", window, "direct: messages that a member sends before it has received one; 0: all",
+          Range{0, 1 << 24});
   }
 };
 
@@ -87,6 +90,8 @@ struct AnalyticalConfig {
       algorithms.clear();
       for (DimensionConfig each : dimensions) algorithms.push_back(each.algorithm(operation));
     }
+    whole.windows.clear();
+    for (const DimensionConfig& each : dimensions) whole.windows.push_back(static_cast<std::uint32_t>(each.window));
     whole.memory_bytes_per_ns = end.memory_GBps;
     return whole;
   }

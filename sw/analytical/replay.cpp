@@ -24,7 +24,7 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
       network_(network),
       end_(end),
       traces_(std::move(traces)),
-      collectives_(dispatcher, network, collectives, *this) {
+      collectives_(dispatcher, network, collectives, *this, end.bus) {
   if (end_.memory_GBps <= 0) throw ConfigError("analytical.end.memory_GBps", "expected more than 0");
   if (end_.roofline && end_.peak_tflops <= 0) {
     throw ConfigError("analytical.end.peak_tflops", "expected more than 0 for the roofline");

@@ -41,6 +41,7 @@ struct EndConfig {
   double remote_latency_ns = 0;                      ///< "remote-mem-latency"
   double remote_GBps = 1;                            ///< "remote-mem-bw"
   int ends_per_node = 1;                             ///< "num-npus-per-node"
+  BusConfig bus;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -52,6 +53,7 @@ struct EndConfig {
     visit("remote_latency_ns", remote_latency_ns, "Of a load or store", Range{0, 1'000'000'000'000});
     visit("remote_GBps", remote_GBps, "Of a remote memory, in 10^9 bytes a second", Range{0, 1'000'000'000'000});
     visit("ends_per_node", ends_per_node, "That share one, where it is a node's", Range{1, 1 << 24});
+    visit("bus", bus, "What messages pass within an end");
   }
 };
 

@@ -79,12 +79,10 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
                "BARRIER");
   }
   if (*type != CollectiveType::kBarrier) bytes = need(graph, node, node.comm_size(), "comm_size");
-  const auto involved = node.involved_dim();
-  const std::size_t dimensions = network_.dimensions().size();
-  for (std::size_t i = 0; involved.has_value() && i < std::min(involved->size(), dimensions); ++i) {
-    if (!(*involved)[i]) {
-      fail(graph, node, "leaves dimension " + std::to_string(i) + " out (involved_dim): expected a group instead");
-    }
+  const auto given = node.involved_dim();
+  std::uint32_t involved = Collectives::kAllDimensions;
+  for (std::size_t i = 0; given.has_value() && i < std::min(given->size(), network_.dimensions().size()); ++i) {
+    if (!(*given)[i]) involved &= ~(1U << i);
   }
   const std::string name = node.pg_name();
   const auto group = groups_.find(name);
@@ -93,9 +91,13 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
   if (!members.empty() && std::find(members.begin(), members.end(), graph.end) == members.end()) {
     fail(graph, node, "is of group \"" + name + "\", to which end " + std::to_string(graph.end) + " does not belong");
   }
-  const auto custom = traces_.custom.find(operation);
-  if (custom != traces_.custom.end()) return start_custom(now, graph, node, custom->second);
-  collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}));
+  if (involved != Collectives::kAllDimensions && !members.empty()) {
+    fail(graph, node, "leaves dimensions out (involved_dim), of which its group \"" + name + "\" has one");
+  }
+  const std::filesystem::path* custom = traces_.custom_of(node.id, operation);
+  if (custom != nullptr) return start_custom(now, graph, node, *custom);
+  collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}),
+                     involved);
 }
 
 void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::filesystem::path& prefix) {

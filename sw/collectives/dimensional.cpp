@@ -93,6 +93,31 @@ struct DimensionGroup::Chunk {
   std::vector<bool> scattered;  ///< otherwise: dimensions in which a member has only its own blocks
 };
 
+namespace {
+
+/// Whether all operations take all dimensions for one; none may be different, since they share lines.
+bool joins_dimensions(const DimensionsConfig& config) {
+  int joined = 0;
+  for (const auto& [text, operation] : enum_names(Operation{})) {
+    joined += dimensions::joins_dimensions(config.algorithm(operation, 0)) ? 1 : 0;
+  }
+  for (const auto* algorithms : {&config.all_reduce, &config.all_gather, &config.reduce_scatter, &config.all_to_all}) {
+    if (algorithms->empty() || std::none_of(algorithms->begin() + 1, algorithms->end(), dimensions::joins_dimensions)) {
+      continue;
+    }
+    throw ConfigError("collectives.dimensions",
+                      "expected oneRing, oneDirect, oneHalvingDoubling in the first dimension alone");
+  }
+  const int all = static_cast<int>(enum_names(Operation{}).size());
+  if (joined != 0 && joined != all) {
+    throw ConfigError("collectives.dimensions",
+                      "expected oneRing, oneDirect or oneHalvingDoubling for all operations or for none");
+  }
+  return joined != 0;
+}
+
+}  // namespace
+
 DimensionGroup::DimensionGroup(const std::vector<Rank*>& ranks, const DimensionsConfig& config, const std::string& name)
     : ranks_(ranks), config_(config), members_(ranks.size()), on_the_way_(ranks, "blocks on their way in " + name) {
   find_dimensions(config);
@@ -114,6 +139,7 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
   if (machine.empty()) {
     for (const MachineDimension& dimension : known) machine.push_back(dimension.size);
   }
+  if (joins_dimensions(config)) machine = {std::accumulate(machine.begin(), machine.end(), 1, std::multiplies<>())};
   // Dimensions that a user has made up are as good as the network's ends.
   const auto cost = [&](std::size_t d) {
     return d < known.size() && known[d].size == machine[d] ? known[d].cost : known.front().cost;
@@ -179,7 +205,7 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
   }
   for (const auto& [text, operation] : enum_names(Operation{})) {
     std::vector<Algorithm>& algorithms = plan_config_.algorithms[static_cast<std::size_t>(operation)];
-    for (const std::size_t d : kept) algorithms.push_back(config.algorithm(operation, d));
+    for (const std::size_t d : kept) algorithms.push_back(in_one_dimension(config.algorithm(operation, d)));
   }
 }
 

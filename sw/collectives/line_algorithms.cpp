@@ -45,8 +45,9 @@ bool is_possible(Operation operation, Algorithm algorithm) {
       return operation == Operation::kAllReduce;
     case Algorithm::kBruck:
       return operation == Operation::kAllgather || operation == Operation::kAllToAll;
+    default:  // of several dimensions
+      return false;
   }
-  return false;
 }
 
 std::string possible_names(Operation operation) {
@@ -123,6 +124,8 @@ std::vector<Task> strands_of(Passage& passage, const Phase& phase, int members) 
     case Algorithm::kBruck:
       if (phase.operation == Operation::kAllgather) return one(bruck_allgather(strand));
       if (phase.operation == Operation::kAllToAll) return one(bruck_all_to_all(strand));
+      impossible();
+    default:
       impossible();
   }
   impossible();

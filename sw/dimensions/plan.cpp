@@ -9,7 +9,8 @@ Plan::Phases phases_in(const CollectiveConfig& config, Operation operation, std:
                        const std::vector<std::uint32_t>& order, const std::vector<std::uint32_t>& sizes) {
   Plan::Phases phases;
   const auto add = [&](Operation phase, std::uint32_t dimension) {
-    phases.push_back({phase, config.algorithm(phase, dimension), dimension, sizes[dimension], bytes});
+    phases.push_back({phase, config.algorithm(phase, dimension), dimension, sizes[dimension], bytes,
+                      config.windows.empty() ? 0 : config.windows[dimension]});
   };
   const auto scatter = [&](auto first, auto last) {
     for (auto at = first; at != last; ++at) {

@@ -20,15 +20,45 @@ inline EnumNames<Operation> enum_names(Operation /*tag*/) {
           {"all_to_all", Operation::kAllToAll}};
 }
 
-/// ASTRA-sim's arithmetic has the first four (sw/analytical), firmware all (sw/collectives/line_algorithms.h).
-enum class Algorithm : std::uint8_t { kRing, kDirect, kHalvingDoubling, kDoubleBinaryTree, kBidirectionalRing, kBruck };
+/// ASTRA-sim's arithmetic has the first four (sw/analytical), firmware all (sw/collectives/line_algorithms.h). The last
+/// three, given for the first dimension, mean one dimension of all ends.
+enum class Algorithm : std::uint8_t {
+  kRing,
+  kDirect,
+  kHalvingDoubling,
+  kDoubleBinaryTree,
+  kBidirectionalRing,
+  kBruck,
+  kOneRing,
+  kOneDirect,
+  kOneHalvingDoubling
+};
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing},
           {"direct", Algorithm::kDirect},
           {"halvingDoubling", Algorithm::kHalvingDoubling},
           {"doubleBinaryTree", Algorithm::kDoubleBinaryTree},
           {"bidirectionalRing", Algorithm::kBidirectionalRing},
-          {"bruck", Algorithm::kBruck}};
+          {"bruck", Algorithm::kBruck},
+          {"oneRing", Algorithm::kOneRing},
+          {"oneDirect", Algorithm::kOneDirect},
+          {"oneHalvingDoubling", Algorithm::kOneHalvingDoubling}};
+}
+[[nodiscard]] constexpr bool joins_dimensions(Algorithm algorithm) {
+  return algorithm >= Algorithm::kOneRing;
+}
+/// What it is in the one dimension.
+[[nodiscard]] constexpr Algorithm in_one_dimension(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kOneRing:
+      return Algorithm::kRing;
+    case Algorithm::kOneDirect:
+      return Algorithm::kDirect;
+    case Algorithm::kOneHalvingDoubling:
+      return Algorithm::kHalvingDoubling;
+    default:
+      return algorithm;
+  }
 }
 
 enum class Scheduling : std::uint8_t { kLifo, kFifo, kExplicit };
@@ -57,6 +87,8 @@ inline EnumNames<IntraDimension> enum_names(IntraDimension /*tag*/) {
 struct CollectiveConfig {
   /// By operation, then dimension: "all-reduce-implementation" and so on.
   std::vector<std::vector<Algorithm>> algorithms = {{}, {}, {}, {}};
+  /// By dimension, of direct exchanges: messages that a member sends before it has received one; 0: all.
+  std::vector<std::uint32_t> windows;
   Optimization optimization = Optimization::kBandwidthAware;   ///< "collective-optimization"
   Scheduling scheduling = Scheduling::kLifo;                   ///< "scheduling-policy"
   InterDimension inter_dimension = InterDimension::kBaseline;  ///< "inter-dimension-scheduling"
@@ -82,8 +114,11 @@ struct CollectiveConfig {
           Range{0, 1'000'000'000'000});
   }
 
+  [[nodiscard]] bool joins_dimensions(Operation operation) const {
+    return dimensions::joins_dimensions(algorithms[static_cast<std::size_t>(operation)].front());
+  }
   [[nodiscard]] Algorithm algorithm(Operation operation, std::size_t dimension) const {
-    return algorithms[static_cast<std::size_t>(operation)][dimension];
+    return in_one_dimension(algorithms[static_cast<std::size_t>(operation)][dimension]);
   }
 };
 
@@ -94,9 +129,19 @@ struct Phase {
   std::uint32_t dimension;
   std::uint32_t members;  ///< of the dimension
   std::int64_t bytes;     ///< the whole buffer of a member; for an Allgather its shard
+  std::uint32_t window = 0;
 
   /// A member's shard.
   [[nodiscard]] std::int64_t shard() const { return operation == Operation::kAllgather ? bytes : bytes / members; }
+  [[nodiscard]] bool reduces() const {
+    return operation == Operation::kAllReduce || operation == Operation::kReduceScatter;
+  }
+  /// Messages that a member of a ring in one direction sends.
+  [[nodiscard]] std::uint32_t ring_messages() const {
+    if (operation == Operation::kAllReduce) return 2 * (members - 1);
+    // Each shard passes all that lie between.
+    return operation == Operation::kAllToAll ? members * (members - 1) / 2 : members - 1;
+  }
   /// What a member has at most, before a reduction or after a gather.
   [[nodiscard]] std::int64_t whole() const { return operation == Operation::kAllgather ? bytes * members : bytes; }
 };

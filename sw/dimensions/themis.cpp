@@ -14,15 +14,12 @@ std::uint32_t steps_of(const Phase& phase) {
   const std::uint32_t passes = phase.operation == Operation::kAllReduce ? 2 : 1;
   switch (phase.algorithm) {
     case Algorithm::kRing:
-      // Each shard of an AllToAll passes all members that lie between.
-      return phase.operation == Operation::kAllToAll ? others * phase.members / 2 : passes * others;
+      return phase.ring_messages();
     case Algorithm::kBidirectionalRing:
       return passes * others;
     case Algorithm::kDirect:
       return passes;
-    case Algorithm::kHalvingDoubling:
-    case Algorithm::kDoubleBinaryTree:
-    case Algorithm::kBruck:
+    default:
       break;
   }
   return passes * static_cast<std::uint32_t>(std::bit_width(others));
@@ -38,7 +35,7 @@ std::int64_t moved_by(const Phase& phase) {
 }
 
 std::int64_t reduced_by(const Phase& phase) {
-  if (phase.operation != Operation::kAllReduce && phase.operation != Operation::kReduceScatter) return 0;
+  if (!phase.reduces()) return 0;
   switch (phase.algorithm) {
     case Algorithm::kRing:
     case Algorithm::kBidirectionalRing:
@@ -47,10 +44,10 @@ std::int64_t reduced_by(const Phase& phase) {
       return phase.shard();
     case Algorithm::kHalvingDoubling:
       return phase.bytes / 2 - phase.shard();
-    case Algorithm::kDoubleBinaryTree:
-      break;
     case Algorithm::kBruck:  // reduces nothing
       return 0;
+    default:
+      break;
   }
   return steps_of(phase) / 2 * phase.bytes;
 }

@@ -19,6 +19,16 @@ struct Workload {
   std::map<std::string, std::vector<std::uint32_t>> groups;  ///< by pg_name; without one everybody is meant
   /// Prefixes of files that are executed in place of a collective of that kind.
   std::map<Operation, std::filesystem::path> custom;
+  /// The same for single nodes, by id, which goes before.
+  std::map<std::uint64_t, std::filesystem::path> custom_nodes;
+
+  /// Null where Weft's own implementation is meant.
+  [[nodiscard]] const std::filesystem::path* custom_of(std::uint64_t node, Operation operation) const {
+    const auto by_node = custom_nodes.find(node);
+    if (by_node != custom_nodes.end()) return &by_node->second;
+    const auto by_operation = custom.find(operation);
+    return by_operation != custom.end() ? &by_operation->second : nullptr;
+  }
 };
 
 }  // namespace weft::dimensions

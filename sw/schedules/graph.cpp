@@ -24,24 +24,16 @@ constexpr std::size_t kMostTold = 8;  // ranks in a report
 GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
                          const collectives::DimensionsConfig& dimensions, const accelerator::ComputeConfig& compute,
                          dimensions::Workload traces)
-    : ranks_(std::move(ranks)), config_(config), compute_(compute), traces_(std::move(traces)) {
+    : ranks_(std::move(ranks)),
+      config_(config),
+      dimensions_(dimensions),
+      compute_(compute),
+      traces_(std::move(traces)) {
   std::vector<std::uint32_t> everybody(ranks_.size());
   for (std::size_t r = 0; r < ranks_.size(); ++r) everybody[r] = static_cast<std::uint32_t>(r);
   traces_.groups.try_emplace("", everybody);
   remote_shared_ = firmware::MemoryMap(Bytes(static_cast<std::int64_t>(ranks_.front()->remote.shared)));
-  for (const auto& [name, members] : traces_.groups) {
-    GroupOf& group = groups_[name];
-    group.member_of.assign(ranks_.size(), -1);
-    std::vector<Rank*> some;
-    for (const std::uint32_t member : members) {
-      group.member_of[member] = static_cast<int>(some.size());
-      some.push_back(ranks_[member]);
-    }
-    const std::string text = name.empty() ? "everybody" : "group " + name;
-    group.group = std::make_unique<collectives::DimensionGroup>(some, dimensions, text);
-    group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);
-    if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
-  }
+  for (const auto& [name, members] : traces_.groups) add_group(name, members);
   for (Rank* rank : ranks_) {
     End& end = *ends_.emplace_back(std::make_unique<End>());
     end.rank = rank;
@@ -57,6 +49,22 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
 }
 
 GraphEngine::~GraphEngine() = default;
+
+GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std::vector<std::uint32_t>& members) {
+  GroupOf& group = groups_[name];
+  group.name = name;
+  group.member_of.assign(ranks_.size(), -1);
+  std::vector<Rank*> some;
+  for (const std::uint32_t member : members) {
+    group.member_of[member] = static_cast<int>(some.size());
+    some.push_back(ranks_[member]);
+  }
+  const std::string text = name.empty() ? "everybody" : "group " + name;
+  group.group = std::make_unique<collectives::DimensionGroup>(some, dimensions_, text);
+  group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);
+  if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
+  return group;
+}
 
 void GraphEngine::record(Probe& probe, int ranks) {
   for (int r = 0; r < std::min(ranks, static_cast<int>(ends_.size())); ++r) {

@@ -145,6 +145,7 @@ class GraphEngine {
     int members = 0;
   };
   struct GroupOf {
+    std::string name;
     std::map<std::int64_t, Begun> begun;  ///< by number
     std::vector<int> member_of;           ///< by rank; -1: none
     std::unique_ptr<collectives::DimensionGroup> group;
@@ -169,8 +170,11 @@ class GraphEngine {
   void start_custom(End& end, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
   void issue_message(End& end, Graph& graph, const chakra::Node& node);
   void issue_memory(End& end, Graph& graph, const chakra::Node& node);
-  /// The node's; it fails where the rank is in none of that name.
+  GroupOf& add_group(const std::string& name, const std::vector<std::uint32_t>& members);
+  /// The node's; it fails where the rank is in none of that name. Of everybody a node may involve some dimensions
+  /// alone: then those who differ from the rank in these.
   GroupOf& group_of(const End& end, const Graph& graph, const chakra::Node& node);
+  GroupOf& group_across(const End& end, const std::vector<bool>& involved);
   void done(End& end, Work work);
   void finish(End& end, Graph& graph);
   [[nodiscard]] static Resource resource_of(const chakra::Node& node);
@@ -180,6 +184,7 @@ class GraphEngine {
 
   std::vector<firmware::Rank*> ranks_;
   GraphConfig config_;
+  collectives::DimensionsConfig dimensions_;
   accelerator::ComputeConfig compute_;
   dimensions::Workload traces_;
   MessageTags tags_;

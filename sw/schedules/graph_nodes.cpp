@@ -124,7 +124,34 @@ GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, 
     fail(*graph.window, node,
          "is of group \"" + name + "\", to which rank " + std::to_string(end.rank->index) + " does not belong");
   }
-  return found->second;
+  const std::vector<bool> involved = node.involved_dim().value_or(std::vector<bool>());
+  const auto known = static_cast<std::ptrdiff_t>(std::min(involved.size(), groups_.at("").group->sizes().size()));
+  if (std::find(involved.begin(), involved.begin() + known, false) == involved.begin() + known) return found->second;
+  if (!name.empty()) {
+    fail(*graph.window, node, "leaves dimensions out (involved_dim), of which its group \"" + name + "\" has one");
+  }
+  return group_across(end, involved);
+}
+
+GraphEngine::GroupOf& GraphEngine::group_across(const End& end, const std::vector<bool>& involved) {
+  const auto rank = static_cast<std::uint32_t>(end.rank->index);
+  std::vector<std::uint32_t> members = {rank};
+  std::string name = "across";
+  std::uint32_t stride = 1;
+  const std::vector<int>& sizes = groups_.at("").group->sizes();
+  for (std::size_t d = 0; d < sizes.size(); stride *= static_cast<std::uint32_t>(sizes[d++])) {
+    if (d < involved.size() && !involved[d]) continue;
+    const auto size = static_cast<std::uint32_t>(sizes[d]);
+    name += " " + std::to_string(d);
+    std::vector<std::uint32_t> more;
+    for (std::uint32_t at = 0; at < size; ++at) {
+      for (const std::uint32_t member : members) more.push_back(member + at * stride - rank / stride % size * stride);
+    }
+    members = std::move(more);
+  }
+  name += " from rank " + std::to_string(members.front());
+  const auto found = groups_.find(name);
+  return found != groups_.end() ? found->second : add_group(name, members);
 }
 
 void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
@@ -135,24 +162,14 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
     fail(*graph.window, node,
          "is a " + chakra::name_of(*type) + ": expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL or BARRIER");
   }
-  if (node.involved_dim().has_value()) {
-    const std::vector<bool> involved = *node.involved_dim();
-    const auto left_out = std::find(involved.begin(), involved.end(), false);
-    if (left_out != involved.end()) {
-      fail(*graph.window, node,
-           "leaves dimension " + std::to_string(left_out - involved.begin()) +
-               " out (involved_dim): expected a group instead");
-    }
-  }
-  const std::string name = node.pg_name();
   GroupOf& group = group_of(end, graph, node);
   const int member = group.member_of[static_cast<std::size_t>(end.rank->index)];
   ++end.collectives;
-  const auto custom = traces_.custom.find(*operation);
-  if (custom != traces_.custom.end()) return start_custom(end, graph, node, custom->second);
+  const std::filesystem::path* custom = traces_.custom_of(node.id, *operation);
+  if (custom != nullptr) return start_custom(end, graph, node, *custom);
 
   collectives::Reference contents = contents_of(graph, node, *operation, group.group->size());
-  const std::int64_t number = end.calls[name]++;
+  const std::int64_t number = end.calls[group.name]++;
   contents.seed = static_cast<std::uint64_t>(number);
   compare(end, graph, node, group, number, contents);
   const bool exchanges = *operation == Operation::kAllToAll;
@@ -268,11 +285,10 @@ void GraphEngine::issue_memory(End& end, Graph& graph, const Node& node) {
            "tensor_size: expected a multiple of the " + std::to_string(size_of(config_.type)) +
                " bytes of an element, since it is added up in the switches, got " + std::to_string(bytes));
     }
-    const std::string name = node.pg_name();
     GroupOf& group = group_of(end, graph, node);
     const int member = group.member_of[static_cast<std::size_t>(end.rank->index)];
     // Loads are counted apart from stores, since ranks need not begin both in one order.
-    const std::int64_t number = end.calls[name + (stores ? "\nstores" : "\nloads")]++ * 2 + (stores ? 1 : 0);
+    const std::int64_t number = end.calls[group.name + (stores ? "\nstores" : "\nloads")]++ * 2 + (stores ? 1 : 0);
     end.transfers->begin(*group.remote, member, number, stores, bytes, config_.type, remember(end, graph, node));
   } catch (const std::invalid_argument& error) {
     fail(*graph.window, node, error.what());

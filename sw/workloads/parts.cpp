@@ -14,31 +14,31 @@ using models::Gemm;
 using models::Kernel;
 using models::UnitKind;
 
-constexpr std::array<std::string_view, kParts> kNames = {"embedding forward",
-                                                         "attention.norm forward",
-                                                         "attention.qkv forward",
-                                                         "attention.core forward",
-                                                         "attention.out forward",
-                                                         "mlp.norm forward",
-                                                         "mlp.up forward",
-                                                         "mlp.down forward",
-                                                         "mlp.residual forward",
-                                                         "head.norm forward",
-                                                         "head forward",
-                                                         "loss forward",
-                                                         "head input gradient",
-                                                         "head weight gradient",
-                                                         "head.norm backward",
-                                                         "mlp.down backward",
-                                                         "mlp.up input gradient",
-                                                         "mlp.up weight gradient",
-                                                         "mlp.norm backward",
-                                                         "attention.out backward",
-                                                         "attention.core backward",
-                                                         "attention.qkv input gradient",
-                                                         "attention.qkv weight gradient",
-                                                         "attention.norm backward",
-                                                         "embedding backward"};
+constexpr std::array<std::string_view, kParts> kPartNames = {"embedding forward",
+                                                             "attention.norm forward",
+                                                             "attention.qkv forward",
+                                                             "attention.core forward",
+                                                             "attention.out forward",
+                                                             "mlp.norm forward",
+                                                             "mlp.up forward",
+                                                             "mlp.down forward",
+                                                             "mlp.residual forward",
+                                                             "head.norm forward",
+                                                             "head forward",
+                                                             "loss forward",
+                                                             "head input gradient",
+                                                             "head weight gradient",
+                                                             "head.norm backward",
+                                                             "mlp.down backward",
+                                                             "mlp.up input gradient",
+                                                             "mlp.up weight gradient",
+                                                             "mlp.norm backward",
+                                                             "attention.out backward",
+                                                             "attention.core backward",
+                                                             "attention.qkv input gradient",
+                                                             "attention.qkv weight gradient",
+                                                             "attention.norm backward",
+                                                             "embedding backward"};
 
 /// Kernels of sw/models/transformer_kernels.cpp by name.
 constexpr std::pair<std::string_view, Part> kPartOf[] = {
@@ -138,7 +138,7 @@ models::Transformer local_model(const WorkloadConfig& config, std::int64_t tenso
 }  // namespace
 
 std::string_view name_of(Part part) {
-  return kNames[static_cast<std::size_t>(part)];
+  return kPartNames[static_cast<std::size_t>(part)];
 }
 
 RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : config_(config) {

@@ -240,6 +240,26 @@ TEST_F(Graphs, ACollectiveCanHaveAnImplementationOfItsOwn) {
   EXPECT_GE(result.finished.front(), 4_us);
 }
 
+TEST_F(Graphs, ACollectiveMayInvolveSomeDimensions) {
+  machine_.collectives.dimensions.sizes = {3, 2};
+  const auto time = [this](const std::vector<bool>& involved, CollectiveType type) {
+    std::vector<Node> nodes;
+    for (std::uint64_t id = 0; id < 3; ++id) {
+      nodes.push_back(collective_node(id, type, 60'000));
+      nodes.back().attributes.push_back(Attribute::booleans("involved_dim", involved));
+    }
+    traces(nodes);
+    return run().finished.front();
+  };
+  for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllToAll}) {
+    const Time all = time({true, true}, type);
+    EXPECT_EQ(time({true, true, false}, type), all);  // there is no third one
+    EXPECT_LT(time({false, true}, type), time({true, false}, type));
+    EXPECT_LT(time({true, false}, type), all);
+  }
+  EXPECT_LT(time({false, false}, CollectiveType::kAllReduce), 10_us);
+}
+
 TEST_F(Graphs, TheSameRunGivesTheSameTimes) {
   traces({kernel_node(0, 1000), collective_node(1, CollectiveType::kAllToAll, 100'000),
           after(collective_node(2, CollectiveType::kAllReduce, 50'000), {0})});
@@ -255,6 +275,12 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
             "w.2.et: node 3 'n3' is a GATHER: expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL or BARRIER");
   trace(2, {of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x")});
   EXPECT_EQ(error(), "w.2.et: node 3 'n3' is of group \"x\", which the workload's groups do not have");
+  workload_.groups = {{"x", {0, 2}}};
+  Node some = of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x");
+  some.attributes.push_back(Attribute::booleans("involved_dim", {false}));
+  trace(2, {some});
+  EXPECT_EQ(error(), "w.2.et: node 3 'n3' leaves dimensions out (involved_dim), of which its group \"x\" has one");
+  trace(2, {of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x")});
   workload_.groups = {{"x", {0, 1}}};
   EXPECT_EQ(error(), "w.2.et: node 3 'n3' is of group \"x\", to which rank 2 does not belong");
   trace(2, {chakra_node(1, {}, NodeType::kMemoryLoad)});

@@ -55,6 +55,14 @@ class ImportCli : public CliTest {
   Ran import(const std::string& more = "--analytical unaware") {
     return weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out p.json " + more);
   }
+  /// Of the last end, in ns, by ASTRA-sim's arithmetic.
+  std::int64_t finish() {
+    const Ran imported = import();
+    EXPECT_EQ(imported.code, 0) << imported.err;
+    const Ran ran = weft("run p.json --json");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out)["last_finish_ns"];
+  }
   static constexpr int kAllReduce = 64'440;  // ns, in ASTRA-sim
 };
 
@@ -238,14 +246,84 @@ TEST_F(ImportCli, RefusesOptionsWithoutEffect) {
   }
 }
 
-TEST_F(ImportCli, RefusesCollectivesOfSomeDimensions) {
-  json some = trace();
-  some["nodes"][1]["attr"].push_back({{"name", "involved_dim"}, {"bool_list", {false, true}}});
-  traces(some);
-  ASSERT_EQ(import().code, 0);
-  const Ran ran = weft("run p.json");
-  EXPECT_NE(ran.code, 0);
-  EXPECT_NE(ran.err.find("node 1 'sum' leaves dimension 0 out (involved_dim)"), std::string::npos) << ran.err;
+TEST_F(ImportCli, TakesCollectivesOfSomeDimensions) {
+  // Of the first dimension: what a network of it alone takes. Of neither: nothing.
+  const auto of = [this](const json& involved) {
+    json some = trace();
+    some["nodes"][1]["attr"].push_back({{"name", "involved_dim"}, {"bool_list", involved}});
+    traces(some);
+    return finish();
+  };
+  json system = system_file();
+  system["all-reduce-implementation"] = {"ring", "ring"};
+  write("system.json", system.dump());
+  write("network.yml",
+        "topology: [ Ring, Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 50, 50 ]\nlatency: [ 500, 500 ]\n");
+  EXPECT_EQ(of({true, true}), 5'000 + 43'040);  // in ASTRA-sim
+  // Four chunks of a ring of 4: 7 delays, 6 steps of 64 KiB, 3 reductions.
+  EXPECT_EQ(of({true, false}), 5'000 + 4 * (7 * 10 + 6 * 1'720 + 3 * 120));
+  EXPECT_EQ(of({false, false}), 5'000);
+}
+
+TEST_F(ImportCli, TakesTheSharedBus) {
+  json system = system_file();
+  system.update({{"model-shared-bus", 1}, {"L", 10}, {"o", 10}, {"g", 10}, {"G", 0.001}});
+  write("system.json", system.dump());
+  EXPECT_EQ(finish(), 106'348 + 5'000);
+  EXPECT_NE(import("").err.find("model-shared-bus: expected 0, or --analytical"), std::string::npos);
+}
+
+TEST_F(ImportCli, TakesWindowsAndJoinedDimensions) {
+  json system = system_file();
+  system["all-reduce-implementation"] = {"oneRing"};
+  write("system.json", system.dump());
+  EXPECT_EQ(finish(), kAllReduce + 5'000);
+  ASSERT_EQ(import("").code, 0);
+  EXPECT_EQ(weft("run p.json --data").code, 0);
+  system["all-reduce-implementation"] = {"direct7"};
+  write("system.json", system.dump());
+  const std::int64_t all = finish();
+  system["all-reduce-implementation"] = {"direct2"};
+  write("system.json", system.dump());
+  EXPECT_GT(finish(), all);
+  EXPECT_NE(import("").err.find("expected direct without a window, or --analytical"), std::string::npos);
+  system["all-to-all-implementation"] = {"direct3"};
+  write("system.json", system.dump());
+  EXPECT_NE(import().err.find("all-to-all-implementation: expected the same window of direct"), std::string::npos);
+}
+
+TEST_F(ImportCli, TakesImplementationsOfSingleNodes) {
+  // Node 1's own: everybody computes for 7 us.
+  write("own.json", R"({"metadata": {"version": "0.0.4"}, "nodes": [
+    {"id": 0, "name": "instead", "type": "COMP_NODE", "duration_micros": 7}]})");
+  for (int r = 0; r < 8; ++r) {
+    ASSERT_EQ(weft("trace convert ../own.json own." + std::to_string(r) + ".et").code, 0);
+  }
+  write("nodes.yml", "1: work/own\n");
+  json system = system_file();
+  system["per-node-custom-implementation"] = "nodes.yml";
+  write("system.json", system.dump());
+  EXPECT_EQ(finish(), 12'000);
+  for (const char* wrong : {"x: work/own\n", "- 1\n", "1: [a]\n"}) {
+    write("nodes.yml", wrong);
+    const Ran ran = import();
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("nodes.yml: "), std::string::npos) << ran.err;
+  }
+}
+
+TEST_F(ImportCli, RefusesTracesOfMoreRanks) {
+  ASSERT_EQ(weft("trace convert ../t.json w.8.et").code, 0);
+  for (const char* mode : {"--analytical unaware", ""}) {
+    ASSERT_EQ(import(mode).code, 0);
+    const Ran ran = weft("run p.json");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(
+        ran.err.find("workload.traces: expected traces of 8 ranks, as many as there are accelerators, but there is "
+                     "w.8.et"),
+        std::string::npos)
+        << ran.err;
+  }
 }
 
 TEST_F(ImportCli, RefusesByName) {
@@ -263,10 +341,13 @@ TEST_F(ImportCli, RefusesByName) {
   };
   expect(with("all-reduce-implementation", {"ring", "ring"}),
          "system.json: all-reduce-implementation: expected as many algorithms as the network has dimensions, 1");
-  expect(with("all-reduce-implementation", {"oneRing"}),
-         "all-reduce-implementation.0: expected one of ring, direct, halvingDoubling, doubleBinaryTree");
+  expect(with("all-reduce-implementation", {"ringo"}),
+         "all-reduce-implementation: expected ring, direct (direct4: with a window of 4), halvingDoubling, "
+         "doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling, got \"ringo\"");
+  expect(with("all-reduce-implementation", {"ring4"}), "got \"ring4\"");
+  expect(with("all-reduce-implementation", {"direct0"}), "got \"direct0\"");
+  expect(with("per-node-custom-implementation", "no.yml"), "no.yml: expected a file that can be read");
   expect(with("scheduling-policy", "RANDOM"), "scheduling-policy: expected one of LIFO, FIFO, EXPLICIT");
-  expect(with("model-shared-bus", 1), "model-shared-bus: expected 0");
   expect(with("inter-dimension-scheduling", "offlineGreedy"),
          "inter-dimension-scheduling: expected one of baseline, themis, got \"offlineGreedy\"");
   expect(with("intra-dimension-scheduling", "RG"),

@@ -28,10 +28,11 @@ struct Finish {
 
 /// All ranks, or those of each group, enter one collective at time zero.
 struct Bench final : Listener {
-  Bench(const std::vector<Dimension>& dimensions, Congestion congestion, const CollectiveConfig& config)
+  Bench(const std::vector<Dimension>& dimensions, Congestion congestion, const CollectiveConfig& config,
+        const BusConfig& bus = {})
       : dispatcher("dispatcher"),
         network(dispatcher, dimensions, congestion, "network"),
-        collectives(dispatcher, network, config, *this) {}
+        collectives(dispatcher, network, config, *this, bus) {}
 
   Finish run(Operation operation, std::int64_t bytes, const std::vector<Group>& groups = {Group{}}) {
     starter.start = [this, operation, bytes, groups] {
@@ -164,6 +165,104 @@ TEST(Analytical, DirectAndHalvingWhereLinksAreSharedAsAstraSim) {
   EXPECT_EQ(run({ring_of(8)}, {Algorithm::kHalvingDoubling}, Operation::kAllReduce, kBytes, Congestion::kAware).last,
             87'568);
   EXPECT_EQ(run({ring_of(8)}, {Algorithm::kHalvingDoubling}, Operation::kAllReduce, kBytes).last, 63'168);
+}
+
+TEST(Analytical, PacketsPassTheSharedBusAsInAstraSim) {
+  const BusConfig bus{true, 10, 10, 10, 0.001, 1};
+  for (const Congestion congestion : {Congestion::kUnaware, Congestion::kAware}) {
+    test::fresh_kernel();
+    Bench bench({ring_of(8)}, congestion, config_of({Algorithm::kRing}), bus);
+    const Finish finish = bench.run(Operation::kAllReduce, kBytes);
+    EXPECT_EQ(finish.first, 106'348);
+    EXPECT_EQ(finish.last, 106'348);
+  }
+}
+
+TEST_P(Sizes, RingsOnTheBusTakeTheTimeOfTheirTransfers) {
+  const std::int64_t n = GetParam();
+  const std::int64_t shard = kBytes / kSplits / n;
+  const BusConfig bus{true, 20, 7, 5, 0.01, 2};
+  // A transfer: overhead, data, latency, overhead.
+  const auto crossing = [&](double ns_per_byte) {
+    return static_cast<std::int64_t>(7 + ns_per_byte * static_cast<double>(shard - 1) + 20 + 7);
+  };
+  const std::int64_t across = crossing(0.01);
+  const std::int64_t memory = crossing(0.0038);
+  const std::int64_t work = shard / 100 * 2 + 50 + reduction(static_cast<double>(shard));
+  const std::int64_t out = memory + across;
+  const std::int64_t reduced = across + 2 * memory + work;  // and on to memory or the adapter
+  const auto time = [&](Operation operation) {
+    test::fresh_kernel();
+    Bench bench({ring_of(GetParam())}, Congestion::kUnaware, config_of({Algorithm::kRing}), bus);
+    return bench.run(operation, operation == Operation::kAllgather ? kBytes / n : kBytes).last;
+  };
+  const std::int64_t scatter = out + (n - 2) * (reduced + 2 * memory + across) + reduced + memory;
+  const std::int64_t gather = out + (n - 2) * (2 * across + 2 * memory);
+  const std::int64_t steps = (n - 1) * step(static_cast<double>(shard));
+  EXPECT_EQ(time(Operation::kReduceScatter), kSplits * (scatter + steps));
+  EXPECT_EQ(time(Operation::kAllgather), kSplits * (gather + across + memory + steps));
+  EXPECT_EQ(time(Operation::kAllReduce), kSplits * (scatter + gather + 2 * steps));
+}
+
+TEST(Analytical, DirectExchangesQueueOnTheBus) {
+  const Dimension full{Block::kFullyConnected, 8, gibps(50), 500};
+  const auto time = [&](std::uint32_t window) {
+    test::fresh_kernel();
+    CollectiveConfig config = config_of({Algorithm::kDirect});
+    config.windows = {window};
+    Bench bench({full}, Congestion::kUnaware, config, {true, 10, 10, 10, 0.001, 1});
+    const Finish finish = bench.run(Operation::kAllReduce, kBytes);
+    EXPECT_EQ(finish.messages, kSplits * 2 * 8 * 7);
+    return finish.last;
+  };
+  // Seven shards of 32 KiB are read one after the other, and what is reduced passes memory four times.
+  const std::int64_t memory = 7 * 124;
+  EXPECT_GT(time(0), kSplits * 3 * memory);
+  EXPECT_GT(time(1), time(0));
+}
+
+TEST(Analytical, DirectWithAWindowSendsSoManyAtATime) {
+  const std::int64_t n = 8;
+  const Dimension full{Block::kFullyConnected, n, gibps(50), 500};
+  const auto time = [&](Operation operation, std::uint32_t window) {
+    test::fresh_kernel();
+    CollectiveConfig config = config_of({Algorithm::kDirect});
+    config.windows = {window};
+    Bench bench({full}, Congestion::kUnaware, config);
+    const Finish finish = bench.run(operation, kBytes);
+    EXPECT_EQ(finish.first, finish.last);
+    return finish.last;
+  };
+  const std::int64_t part = kBytes / kSplits / n;
+  for (const Operation operation : {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllToAll}) {
+    EXPECT_EQ(time(operation, n - 1), time(operation, 0));
+    EXPECT_EQ(time(operation, 100), time(operation, 0));
+  }
+  // One at a time is a ring's order, on links of its own.
+  EXPECT_EQ(time(Operation::kAllToAll, 1), kSplits * (n * kDelay + (n - 1) * step(part)));
+  EXPECT_EQ(time(Operation::kAllgather, 1), kSplits * (n * kDelay + (n - 1) * step(kBytes / kSplits)));
+  // ASTRA-sim charges a reduction where a packet's turn is the network's: half of them.
+  EXPECT_EQ(time(Operation::kReduceScatter, 1),
+            kSplits * (n * kDelay + (n - 1) * step(part) + n / 2 * reduction(part)));
+  EXPECT_GT(time(Operation::kAllToAll, 2), time(Operation::kAllToAll, 3));
+}
+
+TEST(Analytical, OneRingPassesAllDimensions) {
+  const auto time = [](const std::vector<Dimension>& dimensions, Algorithm algorithm) {
+    return run(dimensions, std::vector<Algorithm>(dimensions.size(), algorithm), Operation::kAllReduce, kBytes).last;
+  };
+  const auto joined = [](Algorithm algorithm) {
+    return run({ring_of(4), ring_of(2)}, {algorithm, Algorithm::kRing}, Operation::kAllReduce, kBytes).last;
+  };
+  EXPECT_EQ(joined(Algorithm::kOneRing), time({ring_of(8)}, Algorithm::kRing));
+  const Dimension full{Block::kFullyConnected, 8, gibps(50), 500};
+  const Dimension half{Block::kFullyConnected, 2, gibps(50), 500};
+  const Dimension other{Block::kFullyConnected, 4, gibps(50), 500};
+  EXPECT_EQ(run({half, other}, {Algorithm::kOneDirect, Algorithm::kRing}, Operation::kAllReduce, kBytes).last,
+            time({full}, Algorithm::kDirect));
+  EXPECT_EQ(run({half, other}, {Algorithm::kOneHalvingDoubling, Algorithm::kRing}, Operation::kAllReduce, kBytes).last,
+            time({full}, Algorithm::kHalvingDoubling));
+  EXPECT_THROW(run({half, other}, {Algorithm::kRing, Algorithm::kOneRing}, Operation::kAllReduce, kBytes), ConfigError);
 }
 
 TEST(Analytical, ChunksPassDimensionsAsInAstraSim) {

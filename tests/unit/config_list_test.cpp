@@ -18,7 +18,7 @@ namespace {
 using namespace literals;
 using namespace test_config;
 
-constexpr const char* kParts = WEFT_TEST_DATA "/parts";
+constexpr const char* kListOfParts = WEFT_TEST_DATA "/parts";
 
 struct StageConfig {
   static constexpr std::string_view kShorthand = "kind";
@@ -49,7 +49,7 @@ struct PipelineConfig {
 
 PipelineConfig read_pipeline(const std::string& text, const Overrides& overrides = {},
                              nlohmann::json* effective = nullptr) {
-  Document document = Document::from_text(text, testing::TempDir() + "/p.json", overrides, Catalogue(kParts));
+  Document document = Document::from_text(text, testing::TempDir() + "/p.json", overrides, Catalogue(kListOfParts));
   PipelineConfig config;
   document.root().read(config);
   document.check_unused();

@@ -17,7 +17,7 @@ namespace weft::traces {
 namespace {
 
 template <typename Action>
-std::string error_of(Action action) {
+std::string error_from(Action action) {
   try {
     static_cast<void>(action());
   } catch (const std::exception& error) {
@@ -27,7 +27,7 @@ std::string error_of(Action action) {
 }
 
 std::string parse_error(std::string_view text) {
-  return error_of([&] { CsvTable::parse(text, "t.csv"); });
+  return error_from([&] { CsvTable::parse(text, "t.csv"); });
 }
 
 TEST(Csv, ReadsQuotesCommentsAndBlankLines) {
@@ -71,26 +71,27 @@ TEST(Csv, SaysWhatIsMalformed) {
 
 TEST(Csv, SaysWhichFieldIsWrong) {
   const CsvTable table = CsvTable::parse("a,b\nx,1.5\n,99999999999999999999\n", "t.csv");
-  EXPECT_EQ(error_of([&] { return table[0].integer("a"); }), "t.csv:2: column 'a': expected an integer, got 'x'");
-  EXPECT_EQ(error_of([&] { return table[0].integer("b", 1); }),
+  EXPECT_EQ(error_from([&] { return table[0].integer("a"); }), "t.csv:2: column 'a': expected an integer, got 'x'");
+  EXPECT_EQ(error_from([&] { return table[0].integer("b", 1); }),
             "t.csv:2: column 'b': expected an integer of at least 1, got '1.5'");
-  EXPECT_EQ(error_of([&] { return table[1].integer("b", 1, 9); }),
+  EXPECT_EQ(error_from([&] { return table[1].integer("b", 1, 9); }),
             "t.csv:3: column 'b': expected an integer from 1 to 9, got '99999999999999999999'");
-  EXPECT_EQ(error_of([&] { return table[0].number("a"); }), "t.csv:2: column 'a': expected a number, got 'x'");
-  EXPECT_EQ(error_of([&] { return table[1].number("a"); }), "t.csv:3: column 'a': expected a number, got ''");
-  EXPECT_EQ(error_of([&] { return table[0].boolean("a"); }), "t.csv:2: column 'a': expected yes or no, got 'x'");
-  EXPECT_EQ(error_of([&] { return table[1].required("a"); }), "t.csv:3: column 'a': expected a text, got ''");
-  EXPECT_EQ(error_of([&] { return table[0].text("c"); }), "t.csv:1: expected a column 'c', found a, b");
-  EXPECT_EQ(error_of([&] { table.expect_columns({"a", "b", "c"}); }), "t.csv:1: expected a column 'c', found a, b");
-  EXPECT_EQ(error_of([&] { table.expect_columns({"b"}); }), "t.csv:1: unknown column 'a', expected b");
+  EXPECT_EQ(error_from([&] { return table[0].number("a"); }), "t.csv:2: column 'a': expected a number, got 'x'");
+  EXPECT_EQ(error_from([&] { return table[1].number("a"); }), "t.csv:3: column 'a': expected a number, got ''");
+  EXPECT_EQ(error_from([&] { return table[0].boolean("a"); }), "t.csv:2: column 'a': expected yes or no, got 'x'");
+  EXPECT_EQ(error_from([&] { return table[1].required("a"); }), "t.csv:3: column 'a': expected a text, got ''");
+  EXPECT_EQ(error_from([&] { return table[0].text("c"); }), "t.csv:1: expected a column 'c', found a, b");
+  EXPECT_EQ(error_from([&] { table.expect_columns({"a", "b", "c"}); }), "t.csv:1: expected a column 'c', found a, b");
+  EXPECT_EQ(error_from([&] { table.expect_columns({"b"}); }), "t.csv:1: unknown column 'a', expected b");
   EXPECT_NO_THROW(table.expect_columns({"b", "a"}));
-  EXPECT_EQ(error_of([] { return CsvTable::parse("a\nnan\ninf\n", "t.csv")[0].number("a"); }),
+  EXPECT_EQ(error_from([] { return CsvTable::parse("a\nnan\ninf\n", "t.csv")[0].number("a"); }),
             "t.csv:2: column 'a': expected a number, got 'nan'");
 }
 
 TEST(Csv, SaysThatAFileCannotBeRead) {
-  EXPECT_EQ(error_of([] { CsvTable::read("/nowhere/t.csv"); }), "/nowhere/t.csv: expected a CSV file, cannot read it");
-  EXPECT_EQ(error_of([] { CsvTable::read("/"); }), "/: expected a CSV file, cannot read it");
+  EXPECT_EQ(error_from([] { CsvTable::read("/nowhere/t.csv"); }),
+            "/nowhere/t.csv: expected a CSV file, cannot read it");
+  EXPECT_EQ(error_from([] { CsvTable::read("/"); }), "/: expected a CSV file, cannot read it");
 }
 
 TEST(FormatError, KnowsItsPlace) {
@@ -112,7 +113,7 @@ TEST(DataPath, PrefersTheUsersDirectory) {
   EXPECT_EQ(find_data("models/mine.csv"), user / "models" / "mine.csv");
   // What the user does not replace comes from where it is built.
   EXPECT_TRUE(fs::exists(find_data("models/transformers.csv")));
-  const std::string message = error_of([] { static_cast<void>(find_data("no/such.csv")); });
+  const std::string message = error_from([] { static_cast<void>(find_data("no/such.csv")); });
   EXPECT_TRUE(message.starts_with("cannot find no/such.csv, looked in " + user.string() + ", ")) << message;
   EXPECT_TRUE(message.ends_with("; set WEFT_DATA to the directory that holds it")) << message;
   unsetenv("WEFT_DATA");
@@ -148,7 +149,7 @@ TEST(JsonPath, FollowsMembersAndElements) {
 }
 
 TEST(JsonPath, SaysWhereItCannotGoOn) {
-  const auto path_error = [](const char* path) { return error_of([&] { resolve_number(kResult, path); }); };
+  const auto path_error = [](const char* path) { return error_from([&] { resolve_number(kResult, path); }); };
   EXPECT_EQ(path_error("step.speed"), "step.speed: no 'speed' in 'step', which has name, time_us");
   EXPECT_EQ(path_error("stop"), "stop: no 'stop' in the result, which has links, matrix, nothing, rows, step");
   EXPECT_EQ(path_error("rows.time_us"), "rows.time_us: expected an object to take 'time_us' from, 'rows' is an array");
@@ -166,7 +167,7 @@ TEST(JsonPath, SaysWhereItCannotGoOn) {
 }
 
 TEST(JsonPath, SaysWhatIsMalformed) {
-  const auto path_error = [](const char* path) { return error_of([&] { resolve(kResult, path); }); };
+  const auto path_error = [](const char* path) { return error_from([&] { resolve(kResult, path); }); };
   EXPECT_EQ(path_error(""), ": expected a path such as step.time_us, got none");
   EXPECT_EQ(path_error("step..x"), "step..x: expected a name at character 6");
   EXPECT_EQ(path_error("step."), "step.: expected a name at character 6");

@@ -18,8 +18,9 @@ std::vector<Dimension> cube() {
   return {{Block::kRing, 6, 10, 100}, {Block::kSwitch, 4, 20, 200}, {Block::kFullyConnected, 3, 5, 300}};
 }
 
-struct Bench final : sc_core::sc_module, EventTarget {
-  Bench(std::vector<Dimension> dimensions, Congestion congestion, bool rendezvous = false, Bytes segment = Bytes(1000))
+struct CutThroughBench final : sc_core::sc_module, EventTarget {
+  CutThroughBench(std::vector<Dimension> dimensions, Congestion congestion, bool rendezvous = false,
+                  Bytes segment = Bytes(1000))
       : sc_module(sc_core::sc_module_name("bench")),
         dispatcher("dispatcher"),
         network(dispatcher, std::move(dimensions), congestion, "network", rendezvous, segment) {
@@ -49,7 +50,7 @@ TEST(CutThrough, AloneAMessageTakesTheTimeWithoutCongestion) {
       std::int64_t carried[2] = {};
       for (const Congestion congestion : {Congestion::kUnaware, Congestion::kCutThrough}) {
         test::fresh_kernel();
-        Bench bench(cube(), congestion, rendezvous);
+        CutThroughBench bench(cube(), congestion, rendezvous);
         const int i = congestion == Congestion::kUnaware ? 0 : 1;
         times[i] = bench.run([&] { bench.send(0, to, 4500); })[0];
         for (std::size_t d = 0; d < 3; ++d) carried[i] += bench.network.carried(d);
@@ -64,7 +65,7 @@ TEST(CutThrough, AloneAMessageTakesTheTimeWithoutCongestion) {
 
 TEST(CutThrough, GoesThroughDimensionsInTheirOrder) {
   test::fresh_kernel();
-  Bench bench(cube(), Congestion::kCutThrough);
+  CutThroughBench bench(cube(), Congestion::kCutThrough);
   // One link of the ring, the switch, a private link that is the slowest: latencies, and the bytes at its rate.
   const auto arrived = bench.run([&] { bench.send(0, 1 + 6 * 2 + 24 * 1, 500); })[0];
   EXPECT_EQ(arrived, (100 + 2 * 200 + 300 + 500 / 5) * 1000);
@@ -75,7 +76,7 @@ TEST(CutThrough, GoesThroughDimensionsInTheirOrder) {
 
 TEST(CutThrough, MessagesShareLinksBySegments) {
   test::fresh_kernel();
-  Bench bench(cube(), Congestion::kCutThrough);
+  CutThroughBench bench(cube(), Congestion::kCutThrough);
   const auto& arrived = bench.run([&] {
     bench.send(0, 1, 10'000, 1);  // alone 1,000 ns and the latency
     bench.send(0, 1, 1'000, 2);   // after the first segment
@@ -91,7 +92,7 @@ TEST(CutThrough, MessagesShareLinksBySegments) {
 
 TEST(CutThrough, LinksOfOneEnd) {
   test::fresh_kernel();
-  const Bench bench(cube(), Congestion::kCutThrough);
+  const CutThroughBench bench(cube(), Congestion::kCutThrough);
   EXPECT_EQ(bench.network.bytes_per_ns(0), 10);
   EXPECT_EQ(bench.network.bytes_per_ns(1), 20);
   EXPECT_EQ(bench.network.bytes_per_ns(2), 2 * 5);

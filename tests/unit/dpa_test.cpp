@@ -36,19 +36,19 @@ Processor::Config one_core(int threads, Wait wait) {
   return config;
 }
 
-struct Bench : test::FirmwareBench {
+struct ProcessorBench : test::FirmwareBench {
   using FirmwareBench::FirmwareBench;
 
   std::vector<Time> done;
 };
 
-Task take_and_work(Bench& bench, CompletionQueue& queue, std::int64_t cycles) {
+Task take_and_work(ProcessorBench& bench, CompletionQueue& queue, std::int64_t cycles) {
   co_await queue.next();
   bench.processor.charge(cycles);
   bench.done.push_back(bench.processor.now());
 }
 
-Task work(Bench& bench, std::int64_t cycles) {
+Task work(ProcessorBench& bench, std::int64_t cycles) {
   bench.processor.charge(cycles);
   co_await bench.processor.delay(1_ps);
   bench.done.push_back(bench.processor.now());
@@ -57,7 +57,7 @@ Task work(Bench& bench, std::int64_t cycles) {
 TEST(HardwareThreads, RunAtATimeAndShareThePipeline) {
   Processor::Config config = one_core(2, Wait::kEvent);
   config.wake_cycles = 0;
-  Bench bench(config);
+  ProcessorBench bench(config);
   for (int i = 0; i < 3; ++i) bench.processor.spawn("thread", 0, work(bench, 100));
   sc_core::sc_start();
   // Two of them in 200 ns, at half speed; the third waits for a hardware thread, and is alone then.
@@ -71,7 +71,7 @@ TEST(HardwareThreads, RunAtATimeAndShareThePipeline) {
 TEST(HardwareThreads, PayForAWakeUpUnlessTheyPoll) {
   for (const Wait wait : {Wait::kEvent, Wait::kPoll}) {
     test::fresh_kernel();
-    Bench bench(one_core(1, wait));
+    ProcessorBench bench(one_core(1, wait));
     CompletionQueue& queue = bench.processor.create_completion_queue("a packet");
     bench.processor.spawn("thread", 0, take_and_work(bench, queue, 50));
     bench.script.at(1_us, [&] { bench.complete(queue); });
@@ -86,7 +86,7 @@ TEST(HardwareThreads, AreSlowedByThoseThatPollAndNotByThoseThatSleep) {
     test::fresh_kernel();
     Processor::Config config = one_core(2, wait);
     config.wake_cycles = 0;
-    Bench bench(config);
+    ProcessorBench bench(config);
     CompletionQueue& never = bench.processor.create_completion_queue("nothing");
     CompletionQueue& queue = bench.processor.create_completion_queue("a packet");
     bench.processor.spawn("waits", 0, take_and_work(bench, never, 0));
@@ -99,7 +99,7 @@ TEST(HardwareThreads, AreSlowedByThoseThatPollAndNotByThoseThatSleep) {
 }
 
 TEST(HardwareThreads, AreKeptByThreadsThatPoll) {
-  Bench bench(one_core(1, Wait::kPoll));
+  ProcessorBench bench(one_core(1, Wait::kPoll));
   CompletionQueue& queue = bench.processor.create_completion_queue("a packet");
   bench.processor.spawn("polls", 0, take_and_work(bench, queue, 10));
   bench.processor.spawn("waits", 0, work(bench, 20));
@@ -116,7 +116,7 @@ TEST(Placement, IsThatOfThreads) {
     Processor::Config config = one_core(2, Wait::kEvent);
     config.cores = 2;
     config.placement = placement;
-    Bench bench(config);
+    ProcessorBench bench(config);
     for (int i = 0; i < 2; ++i) bench.processor.spawn("thread", i, work(bench, 100));
     sc_core::sc_start();
     EXPECT_EQ(bench.processor.busy(1) > Time(), placement == Placement::kSpread);
@@ -130,7 +130,7 @@ TEST(Placement, SpreadsOrPacks) {
   for (const Placement placement : {Placement::kSpread, Placement::kPack}) {
     test::fresh_kernel();
     config.placement = placement;
-    const Bench bench(config);
+    const ProcessorBench bench(config);
     cores.emplace_back();
     for (int i = 0; i < 5; ++i) cores.back().push_back(bench.processor.core_for(i));
   }

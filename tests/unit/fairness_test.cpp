@@ -18,8 +18,8 @@ namespace {
 using namespace weft::literals;
 using namespace test_bench;
 
-constexpr Time kFrom = 500_us;
-constexpr Time kUntil = 2500_us;
+constexpr Time kMeasureFrom = 500_us;
+constexpr Time kMeasureUntil = 2500_us;
 constexpr double kPayload = 4096.0 / (4096 + 66);
 
 struct Flow {
@@ -73,13 +73,14 @@ class Shared {
   /// Payload bits per second of each flow.
   std::vector<double> rates() {
     std::vector<std::int64_t> before(flows_.size());
-    bench.script.at(kFrom, [&] {
+    bench.script.at(kMeasureFrom, [&] {
       for (std::size_t f = 0; f < flows_.size(); ++f) before[f] = bytes(f);
     });
-    bench.dispatcher.run_until(kUntil);
+    bench.dispatcher.run_until(kMeasureUntil);
     std::vector<double> all;
     for (std::size_t f = 0; f < flows_.size(); ++f) {
-      all.push_back(static_cast<double>(bytes(f) - before[f]) * 8e12 / static_cast<double>((kUntil - kFrom).count()));
+      all.push_back(static_cast<double>(bytes(f) - before[f]) * 8e12 /
+                    static_cast<double>((kMeasureUntil - kMeasureFrom).count()));
     }
     return all;
   }

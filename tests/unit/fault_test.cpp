@@ -20,7 +20,7 @@ namespace {
 using namespace weft::literals;
 using namespace test_ends;
 
-constexpr std::uint32_t kWire = 4162;
+constexpr std::uint32_t kWireBytes = 4162;
 
 /// 4 leaves of 4 ends under 4 spines.
 FabricConfig tree() {
@@ -163,9 +163,9 @@ TEST(FaultErrors, RoutesFromCoordinatesKnowNoWayRound) {
 TEST(FaultsOfANetwork, OfAnEndAreThoseOfItsOwnTransmitterToo) {
   Net net(tree_with({{.link = "end3", .loss = 1}}), 16);
   net.script.at(1_us, [&] {
-    net.ends[3]->send(3, 8, kWire);
-    net.ends[8]->send(8, 3, kWire);
-    net.ends[8]->send(8, 4, kWire);
+    net.ends[3]->send(3, 8, kWireBytes);
+    net.ends[8]->send(8, 3, kWireBytes);
+    net.ends[8]->send(8, 4, kWireBytes);
   });
   sc_core::sc_start();
   EXPECT_EQ(net.ends[3]->transmitter().events().damaged, 1);
@@ -175,7 +175,7 @@ TEST(FaultsOfANetwork, OfAnEndAreThoseOfItsOwnTransmitterToo) {
 
 /// Sends `count` packets from every end to each of the others from 1 us on, and runs.
 void flood(Net& net, int count) {
-  net.all_to_all(count, kWire);
+  net.all_to_all(count, kWireBytes);
   sc_core::sc_start();
 }
 
@@ -303,7 +303,7 @@ TEST(Partition, SaysThatRoutesDoNotChange) {
 void multicast(Net& net, std::uint32_t source, std::uint32_t group, int packets, Time from = 1_us) {
   for (int i = 0; i < packets; ++i) {
     net.script.at(from + i * 1_us,
-                  [&net, source, group] { net.ends[source]->send(source, Packet::kFirstGroup + group, kWire); });
+                  [&net, source, group] { net.ends[source]->send(source, Packet::kFirstGroup + group, kWireBytes); });
   }
 }
 
@@ -366,7 +366,7 @@ TEST(Groups, ReduceAgainAfterTheirTreeIsAvoided) {
         packet->opcode = Opcode::kReduce;
         packet->psn = chunk;
         packet->immediate = UINT32_MAX;
-        packet->wire_bytes = kWire;
+        packet->wire_bytes = kWireBytes;
         net.ends[end]->send(packet);
       }
       ++chunk;
@@ -390,7 +390,7 @@ TEST(Groups, AReductionInFlightOverADeadTreeIsReported) {
       packet->source = end;
       packet->destination = Packet::kFirstGroup + *group;
       packet->opcode = Opcode::kReduce;
-      packet->wire_bytes = kWire;
+      packet->wire_bytes = kWireBytes;
       net.ends[end]->send(packet);
     }
   });
@@ -407,7 +407,7 @@ TEST(Groups, AReductionWithAMemberCutOffHasNoTree) {
   config.switch_config.reduction.trees = 1;
   Net net(config, 16);
   ASSERT_TRUE(net.network->create_group({0, 4, 8}, {.reduces = true, .window = 4}).has_value());
-  net.script.at(10_us, [&] { net.ends[0]->send(0, Packet::kFirstGroup, kWire); });
+  net.script.at(10_us, [&] { net.ends[0]->send(0, Packet::kFirstGroup, kWireBytes); });
   sc_core::sc_start();
   net.expect_nothing_left();
   const std::string text = text_of(net.network->outages());

@@ -20,9 +20,9 @@ using namespace test_ends;
 constexpr std::uint32_t kWire = 4162;
 
 /// A star whose links are alike, but for the rate of the last.
-class Star : public test_ends::Star {
+class LimitedStar : public test_ends::Star {
  public:
-  Star(std::size_t count, const Switch::Config& config, const LinkConfig& link, Rate slow_port = Rate())
+  LimitedStar(std::size_t count, const Switch::Config& config, const LinkConfig& link, Rate slow_port = Rate())
       : test_ends::Star(links(count, link, slow_port), config) {}
   [[nodiscard]] std::int64_t dropped() const { return sum_of(&Switch::PortCounters::dropped); }
   [[nodiscard]] std::int64_t pauses() const { return sum_of(&Switch::PortCounters::pauses); }
@@ -68,7 +68,7 @@ std::int64_t dropped_in_incast(std::size_t senders, LinkConfig link, Bytes headr
   config.buffer.headroom = headroom;
   config.buffer.shared = shared;
   config.buffer.alpha = alpha;
-  Star star(senders + 1, config, link);
+  LimitedStar star(senders + 1, config, link);
   constexpr std::uint32_t kPackets = 400;
   star.script.at(1_us, [&] {
     for (std::uint32_t p = 0; p < kPackets; ++p) {
@@ -108,7 +108,7 @@ TEST(Pfc, LosesPacketsWithLess) {
 TEST(Pfc, PausesOneLaneAndNotTheOther) {
   Switch::Config config;
   config.buffer.shared = 0_B;
-  Star star(3, config, pfc_link(10_ns), 10_Gbps);
+  LimitedStar star(3, config, pfc_link(10_ns), 10_Gbps);
   // Lane 0 goes to the slow end 2, lane 1 to end 1.
   star.script.at(1_us, [&] {
     for (int i = 0; i < 100; ++i) star.ends[0]->send(0, 2, kWire, 0);
@@ -129,7 +129,7 @@ TEST(Lossy, DropsWhatDoesNotFitAndNothingElse) {
   config.buffer.alpha = 1;
   LinkConfig link = pfc_link(10_ns);
   link.flow_control = FlowControl::kLossy;
-  Star star(3, config, link);
+  LimitedStar star(3, config, link);
   star.script.at(1_us, [&] {
     for (int i = 0; i < 1000; ++i) {
       star.ends[0]->send(0, 2, kWire);
@@ -150,7 +150,7 @@ TEST(Marking, RisesWithTheQueue) {
     test::fresh_kernel();
     Switch::Config config;
     config.marking = {min, max, 1.0};
-    Star star(3, config, link());
+    LimitedStar star(3, config, link());
     star.script.at(1_us, [&] {
       for (int i = 0; i < 200; ++i) {
         star.ends[0]->send(0, 2, kWire);
@@ -179,7 +179,7 @@ TEST(Stages, AddUpAndBoundThePacketsOfAPort) {
   config.crossbar = {8_ns, 1_ns};
   config.egress = {50_ns, 1_ns};
   EXPECT_EQ(config.total_latency(), 200_ns);
-  Star star(3, config, link());
+  LimitedStar star(3, config, link());
   // 64 bytes take 1.28 ns: the stages are the bound.
   star.script.at(1_us, [&] {
     for (int i = 0; i < 100; ++i) {
@@ -205,7 +205,7 @@ TEST(Crossbar, WithoutSpeedupAnInputFeedsOneOutputAtATime) {
     Switch::Config config;
     config.speedup = speedup;
     // Two slow outputs, a fast input.
-    Star star(3, config, link(400_Gbps, 10_ns, 4_MiB));
+    LimitedStar star(3, config, link(400_Gbps, 10_ns, 4_MiB));
     star.script.at(1_us, [&] {
       for (int i = 0; i < 100; ++i) {
         star.ends[0]->send(0, 1, kWire);
@@ -228,7 +228,7 @@ TEST(Weights, DivideAnOutputBetweenLanes) {
     test::fresh_kernel();
     Switch::Config config;
     config.weights = weights;
-    Star star(3, config, link());
+    LimitedStar star(3, config, link());
     star.script.at(1_us, [&] {
       for (int i = 0; i < 1000; ++i) {
         star.ends[0]->send(0, 2, kWire, 0);
@@ -251,7 +251,7 @@ TEST(Weights, DivideAnOutputBetweenLanes) {
 
 TEST(Incast, FillsTheLastLink) {
   Switch::Config config;
-  Star star(65, config, link(400_Gbps, 10_ns, 64_KiB));
+  LimitedStar star(65, config, link(400_Gbps, 10_ns, 64_KiB));
   star.script.at(1_us, [&] {
     for (std::uint32_t s = 0; s < 64; ++s) {
       for (int i = 0; i < 50; ++i) star.ends[s]->send(s, 64, kWire);
@@ -271,7 +271,7 @@ TEST(Incast, FillsTheLastLink) {
 // --- Faults ---
 
 TEST(Faults, DamagedPacketsAreLostAndCounted) {
-  Star star(2, Switch::Config(), link());
+  LimitedStar star(2, Switch::Config(), link());
   star.ends[0]->transmitter().add_fault({.loss = 0.1});
   star.sw->transmitter(1).add_fault({.from = 50_us, .loss = 1});
   star.script.at(1_us, [&] {
@@ -289,7 +289,7 @@ TEST(Faults, DamagedPacketsAreLostAndCounted) {
 TEST(Faults, ReplayDeliversAllInOrderAndLater) {
   LinkConfig config = link();
   config.replay = true;
-  Star star(2, Switch::Config(), config);
+  LimitedStar star(2, Switch::Config(), config);
   // One bit in a hundred thousand: a third of these packets.
   star.ends[0]->transmitter().add_fault({.bit_errors = 1e-5});
   star.script.at(1_us, [&] {
@@ -306,7 +306,7 @@ TEST(Faults, ReplayDeliversAllInOrderAndLater) {
 }
 
 TEST(Faults, ALinkThatIsDownIsWaitedForAndASlowOneIsSlow) {
-  Star star(2, Switch::Config(), link());
+  LimitedStar star(2, Switch::Config(), link());
   star.sw->transmitter(1).add_fault({.from = 2_us, .until = 10_us, .down = true});
   star.sw->transmitter(1).add_fault({.from = 10_us, .until = 1_ms, .rate = 0.25});
   star.script.at(1_us, [&] {

@@ -30,9 +30,9 @@ Hbm::Config one_byte_per_ps() {
   return config;
 }
 
-class Bench {
+class HbmBench {
  public:
-  explicit Bench(std::size_t masters = 2, const Hbm::Config& config = one_byte_per_ps(), bool data = true)
+  explicit HbmBench(std::size_t masters = 2, const Hbm::Config& config = one_byte_per_ps(), bool data = true)
       : dispatcher("dispatcher"), script("script", dispatcher) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < masters; ++i) names.push_back("m" + std::to_string(i));
@@ -70,7 +70,7 @@ TEST(BackingStore, KeepsBytesAcrossPagesAndReadsZeroElsewhere) {
 }
 
 TEST(Hbm, TakesItsLatencyAndItsRate) {
-  Bench bench;
+  HbmBench bench;
   std::vector<std::byte> buffer(4096);
   bench.run([&] {
     EXPECT_EQ(bench.master(0).read(0, buffer.data(), 4096), 4096_ps + 500_ns);
@@ -90,13 +90,13 @@ TEST(Hbm, TakesItsLatencyAndItsRate) {
 TEST(Hbm, SustainsTheShareOfItsRateThatEfficiencySays) {
   Hbm::Config config = one_byte_per_ps();
   config.efficiency = 0.5;
-  Bench bench(1, config);
+  HbmBench bench(1, config);
   bench.run([&] { EXPECT_EQ(bench.master(0).read(0, nullptr, 1 << 20), Time(2 << 20) + 500_ns); });
 }
 
 /// A master that asks for the next block when it has the last one, as DMA engines do.
 struct Stream {
-  Bench& bench;
+  HbmBench& bench;
   std::size_t master;
   std::uint32_t block;
   int blocks;
@@ -116,7 +116,7 @@ TEST(Hbm, SharesItsRateEquallyAmongBusyMasters) {
   config.latency = Time();
   for (const std::size_t masters : {2U, 3U, 4U}) {
     test::fresh_kernel();
-    Bench bench(masters, config);
+    HbmBench bench(masters, config);
     std::vector<std::unique_ptr<Stream>> streams;
     constexpr int kBlocks = 1000;
     constexpr std::uint32_t kBlock = 10'000;
@@ -138,7 +138,7 @@ TEST(Hbm, NeverGivesMoreThanItsRate) {
   // One that streams large blocks and one that streams small ones: together they cannot beat the memory.
   Hbm::Config config = one_byte_per_ps();
   config.latency = Time();
-  Bench bench(2, config);
+  HbmBench bench(2, config);
   Stream large{bench, 0, 1 << 20, 40, Time()};
   Stream small{bench, 1, 4096, 10'240, Time()};
   bench.run([&] {
@@ -151,7 +151,7 @@ TEST(Hbm, NeverGivesMoreThanItsRate) {
 }
 
 TEST(Hbm, AShortRequestDoesNotWaitBehindALongOneOfAnotherMaster) {
-  Bench bench;
+  HbmBench bench;
   bench.run([&] {
     bench.master(0).read(0, nullptr, 100 << 20);  // 105 us
     EXPECT_LT(bench.master(1).read(0, nullptr, 64), 1_us);
@@ -159,7 +159,7 @@ TEST(Hbm, AShortRequestDoesNotWaitBehindALongOneOfAnotherMaster) {
 }
 
 TEST(Hbm, RefusesWhatLiesBeyondItsCapacity) {
-  Bench bench;
+  HbmBench bench;
   std::vector<std::byte> buffer(64);
   bench.run([&] {
     test::Initiator& master = bench.master(0);
@@ -175,7 +175,7 @@ TEST(Hbm, RefusesWhatLiesBeyondItsCapacity) {
 }
 
 TEST(Hbm, MovesBytesByEveryTransport) {
-  Bench bench;
+  HbmBench bench;
   const auto bytes = pattern_bytes(100'000, 5);
   bench.run([&] {
     std::vector<std::byte> back(bytes.size());
@@ -200,7 +200,7 @@ TEST(Hbm, MovesBytesByEveryTransport) {
 }
 
 TEST(Hbm, GrantsDirectAccessToAPage) {
-  Bench bench;
+  HbmBench bench;
   const auto bytes = pattern_bytes(100, 5);
   bench.run([&] {
     test::Initiator& master = bench.master(0);
@@ -224,7 +224,7 @@ TEST(Hbm, GrantsDirectAccessToAPage) {
 }
 
 TEST(Hbm, TouchesNoMemoryWithoutData) {
-  Bench bench(1, one_byte_per_ps(), false);
+  HbmBench bench(1, one_byte_per_ps(), false);
   std::vector<std::byte> buffer(4096, std::byte{1});
   bench.run([&] {
     test::Initiator& master = bench.master(0);

@@ -11,7 +11,7 @@ namespace {
 using namespace literals;
 
 /// A file with one register at 0x10 of 4 bytes, and a window of four at 0x100 that take 1 to 8 bytes.
-struct Bench {
+struct RegisterBench {
   Dispatcher dispatcher{"dispatcher"};
   RegisterFile file{dispatcher};
   tlm::tlm_generic_payload payload;
@@ -19,7 +19,7 @@ struct Bench {
   std::uint32_t value = 0;
   Time at;
 
-  Bench() {
+  RegisterBench() {
     const auto take = [this](std::uint64_t where, const void* data, std::uint32_t bytes, Time when) {
       address = where;
       at = when;
@@ -37,7 +37,7 @@ struct Bench {
 };
 
 TEST(RegisterFile, HandsAWriteToItsWindowWithTheLocalTime) {
-  Bench bench;
+  RegisterBench bench;
   EXPECT_EQ(bench.write(0x10, 42), tlm::TLM_OK_RESPONSE);
   EXPECT_EQ(bench.address, 0x10U);
   EXPECT_EQ(bench.value, 42U);
@@ -47,7 +47,7 @@ TEST(RegisterFile, HandsAWriteToItsWindowWithTheLocalTime) {
 }
 
 TEST(RegisterFile, AnswersWhatItDoesNotTakeWithTheRightResponse) {
-  Bench bench;
+  RegisterBench bench;
   EXPECT_EQ(bench.write(0x14, 1), tlm::TLM_ADDRESS_ERROR_RESPONSE);
   EXPECT_EQ(bench.write(0x104, 1), tlm::TLM_ADDRESS_ERROR_RESPONSE);  // between two registers
   EXPECT_EQ(bench.write(0x120, 1), tlm::TLM_ADDRESS_ERROR_RESPONSE);  // behind the last
@@ -61,7 +61,7 @@ TEST(RegisterFile, AnswersWhatItDoesNotTakeWithTheRightResponse) {
 }
 
 TEST(RegisterFile, CompletesANonBlockingWriteAtOnce) {
-  Bench bench;
+  RegisterBench bench;
   std::uint32_t value = 5;
   bench.payload.set_command(tlm::TLM_WRITE_COMMAND);
   bench.payload.set_address(0x10);

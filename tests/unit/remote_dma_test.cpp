@@ -19,9 +19,9 @@ using namespace weft::literals;
 using test::pattern_bytes;
 
 /// One byte takes a picosecond everywhere; remote memory has a latency of 100 ns and chunks of 1000 bytes.
-class Bench {
+class DmaBench {
  public:
-  explicit Bench(int outstanding = 4)
+  explicit DmaBench(int outstanding = 4)
       : dispatcher("dispatcher"),
         script("script", dispatcher),
         hbm("hbm", hbm_config(), dispatcher, {"remote"}, true, {}),
@@ -81,7 +81,7 @@ class Bench {
 };
 
 TEST(RemoteDma, HasAWindowOfChunksUnderWay) {
-  Bench bench(4);
+  DmaBench bench(4);
   bench.at(1_us, false, 0, 0, 40'000, 1);
   sc_core::sc_start();
   // A chunk needs 1 ns at the remote memory, 100 ns of latency, 1 ns into HBM; the first of four that are asked for
@@ -95,7 +95,7 @@ TEST(RemoteDma, HasAWindowOfChunksUnderWay) {
 }
 
 TEST(RemoteDma, IsAsFastAsTheMemoryWithAWindowThatHidesItsLatency) {
-  Bench bench(200);
+  DmaBench bench(200);
   bench.at(1_us, false, 0, 0, 1'000'000, 1);
   bench.at(3_us, true, 2'000'000, 0, 1'000'000, 2);
   sc_core::sc_start();
@@ -106,7 +106,7 @@ TEST(RemoteDma, IsAsFastAsTheMemoryWithAWindowThatHidesItsLatency) {
 }
 
 TEST(RemoteDma, CutsAtChunksAndMovesBytes) {
-  Bench bench;
+  DmaBench bench;
   const auto bytes = pattern_bytes(5000, 3);
   bench.hbm.store().write(77, bytes.data(), bytes.size());
   bench.at(1_us, true, 1'500, 77, 5000, 1);
@@ -122,7 +122,7 @@ TEST(RemoteDma, CutsAtChunksAndMovesBytes) {
 }
 
 TEST(RemoteDma, SaysThatTheRemoteMemoryEnds) {
-  Bench bench;
+  DmaBench bench;
   bench.at(1_us, false, (1 << 30) - 1000, 0, 2000, 1);
   const test::ExpectReports expect;
   try {

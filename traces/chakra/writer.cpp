@@ -11,7 +11,7 @@
 namespace weft::chakra {
 namespace {
 
-constexpr std::size_t kLongestMessage = std::size_t{1} << 31U;
+constexpr std::size_t kTooLong = std::size_t{1} << 31U;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void TraceWriter::write(const Node& node) {
 template <typename M>
 void TraceWriter::write_record(const M& message) {
   const std::size_t size = message.ByteSizeLong();
-  if (size >= kLongestMessage)
+  if (size >= kTooLong)
     throw std::length_error("cannot write " + file_.file().string() + ": a record is 2 GiB or longer");
   record_.clear();
   for (std::size_t left = size;; left >>= 7U) {
