@@ -33,6 +33,7 @@ Accelerator::Accelerator(sc_core::sc_module_name name, const Config& config, Dis
       register_file_(dispatcher),
       copy_time_(config.copy_rate),
       streams_(static_cast<std::size_t>(config.streams)),
+      free_cores_(config.compute.sms),
       engines_(static_cast<std::size_t>(config.copy_engines)) {
   dispatcher.attach(*this, this->name());
   register_file_.add_window(kCommandWindow, 1, 1, sizeof(Command), sizeof(Command),
@@ -49,7 +50,8 @@ Accelerator::~Accelerator() = default;
 
 void Accelerator::record(Probe& probe, const std::string& process) {
   probe_ = &probe;
-  kernel_track_ = probe.add_track(process, "compute");
+  process_ = process;
+  kernel_tracks_ = {probe.add_track(process, "compute")};
 }
 
 bool Accelerator::write_command(const void* data, std::uint32_t bytes, Time at) {
@@ -57,6 +59,7 @@ bool Accelerator::write_command(const void* data, std::uint32_t bytes, Time at) 
   std::memcpy(static_cast<void*>(&command), data, bytes);
   if (command.stream != Command::kImmediate && command.stream >= streams_.size()) return false;
   if (command.engine >= engines_.size()) return false;
+  if (command.cores > config_.compute.sms) return false;
   arriving_.emplace_back(next_key_, command);
   dispatcher_.post(at, *this, kArrive, next_key_++);
   return true;
@@ -90,7 +93,7 @@ void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       break;
     }
     default:
-      next_slice(now);
+      next_slice(now, static_cast<std::uint32_t>(data));
   }
 }
 
@@ -125,7 +128,7 @@ void Accelerator::advance(Time now, std::uint32_t index) {
       case Operation::kKernel:
         stream.at_array = true;
         array_queue_.push_back(index);
-        if (!running_.active) start_kernel(now);
+        start_kernels(now);
         return;
       case Operation::kCopy:
       case Operation::kReduce:
@@ -194,30 +197,56 @@ Time Accelerator::access(tlm::tlm_initiator_socket<64>& socket, tlm::tlm_command
   return done;
 }
 
-void Accelerator::start_kernel(Time now) {
-  const std::uint32_t index = array_queue_.front();
-  array_queue_.pop_front();
-  const Command& command = streams_[index].queue.front();
-  running_ = {};
-  running_.active = true;
-  running_.stream = index;
-  running_.began = now;
+void Accelerator::start_kernels(Time now) {
+  while (!array_queue_.empty()) {
+    const std::uint32_t stream = array_queue_.front();
+    const std::uint32_t asked = streams_[stream].queue.front().cores;
+    const std::int64_t cores = asked == 0 ? config_.compute.sms : asked;
+    if (cores > free_cores_) return;
+    array_queue_.pop_front();
+    start_kernel(now, stream, cores);
+  }
+}
+
+void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t cores) {
+  const Command& command = streams_[stream].queue.front();
+  count_busy(now);
+  free_cores_ -= cores;
+  auto slot = std::find_if(running_.begin(), running_.end(), [](const Running& kernel) { return !kernel.active; });
+  if (slot == running_.end()) slot = running_.emplace(slot);
+  Running& kernel = *slot;
+  kernel = {};
+  kernel.active = true;
+  kernel.stream = stream;
+  kernel.cores = cores;
+  kernel.began = now;
   const std::int64_t slice = config_.slice.count();
   const Time moving =
       transfer_time(Bytes(static_cast<std::int64_t>(command.read + command.written)), config_.compute.planned_memory);
   const std::int64_t length = std::max(command.compute_ps, moving.count());
-  running_.slices = std::max<std::int64_t>(1, (length + slice - 1) / slice);
+  kernel.slices = std::max<std::int64_t>(1, (length + slice - 1) / slice);
   const Time start = now + Time(command.launch_ps) + stall_.next();
-  request_slice(start);
-  if (running_.slices > 1) request_slice(start);
-  const Time computed = start + Time(command.compute_ps / running_.slices);
-  dispatcher_.post(std::max(computed, running_.memory_ready[0]), *this, kSlice);
+  request_slice(kernel, start);
+  if (kernel.slices > 1) request_slice(kernel, start);
+  const Time computed = start + slice_length(kernel, 0);
+  dispatcher_.post(std::max(computed, kernel.memory_ready[0]), *this, kSlice,
+                   static_cast<std::uint64_t>(slot - running_.begin()));
 }
 
-void Accelerator::request_slice(Time at) {
-  const Command& command = streams_[running_.stream].queue.front();
-  const std::int64_t n = running_.slices;
-  const std::int64_t i = running_.requested++;
+Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const {
+  const std::int64_t computing = streams_[kernel.stream].queue.front().compute_ps;
+  const std::int64_t n = kernel.slices;
+  const Time length(computing * (slice + 1) / n - computing * slice / n);
+  if (!config_.shared_cores) return length;
+  const std::int64_t sms = config_.compute.sms;
+  const std::int64_t taken = std::count_if(engines_.begin(), engines_.end(), [](const auto& e) { return !e.empty(); });
+  return length * sms / std::max<std::int64_t>(1, sms - taken);
+}
+
+void Accelerator::request_slice(Running& kernel, Time at) {
+  const Command& command = streams_[kernel.stream].queue.front();
+  const std::int64_t n = kernel.slices;
+  const std::int64_t i = kernel.requested++;
   // Slice i is what lies between i/n and (i+1)/n, so that the parts add up exactly.
   const auto part = [n, i](std::uint64_t whole) {
     const auto w = static_cast<__int128>(whole);
@@ -225,32 +254,41 @@ void Accelerator::request_slice(Time at) {
   };
   const Time read = access(compute, tlm::TLM_READ_COMMAND, 0, part(command.read), at);
   const Time written = access(compute, tlm::TLM_WRITE_COMMAND, 0, part(command.written), at);
-  running_.memory_ready[i % 2] = std::max(read, written);
+  kernel.memory_ready[i % 2] = std::max(read, written);
 }
 
-void Accelerator::next_slice(Time now) {
-  const Command command = streams_[running_.stream].queue.front();
-  ++running_.done;
-  if (running_.done < running_.slices) {
-    if (running_.requested < running_.slices) request_slice(now);
-    const std::int64_t n = running_.slices;
-    const std::int64_t i = running_.done;
-    const Time length = Time(command.compute_ps * (i + 1) / n - command.compute_ps * i / n);
-    dispatcher_.post(std::max(now + length, running_.memory_ready[i % 2]), *this, kSlice);
+void Accelerator::next_slice(Time now, std::uint32_t slot) {
+  Running& kernel = running_[slot];
+  ++kernel.done;
+  if (kernel.done < kernel.slices) {
+    if (kernel.requested < kernel.slices) request_slice(kernel, now);
+    const std::int64_t i = kernel.done;
+    dispatcher_.post(std::max(now + slice_length(kernel, i), kernel.memory_ready[i % 2]), *this, kSlice, slot);
     return;
   }
+  const Command command = streams_[kernel.stream].queue.front();
   ++counters_.kernels;
-  counters_.busy += now - running_.began;
+  count_busy(now);
   counters_.computing += Time(command.compute_ps);
+  counters_.energy += command.energy;
   if (probe_ != nullptr) {
-    probe_->slice(kernel_track_, command.label != nullptr ? command.label : "kernel", running_.began, now);
+    while (kernel_tracks_.size() <= slot) {
+      kernel_tracks_.push_back(probe_->add_track(process_, "compute " + std::to_string(kernel_tracks_.size() + 1)));
+    }
+    probe_->slice(kernel_tracks_[slot], command.label != nullptr ? command.label : "kernel", kernel.began, now);
   }
-  const std::uint32_t index = running_.stream;
-  running_.active = false;
-  streams_[index].at_array = false;
-  streams_[index].queue.pop_front();
-  advance(now, index);
-  if (!running_.active && !array_queue_.empty()) start_kernel(now);
+  const std::uint32_t stream = kernel.stream;
+  kernel.active = false;
+  free_cores_ += kernel.cores;
+  streams_[stream].at_array = false;
+  streams_[stream].queue.pop_front();
+  advance(now, stream);
+  start_kernels(now);
+}
+
+void Accelerator::count_busy(Time now) {
+  if (free_cores_ < config_.compute.sms) counters_.busy += now - counted_;
+  counted_ = now;
 }
 
 void Accelerator::queue_copy(Time now, const Command& command) {

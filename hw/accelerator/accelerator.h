@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hw/accelerator/command.h"
-#include "hw/accelerator/kernel.h"
+#include "hw/accelerator/compute_config.h"
 #include "hw/core/dispatcher.h"
 #include "hw/core/probe.h"
 #include "hw/core/register_file.h"
@@ -20,17 +20,23 @@ namespace weft::accelerator {
 ///
 /// A kernel keeps the core array for `launch`, then for the longer of its computing and its memory traffic. Both are
 /// cut into slices of about `slice`, whose traffic is requested from the memory one slice ahead, so that DMA, copy
-/// engines and kernels compete there: a kernel bound by memory ends later when the NIC is busy. The array runs one
-/// kernel at a time; kernels of several streams alternate in the order in which they become ready. A copy engine stands
-/// for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads and writes the memory,
-/// and needs `copy_overhead` each time.
+/// engines and kernels compete there: a kernel bound by memory ends later when the NIC is busy.
+///
+/// A kernel has the whole array, or `cores` of its SMs: kernels of several streams run side by side while their cores
+/// fit, and start in the order in which they become ready, so that one that does not fit yet holds back those behind
+/// it. How long a kernel computes on fewer cores is for its sender to say (see partition() in compute_config.h).
+///
+/// A copy engine stands for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads
+/// and writes the memory, and needs `copy_overhead` each time. With `shared_cores` these are SMs of the array: a slice
+/// that begins while n of them work takes sms / (sms - n) times as long to compute. Approximate: a kernel loses whole
+/// waves, or none.
 ///
 /// Function: kCopy and kReduce move and add real bytes when `data` is on. Kernels have no function.
 ///
 /// Sockets: `registers` takes Command writes at kCommandWindow; `compute` and `copy` reach the memory; `completion`
 /// writes Done entries.
 ///
-/// Left out until the accelerator has its own issue: concurrent kernels, cores lost to communication, clocks and power.
+/// Left out: which SMs a kernel has, preemption, energy of copies and of what the NIC moves.
 class Accelerator final : public sc_core::sc_module, public EventTarget {
  public:
   struct Config {
@@ -40,6 +46,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Rate copy_rate = Rate(50LL * 8'000'000'000);
     Time copy_overhead = Time(1'000'000);
     Time slice = Time(50'000'000);
+    bool shared_cores = false;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -49,13 +56,14 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
       visit("copy_rate", copy_rate, "Bytes that one of them produces", Range{1'000'000'000, 1LL << 60});
       visit("copy_overhead", copy_overhead, "Start and end of one transfer, with its flags", Range{0, 1'000'000'000});
       visit("slice", slice, "Granularity at which kernels compete for memory", Range{1'000'000, 1'000'000'000'000});
+      visit("shared_cores", shared_cores, "Copy engines are SMs, which kernels lack while they work");
     }
   };
   struct Counters {
     std::int64_t kernels = 0;
-    Time busy;       ///< the core array had a kernel
-    Time computing;  ///< of that, what its arithmetic alone needs
-    double flops = 0;
+    Time busy;          ///< the core array had a kernel
+    Time computing;     ///< of that, what its arithmetic alone needs
+    double energy = 0;  ///< joules of the kernels' operations and of their bytes of HBM
     std::int64_t copies = 0;
     std::int64_t copied_bytes = 0;
     std::vector<Time> waited;  ///< by semaphore: what streams that had come to a wait for it stood there
@@ -92,6 +100,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   struct Running {
     bool active = false;
     std::uint32_t stream = 0;
+    std::int64_t cores = 0;
     Time began;
     std::int64_t slices = 0;
     std::int64_t done = 0;
@@ -102,9 +111,12 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   bool write_command(const void* data, std::uint32_t bytes, Time at);
   void accept(Time now, const Command& command);
   void advance(Time now, std::uint32_t stream);
-  void start_kernel(Time now);
-  void request_slice(Time at);
-  void next_slice(Time now);
+  void start_kernels(Time now);
+  void start_kernel(Time now, std::uint32_t stream, std::int64_t cores);
+  void request_slice(Running& kernel, Time at);
+  void next_slice(Time now, std::uint32_t slot);
+  [[nodiscard]] Time slice_length(const Running& kernel, std::int64_t slice) const;
+  void count_busy(Time now);
   void signal(Time now, std::uint32_t semaphore, std::uint64_t value);
   void queue_copy(Time now, const Command& command);
   void start_copy(Time now, std::uint32_t slot);
@@ -122,7 +134,9 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   ByteTime copy_time_;
   std::vector<Stream> streams_;
   std::deque<std::uint32_t> array_queue_;  ///< streams whose first command is a kernel, in order of readiness
-  Running running_;
+  std::vector<Running> running_;           ///< slots are reused
+  std::int64_t free_cores_ = 0;
+  Time counted_;  ///< `busy` is up to date until here
   std::vector<std::uint64_t> semaphores_;
   std::vector<std::deque<std::uint32_t>> engines_;  ///< by copy engine: slots of `copies_`, the first one running
   std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over
@@ -132,7 +146,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_generic_payload payload_;
   Counters counters_;
   Probe* probe_ = nullptr;
-  int kernel_track_ = 0;
+  std::string process_;
+  std::vector<int> kernel_tracks_;  ///< by slot
 };
 
 }  // namespace weft::accelerator

@@ -12,7 +12,7 @@ namespace weft::accelerator {
 /// Commands of a stream run in order; streams run beside each other. Semaphores count up: a wait is over when its
 /// semaphore has reached the value.
 enum class Operation : std::uint8_t {
-  kKernel,  ///< `launch`, `compute`, `read`, `written`, `label`
+  kKernel,  ///< `launch`, `compute`, `read`, `written`, `cores`, `energy`, `label`
   kCopy,    ///< `bytes` from `source` to `destination` by copy engine `engine`
   kReduce,  ///< `bytes` of source + other to destination, of `type`, by copy engine `engine`
   kSignal,  ///< raises `semaphore` to `value`
@@ -29,11 +29,13 @@ struct Command {
   std::uint32_t stream = 0;
   std::uint32_t engine = 0;
   std::uint32_t semaphore = 0;
+  std::uint32_t cores = 0;  ///< SMs that a kernel runs on; 0: all of them
   std::uint64_t value = 0;
   std::int64_t launch_ps = 0;
   std::int64_t compute_ps = 0;
   std::uint64_t read = 0;
   std::uint64_t written = 0;
+  double energy = 0;  ///< joules of its operations and of its bytes of HBM, for the counters
   std::uint64_t source = 0;
   std::uint64_t other = 0;
   std::uint64_t destination = 0;

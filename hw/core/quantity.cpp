@@ -6,6 +6,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "hw/core/power.h"
+
 namespace weft {
 namespace {
 
@@ -35,6 +37,8 @@ constexpr std::array kRateUnits = {Unit{"bps", 1},          Unit{"B/s", 8},     
 constexpr std::array kFrequencyUnits = {Unit{"Hz", 1}, Unit{"kHz", kKilo}, Unit{"MHz", kMega}, Unit{"GHz", kGiga}};
 constexpr std::array kComputeUnits = {Unit{"FLOPS", 1}, Unit{"GFLOPS", kGiga}, Unit{"TFLOPS", kTera},
                                       Unit{"PFLOPS", kPeta}};
+constexpr std::array kEnergyUnits = {Unit{"fJ", 1}, Unit{"pJ", kKilo}, Unit{"nJ", kMega}, Unit{"uJ", kGiga}};
+constexpr std::array kPowerUnits = {Unit{"mW", 1}, Unit{"W", kKilo}, Unit{"kW", kMega}};
 
 [[noreturn]] void fail(std::string_view text, std::string_view expected) {
   throw std::invalid_argument("\"" + std::string(text) + "\" is not " + std::string(expected));
@@ -98,6 +102,12 @@ Frequency parse_frequency(std::string_view text) {
 Compute parse_compute(std::string_view text) {
   return Compute(parse(text, kComputeUnits, "a compute rate such as \"989TFLOPS\""));
 }
+Energy parse_energy(std::string_view text) {
+  return Energy(parse(text, kEnergyUnits, "an energy such as \"0.75pJ\""));
+}
+Power parse_power(std::string_view text) {
+  return Power(parse(text, kPowerUnits, "a power such as \"700W\""));
+}
 
 std::string to_text(Time time) {
   return print(time.count(), kTimeUnits);
@@ -113,6 +123,12 @@ std::string to_text(Frequency frequency) {
 }
 std::string to_text(Compute compute) {
   return print(compute.count(), kComputeUnits);
+}
+std::string to_text(Energy energy) {
+  return print(energy.count(), kEnergyUnits);
+}
+std::string to_text(Power power) {
+  return print(power.count(), kPowerUnits);
 }
 
 }  // namespace weft

@@ -23,6 +23,7 @@ std::optional<AcceleratorPart> find_accelerator(const std::string& name, const s
   AcceleratorPart config;
   document.root().read_part("accelerator", config);
   document.check_unused();
+  accelerator::check(config.array.compute, "compute");
   return config;
 }
 

@@ -125,20 +125,26 @@ ordered_json counter_summary(Machine& machine, Time span) {
   std::int64_t kernels = 0;
   std::int64_t copies = 0;
   std::int64_t copied = 0;
+  double energy = 0;
   for (int i = 0; i < machine.size(); ++i) {
     const accelerator::Accelerator::Counters& counters = machine.accelerator(i).counters();
     arrays.push_back({"", share(counters.busy, span), 0});
     kernels += counters.kernels;
     copies += counters.copies;
     copied += counters.copied_bytes;
+    energy += counters.energy;
   }
+  const double seconds = to_seconds(span) * machine.size();
+  energy += watts(machine.accelerator(0).config().compute.power.idle) * seconds;
   const ordered_json busy = aggregate(arrays);
   ordered_json json = {{"accelerator",
                         {{"utilisation_mean", busy["mean"]},
                          {"utilisation_max", busy["max"]},
                          {"kernels", kernels},
                          {"copies", copies},
-                         {"copied_bytes", copied}}}};
+                         {"copied_bytes", copied},
+                         {"energy_j", energy},
+                         {"power_mean_w", seconds > 0 ? energy / seconds : 0}}}};
   json.update(interface_summary(machine));
   return json;
 }

@@ -19,7 +19,7 @@ struct Overloaded : Fs... {
 template <typename... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
-/// What the five quantities share: a name, an example and a parser.
+/// What the quantities share: a name, an example and a parser.
 template <typename Q>
 struct Unit;
 template <>
@@ -51,6 +51,18 @@ struct Unit<Compute> {
   static constexpr const char* kName = "compute rate";
   static constexpr const char* kExample = "989TFLOPS";
   static constexpr auto kParse = parse_compute;
+};
+template <>
+struct Unit<Energy> {
+  static constexpr const char* kName = "energy";
+  static constexpr const char* kExample = "0.75pJ";
+  static constexpr auto kParse = parse_energy;
+};
+template <>
+struct Unit<Power> {
+  static constexpr const char* kName = "power";
+  static constexpr const char* kExample = "700W";
+  static constexpr auto kParse = parse_power;
 };
 
 bool within(Range range, std::int64_t count) {
@@ -192,7 +204,7 @@ std::string expectation(const Scalar& scalar, Range range) {
   return std::visit(Overloaded{
                         [&]<typename Tag>(Quantity<Tag>*) {
                           using Q = Unit<Quantity<Tag>>;
-                          const std::string noun = std::string("a ") + Q::kName;
+                          const std::string noun = std::string(Q::kName[0] == 'e' ? "an " : "a ") + Q::kName;
                           // Limits in quotes are examples of how it is written, too.
                           const auto print = [](std::int64_t count) {
                             return in_quotes(to_text(Quantity<Tag>(count)));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "hw/core/fields.h"
+#include "hw/core/power.h"
 #include "hw/core/quantity.h"
 
 /// The visitor that every `Config::fields` of Weft is called with (see hw/core/fields.h). It erases the member types,
@@ -37,8 +38,8 @@ struct EnumRef {
 };
 
 /// A member that is not itself a Config.
-using Scalar =
-    std::variant<Time*, Bytes*, Rate*, Frequency*, Compute*, bool*, double*, std::string*, IntegerRef, EnumRef>;
+using Scalar = std::variant<Time*, Bytes*, Rate*, Frequency*, Compute*, Energy*, Power*, bool*, double*, std::string*,
+                            IntegerRef, EnumRef>;
 
 template <typename T>
 Scalar make_scalar(T& member) {

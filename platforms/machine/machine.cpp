@@ -23,15 +23,11 @@ std::string join(const std::vector<std::string>& causes, const std::vector<std::
 
 /// Shares of a rate divide by it: they must be above 0 and at most 1.
 void check_shares(const AcceleratorPart& part) {
-  const accelerator::ComputeConfig& compute = part.array.compute;
-  const std::pair<const char*, double> shares[] = {{"accelerator.hbm.efficiency", part.hbm.efficiency},
-                                                   {"accelerator.compute.sustained", compute.sustained},
-                                                   {"accelerator.compute.sustained_tf32", compute.sustained_tf32},
-                                                   {"accelerator.compute.power_limit", compute.power_limit}};
-  for (const auto& [path, value] : shares) {
-    if (!(value > 0 && value <= 1)) {
-      throw ConfigError(path, "expected a share above 0 and at most 1, got " + std::to_string(value));
-    }
+  accelerator::check(part.array.compute, "accelerator.compute");
+  const double efficiency = part.hbm.efficiency;
+  if (!(efficiency > 0 && efficiency <= 1)) {
+    throw ConfigError("accelerator.hbm.efficiency",
+                      "expected a share above 0 and at most 1, got " + std::to_string(efficiency));
   }
 }
 

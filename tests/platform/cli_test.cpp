@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -79,7 +80,37 @@ TEST_F(CliTest, BadInput) {
       {"data beyond this computer",
        "collective dgx-h100 --data --op all_gather --bytes 30TiB --set accelerator.hbm.capacity=40TiB",
        {"--data: ", "free", "245760.0 GiB"}},
-      {"no kernel", "kernel h100-sxm", {"--gemm"}},
+      {"no kernel", "kernel h100-sxm", {"--gemm", "attention", "inverse"}},
+      {"kernel without a dimension", "kernel gemm --m 1 --n 1", {"--k: ", "gemm"}},
+      {"kernel of 0", "kernel gemm --m 0 --n 1 --k 1", {"--m: ", "from 1", "\"0\""}},
+      {"kernels in no order", "kernel gemm --m 8:4 --n 1 --k 1", {"--m: ", "goes up"}},
+      {"kernels without a step", "kernel gemm --m 4:8:x1 --n 1 --k 1", {"--m: ", "factor"}},
+      {"dimensions that name each other", "kernel gemm --m n --n m --k 1", {"--m: ", "has a number"}},
+      {"too many kernels", "kernel gemm --m 1:65536 --n 1:65536 --k 1:65536", {"--k: ", "4096"}},
+      {"kernel beyond the clock", "kernel gemm --m 99999999 --n m --k m", {"gemm: ", "at most 1e18"}},
+      {"too few SMs", "kernel copy --bytes 1KiB --sms 133", {"--sms: ", "132", "133"}},
+      {"size of a copy", "kernel copy --bytes 5x", {"--bytes: ", "64MiB", "\"5x\""}},
+      {"option before its kernel", "kernel --type fp8 gemm --m 1 --n 1 --k 1", {"--type: ", "after gemm"}},
+      {"two platforms", "kernel a100-80g copy h100-sxm --bytes 1KiB", {"platform: ", "once", "a100-80g"}},
+      {"part and platform", "kernel copy a100-80g --part h100-sxm --bytes 1KiB", {"--part: ", "both"}},
+      {"part absent", "kernel copy --part foo --bytes 1KiB", {"--part: ", "weft parts", "foo"}},
+      {"convolution that does not fit", "kernel conv --in 3 --out 8 --size 2 --kernel 5", {"larger than the padded"}},
+      {"groups", "kernel conv --in 3 --out 8 --size 8 --groups 2", {"groups must divide"}},
+      {"gradient of what", "kernel conv --in 3 --out 8 --size 8 --pass back", {"--pass: ", "data-gradient", "back"}},
+      {"key heads by name", "kernel attention --heads 3 --kv-heads 2 --seq 8", {"--kv-heads: ", "divides the 3"}},
+      {"kind of norm", "kernel norm --rows 1 --columns 1 --kind foo", {"--kind: ", "rms", "foo"}},
+      {"kind of optimizer", "kernel optimizer --parameters 1 --kind foo", {"--kind: ", "adam", "foo"}},
+      {"sparse vectors", "kernel gemm --m 1 --n 1 --k 1 --sparse --type fp32", {"tensor cores"}},
+      {"sparse without support", "kernel gemm --m 1 --n 1 --k 1 --sparse --part v100-sxm2", {"sparsity"}},
+      {"factors of 8 bits", "kernel inverse --n 64 --type fp8", {"inverse: ", "8 bits"}},
+      {"cap below idle", "kernel copy --bytes 1KiB --set compute.power.cap=50W", {"compute.power.cap: ", "80W", "50W"}},
+      {"power without unit", "kernel copy --bytes 1KiB --set compute.power.idle=50", {"a power", "700W", "50"}},
+      {"energy without unit",
+       "kernel copy --bytes 1KiB --set compute.power.memory_byte=3",
+       {"an energy", "0.75pJ", "3"}},
+      {"cap of a platform",
+       "run ../small.json --set accelerator.compute.power.cap=50W",
+       {"compute.power.cap: ", "80W"}},
       {"two dimensions", "kernel h100-sxm --gemm 1,2", {"--gemm: ", "3 numbers", "1,2"}},
       {"dimension of 0", "kernel h100-sxm --gemm 0,1,2", {"--gemm: ", "above 0"}},
       {"too much work", "kernel h100-sxm --gemm 99999999,99999999,99999999", {"--gemm: ", "at most"}},
@@ -122,6 +153,12 @@ TEST_F(CliTest, RunWritesItsResults) {
   EXPECT_LE(printed["links"]["fabric"]["from_ends"]["max"], 1);
   EXPECT_GT(printed["memory"]["by_master"]["compute"]["mean"], 0);
   EXPECT_EQ(printed["simulator"]["digest"].get<std::string>().size(), 16U);
+  const json& accelerator = printed["counters"]["accelerator"];
+  EXPECT_GT(accelerator["power_mean_w"], 80);  // what an H100 draws idle
+  EXPECT_LT(accelerator["power_mean_w"], 700);
+  // The energy is that power over the whole run, which is a little longer than its steps.
+  const double us = accelerator["energy_j"].get<double>() / accelerator["power_mean_w"].get<double>() / 4 * 1e6;
+  EXPECT_GE(us, printed["steps_us"][0].get<double>() + printed["steps_us"][1].get<double>() - 1);
 
   // Counters of links: totals are sums over the table, and each network has its picture.
   const std::string table = read_file(folder_ / "work/results/links.csv");
@@ -313,12 +350,84 @@ TEST_F(CliTest, TopologyMeasuresAndDraws) {
 TEST_F(CliTest, KernelOfPartAndOfPlatform) {
   const json part = json::parse(weft("kernel h100-sxm --gemm 4096,4096,4096 --gemm 64,64,64 --json").out);
   ASSERT_EQ(part["rows"].size(), 2U);
-  EXPECT_EQ(part["rows"][0]["bound"], "compute");
+  EXPECT_EQ(part["rows"][0]["bound"], "tensor cores");
   EXPECT_EQ(part["rows"][1]["bound"], "launch");
   const json platform = json::parse(weft("kernel ../small.json --gemm 4096,4096,4096 --json").out);
   EXPECT_EQ(platform["rows"][0], part["rows"][0]);
   const json slower = json::parse(weft("kernel h100-sxm --gemm 4096,4096,4096 --json --set compute.sms=66").out);
   EXPECT_GT(slower["rows"][0]["time_us"], part["rows"][0]["time_us"]);
+}
+
+TEST_F(CliTest, KernelByName) {
+  const json swept = json::parse(weft("kernel gemm --m 512:4096:x8 --n m --k 64,128 --json").out);
+  ASSERT_EQ(swept["rows"].size(), 4U);
+  EXPECT_EQ(swept["accelerator"], "h100-sxm");
+  EXPECT_EQ(swept["rows"][3]["n"], 4096);
+  EXPECT_EQ(swept["rows"][3]["k"], 128);
+  const json listed = json::parse(weft("kernel h100-sxm --gemm 4096,4096,128 --json").out);
+  EXPECT_EQ(swept["rows"][3], listed["rows"][0]);
+  for (const json& row : swept["rows"]) {
+    double sum = 0;
+    for (const auto& [cost, us] : row["breakdown_us"].items()) sum += us.get<double>();
+    EXPECT_NEAR(sum, row["time_us"].get<double>(), 1e-6);
+    EXPECT_NEAR(row["energy_j"].get<double>(), row["power_w"].get<double>() * row["time_us"].get<double>() * 1e-6,
+                1e-9);
+  }
+  const Ran page = weft("kernel gemm --m 4096 --n m --k m");
+  for (const char* text : {"bound by tensor cores", "wave quantisation", "% of the peak", "ridge", "W on average"}) {
+    EXPECT_NE(page.out.find(text), std::string::npos) << text << "\n" << page.out;
+  }
+  const json before = json::parse(weft("kernel a100-80g --json gemm --m 4096 --n m --k m").out);
+  EXPECT_EQ(before["accelerator"], "a100-80g");
+  const json half = json::parse(weft("kernel gemm --m 8192 --n m --k m --sms 66 --json").out);
+  const json whole = json::parse(weft("kernel gemm --m 8192 --n m --k m --json").out);
+  EXPECT_GT(half["rows"][0]["time_us"], 1.8 * whole["rows"][0]["time_us"].get<double>());
+}
+
+// Every accelerator of the catalogue runs every kernel, says where each of its figures comes from, and draws about what
+// its board may when it computes.
+TEST_F(CliTest, KernelsOnEveryPart) {
+  const std::vector<std::string> kernels = {"gemm --m 8192 --n 8192 --k 8192",
+                                            "attention --heads 16 --seq 2048 --causal --backward",
+                                            "conv --batch 8 --in 64 --out 64 --size 56 --kernel 3 --pad 1",
+                                            "norm --rows 8192 --columns 4096",
+                                            "elementwise --elements 1048576",
+                                            "embedding --tokens 4096 --rows 32000 --columns 4096",
+                                            "cholesky --n 1000",
+                                            "inverse --n 1000",
+                                            "optimizer --parameters 1000000 --type bf16",
+                                            "copy --bytes 64MiB"};
+  const std::set<std::string> expected = {"v100-sxm2", "a100-80g",    "h100-sxm", "h200-sxm", "b200-sxm",
+                                          "mi300x",    "rtx-2080-ti", "tpu-v3",   "tpu-v4",   "tpu-v5p"};
+  std::size_t found = 0;
+  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms/parts")) {
+    if (entry.path().extension() != ".json") continue;
+    const json part = json::parse(read_file(entry.path()));
+    const std::string name = entry.path().stem().string();
+    if (!expected.contains(name)) continue;
+    SCOPED_TRACE(name);
+    ++found;
+    const auto source = part["source"].get<std::string>();
+    for (const auto& [field, value] : part["fields"]["compute"].items()) {
+      const bool peak = field.starts_with("tensor_") || field.starts_with("vector_");
+      EXPECT_TRUE(source.find(field) != std::string::npos || (peak && source.find("peaks") != std::string::npos))
+          << "no source of " << field;
+    }
+    for (const std::string& kernel : kernels) {
+      const Ran ran = weft("kernel " + kernel + " --part " + name + " --json");
+      ASSERT_EQ(ran.code, 0) << kernel << ran.err;
+      const json row = json::parse(ran.out)["rows"][0];
+      EXPECT_GT(row["time_us"], 0) << kernel;
+      EXPECT_LE(row["tflops"], row["peak_tflops"]) << kernel;
+      if (kernel.starts_with("gemm")) {
+        EXPECT_EQ(row["bound"], "tensor cores");
+      }
+      if (kernel.starts_with("copy")) {
+        EXPECT_EQ(row["bound"], "HBM");
+      }
+    }
+  }
+  EXPECT_EQ(found, expected.size());
 }
 
 TEST_F(CliTest, ValidateJudges) {

@@ -4,6 +4,7 @@
 //
 //     gemm_fit [--check] [TABLE.csv]     --check: no search, only the errors of the defaults
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -112,6 +113,20 @@ void print_errors(const Model& model, const std::vector<GemmRow>& rows, DataType
   std::printf("\n");
 }
 
+/// Over all types: the mean and what 95 % of rows are within.
+void print_overall(const Model& model, const std::vector<GemmRow>& rows, bool held_out) {
+  std::vector<double> errors;
+  double sum = 0;
+  for (const GemmRow& row : rows) {
+    if (held_out && !row.held_out()) continue;
+    errors.push_back(std::abs(published::recorded_us(model.config, model.program, row.shape) / row.time_us - 1));
+    sum += errors.back();
+  }
+  std::sort(errors.begin(), errors.end());
+  std::printf("all types, %s: %zu rows, mean %.1f %%, 95th percentile %.1f %%\n", held_out ? "held out" : "all rows",
+              errors.size(), 100 * sum / static_cast<double>(errors.size()), 100 * errors[errors.size() * 95 / 100]);
+}
+
 }  // namespace
 
 // The library of SystemC has the main function.
@@ -161,5 +176,6 @@ int sc_main(int argc, char** argv) {
        {std::pair{DataType::kBf16, "bf16"}, {DataType::kFp8, "fp8"}, {DataType::kTf32, "tf32"}}) {
     for (const bool held_out : {false, true}) print_errors(model, rows, type, name, held_out);
   }
+  for (const bool held_out : {false, true}) print_overall(model, rows, held_out);
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -387,6 +388,84 @@ TEST(Reduction, MayBeInPlaceAndLeavesWhatFillsNoElement) {
   EXPECT_EQ(a[9], std::byte{1});
 }
 
+// ---- Core partitions
+
+Command on_cores(std::uint32_t cores, Command command) {
+  command.cores = cores;
+  return command;
+}
+
+TEST(Partitions, RunSideBySideWhileTheirCoresFit) {
+  Bench bench;
+  bench.at(1_us, on_cores(100, kernel(0, Time(), 20_us)));
+  bench.at(1_us, on_cores(32, kernel(1, Time(), 50_us)));
+  bench.at(1_us, on_cores(40, kernel(2, Time(), 10_us)));  // until the first one ends there are no 40 cores
+  for (std::uint32_t s = 0; s < 3; ++s) bench.at(1_us, notify(s, s));
+  bench.run();
+  EXPECT_EQ(bench.notified(0), 21_us);
+  EXPECT_EQ(bench.notified(1), 51_us);
+  EXPECT_EQ(bench.notified(2), 31_us);
+  EXPECT_EQ(bench.accelerator.counters().kernels, 3);
+  EXPECT_EQ(bench.accelerator.counters().busy, 50_us);
+  EXPECT_EQ(bench.accelerator.counters().computing, 80_us);
+}
+
+TEST(Partitions, AKernelOfTheWholeArrayWaitsForAllAndHoldsBackTheRest) {
+  Bench bench;
+  bench.at(1_us, on_cores(10, kernel(0, Time(), 20_us)));
+  bench.at(2_us, kernel(1, Time(), 10_us));
+  bench.at(3_us, on_cores(10, kernel(2, Time(), 5_us)));
+  for (std::uint32_t s = 0; s < 3; ++s) bench.at(4_us, notify(s, s));
+  bench.run();
+  EXPECT_EQ(bench.notified(0), 21_us);
+  EXPECT_EQ(bench.notified(1), 31_us);
+  EXPECT_EQ(bench.notified(2), 36_us);
+  EXPECT_EQ(bench.accelerator.counters().busy, 35_us);
+}
+
+TEST(Partitions, CompeteForMemory) {
+  // Two of 10 us of traffic each; a byte takes a picosecond.
+  Bench bench;
+  bench.at(1_us, on_cores(66, kernel(0, Time(), 2_us, 10'000'000)));
+  bench.at(1_us, on_cores(66, kernel(1, Time(), 2_us, 10'000'000)));
+  for (std::uint32_t s = 0; s < 2; ++s) bench.at(1_us, notify(s, s));
+  bench.run();
+  EXPECT_EQ(std::max(bench.notified(0), bench.notified(1)), 21_us);
+}
+
+/// When a kernel of 40 us that begins at 2 us ends, beside 12 engines that are busy all the time.
+Time beside_copies(bool shared_cores) {
+  Accelerator::Config config;
+  config.shared_cores = shared_cores;
+  Bench bench(config);
+  for (std::uint32_t engine = 0; engine < 12; ++engine) {
+    bench.at(1_us, copy(Operation::kCopy, engine, 0, 0, 1 << 20, 5'000'000, ElementType::kFp32, 100 + engine));
+  }
+  bench.at(2_us, kernel(0, Time(), 40_us));
+  bench.at(2_us, notify(0, 1));
+  bench.run();
+  EXPECT_GT(bench.notified(100), bench.notified(1));
+  return bench.notified(1);
+}
+
+TEST(Partitions, CopyEnginesTakeCoresWhereTheyAreShared) {
+  EXPECT_EQ(beside_copies(true), 2_us + 44_us);
+}
+
+TEST(Partitions, CopyEnginesHaveCoresOfTheirOwnElse) {
+  EXPECT_EQ(beside_copies(false), 2_us + 40_us);
+}
+
+TEST(Energy, IsCountedByKernel) {
+  Bench bench;
+  Command command = kernel(0, Time(), 5_us);
+  command.energy = 0.25;
+  bench.at(1_us, command);
+  bench.at(1_us, command);
+  bench.run();
+  EXPECT_DOUBLE_EQ(bench.accelerator.counters().energy, 0.5);
+}
+
 TEST(Registers, RefuseWhatIsNoCommand) {
   Bench bench;
   bench.script.at(1_us, [&] {
@@ -398,6 +477,9 @@ TEST(Registers, RefuseWhatIsNoCommand) {
     bench.window.read(kCommandWindow, &command, sizeof command);
     EXPECT_EQ(bench.window.status(), tlm::TLM_COMMAND_ERROR_RESPONSE);
     command.stream = 4;
+    bench.window.write(kCommandWindow, &command, sizeof command);
+    EXPECT_EQ(bench.window.status(), tlm::TLM_GENERIC_ERROR_RESPONSE);
+    command = on_cores(133, kernel(0, Time(), 1_us));
     bench.window.write(kCommandWindow, &command, sizeof command);
     EXPECT_EQ(bench.window.status(), tlm::TLM_GENERIC_ERROR_RESPONSE);
     command = copy(Operation::kCopy, 16, 0, 0, 0, 0);

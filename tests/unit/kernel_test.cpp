@@ -131,6 +131,25 @@ TEST(Kernel, NarrowerTypesAreFaster) {
   EXPECT_LT(cube(DataType::kTf32), cube(DataType::kFp32));
 }
 
+TEST(Kernel, SparseProductsReadHalfOfAndRunTwiceAsFast) {
+  const Gemm dense{.m = 8192, .n = 8192, .k = 8192};
+  Gemm sparse = dense;
+  sparse.sparse = true;
+  const KernelWork work = kernel_work(kH100, sparse);
+  EXPECT_DOUBLE_EQ(work.flops, kernel_work(kH100, dense).flops / 2);
+  EXPECT_NEAR(microseconds(kernel_work(kH100, dense).compute) / microseconds(work.compute), 2, 0.1);
+  ComputeConfig endless = kH100;
+  endless.l2_size = Bytes(1LL << 40);
+  // Half of A's values, and two bits for the place of each.
+  EXPECT_EQ(kernel_work(endless, sparse).read, Bytes(8192LL * 8192 * (1 + 2) + 8192LL * 8192 / 8));
+
+  sparse.type = DataType::kFp32;
+  EXPECT_THROW((void)kernel_work(kH100, sparse), std::invalid_argument);
+  sparse.type = DataType::kBf16;
+  endless.sparsity = 1;
+  EXPECT_THROW((void)kernel_work(endless, sparse), std::invalid_argument);
+}
+
 TEST(Kernel, PowerLimitSlowsTheTensorCores) {
   ComputeConfig throttled;
   throttled.power_limit = 0.5;

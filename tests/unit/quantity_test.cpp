@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "hw/core/power.h"
+
 namespace weft {
 namespace {
 
@@ -37,6 +39,20 @@ TEST(Quantity, ParsesExactly) {
   EXPECT_EQ(parse_frequency("1.98GHz"), 1980_MHz);
   EXPECT_EQ(parse_compute("989.5TFLOPS"), Compute(989'500'000'000'000));
   EXPECT_EQ(parse_compute("2PFLOPS"), Compute(2'000'000'000'000'000));
+}
+
+TEST(Quantity, EnergyAndPower) {
+  EXPECT_EQ(parse_energy("0.75pJ"), 750_fJ);
+  EXPECT_EQ(parse_energy("31.2pJ"), Energy(31'200));
+  EXPECT_EQ(parse_power("700W"), 700_W);
+  EXPECT_EQ(parse_power("1.2kW"), 1200_W);
+  EXPECT_EQ(to_text(750_fJ), "750fJ");
+  EXPECT_EQ(to_text(31_pJ), "31pJ");
+  EXPECT_EQ(to_text(700_W), "700W");
+  EXPECT_EQ(error_of(parse_power, "700"), "\"700\" is not a power such as \"700W\"");
+  EXPECT_EQ(error_of(parse_energy, "1W"), "\"1W\" is not an energy such as \"0.75pJ\"");
+  EXPECT_DOUBLE_EQ(joules(2_pJ), 2e-12);
+  EXPECT_DOUBLE_EQ(watts(700_W), 700);
 }
 
 TEST(Quantity, DecimalFractionsHaveNoBinaryError) {

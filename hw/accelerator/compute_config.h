@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hw/core/fields.h"
+#include "hw/core/power.h"
+#include "hw/core/quantity.h"
+
+/// The core array of an accelerator as kernels see it: units, peaks, latencies, energies.
+namespace weft::accelerator {
+
+/// What the operands are. Products of 8-bit operands are stored in 16 bits, all others in the width of the operands.
+/// kTf32 is float32 in memory and multiplied on tensor cores: published float32 products reach six times the peak of
+/// the vector units, so that is how libraries run them. kFp32 stays on the vector units.
+enum class DataType : std::uint8_t { kBf16, kFp16, kFp8, kTf32, kFp32 };
+EnumNames<DataType> enum_names(DataType);
+[[nodiscard]] Bytes element_size(DataType type);
+
+/// What the array draws. Defaults: H100 SXM5.
+///
+/// An operation has an energy by its type, a byte of HBM has one, and the part draws `idle` all the time. No vendor
+/// publishes the first: it is chosen so that a long product of 16-bit operands draws 95 % of the board's power beside
+/// `idle`, the rest being HBM's, and so that every type at its peak draws the same (measured: 663 W in bf16 and 662 W
+/// in fp8 on an H200). Energies of caches and of moving on the die are within them. So the model tells how energy
+/// divides between kernels and what a cap costs, and is no better than the board's power for the total.
+///
+/// Under `cap` the clock of the array falls until the average power of a kernel, at the rate of HBM that tiles are
+/// chosen for, is within it. Voltage follows the clock, so that an operation's energy goes with its square, down to
+/// `lowest_voltage`, below which only the clock falls. HBM and `idle` keep their power. Approximate: real regulators
+/// work with milliseconds, not kernels, and voltage has an offset.
+struct PowerConfig {
+  Power idle = Power(80'000);
+  Power cap{};
+  Energy tensor_16bit = Energy(688);
+  Energy tensor_8bit = Energy(344);
+  Energy tensor_tf32 = Energy(1'380);
+  Energy vector_fp32 = Energy(10'200);
+  Energy memory_byte = Energy(31'200);
+  double lowest_voltage = 0.6;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("idle", idle, "Drawn all the time, HBM's refresh included");
+    visit("cap", cap, "Average power of a kernel that lowers the clock of the array; 0: none");
+    visit("tensor_16bit", tensor_16bit, "Energy of an operation of tensor cores on bf16 and fp16");
+    visit("tensor_8bit", tensor_8bit, "Energy of an operation of tensor cores on fp8");
+    visit("tensor_tf32", tensor_tf32, "Energy of an operation of tensor cores on float32 operands");
+    visit("vector_fp32", vector_fp32, "Energy of an operation of the float32 vector units");
+    visit("memory_byte", memory_byte, "Energy of a byte to or from HBM");
+    visit("lowest_voltage", lowest_voltage, "Share of the clock below which the voltage stays");
+  }
+};
+
+/// The core array of one accelerator. Defaults: H100 SXM5, peaks as in its data sheet.
+struct ComputeConfig {
+  std::int64_t sms = 132;
+  Frequency clock = Frequency(1'830'000'000);
+  Compute tensor_16bit = Compute(989'400'000'000'000);
+  Compute tensor_8bit = Compute(1'978'900'000'000'000);
+  Compute tensor_tf32 = Compute(494'700'000'000'000);
+  Compute vector_fp32 = Compute(66'900'000'000'000);
+  double sparsity = 2;
+  Bytes l2_size = Bytes(50LL << 20);
+  /// Only to choose tiles, as a library does that knows its part. HBM itself is modelled elsewhere.
+  Rate planned_memory = Rate(3'080LL * 8'000'000'000);
+
+  // Fitted to published measurements.
+  Time launch = Time(4'580'000);
+  Time tile_latency = Time(1'090'000);
+  Rate operand_rate = Rate(130'000'000'000'000);
+  double sustained = 0.86;
+  Time tile_latency_tf32 = Time(3'850'000);
+  double sustained_tf32 = 0.658;
+
+  /// From the FlashAttention-3 forward speeds at head sizes 64 and 128, by hand.
+  double softmax_exposed = 0.45;
+  /// From the inversions of ResNet-50's factors on RTX 2080 Ti (see kernels/factorisation.h).
+  Time panel_step = Time(880'000);
+  /// The measurements came from short, cool runs; real training at 500 to 700 W clocks lower. They do not tell how
+  /// much.
+  double power_limit = 1.0;
+  PowerConfig power;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("sms", sms, "Streaming multiprocessors; each works on one output tile at a time", Range{1, 4096});
+    visit("clock", clock, "Clock at which the peaks are quoted", Range{1'000'000, 100'000'000'000});
+    visit("tensor_16bit", tensor_16bit, "Dense peak of tensor operations on bf16 and fp16", Range{1});
+    visit("tensor_8bit", tensor_8bit, "Dense peak of tensor operations on fp8", Range{1});
+    visit("tensor_tf32", tensor_tf32, "Dense peak of tensor operations on float32 operands", Range{1});
+    visit("vector_fp32", vector_fp32, "Peak of the float32 vector units", Range{1});
+    visit("sparsity", sparsity,
+          "Speed of tensor cores when half of one operand is 0 (2:4), to dense; 1: not supported");
+    visit("l2_size", l2_size, "Last-level cache");
+    visit("planned_memory", planned_memory, "Rate of HBM that tiles are chosen for", Range{8});
+    visit("launch", launch, "Start and end of a kernel on the device, with cold operands");
+    visit("tile_latency", tile_latency, "Filling and draining the pipeline of an output tile");
+    visit("operand_rate", operand_rate, "Operands from L2 to all SMs; a multicast counts for every receiver", Range{8});
+    visit("sustained", sustained, "Share of the tensor peak in a main loop that waits for nothing");
+    visit("tile_latency_tf32", tile_latency_tf32, "tile_latency for float32 operands, which pass through registers");
+    visit("sustained_tf32", sustained_tf32, "sustained for float32 operands");
+    visit("softmax_exposed", softmax_exposed, "Share of attention's softmax that tensor work does not hide");
+    visit("panel_step", panel_step, "A column of a factorisation's panel, which waits for the one before");
+    visit("power_limit", power_limit, "Share of the sustained tensor rate that the power limit leaves");
+    visit("power", power, "What it draws");
+  }
+};
+
+/// Throws ConfigError, with `path` before the field's name, for what a Range cannot say: shares outside 0 to 1, a cap
+/// that idling alone exceeds.
+void check(const ComputeConfig& config, const std::string& path);
+
+/// `sms` of the array's units as an array of its own, with their part of the peaks and of L2's rate. Kernels on it
+/// still see all of L2 and of HBM.
+[[nodiscard]] ComputeConfig partition(const ComputeConfig& config, std::int64_t sms);
+
+}  // namespace weft::accelerator

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hw/accelerator/compute_config.h"
+#include "hw/core/quantity.h"
+
+/// How long a kernel keeps the core array of an accelerator busy and what it moves to and from HBM. Plain arithmetic on
+/// shapes: no SystemC, no state. The accelerator module overlaps the two with the rest of its traffic.
+///
+/// Floating point is used inside and rounded once, in a fixed order of IEEE operations: the same result on every
+/// machine.
+namespace weft::accelerator {
+
+/// What a kernel's time can go to.
+enum class Cost : std::uint8_t {
+  kLaunch,        ///< start and end of the kernels
+  kMemory,        ///< HBM
+  kTensor,        ///< tensor cores at their sustained rate, on what the shape asks for
+  kVector,        ///< vector units, as before
+  kEdges,         ///< what tiles compute beyond the shape
+  kQuantisation,  ///< SMs without a tile in the last wave
+  kOperands,      ///< waiting for operands from L2
+  kTiles,         ///< filling and draining tiles, and writing their results
+  kReduction,     ///< adding up the parts of k
+  kSoftmax,       ///< of attention, where tensor cores wait for it
+  kPanels,        ///< columns of a factorisation, one after the other
+  kPowerCap,      ///< the clock that the power cap takes
+};
+EnumNames<Cost> enum_names(Cost);
+constexpr std::size_t kCosts = 12;
+
+/// What a kernel needs from an accelerator. Of several kernels in a row (a split product) it is the sum.
+struct KernelWork {
+  Time launch{};     ///< before and after the work, overlapped with nothing
+  Time compute{};    ///< how long the core array is busy when HBM is infinitely fast
+  Bytes read{};      ///< from HBM
+  Bytes written{};   ///< to HBM
+  double flops = 0;  ///< useful operations, for utilisation: recomputed, padded and masked ones do not count
+  /// What `compute` goes to, by Cost; adds up to it.
+  std::array<Time, kCosts> parts{};
+  double array_energy = 0;   ///< joules of the operations
+  double memory_energy = 0;  ///< joules of HBM's bytes
+  double clock = 1;          ///< share of the clock that the power cap leaves
+};
+
+/// Time on an otherwise idle accelerator whose kernels see `memory` from HBM (about 92 % of its peak): the launch, then
+/// the longer of computing and moving. The measurements ask for no exposed share of the shorter one.
+[[nodiscard]] Time estimate(const KernelWork& work, Rate memory);
+
+/// The parts of estimate() that are not 0, largest first; they add up to it. What is hidden behind HBM, or HBM's time
+/// if that is hidden, is not among them.
+[[nodiscard]] std::vector<std::pair<Cost, Time>> breakdown(const KernelWork& work, Rate memory);
+
+/// Joules over estimate(), with what the part draws idle.
+[[nodiscard]] double energy(const PowerConfig& power, const KernelWork& work, Rate memory);
+
+}  // namespace weft::accelerator

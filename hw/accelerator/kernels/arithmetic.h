@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+
+#include "hw/accelerator/kernel_work.h"
+
+/// What the kernels' sources share. They compute in seconds, bytes and operations, in double.
+namespace weft::accelerator {
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+inline double seconds(Time time) {
+  return static_cast<double>(time.count()) * 1e-12;
+}
+inline double bytes_per_second(Rate rate) {
+  return static_cast<double>(rate.count()) / 8;
+}
+inline double per_second(Compute rate) {
+  return static_cast<double>(rate.count());
+}
+inline Time to_time(double s) {
+  return Time(std::llround(s * 1e12));
+}
+inline Bytes to_bytes(double bytes) {
+  return Bytes(std::llround(bytes));
+}
+inline double size_of(DataType type) {
+  return static_cast<double>(element_size(type).count());
+}
+
+/// Throws std::invalid_argument that names the shape.
+void require_not_negative(const char* shape, std::initializer_list<std::int64_t> dimensions);
+
+/// Of the whole array, in a main loop that waits for nothing.
+double sustained_rate(const ComputeConfig& config, DataType type);
+/// Joules of `flops` operations on the units that `type` runs on.
+double operations_energy(const ComputeConfig& config, DataType type, double flops);
+/// Which units these are.
+Cost units_of(DataType type);
+
+/// Seconds by Cost.
+using Seconds = std::array<double, kCosts>;
+inline double& at(Seconds& parts, Cost cost) {
+  return parts[static_cast<std::size_t>(cost)];
+}
+
+/// Completes the work of one kernel of which times, bytes and `array_energy` are known: its parts, so that they add up
+/// to `compute`; HBM's energy; and the power cap.
+void settle(const ComputeConfig& config, KernelWork& work, const Seconds& parts);
+
+/// One kernel after another.
+void append(KernelWork& work, const KernelWork& next);
+
+/// A kernel that streams through memory and does `flops` on the vector units meanwhile.
+KernelWork streaming_work(const ComputeConfig& config, double read, double written, double flops, int launches = 1);
+
+}  // namespace weft::accelerator
