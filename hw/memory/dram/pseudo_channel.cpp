@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/memory/dram/pseudo_channel.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+namespace weft::dram {
+namespace {
+
+constexpr Clock kLongAgo = -(1LL << 40);
+
+/// Calls `visit` with the number of each bit that is set.
+template <typename Visit>
+void for_each_bit(std::uint64_t bits, Visit&& visit) {
+  for (; bits != 0; bits &= bits - 1) visit(static_cast<std::uint8_t>(std::countr_zero(bits)));
+}
+
+}  // namespace
+
+PseudoChannel::PseudoChannel(const Device& device, const ControllerConfig& config, int index)
+    : timing_(device.timing),
+      config_(config),
+      stacks_(device.geometry.stack_ids),
+      index_(static_cast<std::uint8_t>(index)),
+      slots_(static_cast<std::size_t>(config.read_queue + config.write_queue)),
+      banks_(static_cast<std::size_t>(device.geometry.all_banks())) {
+  capacity_ = {config.read_queue, config.write_queue};
+  write_high_ = std::max(1, config.write_queue * config.write_high / 100);
+  write_low_ = std::min(write_high_ - 1, config.write_queue * config.write_low / 100);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].next = i + 1 < slots_.size() ? static_cast<Index>(i + 1) : kNone;
+  }
+  free_ = 0;
+  for (std::size_t i = 0; i < banks_.size(); ++i) {
+    group_[i] = static_cast<std::uint8_t>(i / static_cast<std::size_t>(device.geometry.banks));
+    banks_[i].stack = static_cast<std::uint8_t>(group_[i] / device.geometry.bank_groups);
+  }
+  all_banks_ = banks_.size() == 64 ? ~0ULL : (1ULL << banks_.size()) - 1;
+  round_ = all_banks_;
+  last_activates_.fill(kLongAgo);
+  if (config.refresh != RefreshPolicy::kOff) {
+    const Clock interval = device.refresh_interval();
+    refresh_step_ = config.refresh == RefreshPolicy::kAllBank ? interval : interval / static_cast<Clock>(banks_.size());
+    refresh_due_ = refresh_step_;
+    if (config.refresh_stagger) refresh_due_ += refresh_step_ * index / device.geometry.pseudo_channels;
+  }
+}
+
+PseudoChannel::Index PseudoChannel::first_hit(Index from, std::uint32_t row) const {
+  while (from != kNone && slots_[from].row != row) from = slots_[from].next;
+  return from;
+}
+
+const PseudoChannel::Slot* PseudoChannel::find(const Queue& queue, const Location& location) const {
+  for (Index i = queue.head; i != kNone; i = slots_[i].next) {
+    if (slots_[i].row == location.row && slots_[i].column == location.column) return &slots_[i];
+  }
+  return nullptr;
+}
+
+Accept PseudoChannel::push(const Request& request, Clock now, std::uint64_t order) {
+  const Location& location = request.location;
+  const int direction = request.write ? 1 : 0;
+  Bank& bank = banks_[location.bank];
+  if (const Queue& others = bank.queue[1 - direction]; others.head != kNone && find(others, location) != nullptr) {
+    if (request.write) return Accept::kBehindRead;
+    ++counters_.forwarded;
+    return Accept::kForwarded;
+  }
+  if (count_[direction] == capacity_[direction]) return Accept::kFull;
+  now_ = std::max(now_, now);
+
+  const Index index = free_;
+  Slot& slot = slots_[index];
+  free_ = slot.next;
+  slot = {request.created, request.tag, order, location.row, location.column, kNone, kNone};
+  Queue& queue = bank.queue[direction];
+  slot.previous = queue.tail;
+  const std::uint64_t bit = 1ULL << location.bank;
+  if (queue.tail == kNone) {
+    queue.head = index;
+    work_[direction] |= bit;
+  } else {
+    slots_[queue.tail].next = index;
+  }
+  queue.tail = index;
+  const bool first = queue.head == index;
+  const bool hit = queue.hit == kNone && (open_ & bit) != 0 && bank.row == location.row;
+  if (hit) {
+    queue.hit = index;
+    hits_[direction] |= bit;
+    row_stale_ |= row_.bank == location.bank;
+  }
+  rekey(location.bank, direction);
+  if (hit) {
+    add_column(location.bank, direction);
+  } else if (first && direction == mode_) {
+    add_row(location.bank);
+  }
+  ++count_[direction];
+  update_mode();
+  return Accept::kQueued;
+}
+
+void PseudoChannel::rekey(std::uint8_t bank, int direction) {
+  const Queue& queue = banks_[bank].queue[direction];
+  if (queue.head != kNone) head_key_[direction][bank] = key(slots_[queue.head].order, bank);
+  if (queue.hit != kNone) hit_key_[direction][bank] = key(slots_[queue.hit].order, bank);
+}
+
+void PseudoChannel::remove(std::uint8_t bank, int direction, Index index) {
+  Queue& queue = banks_[bank].queue[direction];
+  Slot& slot = slots_[index];
+  (slot.previous == kNone ? queue.head : slots_[slot.previous].next) = slot.next;
+  (slot.next == kNone ? queue.tail : slots_[slot.next].previous) = slot.previous;
+  // All before it are for other rows.
+  queue.hit = first_hit(slot.next, banks_[bank].row);
+  rekey(bank, direction);
+  slot.next = free_;
+  free_ = index;
+  --count_[direction];
+}
+
+void PseudoChannel::update_mode() {
+  const std::uint8_t other = 1 - mode_;
+  if (owners_[other] != 0) return;  // the switch before this one is not over
+  const int reads = count_[0];
+  const int writes = count_[1];
+  const bool change =
+      mode_ == 0 ? writes >= write_high_ || (reads == 0 && writes > 0) : reads > 0 && writes <= write_low_;
+  if (!change) return;
+  mode_ = other;
+  stale();
+}
+
+Clock PseudoChannel::column_ready(std::uint8_t bank, int direction) const {
+  const Clock at = std::max(column_bank_[direction][bank], column_group_[direction][group_[bank]]);
+  return stacks_ > 1 ? std::max(at, column_stack_[banks_[bank].stack][direction]) : at;
+}
+
+void PseudoChannel::find_column(Clock bus) {
+  column_stale_ = false;
+  column_ = Candidate();
+  column_next_ = kNeverClock;
+  // What the other direction has activated goes before a switch.
+  const std::uint8_t direction = owners_[1 - mode_] != 0 ? 1 - mode_ : mode_;
+  column_.kind = direction == 0 ? CommandKind::kRead : CommandKind::kWrite;
+  column_.write = direction != 0;
+  std::uint64_t banks = hits_[direction] & ~capped_;
+  if (direction != mode_ || refreshing_) banks = owners_[direction];
+  banks &= ~bank_refresh_ | owners_[direction];
+  column_floor_ = std::max({now_, bus, column_any_[direction]});
+  if (banks == 0) return;
+  const Clock from = column_floor_;
+  const PerBank<std::uint64_t>& keys = hit_key_[direction];
+  std::uint64_t best = UINT64_MAX;
+  std::uint64_t waits = UINT64_MAX;
+  for_each_bit(banks, [&](std::uint8_t i) {
+    const std::uint64_t wait = wait_until(column_ready(i, direction), from);
+    best = std::min(best, wait << kWaitShift | keys[i]);
+    waits = std::min(waits, wait - 1);
+  });
+  take(column_, best, from);
+  column_next_ = next_ready(from, column_.at, waits);
+}
+
+bool PseudoChannel::add(Candidate& candidate, Clock& next, Clock at, std::uint64_t order) {
+  if (at > candidate.at) {
+    next = std::min(next, at);
+    return false;
+  }
+  if (at == candidate.at && order > candidate.order) return false;
+  if (candidate.at > at) next = std::min(next, candidate.at);
+  candidate.at = at;
+  candidate.order = order;
+  return true;
+}
+
+void PseudoChannel::add_column(std::uint8_t bank, int direction) {
+  if (column_stale_ || direction != (column_.write ? 1 : 0) || (capped_ >> bank & 1) != 0) return;
+  if (direction != mode_ || refreshing_ || bank_refresh_ != 0) {
+    column_stale_ = true;
+    return;
+  }
+  const Clock at = std::max(column_floor_, column_ready(bank, direction));
+  if (add(column_, column_next_, at, hit_key_[direction][bank] >> kBankBits)) column_.bank = bank;
+}
+
+PseudoChannel::Candidate PseudoChannel::refresh_candidate(Clock from) {
+  Candidate candidate;
+  candidate.order = 0;  // before all requests
+  if ((owners_[0] | owners_[1]) != 0) return candidate;
+  candidate.at = from;
+  if (open_ != 0) {
+    candidate.kind = CommandKind::kPrechargeAll;
+    for_each_bit(open_, [&](std::uint8_t i) { candidate.at = std::max(candidate.at, precharge_[i]); });
+  } else {
+    candidate.kind = CommandKind::kRefresh;
+    for_each_bit(all_banks_, [&](std::uint8_t i) { candidate.at = std::max(candidate.at, activate_[i]); });
+  }
+  return candidate;
+}
+
+void PseudoChannel::find_row(Clock bus) {
+  row_stale_ = false;
+  row_ = Candidate();
+  row_next_ = kNeverClock;
+  const Clock from = std::max(now_, bus);
+  row_floor_ = from;
+  if (refreshing_) {
+    row_ = refresh_candidate(from);
+  } else {
+    const Clock activate_from = std::max(from, activate_ready());
+    const std::uint64_t owned = owners_[0] | owners_[1];
+    const std::uint64_t banks = work_[mode_] & ~(hits_[mode_] & ~capped_) & ~owned & ~bank_refresh_;
+    const PerBank<std::uint64_t>& keys = head_key_[mode_];
+    std::uint64_t best = UINT64_MAX;
+    std::uint64_t waits = UINT64_MAX;
+    const auto offer = [&best, &waits, from](Clock at, std::uint64_t bank_key) {
+      const std::uint64_t wait = wait_until(at, from);
+      best = std::min(best, wait << kWaitShift | bank_key);
+      waits = std::min(waits, wait - 1);
+    };
+    for_each_bit(banks & open_, [&](std::uint8_t i) { offer(precharge_[i], keys[i]); });
+    for_each_bit(banks & ~open_, [&](std::uint8_t i) {
+      offer(std::max(activate_from, std::max(activate_[i], activate_group_[group_[i]])), keys[i]);
+    });
+    if (bank_refresh_ != 0 && (bank_refresh_ & owned) == 0) {
+      const auto i = static_cast<std::uint8_t>(std::countr_zero(bank_refresh_));
+      offer((open_ & bank_refresh_) != 0 ? precharge_[i]
+                                         : std::max({activate_any_, activate_[i], activate_group_[group_[i]]}),
+            key(0, i));
+    }
+    if (best != UINT64_MAX) {
+      take(row_, best, from);
+      row_next_ = next_ready(from, row_.at, waits);
+      const std::uint64_t bit = 1ULL << row_.bank;
+      row_.kind = (open_ & bit) != 0     ? CommandKind::kPrecharge
+                  : bit == bank_refresh_ ? CommandKind::kRefreshBank
+                                         : CommandKind::kActivate;
+    }
+  }
+  if (refresh_due_ <= row_.at) {
+    row_ = {std::max(now_, refresh_due_), 0, CommandKind::kRefreshDue, 0, false};
+    row_next_ = kNeverClock;
+  } else {
+    row_next_ = std::min(row_next_, refresh_due_);
+  }
+}
+
+void PseudoChannel::add_row(std::uint8_t bank) {
+  if (row_stale_ || refreshing_) return;
+  const std::uint64_t bit = 1ULL << bank;
+  if (((owners_[0] | owners_[1] | bank_refresh_) & bit) != 0) return;
+  if (row_.kind == CommandKind::kRefreshDue) {
+    row_stale_ = true;
+    return;
+  }
+  const bool open = (open_ & bit) != 0;
+  const Clock ready =
+      open ? precharge_[bank] : std::max({activate_ready(), activate_[bank], activate_group_[group_[bank]]});
+  if (!add(row_, row_next_, std::max({now_, row_floor_, ready}), head_key_[mode_][bank] >> kBankBits)) return;
+  row_.bank = bank;
+  row_.kind = open ? CommandKind::kPrecharge : CommandKind::kActivate;
+}
+
+bool PseudoChannel::closes_now(std::uint8_t bank) const {
+  if (config_.page == PagePolicy::kOpen || ((hits_[0] | hits_[1]) >> bank & 1) != 0) return false;
+  return config_.page == PagePolicy::kClosed || banks_[bank].close_hint >= 2;
+}
+
+PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
+  const Clock at = column_.at;
+  const int direction = column_.write ? 1 : 0;
+  const std::uint64_t bit = 1ULL << column_.bank;
+  Bank& bank = banks_[column_.bank];
+  const std::uint8_t group = group_[column_.bank];
+  Clock& precharge = precharge_[column_.bank];
+  Queue& queue = bank.queue[direction];
+  const Index index = queue.hit;
+  const Slot& slot = slots_[index];
+  now_ = at;
+
+  if ((owners_[direction] & bit) != 0) {
+    owners_[direction] &= ~bit;
+    ++(bank.conflict ? counters_.row_conflicts : counters_.row_closed);
+  } else {
+    ++counters_.row_hits;
+    if (bank.close_hint > 0) --bank.close_hint;
+  }
+  row_stale_ |= refreshing_ || bank_refresh_ == bit || direction != mode_;
+  Served served{true, column_.write, slot.created, slot.tag, at + timing_.bl};
+  command = {at, column_.kind, false, index_, column_.bank, 0, slot.column, slot.row};
+  if (column_.write) {
+    ++counters_.writes;
+    served.done += timing_.cwl;
+    column_any_ = {at + timing_.write_to_read(false), at + timing_.ccds};
+    column_group_[0][group] = at + timing_.write_to_read(true);
+    column_group_[1][group] = at + timing_.ccdl;
+    precharge = std::max(precharge, at + timing_.write_to_precharge());
+  } else {
+    ++counters_.reads;
+    served.done += timing_.cl;
+    column_any_ = {at + timing_.ccds, at + timing_.rtw};
+    column_group_[0][group] = at + timing_.ccdl;
+    precharge = std::max(precharge, at + timing_.rtp);
+  }
+  for (int stack = 0; stack < stacks_; ++stack) {
+    if (stack != bank.stack) column_stack_[stack][direction] = at + timing_.ccdr;
+  }
+  if (direction != last_direction_) ++counters_.turnarounds;
+  last_direction_ = static_cast<std::uint8_t>(direction);
+
+  const bool passed = index != queue.head;
+  remove(column_.bank, direction, index);
+  if (queue.head == kNone) work_[direction] &= ~bit;
+  if (queue.hit == kNone) {
+    hits_[direction] &= ~bit;
+  }
+  if (!passed) {
+    bank.passed = 0;
+  } else if (++bank.passed >= config_.hit_cap) {
+    capped_ |= bit;
+    row_stale_ = true;
+  }
+  if (closes_now(column_.bank)) {
+    command.auto_precharge = true;
+    ++counters_.auto_precharges;
+    bank.auto_closed = true;
+    close(column_.bank, precharge);
+  }
+  if (direction == mode_ && queue.hit == kNone && queue.head != kNone) add_row(column_.bank);
+  column_stale_ = true;
+  update_mode();
+  if (refreshes_owed_ > 0 && waiting() == 0 && config_.refresh == RefreshPolicy::kAllBank) {
+    refreshing_ = true;
+    stale();
+  }
+  return served;
+}
+
+void PseudoChannel::close(std::uint8_t index, Clock at) {
+  const std::uint64_t bit = 1ULL << index;
+  Bank& bank = banks_[index];
+  open_ &= ~bit;
+  capped_ &= ~bit;
+  hits_[0] &= ~bit;
+  hits_[1] &= ~bit;
+  bank.queue[0].hit = bank.queue[1].hit = kNone;
+  bank.passed = 0;
+  bank.conflict = false;
+  activate_[index] = std::max(activate_[index], at + timing_.rp);
+}
+
+void PseudoChannel::activate(std::uint8_t index, Clock at, Command& command) {
+  const std::uint64_t bit = 1ULL << index;
+  Bank& bank = banks_[index];
+  const std::uint32_t row = slots_[bank.queue[mode_].head].row;
+  if (bank.auto_closed) {
+    if (row != bank.row) {
+      bank.close_hint = std::min<std::uint8_t>(3, bank.close_hint + 1);
+    } else if (bank.close_hint > 0) {
+      --bank.close_hint;
+    }
+    bank.auto_closed = false;
+  }
+  command.row = bank.row = row;
+  ++bank.activates;
+  activate_[index] = at + timing_.rc;
+  precharge_[index] = at + timing_.ras;
+  column_bank_[0][index] = at + timing_.rcdrd;
+  column_bank_[1][index] = at + timing_.rcdwr;
+  open_ |= bit;
+  owners_[mode_] |= bit;
+  for (std::size_t direction = 0; direction < 2; ++direction) {
+    Queue& queue = bank.queue[direction];
+    queue.hit = first_hit(queue.head, row);
+    if (queue.hit != kNone) hits_[direction] |= bit;
+    rekey(index, static_cast<int>(direction));
+  }
+  activate_any_ = std::max(activate_any_, at + timing_.rrds);
+  activate_group_[group_[index]] = at + timing_.rrdl;
+  last_activates_[activate_count_++ % 4] = at;
+  ++counters_.activates;
+}
+
+void PseudoChannel::choose_refresh_bank() {
+  if (round_ == 0) round_ = all_banks_;
+  const std::uint64_t work = work_[0] | work_[1];
+  std::uint64_t from = round_ & ~work & ~open_;
+  if (from == 0) from = round_ & ~work;
+  if (from == 0) from = round_;
+  bank_refresh_ = from & (~from + 1);
+}
+
+void PseudoChannel::issue_row(Command& command) {
+  const Clock at = row_.at;
+  const std::uint8_t index = row_.bank;
+  const std::uint64_t bit = 1ULL << index;
+  const bool all_bank = config_.refresh == RefreshPolicy::kAllBank;
+  now_ = at;
+  command = {at, row_.kind, false, index_, index, 0, 0, 0};
+  row_stale_ = true;
+  switch (row_.kind) {
+    case CommandKind::kActivate:
+      activate(index, at, command);
+      add_column(index, mode_);
+      break;
+    case CommandKind::kPrecharge:
+      close(index, at);
+      ++counters_.precharges;
+      if (bank_refresh_ != bit) {
+        Bank& bank = banks_[index];
+        bank.conflict = true;
+        bank.close_hint = std::min<std::uint8_t>(3, bank.close_hint + 1);
+      }
+      break;
+    case CommandKind::kPrechargeAll:
+      for_each_bit(open_, [&](std::uint8_t i) { close(i, at); });
+      ++counters_.precharges;
+      break;
+    case CommandKind::kRefresh:
+      activate_.fill(at + timing_.rfc);
+      ++counters_.refreshes;
+      --refreshes_owed_;
+      refreshing_ = refreshes_owed_ > config_.refresh_postpone || (refreshes_owed_ > 0 && waiting() == 0);
+      break;
+    case CommandKind::kRefreshBank:
+      activate_[index] = at + timing_.rfcpb;
+      activate_any_ = std::max(activate_any_, at + timing_.rrefd);
+      round_ &= ~bit;
+      ++counters_.bank_refreshes;
+      bank_refresh_ = 0;
+      if (--refreshes_owed_ > 0) choose_refresh_bank();
+      column_stale_ = true;
+      break;
+    case CommandKind::kRefreshDue:
+      refresh_due_ += refresh_step_;
+      ++refreshes_owed_;
+      if (!all_bank) {
+        if (bank_refresh_ == 0) choose_refresh_bank();
+      } else if (refreshes_owed_ > config_.refresh_postpone || waiting() == 0) {
+        refreshing_ = true;
+      }
+      column_stale_ = true;
+      break;
+    case CommandKind::kRead:
+    case CommandKind::kWrite:
+      break;  // not on this bus
+  }
+}
+
+std::int64_t PseudoChannel::most_activates() const {
+  std::int64_t most = 0;
+  for (const Bank& bank : banks_) most = std::max<std::int64_t>(most, bank.activates);
+  return most;
+}
+
+}  // namespace weft::dram
