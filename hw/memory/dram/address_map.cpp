@@ -64,8 +64,8 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
     const auto found = std::find(kNames.begin(), kNames.end(), name);
     if (found == kNames.end()) {
       throw ConfigError(path,
-                        "expected burst, 128B, or a list from the lowest bit of offset, channel, pseudo_channel, "
-                        "stack_id, bank_group, bank, column and row, each with :BITS if not all, got \"" +
+                        "burst, 128B, or a list from the lowest bit of offset, channel, pseudo_channel, "
+                        "stack_id, bank_group, bank, column and row, each with :BITS if not all; there is no \"" +
                             std::string(name) + "\"");
     }
     const auto field = static_cast<Field>(found - kNames.begin());
@@ -74,20 +74,20 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
       const std::string_view number = trimmed(word.substr(colon + 1));
       const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bits);
       if (error != std::errc() || end != number.data() + number.size() || bits < 0) {
-        throw ConfigError(
-            path, "expected a number of bits after " + std::string(name) + ":, got \"" + std::string(number) + "\"");
+        throw ConfigError(path,
+                          "a number of bits after " + std::string(name) + ":, not \"" + std::string(number) + "\"");
       }
     }
     if (have[field] + bits > wanted[field]) {
-      throw ConfigError(path, "expected " + std::to_string(wanted[field]) + " bits of " + std::string(name) +
-                                  " in all, as the geometry has, got " + std::to_string(have[field] + bits));
+      throw ConfigError(path, std::to_string(wanted[field]) + " bits of " + std::string(name) +
+                                  " in all, as the geometry has, not " + std::to_string(have[field] + bits));
     }
     if (field == kOffset) {
-      if (shift != have[kOffset]) throw ConfigError(path, "expected offset first: a burst lies in one place");
+      if (shift != have[kOffset]) throw ConfigError(path, "offset first, for a burst lies in one place");
       offset_bits_ += bits;
     } else if (bits > 0) {
       if (static_cast<std::size_t>(pieces_) == kMostPieces) {
-        throw ConfigError(path, "expected at most " + std::to_string(kMostPieces) + " pieces");
+        throw ConfigError(path, "at most " + std::to_string(kMostPieces) + " pieces");
       }
       piece_[static_cast<std::size_t>(pieces_++)] = {
           field, static_cast<std::uint8_t>(shift), static_cast<std::uint8_t>(have[field]),
@@ -98,8 +98,8 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
   }
   for (std::size_t field = 0; field < kFields; ++field) {
     if (have[field] != wanted[field]) {
-      throw ConfigError(path, "expected " + std::to_string(wanted[field]) + " bits of " + std::string(kNames[field]) +
-                                  ", as the geometry has, got " + std::to_string(have[field]));
+      throw ConfigError(path, std::to_string(wanted[field]) + " bits of " + std::string(kNames[field]) +
+                                  ", as the geometry has, not " + std::to_string(have[field]));
     }
   }
 }

@@ -47,8 +47,7 @@ struct ControllerConfig {
   /// Throws ConfigError; `path` is where the controller stands.
   void check(const std::string& path = "controller") const {
     if (write_low >= write_high) {
-      throw ConfigError(path + ".write_low", "expected less than write_high (" + std::to_string(write_high) +
-                                                 "), got " + std::to_string(write_low));
+      throw ConfigError(path + ".write_low", "less than write_high, which is " + std::to_string(write_high));
     }
   }
 };

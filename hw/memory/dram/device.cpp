@@ -10,14 +10,13 @@ namespace {
 
 void check_power_of_two(std::int64_t value, const std::string& path) {
   if (!std::has_single_bit(static_cast<std::uint64_t>(value))) {
-    throw ConfigError(path, "expected a power of two, got " + std::to_string(value));
+    throw ConfigError(path, "a power of two");
   }
 }
 
 void check_at_least(int value, int least, const std::string& path, const char* name) {
   if (value < least) {
-    throw ConfigError(path, std::string("expected at least ") + name + " (" + std::to_string(least) + "), got " +
-                                std::to_string(value));
+    throw ConfigError(path, std::string("at least ") + name + ", which is " + std::to_string(least));
   }
 }
 
@@ -45,9 +44,8 @@ void Device::check(const std::string& path) const {
   check_power_of_two(geometry.columns, g + "columns");
   check_power_of_two(geometry.burst.count(), g + "burst");
   if (geometry.all_banks() > kMaxBanks) {
-    throw ConfigError(g + "banks", "expected at most " + std::to_string(kMaxBanks) +
-                                       " banks in a pseudo channel, over all stack ids and bank groups, got " +
-                                       std::to_string(geometry.all_banks()));
+    throw ConfigError(g + "banks", "at most " + std::to_string(kMaxBanks) +
+                                       " banks in a pseudo channel, over all stack ids and bank groups");
   }
   const std::string t = path + ".timing.";
   check_at_least(timing.ccds, timing.bl, t + "ccds", "bl");
@@ -59,14 +57,12 @@ void Device::check(const std::string& path) const {
   check_at_least(timing.refi, timing.rfc + timing.rc, t + "refi", "rfc + rc");
   const Clock often = refresh_interval();
   if (often < timing.rfc + timing.rc) {
-    throw ConfigError(path + ".temperature", "expected one at which refreshes leave time for anything else: every " +
-                                                 std::to_string(often) + " clocks, rfc + rc are " +
-                                                 std::to_string(timing.rfc + timing.rc));
+    throw ConfigError(path + ".temperature", "one at which refreshes leave time for anything else: they come every " +
+                                                 std::to_string(often) + " clocks");
   }
   if (often / geometry.all_banks() < timing.rrefd) {
-    throw ConfigError(t + "rrefd", "expected at most tREFI over the number of banks, " +
-                                       std::to_string(often / geometry.all_banks()) + " clocks, got " +
-                                       std::to_string(timing.rrefd));
+    throw ConfigError(t + "rrefd", "at most tREFI over the number of banks, which is " +
+                                       std::to_string(often / geometry.all_banks()));
   }
 }
 
