@@ -93,7 +93,7 @@ Accept PseudoChannel::push(const Request& request, Clock now, std::uint64_t orde
     row_stale_ |= row_.bank == location.bank;
   }
   rekey(location.bank, direction);
-  if (hit) {
+  if (hit && (capped_ & bit) == 0) {
     add_column(location.bank, direction);
   } else if (first && direction == mode_) {
     add_row(location.bank);
@@ -178,12 +178,12 @@ bool PseudoChannel::add(Candidate& candidate, Clock& next, Clock at, std::uint64
 }
 
 void PseudoChannel::add_column(std::uint8_t bank, int direction) {
-  if (column_stale_ || direction != (column_.write ? 1 : 0) || (capped_ >> bank & 1) != 0) return;
+  if (column_stale_ || direction != (column_.write ? 1 : 0)) return;
   if (direction != mode_ || refreshing_ || bank_refresh_ != 0) {
     column_stale_ = true;
     return;
   }
-  const Clock at = std::max(column_floor_, column_ready(bank, direction));
+  const Clock at = std::max({now_, column_floor_, column_ready(bank, direction)});
   if (add(column_, column_next_, at, hit_key_[direction][bank] >> kBankBits)) column_.bank = bank;
 }
 
@@ -194,7 +194,8 @@ PseudoChannel::Candidate PseudoChannel::refresh_candidate(Clock from) {
   candidate.at = from;
   if (open_ != 0) {
     candidate.kind = CommandKind::kPrechargeAll;
-    for_each_bit(open_, [&](std::uint8_t i) { candidate.at = std::max(candidate.at, precharge_[i]); });
+    // Also of banks that are about to close by themselves.
+    for_each_bit(all_banks_, [&](std::uint8_t i) { candidate.at = std::max(candidate.at, precharge_[i]); });
   } else {
     candidate.kind = CommandKind::kRefresh;
     for_each_bit(all_banks_, [&](std::uint8_t i) { candidate.at = std::max(candidate.at, activate_[i]); });
