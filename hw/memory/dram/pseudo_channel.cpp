@@ -22,6 +22,7 @@ PseudoChannel::PseudoChannel(const Device& device, const ControllerConfig& confi
     : timing_(device.timing),
       config_(config),
       stacks_(device.geometry.stack_ids),
+      banks_of_group_(device.geometry.banks),
       index_(static_cast<std::uint8_t>(index)),
       slots_(static_cast<std::size_t>(config.read_queue + config.write_queue)),
       banks_(static_cast<std::size_t>(device.geometry.all_banks())) {
@@ -90,14 +91,11 @@ Accept PseudoChannel::push(const Request& request, Clock now, std::uint64_t orde
   if (hit) {
     queue.hit = index;
     hits_[direction] |= bit;
-    row_stale_ |= row_.bank == location.bank;
+    if (closing_.best.bank == location.bank) closing_.stale = row_stale_ = true;
   }
   rekey(location.bank, direction);
-  if (hit && (capped_ & bit) == 0) {
-    add_column(location.bank, direction);
-  } else if (first && direction == mode_) {
-    add_row(location.bank);
-  }
+  if (hit) add_column(location.bank, direction);
+  if (first && direction == mode_) add_if_wanted(location.bank);
   ++count_[direction];
   update_mode();
   return Accept::kQueued;
@@ -131,7 +129,8 @@ void PseudoChannel::update_mode() {
       mode_ == 0 ? writes >= write_high_ || (reads == 0 && writes > 0) : reads > 0 && writes <= write_low_;
   if (!change) return;
   mode_ = other;
-  stale();
+  columns_.stale = true;
+  rows_stale();
 }
 
 Clock PseudoChannel::column_ready(std::uint8_t bank, int direction) const {
@@ -140,19 +139,18 @@ Clock PseudoChannel::column_ready(std::uint8_t bank, int direction) const {
 }
 
 void PseudoChannel::find_column(Clock bus) {
-  column_stale_ = false;
-  column_ = Candidate();
-  column_next_ = kNeverClock;
+  columns_ = Search();
+  columns_.stale = false;
+  columns_.next = kNeverClock;
   // What the other direction has activated goes before a switch.
   const std::uint8_t direction = owners_[1 - mode_] != 0 ? 1 - mode_ : mode_;
-  column_.kind = direction == 0 ? CommandKind::kRead : CommandKind::kWrite;
-  column_.write = direction != 0;
+  columns_.best.kind = direction == 0 ? CommandKind::kRead : CommandKind::kWrite;
+  columns_.best.write = direction != 0;
   std::uint64_t banks = hits_[direction] & ~capped_;
   if (direction != mode_ || refreshing_) banks = owners_[direction];
   banks &= ~bank_refresh_ | owners_[direction];
-  column_floor_ = std::max({now_, bus, column_any_[direction]});
+  const Clock from = columns_.floor = std::max({now_, bus, column_any_[direction]});
   if (banks == 0) return;
-  const Clock from = column_floor_;
   const PerBank<std::uint64_t>& keys = hit_key_[direction];
   std::uint64_t best = UINT64_MAX;
   std::uint64_t waits = UINT64_MAX;
@@ -161,30 +159,28 @@ void PseudoChannel::find_column(Clock bus) {
     best = std::min(best, wait << kWaitShift | keys[i]);
     waits = std::min(waits, wait - 1);
   });
-  take(column_, best, from);
-  column_next_ = next_ready(from, column_.at, waits);
+  found(columns_, best, waits, from);
 }
 
-bool PseudoChannel::add(Candidate& candidate, Clock& next, Clock at, std::uint64_t order) {
-  if (at > candidate.at) {
-    next = std::min(next, at);
-    return false;
+void PseudoChannel::add(Search& search, Clock at, std::uint64_t key) const {
+  if (search.stale) return;
+  at = std::max({at, now_, search.floor});
+  const std::uint64_t order = key >> kBankBits;
+  Candidate& best = search.best;
+  if (at > best.at) {
+    search.next = std::min(search.next, at);
+  } else if (at < best.at || order < best.order) {
+    if (at < best.at) search.next = std::min(search.next, best.at);
+    best.at = at;
+    best.order = order;
+    best.bank = static_cast<std::uint8_t>(key & (kMaxBanks - 1));
   }
-  if (at == candidate.at && order > candidate.order) return false;
-  if (candidate.at > at) next = std::min(next, candidate.at);
-  candidate.at = at;
-  candidate.order = order;
-  return true;
 }
 
 void PseudoChannel::add_column(std::uint8_t bank, int direction) {
-  if (column_stale_ || direction != (column_.write ? 1 : 0)) return;
-  if (direction != mode_ || refreshing_ || bank_refresh_ != 0) {
-    column_stale_ = true;
-    return;
-  }
-  const Clock at = std::max({now_, column_floor_, column_ready(bank, direction)});
-  if (add(column_, column_next_, at, hit_key_[direction][bank] >> kBankBits)) column_.bank = bank;
+  if (direction != (columns_.best.write ? 1 : 0) || (capped_ >> bank & 1) != 0) return;
+  columns_.stale |= direction != mode_ || refreshing_ || bank_refresh_ != 0;
+  add(columns_, column_ready(bank, direction), hit_key_[direction][bank]);
 }
 
 PseudoChannel::Candidate PseudoChannel::refresh_candidate(Clock from) {
@@ -203,67 +199,75 @@ PseudoChannel::Candidate PseudoChannel::refresh_candidate(Clock from) {
   return candidate;
 }
 
+void PseudoChannel::find_closing(Clock from) {
+  closing_ = Search();
+  closing_.stale = false;
+  closing_.next = kNeverClock;
+  closing_.floor = from;
+  closing_.best.kind = CommandKind::kPrecharge;
+  const std::uint64_t banks = wanted() & open_;
+  if (banks == 0) return;
+  const PerBank<std::uint64_t>& keys = head_key_[mode_];
+  std::uint64_t best = UINT64_MAX;
+  std::uint64_t waits = UINT64_MAX;
+  for_each_bit(banks, [&](std::uint8_t i) {
+    const std::uint64_t wait = wait_until(precharge_[i], from);
+    best = std::min(best, wait << kWaitShift | keys[i]);
+    waits = std::min(waits, wait - 1);
+  });
+  found(closing_, best, waits, from);
+}
+
+void PseudoChannel::find_opening(Clock from) {
+  from = std::max(from, activate_ready());
+  opening_ = Search();
+  opening_.stale = false;
+  opening_.next = kNeverClock;
+  opening_.floor = from;
+  opening_.best.kind = CommandKind::kActivate;
+  const std::uint64_t banks = wanted() & ~open_;
+  if (banks == 0) return;
+  const PerBank<std::uint64_t>& keys = head_key_[mode_];
+  std::uint64_t best = UINT64_MAX;
+  std::uint64_t waits = UINT64_MAX;
+  for_each_bit(banks, [&](std::uint8_t i) {
+    const std::uint64_t wait = wait_until(activate_[i], from);
+    best = std::min(best, wait << kWaitShift | keys[i]);
+    waits = std::min(waits, wait - 1);
+  });
+  found(opening_, best, waits, from);
+}
+
 void PseudoChannel::find_row(Clock bus) {
   row_stale_ = false;
-  row_ = Candidate();
-  row_next_ = kNeverClock;
   const Clock from = std::max(now_, bus);
-  row_floor_ = from;
   if (refreshing_) {
     row_ = refresh_candidate(from);
   } else {
-    const Clock activate_from = std::max(from, activate_ready());
-    const std::uint64_t owned = owners_[0] | owners_[1];
-    const std::uint64_t banks = work_[mode_] & ~(hits_[mode_] & ~capped_) & ~owned & ~bank_refresh_;
-    const PerBank<std::uint64_t>& keys = head_key_[mode_];
-    std::uint64_t best = UINT64_MAX;
-    std::uint64_t waits = UINT64_MAX;
-    const auto offer = [&best, &waits, from](Clock at, std::uint64_t bank_key) {
-      const std::uint64_t wait = wait_until(at, from);
-      best = std::min(best, wait << kWaitShift | bank_key);
-      waits = std::min(waits, wait - 1);
-    };
-    for_each_bit(banks & open_, [&](std::uint8_t i) { offer(precharge_[i], keys[i]); });
-    for_each_bit(banks & ~open_, [&](std::uint8_t i) {
-      offer(std::max(activate_from, std::max(activate_[i], activate_group_[group_[i]])), keys[i]);
-    });
-    if (bank_refresh_ != 0 && (bank_refresh_ & owned) == 0) {
+    if (!holds(closing_, from)) find_closing(from);
+    if (!holds(opening_, from)) find_opening(from);
+    const Candidate& closing = closing_.best;
+    const Candidate& opening = opening_.best;
+    const bool close_first = closing.at < opening.at || (closing.at == opening.at && closing.order < opening.order);
+    row_ = close_first ? closing : opening;
+    if (bank_refresh_ != 0 && (bank_refresh_ & (owners_[0] | owners_[1])) == 0) {
       const auto i = static_cast<std::uint8_t>(std::countr_zero(bank_refresh_));
-      offer((open_ & bank_refresh_) != 0 ? precharge_[i]
-                                         : std::max({activate_any_, activate_[i], activate_group_[group_[i]]}),
-            key(0, i));
-    }
-    if (best != UINT64_MAX) {
-      take(row_, best, from);
-      row_next_ = next_ready(from, row_.at, waits);
-      const std::uint64_t bit = 1ULL << row_.bank;
-      row_.kind = (open_ & bit) != 0     ? CommandKind::kPrecharge
-                  : bit == bank_refresh_ ? CommandKind::kRefreshBank
-                                         : CommandKind::kActivate;
+      const bool open = (open_ & bank_refresh_) != 0;
+      const Clock at = open ? std::max(from, precharge_[i]) : std::max({from, activate_any_, activate_[i]});
+      if (at <= row_.at) row_ = {at, 0, open ? CommandKind::kPrecharge : CommandKind::kRefreshBank, i, false};
     }
   }
-  if (refresh_due_ <= row_.at) {
-    row_ = {std::max(now_, refresh_due_), 0, CommandKind::kRefreshDue, 0, false};
-    row_next_ = kNeverClock;
-  } else {
-    row_next_ = std::min(row_next_, refresh_due_);
-  }
+  if (refresh_due_ <= row_.at) row_ = {std::max(now_, refresh_due_), 0, CommandKind::kRefreshDue, 0, false};
 }
 
-void PseudoChannel::add_row(std::uint8_t bank) {
-  if (row_stale_ || refreshing_) return;
-  const std::uint64_t bit = 1ULL << bank;
-  if (((owners_[0] | owners_[1] | bank_refresh_) & bit) != 0) return;
-  if (row_.kind == CommandKind::kRefreshDue) {
-    row_stale_ = true;
-    return;
+void PseudoChannel::add_if_wanted(std::uint8_t bank) {
+  if ((wanted() >> bank & 1) == 0) return;
+  row_stale_ = true;
+  if ((open_ >> bank & 1) != 0) {
+    add(closing_, precharge_[bank], head_key_[mode_][bank]);
+  } else {
+    add(opening_, activate_[bank], head_key_[mode_][bank]);
   }
-  const bool open = (open_ & bit) != 0;
-  const Clock ready =
-      open ? precharge_[bank] : std::max({activate_ready(), activate_[bank], activate_group_[group_[bank]]});
-  if (!add(row_, row_next_, std::max({now_, row_floor_, ready}), head_key_[mode_][bank] >> kBankBits)) return;
-  row_.bank = bank;
-  row_.kind = open ? CommandKind::kPrecharge : CommandKind::kActivate;
 }
 
 bool PseudoChannel::closes_now(std::uint8_t bank) const {
@@ -272,12 +276,12 @@ bool PseudoChannel::closes_now(std::uint8_t bank) const {
 }
 
 PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
-  const Clock at = column_.at;
-  const int direction = column_.write ? 1 : 0;
-  const std::uint64_t bit = 1ULL << column_.bank;
-  Bank& bank = banks_[column_.bank];
-  const std::uint8_t group = group_[column_.bank];
-  Clock& precharge = precharge_[column_.bank];
+  const Clock at = columns_.best.at;
+  const int direction = columns_.best.write ? 1 : 0;
+  const std::uint64_t bit = 1ULL << columns_.best.bank;
+  Bank& bank = banks_[columns_.best.bank];
+  const std::uint8_t group = group_[columns_.best.bank];
+  Clock& precharge = precharge_[columns_.best.bank];
   Queue& queue = bank.queue[direction];
   const Index index = queue.hit;
   const Slot& slot = slots_[index];
@@ -290,10 +294,10 @@ PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
     ++counters_.row_hits;
     if (bank.close_hint > 0) --bank.close_hint;
   }
-  row_stale_ |= refreshing_ || bank_refresh_ == bit || direction != mode_;
-  Served served{true, column_.write, slot.created, slot.tag, at + timing_.bl};
-  command = {at, column_.kind, false, index_, column_.bank, 0, slot.column, slot.row};
-  if (column_.write) {
+  row_stale_ |= refreshing_ || bank_refresh_ == bit;
+  Served served{true, columns_.best.write, slot.created, slot.tag, at + timing_.bl};
+  command = {at, columns_.best.kind, false, index_, columns_.best.bank, 0, slot.column, slot.row};
+  if (columns_.best.write) {
     ++counters_.writes;
     served.done += timing_.cwl;
     column_any_ = {at + timing_.write_to_read(false), at + timing_.ccds};
@@ -314,29 +318,26 @@ PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
   last_direction_ = static_cast<std::uint8_t>(direction);
 
   const bool passed = index != queue.head;
-  remove(column_.bank, direction, index);
+  remove(columns_.best.bank, direction, index);
   if (queue.head == kNone) work_[direction] &= ~bit;
-  if (queue.hit == kNone) {
-    hits_[direction] &= ~bit;
-  }
+  if (queue.hit == kNone) hits_[direction] &= ~bit;
   if (!passed) {
     bank.passed = 0;
   } else if (++bank.passed >= config_.hit_cap) {
     capped_ |= bit;
-    row_stale_ = true;
   }
-  if (closes_now(column_.bank)) {
+  if (closes_now(columns_.best.bank)) {
     command.auto_precharge = true;
     ++counters_.auto_precharges;
     bank.auto_closed = true;
-    close(column_.bank, precharge);
+    close(columns_.best.bank, precharge);
   }
-  if (direction == mode_ && queue.hit == kNone && queue.head != kNone) add_row(column_.bank);
-  column_stale_ = true;
+  add_if_wanted(columns_.best.bank);
+  columns_.stale = true;
   update_mode();
   if (refreshes_owed_ > 0 && waiting() == 0 && config_.refresh == RefreshPolicy::kAllBank) {
     refreshing_ = true;
-    stale();
+    row_stale_ = true;
   }
   return served;
 }
@@ -368,7 +369,12 @@ void PseudoChannel::activate(std::uint8_t index, Clock at, Command& command) {
   }
   command.row = bank.row = row;
   ++bank.activates;
-  activate_[index] = at + timing_.rc;
+  // The whole group, for it is read far more often than written.
+  const int group_begin = index / banks_of_group_ * banks_of_group_;
+  for (int i = group_begin; i < group_begin + banks_of_group_; ++i) {
+    activate_[i] = std::max(activate_[i], at + timing_.rrdl);
+  }
+  activate_[index] = std::max(activate_[index], at + timing_.rc);
   precharge_[index] = at + timing_.ras;
   column_bank_[0][index] = at + timing_.rcdrd;
   column_bank_[1][index] = at + timing_.rcdwr;
@@ -381,7 +387,6 @@ void PseudoChannel::activate(std::uint8_t index, Clock at, Command& command) {
     rekey(index, static_cast<int>(direction));
   }
   activate_any_ = std::max(activate_any_, at + timing_.rrds);
-  activate_group_[group_[index]] = at + timing_.rrdl;
   last_activates_[activate_count_++ % 4] = at;
   ++counters_.activates;
 }
@@ -406,17 +411,20 @@ void PseudoChannel::issue_row(Command& command) {
   switch (row_.kind) {
     case CommandKind::kActivate:
       activate(index, at, command);
+      opening_.stale = true;
       add_column(index, mode_);
-      break;
+      return;
     case CommandKind::kPrecharge:
       close(index, at);
       ++counters_.precharges;
+      closing_.stale = true;
       if (bank_refresh_ != bit) {
         Bank& bank = banks_[index];
         bank.conflict = true;
         bank.close_hint = std::min<std::uint8_t>(3, bank.close_hint + 1);
       }
-      break;
+      add_if_wanted(index);
+      return;
     case CommandKind::kPrechargeAll:
       for_each_bit(open_, [&](std::uint8_t i) { close(i, at); });
       ++counters_.precharges;
@@ -434,7 +442,6 @@ void PseudoChannel::issue_row(Command& command) {
       ++counters_.bank_refreshes;
       bank_refresh_ = 0;
       if (--refreshes_owed_ > 0) choose_refresh_bank();
-      column_stale_ = true;
       break;
     case CommandKind::kRefreshDue:
       refresh_due_ += refresh_step_;
@@ -444,12 +451,13 @@ void PseudoChannel::issue_row(Command& command) {
       } else if (refreshes_owed_ > config_.refresh_postpone || waiting() == 0) {
         refreshing_ = true;
       }
-      column_stale_ = true;
       break;
     case CommandKind::kRead:
     case CommandKind::kWrite:
       break;  // not on this bus
   }
+  columns_.stale = true;
+  rows_stale();
 }
 
 std::int64_t PseudoChannel::most_activates() const {

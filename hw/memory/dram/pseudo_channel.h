@@ -67,20 +67,12 @@ class PseudoChannel {
 
   /// The next column command, no earlier than `bus`, from which on the column bus is free.
   const Candidate& column(Clock bus) {
-    if (column_stale_ || bus >= column_next_) {
-      find_column(bus);
-    } else if (column_.at < bus) {
-      column_.at = column_floor_ = bus;
-    }
-    return column_;
+    if (!holds(columns_, bus)) find_column(bus);
+    return columns_.best;
   }
   /// The next row command, or the time at which a refresh becomes due.
   const Candidate& row(Clock bus) {
-    if (row_stale_ || bus >= row_next_) {
-      find_row(bus);
-    } else if (row_.at < bus) {
-      row_.at = row_floor_ = bus;
-    }
+    if (row_stale_ || row_.at < bus) find_row(bus);
     return row_;
   }
   /// Issues the candidate, which is the one of column() or row(). `command` becomes what the device sees.
@@ -120,6 +112,13 @@ class PseudoChannel {
     bool conflict = false;  ///< its last precharge was for another row
     std::array<Queue, 2> queue;
   };
+  /// The best of several banks. It stays that, though the bus may delay it, until another one that waits is ready.
+  struct Search {
+    Candidate best;
+    Clock next = 0;   ///< when another one is ready
+    Clock floor = 0;  ///< before which none of them can go
+    bool stale = true;
+  };
   template <typename T>
   using PerBank = std::array<T, kMaxBanks>;
 
@@ -136,24 +135,34 @@ class PseudoChannel {
     const Clock wait = at - from;
     return static_cast<std::uint64_t>(wait & ~(wait >> 63));
   }
-  /// When another bank becomes ready, after the best one was found: `waits` is the least wait that is not 0, less 1.
-  static Clock next_ready(Clock from, Clock at, std::uint64_t waits) {
-    return at > from                                          ? at + 1
-           : waits >= static_cast<std::uint64_t>(kNeverClock) ? kNeverClock
-                                                              : from + 1 + static_cast<Clock>(waits);
+  /// What a search found: `best` is the least wait with its key, `waits` the least wait that is not 0, less 1.
+  static void found(Search& search, std::uint64_t best, std::uint64_t waits, Clock from) {
+    search.best.at = from + static_cast<Clock>(best >> kWaitShift);
+    search.best.order = (best & ((1ULL << kWaitShift) - 1)) >> kBankBits;
+    search.best.bank = static_cast<std::uint8_t>(best & (kMaxBanks - 1));
+    search.next = search.best.at > from                              ? search.best.at + 1
+                  : waits >= static_cast<std::uint64_t>(kNeverClock) ? kNeverClock
+                                                                     : from + 1 + static_cast<Clock>(waits);
   }
-  static void take(Candidate& candidate, std::uint64_t best, Clock from) {
-    candidate.at = from + static_cast<Clock>(best >> kWaitShift);
-    candidate.order = (best & ((1ULL << kWaitShift) - 1)) >> kBankBits;
-    candidate.bank = static_cast<std::uint8_t>(best & (kMaxBanks - 1));
+  /// Whether what was found is still right when the bus is free from `from` on; if so, it is moved there.
+  static bool holds(Search& search, Clock from) {
+    if (search.stale || from >= search.next) return false;
+    if (search.best.at < from) search.best.at = search.floor = from;
+    return true;
   }
+  /// A bank has become a candidate, while the others are as they were.
+  void add(Search& search, Clock at, std::uint64_t key) const;
 
   void find_column(Clock bus);
   void find_row(Clock bus);
-  /// A bank has become a candidate, while the others are as they were.
+  void find_closing(Clock from);
+  void find_opening(Clock from);
   void add_column(std::uint8_t bank, int direction);
-  void add_row(std::uint8_t bank);
-  static bool add(Candidate& candidate, Clock& next, Clock at, std::uint64_t order);
+  /// Banks that the requests of the mode need closed, or open.
+  [[nodiscard]] std::uint64_t wanted() const {
+    return work_[mode_] & ~(hits_[mode_] & ~capped_) & ~(owners_[0] | owners_[1] | bank_refresh_);
+  }
+  void add_if_wanted(std::uint8_t bank);
   [[nodiscard]] Clock column_ready(std::uint8_t bank, int direction) const;
   /// Of activates in any bank.
   [[nodiscard]] Clock activate_ready() const {
@@ -170,18 +179,14 @@ class PseudoChannel {
   void close(std::uint8_t bank, Clock at);
   void activate(std::uint8_t index, Clock at, Command& command);
   [[nodiscard]] bool closes_now(std::uint8_t bank) const;
-  void stale() { column_stale_ = row_stale_ = true; }
+  void rows_stale() { closing_.stale = opening_.stale = row_stale_ = true; }
 
   // What every decision reads comes first.
-  Candidate column_;
-  Candidate row_;
-  // A candidate stays the best, though the bus may delay it, until another bank that waits is ready.
-  Clock column_next_ = 0;
-  Clock row_next_ = 0;
-  Clock column_floor_ = 0;
-  Clock row_floor_ = 0;
-  bool column_stale_ = true;
+  Candidate row_;  ///< the first of the next two and of refreshes
   bool row_stale_ = true;
+  Search columns_;
+  Search closing_;
+  Search opening_;
   std::uint8_t mode_ = 0;    ///< 0 reads first, 1 writes first
   bool refreshing_ = false;  ///< an all-bank refresh wants the banks
   std::uint64_t open_ = 0;   // banks, as are all of these
@@ -196,8 +201,7 @@ class PseudoChannel {
   std::array<PerBank<std::uint64_t>, 2> head_key_{};  // of the oldest request
   std::array<PerBank<std::uint64_t>, 2> hit_key_{};   // of the oldest for the open row
   PerBank<std::uint8_t> group_{};
-  PerBank<Clock> activate_group_{};  // by bank group, as is the next
-  std::array<PerBank<Clock>, 2> column_group_{};
+  std::array<PerBank<Clock>, 2> column_group_{};  // by bank group
   Clock now_ = 0;
   Clock activate_any_ = 0;  ///< by tRRDS and the like
   std::array<Clock, 2> column_any_{};
@@ -218,6 +222,7 @@ class PseudoChannel {
   Timing timing_;
   ControllerConfig config_;
   int stacks_;
+  int banks_of_group_;
   std::uint8_t index_;
   Counters counters_;
   std::vector<Slot> slots_;
