@@ -47,7 +47,7 @@ bool parse_time(std::string_view word, std::int64_t& ps) {
   const char* const last = word.data() + word.size();
   std::int64_t ns = 0;
   const auto [end, error] = std::from_chars(word.data(), last, ns);
-  constexpr std::int64_t kMost = 4'000'000'000'000'000;  // 46 days
+  constexpr std::int64_t kMost = 1'000'000'000'000;  // 1000 s, for refreshes go on meanwhile
   if (error != std::errc() || ns < 0 || ns > kMost) return false;
   ps = ns * 1'000;
   if (end == last) return true;
@@ -128,7 +128,7 @@ bool MemoryTrace::next(Entry& entry) {
   }
   entry.timed = !rest.empty();
   if (!entry.timed) return true;
-  if (!parse_time(take_word(rest), entry.time_ps)) fail(line, "a time in nanoseconds after the address, such as 12.5");
+  if (!parse_time(take_word(rest), entry.time_ps)) fail(line, "a time in nanoseconds after the address, such as 12.5, of at most 1000 s");
   if (!rest.empty()) fail(line, "nothing after the time");
   if (entry.time_ps < last_ps_) fail(line, "a time that is not before that of an earlier line");
   last_ps_ = entry.time_ps;

@@ -72,6 +72,7 @@ TEST_F(MemoryTraceTest, SaysWhatIsWrong) {
   fails("R 0 x\n", 1, "a time in nanoseconds");
   fails("R 0 -1\n", 1, "a time in nanoseconds");
   fails("R 0 1.x\n", 1, "a time in nanoseconds");
+  fails("R 0 1000000000001\n", 1, "at most 1000 s");
   fails("R 0 1 2\n", 1, "nothing after the time");
   fails("R 0 5\nR 0 4.9\n", 2, "a time that is not before");
   fails("R 0\n" + std::string(1000, 'a'), 2, "expected");
