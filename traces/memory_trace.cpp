@@ -110,7 +110,36 @@ bool MemoryTrace::next_line(std::string_view& line) {
   }
 }
 
+bool MemoryTrace::next_plain(Entry& entry) {
+  const char* at = buffer_.data() + from_;
+  const char* const end = buffer_.data() + to_;
+  constexpr std::ptrdiff_t kShortest = 24;
+  if (end - at < kShortest || (*at != 'R' && *at != 'W') || at[1] != ' ' || at[2] != '0' || at[3] != 'x') return false;
+  const bool write = *at == 'W';
+  at += 4;
+  std::uint64_t address = 0;
+  int digits = 0;
+  for (;; ++digits) {
+    const auto c = static_cast<unsigned char>(*at++);
+    if (c >= '0' && c <= '9') {
+      address = address << 4 | (c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      address = address << 4 | (c - 'a' + 10U);
+    } else if (c == '\n' && digits > 0 && address < capacity_) {
+      break;
+    } else {
+      return false;
+    }
+    if (digits == 15) return false;
+  }
+  entry = {write, false, address, 0};
+  from_ = static_cast<std::size_t>(at - buffer_.data());
+  ++line_;
+  return true;
+}
+
 bool MemoryTrace::next(Entry& entry) {
+  if (next_plain(entry)) return true;
   std::string_view line;
   std::string_view rest;
   do {
@@ -128,7 +157,8 @@ bool MemoryTrace::next(Entry& entry) {
   }
   entry.timed = !rest.empty();
   if (!entry.timed) return true;
-  if (!parse_time(take_word(rest), entry.time_ps)) fail(line, "a time in nanoseconds after the address, such as 12.5, of at most 1000 s");
+  if (!parse_time(take_word(rest), entry.time_ps))
+    fail(line, "a time in nanoseconds after the address, such as 12.5, of at most 1000 s");
   if (!rest.empty()) fail(line, "nothing after the time");
   if (entry.time_ps < last_ps_) fail(line, "a time that is not before that of an earlier line");
   last_ps_ = entry.time_ps;

@@ -40,6 +40,8 @@ class MemoryTrace {
       if (file != stdin) std::fclose(file);
     }
   };
+  /// Takes a line of the plainest form, in small letters and without a time, if there is one; else nothing happens.
+  bool next_plain(Entry& entry);
   /// The next line without its end; false at the end of the file.
   bool next_line(std::string_view& line);
   [[noreturn]] void fail(std::string_view line, const std::string& expected) const;

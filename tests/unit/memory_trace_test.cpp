@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -50,6 +51,13 @@ TEST_F(MemoryTraceTest, ReadsAddressesAndTimes) {
   EXPECT_EQ(all[2].time_ps, 13'000);
   EXPECT_EQ(all[3].time_ps, 13'001);
   EXPECT_TRUE(read("").empty());
+  const auto plain =
+      read("R 0x1f\nW 0xAb\nW 0xab\nR 0x3fffffe0\nR 0x0000000000000000020\nR 0x20 1\n# the end of them\n");
+  ASSERT_EQ(plain.size(), 6U);
+  const std::array<std::uint64_t, 6> addresses = {0x1f, 0xab, 0xab, 0x3fffffe0, 0x20, 0x20};
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(plain[i].address, addresses[i]);
+  EXPECT_TRUE(plain[2].write);
+  EXPECT_FALSE(plain[3].write);
 }
 
 TEST_F(MemoryTraceTest, ReadsFilesBeyondItsBuffer) {

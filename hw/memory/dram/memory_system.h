@@ -65,13 +65,18 @@ class MemorySystem {
   [[nodiscard]] Counters counters() const;
   /// The clock that `time` falls into or, if it is between two, the later.
   [[nodiscard]] Clock clock_at(Time time) const {
-    const std::int64_t period = config_.device.timing.clock.count();
-    return (time.count() + period - 1) / period;
+    // A multiplication in place of the division, right to one clock.
+    const std::int64_t above = time.count() + period_ - 1;
+    auto clock = static_cast<Clock>(static_cast<unsigned __int128>(above) * per_period_ >> 64);
+    if (clock * period_ > above) --clock;
+    return clock;
   }
-  [[nodiscard]] Time time_of(Clock clock) const { return config_.device.timing.clock * clock; }
+  [[nodiscard]] Time time_of(Clock clock) const { return Time(period_ * clock); }
 
  private:
   MemoryConfig config_;
+  std::int64_t period_;       ///< of the clock, in picoseconds
+  std::uint64_t per_period_;  ///< 2^64 / period_, rounded up
   AddressMap map_;
   std::vector<Controller> channels_;
   std::vector<Clock> next_;  ///< by channel

@@ -133,11 +133,6 @@ void PseudoChannel::update_mode() {
   rows_stale();
 }
 
-Clock PseudoChannel::column_ready(std::uint8_t bank, int direction) const {
-  const Clock at = std::max(column_bank_[direction][bank], column_group_[direction][group_[bank]]);
-  return stacks_ > 1 ? std::max(at, column_stack_[banks_[bank].stack][direction]) : at;
-}
-
 void PseudoChannel::find_column(Clock bus) {
   columns_ = Search();
   columns_.stale = false;

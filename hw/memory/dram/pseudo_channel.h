@@ -163,7 +163,10 @@ class PseudoChannel {
     return work_[mode_] & ~(hits_[mode_] & ~capped_) & ~(owners_[0] | owners_[1] | bank_refresh_);
   }
   void add_if_wanted(std::uint8_t bank);
-  [[nodiscard]] Clock column_ready(std::uint8_t bank, int direction) const;
+  [[nodiscard]] Clock column_ready(std::uint8_t bank, int direction) const {
+    const Clock at = std::max(column_bank_[direction][bank], column_group_[direction][group_[bank]]);
+    return stacks_ > 1 ? std::max(at, column_stack_[banks_[bank].stack][direction]) : at;
+  }
   /// Of activates in any bank.
   [[nodiscard]] Clock activate_ready() const {
     return std::max(activate_any_, last_activates_[activate_count_ % 4] + timing_.faw);
