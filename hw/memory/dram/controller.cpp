@@ -13,33 +13,33 @@ Controller::Controller(const Device& device, const ControllerConfig& config, int
 }
 
 Clock Controller::next() {
-  Clock best = kNeverClock;
-  std::uint64_t order = UINT64_MAX;
-  for (std::uint32_t i = 0; i < pseudo_channels_.size(); ++i) {
-    const auto offer = [&](const PseudoChannel::Candidate& candidate, bool row) {
-      if (candidate.at > best || (candidate.at == best && candidate.order >= order)) return;
-      best = candidate.at;
-      order = candidate.order;
-      chosen_ = i;
-      chosen_row_ = row;
-    };
-    offer(pseudo_channels_[i].column(column_free_), false);
-    offer(pseudo_channels_[i].row(row_free_), true);
+  const PseudoChannel::Candidate* best = nullptr;
+  const auto offer = [&](const PseudoChannel::Candidate& candidate, PseudoChannel& each, bool row) {
+    if (best != nullptr && (candidate.at > best->at || (candidate.at == best->at && candidate.order >= best->order))) {
+      return;
+    }
+    best = &candidate;
+    chosen_ = &each;
+    chosen_row_ = row;
+  };
+  for (PseudoChannel& each : pseudo_channels_) {
+    offer(each.column(column_free_), each, false);
+    offer(each.row(row_free_), each, true);
   }
-  return best;
+  return best->at;
 }
 
 PseudoChannel::Served Controller::step() {
   Command command;
   PseudoChannel::Served served;
   if (chosen_row_) {
-    pseudo_channels_[chosen_].issue_row(command);
+    chosen_->issue_row(command);
     if (command.kind == CommandKind::kRefreshDue) return served;
     const Clock slots = command.kind == CommandKind::kActivate ? activate_slots_ : precharge_slots_;
     row_free_ = command.at + slots;
     row_busy_ += slots;
   } else {
-    served = pseudo_channels_[chosen_].issue_column(command);
+    served = chosen_->issue_column(command);
     column_free_ = command.at + column_slots_;
     column_busy_ += column_slots_;
   }

@@ -14,6 +14,12 @@ class Controller {
   /// `observer` may be null.
   Controller(const Device& device, const ControllerConfig& config, int channel, CommandObserver* observer);
 
+  // What next() chose is pointed to.
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
+  Controller(Controller&&) = default;
+  Controller& operator=(Controller&&) = delete;
+
   /// `now` is not after next().
   Accept push(const Request& request, Clock now) {
     return pseudo_channels_[request.location.pseudo_channel].push(request, now, ++order_);
@@ -37,7 +43,7 @@ class Controller {
   Clock row_free_ = 0;  // the buses, from when on
   Clock column_free_ = 0;
   std::uint64_t order_ = 0;
-  std::uint32_t chosen_ = 0;
+  PseudoChannel* chosen_ = nullptr;  ///< by next(), for step()
   bool chosen_row_ = false;
   Clock row_busy_ = 0;
   Clock column_busy_ = 0;

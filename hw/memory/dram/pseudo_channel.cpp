@@ -236,6 +236,7 @@ void PseudoChannel::find_opening(Clock from) {
 void PseudoChannel::find_row(Clock bus) {
   row_stale_ = false;
   const Clock from = std::max(now_, bus);
+  row_next_ = 0;
   if (refreshing_) {
     row_ = refresh_candidate(from);
   } else {
@@ -245,6 +246,8 @@ void PseudoChannel::find_row(Clock bus) {
     const Candidate& opening = opening_.best;
     const bool close_first = closing.at < opening.at || (closing.at == opening.at && closing.order < opening.order);
     row_ = close_first ? closing : opening;
+    row_next_ = std::min({closing_.next, opening_.next, close_first ? opening.at : closing.at, refresh_due_});
+    if (bank_refresh_ != 0) row_next_ = 0;
     if (bank_refresh_ != 0 && (bank_refresh_ & (owners_[0] | owners_[1])) == 0) {
       const auto i = static_cast<std::uint8_t>(std::countr_zero(bank_refresh_));
       const bool open = (open_ & bank_refresh_) != 0;
@@ -377,9 +380,11 @@ void PseudoChannel::activate(std::uint8_t index, Clock at, Command& command) {
   owners_[mode_] |= bit;
   for (std::size_t direction = 0; direction < 2; ++direction) {
     Queue& queue = bank.queue[direction];
+    if (queue.head == kNone) continue;
     queue.hit = first_hit(queue.head, row);
-    if (queue.hit != kNone) hits_[direction] |= bit;
-    rekey(index, static_cast<int>(direction));
+    if (queue.hit == kNone) continue;
+    hits_[direction] |= bit;
+    hit_key_[direction][index] = key(slots_[queue.hit].order, index);
   }
   activate_any_ = std::max(activate_any_, at + timing_.rrds);
   last_activates_[activate_count_++ % 4] = at;

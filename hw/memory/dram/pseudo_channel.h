@@ -72,7 +72,16 @@ class PseudoChannel {
   }
   /// The next row command, or the time at which a refresh becomes due.
   const Candidate& row(Clock bus) {
-    if (row_stale_ || row_.at < bus) find_row(bus);
+    if (row_stale_ || bus >= row_next_) {
+      find_row(bus);
+    } else if (row_.at < bus) {
+      // The same command, later.
+      row_.at = bus;
+      closing_.floor = std::max(closing_.floor, bus);
+      opening_.floor = std::max(opening_.floor, bus);
+      closing_.best.at = std::max(closing_.best.at, bus);
+      opening_.best.at = std::max(opening_.best.at, bus);
+    }
     return row_;
   }
   /// Issues the candidate, which is the one of column() or row(). `command` becomes what the device sees.
@@ -185,7 +194,8 @@ class PseudoChannel {
   void rows_stale() { closing_.stale = opening_.stale = row_stale_ = true; }
 
   // What every decision reads comes first.
-  Candidate row_;  ///< the first of the next two and of refreshes
+  Candidate row_;       ///< the first of the next two and of refreshes
+  Clock row_next_ = 0;  ///< when it may be another one
   bool row_stale_ = true;
   Search columns_;
   Search closing_;
