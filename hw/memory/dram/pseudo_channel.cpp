@@ -91,9 +91,10 @@ Accept PseudoChannel::push(const Request& request, Clock now, std::uint64_t orde
   if (hit) {
     queue.hit = index;
     hits_[direction] |= bit;
+    hit_key_[direction][location.bank] = key(order, location.bank);
     if (closing_.best.bank == location.bank) closing_.stale = row_stale_ = true;
   }
-  rekey(location.bank, direction);
+  if (first) head_key_[direction][location.bank] = key(order, location.bank);
   if (hit) add_column(location.bank, direction);
   if (first && direction == mode_) add_if_wanted(location.bank);
   ++count_[direction];
@@ -101,20 +102,19 @@ Accept PseudoChannel::push(const Request& request, Clock now, std::uint64_t orde
   return Accept::kQueued;
 }
 
-void PseudoChannel::rekey(std::uint8_t bank, int direction) {
-  const Queue& queue = banks_[bank].queue[direction];
-  if (queue.head != kNone) head_key_[direction][bank] = key(slots_[queue.head].order, bank);
-  if (queue.hit != kNone) hit_key_[direction][bank] = key(slots_[queue.hit].order, bank);
-}
-
 void PseudoChannel::remove(std::uint8_t bank, int direction, Index index) {
   Queue& queue = banks_[bank].queue[direction];
   Slot& slot = slots_[index];
-  (slot.previous == kNone ? queue.head : slots_[slot.previous].next) = slot.next;
+  if (slot.previous != kNone) {
+    slots_[slot.previous].next = slot.next;
+  } else {
+    queue.head = slot.next;
+    if (slot.next != kNone) head_key_[direction][bank] = key(slots_[slot.next].order, bank);
+  }
   (slot.next == kNone ? queue.tail : slots_[slot.next].previous) = slot.previous;
   // All before it are for other rows.
   queue.hit = first_hit(slot.next, banks_[bank].row);
-  rekey(bank, direction);
+  if (queue.hit != kNone) hit_key_[direction][bank] = key(slots_[queue.hit].order, bank);
   slot.next = free_;
   free_ = index;
   --count_[direction];

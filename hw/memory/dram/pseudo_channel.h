@@ -184,8 +184,6 @@ class PseudoChannel {
   void choose_refresh_bank();
   void update_mode();
   void remove(std::uint8_t bank, int direction, Index index);
-  /// Keeps the keys in step with a queue.
-  void rekey(std::uint8_t bank, int direction);
   [[nodiscard]] Index first_hit(Index from, std::uint32_t row) const;
   [[nodiscard]] const Slot* find(const Queue& queue, const Location& location) const;
   void close(std::uint8_t bank, Clock at);
