@@ -157,6 +157,7 @@ ordered_json to_json(const Options& options, const Result& result) {
             {"turnarounds", counters.turnarounds}}},
           {"busy",
            {{"data_bus", busy.data_bus},
+            {"turnaround", busy.turnaround},
             {"row_bus", busy.row_bus},
             {"column_bus", busy.column_bus},
             {"faw", busy.faw},
@@ -194,7 +195,8 @@ std::string to_text(const Options& options, const Result& result) {
   }
   lines.push_back({"  row hits", percent(result.hit_rate())});
   lines.push_back(
-      {"  data bus, row bus", percent(result.occupancy.data_bus) + ", " + percent(result.occupancy.row_bus)});
+      {"  data bus, turnarounds", percent(result.occupancy.data_bus) + ", " + percent(result.occupancy.turnaround)});
+  lines.push_back({"  row bus", percent(result.occupancy.row_bus)});
   lines.push_back({"  tFAW, tRC", percent(result.occupancy.faw) + ", " + percent(result.occupancy.bank)});
   lines.push_back({"  energy", fmt::format("{:.2f} pJ/bit, {:.3f} W", result.pj_per_bit(), result.watts())});
   lines.push_back({"  simulated", fmt::format("{:.2f} million requests/s", result.requests() / result.seconds * 1e-6)});

@@ -62,6 +62,14 @@ TEST_F(MemoryTest, PrintsWhatBoundsATrace) {
   again.erase("simulator");
   EXPECT_EQ(stream, again);
 
+  std::string mixed;
+  for (int i = 0; i < 8000; ++i) mixed += (i % 48 < 32 ? "R " : "W ") + std::to_string(i * 32) + "\n";
+  write("mixed.trc", mixed);
+  const json turning = memory("../mixed.trc");
+  EXPECT_GT(turning["busy"]["turnaround"], 0.05);
+  EXPECT_EQ(turning["bound_by"], "data bus");
+  EXPECT_EQ(stream["busy"]["turnaround"], 0);
+
   const json conflict = memory("../conflict.trc");
   EXPECT_EQ(conflict["bound_by"], "tRC");
   EXPECT_LT(conflict["bandwidth_gb_per_s"], 0.8);

@@ -83,11 +83,12 @@ double Replay::bytes_per_second() const {
 }
 
 const char* Occupancy::bound() const {
-  const double most = std::max({data_bus, row_bus, column_bus, faw, bank});
+  const double data = data_bus + turnaround;
+  const double most = std::max({data, row_bus, column_bus, faw, bank});
   // Refresh takes its share of all of them. What is far from being busy does not bound: latency does.
   if (most + refresh < 0.75) return "latency";
   if (most == bank) return "tRC";
-  if (most == data_bus) return "data bus";
+  if (most == data) return "data bus";
   if (most == row_bus) return "row command bus";
   if (most == faw) return "tFAW";
   return "column command bus";
@@ -107,6 +108,8 @@ Occupancy occupancy_of(const MemorySystem& memory, Time elapsed) {
     for (int i = 0; i < channel.pseudo_channels(); ++i) {
       const Counters& counters = channel.pseudo_channel(i).counters();
       raise(most.data_bus, (counters.reads + counters.writes) * timing.ccds);
+      const Clock there_and_back = timing.rtw + timing.write_to_read(false) - 2 * timing.ccds;
+      raise(most.turnaround, counters.turnarounds * there_and_back / 2);
       raise(most.faw, counters.activates * timing.faw / 4);
       raise(most.bank, channel.pseudo_channel(i).most_activates() * timing.rc);
       raise(most.refresh, counters.refreshes * timing.rfc);

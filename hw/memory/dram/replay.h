@@ -61,6 +61,7 @@ class Replay {
 /// What a memory was kept busy with, in shares of the time; the greatest says what bounds it.
 struct Occupancy {
   double data_bus = 0;
+  double turnaround = 0;  ///< of the data bus, from reads to writes and back
   double row_bus = 0;     ///< activates and precharges on their shared bus
   double column_bus = 0;  ///< reads and writes on theirs
   double faw = 0;         ///< the four activates of tFAW
