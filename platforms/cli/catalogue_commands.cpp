@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hw/memory/dram/memory_system.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/config/catalogue.h"
@@ -113,6 +114,8 @@ int describe_all(bool as_json) {
     const bool is_workload = section.title == "workload";
     print(fmt::format("\n## {}\n\n{}", is_workload ? "workload of kind `fsdp`" : section.title, table(section.fields)));
   }
+  print("\n## Of `weft memory`\n\nNot of a platform: what its `--set` changes.\n\n" +
+        table(describe(dram::MemoryConfig())));
   return kDone;
 }
 

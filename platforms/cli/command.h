@@ -28,6 +28,7 @@ Command kernel_command(CLI::App& parent);
 Command dpa_command(CLI::App& parent);
 Command validate_command(CLI::App& parent);
 Command bench_command(CLI::App& parent);
+Command memory_command(CLI::App& parent);
 Command topology_command(CLI::App& parent);
 Command trace_command(CLI::App& parent);
 Command parts_command(CLI::App& parent);

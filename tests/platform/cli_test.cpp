@@ -125,8 +125,8 @@ TEST_F(CliTest, BadInput) {
 
 TEST_F(CliTest, HelpAndVersion) {
   EXPECT_EQ(weft("--version").out.substr(0, 5), "weft ");
-  for (const char* command :
-       {"", "run ", "collective ", "kernel ", "dpa ", "validate ", "bench ", "parts ", "describe ", "topology "}) {
+  for (const char* command : {"", "run ", "collective ", "kernel ", "dpa ", "validate ", "bench ", "parts ",
+                              "describe ", "topology ", "memory "}) {
     const Ran ran = weft(std::string(command) + "--help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_NE(ran.out.find("Usage:"), std::string::npos);
@@ -455,6 +455,11 @@ TEST_F(CliTest, CatalogueReads) {
     EXPECT_FALSE(part["source"].get<std::string>().empty());
     if (part["kind"] == "accelerator") {
       EXPECT_EQ(weft("kernel " + part["name"].get<std::string>() + " --gemm 64,64,64").code, 0);
+      continue;
+    }
+    if (part["kind"] == "dram") {
+      write("one.trc", "R 0\n");
+      EXPECT_EQ(weft("memory ../one.trc --device " + part["name"].get<std::string>()).code, 0);
       continue;
     }
     const std::string place = part["kind"] == "hbm"         ? "accelerator.hbm"

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/memory/dram/address_map.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <vector>
+
+namespace weft::dram {
+namespace {
+
+int bits_of(std::int64_t count) {
+  return std::countr_zero(static_cast<std::uint64_t>(count));
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    words.push_back(trimmed(text.substr(0, comma)));
+    if (comma == std::string_view::npos) return words;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+/// The named maps, else the text itself.
+std::string expanded(const Geometry& geometry, std::string_view text) {
+  if (text == "burst") return "offset,pseudo_channel,channel,bank_group,column,bank,stack_id,row";
+  if (text == "128B") {
+    const std::int64_t together = std::clamp<std::int64_t>(128 / geometry.burst.count(), 1, geometry.columns);
+    const std::string low = together > 1 ? "column:" + std::to_string(bits_of(together)) + "," : "";
+    return "offset," + low + "pseudo_channel,channel,bank_group,column,bank,stack_id,row";
+  }
+  return std::string(text);
+}
+
+}  // namespace
+
+AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const std::string& path)
+    : bank_bits_(bits_of(geometry.banks)),
+      group_bits_(bank_bits_ + bits_of(geometry.bank_groups)),
+      capacity_(static_cast<std::uint64_t>(geometry.capacity().count())) {
+  std::array<int, kFields> wanted{};
+  wanted[kOffset] = bits_of(geometry.burst.count());
+  wanted[kChannel] = bits_of(geometry.channels);
+  wanted[kPseudoChannel] = bits_of(geometry.pseudo_channels);
+  wanted[kStackId] = bits_of(geometry.stack_ids);
+  wanted[kBankGroup] = bits_of(geometry.bank_groups);
+  wanted[kBank] = bits_of(geometry.banks);
+  wanted[kColumn] = bits_of(geometry.columns);
+  wanted[kRow] = bits_of(geometry.rows);
+  std::array<int, kFields> have{};
+  const std::string text = expanded(geometry, given);
+  int shift = 0;
+  for (const std::string_view word : split(text)) {
+    const std::size_t colon = word.find(':');
+    const std::string_view name = trimmed(word.substr(0, colon));
+    const auto found = std::find(kNames.begin(), kNames.end(), name);
+    if (found == kNames.end()) {
+      throw ConfigError(path,
+                        "burst, 128B, or a list from the lowest bit of offset, channel, pseudo_channel, "
+                        "stack_id, bank_group, bank, column and row, each with :BITS if not all; there is no \"" +
+                            std::string(name) + "\"");
+    }
+    const auto field = static_cast<Field>(found - kNames.begin());
+    int bits = wanted[field] - have[field];
+    if (colon != std::string_view::npos) {
+      const std::string_view number = trimmed(word.substr(colon + 1));
+      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bits);
+      if (error != std::errc() || end != number.data() + number.size() || bits < 0) {
+        throw ConfigError(path,
+                          "a number of bits after " + std::string(name) + ":, not \"" + std::string(number) + "\"");
+      }
+    }
+    if (have[field] + bits > wanted[field]) {
+      throw ConfigError(path, std::to_string(wanted[field]) + " bits of " + std::string(name) +
+                                  " in all, as the geometry has, not " + std::to_string(have[field] + bits));
+    }
+    if (field == kOffset) {
+      if (shift != have[kOffset]) throw ConfigError(path, "offset first, for a burst lies in one place");
+      offset_bits_ += bits;
+    } else if (bits > 0) {
+      if (static_cast<std::size_t>(pieces_) == kMostPieces) {
+        throw ConfigError(path, "at most " + std::to_string(kMostPieces) + " pieces");
+      }
+      piece_[static_cast<std::size_t>(pieces_++)] = {
+          field, static_cast<std::uint8_t>(shift), static_cast<std::uint8_t>(have[field]),
+          static_cast<std::uint8_t>(bits), static_cast<std::uint32_t>((1ULL << bits) - 1)};
+    }
+    have[field] += bits;
+    shift += bits;
+  }
+  for (std::size_t field = 0; field < kFields; ++field) {
+    if (have[field] != wanted[field]) {
+      throw ConfigError(path, std::to_string(wanted[field]) + " bits of " + std::string(kNames[field]) +
+                                  ", as the geometry has, not " + std::to_string(have[field]));
+    }
+  }
+}
+
+std::uint64_t AddressMap::address(const Location& location) const {
+  std::array<std::uint64_t, kFields> value{};
+  value[kChannel] = location.channel;
+  value[kPseudoChannel] = location.pseudo_channel;
+  value[kStackId] = location.bank >> group_bits_;
+  value[kBankGroup] = (location.bank >> bank_bits_) & ((1U << (group_bits_ - bank_bits_)) - 1);
+  value[kBank] = location.bank & ((1U << bank_bits_) - 1);
+  value[kColumn] = location.column;
+  value[kRow] = location.row;
+  std::uint64_t address = 0;
+  for (int i = 0; i < pieces_; ++i) {
+    const Piece& piece = piece_[static_cast<std::size_t>(i)];
+    address |= ((value[piece.field] >> piece.to) & piece.mask) << piece.shift;
+  }
+  return address;
+}
+
+std::string AddressMap::text() const {
+  std::string text = "offset:" + std::to_string(offset_bits_);
+  for (int i = 0; i < pieces_; ++i) {
+    const Piece& piece = piece_[static_cast<std::size_t>(i)];
+    text += "," + std::string(kNames[piece.field]) + ":" + std::to_string(piece.bits);
+  }
+  return text;
+}
+
+}  // namespace weft::dram

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hw/memory/dram/device.h"
+
+namespace weft::dram {
+
+/// Where a burst lies.
+struct Location {
+  std::uint16_t channel = 0;
+  std::uint8_t pseudo_channel = 0;
+  std::uint8_t bank = 0;  ///< within the pseudo channel: (stack id * bank groups + bank group) * banks + bank
+  std::uint16_t column = 0;
+  std::uint32_t row = 0;
+  bool operator==(const Location&) const = default;
+};
+
+/// Which bits of an address choose what. Written from the lowest bit up, as names with their numbers of bits:
+///
+///     offset:5, pseudo_channel:1, bank_group:2, column:5, bank:2, stack_id:1, row
+///
+/// A name may come several times, its lower bits first; a name without a number takes what its field still lacks, which
+/// may be no bit. Two maps have names, both for any geometry:
+/// - `burst`: neighbouring bursts lie in different pseudo channels and bank groups (the line above);
+/// - `128B`: 128 bytes of a row stay together, so that reads of a cache line share an activate.
+class AddressMap {
+ public:
+  /// Throws ConfigError for `path` if the map does not cover each bit of the geometry exactly once.
+  AddressMap(const Geometry& geometry, std::string_view text, const std::string& path = "mapping");
+
+  [[nodiscard]] Location locate(std::uint64_t address) const {
+    std::array<std::uint32_t, kFields> value{};
+    for (int i = 0; i < pieces_; ++i) {
+      const Piece& piece = piece_[static_cast<std::size_t>(i)];
+      value[piece.field] |= static_cast<std::uint32_t>((address >> piece.shift) & piece.mask) << piece.to;
+    }
+    return {
+        static_cast<std::uint16_t>(value[kChannel]), static_cast<std::uint8_t>(value[kPseudoChannel]),
+        static_cast<std::uint8_t>((value[kStackId] << group_bits_) | (value[kBankGroup] << bank_bits_) | value[kBank]),
+        static_cast<std::uint16_t>(value[kColumn]), value[kRow]};
+  }
+  /// The address of a burst's first byte.
+  [[nodiscard]] std::uint64_t address(const Location& location) const;
+  [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+  /// The map in full, as it can be written.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  enum Field : std::uint8_t { kOffset, kChannel, kPseudoChannel, kStackId, kBankGroup, kBank, kColumn, kRow, kFields };
+  static constexpr std::size_t kMostPieces = 24;
+  struct Piece {
+    Field field;
+    std::uint8_t shift;  ///< in the address
+    std::uint8_t to;     ///< in the field
+    std::uint8_t bits;
+    std::uint32_t mask;
+  };
+
+  static constexpr std::array<std::string_view, kFields> kNames = {
+      "offset", "channel", "pseudo_channel", "stack_id", "bank_group", "bank", "column", "row"};
+
+  std::array<Piece, kMostPieces> piece_{};  // the offset is not among them
+  int pieces_ = 0;
+  int offset_bits_ = 0;
+  int bank_bits_ = 0;
+  int group_bits_ = 0;  ///< of bank and bank group together
+  std::uint64_t capacity_ = 0;
+};
+
+}  // namespace weft::dram

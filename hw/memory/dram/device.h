@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "hw/core/fields.h"
+#include "hw/core/quantity.h"
+
+/// High-bandwidth memory to the bank: what a device is (this file), where an address lies in it (address_map.h), how
+/// its requests become commands (pseudo_channel.h, controller.h), and all of it together (memory_system.h). Plain C++:
+/// no SystemC, no events, time in clocks of the device.
+namespace weft::dram {
+
+/// A point in time, or the difference of two, in command clocks of the device.
+using Clock = std::int64_t;
+constexpr Clock kNeverClock = INT64_MAX / 4;
+
+/// Banks of a pseudo channel over all stack ids: they are kept in one word.
+constexpr int kMaxBanks = 64;
+constexpr int kMaxPseudoChannels = 4;
+
+/// A device of the default figures is one channel of HBM2, which the traces of other simulators are for. A stack of
+/// HBM2 has 8 channels, one of HBM3 16, one of HBM4 32.
+struct Geometry {
+  int channels = 1;
+  int pseudo_channels = 2;
+  int stack_ids = 1;
+  int bank_groups = 4;
+  int banks = 4;
+  std::int64_t rows = 32768;
+  int columns = 32;
+  Bytes burst = Bytes(32);
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("channels", channels, "Channels, which share nothing", Range{1, 1024});
+    visit("pseudo_channels", pseudo_channels,
+          "Pseudo channels of a channel: they share its command buses and have data of their own",
+          Range{1, kMaxPseudoChannels});
+    visit("stack_ids", stack_ids, "Groups of dies that share a pseudo channel (ranks)", Range{1, 16});
+    visit("bank_groups", bank_groups, "Bank groups of a stack id", Range{1, 16});
+    visit("banks", banks, "Banks of a bank group", Range{1, 16});
+    visit("rows", rows, "Rows of a bank", Range{1, 1LL << 24});
+    visit("columns", columns, "Bursts of a row", Range{1, 4096});
+    visit("burst", burst, "What one read or write moves", Range{1, 4096});
+  }
+  [[nodiscard]] int groups() const { return stack_ids * bank_groups; }  ///< of a pseudo channel
+  [[nodiscard]] int all_banks() const { return groups() * banks; }      ///< of a pseudo channel
+  [[nodiscard]] Bytes capacity() const { return burst * columns * rows * all_banks() * pseudo_channels * channels; }
+};
+
+/// Minimum distances between commands, in clocks unless said otherwise, by the names of the JEDEC standards (JESD235,
+/// JESD238, JESD270). "Short" is between bank groups, "long" within one.
+struct Timing {
+  Time clock = Time(1'000);  ///< tCK
+  int bl = 2;                ///< a burst on the data pins
+  int cl = 14;               ///< read to its data
+  int cwl = 5;               ///< write to its data
+  int rcdrd = 14;            ///< activate to read
+  int rcdwr = 12;            ///< activate to write
+  int rp = 14;               ///< precharge to activate
+  int ras = 34;              ///< activate to precharge
+  int rc = 48;               ///< activate to activate of a bank
+  int wr = 16;               ///< end of write data to precharge
+  int rtp = 5;               ///< read to precharge
+  int ccds = 2;
+  int ccdl = 4;
+  int ccdr = 2;  ///< column commands of two stack ids
+  int rrds = 4;
+  int rrdl = 4;
+  int faw = 15;  ///< within which a pseudo channel has four activates at most
+  int wtrs = 6;  ///< end of write data to read
+  int wtrl = 8;
+  int rtw = 13;   ///< read to write
+  int rfc = 260;  ///< all-bank refresh to activate
+  int refi = 3900;
+  int rfcpb = 120;         ///< per-bank refresh to activate of that bank
+  int rrefd = 8;           ///< per-bank refresh to activate or refresh of another bank
+  int activate_slots = 2;  ///< clocks of the row bus
+  int precharge_slots = 1;
+  int column_slots = 1;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    constexpr Range clocks{0, 1 << 20};
+    visit("clock", clock, "tCK", Range{100, 100'000});
+    visit("bl", bl, "Clocks of a burst on the data pins", Range{1, 64});
+    visit("cl", cl, "CL, in clocks as all that follow: read to its data", clocks);
+    visit("cwl", cwl, "CWL: write to its data", clocks);
+    visit("rcdrd", rcdrd, "tRCDRD: activate to read", clocks);
+    visit("rcdwr", rcdwr, "tRCDWR: activate to write", clocks);
+    visit("rp", rp, "tRP: precharge to activate", clocks);
+    visit("ras", ras, "tRAS: activate to precharge", clocks);
+    visit("rc", rc, "tRC: activate to activate of a bank", clocks);
+    visit("wr", wr, "tWR: end of write data to precharge", clocks);
+    visit("rtp", rtp, "tRTP: read to precharge", clocks);
+    visit("ccds", ccds, "tCCDS: column commands of two bank groups", clocks);
+    visit("ccdl", ccdl, "tCCDL: column commands of one bank group", clocks);
+    visit("ccdr", ccdr, "tCCDR: column commands of two stack ids", clocks);
+    visit("rrds", rrds, "tRRDS: activates of two bank groups", clocks);
+    visit("rrdl", rrdl, "tRRDL: activates of one bank group", clocks);
+    visit("faw", faw, "tFAW: in which a pseudo channel has four activates at most", clocks);
+    visit("wtrs", wtrs, "tWTRS: end of write data to read of another bank group", clocks);
+    visit("wtrl", wtrl, "tWTRL: end of write data to read of the same bank group", clocks);
+    visit("rtw", rtw, "tRTW: read to write", clocks);
+    visit("rfc", rfc, "tRFC: all-bank refresh to activate", clocks);
+    visit("refi", refi, "tREFI: between all-bank refreshes, up to 85 degrees", Range{1, 1 << 24});
+    visit("rfcpb", rfcpb, "tRFCpb: per-bank refresh to activate of that bank", clocks);
+    visit("rrefd", rrefd, "tRREFD: per-bank refresh to activate or refresh of another bank", clocks);
+    visit("activate_slots", activate_slots, "Clocks of the channel's row bus that an activate takes", Range{1, 16});
+    visit("precharge_slots", precharge_slots, "Clocks of the row bus that a precharge or refresh takes", Range{1, 16});
+    visit("column_slots", column_slots, "Clocks of the channel's column bus that a read or write takes", Range{1, 16});
+  }
+  [[nodiscard]] Clock write_to_precharge() const { return cwl + bl + wr; }
+  [[nodiscard]] Clock write_to_read(bool same_group) const { return cwl + bl + (same_group ? wtrl : wtrs); }
+};
+
+/// What commands cost, in picojoules, for one pseudo channel.
+struct Energy {
+  double activate = 414;  ///< with its precharge
+  double read = 402;      ///< a burst, in the array
+  double write = 534;
+  double refresh = 30420;  ///< all-bank
+  double refresh_bank = 1901;
+  double io_per_bit = 0.8;
+  double background_mw = 33;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("activate", activate, "pJ of an activate and its precharge");
+    visit("read", read, "pJ of a burst read, without the pins");
+    visit("write", write, "pJ of a burst written, without the pins");
+    visit("refresh", refresh, "pJ of an all-bank refresh");
+    visit("refresh_bank", refresh_bank, "pJ of a per-bank refresh");
+    visit("io_per_bit", io_per_bit, "pJ of a bit on the pins");
+    visit("background_mw", background_mw, "mW of a pseudo channel that does nothing");
+  }
+};
+
+struct Device {
+  static constexpr const char* kPartKind = "dram";
+  Geometry geometry;
+  Timing timing;
+  Energy energy;
+  int temperature = 60;  ///< of the hottest die, in degrees Celsius
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("geometry", geometry, "What it is made of");
+    visit("timing", timing, "Distances of commands");
+    visit("energy", energy, "Energy of commands");
+    visit("temperature", temperature,
+          "Degrees Celsius: above 85 it is refreshed twice as often, above 95 four times as often", Range{0, 105});
+  }
+  /// tREFI at this temperature.
+  [[nodiscard]] Clock refresh_interval() const;
+  /// Of all channels together.
+  [[nodiscard]] double peak_bytes_per_second() const;
+  /// Throws ConfigError where figures contradict each other; `path` is where the device stands.
+  void check(const std::string& path = "device") const;
+};
+
+}  // namespace weft::dram

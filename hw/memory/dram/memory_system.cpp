@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/memory/dram/memory_system.h"
+
+namespace weft::dram {
+namespace {
+
+const MemoryConfig& checked(const MemoryConfig& config) {
+  config.check();
+  return config;
+}
+
+}  // namespace
+
+MemorySystem::MemorySystem(const MemoryConfig& config, CommandObserver* observer)
+    : config_(checked(config)),
+      period_(config.device.timing.clock.count()),
+      per_period_(UINT64_MAX / static_cast<std::uint64_t>(period_) + 1),
+      map_(config.device.geometry, config.mapping) {
+  channels_.reserve(static_cast<std::size_t>(config.device.geometry.channels));
+  for (int i = 0; i < config.device.geometry.channels; ++i) {
+    channels_.emplace_back(config.device, config.controller, i, observer);
+    next_.push_back(channels_.back().next());
+  }
+}
+
+int MemorySystem::waiting() const {
+  int waiting = 0;
+  for (const Controller& channel : channels_) waiting += channel.waiting();
+  return waiting;
+}
+
+Counters MemorySystem::counters() const {
+  Counters sum;
+  for (const Controller& channel : channels_) {
+    for (int i = 0; i < channel.pseudo_channels(); ++i) sum += channel.pseudo_channel(i).counters();
+  }
+  return sum;
+}
+
+}  // namespace weft::dram

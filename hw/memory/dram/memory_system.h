@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "hw/memory/dram/address_map.h"
+#include "hw/memory/dram/controller.h"
+
+namespace weft::dram {
+
+struct MemoryConfig {
+  Device device;
+  ControllerConfig controller;
+  std::string mapping = "burst";
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("device", device, "The DRAM");
+    visit("controller", controller, "How requests become commands");
+    visit("mapping", mapping,
+          "Which bits of an address choose what: burst, 128B, or a list from the lowest bit up, such as "
+          "offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row");
+  }
+  void check(const std::string& path = "") const {
+    const std::string prefix = path.empty() ? "" : path + ".";
+    device.check(prefix + "device");
+    controller.check(prefix + "controller");
+  }
+};
+
+/// All channels behind one address map. Whoever drives it (Replay, or a SystemC module) offers requests in the order of
+/// time and lets it step up to the time of the next one.
+class MemorySystem {
+ public:
+  /// Throws ConfigError. `observer` may be null.
+  explicit MemorySystem(const MemoryConfig& config, CommandObserver* observer = nullptr);
+
+  [[nodiscard]] Location locate(std::uint64_t address) const { return map_.locate(address); }
+  /// `now` is not after next().
+  Accept push(const Request& request, Clock now) {
+    const std::size_t channel = request.location.channel;
+    const Accept accept = channels_[channel].push(request, now);
+    if (accept == Accept::kQueued) next_[channel] = channels_[channel].next();
+    return accept;
+  }
+  /// Time of the next command of any channel, which it chooses.
+  Clock next() {
+    first_ = 0;
+    for (std::size_t i = 1; i < next_.size(); ++i) first_ = next_[i] < next_[first_] ? i : first_;
+    return next_[first_];
+  }
+  /// Issues what next() found. To be called after next().
+  PseudoChannel::Served step() {
+    const PseudoChannel::Served served = channels_[first_].step();
+    next_[first_] = channels_[first_].next();
+    return served;
+  }
+
+  [[nodiscard]] const MemoryConfig& config() const { return config_; }
+  [[nodiscard]] const AddressMap& map() const { return map_; }
+  [[nodiscard]] const std::vector<Controller>& channels() const { return channels_; }
+  [[nodiscard]] int waiting() const;
+  [[nodiscard]] Counters counters() const;
+  /// The clock that `time` falls into or, if it is between two, the later.
+  [[nodiscard]] Clock clock_at(Time time) const {
+    // A multiplication in place of the division, right to one clock.
+    const std::int64_t above = time.count() + period_ - 1;
+    auto clock = static_cast<Clock>(static_cast<unsigned __int128>(above) * per_period_ >> 64);
+    if (clock * period_ > above) --clock;
+    return clock;
+  }
+  [[nodiscard]] Time time_of(Clock clock) const { return Time(period_ * clock); }
+
+ private:
+  MemoryConfig config_;
+  std::int64_t period_;       ///< of the clock, in picoseconds
+  std::uint64_t per_period_;  ///< 2^64 / period_, rounded up
+  AddressMap map_;
+  std::vector<Controller> channels_;
+  std::vector<Clock> next_;  ///< by channel
+  std::size_t first_ = 0;
+};
+
+}  // namespace weft::dram

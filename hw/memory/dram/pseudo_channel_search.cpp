@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which command a pseudo channel wants next on each bus.
+#include <algorithm>
+#include <bit>
+
+#include "hw/memory/dram/bits.h"
+#include "hw/memory/dram/pseudo_channel.h"
+
+namespace weft::dram {
+
+void PseudoChannel::find_column(Clock bus) {
+  columns_ = Search();
+  columns_.stale = false;
+  columns_.next = kNeverClock;
+  // What the other direction has activated goes before a switch.
+  const std::uint8_t direction = owners_[1 - mode_] != 0 ? 1 - mode_ : mode_;
+  columns_.best.kind = direction == 0 ? CommandKind::kRead : CommandKind::kWrite;
+  columns_.best.write = direction != 0;
+  std::uint64_t banks = hits_[direction] & ~capped_;
+  if (direction != mode_ || refreshing_) banks = owners_[direction];
+  banks &= ~bank_refresh_ | owners_[direction];
+  const Clock from = columns_.floor = std::max({now_, bus, column_any_[direction]});
+  if (banks == 0) return;
+  const PerBank<std::uint64_t>& keys = hit_key_[direction];
+  std::uint64_t best = UINT64_MAX;
+  std::uint64_t waits = UINT64_MAX;
+  for_each_bit(banks, [&](std::uint8_t i) {
+    const std::uint64_t wait = wait_until(column_ready(i, direction), from);
+    best = std::min(best, wait << kWaitShift | keys[i]);
+    waits = std::min(waits, wait - 1);
+  });
+  found(columns_, best, waits, from);
+}
+
+void PseudoChannel::add(Search& search, Clock at, std::uint64_t key) const {
+  if (search.stale) return;
+  at = std::max({at, now_, search.floor});
+  const std::uint64_t order = key >> kBankBits;
+  Candidate& best = search.best;
+  if (at > best.at) {
+    search.next = std::min(search.next, at);
+  } else if (at < best.at || order < best.order) {
+    if (at < best.at) search.next = std::min(search.next, best.at);
+    best.at = at;
+    best.order = order;
+    best.bank = static_cast<std::uint8_t>(key & (kMaxBanks - 1));
+  }
+}
+
+void PseudoChannel::add_column(std::uint8_t bank, int direction) {
+  if (direction != (columns_.best.write ? 1 : 0) || (capped_ >> bank & 1) != 0) return;
+  columns_.stale |= direction != mode_ || refreshing_ || bank_refresh_ != 0;
+  add(columns_, column_ready(bank, direction), hit_key_[direction][bank]);
+}
+
+PseudoChannel::Candidate PseudoChannel::refresh_candidate(Clock from) {
+  Candidate candidate;
+  candidate.order = 0;  // before all requests
+  if ((owners_[0] | owners_[1]) != 0) return candidate;
+  candidate.at = from;
+  if (open_ != 0) {
+    candidate.kind = CommandKind::kPrechargeAll;
+    // Also of banks that are about to close by themselves.
+    for_each_bit(all_banks_, [&](std::uint8_t i) { candidate.at = std::max(candidate.at, precharge_[i]); });
+  } else {
+    candidate.kind = CommandKind::kRefresh;
+    for_each_bit(all_banks_, [&](std::uint8_t i) { candidate.at = std::max(candidate.at, activate_[i]); });
+  }
+  return candidate;
+}
+
+void PseudoChannel::find_closing(Clock from) {
+  closing_ = Search();
+  closing_.stale = false;
+  closing_.next = kNeverClock;
+  closing_.floor = from;
+  closing_.best.kind = CommandKind::kPrecharge;
+  const std::uint64_t banks = wanted() & open_;
+  if (banks == 0) return;
+  const PerBank<std::uint64_t>& keys = head_key_[mode_];
+  std::uint64_t best = UINT64_MAX;
+  std::uint64_t waits = UINT64_MAX;
+  for_each_bit(banks, [&](std::uint8_t i) {
+    const std::uint64_t wait = wait_until(precharge_[i], from);
+    best = std::min(best, wait << kWaitShift | keys[i]);
+    waits = std::min(waits, wait - 1);
+  });
+  found(closing_, best, waits, from);
+}
+
+void PseudoChannel::find_opening(Clock from) {
+  from = std::max(from, activate_ready());
+  opening_ = Search();
+  opening_.stale = false;
+  opening_.next = kNeverClock;
+  opening_.floor = from;
+  opening_.best.kind = CommandKind::kActivate;
+  const std::uint64_t banks = wanted() & ~open_;
+  if (banks == 0) return;
+  const PerBank<std::uint64_t>& keys = head_key_[mode_];
+  std::uint64_t best = UINT64_MAX;
+  std::uint64_t waits = UINT64_MAX;
+  for_each_bit(banks, [&](std::uint8_t i) {
+    const std::uint64_t wait = wait_until(activate_[i], from);
+    best = std::min(best, wait << kWaitShift | keys[i]);
+    waits = std::min(waits, wait - 1);
+  });
+  found(opening_, best, waits, from);
+}
+
+void PseudoChannel::find_row(Clock bus) {
+  row_stale_ = false;
+  const Clock from = std::max(now_, bus);
+  row_next_ = 0;
+  if (refreshing_) {
+    row_ = refresh_candidate(from);
+  } else {
+    if (!holds(closing_, from)) find_closing(from);
+    if (!holds(opening_, from)) find_opening(from);
+    const Candidate& closing = closing_.best;
+    const Candidate& opening = opening_.best;
+    const bool close_first = closing.at < opening.at || (closing.at == opening.at && closing.order < opening.order);
+    row_ = close_first ? closing : opening;
+    row_next_ = std::min({closing_.next, opening_.next, close_first ? opening.at : closing.at, refresh_due_});
+    if (bank_refresh_ != 0) row_next_ = 0;
+    if (bank_refresh_ != 0 && (bank_refresh_ & (owners_[0] | owners_[1])) == 0) {
+      const auto i = static_cast<std::uint8_t>(std::countr_zero(bank_refresh_));
+      const bool open = (open_ & bank_refresh_) != 0;
+      const Clock at = open ? std::max(from, precharge_[i]) : std::max({from, activate_any_, activate_[i]});
+      if (at <= row_.at) row_ = {at, 0, open ? CommandKind::kPrecharge : CommandKind::kRefreshBank, i, false};
+    }
+  }
+  if (refresh_due_ <= row_.at) row_ = {std::max(now_, refresh_due_), 0, CommandKind::kRefreshDue, 0, false};
+}
+
+void PseudoChannel::add_if_wanted(std::uint8_t bank) {
+  if ((wanted() >> bank & 1) == 0) return;
+  row_stale_ = true;
+  if ((open_ >> bank & 1) != 0) {
+    add(closing_, precharge_[bank], head_key_[mode_][bank]);
+  } else {
+    add(opening_, activate_[bank], head_key_[mode_][bank]);
+  }
+}
+
+}  // namespace weft::dram

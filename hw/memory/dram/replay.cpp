@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/memory/dram/replay.h"
+
+#include <algorithm>
+
+namespace weft::dram {
+
+Replay::Replay(MemorySystem& memory, int outstanding)
+    : memory_(memory), outstanding_(static_cast<std::size_t>(outstanding)), done_(outstanding_ + 1) {}
+
+void Replay::complete(Time created, Clock done) {
+  read_latency_.add(memory_.time_of(done) - created);
+  last_ = std::max(last_, done);
+  // Reads are back in the order of their commands, except those that a write queue answers.
+  std::size_t place = oldest_ + flying_++;
+  if (place >= done_.size()) place -= done_.size();
+  for (std::size_t i = flying_; i > 1; --i) {
+    const std::size_t before = place == 0 ? done_.size() - 1 : place - 1;
+    if (done_[before] <= done) break;
+    done_[place] = done_[before];
+    place = before;
+  }
+  done_[place] = done;
+}
+
+void Replay::step() {
+  const PseudoChannel::Served served = memory_.step();
+  if (!served.any) return;
+  if (served.write) {
+    last_ = std::max(last_, served.done);
+  } else {
+    --reads_;
+    complete(served.created, served.done);
+  }
+}
+
+void Replay::request(bool write, std::uint64_t address, Time at, bool timed) {
+  source_ = std::max(source_, at);
+  if (!write) {
+    // Until there is a place for it.
+    release(memory_.clock_at(source_));
+    while (reads_ + flying_ >= outstanding_) {
+      if (flying_ > 0 && done_[oldest_] <= memory_.next()) {
+        source_ = std::max(source_, memory_.time_of(done_[oldest_]));
+        pop();
+      } else {
+        memory_.next();
+        step();
+      }
+    }
+  }
+  Request request{memory_.locate(address), write, timed ? at : source_, 0};
+  if (requests_++ == 0) first_ = request.created;
+  Clock enters = std::max(entered_, memory_.clock_at(source_ + memory_.config().controller.latency));
+  for (;;) {
+    while (memory_.next() < enters) step();
+    const Accept accept = memory_.push(request, enters);
+    if (accept == Accept::kQueued) {
+      if (!write) ++reads_;
+      break;
+    }
+    if (accept == Accept::kForwarded) {
+      complete(request.created, enters);
+      break;
+    }
+    enters = std::max(enters, memory_.next());
+    step();
+  }
+  entered_ = enters;
+  source_ = std::max(source_, memory_.time_of(enters) - memory_.config().controller.latency);
+  last_ = std::max(last_, enters);
+}
+
+void Replay::finish() {
+  while (memory_.waiting() > 0) {
+    memory_.next();
+    step();
+  }
+}
+
+double Replay::bytes_per_second() const {
+  return elapsed() > Time() ? static_cast<double>(bytes()) / (static_cast<double>(elapsed().count()) * 1e-12) : 0;
+}
+
+const char* Occupancy::bound() const {
+  const double data = data_bus + turnaround;
+  const double most = std::max({data, row_bus, column_bus, faw, bank});
+  // Refresh takes its share of all of them. What is far from being busy does not bound: latency does.
+  if (most + refresh < 0.75) return "latency";
+  if (most == bank) return "tRC";
+  if (most == data) return "data bus";
+  if (most == row_bus) return "row command bus";
+  if (most == faw) return "tFAW";
+  return "column command bus";
+}
+
+Occupancy occupancy_of(const MemorySystem& memory, Time elapsed) {
+  Occupancy most;
+  const Timing& timing = memory.config().device.timing;
+  const double clocks = static_cast<double>(memory.clock_at(elapsed));
+  if (clocks <= 0) return most;
+  const auto raise = [clocks](double& value, std::int64_t busy) {
+    value = std::max(value, static_cast<double>(busy) / clocks);
+  };
+  for (const Controller& channel : memory.channels()) {
+    raise(most.row_bus, channel.row_bus_busy());
+    raise(most.column_bus, channel.column_bus_busy());
+    for (int i = 0; i < channel.pseudo_channels(); ++i) {
+      const Counters& counters = channel.pseudo_channel(i).counters();
+      raise(most.data_bus, (counters.reads + counters.writes) * timing.ccds);
+      const Clock there_and_back = timing.rtw + timing.write_to_read(false) - 2 * timing.ccds;
+      raise(most.turnaround, counters.turnarounds * there_and_back / 2);
+      raise(most.faw, counters.activates * timing.faw / 4);
+      raise(most.bank, channel.pseudo_channel(i).most_activates() * timing.rc);
+      raise(most.refresh, counters.refreshes * timing.rfc);
+    }
+  }
+  return most;
+}
+
+}  // namespace weft::dram

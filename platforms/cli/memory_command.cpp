@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft memory: runs a trace of memory requests through the banks of an HBM.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "hw/memory/dram/replay.h"
+#include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "platforms/config/document.h"
+#include "platforms/config/field_visitor.h"
+#include "traces/memory_trace.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string trace;
+  std::string device = "hbm3";
+  std::string mapping;
+  std::vector<std::string> overrides;
+  std::int64_t outstanding = 0;
+  std::string rate;
+  bool json = false;
+};
+
+struct Result {
+  dram::MemoryConfig config;
+  std::string mapping;  ///< in full
+  std::int64_t outstanding = 0;
+  std::int64_t reads = 0;
+  std::int64_t writes = 0;
+  double bytes_per_second = 0;
+  Time elapsed;
+  dram::Counters counters;
+  dram::EnergyUse energy;
+  dram::Occupancy occupancy;
+  std::unique_ptr<dram::Replay> replay;
+  double seconds = 0;
+
+  [[nodiscard]] double requests() const { return static_cast<double>(reads + writes); }
+  [[nodiscard]] double hit_rate() const {
+    const auto all = counters.row_hits + counters.row_closed + counters.row_conflicts;
+    return all == 0 ? 0 : static_cast<double>(counters.row_hits) / static_cast<double>(all);
+  }
+  [[nodiscard]] double pj_per_bit() const {
+    return energy.total() / (requests() * 8 * static_cast<double>(config.device.geometry.burst.count()));
+  }
+  [[nodiscard]] double watts() const { return energy.total() * 1e-12 / to_seconds(elapsed); }
+};
+
+dram::MemoryConfig read_config(const Options& options) {
+  ordered_json text = {{"device", options.device}};
+  if (!options.mapping.empty()) text["mapping"] = options.mapping;
+  Document document = Document::from_text(text.dump(), "weft memory", options.overrides);
+  dram::MemoryConfig config;
+  document.root().read(config);
+  document.check_unused();
+  try {
+    config.check();
+    dram::AddressMap(config.device.geometry, config.mapping);
+  } catch (const ConfigError& error) {
+    throw document.explain(error);
+  }
+  return config;
+}
+
+std::optional<Rate> parse_offered(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  try {
+    const Rate rate = parse_rate(text);
+    if (rate.count() >= 1'000'000) return rate;
+  } catch (const std::invalid_argument&) {
+  }
+  throw UsageError("--rate: expected a rate of at least 1Mbps, such as \"10.2GB/s\", got \"" + text + "\"");
+}
+
+Result simulate(const Options& options) {
+  Result result;
+  result.config = read_config(options);
+  const dram::Geometry& geometry = result.config.device.geometry;
+  result.outstanding = options.outstanding > 0 ? options.outstanding : 128LL * geometry.channels;
+  const std::optional<Rate> rate = parse_offered(options.rate);
+  const Stopwatch watch;
+  dram::MemorySystem memory(result.config);
+  result.mapping = memory.map().text();
+  result.replay = std::make_unique<dram::Replay>(memory, static_cast<int>(result.outstanding));
+  traces::MemoryTrace trace(options.trace, memory.map().capacity());
+  traces::MemoryTrace::Entry entry;
+  // In 2^-32 ps, so that a long trace keeps its rate.
+  const auto gap = rate ? (static_cast<__int128>(geometry.burst.count()) * 8'000'000'000'000 << 32) / rate->count() : 0;
+  __int128 at = 0;
+  while (trace.next(entry)) {
+    ++(entry.write ? result.writes : result.reads);
+    if (rate) {
+      result.replay->request(entry.write, entry.address, Time(static_cast<std::int64_t>(at >> 32)));
+      at += gap;
+    } else if (entry.timed) {
+      result.replay->request(entry.write, entry.address, Time(entry.time_ps));
+    } else {
+      result.replay->request(entry.write, entry.address);
+    }
+  }
+  if (result.requests() == 0) throw UsageError(options.trace + ": expected at least one request");
+  result.replay->finish();
+  result.seconds = watch.seconds();
+  result.elapsed = result.replay->elapsed();
+  result.bytes_per_second = result.replay->bytes_per_second();
+  result.counters = memory.counters();
+  result.energy = energy_of(result.counters, result.config.device, result.elapsed);
+  result.occupancy = occupancy_of(memory, result.elapsed);
+  return result;
+}
+
+double ns(Time time) {
+  return static_cast<double>(time.count()) * 1e-3;
+}
+
+ordered_json to_json(const Options& options, const Result& result) {
+  const dram::LatencyHistogram& latency = result.replay->read_latency();
+  const dram::Counters& counters = result.counters;
+  const dram::EnergyUse& energy = result.energy;
+  const dram::Occupancy& busy = result.occupancy;
+  return {{"device", options.device},
+          {"mapping", result.mapping},
+          {"outstanding", result.outstanding},
+          {"reads", result.reads},
+          {"writes", result.writes},
+          {"time_us", to_us(result.elapsed)},
+          {"bandwidth_gb_per_s", result.bytes_per_second * 1e-9},
+          {"peak_gb_per_s", result.config.device.peak_bytes_per_second() * 1e-9},
+          {"bound_by", busy.bound()},
+          {"read_latency_ns",
+           {{"mean", latency.mean_ps() * 1e-3},
+            {"p50", ns(latency.percentile(0.5))},
+            {"p90", ns(latency.percentile(0.9))},
+            {"p99", ns(latency.percentile(0.99))},
+            {"p999", ns(latency.percentile(0.999))},
+            {"max", ns(latency.max())}}},
+          {"row_hit_rate", result.hit_rate()},
+          {"counters",
+           {{"reads", counters.reads},
+            {"writes", counters.writes},
+            {"forwarded", counters.forwarded},
+            {"row_hits", counters.row_hits},
+            {"row_closed", counters.row_closed},
+            {"row_conflicts", counters.row_conflicts},
+            {"activates", counters.activates},
+            {"precharges", counters.precharges},
+            {"auto_precharges", counters.auto_precharges},
+            {"refreshes", counters.refreshes},
+            {"bank_refreshes", counters.bank_refreshes},
+            {"turnarounds", counters.turnarounds}}},
+          {"busy",
+           {{"data_bus", busy.data_bus},
+            {"turnaround", busy.turnaround},
+            {"row_bus", busy.row_bus},
+            {"column_bus", busy.column_bus},
+            {"faw", busy.faw},
+            {"bank", busy.bank},
+            {"refresh", busy.refresh}}},
+          {"energy",
+           {{"pj_per_bit", result.pj_per_bit()},
+            {"watts", result.watts()},
+            {"total_uj", energy.total() * 1e-6},
+            {"activate_uj", energy.activate * 1e-6},
+            {"read_uj", energy.read * 1e-6},
+            {"write_uj", energy.write * 1e-6},
+            {"io_uj", energy.io * 1e-6},
+            {"refresh_uj", energy.refresh * 1e-6},
+            {"background_uj", energy.background * 1e-6}}},
+          {"simulator", {{"seconds", result.seconds}, {"requests_per_s", result.requests() / result.seconds}}},
+          {"config", config_to_json(result.config)}};
+}
+
+std::string to_text(const Options& options, const Result& result) {
+  const dram::LatencyHistogram& latency = result.replay->read_latency();
+  const auto percent = [](double value) { return fmt::format("{:.1f} %", value * 100); };
+  std::vector<std::vector<std::string>> lines = {
+      {options.device, ""},
+      {"  requests", fmt::format("{} reads, {} writes", result.reads, result.writes)},
+      {"  time", short_time(result.elapsed)},
+      {"  bandwidth", fmt::format("{:.2f} GB/s of {:.2f}", result.bytes_per_second * 1e-9,
+                                  result.config.device.peak_bytes_per_second() * 1e-9)},
+      {"  bound by", result.occupancy.bound()}};
+  if (latency.count() > 0) {
+    lines.push_back({"  read latency, mean", fmt::format("{:.1f} ns", latency.mean_ps() * 1e-3)});
+    lines.push_back({"  50, 90, 99, 99.9 %", fmt::format("{:.1f}, {:.1f}, {:.1f}, {:.1f} ns",
+                                                         ns(latency.percentile(0.5)), ns(latency.percentile(0.9)),
+                                                         ns(latency.percentile(0.99)), ns(latency.percentile(0.999)))});
+  }
+  lines.push_back({"  row hits", percent(result.hit_rate())});
+  lines.push_back(
+      {"  data bus, turnarounds", percent(result.occupancy.data_bus) + ", " + percent(result.occupancy.turnaround)});
+  lines.push_back({"  row bus", percent(result.occupancy.row_bus)});
+  lines.push_back({"  tFAW, tRC", percent(result.occupancy.faw) + ", " + percent(result.occupancy.bank)});
+  lines.push_back({"  energy", fmt::format("{:.2f} pJ/bit, {:.3f} W", result.pj_per_bit(), result.watts())});
+  lines.push_back({"  simulated", fmt::format("{:.2f} million requests/s", result.requests() / result.seconds * 1e-6)});
+  return in_columns(lines);
+}
+
+int run(const Options& options) {
+  const Result result = simulate(options);
+  if (options.json) {
+    print_json(to_json(options, result));
+  } else {
+    print(to_text(options, result));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command memory_command(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App* app = parent.add_subcommand("memory", "Runs a trace of memory requests through the banks of an HBM");
+  app->add_option("trace", options->trace, "Lines of R or W, an address, maybe a time in ns; - is standard input")
+      ->required();
+  app->add_option("--device", options->device, "A part of kind dram (see weft parts --kind dram)");
+  app->add_option("--mapping", options->mapping, "burst, 128B, or fields of the address from its lowest bit");
+  app->add_option("--set", options->overrides,
+                  "PATH=VALUE changes a field: device.timing.rfc=0, controller.page=closed");
+  app->add_option("--outstanding", options->outstanding, "Reads on their way at once; 128 a channel if left out")
+      ->check(CLI::Range(1, 1 << 20));
+  app->add_option("--rate", options->rate, "Offer requests at this rate, evenly, whatever times the trace has");
+  app->add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace weft::platforms

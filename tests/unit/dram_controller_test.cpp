@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller of HBM banks: every command legal, every request served once, every read answered with what was last
+// written.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "hw/core/random.h"
+#include "hw/memory/dram/replay.h"
+#include "tests/support/dram.h"
+#include "tests/support/dram_checker.h"
+
+namespace weft::dram {
+namespace {
+
+using test::memory_of;
+
+/// Offers requests with data to a memory and follows what becomes of them.
+class Bench {
+ public:
+  explicit Bench(const MemoryConfig& config) : checker(config.device), memory(config, &checker) {}
+
+  /// Steps until the request is taken. Its time is no earlier than `at`.
+  void request(bool write, std::uint64_t address, Clock at) {
+    now_ = std::max(now_, at);
+    const std::uint64_t tag = ++tags_;
+    for (;;) {
+      while (memory.next() < now_) step();
+      switch (memory.push({memory.locate(address), write, Time(), tag}, now_)) {
+        case Accept::kQueued:
+          pending_[tag] = {write, address, write ? 0 : newest_[address]};
+          if (write) newest_[address] = tag;
+          return;
+        case Accept::kForwarded:
+          EXPECT_FALSE(write);
+          EXPECT_NE(newest_[address], stored_[address]) << "nothing was waiting to be written";
+          ++served;
+          return;
+        case Accept::kFull:
+        case Accept::kBehindRead:
+          now_ = std::max(now_, memory.next());
+          step();
+      }
+    }
+  }
+  void finish() {
+    while (memory.waiting() > 0) {
+      memory.next();
+      step();
+    }
+    EXPECT_TRUE(pending_.empty());
+    EXPECT_EQ(stored_, newest_);
+    EXPECT_EQ(served, tags_);
+    const Clock end = memory.next() - 1;
+    if (memory.config().controller.refresh != RefreshPolicy::kOff) {
+      checker.check_refresh(std::min(end, last_), memory.config().controller.refresh == RefreshPolicy::kPerBank,
+                            1 + memory.config().controller.refresh_postpone);
+    }
+    EXPECT_TRUE(checker.violations().empty()) << checker.text();
+  }
+
+  test::DramChecker checker;
+  MemorySystem memory;
+  std::uint64_t served = 0;
+
+ private:
+  struct Pending {
+    bool write;
+    std::uint64_t address;
+    std::uint64_t expected;  ///< by a read: the write that it must see
+  };
+  void step() {
+    last_ = memory.next();
+    ASSERT_LT(last_, kNeverClock) << "requests wait and nothing happens";
+    const PseudoChannel::Served done = memory.step();
+    if (!done.any) return;
+    const auto found = pending_.find(done.tag);
+    ASSERT_NE(found, pending_.end()) << "served twice or never asked for";
+    const Pending& request = found->second;
+    EXPECT_EQ(done.write, request.write);
+    if (request.write) {
+      EXPECT_GT(done.tag, stored_[request.address]) << "writes out of order";
+      stored_[request.address] = done.tag;
+    } else {
+      EXPECT_EQ(stored_[request.address], request.expected);
+    }
+    ++served;
+    pending_.erase(found);
+  }
+
+  Clock now_ = 0;
+  Clock last_ = 0;
+  std::uint64_t tags_ = 0;
+  std::map<std::uint64_t, Pending> pending_;
+  std::map<std::uint64_t, std::uint64_t> newest_;  ///< write by address, as the source has sent them
+  std::map<std::uint64_t, std::uint64_t> stored_;  ///< as the banks have them
+};
+
+/// Streams, few and many rows, hot addresses, reads and writes, bursts and pauses.
+void stress(Bench& bench, std::uint64_t seed, int requests) {
+  Random random(seed, "stress");
+  const std::uint64_t capacity = bench.memory.map().capacity();
+  std::uint64_t stream = 0;
+  Clock at = 0;
+  for (int i = 0; i < requests; ++i) {
+    const int phase = i / 200 % 5;
+    const std::uint64_t draw = random.next();
+    std::uint64_t address = draw % capacity;
+    if (phase == 1) address = stream += 32;
+    if (phase == 2) address = draw % 64 * (capacity / 64) + draw / 64 % 4 * 32;  // rows of the same banks
+    if (phase == 3) address = draw % 32 * 32;                                    // addresses that meet again
+    if (phase == 4 && draw % 8 == 0) at += static_cast<Clock>(random.next() % 400);
+    const double writes = i / 1000 % 2 == 0 ? 0.33 : 0.8;
+    bench.request(random.share() < writes, address % capacity / 32 * 32, at);
+    if (draw % 1000 == 0) at += 20'000;
+  }
+  bench.finish();
+}
+
+class DramStress : public testing::TestWithParam<std::string> {};
+
+TEST_P(DramStress, BreaksNoRuleAndLosesNothing) {
+  std::uint64_t seed = 1;
+  for (const PagePolicy page : {PagePolicy::kOpen, PagePolicy::kClosed, PagePolicy::kAdaptive}) {
+    for (const RefreshPolicy refresh : {RefreshPolicy::kAllBank, RefreshPolicy::kPerBank, RefreshPolicy::kOff}) {
+      for (const char* mapping : {"burst", "128B"}) {
+        SCOPED_TRACE(testing::Message() << "page " << name_of(page) << " refresh " << name_of(refresh) << " "
+                                        << mapping);
+        MemoryConfig config = memory_of(GetParam());
+        config.mapping = mapping;
+        config.controller.page = page;
+        config.controller.refresh = refresh;
+        config.controller.refresh_postpone = static_cast<int>(seed % 3 * 2);
+        config.controller.refresh_stagger = seed % 2 == 0;
+        config.controller.hit_cap = seed % 2 == 0 ? 2 : 16;
+        config.controller.write_queue = seed % 3 == 0 ? 4 : 32;
+        config.controller.read_queue = seed % 4 == 0 ? 1 : 64;
+        config.device.temperature = seed % 5 == 0 ? 90 : 60;
+        config.device.geometry.channels = seed % 2 == 0 ? 2 : 1;
+        Bench bench(config);
+        stress(bench, seed++, 2000);
+        ASSERT_FALSE(HasFailure());
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, DramStress, testing::ValuesIn(test::dram_parts()), [](const auto& each) {
+  std::string name = each.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+/// Devices that nobody built: the rules hold for any timing.
+TEST(DramController, AnyTimingIsKept) {
+  Random random(7, "timing");
+  const auto draw = [&random](int least, int most) {
+    return least + static_cast<int>(random.next() % static_cast<std::uint64_t>(most - least + 1));
+  };
+  for (int i = 0; i < 40; ++i) {
+    MemoryConfig config;
+    Geometry& g = config.device.geometry;
+    g.pseudo_channels = 1 << draw(0, 2);
+    g.stack_ids = 1 << draw(0, 2);
+    g.bank_groups = 1 << draw(0, 2);
+    g.banks = 1 << draw(0, 2);
+    g.rows = 1 << draw(1, 6);
+    g.columns = 1 << draw(2, 5);
+    Timing& t = config.device.timing;
+    t.bl = draw(1, 4);
+    t.cl = draw(4, 30);
+    t.cwl = draw(2, 20);
+    t.rcdrd = draw(1, 40);
+    t.rcdwr = draw(1, 40);
+    t.rp = draw(1, 40);
+    t.ras = draw(1, 60);
+    t.rc = draw(1, 100);
+    t.wr = draw(1, 40);
+    t.rtp = draw(1, 20);
+    t.ccds = t.bl + draw(0, 2);
+    t.ccdl = t.ccds + draw(0, 3);
+    t.ccdr = t.bl + draw(0, 3);
+    t.rrds = draw(1, 8);
+    t.rrdl = t.rrds + draw(0, 4);
+    t.faw = draw(1, 60);
+    t.wtrs = draw(1, 10);
+    t.wtrl = t.wtrs + draw(0, 5);
+    t.rtw = std::max(1, t.cl + t.bl - t.cwl) + draw(0, 5);
+    t.rfc = draw(50, 400);
+    t.refi = draw(2000, 6000);
+    t.rfcpb = draw(20, 200);
+    t.rrefd = draw(1, 10);
+    t.activate_slots = draw(1, 3);
+    t.precharge_slots = draw(1, 2);
+    t.column_slots = draw(1, 2);
+    config.controller.refresh = static_cast<RefreshPolicy>(draw(0, 2));
+    config.controller.page = static_cast<PagePolicy>(draw(0, 2));
+    SCOPED_TRACE(testing::Message() << "draw " << i);
+    // Per-bank refreshes that take longer than there is time for fall behind, as they would.
+    if (t.rfcpb + t.rc > t.refi / 2) config.controller.refresh = RefreshPolicy::kAllBank;
+    Bench bench(config);
+    stress(bench, static_cast<std::uint64_t>(i), 2000);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+Clock latency_of_second(MemoryConfig config, std::uint64_t first, std::uint64_t second) {
+  config.controller.refresh = RefreshPolicy::kOff;
+  MemorySystem memory(config);
+  Replay replay(memory, 8);
+  replay.request(false, first);
+  replay.finish();
+  const auto before = std::make_unique<LatencyHistogram>(replay.read_latency());
+  const Clock start = 10'000;
+  replay.request(false, second, config.device.timing.clock * start);
+  replay.finish();
+  const double sum = replay.read_latency().mean_ps() * 2 - before->mean_ps();
+  return static_cast<Clock>(sum + 0.5) / config.device.timing.clock.count();
+}
+
+/// From an idle memory: the sums of the data sheet, and the controller's latency.
+TEST(DramController, UnloadedLatencies) {
+  for (const std::string& part : test::dram_parts()) {
+    const MemoryConfig config = memory_of(part);
+    const Timing& t = config.device.timing;
+    const MemorySystem memory(config);
+    const std::uint64_t next_row = memory.map().address({.row = 1});
+    const std::uint64_t next_column = memory.map().address({.column = 1});
+    const std::uint64_t next_bank = memory.map().address({.bank = 1});
+    const Clock controller = memory.clock_at(config.controller.latency);
+    EXPECT_EQ(latency_of_second(config, 0, next_column), controller + t.cl + t.bl) << part;
+    EXPECT_EQ(latency_of_second(config, 0, next_bank), controller + t.rcdrd + t.cl + t.bl) << part;
+    EXPECT_EQ(latency_of_second(config, 0, next_row), controller + t.rp + t.rcdrd + t.cl + t.bl) << part;
+  }
+}
+
+TEST(DramController, WritesAreForwardedAndKeepTheirOrder) {
+  MemoryConfig config;
+  Bench bench(config);
+  for (int i = 0; i < 100; ++i) {
+    bench.request(true, 64, 0);
+    bench.request(false, 64, 0);
+    bench.request(false, 128, 0);
+    bench.request(true, 128, 0);
+  }
+  bench.finish();
+  EXPECT_GT(bench.memory.counters().forwarded, 0);
+}
+
+Counters run(const MemoryConfig& config, int requests, std::uint64_t stride) {
+  MemorySystem memory(config);
+  Replay replay(memory, 64);
+  for (int i = 0; i < requests; ++i) {
+    replay.request(false, static_cast<std::uint64_t>(i) * stride % memory.map().capacity());
+  }
+  replay.finish();
+  return memory.counters();
+}
+
+TEST(DramController, CountsHitsAndCommands) {
+  MemoryConfig config;
+  config.controller.refresh = RefreshPolicy::kOff;
+  const Counters counters = run(config, 8192, 32);  // 8 rows of each of the banks of a stream
+  EXPECT_EQ(counters.reads, 8192);
+  EXPECT_EQ(counters.row_hits + counters.row_closed + counters.row_conflicts, counters.reads);
+  EXPECT_EQ(counters.activates, 8192 / 32);
+  EXPECT_EQ(counters.row_closed, 32);  // each bank once
+  EXPECT_EQ(counters.precharges, counters.row_conflicts);
+  EXPECT_EQ(counters.refreshes + counters.bank_refreshes + counters.turnarounds, 0);
+}
+
+TEST(DramController, ClosedPagesSaveThePrecharge) {
+  MemoryConfig config;
+  config.controller.refresh = RefreshPolicy::kOff;
+  config.controller.page = PagePolicy::kClosed;
+  const Counters closed = run(config, 4000, 32 * 1024 + 64);
+  EXPECT_EQ(closed.row_conflicts, 0);
+  EXPECT_EQ(closed.precharges, 0);
+  EXPECT_EQ(closed.auto_precharges, closed.activates);
+  // Adaptive learns it, and to leave rows open for a stream.
+  config.controller.page = PagePolicy::kAdaptive;
+  EXPECT_LT(run(config, 4000, 32 * 1024 + 64).row_conflicts, 400);
+  EXPECT_GT(run(config, 4000, 32).row_hits, 3800);
+}
+
+/// A stream of hits in one bank while another row of it waits: the cap says how many pass.
+TEST(DramController, HitsPassOnlyUpToTheCap) {
+  for (const int cap : {1, 4, 64}) {
+    MemoryConfig config;
+    config.controller.refresh = RefreshPolicy::kOff;
+    config.controller.hit_cap = cap;
+    MemorySystem memory(config);
+    std::uint64_t tag = 0;
+    memory.push({{.column = 0, .row = 0}, false, Time(), tag++}, 0);
+    memory.push({{.column = 0, .row = 1}, false, Time(), tag++}, 0);
+    for (std::uint16_t i = 1; i < 32; ++i) memory.push({{.column = i, .row = 0}, false, Time(), tag++}, 0);
+    int before = 0;
+    while (memory.waiting() > 0) {
+      memory.next();
+      const PseudoChannel::Served served = memory.step();
+      if (!served.any) continue;
+      if (served.tag == 1) break;
+      ++before;
+    }
+    EXPECT_EQ(before, 1 + std::min(cap, 31));
+  }
+}
+
+TEST(DramController, HeatRefreshesMoreOften) {
+  MemoryConfig config;
+  const auto refreshes = [&config](int celsius) {
+    config.device.temperature = celsius;
+    return run(config, 40'000, 32).refreshes;
+  };
+  const auto cool = static_cast<double>(refreshes(85));
+  EXPECT_NEAR(static_cast<double>(refreshes(86)) / cool, 2, 0.3);
+  EXPECT_NEAR(static_cast<double>(refreshes(96)) / cool, 5, 1);  // four times as often, and it all takes longer
+}
+
+TEST(DramController, SumsEnergy) {
+  Device device;
+  device.energy = {.activate = 1,
+                   .read = 10,
+                   .write = 100,
+                   .refresh = 1000,
+                   .refresh_bank = 10'000,
+                   .io_per_bit = 0.5,
+                   .background_mw = 2};
+  const Counters counters{.reads = 3, .writes = 2, .activates = 7, .refreshes = 4, .bank_refreshes = 1};
+  const EnergyUse use = energy_of(counters, device, Time(1'000'000));
+  EXPECT_DOUBLE_EQ(use.activate, 7);
+  EXPECT_DOUBLE_EQ(use.read, 30);
+  EXPECT_DOUBLE_EQ(use.write, 200);
+  EXPECT_DOUBLE_EQ(use.io, 5 * 256 * 0.5);
+  EXPECT_DOUBLE_EQ(use.refresh, 14'000);
+  EXPECT_DOUBLE_EQ(use.background, 2 * 2e-3 * 1e6);  // two pseudo channels for a microsecond
+}
+
+TEST(DramController, Percentiles) {
+  const auto histogram = std::make_unique<LatencyHistogram>();
+  for (int i = 1; i <= 1000; ++i) histogram->add(Time(i * 1000));
+  EXPECT_EQ(histogram->count(), 1000);
+  EXPECT_DOUBLE_EQ(histogram->mean_ps(), 500'500);
+  EXPECT_EQ(histogram->max(), Time(1'000'000));
+  EXPECT_NEAR(static_cast<double>(histogram->percentile(0.5).count()), 500'000, 500);
+  EXPECT_NEAR(static_cast<double>(histogram->percentile(0.99).count()), 990'000, 1000);
+  EXPECT_EQ(histogram->percentile(1), Time(1'000'000));
+}
+
+TEST(DramController, RefusesContradictions) {
+  const auto fails = [](auto&& change, const std::string& path) {
+    MemoryConfig config;
+    change(config);
+    try {
+      MemorySystem memory(config);
+      ADD_FAILURE() << path;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.path(), path);
+    }
+  };
+  fails([](MemoryConfig& c) { c.device.geometry.banks = 3; }, "device.geometry.banks");
+  fails([](MemoryConfig& c) { c.device.geometry.stack_ids = 16; }, "device.geometry.banks");
+  fails([](MemoryConfig& c) { c.device.timing.ccdl = 1; }, "device.timing.ccdl");
+  fails([](MemoryConfig& c) { c.device.timing.ccds = 1; }, "device.timing.ccds");
+  fails([](MemoryConfig& c) { c.device.timing.rtw = 1; }, "device.timing.rtw");
+  fails([](MemoryConfig& c) { c.device.timing.refi = 200; }, "device.timing.refi");
+  fails([](MemoryConfig& c) { c.device.timing.refi = 400, c.device.temperature = 90; }, "device.temperature");
+  fails([](MemoryConfig& c) { c.controller.write_low = 80; }, "controller.write_low");
+  fails([](MemoryConfig& c) { c.mapping = "row"; }, "mapping");
+}
+
+}  // namespace
+}  // namespace weft::dram

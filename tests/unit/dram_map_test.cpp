@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bits of an address choose channel, bank, row and column.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "hw/core/random.h"
+#include "hw/memory/dram/address_map.h"
+
+namespace weft::dram {
+namespace {
+
+Geometry hbm3() {
+  Geometry geometry;
+  geometry.stack_ids = 2;
+  geometry.rows = 16384;
+  return geometry;
+}
+
+TEST(AddressMap, NamedMapsAreTheOnesOfTheTraces) {
+  EXPECT_EQ(AddressMap(Geometry(), "burst").text(), "offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,row:15");
+  EXPECT_EQ(AddressMap(hbm3(), "burst").text(),
+            "offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row:14");
+  EXPECT_EQ(AddressMap(hbm3(), "128B").text(),
+            "offset:5,column:2,pseudo_channel:1,bank_group:2,column:3,bank:2,stack_id:1,row:14");
+}
+
+TEST(AddressMap, PlacesBits) {
+  const AddressMap map(hbm3(), "offset:5, column:2, pseudo_channel:1, bank_group:2, column:3, bank:2, stack_id:1, row");
+  EXPECT_EQ(map.locate(0), Location());
+  EXPECT_EQ(map.locate(31), Location());
+  EXPECT_EQ(map.locate(3 << 5).column, 3);
+  EXPECT_EQ(map.locate(1 << 7).pseudo_channel, 1);
+  EXPECT_EQ(map.locate(3 << 8).bank, 3 * 4);
+  EXPECT_EQ(map.locate(5 << 10).column, 5 << 2);
+  EXPECT_EQ(map.locate(2 << 13).bank, 2);
+  EXPECT_EQ(map.locate(1 << 15).bank, 16);
+  EXPECT_EQ(map.locate(0x1234 << 16).row, 0x1234U);
+  EXPECT_EQ(map.capacity(), 1ULL << 30);
+}
+
+TEST(AddressMap, TellsEachBurstApart) {
+  Geometry geometry = hbm3();
+  geometry.channels = 16;
+  Random random(1, "map");
+  for (const char* text : {"burst", "128B",
+                           "offset,row:3,bank,channel:1,stack_id,row:4,column,channel,bank_group,row,"
+                           "pseudo_channel"}) {
+    const AddressMap map(geometry, text);
+    EXPECT_EQ(map.capacity(), 16ULL << 30);
+    for (int i = 0; i < 1000; ++i) {
+      const std::uint64_t address = random.next() % map.capacity() / 32 * 32;
+      EXPECT_EQ(map.address(map.locate(address)), address);
+    }
+  }
+}
+
+TEST(AddressMap, SaysWhatIsWrong) {
+  const auto fails = [](const char* text, const std::string& part) {
+    try {
+      const AddressMap map(hbm3(), text, "some.mapping");
+      ADD_FAILURE() << text;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.path(), "some.mapping");
+      EXPECT_NE(error.expected().find(part), std::string::npos) << error.expected();
+    }
+  };
+  fails("", "there is no \"\"");
+  fails("offset,bnak,row", "there is no \"bnak\"");
+  fails("offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,row", "1 bits of stack_id");
+  fails("offset:5,pseudo_channel:2,bank_group:2,column:5,bank:2,stack_id:1,row", "1 bits of pseudo_channel");
+  fails("offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row:3", "14 bits of row");
+  fails("pseudo_channel,offset,bank_group,column,bank,stack_id,row", "offset first");
+  fails("offset:x,row", "a number of bits after offset:");
+  fails("offset:-1,row", "a number of bits after offset:");
+}
+
+}  // namespace
+}  // namespace weft::dram
