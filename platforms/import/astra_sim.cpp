@@ -43,6 +43,7 @@ struct SystemFile {
   dimensions::InterDimension inter_dimension = dimensions::InterDimension::kBaseline;
   dimensions::IntraDimension intra_dimension = dimensions::IntraDimension::kFifo;
   double endpoint_delay_ns = 10;
+  int window = 0;
   int active_chunks = 1;
   int splits = 0;
   double memory_GBps = 0;
@@ -60,6 +61,7 @@ struct SystemFile {
     visit("collective-optimization", optimization);
     visit("inter-dimension-scheduling", inter_dimension);
     visit("intra-dimension-scheduling", intra_dimension);
+    visit("direct-collective-window", window, "", Range{1, 1 << 24});  // of 1.0
     visit("endpoint-delay", endpoint_delay_ns, "", Range{0, 1'000'000'000});
     visit("active-chunks-per-dimension", active_chunks, "", kPositive);
     visit("preferred-dataset-splits", splits, "", kPositive);
@@ -147,7 +149,7 @@ std::optional<Implementation> implementation_of(const std::string& text) {
   return std::nullopt;
 }
 
-void read_algorithms(const Node& node, Operation operation, const std::vector<std::string>& names,
+void read_algorithms(const Node& node, Operation operation, const std::vector<std::string>& names, int window,
                      std::vector<DimensionConfig>& dimensions, std::vector<std::optional<int>>& windows) {
   std::vector<Implementation> given;
   for (const std::string& name : names) {
@@ -159,6 +161,7 @@ void read_algorithms(const Node& node, Operation operation, const std::vector<st
           name + "\"");
     }
     given.push_back(*one);
+    if (one->window == 0 && in_one_dimension(one->algorithm) == Algorithm::kDirect) given.back().window = window;
   }
   if (given.empty()) return;
   const bool joins = joins_dimensions(given.front().algorithm);
@@ -222,7 +225,7 @@ System read_system(const fs::path& network, const fs::path& file) {
   std::vector<std::optional<int>> windows(dimensions.size());
   for (const auto& [name, operation] : enum_names(Operation{})) {
     read_algorithms(root.child(key_of(name)), operation, given.algorithms[static_cast<std::size_t>(operation)],
-                    dimensions, windows);
+                    given.window, dimensions, windows);
     const std::vector<std::string>& custom = given.custom[static_cast<std::size_t>(operation)];
     if (custom.size() > 1) root.child(key_of(name) + "-custom").fail("one prefix of Chakra files");
     if (!custom.empty()) system.custom[operation] = file.parent_path() / custom.front();
@@ -260,6 +263,7 @@ System read_system(const fs::path& network, const fs::path& file) {
     if (!root.child(key).raw().is_null()) system.remarks.push_back(file.string() + ": " + key + " " + why);
   };
   remark("boost-mode", "has no effect in ASTRA-sim");
+  remark("packet-routing", "has no effect on networks of links");
   if (!is_text && given.inter_dimension != dimensions::InterDimension::kBaseline) {
     remark("inter-dimension-scheduling", "is followed, though ASTRA-sim 2.0 passes it over: times will differ");
   }

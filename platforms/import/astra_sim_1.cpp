@@ -15,7 +15,7 @@ using analytical::Block;
 using analytical::DimensionConfig;
 namespace fs = std::filesystem;
 
-/// The keys that say how messages take their time.
+/// The keys that say how messages take their time; lists with a value for each dimension.
 struct NetworkFile {
   int count = 0;
   std::vector<Block> blocks;
@@ -23,15 +23,26 @@ struct NetworkFile {
   std::vector<int> links;
   std::vector<double> latency_ns;
   std::vector<double> bandwidth_GiBps;
+  std::vector<double> nic_ns;
+  std::vector<double> router_ns;
+  std::vector<double> memory_ns;
+  std::vector<double> memory_GiBps;
+  std::vector<double> memory_scale;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
+    constexpr Range kTime{0, 1'000'000'000};
     visit("dimensions-count", count, "", Range{1, 64});
     visit("topologies-per-dim", blocks);
     visit("units-count", units, "", Range{2, 1 << 24});
     visit("links-count", links, "", Range{1, 1 << 24});
-    visit("link-latency", latency_ns, "", Range{0, 1'000'000'000});
+    visit("link-latency", latency_ns, "", kTime);
     visit("link-bandwidth", bandwidth_GiBps, "", Range{0, 1'000'000'000});
+    visit("nic-latency", nic_ns, "", kTime);
+    visit("router-latency", router_ns, "", kTime);
+    visit("hbm-latency", memory_ns, "", kTime);
+    visit("hbm-bandwidth", memory_GiBps, "", Range{0, 1'000'000'000});
+    visit("hbm-scale", memory_scale, "", Range{0, 1'000'000});
   }
 };
 
@@ -42,16 +53,67 @@ void require_each(const Node& root, const char* key, const std::vector<T>& value
                        std::to_string(values.size()));
 }
 
-/// Of the links that join an end, those on which one message can travel.
-int bundled(const Node& links, Block block, int count, int size) {
-  if (block == Block::kSwitch) return count;
-  const int neighbours = block == Block::kRing ? 2 : size - 1;
-  if (count % neighbours != 0) {
-    links.fail(block == Block::kRing ? "an even number of links for a ring, half of them each way"
-                                     : "a multiple of " + std::to_string(neighbours) +
-                                           ", links to each of the others that are fully connected");
+double value_at(const std::vector<double>& values, std::size_t dimension) {
+  return values.empty() ? 0 : values[dimension];
+}
+
+/// "Ring_AllToAll_Switch"
+std::vector<Block> blocks_of(const Node& name) {
+  const std::string text = name.raw().is_string() ? name.raw().get<std::string>() : "";
+  std::vector<Block> blocks;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t to = std::min(text.find('_', from), text.size());
+    const std::string part = text.substr(from, to - from);
+    from = to + 1;
+    if (part == "Ring") {
+      blocks.push_back(Block::kRing);
+    } else if (part == "AllToAll" || part == "FullyConnected") {
+      blocks.push_back(Block::kFullyConnected);
+    } else if (part == "Switch") {
+      blocks.push_back(Block::kSwitch);
+    } else {
+      name.fail("Ring, AllToAll, FullyConnected and Switch, joined by _, where there is no topologies-per-dim");
+    }
   }
-  return count / neighbours;
+  return blocks;
+}
+
+/// On how many of the links that join an end one message travels.
+int bundled(const Node& links, Block block, int count, int size) {
+  int together = count;
+  if (block == Block::kRing) together -= count % 2;
+  if (block == Block::kFullyConnected) together /= size - 1;
+  if (together == 0) {
+    links.fail(block == Block::kRing
+                   ? "2 or more links of a ring"
+                   : std::to_string(size - 1) + " or more links to the others, which are fully connected");
+  }
+  return together;
+}
+
+/// What a link would have if it took the time of NICs and routers, too.
+double whole_latency(const Node& root, const NetworkFile& given, Block block, std::size_t i) {
+  const double nic = value_at(given.nic_ns, i);
+  switch (block) {
+    case Block::kRing:
+      if (nic != 0)
+        root.child("nic-latency").elements()[i].fail("0 in a ring, of which a message may pass several links");
+      return given.latency_ns[i];
+    case Block::kFullyConnected:
+      return given.latency_ns[i] + 2 * nic;
+    case Block::kSwitch:
+      return given.latency_ns[i] + nic + value_at(given.router_ns, i) / 2;
+  }
+  return given.latency_ns[i];
+}
+
+/// A message takes the longer of its way and of its memory: refuses one in which that could be the memory.
+void check_memory(const Node& root, const NetworkFile& given, const DimensionConfig& dimension, std::size_t i) {
+  const double scale = value_at(given.memory_scale, i);
+  const bool later = scale * value_at(given.memory_ns, i) > dimension.latency_ns;
+  if (scale != 0 && (later || value_at(given.memory_GiBps, i) < scale * dimension.bandwidth_GiBps)) {
+    root.child("hbm-scale").elements()[i].fail("a memory that never takes longer than the links");
+  }
 }
 
 std::string trimmed(const std::string& text) {
@@ -75,38 +137,41 @@ std::vector<DimensionConfig> read_network_1(const fs::path& file, std::vector<st
   NetworkFile given;
   root.read(given);
   if (given.count == 0) root.child("dimensions-count").fail("how many dimensions the network has, got nothing");
-  require_each(root, "topologies-per-dim", given.blocks, given.count);
+  if (given.blocks.empty()) given.blocks = blocks_of(root.child("topology-name"));
+  require_each(root, root.has("topologies-per-dim") ? "topologies-per-dim" : "topology-name", given.blocks,
+               given.count);
   require_each(root, "units-count", given.units, given.count);
-  require_each(root, "links-count", given.links, given.count);
   require_each(root, "link-latency", given.latency_ns, given.count);
   require_each(root, "link-bandwidth", given.bandwidth_GiBps, given.count);
-  for (const char* key : {"nic-latency", "router-latency", "hbm-latency", "hbm-scale"}) {
-    const Node list = root.child(key);
-    if (!list.exists()) continue;
-    for (const Node& value : list.elements()) {
-      if (!value.raw().is_number() || value.raw().get<double>() != 0) {
-        value.fail("0, since the analytical network has links alone");
-      }
-    }
+  if (!given.links.empty()) require_each(root, "links-count", given.links, given.count);
+  for (const auto& [key, list] : {std::pair{"nic-latency", &given.nic_ns},
+                                  {"router-latency", &given.router_ns},
+                                  {"hbm-latency", &given.memory_ns},
+                                  {"hbm-bandwidth", &given.memory_GiBps},
+                                  {"hbm-scale", &given.memory_scale}}) {
+    if (!list->empty()) require_each(root, key, *list, given.count);
   }
   for (const auto& [key, why] : {std::pair{"topology-name", "is a name: the dimensions say what the network is"},
                                  {"dimension-type", "says where a dimension is, which changes no time"},
-                                 {"hbm-bandwidth", "has no effect where hbm-scale is 0"}}) {
-    if (!root.child(key).raw().is_null()) remarks.push_back(file.string() + ": " + key + " " + why);
+                                 {"use-fast-version", "chooses a program, not a network"}}) {
+    const bool tells = std::string_view(key) == "topology-name" && !root.has("topologies-per-dim");
+    if (!root.child(key).raw().is_null() && !tells) remarks.push_back(file.string() + ": " + key + " " + why);
   }
   document.check_unused();
 
   std::vector<DimensionConfig> dimensions;
-  for (int i = 0; i < given.count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const Node links = root.child("links-count").elements()[at];
-    if (given.bandwidth_GiBps[at] <= 0) root.child("link-bandwidth").elements()[at].fail("a rate above 0 in GB/s");
+  for (std::size_t i = 0; i < static_cast<std::size_t>(given.count); ++i) {
+    if (given.bandwidth_GiBps[i] <= 0) root.child("link-bandwidth").elements()[i].fail("a rate above 0 in GB/s");
     DimensionConfig dimension;
-    dimension.block = given.blocks[at];
-    dimension.size = given.units[at];
-    dimension.latency_ns = given.latency_ns[at];
-    dimension.bandwidth_GiBps =
-        given.bandwidth_GiBps[at] * bundled(links, dimension.block, given.links[at], dimension.size);
+    dimension.block = given.blocks[i];
+    dimension.size = given.units[i];
+    dimension.latency_ns = whole_latency(root, given, dimension.block, i);
+    dimension.bandwidth_GiBps = given.bandwidth_GiBps[i];
+    if (!given.links.empty()) {
+      const Node links = root.child("links-count").elements()[i];
+      dimension.bandwidth_GiBps *= bundled(links, dimension.block, given.links[i], dimension.size);
+    }
+    check_memory(root, given, dimension, i);
     dimensions.push_back(dimension);
   }
   return dimensions;

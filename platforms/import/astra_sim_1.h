@@ -16,11 +16,13 @@ namespace weft::platforms::astra {
 /// lines of text. False for a file that cannot be read, too.
 bool looks_like_json(const std::filesystem::path& file);
 
-/// The network: `dimensions-count`, and for each dimension `topologies-per-dim`, `units-count`, `links-count`,
-/// `link-latency` in ns and `link-bandwidth` in GB/s of 2^30 bytes, as in 2.0. `links-count` is how many links of that
-/// rate join an end to the dimension: as many to a switch, half of them each way round a ring, an equal number to each
-/// of the others where these are fully connected. Latencies of NICs, routers and memories must be 0 and a scale of
-/// memories, too: Weft's analytical network has none of these. `remarks` gets what has no effect.
+/// The network: `dimensions-count`, and for each dimension `topologies-per-dim` (or all of them in `topology-name`,
+/// such as Ring_AllToAll_Switch), `units-count`, `link-latency` in ns, `link-bandwidth` in GB/s of 2^30 bytes, as
+/// in 2.0, and maybe `links-count`: how many links of that rate join an end to the dimension. As version 1.0 does, a
+/// message to a switch or round a ring has the rate of all of them, of an even number in a ring, and one to an end that
+/// is fully connected that of its share. NICs, two to a message, and routers of switches add to the latency; in a ring
+/// NICs are refused. Memories (`hbm-...`) are refused unless the links take longer in any case. `remarks` gets what has
+/// no effect.
 std::vector<analytical::DimensionConfig> read_network_1(const std::filesystem::path& file,
                                                         std::vector<std::string>& remarks);
 

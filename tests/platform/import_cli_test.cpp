@@ -98,7 +98,7 @@ TEST_F(ImportCli, FollowsSchedulingAcrossAndWithinDimensions) {
 
 constexpr const char* kNetwork1 = R"({"topology-name": "Hierarchical", "topologies-per-dim": ["Ring"],
   "dimension-type": ["N"], "dimensions-count": 1, "units-count": [8], "links-count": [2], "link-latency": [500],
-  "link-bandwidth": [50], "nic-latency": [0], "router-latency": [0], "hbm-latency": [0], "hbm-bandwidth": [370],
+  "link-bandwidth": [25], "nic-latency": [0], "router-latency": [0], "hbm-latency": [500], "hbm-bandwidth": [370],
   "hbm-scale": [0]})";
 constexpr const char* kSystem1 =
     "scheduling-policy: LIFO\nendpoint-delay: 10\nactive-chunks-per-dimension: 1\n\npreferred-dataset-splits: 4\n"
@@ -112,8 +112,7 @@ TEST_F(ImportCli, ReadsTheFilesOfVersionOne) {
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_NE(made.err.find("local-mem-bw is not given: reductions pass a memory of 1600 GB/s"), std::string::npos)
       << made.err;
-  EXPECT_NE(made.err.find("hbm-bandwidth has no effect"), std::string::npos) << made.err;
-  // What they say is what the files of 2.0 say.
+  // What they say is what the files of 2.0 say: both links of an end in a ring carry a message.
   EXPECT_EQ(json::parse(weft("run p.json --json").out)["last_finish_ns"], 5'000 + kAllReduce);
   json two = json::parse(kNetwork1);
   two["dimensions-count"] = 2;
@@ -122,16 +121,39 @@ TEST_F(ImportCli, ReadsTheFilesOfVersionOne) {
   two["links-count"] = {6, 6};
   two["link-latency"] = {500, 700};
   two["link-bandwidth"] = {25, 10};
-  two["nic-latency"] = {0, 0};
+  two["nic-latency"] = {4, 3};
+  two["router-latency"] = {10, 7};
+  two["hbm-latency"] = {500, 700};
+  two["hbm-bandwidth"] = {300, 20};
+  two["hbm-scale"] = {1, 1};
   write("network.yml", two.dump());
   write("system.json", std::string(kSystem1).replace(std::string(kSystem1).find("ring"), 4, "halvingDoubling_direct"));
   ASSERT_EQ(import().code, 0);
   const json platform = json::parse(test::read_file(folder_ / "work/p.json"))["analytical"];
   EXPECT_EQ(platform["dimensions"][0]["bandwidth_GiBps"], 150);
   EXPECT_EQ(platform["dimensions"][1]["bandwidth_GiBps"], 20);
-  EXPECT_EQ(platform["dimensions"][1]["latency_ns"], 700);
+  EXPECT_EQ(platform["dimensions"][0]["latency_ns"], 500 + 4 + 10 / 2);
+  EXPECT_EQ(platform["dimensions"][1]["latency_ns"], 700 + 2 * 3);
   EXPECT_EQ(platform["dimensions"][0]["all_reduce"], "halvingDoubling");
   EXPECT_EQ(platform["dimensions"][1]["all_reduce"], "direct");
+  EXPECT_EQ(platform["dimensions"][1]["window"], 0);
+}
+
+TEST_F(ImportCli, ReadsNetworksByNameAndWindowsOfVersionOne) {
+  write("network.yml", R"({"topology-name": "Ring_AllToAll_Switch", "use-fast-version": true, "dimensions-count": 3,
+    "units-count": [2, 2, 2], "link-latency": [500, 500, 500], "link-bandwidth": [250, 25, 12.5]})");
+  write("system.json", std::string(kSystem1).replace(std::string(kSystem1).find("ring"), 4, "direct_direct_ring") +
+                           "direct-collective-window: 4\npacket-routing: software\n");
+  const Ran made = import();
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("use-fast-version chooses a program"), std::string::npos) << made.err;
+  EXPECT_NE(made.err.find("packet-routing has no effect"), std::string::npos) << made.err;
+  const json dimensions = json::parse(test::read_file(folder_ / "work/p.json"))["analytical"]["dimensions"];
+  EXPECT_EQ(dimensions[1]["block"], "FullyConnected");
+  EXPECT_EQ(dimensions[1]["bandwidth_GiBps"], 25);
+  EXPECT_EQ(dimensions[1]["window"], 4);
+  EXPECT_EQ(dimensions[2]["block"], "Switch");
+  EXPECT_EQ(dimensions[2]["window"], 0);
 }
 
 TEST_F(ImportCli, RefusesWhatVersionOneHasAndWeftNot) {
@@ -147,9 +169,10 @@ TEST_F(ImportCli, RefusesWhatVersionOneHasAndWeftNot) {
   const auto expect = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  expect(network("nic-latency", {5}), "nic-latency.0: expected 0, since the analytical network has links alone, got 5");
-  expect(network("hbm-scale", {1}), "hbm-scale.0: expected 0");
-  expect(network("links-count", {3}), "links-count.0: expected an even number of links for a ring");
+  expect(network("nic-latency", {5}), "nic-latency.0: expected 0 in a ring, of which a message may pass several links");
+  expect(network("hbm-scale", {2}), "hbm-scale.0: expected a memory that never takes longer than the links");
+  expect(network("hbm-latency", {1, 2}), "hbm-latency: expected 1 values, as dimensions-count says, got 2");
+  expect(network("links-count", {1}), "links-count.0: expected 2 or more links of a ring");
   expect(network("units-count", {8, 2}), "units-count: expected 1 values, as dimensions-count says, got 2");
   expect(network("link-bandwidth", {0}), "link-bandwidth.0: expected a rate above 0 in GB/s");
   expect(network("topologies-per-dim", {"Torus"}),
@@ -159,7 +182,10 @@ TEST_F(ImportCli, RefusesWhatVersionOneHasAndWeftNot) {
   json full = json::parse(kNetwork1);
   full["topologies-per-dim"] = {"FullyConnected"};
   write("network.yml", full.dump());
-  expect(import().err, "links-count.0: expected a multiple of 7");
+  expect(import().err, "links-count.0: expected 7 or more links to the others");
+  full.erase("topologies-per-dim");
+  write("network.yml", full.dump());
+  expect(import().err, "topology-name: expected Ring, AllToAll, FullyConnected and Switch, joined by _");
 
   write("network.yml", kNetwork1);
   const auto system = [&](const std::string& text) {
