@@ -82,16 +82,19 @@ bool flag(const Node& root, const char* key) {
   return true;
 }
 
+YAML::Node load_yaml(const std::string& file) {
+  try {
+    return YAML::LoadFile(file);
+  } catch (const YAML::BadFile&) {
+    throw InputError(file, "", "a file that can be read", "");
+  } catch (const YAML::Exception& error) {
+    throw InputError(file, "", "YAML", error.what());
+  }
+}
+
 std::vector<DimensionConfig> read_network(const fs::path& file) {
   const std::string name = file.string();
-  YAML::Node root;
-  try {
-    root = YAML::LoadFile(name);
-  } catch (const YAML::BadFile&) {
-    throw InputError(name, "", "a file that can be read", "");
-  } catch (const YAML::Exception& error) {
-    throw InputError(name, "", "YAML", error.what());
-  }
+  const YAML::Node root = load_yaml(name);
   static const std::set<std::string> known = {"topology", "npus_count", "bandwidth", "latency"};
   if (!root.IsMap()) throw InputError(name, "", "topology, npus_count, bandwidth and latency", "");
   for (const auto& entry : root) {
@@ -184,14 +187,7 @@ void read_algorithms(const Node& node, Operation operation, const std::vector<st
 /// "per-node-custom-implementation": a YAML file of node ids and prefixes of Chakra files, which are beside it.
 std::map<std::uint64_t, fs::path> read_custom_nodes(const fs::path& file) {
   const std::string name = file.string();
-  YAML::Node root;
-  try {
-    root = YAML::LoadFile(name);
-  } catch (const YAML::BadFile&) {
-    throw InputError(name, "", "a file that can be read", "");
-  } catch (const YAML::Exception& error) {
-    throw InputError(name, "", "YAML", error.what());
-  }
+  const YAML::Node root = load_yaml(name);
   if (!root.IsMap()) throw InputError(name, "", "ids of nodes with a prefix of Chakra files each", "");
   std::map<std::uint64_t, fs::path> result;
   for (const auto& entry : root) {
