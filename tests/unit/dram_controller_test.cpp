@@ -17,6 +17,7 @@ namespace weft::dram {
 namespace {
 
 using test::memory_of;
+using namespace weft::literals;
 
 /// Offers requests with data to a memory and follows what becomes of them.
 class Bench {
@@ -322,13 +323,13 @@ TEST(DramController, HeatRefreshesMoreOften) {
 
 TEST(DramController, SumsEnergy) {
   Device device;
-  device.energy = {.activate = 1,
-                   .read = 10,
-                   .write = 100,
-                   .refresh = 1000,
-                   .refresh_bank = 10'000,
-                   .io_per_bit = 0.5,
-                   .background_mw = 2};
+  device.energy = {.activate = 1_pJ,
+                   .read = 10_pJ,
+                   .write = 100_pJ,
+                   .refresh = 1000_pJ,
+                   .refresh_bank = 10'000_pJ,
+                   .io_per_bit = 500_fJ,
+                   .background = Power(2)};
   const Counters counters{.reads = 3, .writes = 2, .activates = 7, .refreshes = 4, .bank_refreshes = 1};
   const EnergyUse use = energy_of(counters, device, Time(1'000'000));
   EXPECT_DOUBLE_EQ(use.activate, 7);

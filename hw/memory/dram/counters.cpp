@@ -23,17 +23,20 @@ Counters& Counters::operator+=(const Counters& other) {
 }
 
 EnergyUse energy_of(const Counters& counters, const Device& device, Time elapsed) {
-  const Energy& energy = device.energy;
+  const CommandEnergy& energy = device.energy;
   const double bits = static_cast<double>(device.geometry.burst.count()) * 8;
-  const auto times = [](std::int64_t count, double each) { return static_cast<double>(count) * each; };
+  // Of fJ, in pJ.
+  const auto times = [](std::int64_t count, Energy each) {
+    return static_cast<double>(count) * static_cast<double>(each.count()) * 1e-3;
+  };
   EnergyUse use;
   use.activate = times(counters.activates, energy.activate);
   use.read = times(counters.reads, energy.read);
   use.write = times(counters.writes, energy.write);
-  use.io = times(counters.reads + counters.writes, bits * energy.io_per_bit);
+  use.io = bits * times(counters.reads + counters.writes, energy.io_per_bit);
   use.refresh = times(counters.refreshes, energy.refresh) + times(counters.bank_refreshes, energy.refresh_bank);
   // mW times ps are 1e-15 J.
-  use.background = energy.background_mw * static_cast<double>(elapsed.count()) * 1e-3 *
+  use.background = static_cast<double>(energy.background.count()) * static_cast<double>(elapsed.count()) * 1e-3 *
                    device.geometry.pseudo_channels * device.geometry.channels;
   return use;
 }

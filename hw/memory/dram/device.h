@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "hw/core/fields.h"
+#include "hw/core/power.h"
 #include "hw/core/quantity.h"
 
 /// High-bandwidth memory to the bank: what a device is (this file), where an address lies in it (address_map.h), how
@@ -115,25 +116,25 @@ struct Timing {
   [[nodiscard]] Clock write_to_read(bool same_group) const { return cwl + bl + (same_group ? wtrl : wtrs); }
 };
 
-/// What commands cost, in picojoules, for one pseudo channel.
-struct Energy {
-  double activate = 414;  ///< with its precharge
-  double read = 402;      ///< a burst, in the array
-  double write = 534;
-  double refresh = 30420;  ///< all-bank
-  double refresh_bank = 1901;
-  double io_per_bit = 0.8;
-  double background_mw = 33;
+/// What commands cost, for one pseudo channel.
+struct CommandEnergy {
+  Energy activate = Energy(414'000);  ///< with its precharge
+  Energy read = Energy(402'000);      ///< a burst, in the array
+  Energy write = Energy(534'000);
+  Energy refresh = Energy(30'420'000);  ///< all-bank
+  Energy refresh_bank = Energy(1'901'000);
+  Energy io_per_bit = Energy(800);
+  Power background = Power(33);
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("activate", activate, "pJ of an activate and its precharge");
-    visit("read", read, "pJ of a burst read, without the pins");
-    visit("write", write, "pJ of a burst written, without the pins");
-    visit("refresh", refresh, "pJ of an all-bank refresh");
-    visit("refresh_bank", refresh_bank, "pJ of a per-bank refresh");
-    visit("io_per_bit", io_per_bit, "pJ of a bit on the pins");
-    visit("background_mw", background_mw, "mW of a pseudo channel that does nothing");
+    visit("activate", activate, "Of an activate and its precharge");
+    visit("read", read, "Of a burst read, without the pins");
+    visit("write", write, "Of a burst written, without the pins");
+    visit("refresh", refresh, "Of an all-bank refresh");
+    visit("refresh_bank", refresh_bank, "Of a per-bank refresh");
+    visit("io_per_bit", io_per_bit, "Of a bit on the pins");
+    visit("background", background, "Of a pseudo channel that does nothing");
   }
 };
 
@@ -141,7 +142,7 @@ struct Device {
   static constexpr const char* kPartKind = "dram";
   Geometry geometry;
   Timing timing;
-  Energy energy;
+  CommandEnergy energy;
   int temperature = 60;  ///< of the hottest die, in degrees Celsius
 
   template <typename Visitor>
