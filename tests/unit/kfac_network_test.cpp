@@ -152,6 +152,8 @@ TEST(KfacNetwork, KernelsHaveTheLayersShapes) {
   EXPECT_EQ(totals(empty).parameters, 0);
 }
 
+// FACTS.md's refits of inversion on RTX 2080 Ti to the published sums of all inversions (Non-Dist), and the published
+// model, which exceeds these sums.
 double cubic(double n) {
   return 1.578e-6 * n + 3.185e-13 * n * n * n;
 }
@@ -161,6 +163,13 @@ double quadratic(double n) {
 double exponential(double n) {
   return 3.64e-3 * std::exp(4.77e-4 * n);
 }
+// The authors' collectives of 64 GPUs, in s and s for each element.
+constexpr LinearCost kPaperBroadcast = {1.59e-2, 7.85e-10};
+constexpr LinearCost kCodeBroadcast = {255e-6, 7.36e-10};
+constexpr LinearCost kSequentialBroadcast = {1.02e-3, 4.1e-10};  // derived from the published sums of MPD-KFAC
+constexpr LinearCost kPaperAllReduce = {1.22e-2, 1.45e-9};
+constexpr LinearCost kLaterAllReduce = {9.29e-4, 1.4335e-9};
+constexpr LinearCost kTableAllReduce = {8.06e-4, 4 * 5.888e-10};  // of the table by numbers of GPUs
 
 class KfacPublished : public ::testing::Test {
  protected:
@@ -183,30 +192,81 @@ class KfacPublished : public ::testing::Test {
   platforms::AcceleratorPart part_ = *platforms::find_accelerator("rtx-2080-ti");
 };
 
+// 16 and 46 tensors are not printed in the paper: FACTS.md derives them from the published times, as those of a side of
+// 1,536 and more. Which of the published models lead the rule there was found by trying all: of these rows only the
+// table's all-reduce with a refit of inversion, by 1.6 % (1,152 columns, quadratic) to 4 %. No broadcast does. So this
+// pins what each model gives; it does not show that the authors' run used that one.
 TEST_F(KfacPublished, NumberOfCommunicatedTensors) {
-  const std::pair<const char*, LinearCost> networks[] = {{"broadcast, paper", {1.59e-2, 7.85e-10}},
-                                                         {"broadcast, code, 64", {255e-6, 7.36e-10}},
-                                                         {"all-reduce, paper", {1.22e-2, 1.45e-9}},
-                                                         {"all-reduce, code, later fit", {9.29e-4, 1.4335e-9}},
-                                                         {"all-reduce, code, 64", {8.06e-4, 4 * 5.888e-10}}};
+  struct Row {
+    const char* sending;
+    LinearCost cost;
+    const char* inverting;  ///< nullptr: Weft's kernels
+    Cost inverse;
+    std::size_t resnet50, resnet152;
+  };
+  const Row rows[] = {{"paper's broadcast", kPaperBroadcast, "exponential", exponential, 3, 3},
+                      {"paper's broadcast", kPaperBroadcast, "cubic", cubic, 3, 3},
+                      {"code's broadcast", kCodeBroadcast, "exponential", exponential, 108, 312},
+                      {"code's broadcast", kCodeBroadcast, "cubic", cubic, 83, 275},
+                      {"sequential broadcast", kSequentialBroadcast, "cubic", cubic, 35, 129},
+                      {"paper's all-reduce", kPaperAllReduce, "cubic", cubic, 3, 3},
+                      {"later all-reduce", kLaterAllReduce, "cubic", cubic, 35, 129},
+                      {"later all-reduce", kLaterAllReduce, "quadratic", quadratic, 35, 129},
+                      {"table's all-reduce", kTableAllReduce, "cubic", cubic, 16, 46},
+                      {"table's all-reduce", kTableAllReduce, "quadratic", quadratic, 16, 46},
+                      {"table's all-reduce", kTableAllReduce, nullptr, nullptr, 10, 40}};
   for (const char* name : {"resnet50", "resnet152", "densenet201", "inceptionv4"}) {
     const Network network = find_network(name);
     const std::vector<std::int64_t> sides = factor_sides(network);
-    const std::pair<const char*, Cost> inverses[] = {{"exponential", exponential},
-                                                     {"cubic", cubic},
-                                                     {"quadratic", quadratic},
-                                                     {"weft kernels", measured_inverse(network)}};
-    for (const auto& [broadcast_name, broadcast] : networks) {
-      for (const auto& [inverse_name, inverse] : inverses) {
-        const Placement placement = place_balanced(sides, 64, inverse, broadcast);
-        const PlacementCost cost = cost_of(placement, sides, inverse, broadcast);
-        std::printf("%-12s %-28s %-13s %3zu of %3zu sent, compute %.4f s, sent in %.4f s\n", name, broadcast_name,
-                    inverse_name, placement.communicated(), sides.size(), cost.compute(), cost.communication);
+    for (const Row& row : rows) {
+      const Cost inverse = row.inverting != nullptr ? row.inverse : Cost(measured_inverse(network));
+      const Placement placement = place_balanced(sides, 64, inverse, row.cost);
+      std::printf("%-12s %-20s %-12s %3zu of %3zu sent, inverting takes %.4f s\n", name, row.sending,
+                  row.inverting != nullptr ? row.inverting : "Weft", placement.communicated(), sides.size(),
+                  cost_of(placement, sides, inverse, row.cost).compute());
+      if (network.name == "resnet50") {
+        EXPECT_EQ(placement.communicated(), row.resnet50);
+      } else if (network.name == "resnet152") {
+        EXPECT_EQ(placement.communicated(), row.resnet152);
       }
+    }
+    if (network.name != "resnet50") continue;
+    for (const std::int64_t side : {1024, 1152, 2048, 2304}) {
+      std::printf("  side %lld: sending %.3f ms, inverting %.3f ms cubic, %.3f ms quadratic, %.3f ms Weft\n",
+                  static_cast<long long>(side), 1e3 * kTableAllReduce(static_cast<double>(models::triangle(side))),
+                  1e3 * cubic(static_cast<double>(side)), 1e3 * quadratic(static_cast<double>(side)),
+                  1e3 * measured_inverse(network)(static_cast<double>(side)));
     }
   }
 }
 
+// Non-Dist, Seq-Dist and LBP of the published ablation: seconds of inverting.
+TEST_F(KfacPublished, InversePlacement) {
+  struct Row {
+    const char* name;
+    double everywhere, in_turn, balanced;
+  };
+  for (const Row& row : {Row{"resnet50", 0.2742, 0.0512, 0.1049}, Row{"resnet152", 0.6759, 0.0539, 0.2814}}) {
+    const Network network = find_network(row.name);
+    const std::vector<std::int64_t> sides = factor_sides(network);
+    const std::size_t layers = sides.size() / 2;
+    const auto relative = [&](const char* what, const Placement& placement, double published) {
+      const double seconds = cost_of(placement, sides, cubic, kTableAllReduce).compute();
+      std::printf("%-10s %-10s published %.4f s, planned %.4f s, %+.1f %%\n", row.name, what, published, seconds,
+                  100 * (seconds / published - 1));
+      return std::abs(seconds / published - 1);
+    };
+    EXPECT_LT(relative("everywhere", place_everywhere(sides.size(), 64), row.everywhere), 0.015);
+    EXPECT_LT(relative("balanced", place_balanced(sides, 64, cubic, kTableAllReduce), row.balanced), 0.06);
+    EXPECT_LT(relative("in turn", place_in_turn(layers, 64, true), row.in_turn), 0.25);
+    relative("MPD", place_mpd(layers, 64), row.in_turn);
+  }
+}
+
+// Exposed seconds of the factors' all-reduces, with Weft's kernels for computing; in brackets the published ones. What
+// there is to hide behind is too short (factors 25 and 33 %, forward and backward 22 and 35 %): the published times
+// have a framework's host beside the kernels. Held are the order that follows from the rules and, of three models of
+// the all-reduce, the one that comes near for ResNet-152. ResNet-50 is not met by any.
 TEST_F(KfacPublished, FactorPipelining) {
   struct Row {
     const char* name;
@@ -215,7 +275,7 @@ TEST_F(KfacPublished, FactorPipelining) {
   const Row rows[] = {{"resnet50", 0.1699, 0.2059, 0.1286, 0.0981, 0.2115},
                       {"resnet152", 0.4358, 0.5231, 0.3444, 0.2760, 0.1927}};
   const std::pair<const char*, LinearCost> networks[] = {
-      {"paper", {1.22e-2, 1.45e-9}}, {"later fit", {9.29e-4, 1.4335e-9}}, {"code, 64", {8.06e-4, 4 * 5.888e-10}}};
+      {"paper's", kPaperAllReduce}, {"later", kLaterAllReduce}, {"table's", kTableAllReduce}};
   const KernelTime timer = [this](const LayerKernel& kernel) { return time(kernel); };
   for (const Row& row : rows) {
     const Network network = find_network(row.name);
@@ -251,6 +311,15 @@ TEST_F(KfacPublished, FactorPipelining) {
           "optimal %.4f\n",
           name, naive, row.naive, layer_wise, row.layer_wise, threshold, row.threshold, rule, dynamic.size(),
           row.optimal, best);
+      EXPECT_LE(best, rule);
+      EXPECT_LE(rule, layer_wise);
+      EXPECT_LE(rule, naive);
+      if (network.name != "resnet152" || cost.alpha != kTableAllReduce.alpha) continue;
+      EXPECT_TRUE(rule < threshold && threshold < naive && naive < layer_wise);
+      EXPECT_NEAR(naive / row.naive, 1, 0.1);
+      EXPECT_NEAR(layer_wise / row.layer_wise, 1, 0.1);
+      EXPECT_NEAR(threshold / row.threshold, 1, 0.15);
+      EXPECT_NEAR(rule / row.optimal, 1, 0.1);
     }
   }
 }

@@ -246,6 +246,19 @@ TEST(KfacPlacement, GoesInTurn) {
   EXPECT_EQ(place_dp(3, 4).owner, (std::vector<int>{0, 0, 1, 1, 2, 2}));
 }
 
+// Every rank plans for itself: ties must fall alike, and nothing may depend on what was planned before.
+TEST(KfacPlacement, IsTheSameOnEveryRank) {
+  const std::vector<std::int64_t> equal(9, 100);
+  EXPECT_EQ(place_balanced(equal, 4, cube, free_of_charge).owner, (std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3, 0}));
+  const std::vector<Ready> tensors(9, Ready{1, 10});
+  const LinearCost cost{3, 1};
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(place_balanced(equal, 3, cube, cost).owner, place_balanced(equal, 3, cube, cost).owner);
+    EXPECT_EQ(fuse_dynamic(tensors, cost), fuse_dynamic(tensors, cost));
+    EXPECT_EQ(fuse_optimal(tensors, cost), fuse_optimal(tensors, cost));
+  }
+}
+
 TEST(KfacPlacement, EdgeCases) {
   const std::vector<std::int64_t> sides = {9, 9, 3, 3};
   const std::vector<int> everyone(4, kEveryone);
