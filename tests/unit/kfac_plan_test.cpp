@@ -206,7 +206,8 @@ TEST(KfacPlacement, IsBalanced) {
     EXPECT_EQ(placement.communicated(), sides.size());
     const std::vector<double> loads = loads_of(placement, sides);
     double best = std::numeric_limits<double>::infinity();
-    const auto ways = static_cast<std::int64_t>(std::pow(ranks, sides.size()) + 0.5);
+    std::int64_t ways = 1;
+    for (std::size_t i = 0; i < sides.size(); ++i) ways *= ranks;
     for (std::int64_t way = 0; way < ways; ++way) {
       std::vector<double> tried(static_cast<std::size_t>(ranks), 0);
       std::int64_t rest = way;
