@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/kfac/layer_kernels.h"
+
+#include <iterator>
+
+namespace weft::kfac {
+namespace {
+
+using models::Layer;
+using models::LayerKind;
+
+constexpr accelerator::DataType kType = accelerator::DataType::kFp32;
+constexpr std::int64_t kElementBytes = 4;
+
+accelerator::Elementwise pass(std::int64_t elements, int reads, int writes) {
+  return {elements, Bytes(reads * elements * kElementBytes), Bytes(writes * elements * kElementBytes)};
+}
+
+accelerator::Elementwise copy(std::int64_t read, std::int64_t written) {
+  return {written, Bytes(read * kElementBytes), Bytes(written * kElementBytes), 0};
+}
+
+accelerator::Gemm product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {.m = m, .n = n, .k = k, .type = kType};
+}
+
+accelerator::Convolution convolution(const Layer& layer, std::int64_t batch, accelerator::ConvolutionPass direction) {
+  return {.batch = batch,
+          .channels_in = layer.channels_in,
+          .channels_out = layer.channels_out,
+          .height = layer.height,
+          .width = layer.width,
+          .kernel_height = layer.kernel_height,
+          .kernel_width = layer.kernel_width,
+          .stride = layer.stride,
+          .pad_height = layer.pad_height,
+          .pad_width = layer.pad_width,
+          .pass = direction,
+          .type = kType};
+}
+
+accelerator::Norm norm(const Layer& layer, std::int64_t batch, bool backward) {
+  return {accelerator::NormKind::kBatch, batch * layer.positions(), layer.channels_out, backward, kType};
+}
+
+void append_square(std::vector<LayerKernel>& kernels, std::string_view product_name, std::string_view average_name,
+                   std::int64_t side, std::int64_t rows) {
+  kernels.push_back({product_name, product(side, side, rows)});
+  kernels.push_back({average_name, pass(side * side, 2, 1)});
+}
+
+double time_of(const std::vector<LayerKernel>& kernels, const KernelTime& time) {
+  double sum = 0;
+  for (const LayerKernel& kernel : kernels) sum += time(kernel);
+  return sum;
+}
+
+}  // namespace
+
+accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const LayerKernel& kernel) {
+  return std::visit([&](const auto& shape) { return accelerator::kernel_work(config, shape); }, kernel.shape);
+}
+
+std::vector<LayerKernel> forward_kernels(const Layer& layer, std::int64_t batch) {
+  const std::int64_t rows = batch * layer.positions();
+  switch (layer.kind) {
+    case LayerKind::kConv:
+      return {{"forward", convolution(layer, batch, accelerator::ConvolutionPass::kForward)}};
+    case LayerKind::kLinear:
+      return {{"forward", product(rows, layer.channels_out, layer.channels_in)}};
+    case LayerKind::kNorm:
+      break;
+  }
+  return {{"norm", norm(layer, batch, false)}, {"activation", pass(rows * layer.channels_out, 1, 1)}};
+}
+
+std::vector<LayerKernel> backward_kernels(const Layer& layer, std::int64_t batch, bool first) {
+  const std::int64_t rows = batch * layer.positions();
+  std::vector<LayerKernel> kernels;
+  switch (layer.kind) {
+    case LayerKind::kConv:
+      kernels.push_back({"weight_gradient", convolution(layer, batch, accelerator::ConvolutionPass::kWeightGradient)});
+      if (first) break;
+      kernels.push_back({"data_gradient", convolution(layer, batch, accelerator::ConvolutionPass::kDataGradient)});
+      break;
+    case LayerKind::kLinear:
+      kernels.push_back({"weight_gradient", product(layer.channels_out, layer.channels_in, rows)});
+      if (!first) kernels.push_back({"data_gradient", product(rows, layer.channels_in, layer.channels_out)});
+      break;
+    case LayerKind::kNorm:
+      kernels.push_back({"activation.gradient", pass(rows * layer.channels_out, 2, 1)});
+      kernels.push_back({"norm.gradient", norm(layer, batch, true)});
+      break;
+  }
+  return kernels;
+}
+
+std::vector<LayerKernel> factor_a_kernels(const Layer& layer, std::int64_t batch) {
+  if (!models::has_factors(layer)) return {};
+  const std::int64_t rows = batch * layer.positions();
+  const std::int64_t side = models::factor_a(layer);
+  std::vector<LayerKernel> kernels;
+  if (layer.kind == LayerKind::kConv || layer.bias) {
+    const std::int64_t image = batch * layer.channels_in * layer.height * layer.width;
+    kernels.push_back({"factor_a.patches", copy(image, rows * side)});
+  }
+  append_square(kernels, "factor_a.product", "factor_a.average", side, rows);
+  return kernels;
+}
+
+std::vector<LayerKernel> factor_g_kernels(const Layer& layer, std::int64_t batch) {
+  if (!models::has_factors(layer)) return {};
+  const std::int64_t rows = batch * layer.positions();
+  const std::int64_t side = models::factor_g(layer);
+  std::vector<LayerKernel> kernels;
+  if (layer.kind == LayerKind::kConv) kernels.push_back({"factor_g.transpose", copy(rows * side, rows * side)});
+  append_square(kernels, "factor_g.product", "factor_g.average", side, rows);
+  return kernels;
+}
+
+std::vector<LayerKernel> inverse_kernels(std::int64_t side) {
+  return {{"damping", pass(side, 1, 1)}, {"inverse", accelerator::Inverse{.n = side, .type = kType}}};
+}
+
+std::vector<LayerKernel> precondition_kernels(const Layer& layer) {
+  if (!models::has_factors(layer)) return {};
+  const std::int64_t a = models::factor_a(layer);
+  const std::int64_t g = models::factor_g(layer);
+  return {{"precondition.g", product(g, a, g)}, {"precondition.a", product(g, a, a)}};
+}
+
+std::vector<LayerKernel> update_kernels(const Layer& layer) {
+  return {{"update", accelerator::Optimiser{.kind = accelerator::OptimiserKind::kMomentum,
+                                            .parameters = models::parameters(layer),
+                                            .type = kType,
+                                            .gradient = kType}}};
+}
+
+std::vector<std::int64_t> factor_sides(const models::Network& network) {
+  std::vector<std::int64_t> sides;
+  for (const Layer& layer : network.layers) {
+    if (!models::has_factors(layer)) continue;
+    sides.push_back(models::factor_a(layer));
+    sides.push_back(models::factor_g(layer));
+  }
+  return sides;
+}
+
+std::vector<Ready> ready_factors_a(const models::Network& network, const KernelTime& time) {
+  std::vector<Ready> ready;
+  double since = 0;
+  for (const Layer& layer : network.layers) {
+    if (models::has_factors(layer)) {
+      since += time_of(factor_a_kernels(layer, network.batch), time);
+      ready.push_back({since, models::triangle(models::factor_a(layer))});
+      since = 0;
+    }
+    since += time_of(forward_kernels(layer, network.batch), time);
+  }
+  return ready;
+}
+
+std::vector<Ready> ready_factors_g(const models::Network& network, const KernelTime& time) {
+  std::vector<Ready> ready;
+  double since = 0;
+  for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer) {
+    const bool first = std::next(layer) == network.layers.rend();
+    since += time_of(backward_kernels(*layer, network.batch, first), time);
+    if (!models::has_factors(*layer)) continue;
+    since += time_of(factor_g_kernels(*layer, network.batch), time);
+    ready.push_back({since, models::triangle(models::factor_g(*layer))});
+    since = 0;
+  }
+  return ready;
+}
+
+std::vector<Ready> ready_gradients(const models::Network& network, const KernelTime& time, bool with_factors) {
+  std::vector<Ready> ready;
+  double since = 0;
+  for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer) {
+    const bool first = std::next(layer) == network.layers.rend();
+    since += time_of(backward_kernels(*layer, network.batch, first), time);
+    ready.push_back({since, models::parameters(*layer)});
+    since = with_factors ? time_of(factor_g_kernels(*layer, network.batch), time) : 0;
+  }
+  return ready;
+}
+
+}  // namespace weft::kfac

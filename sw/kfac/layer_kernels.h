@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "hw/accelerator/kernel.h"
+#include "sw/kfac/fusion.h"
+#include "sw/models/network.h"
+
+/// The kernels of second-order training, layer by layer, as shapes of an accelerator, and what is sent.
+///
+/// All in float32, as measured. Left out: pooling, additions and concatenations, the loss, and biases, whose passes are
+/// small beside a product's.
+namespace weft::kfac {
+
+struct LayerKernel {
+  /// Of static storage, such as "forward" or "factor_a.patches".
+  std::string_view name;
+  std::variant<accelerator::Convolution, accelerator::Gemm, accelerator::Norm, accelerator::Elementwise,
+               accelerator::Inverse, accelerator::Optimiser>
+      shape;
+};
+[[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const LayerKernel& kernel);
+
+/// Of `batch` samples, in order. A norm has its activation with it.
+[[nodiscard]] std::vector<LayerKernel> forward_kernels(const models::Layer& layer, std::int64_t batch);
+/// The gradient of the weights, then that of the inputs, which the first layer of a network has no use for.
+[[nodiscard]] std::vector<LayerKernel> backward_kernels(const models::Layer& layer, std::int64_t batch, bool first);
+
+/// The factor of the inputs: copying the patches out of the image (of a convolution, or to add a column of ones for a
+/// bias), the product of that matrix with its own transpose, and the running average. Nothing for a norm.
+[[nodiscard]] std::vector<LayerKernel> factor_a_kernels(const models::Layer& layer, std::int64_t batch);
+/// The factor of the gradients: channels moved to the end (of a convolution), product, running average.
+[[nodiscard]] std::vector<LayerKernel> factor_g_kernels(const models::Layer& layer, std::int64_t batch);
+/// Damping, then the inverse, of a factor of this side.
+[[nodiscard]] std::vector<LayerKernel> inverse_kernels(std::int64_t side);
+/// G^-1 x gradient x A^-1. Nothing for a norm.
+[[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer);
+/// Stochastic gradient descent with momentum.
+[[nodiscard]] std::vector<LayerKernel> update_kernels(const models::Layer& layer);
+
+/// Sides of all factors: A, G of the first layer that has them, A, G of the second, ...
+[[nodiscard]] std::vector<std::int64_t> factor_sides(const models::Network& network);
+
+/// Seconds of a kernel; a schedule gives what it measured.
+using KernelTime = std::function<double(const LayerKernel&)>;
+
+/// How factors and gradients become ready, for fusion.h: factors A during the forward pass, each before its layer is
+/// computed; factors G during the backward pass, last layer first, each after the layer's gradients; and gradients of
+/// all layers with parameters during a backward pass, with the factors' computing in it or (plain SGD) without.
+[[nodiscard]] std::vector<Ready> ready_factors_a(const models::Network& network, const KernelTime& time);
+[[nodiscard]] std::vector<Ready> ready_factors_g(const models::Network& network, const KernelTime& time);
+[[nodiscard]] std::vector<Ready> ready_gradients(const models::Network& network, const KernelTime& time,
+                                                 bool with_factors);
+
+}  // namespace weft::kfac

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/models/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "traces/csv.h"
+#include "traces/data_path.h"
+
+namespace weft::models {
+namespace {
+
+/// Beyond any real layer: with these, counts of operations stay within 63 bits.
+constexpr std::int64_t kMaxChannels = 1 << 18;
+constexpr std::int64_t kMaxKernel = 1 << 6;
+constexpr std::int64_t kMaxImage = 1 << 14;
+constexpr std::int64_t kMaxSide = 1 << 20;
+constexpr std::int64_t kMaxBatch = 1 << 20;
+
+void expect_empty(const traces::CsvTable::Row& row, std::initializer_list<const char*> columns, const char* of) {
+  for (const char* column : columns) {
+    if (!row.text(column).empty()) row.fail(column, fmt::format("nothing for a {} layer", of));
+  }
+}
+
+void read_convolution(const traces::CsvTable::Row& row, Layer& layer) {
+  layer.kernel_height = row.integer("kernel_height", 1, kMaxKernel);
+  layer.kernel_width = row.integer("kernel_width", 1, kMaxKernel);
+  layer.stride = row.integer("stride", 1, kMaxKernel);
+  layer.pad_height = row.integer("pad_height", 0, kMaxKernel);
+  layer.pad_width = row.integer("pad_width", 0, kMaxKernel);
+  if (layer.kernel_height > layer.height + 2 * layer.pad_height) {
+    row.fail("kernel_height",
+             fmt::format("at most the {} rows of the padded image", layer.height + 2 * layer.pad_height));
+  }
+  if (layer.kernel_width > layer.width + 2 * layer.pad_width) {
+    row.fail("kernel_width",
+             fmt::format("at most the {} columns of the padded image", layer.width + 2 * layer.pad_width));
+  }
+}
+
+Layer read_layer(const traces::CsvTable::Row& row) {
+  Layer layer;
+  layer.name = row.required("layer");
+  const std::string& kind = row.text("kind");
+  if (kind != "conv" && kind != "linear" && kind != "norm") row.fail("kind", "conv, linear or norm");
+  layer.kind = kind == "conv" ? LayerKind::kConv : kind == "linear" ? LayerKind::kLinear : LayerKind::kNorm;
+  layer.channels_in = row.integer("channels_in", 1, kMaxChannels);
+  layer.channels_out = row.integer("channels_out", 1, kMaxChannels);
+  layer.height = row.integer("height", 1, kMaxImage);
+  layer.width = row.integer("width", 1, kMaxImage);
+  layer.bias = row.boolean("bias");
+  if (layer.kind == LayerKind::kConv) {
+    read_convolution(row, layer);
+  } else {
+    expect_empty(row, {"kernel_height", "kernel_width", "stride", "pad_height", "pad_width"}, kind.c_str());
+  }
+  if (layer.kind == LayerKind::kNorm) {
+    if (layer.channels_out != layer.channels_in) {
+      row.fail("channels_out", fmt::format("the {} channels that come in", layer.channels_in));
+    }
+    if (!layer.bias) row.fail("bias", "yes for a norm");
+  }
+  if (factor_a(layer) > kMaxSide) {
+    row.fail("channels_in", fmt::format("a factor of at most {} rows, not {}", kMaxSide, factor_a(layer)));
+  }
+  return layer;
+}
+
+void append_matrices(const Transformer& model, std::int64_t block, std::vector<Layer>& layers) {
+  for (const Tensor& tensor : unit_tensors(model, UnitKind::kBlock)) {
+    if (tensor.cols == 1) continue;  // biases, which belong to the matrix before, and norms
+    Layer layer;
+    layer.name = fmt::format("{}.{}", block, tensor.name);
+    layer.channels_in = tensor.cols;
+    layer.channels_out = tensor.rows;
+    layer.height = model.sequence;
+    layer.bias = model.bias;
+    layers.push_back(std::move(layer));
+  }
+}
+
+}  // namespace
+
+bool has_factors(const Layer& layer) {
+  return layer.kind != LayerKind::kNorm;
+}
+
+std::int64_t parameters(const Layer& layer) {
+  if (layer.kind == LayerKind::kNorm) return 2 * layer.channels_out;
+  return layer.channels_out * (layer.kernel_inputs() + (layer.bias ? 1 : 0));
+}
+
+std::int64_t multiplications(const Layer& layer) {
+  return layer.kind == LayerKind::kNorm ? 0 : layer.positions() * layer.channels_out * layer.kernel_inputs();
+}
+
+std::int64_t factor_a(const Layer& layer) {
+  return layer.kind == LayerKind::kNorm ? 0 : layer.kernel_inputs() + (layer.bias ? 1 : 0);
+}
+
+std::int64_t factor_g(const Layer& layer) {
+  return layer.kind == LayerKind::kNorm ? 0 : layer.channels_out;
+}
+
+Network load_network(const std::filesystem::path& file) {
+  const traces::CsvTable table = traces::CsvTable::read(file);
+  table.expect_columns({"layer", "kind", "channels_in", "channels_out", "kernel_height", "kernel_width", "stride",
+                        "pad_height", "pad_width", "height", "width", "bias"});
+  Network network;
+  network.name = file.stem().string();
+  std::set<std::string> names;
+  for (const traces::CsvTable::Row row : table) {
+    network.layers.push_back(read_layer(row));
+    if (!names.insert(network.layers.back().name).second) row.fail("layer", "a name that no other row has");
+  }
+  return network;
+}
+
+Network find_network(std::string_view name) {
+  const traces::CsvTable table = traces::CsvTable::read(traces::find_data("models/networks.csv"));
+  table.expect_columns({"name", "batch"});
+  std::string names;
+  for (const traces::CsvTable::Row row : table) {
+    if (row.required("name") == name) {
+      Network network = load_network(traces::find_data(fmt::format("models/networks/{}.csv", name)));
+      network.batch = row.integer("batch", 1, kMaxBatch);
+      return network;
+    }
+    names += (names.empty() ? "" : ", ") + row.text("name");
+  }
+  throw std::invalid_argument(fmt::format("no network '{}', expected one of {}", name, names));
+}
+
+Network network_of(const Transformer& model) {
+  Network network;
+  network.name = model.name;
+  for (std::int64_t block = 0; block < model.layers; ++block) append_matrices(model, block, network.layers);
+  return network;
+}
+
+NetworkTotals totals(const Network& network) {
+  NetworkTotals sum;
+  for (const Layer& layer : network.layers) {
+    const std::int64_t a = factor_a(layer);
+    const std::int64_t g = factor_g(layer);
+    sum.layers_with_factors += has_factors(layer) ? 1 : 0;
+    sum.parameters += parameters(layer);
+    sum.multiplications += multiplications(layer);
+    sum.triangles_a += triangle(a);
+    sum.triangles_g += triangle(g);
+    sum.largest_side = std::max({sum.largest_side, a, g});
+    sum.factor_flops += 2 * layer.positions() * (a * a + g * g);
+  }
+  return sum;
+}
+
+}  // namespace weft::models

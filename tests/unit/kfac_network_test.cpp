@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of networks and the kernels of second-order training that follow from them, against published totals; plans
+// with published and fitted cost models against what SPD-KFAC's authors publish (arXiv 2107.06533 and the figure
+// scripts of github.com/shyhuai/kfac_pytorch). Prints what it compares.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platforms/cli/accelerator.h"
+#include "sw/kfac/layer_kernels.h"
+#include "sw/kfac/placement.h"
+#include "traces/format_error.h"
+
+namespace weft::kfac {
+namespace {
+
+namespace fs = std::filesystem;
+using models::find_network;
+using models::Network;
+
+/// The message of reading a table with these rows.
+std::string table_error(const std::string& rows) {
+  const fs::path file = fs::path(testing::TempDir()) / ("weft_network_" + std::to_string(getpid()) + ".csv");
+  std::ofstream(file) << "layer,kind,channels_in,channels_out,kernel_height,kernel_width,stride,pad_height,pad_width,"
+                         "height,width,bias\n"
+                      << rows << "\n";
+  std::string message = "no error";
+  try {
+    static_cast<void>(models::load_network(file));
+  } catch (const traces::FormatError& error) {
+    message = error.what();
+    message.erase(0, file.string().size());
+  }
+  fs::remove(file);
+  return message;
+}
+
+// Parameters: torchvision's and (Inception-v4) pretrained-models' metadata. Multiplications of the ResNets:
+// torchvision. Triangles of ResNet-50: stated for the paper. All others were derived from the architectures apart from
+// this code.
+TEST(KfacNetwork, HasPublishedTotals) {
+  const std::map<std::string, models::NetworkTotals> expected = {
+      {"resnet50", {54, 25'557'032, 4'089'184'256, 62'348'671, 14'618'356, 4608, 50'160'000'000}},
+      {"resnet152", {156, 60'192'808, 11'513'626'624, 161'955'199, 32'927'476, 4608, 151'480'000'000}},
+      {"densenet201", {201, 20'013'928, 4'291'365'888, 130'961'295, 1'806'420, 1921, 140'690'000'000}},
+      {"inceptionv4", {150, 42'679'816, 6'121'900'000, 116'414'683, 4'695'748, 3456, 76'910'000'000}}};
+  for (const auto& [name, want] : expected) {
+    const models::NetworkTotals have = totals(find_network(name));
+    EXPECT_EQ(have.layers_with_factors, want.layers_with_factors) << name;
+    EXPECT_EQ(have.parameters, want.parameters) << name;
+    EXPECT_NEAR(static_cast<double>(have.multiplications) / static_cast<double>(want.multiplications), 1, 2e-5) << name;
+    EXPECT_EQ(have.triangles_a, want.triangles_a) << name;
+    EXPECT_EQ(have.triangles_g, want.triangles_g) << name;
+    EXPECT_EQ(have.largest_side, want.largest_side) << name;
+    EXPECT_NEAR(static_cast<double>(have.factor_flops) / static_cast<double>(want.factor_flops), 1, 1e-4) << name;
+  }
+  EXPECT_EQ(find_network("resnet50").batch, 32);
+  EXPECT_EQ(find_network("resnet152").batch, 8);
+}
+
+TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
+  EXPECT_EQ(table_error("a,pool,1,1,,,,,,1,1,no"), ":2: column 'kind': expected conv, linear or norm, got 'pool'");
+  EXPECT_EQ(table_error("a,linear,8,4,3,,,,,1,1,no"),
+            ":2: column 'kernel_height': expected nothing for a linear layer, got '3'");
+  EXPECT_EQ(table_error("a,linear,8,4,,,,,,1,1,no\na,linear,4,2,,,,,,1,1,no"),
+            ":3: column 'layer': expected a name that no other row has, got 'a'");
+  EXPECT_EQ(table_error("a,conv,3,8,5,5,1,0,0,4,9,no"),
+            ":2: column 'kernel_height': expected at most the 4 rows of the padded image, got '5'");
+  EXPECT_EQ(table_error("a,conv,3,8,5,5,1,0,1,9,2,no"),
+            ":2: column 'kernel_width': expected at most the 4 columns of the padded image, got '5'");
+  EXPECT_EQ(table_error("a,conv,3,8,3,3,0,0,0,9,9,no"),
+            ":2: column 'stride': expected an integer from 1 to 64, got '0'");
+  EXPECT_EQ(table_error("a,conv,,8,3,3,1,0,0,9,9,no"),
+            ":2: column 'channels_in': expected an integer from 1 to 262144, got ''");
+  EXPECT_EQ(table_error("a,norm,8,4,,,,,,1,1,yes"),
+            ":2: column 'channels_out': expected the 8 channels that come in, got '4'");
+  EXPECT_EQ(table_error("a,norm,8,8,,,,,,1,1,no"), ":2: column 'bias': expected yes for a norm, got 'no'");
+  EXPECT_EQ(table_error("a,conv,262144,8,3,3,1,0,0,9,9,no"),
+            ":2: column 'channels_in': expected a factor of at most 1048576 rows, not 2359296, got '262144'");
+  EXPECT_EQ(table_error("a,linear,8,4,,,,,,1,1,no"), "no error");
+  EXPECT_EQ(table_error(""), "no error");
+  try {
+    static_cast<void>(find_network("vgg"));
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "no network 'vgg', expected one of resnet50, resnet152, densenet201, inceptionv4");
+  }
+}
+
+TEST(KfacNetwork, TransformersAreTheirMatrices) {
+  const std::vector<models::Transformer> known = models::load_transformers();
+  const Network network = network_of(find_transformer(known, "gpt3-175b"));
+  const models::NetworkTotals sums = totals(network);
+  EXPECT_EQ(sums.layers_with_factors, 96 * 6);
+  EXPECT_EQ(sums.parameters, 96 * (std::int64_t{12} * 12288 * 12288 + 12288 * 5 + 49152));
+  EXPECT_EQ(sums.largest_side, 49153);
+}
+
+// A small network by hand: 2 x 2 convolution with bias on 3 x 3 images, norm, linear.
+TEST(KfacNetwork, KernelsHaveTheLayersShapes) {
+  models::Layer conv{"c", models::LayerKind::kConv, 3, 5, 2, 2, 1, 0, 0, 3, 3, true};
+  EXPECT_EQ(factor_a(conv), 13);
+  EXPECT_EQ(factor_g(conv), 5);
+  EXPECT_EQ(parameters(conv), 65);
+  const auto product_of_factor = std::get<accelerator::Gemm>(factor_a_kernels(conv, 7).at(1).shape);
+  EXPECT_EQ(product_of_factor.m, 13);
+  EXPECT_EQ(product_of_factor.n, 13);
+  EXPECT_EQ(product_of_factor.k, 7 * 4);
+  EXPECT_EQ(std::get<accelerator::Elementwise>(factor_a_kernels(conv, 7).at(0).shape).read.count(), 4 * 7 * 3 * 9);
+  EXPECT_EQ(std::get<accelerator::Gemm>(factor_g_kernels(conv, 7).at(1).shape).m, 5);
+  EXPECT_EQ(backward_kernels(conv, 7, true).size(), 1U);
+  EXPECT_EQ(backward_kernels(conv, 7, false).size(), 2U);
+  const auto precondition = precondition_kernels(conv);
+  EXPECT_EQ(std::get<accelerator::Gemm>(precondition.at(0).shape).k, 5);
+  EXPECT_EQ(std::get<accelerator::Gemm>(precondition.at(1).shape).k, 13);
+  const models::Layer norm{"n", models::LayerKind::kNorm, 5, 5, 1, 1, 1, 0, 0, 2, 2, true};
+  const models::Layer linear{"l", models::LayerKind::kLinear, 20, 2};
+  EXPECT_TRUE(factor_a_kernels(norm, 7).empty() && factor_g_kernels(norm, 7).empty());
+  EXPECT_TRUE(precondition_kernels(norm).empty());
+  EXPECT_EQ(factor_a_kernels(linear, 7).size(), 2U);
+
+  const Network network{"small", 7, {conv, norm, linear}};
+  EXPECT_EQ(factor_sides(network), (std::vector<std::int64_t>{13, 5, 20, 2}));
+  const KernelTime one = [](const LayerKernel&) { return 1.0; };
+  const std::vector<Ready> a = ready_factors_a(network, one);
+  ASSERT_EQ(a.size(), 2U);
+  EXPECT_EQ(a[0].compute, 3);          // patches, product, average
+  EXPECT_EQ(a[1].compute, 1 + 2 + 2);  // the convolution, the norm with activation, product and average
+  EXPECT_EQ(a[1].elements, 210);
+  const std::vector<Ready> g = ready_factors_g(network, one);
+  ASSERT_EQ(g.size(), 2U);
+  EXPECT_EQ(g[0].compute, 2 + 2);
+  EXPECT_EQ(g[1].compute, 2 + 1 + 3);
+  const std::vector<Ready> gradients = ready_gradients(network, one, false);
+  ASSERT_EQ(gradients.size(), 3U);
+  EXPECT_EQ(gradients[0].elements, 40);
+  EXPECT_EQ(gradients[1].compute, 2);
+  EXPECT_EQ(ready_gradients(network, one, true)[1].compute, 2 + 2);
+  const Network empty{"empty", 1, {}};
+  EXPECT_TRUE(ready_factors_a(empty, one).empty() && ready_factors_g(empty, one).empty());
+  EXPECT_TRUE(ready_gradients(empty, one, true).empty() && factor_sides(empty).empty());
+  EXPECT_EQ(totals(empty).parameters, 0);
+}
+
+// FACTS.md's refits of inversion on RTX 2080 Ti to the published sums of all inversions (Non-Dist), and the published
+// model, which exceeds these sums.
+double cubic(double n) {
+  return 1.578e-6 * n + 3.185e-13 * n * n * n;
+}
+double quadratic(double n) {
+  return 6.28e-5 + 1.711e-9 * n * n;
+}
+double exponential(double n) {
+  return 3.64e-3 * std::exp(4.77e-4 * n);
+}
+// The authors' collectives of 64 GPUs, in s and s for each element.
+constexpr LinearCost kPaperBroadcast = {1.59e-2, 7.85e-10};
+constexpr LinearCost kCodeBroadcast = {255e-6, 7.36e-10};
+constexpr LinearCost kSequentialBroadcast = {1.02e-3, 4.1e-10};  // derived from the published sums of MPD-KFAC
+constexpr LinearCost kPaperAllReduce = {1.22e-2, 1.45e-9};
+constexpr LinearCost kLaterAllReduce = {9.29e-4, 1.4335e-9};
+constexpr LinearCost kTableAllReduce = {8.06e-4, 4 * 5.888e-10};  // of the table by numbers of GPUs
+
+class KfacPublished : public ::testing::Test {
+ protected:
+  [[nodiscard]] double time(const LayerKernel& kernel) const {
+    const accelerator::KernelWork work = kernel_work(part_.array.compute, kernel);
+    return static_cast<double>(estimate(work, part_.hbm.sustained()).count()) * 1e-12;
+  }
+  /// Inverse times as a schedule measures them: of the sides that a network has.
+  [[nodiscard]] MatrixCost measured_inverse(const Network& network) const {
+    std::vector<Sample> samples;
+    const std::vector<std::int64_t> sides = factor_sides(network);
+    for (const std::int64_t side : std::set<std::int64_t>(sides.begin(), sides.end())) {
+      double seconds = 0;
+      for (const LayerKernel& kernel : inverse_kernels(side)) seconds += time(kernel);
+      samples.push_back({static_cast<double>(side), seconds});
+    }
+    return MatrixCost(samples);
+  }
+
+  platforms::AcceleratorPart part_ = *platforms::find_accelerator("rtx-2080-ti");
+};
+
+// 16 and 46 tensors are not printed in the paper: FACTS.md derives them from the published times, as those of a side of
+// 1,536 and more. Which of the published models lead the rule there was found by trying all: of these rows only the
+// table's all-reduce with a refit of inversion, by 1.6 % (1,152 columns, quadratic) to 4 %. No broadcast does. So this
+// pins what each model gives; it does not show that the authors' run used that one.
+TEST_F(KfacPublished, NumberOfCommunicatedTensors) {
+  struct Row {
+    const char* sending;
+    LinearCost cost;
+    const char* inverting;  ///< nullptr: Weft's kernels
+    Cost inverse;
+    std::size_t resnet50, resnet152;
+  };
+  const Row rows[] = {{"paper's broadcast", kPaperBroadcast, "exponential", exponential, 3, 3},
+                      {"paper's broadcast", kPaperBroadcast, "cubic", cubic, 3, 3},
+                      {"code's broadcast", kCodeBroadcast, "exponential", exponential, 108, 312},
+                      {"code's broadcast", kCodeBroadcast, "cubic", cubic, 83, 275},
+                      {"sequential broadcast", kSequentialBroadcast, "cubic", cubic, 35, 129},
+                      {"paper's all-reduce", kPaperAllReduce, "cubic", cubic, 3, 3},
+                      {"later all-reduce", kLaterAllReduce, "cubic", cubic, 35, 129},
+                      {"later all-reduce", kLaterAllReduce, "quadratic", quadratic, 35, 129},
+                      {"table's all-reduce", kTableAllReduce, "cubic", cubic, 16, 46},
+                      {"table's all-reduce", kTableAllReduce, "quadratic", quadratic, 16, 46},
+                      {"table's all-reduce", kTableAllReduce, nullptr, nullptr, 10, 40}};
+  for (const char* name : {"resnet50", "resnet152", "densenet201", "inceptionv4"}) {
+    const Network network = find_network(name);
+    const std::vector<std::int64_t> sides = factor_sides(network);
+    for (const Row& row : rows) {
+      const Cost inverse = row.inverting != nullptr ? row.inverse : Cost(measured_inverse(network));
+      const Placement placement = place_balanced(sides, 64, inverse, row.cost);
+      std::printf("%-12s %-20s %-12s %3zu of %3zu sent, inverting takes %.4f s\n", name, row.sending,
+                  row.inverting != nullptr ? row.inverting : "Weft", placement.communicated(), sides.size(),
+                  cost_of(placement, sides, inverse, row.cost).compute());
+      if (network.name == "resnet50") {
+        EXPECT_EQ(placement.communicated(), row.resnet50);
+      } else if (network.name == "resnet152") {
+        EXPECT_EQ(placement.communicated(), row.resnet152);
+      }
+    }
+    if (network.name != "resnet50") continue;
+    for (const std::int64_t side : {1024, 1152, 2048, 2304}) {
+      std::printf("  side %lld: sending %.3f ms, inverting %.3f ms cubic, %.3f ms quadratic, %.3f ms Weft\n",
+                  static_cast<long long>(side), 1e3 * kTableAllReduce(static_cast<double>(models::triangle(side))),
+                  1e3 * cubic(static_cast<double>(side)), 1e3 * quadratic(static_cast<double>(side)),
+                  1e3 * measured_inverse(network)(static_cast<double>(side)));
+    }
+  }
+}
+
+// Non-Dist, Seq-Dist and LBP of the published ablation: seconds of inverting.
+TEST_F(KfacPublished, InversePlacement) {
+  struct Row {
+    const char* name;
+    double everywhere, in_turn, balanced;
+  };
+  for (const Row& row : {Row{"resnet50", 0.2742, 0.0512, 0.1049}, Row{"resnet152", 0.6759, 0.0539, 0.2814}}) {
+    const Network network = find_network(row.name);
+    const std::vector<std::int64_t> sides = factor_sides(network);
+    const std::size_t layers = sides.size() / 2;
+    const auto relative = [&](const char* what, const Placement& placement, double published) {
+      const double seconds = cost_of(placement, sides, cubic, kTableAllReduce).compute();
+      std::printf("%-10s %-10s published %.4f s, planned %.4f s, %+.1f %%\n", row.name, what, published, seconds,
+                  100 * (seconds / published - 1));
+      return std::abs(seconds / published - 1);
+    };
+    EXPECT_LT(relative("everywhere", place_everywhere(sides.size(), 64), row.everywhere), 0.015);
+    EXPECT_LT(relative("balanced", place_balanced(sides, 64, cubic, kTableAllReduce), row.balanced), 0.06);
+    EXPECT_LT(relative("in turn", place_in_turn(layers, 64, true), row.in_turn), 0.25);
+    relative("MPD", place_mpd(layers, 64), row.in_turn);
+  }
+}
+
+// Exposed seconds of the factors' all-reduces, with Weft's kernels for computing; in brackets the published ones. What
+// there is to hide behind is too short (factors 25 and 33 %, forward and backward 22 and 35 %): the published times
+// have a framework's host beside the kernels. Held are the order that follows from the rules and, of three models of
+// the all-reduce, the one that comes near for ResNet-152. ResNet-50 is not met by any.
+TEST_F(KfacPublished, FactorPipelining) {
+  struct Row {
+    const char* name;
+    double naive, layer_wise, threshold, optimal, factor_compute;
+  };
+  const Row rows[] = {{"resnet50", 0.1699, 0.2059, 0.1286, 0.0981, 0.2115},
+                      {"resnet152", 0.4358, 0.5231, 0.3444, 0.2760, 0.1927}};
+  const std::pair<const char*, LinearCost> networks[] = {
+      {"paper's", kPaperAllReduce}, {"later", kLaterAllReduce}, {"table's", kTableAllReduce}};
+  const KernelTime timer = [this](const LayerKernel& kernel) { return time(kernel); };
+  for (const Row& row : rows) {
+    const Network network = find_network(row.name);
+    const std::vector<Ready> a = ready_factors_a(network, timer);
+    std::vector<Ready> g = ready_factors_g(network, timer);
+    for (const LayerKernel& kernel : forward_kernels(network.layers.back(), network.batch)) {
+      g[0].compute += time(kernel);
+    }
+    std::vector<Ready> all = a;
+    all.insert(all.end(), g.begin(), g.end());
+    double factors = 0;
+    for (const models::Layer& layer : network.layers) {
+      for (const LayerKernel& kernel : factor_a_kernels(layer, network.batch)) factors += time(kernel);
+      for (const LayerKernel& kernel : factor_g_kernels(layer, network.batch)) factors += time(kernel);
+    }
+    std::printf("%s: factors %.4f s, published %.4f s\n", row.name, factors, row.factor_compute);
+    for (const auto& [name, cost] : networks) {
+      const auto both = [&](Groups forward, const Groups& backward) {
+        forward.insert(forward.end(), backward.begin(), backward.end());
+        return forward;
+      };
+      constexpr std::int64_t kLimit = 16 << 20;  // 64 MiB
+      const Groups within = both(fuse_within(a, kLimit), fuse_within(g, kLimit));
+      const Groups dynamic = both(fuse_dynamic(a, cost), fuse_dynamic(g, cost));
+      const double computed = run_pipeline(all, fuse_all(all.size()), cost).computed;
+      const double naive = run_pipeline(all, fuse_within(all, kLimit), cost, computed).exposed();
+      const double layer_wise = run_pipeline(all, fuse_none(all.size()), cost).exposed();
+      const double threshold = run_pipeline(all, within, cost).exposed();
+      const double rule = run_pipeline(all, dynamic, cost).exposed();
+      const double best = run_pipeline(all, fuse_optimal(all, cost), cost).exposed();
+      std::printf(
+          "  %-10s naive %.4f (%.4f) layer-wise %.4f (%.4f) threshold %.4f (%.4f) rule %.4f in %zu (%.4f) "
+          "optimal %.4f\n",
+          name, naive, row.naive, layer_wise, row.layer_wise, threshold, row.threshold, rule, dynamic.size(),
+          row.optimal, best);
+      EXPECT_LE(best, rule);
+      EXPECT_LE(rule, layer_wise);
+      EXPECT_LE(rule, naive);
+      if (network.name != "resnet152" || cost.alpha != kTableAllReduce.alpha) continue;
+      EXPECT_TRUE(rule < threshold && threshold < naive && naive < layer_wise);
+      EXPECT_NEAR(naive / row.naive, 1, 0.1);
+      EXPECT_NEAR(layer_wise / row.layer_wise, 1, 0.1);
+      EXPECT_NEAR(threshold / row.threshold, 1, 0.15);
+      EXPECT_NEAR(rule / row.optimal, 1, 0.1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::kfac
