@@ -82,7 +82,7 @@ struct Timing {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    constexpr Range clocks{0, 1 << 20};
+    const Range clocks{0, 1 << 20};
     visit("clock", clock, "tCK", Range{100, 100'000});
     visit("bl", bl, "Clocks of a burst on the data pins", Range{1, 64});
     visit("cl", cl, "CL, in clocks as all that follow: read to its data", clocks);
