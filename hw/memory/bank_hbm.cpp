@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/memory/bank_hbm.h"
+
+#include <algorithm>
+
+#include "hw/core/annotation.h"
+
+namespace weft::memory {
+namespace {
+
+// Kinds of events, in their order at one time: what arrives is queued before commands are chosen.
+constexpr std::uint32_t kArrival = 0;
+constexpr std::uint32_t kMemory = 1;
+constexpr std::uint32_t kRequest = 2;
+constexpr std::uint32_t kRoom = 3;
+constexpr std::uint32_t kAnswer = 4;
+constexpr std::uint32_t kAnswerFree = 5;
+constexpr int kKindShift = 16;
+
+bool reads_or_writes(const tlm::tlm_generic_payload& payload) {
+  return payload.is_read() || payload.is_write();
+}
+
+}  // namespace
+
+BankHbm::Port::Port(BankHbm& owner_hbm, const std::string& master, std::size_t number)
+    : name(master), socket(("from_" + master).c_str()), owner(owner_hbm), index(static_cast<std::uint32_t>(number)) {
+  socket.bind(*this);
+}
+
+BankHbm::BankHbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
+                 const std::vector<std::string>& masters, bool data, dram::CommandObserver* observer)
+    : sc_module(name),
+      config_(config),
+      dispatcher_(dispatcher),
+      data_(data),
+      burst_bytes_(static_cast<std::uint64_t>(config.device.geometry.burst.count())),
+      pseudo_channels_(static_cast<std::uint32_t>(config.device.geometry.pseudo_channels)),
+      memory_(config, observer),
+      ports_(masters.size()),
+      turn_(static_cast<std::size_t>(config.device.geometry.channels) * pseudo_channels_) {
+  for (const std::string& master : masters) ports_.emplace_back(*this, master, ports_.size());
+  dispatcher.attach(*this, this->name());
+}
+
+BankHbm::~BankHbm() = default;
+
+dram::Counters BankHbm::dram_counters() {
+  run_memory(memory_.clock_at(dispatcher_.now()));
+  return memory_.counters();
+}
+
+dram::EnergyUse BankHbm::energy() {
+  return dram::energy_of(dram_counters(), config_.device, dispatcher_.now());
+}
+
+void BankHbm::post(Time when, std::uint32_t kind, const Port& port, Transaction* transaction) {
+  dispatcher_.post(when, *this, kind << kKindShift | port.index, reinterpret_cast<std::uintptr_t>(transaction));
+}
+
+void BankHbm::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
+  Port& port = ports_[tag & ((1U << kKindShift) - 1)];
+  auto* transaction = reinterpret_cast<Transaction*>(data);
+  switch (tag >> kKindShift) {
+    case kArrival:
+      port.arrival_at = kNever;
+      run_memory(memory_.clock_at(now));
+      offer(port, memory_.clock_at(now));
+      expect_memory();
+      break;
+    case kMemory:
+      if (now != memory_at_) break;  // something came before it
+      memory_at_ = kNever;
+      run_memory(memory_.clock_at(now) + 1);
+      expect_memory();
+      break;
+    case kRequest:
+      take(*transaction, now);
+      break;
+    case kRoom:
+      if (now != port.room_at) break;
+      port.room_at = kNever;
+      enter(port, now);
+      break;
+    case kAnswer:
+      port.answers.push_back(transaction);
+      answer(port, now);
+      break;
+    default:
+      answer(port, now);
+      break;
+  }
+}
+
+// From a request to places for its bursts.
+
+bool BankHbm::in_range(const tlm::tlm_generic_payload& payload) const {
+  const std::uint64_t capacity = memory_.map().capacity();
+  return payload.get_address() < capacity && payload.get_data_length() <= capacity - payload.get_address();
+}
+
+tlm::tlm_response_status BankHbm::check(const tlm::tlm_generic_payload& payload) const {
+  if (!reads_or_writes(payload)) return tlm::TLM_OK_RESPONSE;
+  if (!in_range(payload)) return tlm::TLM_ADDRESS_ERROR_RESPONSE;
+  if (payload.get_data_length() == 0 || payload.get_streaming_width() < payload.get_data_length()) {
+    return tlm::TLM_BURST_ERROR_RESPONSE;
+  }
+  if (payload.get_byte_enable_ptr() != nullptr && payload.get_byte_enable_length() == 0) {
+    return tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE;
+  }
+  return tlm::TLM_OK_RESPONSE;
+}
+
+BankHbm::Transaction* BankHbm::begin(tlm::tlm_generic_payload& payload, Port& port, Time at) {
+  if (free_transactions_.empty()) {
+    transactions_.push_back(std::make_unique<Transaction>());
+    free_transactions_.push_back(transactions_.back().get());
+  }
+  Transaction* transaction = free_transactions_.back();
+  free_transactions_.pop_back();
+  *transaction = Transaction();
+  transaction->payload = &payload;
+  transaction->port = &port;
+  transaction->begin = at;
+  return transaction;
+}
+
+void BankHbm::take(Transaction& transaction, Time now) {
+  tlm::tlm_generic_payload& payload = *transaction.payload;
+  payload.set_dmi_allowed(false);
+  // Bursts that are under way leave it at that; an error is answered without any.
+  payload.set_response_status(check(payload));
+  transaction.port->entering.push_back(&transaction);
+  if (transaction.port->entering.size() == 1) enter(*transaction.port, now);
+}
+
+void BankHbm::enter(Port& port, Time now) {
+  while (!port.returns.empty() && port.returns.front() <= now) {
+    port.returns.pop_front();
+    --port.places;
+  }
+  while (!port.entering.empty()) {
+    Transaction& transaction = *port.entering.front();
+    if (!enter_bursts(transaction, now)) {
+      expect_room(port, now);
+      return;
+    }
+    port.entering.pop_front();
+    end_request(transaction, now);
+  }
+}
+
+bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
+  const tlm::tlm_generic_payload& payload = *transaction.payload;
+  if (!reads_or_writes(payload) || payload.is_response_error()) {
+    transaction.done = now + config_.latency;
+    return true;
+  }
+  Port& port = *transaction.port;
+  const Time arrives = memory_.time_of(memory_.clock_at(now + config_.latency + config_.controller.latency));
+  const std::uint32_t length = payload.get_data_length();
+  while (transaction.entered < length && port.places < config_.outstanding) {
+    if (free_burst_ == kNone) {
+      bursts_.emplace_back();
+      free_burst_ = static_cast<std::uint32_t>(bursts_.size() - 1);
+    }
+    const std::uint32_t index = free_burst_;
+    Burst& burst = bursts_[index];
+    free_burst_ = burst.next;
+    const std::uint64_t address = payload.get_address() + transaction.entered;
+    burst.transaction = &transaction;
+    burst.location = memory_.locate(address);
+    burst.queue = burst.location.channel * pseudo_channels_ + burst.location.pseudo_channel;
+    burst.offset = transaction.entered;
+    burst.bytes = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(length - transaction.entered, burst_bytes_ - address % burst_bytes_));
+    burst.next = kNone;
+    burst.arrives = arrives;
+    (port.head == kNone ? port.head : bursts_[port.tail].next) = index;
+    port.tail = index;
+    transaction.entered += burst.bytes;
+    ++transaction.pending;
+    ++port.places;
+  }
+  if (!port.blocked && port.arrival_at == kNever && port.head != kNone) {
+    port.arrival_at = bursts_[port.head].arrives;
+    post(port.arrival_at, kArrival, port);
+  }
+  return transaction.entered == length;
+}
+
+void BankHbm::end_request(Transaction& transaction, Time now) {
+  Port& port = *transaction.port;
+  transaction.taken = true;
+  port.counters.held += now - transaction.begin;
+  if (transaction.waiting == nullptr && !transaction.in_call) {
+    tlm::tlm_phase phase = tlm::END_REQ;
+    sc_core::sc_time delay;
+    port.socket->nb_transport_bw(*transaction.payload, phase, delay);
+  }
+  if (transaction.pending == 0) finish(transaction);
+}
+
+void BankHbm::expect_room(Port& port, Time now) {
+  // If nothing is due to be given back, the next burst that is done says when.
+  if (port.entering.empty() || port.returns.empty() || port.room_at <= port.returns.front()) return;
+  port.room_at = std::max(now, port.returns.front());
+  post(port.room_at, kRoom, port);
+}
+
+// From places to the controllers.
+
+void BankHbm::offer(Port& port, dram::Clock now) {
+  port.blocked = false;
+  const Time time = memory_.time_of(now);
+  while (port.head != kNone) {
+    const std::uint32_t index = port.head;
+    Burst& burst = bursts_[index];
+    if (burst.arrives > time) {
+      if (port.arrival_at == kNever) {
+        port.arrival_at = burst.arrives;
+        post(port.arrival_at, kArrival, port);
+      }
+      return;
+    }
+    const bool write = burst.transaction->payload->is_write();
+    const std::uint64_t tag = static_cast<std::uint64_t>(burst.queue) << 32 | index;
+    const dram::Accept accept = memory_.push({burst.location, write, burst.arrives, tag}, now);
+    if (accept == dram::Accept::kFull || accept == dram::Accept::kBehindRead) {
+      port.blocked = true;
+      return;
+    }
+    turn_[burst.queue] = port.index;
+    port.counters.waited += time - burst.arrives;
+    port.head = burst.next;
+    if (data_) move(burst);
+    if (accept == dram::Accept::kQueued) ++queued_;
+    if (write || accept == dram::Accept::kForwarded) burst_done(index, time);
+  }
+}
+
+void BankHbm::burst_done(std::uint32_t index, Time done) {
+  Burst& burst = bursts_[index];
+  Transaction& transaction = *burst.transaction;
+  burst.next = free_burst_;
+  free_burst_ = index;
+  Port& port = *transaction.port;
+  transaction.done = std::max(transaction.done, done);
+  ++port.counters.bursts;
+  // Bursts are done in the order of time but for those that queues answer.
+  const Time back = done + config_.latency;
+  auto place = port.returns.end();
+  while (place != port.returns.begin() && *(place - 1) > back) --place;
+  port.returns.insert(place, back);
+  expect_room(port, dispatcher_.now());
+  if (--transaction.pending == 0 && transaction.taken) finish(transaction);
+}
+
+void BankHbm::run_memory(dram::Clock until) {
+  for (dram::Clock at = memory_.next(); at < until; at = memory_.next()) step(at);
+}
+
+void BankHbm::step(dram::Clock now) {
+  const dram::PseudoChannel::Served served = memory_.step();
+  if (!served.any) return;
+  --queued_;
+  const auto queue = static_cast<std::uint32_t>(served.tag >> 32);
+  if (!served.write) burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done));
+  // Those that wait for this queue, beginning behind the one that was let in last.
+  const std::size_t last = turn_[queue];
+  for (std::size_t i = 1; i <= ports_.size(); ++i) {
+    Port& port = ports_[(last + i) % ports_.size()];
+    if (port.blocked && bursts_[port.head].queue == queue) offer(port, now);
+  }
+}
+
+void BankHbm::expect_memory() {
+  if (queued_ == 0) return;  // refreshes are made up for when something comes
+  const Time next = memory_.time_of(memory_.next());
+  if (next >= memory_at_) return;
+  memory_at_ = next;
+  dispatcher_.post(next, *this, kMemory << kKindShift);
+}
+
+// Answers.
+
+void BankHbm::finish(Transaction& transaction) {
+  const Time at = transaction.done + config_.latency;
+  if (transaction.waiting == nullptr) {
+    post(at, kAnswer, *transaction.port, &transaction);
+  } else {
+    count(transaction, at);
+    dispatcher_.notify(*transaction.waiting, at);
+  }
+}
+
+void BankHbm::count(const Transaction& transaction, Time at) {
+  Counters& counters = transaction.port->counters;
+  tlm::tlm_generic_payload& payload = *transaction.payload;
+  if (payload.is_response_error()) {
+    ++counters.errors;
+    return;
+  }
+  payload.set_dmi_allowed(data_);
+  if (payload.is_read()) {
+    ++counters.reads;
+    counters.read_bytes += payload.get_data_length();
+    counters.read_latency += at - transaction.begin;
+  } else if (payload.is_write()) {
+    ++counters.writes;
+    counters.written_bytes += payload.get_data_length();
+    counters.write_latency += at - transaction.begin;
+  }
+}
+
+void BankHbm::answer(Port& port, Time now) {
+  if (port.answers.empty() || port.answered != nullptr || now < port.answer_free) return;
+  Transaction& transaction = *port.answers.front();
+  port.answers.pop_front();
+  port.answered = &transaction;
+  count(transaction, now);
+  tlm::tlm_phase phase = tlm::BEGIN_RESP;
+  sc_core::sc_time delay;
+  const tlm::tlm_sync_enum sync = port.socket->nb_transport_bw(*transaction.payload, phase, delay);
+  if (sync == tlm::TLM_ACCEPTED) return;
+  end_response(port, now + from_delay(delay));
+}
+
+void BankHbm::end_response(Port& port, Time at) {
+  Transaction* transaction = port.answered;
+  if (transaction == nullptr) return;
+  port.answered = nullptr;
+  port.answer_free = at;
+  tlm::tlm_generic_payload* payload = transaction->payload;
+  retire(*transaction);
+  if (!port.answers.empty() || at > dispatcher_.now()) post(at, kAnswerFree, port);
+  if (payload->has_mm()) payload->release();
+}
+
+void BankHbm::retire(Transaction& transaction) {
+  free_transactions_.push_back(&transaction);
+}
+
+// What masters call.
+
+tlm::tlm_sync_enum BankHbm::Port::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                                  sc_core::sc_time& delay) {
+  const Time now = owner.dispatcher_.now();
+  const Time at = now + from_delay(delay);
+  if (phase == tlm::END_RESP) {
+    if (answered != nullptr && answered->payload == &payload) owner.end_response(*this, at);
+    return tlm::TLM_COMPLETED;
+  }
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
+  if (payload.has_mm()) payload.acquire();
+  Transaction& transaction = *owner.begin(payload, *this, at);
+  if (at > now) {
+    owner.post(at, kRequest, *this, &transaction);
+    return tlm::TLM_ACCEPTED;
+  }
+  transaction.in_call = true;
+  owner.take(transaction, now);
+  transaction.in_call = false;
+  if (!transaction.taken) return tlm::TLM_ACCEPTED;
+  phase = tlm::END_REQ;
+  return tlm::TLM_UPDATED;
+}
+
+void BankHbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  const sc_core::sc_process_handle caller = sc_core::sc_get_current_process_handle();
+  if (caller.proc_kind() != sc_core::SC_THREAD_PROC_) {
+    SC_REPORT_ERROR("weft.bank_hbm", "b_transport waits: it must be called from an SC_THREAD");
+    payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+    return;
+  }
+  if (idle_events.empty()) idle_events.push_back(std::make_unique<sc_core::sc_event>());
+  std::unique_ptr<sc_core::sc_event> event = std::move(idle_events.back());
+  idle_events.pop_back();
+  const Time now = owner.dispatcher_.now();
+  Transaction& transaction = *owner.begin(payload, *this, now + from_delay(delay));
+  transaction.waiting = event.get();
+  if (transaction.begin > now) {
+    owner.post(transaction.begin, kRequest, *this, &transaction);
+  } else {
+    owner.take(transaction, now);
+  }
+  sc_core::wait(*event);
+  owner.retire(transaction);
+  idle_events.push_back(std::move(event));
+  delay = sc_core::sc_time();
+}
+
+bool BankHbm::Port::get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) {
+  if (!owner.data_ || payload.get_address() >= owner.memory_.map().capacity()) return false;
+  const std::uint64_t start = payload.get_address() / BackingStore::kPage * BackingStore::kPage;
+  const std::uint64_t end = std::min(start + BackingStore::kPage, owner.memory_.map().capacity());
+  dmi.allow_read_write();
+  dmi.set_start_address(start);
+  dmi.set_end_address(end - 1);
+  dmi.set_dmi_ptr(reinterpret_cast<unsigned char*>(owner.store_.page(start)));
+  const Time way = 2 * owner.config_.latency + owner.config_.controller.latency;
+  const dram::Timing& timing = owner.config_.device.timing;
+  dmi.set_read_latency(to_delay(way + timing.clock * (timing.cl + timing.bl)));
+  dmi.set_write_latency(to_delay(way));
+  return true;
+}
+
+unsigned int BankHbm::Port::transport_dbg(tlm::tlm_generic_payload& payload) {
+  if (!owner.data_ || payload.get_data_ptr() == nullptr || !owner.in_range(payload)) return 0;
+  auto* bytes = reinterpret_cast<std::byte*>(payload.get_data_ptr());
+  if (payload.is_read()) {
+    owner.store_.read(payload.get_address(), bytes, payload.get_data_length());
+  } else if (payload.is_write()) {
+    owner.store_.write(payload.get_address(), bytes, payload.get_data_length());
+  } else {
+    return 0;
+  }
+  return payload.get_data_length();
+}
+
+void BankHbm::move(const Burst& burst) {
+  const tlm::tlm_generic_payload& payload = *burst.transaction->payload;
+  if (payload.get_data_ptr() == nullptr) return;
+  const std::uint64_t address = payload.get_address() + burst.offset;
+  auto* bytes = reinterpret_cast<std::byte*>(payload.get_data_ptr()) + burst.offset;
+  const auto copy = [&](std::uint32_t from, std::uint32_t count) {
+    if (payload.is_read()) {
+      store_.read(address + from, bytes + from, count);
+    } else {
+      store_.write(address + from, bytes + from, count);
+    }
+  };
+  const unsigned char* enables = payload.get_byte_enable_ptr();
+  if (enables == nullptr) return copy(0, burst.bytes);
+  for (std::uint32_t i = 0; i < burst.bytes; ++i) {
+    if (enables[(burst.offset + i) % payload.get_byte_enable_length()] == TLM_BYTE_ENABLED) copy(i, 1);
+  }
+}
+
+}  // namespace weft::memory
