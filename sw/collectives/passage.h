@@ -131,7 +131,9 @@ class Passage {
     const Strand::Until* until;
     std::coroutine_handle<> handle;
   };
-  [[nodiscard]] Peer& at(int peer, int strand) { return peers_[static_cast<std::size_t>(peer) * kStrands + static_cast<std::size_t>(strand)]; }
+  [[nodiscard]] Peer& at(int peer, int strand) {
+    return peers_[static_cast<std::size_t>(peer) * kStrands + static_cast<std::size_t>(strand)];
+  }
 
   LineMember& line_;
   Phase phase_;

@@ -162,6 +162,10 @@ class PseudoChannel {
   /// A bank has become a candidate, while the others are as they were.
   void add(Search& search, Clock at, std::uint64_t key) const;
 
+  /// The first of `banks`, which are ready at `ready(bank)` and not before `from`.
+  template <typename Ready>
+  static void find_first(Search& search, CommandKind kind, std::uint64_t banks, const PerBank<std::uint64_t>& keys,
+                         Clock from, const Ready& ready);
   void find_column(Clock bus);
   void find_row(Clock bus);
   void find_closing(Clock from);

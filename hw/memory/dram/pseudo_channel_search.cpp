@@ -8,28 +8,34 @@
 
 namespace weft::dram {
 
-void PseudoChannel::find_column(Clock bus) {
-  columns_ = Search();
-  columns_.stale = false;
-  columns_.next = kNeverClock;
-  // What the other direction has activated goes before a switch.
-  const std::uint8_t direction = owners_[1 - mode_] != 0 ? 1 - mode_ : mode_;
-  columns_.best.kind = direction == 0 ? CommandKind::kRead : CommandKind::kWrite;
-  columns_.best.write = direction != 0;
-  std::uint64_t banks = hits_[direction] & ~capped_;
-  if (direction != mode_ || refreshing_) banks = owners_[direction];
-  banks &= ~bank_refresh_ | owners_[direction];
-  const Clock from = columns_.floor = std::max({now_, bus, column_any_[direction]});
+template <typename Ready>
+inline void PseudoChannel::find_first(Search& search, CommandKind kind, std::uint64_t banks,
+                                      const PerBank<std::uint64_t>& keys, Clock from, const Ready& ready) {
+  search = Search();
+  search.stale = false;
+  search.next = kNeverClock;
+  search.floor = from;
+  search.best.kind = kind;
   if (banks == 0) return;
-  const PerBank<std::uint64_t>& keys = hit_key_[direction];
   std::uint64_t best = UINT64_MAX;
   std::uint64_t waits = UINT64_MAX;
   for_each_bit(banks, [&](std::uint8_t i) {
-    const std::uint64_t wait = wait_until(column_ready(i, direction), from);
+    const std::uint64_t wait = wait_until(ready(i), from);
     best = std::min(best, wait << kWaitShift | keys[i]);
     waits = std::min(waits, wait - 1);
   });
-  found(columns_, best, waits, from);
+  found(search, best, waits, from);
+}
+
+void PseudoChannel::find_column(Clock bus) {
+  // What the other direction has activated goes before a switch.
+  const std::uint8_t direction = owners_[1 - mode_] != 0 ? 1 - mode_ : mode_;
+  std::uint64_t banks = hits_[direction] & ~capped_;
+  if (direction != mode_ || refreshing_) banks = owners_[direction];
+  banks &= ~bank_refresh_ | owners_[direction];
+  find_first(columns_, direction == 0 ? CommandKind::kRead : CommandKind::kWrite, banks, hit_key_[direction],
+             std::max({now_, bus, column_any_[direction]}), [&](std::uint8_t i) { return column_ready(i, direction); });
+  columns_.best.write = direction != 0;
 }
 
 void PseudoChannel::add(Search& search, Clock at, std::uint64_t key) const {
@@ -70,42 +76,13 @@ PseudoChannel::Candidate PseudoChannel::refresh_candidate(Clock from) {
 }
 
 void PseudoChannel::find_closing(Clock from) {
-  closing_ = Search();
-  closing_.stale = false;
-  closing_.next = kNeverClock;
-  closing_.floor = from;
-  closing_.best.kind = CommandKind::kPrecharge;
-  const std::uint64_t banks = wanted() & open_;
-  if (banks == 0) return;
-  const PerBank<std::uint64_t>& keys = head_key_[mode_];
-  std::uint64_t best = UINT64_MAX;
-  std::uint64_t waits = UINT64_MAX;
-  for_each_bit(banks, [&](std::uint8_t i) {
-    const std::uint64_t wait = wait_until(precharge_[i], from);
-    best = std::min(best, wait << kWaitShift | keys[i]);
-    waits = std::min(waits, wait - 1);
-  });
-  found(closing_, best, waits, from);
+  find_first(closing_, CommandKind::kPrecharge, wanted() & open_, head_key_[mode_], from,
+             [&](std::uint8_t i) { return precharge_[i]; });
 }
 
 void PseudoChannel::find_opening(Clock from) {
-  from = std::max(from, activate_ready());
-  opening_ = Search();
-  opening_.stale = false;
-  opening_.next = kNeverClock;
-  opening_.floor = from;
-  opening_.best.kind = CommandKind::kActivate;
-  const std::uint64_t banks = wanted() & ~open_;
-  if (banks == 0) return;
-  const PerBank<std::uint64_t>& keys = head_key_[mode_];
-  std::uint64_t best = UINT64_MAX;
-  std::uint64_t waits = UINT64_MAX;
-  for_each_bit(banks, [&](std::uint8_t i) {
-    const std::uint64_t wait = wait_until(activate_[i], from);
-    best = std::min(best, wait << kWaitShift | keys[i]);
-    waits = std::min(waits, wait - 1);
-  });
-  found(opening_, best, waits, from);
+  find_first(opening_, CommandKind::kActivate, wanted() & ~open_, head_key_[mode_], std::max(from, activate_ready()),
+             [&](std::uint8_t i) { return activate_[i]; });
 }
 
 void PseudoChannel::find_row(Clock bus) {
