@@ -2,6 +2,7 @@
 #include "hw/accelerator/accelerator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "hw/core/annotation.h"
@@ -19,6 +20,13 @@ constexpr std::uint64_t kLargestAccess = 1ULL << 31;
 
 }  // namespace
 
+std::int64_t draw_pace(double spread, std::uint64_t seed, const std::string& name) {
+  Random random(seed, name + " pace");
+  double sum = -6;  // of twelve even ones between 0 and 1: a variance of 1
+  for (int i = 0; i < 12; ++i) sum += random.share();
+  return std::llround(static_cast<double>(kEvenPace) / std::max(0.5, 1 + spread * sum));
+}
+
 Accelerator::Accelerator(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, bool data,
                          const Stall::Config& stall)
     : sc_module(name),
@@ -33,6 +41,7 @@ Accelerator::Accelerator(sc_core::sc_module_name name, const Config& config, Dis
       register_file_(dispatcher),
       copy_time_(config.copy_rate),
       streams_(static_cast<std::size_t>(config.streams)),
+      pace_(draw_pace(config.speed_spread, stall.seed, this->name())),
       free_cores_(config.compute.sms),
       engines_(static_cast<std::size_t>(config.copy_engines)) {
   dispatcher.attach(*this, this->name());
@@ -236,7 +245,9 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
 Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const {
   const std::int64_t computing = streams_[kernel.stream].queue.front().compute_ps;
   const std::int64_t n = kernel.slices;
-  const Time length(computing * (slice + 1) / n - computing * slice / n);
+  Time length(computing * (slice + 1) / n - computing * slice / n);
+  if (pace_ != kEvenPace)
+    length = Time(static_cast<std::int64_t>(static_cast<__int128>(length.count()) * pace_ / kEvenPace));
   if (!config_.shared_cores) return length;
   const std::int64_t sms = config_.compute.sms;
   const std::int64_t taken = std::count_if(engines_.begin(), engines_.end(), [](const auto& e) { return !e.empty(); });

@@ -16,6 +16,11 @@
 
 namespace weft::accelerator {
 
+/// How long an accelerator called `name` takes to compute, in millionths of what its part says: speeds are drawn from
+/// what is nearly a normal distribution with a standard deviation of `spread`, never below half.
+[[nodiscard]] std::int64_t draw_pace(double spread, std::uint64_t seed, const std::string& name);
+constexpr std::int64_t kEvenPace = 1'000'000;
+
 /// The computing part of an accelerator: a command processor with streams and semaphores, the core array, copy engines.
 ///
 /// A kernel keeps the core array for `launch`, then for the longer of its computing and its memory traffic. Both are
@@ -30,6 +35,9 @@ namespace weft::accelerator {
 /// and writes the memory, and needs `copy_overhead` each time. With `shared_cores` these are SMs of the array: a slice
 /// that begins while n of them work takes sms / (sms - n) times as long to compute. Approximate: a kernel loses whole
 /// waves, or none.
+///
+/// Accelerators of one kind are not equally fast: with `speed_spread` each draws, from the platform's seed and its
+/// name, how fast it computes; HBM is as fast on all.
 ///
 /// Function: kCopy and kReduce move and add real bytes when `data` is on. Kernels have no function.
 ///
@@ -47,6 +55,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Time copy_overhead = Time(1'000'000);
     Time slice = Time(50'000'000);
     bool shared_cores = false;
+    double speed_spread = 0;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -57,6 +66,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
       visit("copy_overhead", copy_overhead, "Start and end of one transfer, with its flags", Range{0, 1'000'000'000});
       visit("slice", slice, "Granularity at which kernels compete for memory", Range{1'000'000, 1'000'000'000'000});
       visit("shared_cores", shared_cores, "Copy engines are SMs, which kernels lack while they work");
+      visit("speed_spread", speed_spread,
+            "Standard deviation of the speed of accelerators, as a share of it, up to 0.1");
     }
   };
   struct Counters {
@@ -135,6 +146,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::vector<Stream> streams_;
   std::deque<std::uint32_t> array_queue_;  ///< streams whose first command is a kernel, in order of readiness
   std::vector<Running> running_;           ///< slots are reused
+  std::int64_t pace_;
   std::int64_t free_cores_ = 0;
   Time counted_;  ///< `busy` is up to date until here
   std::vector<std::uint64_t> semaphores_;

@@ -30,6 +30,11 @@ EnumNames<DataType> enum_names(DataType);
 /// chosen for, is within it. Voltage follows the clock, so that an operation's energy goes with its square, down to
 /// `lowest_voltage`, below which only the clock falls. HBM and `idle` keep their power. Approximate: real regulators
 /// work with milliseconds, not kernels, and voltage has an offset.
+///
+/// Two measurements of H100s tell where voltage stops to fall: large bf16 products reach 795 of 989 TFLOPS at 700 W
+/// (stas00/ml-engineering), and at 500 W 0.60 of the peak (pytorch/ao of 2024, roofline_utils, of the H100 with HBM2e):
+/// hardly below the first. A later version of that file has 0.69, of a machine that it does not tell; 0.92 would give
+/// that.
 struct PowerConfig {
   Power idle = Power(80'000);
   Power cap{};
@@ -38,7 +43,7 @@ struct PowerConfig {
   Energy tensor_tf32 = Energy(1'380);
   Energy vector_fp32 = Energy(10'200);
   Energy memory_byte = Energy(31'200);
-  double lowest_voltage = 0.6;
+  double lowest_voltage = 0.99;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -76,6 +81,9 @@ struct ComputeConfig {
 
   /// From the FlashAttention-3 forward speeds at head sizes 64 and 128, by hand.
   double softmax_exposed = 0.45;
+  /// Luo et al., Dissecting the NVIDIA Hopper Architecture through Microbenchmarking (arXiv 2501.12084): mma reaches
+  /// 62.9 % of Hopper's peak on average, which takes wgmma.
+  double synchronous_tensor = 0.629;
   /// From the inversions of ResNet-50's factors on RTX 2080 Ti (see kernels/factorisation.h).
   Time panel_step = Time(880'000);
   /// The measurements came from short, cool runs; real training at 500 to 700 W clocks lower. They do not tell how
@@ -102,6 +110,8 @@ struct ComputeConfig {
     visit("tile_latency_tf32", tile_latency_tf32, "tile_latency for float32 operands, which pass through registers");
     visit("sustained_tf32", sustained_tf32, "sustained for float32 operands");
     visit("softmax_exposed", softmax_exposed, "Share of attention's softmax that tensor work does not hide");
+    visit("synchronous_tensor", synchronous_tensor,
+          "Share of the tensor peak that instructions reach which wait for their result, as older kernels use");
     visit("panel_step", panel_step, "A column of a factorisation's panel, which waits for the one before");
     visit("power_limit", power_limit, "Share of the sustained tensor rate that the power limit leaves");
     visit("power", power, "What it draws");

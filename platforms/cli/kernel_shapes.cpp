@@ -110,6 +110,7 @@ class AttentionKind final : public KernelKind {
   void add_options(CLI::App& app) override {
     app.add_flag("--causal", causal_, "Attention to what came before alone");
     app.add_flag("--backward", backward_, "The gradient");
+    app.add_flag("--synchronous", synchronous_, "A kernel that waits for each product, as FlashAttention-2");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     const std::int64_t keys = values.at("kv-heads") == -1 ? values.at("heads") : values.at("kv-heads");
@@ -122,12 +123,13 @@ class AttentionKind final : public KernelKind {
                          static_cast<double>(values.at("head-dim")),
                      "attention", "");
     return shape_of(FlashAttention{values.at("batch"), values.at("heads"), keys, values.at("seq"),
-                                   values.at("head-dim"), causal_, backward_});
+                                   values.at("head-dim"), causal_, backward_, synchronous_});
   }
 
  private:
   bool causal_ = false;
   bool backward_ = false;
+  bool synchronous_ = false;
 };
 
 class ConvolutionKind final : public KernelKind {
@@ -392,13 +394,14 @@ KernelShape shape_of(const Gemm& gemm) {
 
 KernelShape shape_of(const FlashAttention& attention) {
   KernelShape result;
-  result.text =
-      fmt::format("attention {},{},{},{},{}{}{}", attention.batch, attention.heads, attention.kv_heads, attention.seq,
-                  attention.head_dim, attention.causal ? " causal" : "", attention.backward ? " backward" : "");
+  result.text = fmt::format("attention {},{},{},{},{}{}{}{}", attention.batch, attention.heads, attention.kv_heads,
+                            attention.seq, attention.head_dim, attention.causal ? " causal" : "",
+                            attention.backward ? " backward" : "", attention.synchronous ? " synchronous" : "");
   result.json = {{"kind", "attention"},        {"batch", attention.batch},
                  {"heads", attention.heads},   {"kv_heads", attention.kv_heads},
                  {"seq", attention.seq},       {"head_dim", attention.head_dim},
                  {"causal", attention.causal}, {"backward", attention.backward}};
+  if (attention.synchronous) result.json["synchronous"] = true;
   result.units = DataType::kBf16;
   result.work = work_of(attention);
   return result;

@@ -21,13 +21,17 @@ std::string join(const std::vector<std::string>& causes, const std::vector<std::
   return text;
 }
 
-/// Shares of a rate divide by it: they must be above 0 and at most 1.
+/// Shares of a rate divide by it: they must be above 0 and at most 1. Speeds that spread far are no normal
+/// distribution.
 void check_shares(const AcceleratorPart& part) {
   accelerator::check(part.array.compute, "accelerator.compute");
   const double efficiency = part.hbm.efficiency;
   if (!(efficiency > 0 && efficiency <= 1)) {
     throw ConfigError("accelerator.hbm.efficiency",
                       "expected a share above 0 and at most 1, got " + std::to_string(efficiency));
+  }
+  if (const double spread = part.array.speed_spread; !(spread >= 0 && spread <= 0.1)) {
+    throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + std::to_string(spread));
   }
 }
 

@@ -28,6 +28,8 @@ struct FlashAttention {
   std::int64_t head_dim = 0;
   bool causal = true;
   bool backward = false;
+  /// A kernel that waits for each product, as FlashAttention-2; else one that overlaps, as FlashAttention-3.
+  bool synchronous = false;
   int element_bytes = 2;
 };
 

@@ -89,6 +89,12 @@ enum class Fusion {
   kFused,
 };
 
+/// Which attention kernel is called.
+enum class AttentionKernel {
+  kFlash2,  ///< FlashAttention-2, what PyTorch's scaled_dot_product_attention has
+  kFlash3,  ///< FlashAttention-3, or another that keeps tensor cores busy during the softmax
+};
+
 /// The share of a training step that one kernel list covers: one micro-batch of one rank.
 struct StepShape {
   std::int64_t sequences = 1;
@@ -99,6 +105,7 @@ struct StepShape {
   /// token.
   bool early_stop = true;
   Fusion fusion = Fusion::kEager;
+  AttentionKernel attention = AttentionKernel::kFlash3;
   bool causal = true;
   /// Keys and values are copied out to one per query head before attention, as torchtitan and Llama's reference code
   /// do.
@@ -112,8 +119,9 @@ struct StepShape {
 /// first, then for each product the gradient of its input and that of its weight.
 std::vector<Kernel> forward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape);
 std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape);
-/// Gradient norm, clipping and Adam on a rank's `parameters` with 32-bit parameters, gradients and two moments.
-std::vector<Kernel> optimizer_kernels(std::int64_t parameters);
+/// Gradient norm, clipping and AdamW on a rank's `parameters` with 32-bit parameters, gradients and two moments; eager
+/// as PyTorch's default for GPUs, operator by operator over lists of tensors.
+std::vector<Kernel> optimizer_kernels(std::int64_t parameters, Fusion fusion);
 
 /// Floating-point operations of all kernels of a step of one micro-batch, with or without those of recomputation.
 std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool with_recompute);

@@ -170,6 +170,7 @@ class KernelList {
     attention.head_dim = model_.head_dim;
     attention.causal = shape_.causal;
     attention.backward = backward;
+    attention.synchronous = shape_.attention == AttentionKernel::kFlash2;
     attention.element_bytes = shape_.element_bytes;
     kernels_.push_back({name, attention});
   }
@@ -282,12 +283,14 @@ std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, co
   return list.take();
 }
 
-std::vector<Kernel> optimizer_kernels(std::int64_t parameters) {
+std::vector<Kernel> optimizer_kernels(std::int64_t parameters, Fusion fusion) {
   const std::int64_t bytes = parameters * kFp32;
-  return {{"grad_norm", Elementwise{bytes, 0, 1}},
-          {"grad_clip", Elementwise{bytes, bytes, 1}},
-          // Parameter, gradient and both moments in; all but the gradient out.
-          {"adam", Elementwise{4 * bytes, 3 * bytes, 1}}};
+  // Fused: parameter, gradient and both moments in; all but the gradient out. Eager: decay of the parameter, the first
+  // moment's mean, the second's decay and sum, its root, two corrections of that, and the step.
+  const Elementwise adam = fusion == Fusion::kFused
+                               ? Elementwise{4 * bytes, 3 * bytes, 1}
+                               : Elementwise{(1 + 2 + 1 + 2 + 1 + 1 + 1 + 3) * bytes, 8 * bytes, 8};
+  return {{"grad_norm", Elementwise{bytes, 0, 1}}, {"grad_clip", Elementwise{bytes, bytes, 1}}, {"adam", adam}};
 }
 
 }  // namespace weft::models

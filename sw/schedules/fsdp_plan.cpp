@@ -43,6 +43,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   shape.sequence = config.sequence;
   shape.recompute = config.recompute;
   shape.fusion = config.fusion;
+  shape.attention = config.attention;
 
   const std::uint64_t parameter_bytes = size_of(config.parameter_type);
   const std::uint64_t reduce_bytes = size_of(config.reduce_type);
@@ -99,7 +100,8 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   scatter("root", root_elements, last_stage);
   int done = 0;
   for (Stage& stage : stages) done = stage.gathers_before = std::max(done, stage.gathers_before);
-  if (config.optimizer) append(optimizer, models::optimizer_kernels((parameters + ranks - 1) / ranks), compute);
+  if (config.optimizer)
+    append(optimizer, models::optimizer_kernels((parameters + ranks - 1) / ranks, config.fusion), compute);
 }
 
 }  // namespace weft::schedules

@@ -15,6 +15,9 @@ namespace weft::models {
 inline EnumNames<Recompute> enum_names(Recompute /*tag*/) {
   return {{"none", Recompute::kNone}, {"selective-op", Recompute::kSelectiveOp}, {"full", Recompute::kFull}};
 }
+inline EnumNames<AttentionKernel> enum_names(AttentionKernel /*tag*/) {
+  return {{"flash-2", AttentionKernel::kFlash2}, {"flash-3", AttentionKernel::kFlash3}};
+}
 inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
   return {{"eager", Fusion::kEager}, {"fused", Fusion::kFused}};
 }
@@ -31,6 +34,7 @@ struct FsdpConfig {
   std::int64_t layers = 0;
   models::Recompute recompute = models::Recompute::kSelectiveOp;
   models::Fusion fusion = models::Fusion::kEager;
+  models::AttentionKernel attention = models::AttentionKernel::kFlash2;
   int steps = 1;
   bool reshard_after_forward = true;
   int forward_prefetch = 1;
@@ -50,6 +54,7 @@ struct FsdpConfig {
     visit("layers", layers, "Blocks to train; 0: all of the model", Range{0, 10000});
     visit("recompute", recompute, "Activations computed again in the backward pass");
     visit("fusion", fusion, "How elementwise work is cut into kernels: eager, or fused as by torch.compile");
+    visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
     visit("steps", steps, "Training steps to run", Range{1, 1000});
     visit("reshard_after_forward", reshard_after_forward, "Free a block's parameters after its forward pass");
     visit("forward_prefetch", forward_prefetch, "Blocks whose Allgather is issued ahead of the one that computes",

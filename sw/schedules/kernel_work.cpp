@@ -16,9 +16,9 @@ struct ToWork {
     return kernel_work(compute, accelerator::Gemm{gemm.batch, gemm.m, gemm.n, gemm.k, data_type(gemm.element_bytes)});
   }
   accelerator::KernelWork operator()(const models::FlashAttention& attention) const {
-    return kernel_work(
-        compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads, attention.queries,
-                                             attention.head_dim, attention.causal, attention.backward});
+    return kernel_work(compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads,
+                                                            attention.queries, attention.head_dim, attention.causal,
+                                                            attention.backward, attention.synchronous});
   }
   accelerator::KernelWork operator()(const models::Elementwise& pass) const {
     auto work = kernel_work(

@@ -199,7 +199,7 @@ void RankShare::add(Part part, Kernel kernel) {
 
 Work RankShare::optimizer(std::int64_t parameters) const {
   Work sum;
-  for (const Kernel& kernel : models::optimizer_kernels(parameters)) {
+  for (const Kernel& kernel : models::optimizer_kernels(parameters, models::Fusion::kFused)) {
     sum.bytes += bytes_moved(kernel);
     if (config_.time) sum.picoseconds += config_.time(kernel);
   }

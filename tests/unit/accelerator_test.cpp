@@ -456,6 +456,37 @@ TEST(Partitions, CopyEnginesHaveCoresOfTheirOwnElse) {
   EXPECT_EQ(beside_copies(false), 2_us + 40_us);
 }
 
+TEST(Pace, SpreadsAsAsked) {
+  constexpr int kAccelerators = 10'000;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < kAccelerators; ++i) {
+    const std::string name = "accelerator" + std::to_string(i);
+    const double speed = static_cast<double>(kEvenPace) / static_cast<double>(draw_pace(0.02, 1, name)) - 1;
+    sum += speed;
+    squares += speed * speed;
+    EXPECT_EQ(draw_pace(0, 1, name), kEvenPace);
+  }
+  EXPECT_NEAR(sum / kAccelerators, 0, 0.001);
+  EXPECT_NEAR(std::sqrt(squares / kAccelerators), 0.02, 0.0005);
+  EXPECT_NE(draw_pace(0.02, 1, "a"), draw_pace(0.02, 2, "a"));
+}
+
+TEST(Pace, IsThatOfComputingAndNotOfMemory) {
+  Accelerator::Config config;
+  config.speed_spread = 0.02;
+  Bench bench(config);
+  const std::int64_t pace = draw_pace(0.02, 0, bench.accelerator.name());
+  ASSERT_NE(pace, kEvenPace);
+  bench.at(1_us, kernel(0, Time(), 40_us));
+  bench.at(1_us, notify(0, 0));
+  bench.at(1_us, kernel(0, Time(), Time(), 10'000'000));
+  bench.at(1_us, notify(0, 1));
+  bench.run();
+  EXPECT_EQ(bench.notified(0), 1_us + Time(40 * pace));
+  EXPECT_EQ(bench.notified(1) - bench.notified(0), 10_us);
+}
+
 TEST(Energy, IsCountedByKernel) {
   Bench bench;
   Command command = kernel(0, Time(), 5_us);

@@ -354,6 +354,7 @@ TEST(PowerModel, CountsOperationsBytesAndIdling) {
 TEST(PowerModel, ACapLowersTheClockOfWhatExceedsItAlone) {
   ComputeConfig capped = kH100;
   capped.power.cap = 400_W;
+  capped.power.lowest_voltage = 0.6;
   const std::vector<KernelWork> free = one_of_each(kH100);
   const std::vector<KernelWork> held = one_of_each(capped);
   for (std::size_t i = 0; i < free.size(); ++i) {

@@ -30,11 +30,12 @@ KernelWork kernel_work(const ComputeConfig& config, const FlashAttention& shape)
   const double products = shape.backward ? 5 : 2;
 
   // Of one score on one SM.
-  const double math = products * 2 * dim * sms / sustained_rate(config, DataType::kBf16);
+  const double rate = sustained_rate(config, DataType::kBf16) * (shape.synchronous ? config.synchronous_tensor : 1);
+  const double math = products * 2 * dim * sms / rate;
   const double cycle = 1.0 / static_cast<double>(config.clock.count());
   const double softmax = (1 / kExpPerCycle + kVectorPerScore / kVectorPerCycle) * cycle;
   // The gradient's elementwise part costs about another softmax.
-  const double exposed = config.softmax_exposed * softmax * (shape.backward ? 2 : 1);
+  const double exposed = (shape.synchronous ? 1 : config.softmax_exposed) * softmax * (shape.backward ? 2 : 1);
   double score = math + exposed;
   double sums = 0;
   if (shape.backward) {
@@ -74,7 +75,7 @@ KernelWork kernel_work(const ComputeConfig& config, const FlashAttention& shape)
                       operations_energy(config, DataType::kFp32, softmax_operations);
   Seconds parts{};
   const double even = units / sms;  // waves if every SM had the same
-  const double tensor = work.flops / sustained_rate(config, DataType::kBf16);
+  const double tensor = work.flops / rate;
   at(parts, Cost::kTensor) = tensor;
   at(parts, Cost::kEdges) = even * scores * math - tensor;
   at(parts, Cost::kSoftmax) = even * scores * exposed;
