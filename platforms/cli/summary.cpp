@@ -7,6 +7,7 @@
 
 #include "platforms/cli/output.h"
 #include "platforms/cli/usage.h"
+#include "platforms/machine/energy.h"
 
 namespace weft::platforms {
 namespace {
@@ -125,17 +126,15 @@ ordered_json counter_summary(Machine& machine, Time span) {
   std::int64_t kernels = 0;
   std::int64_t copies = 0;
   std::int64_t copied = 0;
-  double energy = 0;
   for (int i = 0; i < machine.size(); ++i) {
     const accelerator::Accelerator::Counters& counters = machine.accelerator(i).counters();
     arrays.push_back({"", share(counters.busy, span), 0});
     kernels += counters.kernels;
     copies += counters.copies;
     copied += counters.copied_bytes;
-    energy += counters.energy;
   }
+  const double energy = account_energy(machine, span).all_accelerators().total();
   const double seconds = to_seconds(span) * machine.size();
-  energy += watts(machine.accelerator(0).config().compute.power.idle) * seconds;
   const ordered_json busy = aggregate(arrays);
   ordered_json json = {{"accelerator",
                         {{"utilisation_mean", busy["mean"]},

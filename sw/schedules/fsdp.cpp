@@ -130,7 +130,7 @@ void Fsdp::enqueue(Member& member, const std::vector<PlannedKernel>& kernels) {
     command.compute_ps = kernel.work.compute.count();
     command.read = static_cast<std::uint64_t>(kernel.work.read.count());
     command.written = static_cast<std::uint64_t>(kernel.work.written.count());
-    command.energy = kernel.work.array_energy + kernel.work.memory_energy;
+    command.energy = kernel.work.array_energy;
     command.label = kernel.label;
     member.rank.accelerator.submit(command);
   }

@@ -160,6 +160,14 @@ TEST_F(CliTest, RunWritesItsResults) {
   const double us = accelerator["energy_j"].get<double>() / accelerator["power_mean_w"].get<double>() / 4 * 1e6;
   EXPECT_GE(us, printed["steps_us"][0].get<double>() + printed["steps_us"][1].get<double>() - 1);
 
+  const json& energy = printed["energy"];
+  double joules = 0;
+  for (const auto& [kind, spent] : energy["by_kind_j"].items()) joules += spent.get<double>();
+  EXPECT_NEAR(joules / energy["total_j"].get<double>(), 1, 1e-9);
+  EXPECT_GT(energy["by_kind_j"]["compute"], 0);
+  EXPECT_EQ(energy["accelerator_power_mean_w"], accelerator["power_mean_w"]);
+  EXPECT_GE(energy["accelerator_power_max_w"], energy["accelerator_power_mean_w"]);
+
   // Counters of links: totals are sums over the table, and each network has its picture.
   const std::string table = read_file(folder_ / "work/results/links.csv");
   EXPECT_TRUE(table.starts_with("link,utilisation,packets,bytes,most_queued_bytes,marked,dropped,damaged,replayed,"));
