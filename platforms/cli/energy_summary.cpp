@@ -28,9 +28,14 @@ std::string with_prefix(double value, const char* unit) {
 
 std::vector<std::pair<const char*, double>> kinds_of(const EnergyAccount& account) {
   const AcceleratorEnergy accelerators = account.all_accelerators();
-  return {{"compute", accelerators.compute},     {"hbm", accelerators.hbm},
-          {"links", account.all_links().active}, {"switches", account.all_switches().active},
-          {"nics", account.nics.active},         {"idle", account.idle()}};
+  std::vector<std::pair<const char*, double>> kinds = {{"compute", accelerators.compute},
+                                                       {"hbm", accelerators.hbm},
+                                                       {"links", account.all_links().active},
+                                                       {"switches", account.all_switches().active},
+                                                       {"nics", account.nics.active}};
+  if (account.has_pool) kinds.emplace_back("pools", account.pool.active);
+  kinds.emplace_back("idle", account.idle());
+  return kinds;
 }
 
 double power_of(double energy, Time span) {
@@ -61,6 +66,7 @@ ordered_json energy_summary(const EnergyAccount& account) {
                     {"links", account.all_links().idle},
                     {"switches", account.all_switches().idle},
                     {"nics", account.nics.idle}};
+  if (account.has_pool) json["idle_j"]["pools"] = account.pool.idle;
   ordered_json& masters = json["hbm_by_master_j"];
   for (const auto& [master, energy] : account.hbm_by_master) masters[master] = energy;
   ordered_json& networks = json["networks_j"];
@@ -81,9 +87,10 @@ std::string energy_text(const EnergyAccount& account) {
     text += fmt::format("  {:<22}{:>10}  {:5.1f} %\n", name, with_prefix(energy, "J"),
                         total > 0 ? energy / total * 100 : 0);
   }
-  text += fmt::format("    of accelerators {}, links {}, switches {}, nics {}\n",
+  text += fmt::format("    of accelerators {}, links {}, switches {}, nics {}{}\n",
                       with_prefix(account.all_accelerators().idle, "J"), with_prefix(account.all_links().idle, "J"),
-                      with_prefix(account.all_switches().idle, "J"), with_prefix(account.nics.idle, "J"));
+                      with_prefix(account.all_switches().idle, "J"), with_prefix(account.nics.idle, "J"),
+                      account.has_pool ? ", pools " + with_prefix(account.pool.idle, "J") : "");
   const std::vector<std::string> unknown = account.unknown();
   if (!unknown.empty()) text += "  without figures: " + joined(unknown) + "\n";
   return text;

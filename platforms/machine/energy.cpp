@@ -82,14 +82,33 @@ Spent nics_of(Machine& machine, double time) {
   return spent;
 }
 
+Spent pool_of(const memory::CxlPool& pool, int accelerators, double time) {
+  using memory::CxlLink;
+  const memory::CxlPool::Config& config = pool.config();
+  Spent spent;
+  spent.known = config.link.bit > Energy() || config.device.byte > Energy() || config.device.idle > Power();
+  const auto add = [&spent](const CxlLink& link) {
+    for (const std::int64_t bytes : link.counters().wire_bytes) spent.active += of_bytes(bytes, link.config().bit);
+  };
+  for (int i = 0; i < accelerators; ++i) add(pool.link(static_cast<std::size_t>(i)));
+  for (const auto& link : pool.device_links()) add(*link);
+  for (const auto& device : pool.devices()) {
+    const memory::MemoryExpander::Counters& counters = device->counters();
+    spent.active += static_cast<double>(counters.read_bytes + counters.written_bytes) * joules(config.device.byte);
+    spent.idle += watts(config.device.idle) * time;
+  }
+  spent.idle += watts(config.switch_config.idle) * static_cast<double>(pool.switches()) * time;
+  return spent;
+}
+
 }  // namespace
 
 double EnergyAccount::total() const {
-  return all_accelerators().total() + all_links().total() + all_switches().total() + nics.total();
+  return all_accelerators().total() + all_links().total() + all_switches().total() + nics.total() + pool.total();
 }
 
 double EnergyAccount::idle() const {
-  return all_accelerators().idle + all_links().idle + all_switches().idle + nics.idle;
+  return all_accelerators().idle + all_links().idle + all_switches().idle + nics.idle + pool.idle;
 }
 
 AcceleratorEnergy EnergyAccount::all_accelerators() const {
@@ -121,6 +140,7 @@ std::vector<std::string> EnergyAccount::unknown() const {
     if (!network.switches.known) kinds.push_back("switches of " + network.name);
   }
   if (!nics.known) kinds.emplace_back("NICs");
+  if (has_pool && !pool.known) kinds.emplace_back("memory pools");
   return kinds;
 }
 
@@ -147,6 +167,8 @@ EnergyAccount account_energy(Machine& machine, Time span) {
   }
   account.networks = networks_of(machine, time);
   account.nics = nics_of(machine, time);
+  account.has_pool = machine.cxl_pool() != nullptr;
+  if (account.has_pool) account.pool = pool_of(*machine.cxl_pool(), machine.size(), time);
   return account;
 }
 

@@ -39,17 +39,21 @@ struct NetworkEnergy {
 ///
 /// Counted: operations of kernels; every byte of HBM, by its master; bits on the links of both networks, with what
 /// their transceivers draw; bits that leave switches, with what switches and their wired ports draw; bits and messages
-/// of NICs, with what these draw; what accelerators draw idle. Each figure is a field of the part that draws it
+/// of NICs, with what these draw; bits on CXL links and bytes of memory pools, with what devices and switches draw;
+/// what accelerators draw idle. Each figure is a field of the part that draws it
 /// (`power`); where a part has none its kind is not `known` and counts as nothing.
 ///
-/// Left out: hosts, fans and power supplies, cooling; the arithmetic of copy engines and of sums in the network;
-/// scale-up ports, which are within the accelerator's figures; refresh, which is within its idle power.
+/// Left out: hosts and remote memory other than CXL pools, fans and power supplies, cooling; the arithmetic of copy
+/// engines and of sums in the network; scale-up ports, which are within the accelerator's figures; refresh, which is
+/// within its idle power.
 struct EnergyAccount {
   Time span;
   std::vector<AcceleratorEnergy> accelerators;
   std::vector<std::pair<std::string, double>> hbm_by_master;  ///< of all accelerators
   std::vector<NetworkEnergy> networks;
   Spent nics;
+  Spent pool;  ///< memory pools: links, switches and devices
+  bool has_pool = false;
 
   /// Of the whole machine.
   [[nodiscard]] double total() const;
