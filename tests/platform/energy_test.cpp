@@ -114,5 +114,50 @@ TEST(Energy, OfAStepIsThatOfItsKernelsAndBytes) {
             (std::vector<std::string>{"links of fabric", "switches of fabric", "switches of scale_up", "NICs"}));
 }
 
+TEST(Energy, OfAPoolIsThatOfItsLinksAndDevices) {
+  MachineConfig config;
+  config.accelerators = 2;
+  config.per_node = 1;
+  config.remote_memory.memory.kind = memory::RemoteKind::kCxl;
+  config.remote_memory.memory.chunk = 16_KiB;
+  memory::CxlPool::Config& pool = config.remote_memory.cxl;
+  pool.sharers = 2;
+  pool.path = memory::CxlPath::kFar;
+  pool.link.bit = 2_pJ;
+  pool.device_link.bit = 3_pJ;
+  pool.switch_config.idle = 5_W;
+  pool.device.byte = 7_pJ;
+  pool.device.idle = 11_W;
+  schedules::FsdpConfig workload;
+  workload.model = "nano";
+  workload.sequences = 1;
+  workload.sequence = 256;
+  workload.offload.optimizer = true;
+  workload.offload.piece = 32_KiB;
+  Machine machine(config);
+  schedules::Fsdp fsdp(machine.ranks(), workload, config.collectives, config.accelerator.array.compute);
+  fsdp.start();
+  machine.run();
+  const Time span = machine.dispatcher().last_change();
+  const EnergyAccount energy = account_energy(machine, span);
+
+  // Moments come and go once, in chunks of 256 lines, and lines that do not fill one.
+  const std::uint64_t moments = fsdp.result().remote_bytes;
+  const auto lines = static_cast<std::int64_t>((moments + 63) / 64);
+  std::int64_t wire = 0;
+  for (const auto direction : {memory::CxlLink::kDown, memory::CxlLink::kUp}) {
+    for (const bool reads : {false, true}) {
+      const auto wire_of = [&](std::int64_t n) {
+        return n == 0 ? 0 : memory::CxlLink::wire_bytes(memory::CxlFlit::k68, direction, reads, n);
+      };
+      wire += lines / 256 * wire_of(256) + wire_of(lines % 256);
+    }
+  }
+  const double bytes = 2.0 * static_cast<double>(moments);
+  EXPECT_NEAR(energy.pool.active / (2 * (static_cast<double>(wire) * 8 * 5e-12 + bytes * 7e-12)), 1, 0.01);
+  EXPECT_NEAR(energy.pool.idle, 16 * in_seconds(span), 1e-12);
+  EXPECT_EQ(energy.unknown().size(), 3U);  // links, switches and NICs of the fabric; none of the pool
+}
+
 }  // namespace
 }  // namespace weft::platforms
