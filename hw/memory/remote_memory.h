@@ -96,7 +96,7 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("kind", kind, "Memory beyond the accelerators' own, and who shares it");
-      visit("capacity", capacity, "Of the memory of one accelerator or node, or of the whole pool",
+      visit("capacity", capacity, "Of the memory of one accelerator or node, or of the whole pool; not of kind cxl",
             Range{1, 1LL << 60});
       visit("rate", rate, "Of each memory, or of each memory group of a hierarchical pool; loads and stores share it",
             Range{1'000'000, 1LL << 60});

@@ -154,6 +154,11 @@ std::vector<Machine::Step> Machine::steps() {
     remote_dmas_.resize(accelerators);
     steps.emplace_back([this, stall] {
       if (config_.remote_memory.memory.kind == memory::RemoteKind::kCxl) {
+        if (config_.remote_memory.memory.hierarchy.in_switch) {
+          throw ConfigError("remote_memory.hierarchical.in_switch",
+                            "expected false, since remote_memory.kind is cxl: only a hierarchical pool has such "
+                            "switches");
+        }
         cxl_pool_ =
             std::make_unique<memory::CxlPool>("cxl_pool", config_.remote_memory.cxl, config_.accelerators,
                                               config_.remote_memory.memory.chunk, *dispatcher_, config_.data, stall);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -476,11 +477,15 @@ TEST_F(CliTest, CatalogueReads) {
       EXPECT_EQ(weft("memory ../one.trc --device " + part["name"].get<std::string>()).code, 0);
       continue;
     }
-    const std::string place = part["kind"] == "hbm"         ? "accelerator.hbm"
-                              : part["kind"] == "processor" ? "firmware"
-                              : part["kind"] == "link" || part["kind"] == "switch"
-                                  ? "fabric." + part["kind"].get<std::string>()
-                                  : part["kind"].get<std::string>();
+    const std::map<std::string, std::string> places = {{"hbm", "accelerator.hbm"},
+                                                       {"processor", "firmware"},
+                                                       {"link", "fabric.link"},
+                                                       {"switch", "fabric.switch"},
+                                                       {"cxl_link", "remote_memory.cxl.link"},
+                                                       {"cxl_switch", "remote_memory.cxl.switch"},
+                                                       {"memory_expander", "remote_memory.cxl.device"}};
+    const auto kind = part["kind"].get<std::string>();
+    const std::string place = places.contains(kind) ? places.at(kind) : kind;
     const Ran ran = weft("collective ../small.json --op all_gather --bytes 1KiB --set " + place + "=" +
                          part["name"].get<std::string>());
     EXPECT_EQ(ran.code, 0) << ran.err;

@@ -186,6 +186,14 @@ TEST(Offloading, NamesThePoolThatIsTooSmall) {
       << text;
 }
 
+TEST(Offloading, HasNoCollectivesInCxlSwitches) {
+  MachineConfig config = with_pool(CxlPath::kFar);
+  config.remote_memory.memory.hierarchy.in_switch = true;
+  EXPECT_EQ(refusal(config, four_blocks()),
+            "remote_memory.hierarchical.in_switch: expected false, since remote_memory.kind is cxl: only a "
+            "hierarchical pool has such switches");
+}
+
 TEST(Offloading, NeedsRemoteMemory) {
   MachineConfig config = with_pool(CxlPath::kNear);
   config.remote_memory.memory.kind = RemoteKind::kNone;

@@ -166,6 +166,46 @@ TEST(CxlPool, BlockingTransportTakesAsLongWhenIdle) {
   }
 }
 
+/// A link, a switch, another link and a device, wired by hand with a checker in each gap.
+TEST(CxlModules, KeepTheRulesBetweenEachOther) {
+  Dispatcher dispatcher("dispatcher");
+  test::Script script("script", dispatcher);
+  CxlPool::Config config;
+  BackingStore contents;
+  CxlLink link("link", config.link, dispatcher);
+  CxlSwitch sw("switch", config.switch_config, 1, 1, kGranule, dispatcher);
+  CxlLink device_link("device_link", config.device_link, dispatcher);
+  MemoryExpander device("device", config.device, 1, {}, dispatcher, &contents, Stall::Config{300_ns, 7}, "device");
+  Requester end("end", dispatcher, script);
+  std::vector<std::unique_ptr<test::TlmChecker>> checkers;
+  const auto join = [&](auto& initiator, auto& target) {
+    const std::string name = "checker" + std::to_string(checkers.size());
+    checkers.push_back(std::make_unique<test::TlmChecker>(name.c_str(), dispatcher));
+    initiator.bind(checkers.back()->from_initiator);
+    checkers.back()->to_target.bind(target);
+  };
+  join(end.socket, link.up);
+  join(link.down, sw.up(0));
+  join(sw.down(0), device_link.up);
+  join(device_link.down, device.head(0));
+  end.hesitates = 50_ns;
+  std::vector<std::byte> wrote = test::pattern_bytes(200 * 512, 3);
+  std::vector<std::byte> read(wrote.size());
+  script.at(1_us, [&] {
+    for (std::size_t i = 0; i < 200; ++i) end.ask(kWrite, i * 512, &wrote[i * 512], 512, {});
+  });
+  script.at(1000_us, [&] {
+    for (std::size_t i = 0; i < 200; ++i) end.ask(kRead, i * 512, &read[i * 512], 512, {});
+  });
+  sc_core::sc_start();
+  EXPECT_EQ(read, wrote);
+  for (const auto& checker : checkers) {
+    EXPECT_TRUE(checker->violations().empty()) << checker->name() << ": " << checker->text();
+    EXPECT_EQ(checker->finished(), 400);
+    EXPECT_EQ(checker->unfinished(), 0U);
+  }
+}
+
 // ---- Rates
 
 /// Of reads in GB/s, of one end alone.
