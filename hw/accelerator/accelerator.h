@@ -74,7 +74,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::int64_t kernels = 0;
     Time busy;          ///< the core array had a kernel
     Time computing;     ///< of that, what its arithmetic alone needs
-    double energy = 0;  ///< joules of the kernels' operations and of their bytes of HBM
+    double energy = 0;  ///< joules of the kernels' operations
     std::int64_t copies = 0;
     std::int64_t copied_bytes = 0;
     std::vector<Time> waited;  ///< by semaphore: what streams that had come to a wait for it stood there

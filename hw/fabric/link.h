@@ -12,6 +12,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/fifo.h"
 #include "hw/core/fixed_vector.h"
+#include "hw/core/power.h"
 #include "hw/core/stall.h"
 #include "hw/fabric/fault.h"
 #include "hw/fabric/protocol.h"
@@ -26,6 +27,18 @@ inline EnumNames<FlowControl> enum_names(FlowControl /*tag*/) {
   return {{"credits", FlowControl::kCredits}, {"pfc", FlowControl::kPfc}, {"lossy", FlowControl::kLossy}};
 }
 
+/// What a link draws. Transceivers draw the same whether bits pass or not; drivers of short wires draw by the bit.
+struct LinkPower {
+  Energy bit;
+  Power idle;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("bit", bit, "Energy of a bit on the wire, of sender and receiver together");
+    visit("idle", idle, "Drawn all the time at each end, by its transceiver");
+  }
+};
+
 /// One direction of a link.
 struct LinkConfig {
   Rate rate = Rate(400'000'000'000);
@@ -35,6 +48,7 @@ struct LinkConfig {
   FlowControl flow_control = FlowControl::kCredits;
   Time pause_response;
   bool replay = false;
+  LinkPower power;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -47,6 +61,7 @@ struct LinkConfig {
     visit("pause_response", pause_response, "pfc: from the arrival of a pause until no new packet starts",
           Range{0, 1'000'000'000});
     visit("replay", replay, "A damaged packet is sent again by the link; otherwise it is lost, and the transport's");
+    visit("power", power, "What it draws");
   }
 };
 

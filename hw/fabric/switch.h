@@ -11,6 +11,7 @@
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
 #include "hw/core/fixed_vector.h"
+#include "hw/core/power.h"
 #include "hw/core/probe.h"
 #include "hw/fabric/group_trees.h"
 #include "hw/fabric/link.h"
@@ -45,6 +46,20 @@ struct MarkingConfig {
     visit("min", min, "Bytes queued for an output from which packets are marked; 0: never", Range{0, 1LL << 40});
     visit("max", max, "Bytes queued from which every packet is marked", Range{0, 1LL << 40});
     visit("probability", probability, "Share marked just below that", Range{0, 1});
+  }
+};
+
+/// What a switch draws beside its links.
+struct SwitchPower {
+  Energy bit;
+  Power idle;
+  Power port;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("bit", bit, "Energy of a bit that leaves it, header included");
+    visit("idle", idle, "Drawn all the time, without what ports draw");
+    visit("port", port, "Drawn all the time by each port that is wired, without its transceiver");
   }
 };
 
@@ -88,6 +103,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     SharedBuffer::Config buffer;
     MarkingConfig marking;
     ReductionEngine::Config reduction;
+    SwitchPower power;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -109,6 +125,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       visit("buffer", buffer, "Packet memory, where the links have no credits");
       visit("marking", marking, "Explicit congestion notification");
       visit("reduction", reduction, "The engine that adds packets up");
+      visit("power", power, "What it draws");
     }
 
     /// First byte in to first byte out of an idle switch.

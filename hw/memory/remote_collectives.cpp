@@ -8,9 +8,7 @@
 namespace weft::memory {
 
 std::uint32_t RemoteMemory::create_group(const std::vector<std::uint32_t>& accelerators) {
-  if (!config_.hierarchy.in_switch) {
-    throw ConfigError("remote_memory.hierarchical.in_switch", "expected true, for a collective in the switches");
-  }
+  if (!config_.hierarchy.in_switch) return RemoteTarget::create_group(accelerators);
   Group group;
   group.members = accelerators;
   std::sort(group.members.begin(), group.members.end());

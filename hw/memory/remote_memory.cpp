@@ -25,6 +25,7 @@ std::size_t memories_of(const RemoteMemory::Config& config, int accelerators, in
       return static_cast<std::size_t>(config.hierarchy.groups);
     case RemoteKind::kNone:
     case RemoteKind::kPool:
+    case RemoteKind::kCxl:
       break;
   }
   return 1;

@@ -16,17 +16,15 @@
 #include "hw/core/fixed_vector.h"
 #include "hw/core/quantity.h"
 #include "hw/core/stall.h"
-#include "hw/memory/backing_store.h"
+#include "hw/memory/remote_target.h"
 
 namespace weft::memory {
 
-enum class RemoteKind : std::uint8_t { kNone, kPerAccelerator, kPerNode, kPool, kHierarchical };
+enum class RemoteKind : std::uint8_t { kNone, kPerAccelerator, kPerNode, kPool, kHierarchical, kCxl };
 inline EnumNames<RemoteKind> enum_names(RemoteKind /*tag*/) {
-  return {{"none", RemoteKind::kNone},
-          {"per-accelerator", RemoteKind::kPerAccelerator},
-          {"per-node", RemoteKind::kPerNode},
-          {"pool", RemoteKind::kPool},
-          {"hierarchical", RemoteKind::kHierarchical}};
+  return {
+      {"none", RemoteKind::kNone}, {"per-accelerator", RemoteKind::kPerAccelerator}, {"per-node", RemoteKind::kPerNode},
+      {"pool", RemoteKind::kPool}, {"hierarchical", RemoteKind::kHierarchical},      {"cxl", RemoteKind::kCxl}};
 }
 
 /// Makes a request that of a member of a group which all the others make too: a load gathers, a store reduces.
@@ -61,8 +59,10 @@ struct InSwitch final : public tlm::tlm_extension<InSwitch> {
 /// An address at or beyond `capacity` gets TLM_ADDRESS_ERROR_RESPONSE; a collective that crosses chunks
 /// TLM_BURST_ERROR_RESPONSE; one of no known group, or unlike the other members', TLM_GENERIC_ERROR_RESPONSE.
 ///
+/// Kind `cxl` is another module's: CxlPool.
+///
 /// Left out: what memories are made of, pages, placement other than in turn, losses.
-class RemoteMemory final : public sc_core::sc_module, public EventTarget {
+class RemoteMemory final : public sc_core::sc_module, public EventTarget, public RemoteTarget {
  public:
   struct Hierarchy {
     int groups = 256;
@@ -96,7 +96,7 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget {
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("kind", kind, "Memory beyond the accelerators' own, and who shares it");
-      visit("capacity", capacity, "Of the memory of one accelerator or node, or of the whole pool",
+      visit("capacity", capacity, "Of the memory of one accelerator or node, or of the whole pool; not of kind cxl",
             Range{1, 1LL << 60});
       visit("rate", rate, "Of each memory, or of each memory group of a hierarchical pool; loads and stores share it",
             Range{1'000'000, 1LL << 60});
@@ -122,18 +122,13 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget {
   };
   enum Direction : std::uint8_t { kLoad, kStore, kDirections };
 
-  using Socket = tlm::tlm_target_socket<64>;
-
   /// For `accelerators` in nodes of `per_node`. Throws ConfigError, below `remote_memory`.
   RemoteMemory(sc_core::sc_module_name name, const Config& config, int accelerators, int per_node,
                Dispatcher& dispatcher, bool data, const Stall::Config& stall);
   ~RemoteMemory() override;
 
-  Socket& socket(std::size_t accelerator) { return ports_[accelerator].socket; }
-
-  /// A group for collectives, as a control plane makes it: in no time, before it is used. Throws ConfigError where the
-  /// switches have none.
-  std::uint32_t create_group(const std::vector<std::uint32_t>& accelerators);
+  Socket& socket(std::size_t accelerator) override { return ports_[accelerator].socket; }
+  std::uint32_t create_group(const std::vector<std::uint32_t>& accelerators) override;
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Totals& totals() const { return totals_; }
@@ -150,13 +145,15 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] const Counters& port(Direction direction, std::size_t accelerator) const {
     return in_ports_[direction][accelerator].counters;
   }
-  /// How many address spaces there are, and which one is an accelerator's.
-  [[nodiscard]] std::size_t spaces() const { return stores_.size(); }
-  [[nodiscard]] std::size_t space_of(std::size_t accelerator) const;
-  BackingStore& store(std::size_t space) { return stores_[space]; }
+  [[nodiscard]] std::size_t spaces() const override { return stores_.size(); }
+  [[nodiscard]] std::size_t space_of(std::size_t accelerator) const override;
+  [[nodiscard]] Bytes capacity() const override { return config_.capacity; }
+  [[nodiscard]] std::string capacity_path() const override { return "remote_memory.capacity"; }
+  BackingStore& store(std::size_t space) override { return stores_[space]; }
+  [[nodiscard]] bool runs_collectives() const override { return config_.hierarchy.in_switch; }
 
   /// Collectives that some members have not come to, one line each.
-  [[nodiscard]] std::vector<std::string> left_over() const;
+  [[nodiscard]] std::vector<std::string> left_over() const override;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 

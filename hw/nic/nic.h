@@ -13,6 +13,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/fifo.h"
 #include "hw/core/packet.h"
+#include "hw/core/power.h"
 #include "hw/core/probe.h"
 #include "hw/core/random.h"
 #include "hw/core/register_file.h"
@@ -128,6 +129,18 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     } work_queue;
     int send_queue_depth = 0;
     int receive_queue_depth = 0;
+    struct PowerConfig {
+      Energy bit;
+      Energy message;
+      Power idle;
+
+      template <typename Visitor>
+      void fields(Visitor&& visit) {
+        visit("bit", bit, "Energy of a bit of payload that it sends or receives");
+        visit("message", message, "Energy of a message that it sends or receives, whatever its size");
+        visit("idle", idle, "Drawn all the time, without transceivers");
+      }
+    } power;
 
     [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
@@ -172,6 +185,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
             Range{0, 1'000'000});
       visit("receive_queue_depth", receive_queue_depth, "Receives that a queue pair holds; 0: any number",
             Range{0, 1'000'000});
+      visit("power", power, "What it draws");
     }
   };
   struct Counters {

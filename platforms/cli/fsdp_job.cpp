@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/job.h"
@@ -47,9 +48,14 @@ ordered_json to_json(const FsdpResult& result, const Speed& speed) {
                         {{"compute", to_us(result.compute)},
                          {"exposed_allgather", to_us(result.exposed_allgather)},
                          {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},
+                         {"exposed_offload", to_us(result.exposed_offload)},
                          {"other", to_us(result.other)}}},
                        {"wrong", nullptr}};
   if (result.wrong >= 0) json["wrong"] = result.wrong;
+  // Parts of one name, such as buffers, together.
+  ordered_json& memory = json["accelerator_memory_bytes"] = ordered_json::object();
+  for (const auto& [what, bytes] : result.memory) memory[what] = memory.value(what, std::uint64_t{0}) + bytes;
+  json["remote_memory_bytes"] = result.remote_bytes;
   return json;
 }
 
@@ -58,18 +64,21 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
     return fmt::format("{:>10}  {:5.1f} %", short_time(time),
                        speed.step_s > 0 ? to_seconds(time) / speed.step_s * 100 : 0);
   };
+  const std::string offload =
+      result.remote_bytes > 0 ? fmt::format("  exposed offload       {}\n", part(result.exposed_offload)) : "";
   std::string text = fmt::format(
       "step time               {:>10}\n"
       "  compute               {}\n"
       "  exposed allgather     {}\n"
       "  exposed reduce-scatter{}\n"
+      "{}"
       "  other                 {}\n"
       "tokens/s per GPU        {:>10.0f}\n"
       "TFLOPS per GPU          {:>10.1f}\n"
       "MFU                     {:>8.1f} %\n",
       short_time(result.steps.empty() ? Time() : result.steps.back()), part(result.compute),
-      part(result.exposed_allgather), part(result.exposed_reduce_scatter), part(result.other), speed.tokens_per_s,
-      speed.tflops, speed.mfu * 100);
+      part(result.exposed_allgather), part(result.exposed_reduce_scatter), offload, part(result.other),
+      speed.tokens_per_s, speed.tflops, speed.mfu * 100);
   if (result.wrong >= 0) text += fmt::format("wrong elements          {:>10}\n", result.wrong);
   return text;
 }
@@ -94,7 +103,9 @@ class FsdpJob final : public Job {
   void record(Probe& probe, int ranks) override { fsdp_->record(probe, ranks); }
   void start() override { fsdp_->start(); }
   [[nodiscard]] double progress() const override {
-    return static_cast<double>(machine_->accelerator(0).counters().kernels) / kernels_of(fsdp_->plan(), config_.steps);
+    // An optimiser in pieces has more kernels than the plan.
+    return std::min(1.0, static_cast<double>(machine_->accelerator(0).counters().kernels) /
+                             kernels_of(fsdp_->plan(), config_.steps));
   }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators, step {} of {}", config_.model, machine_->size(),

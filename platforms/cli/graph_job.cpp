@@ -58,7 +58,7 @@ class GraphJob final : public Job {
                          {"messages", result.messages},
                          {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
                          {"wrong", nullptr}};
-    if (machine_->remote_memory() != nullptr) json["memory_transfers"] = result.transfers;
+    if (machine_->has_remote_memory()) json["memory_transfers"] = result.transfers;
     if (result.wrong >= 0) json["wrong"] = result.wrong;
     return json;
   }
@@ -71,7 +71,7 @@ class GraphJob final : public Job {
         "nodes            {:>12}\ncollectives      {:>12}\nmessages         {:>12}\n",
         short_time(*first), short_time(*last), short_time(busy()), share, result.nodes, result.collectives,
         result.messages);
-    if (machine_->remote_memory() != nullptr) text += fmt::format("memory transfers {:>12}\n", result.transfers);
+    if (machine_->has_remote_memory()) text += fmt::format("memory transfers {:>12}\n", result.transfers);
     if (result.wrong >= 0) text += fmt::format("wrong elements   {:>12}\n", result.wrong);
     return text;
   }

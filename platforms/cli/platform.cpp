@@ -84,7 +84,9 @@ UsageError explain(const Document& document, const ConfigError& error) {
 }
 
 UsageError Platform::memory_error(const std::length_error& error) const {
-  const ConfigError config("accelerator.hbm.capacity", "a memory that holds what runs on it");
+  const auto* full = dynamic_cast<const firmware::OutOfMemory*>(&error);
+  const bool has_path = full != nullptr && !full->path().empty();
+  const ConfigError config(has_path ? full->path() : "accelerator.hbm.capacity", "a memory that holds what runs on it");
   return UsageError(std::string(document_.explain(config).what()) + ": " + error.what());
 }
 

@@ -11,6 +11,7 @@
 #include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/analytical_run.h"
 #include "platforms/cli/command.h"
+#include "platforms/cli/energy_summary.h"
 #include "platforms/cli/job.h"
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
@@ -116,6 +117,8 @@ int run(RunOptions options) {
   summary["links"] = link_summary(machine, span);
   summary["memory"] = memory_summary(machine, span);
   summary["counters"] = counter_summary(machine, span);
+  const EnergyAccount energy = account_energy(machine, span);
+  summary["energy"] = energy_summary(energy);
   summary["simulator"] = simulator_summary(machine, build_seconds, run_seconds);
   summary["warnings"] = machine.warnings();
   summary["configuration"] = "config.json";
@@ -137,7 +140,7 @@ int run(RunOptions options) {
   if (options.json) {
     print_json(summary);
   } else {
-    print(fmt::format("{}: {}\n\n{}", platform.name(), job->title(), job->text()));
+    print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job->title(), job->text(), energy_text(energy)));
     if (const std::string remarks = link_remarks(machine); !remarks.empty()) print("\n" + remarks);
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
                       summary["simulator"]["events"].get<double>() * 1e-6,

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/summary.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "platforms/cli/output.h"
 #include "platforms/cli/usage.h"
+#include "platforms/machine/energy.h"
 
 namespace weft::platforms {
 namespace {
@@ -79,6 +82,45 @@ ordered_json remote_summary(Machine& machine, Time span) {
   return json;
 }
 
+/// Pools behind CXL links: their links and devices, and how much of them is allocated.
+ordered_json pool_summary(Machine& machine, Time span) {
+  using memory::CxlLink;
+  const memory::CxlPool& pool = *machine.cxl_pool();
+  std::array<std::vector<Used>, CxlLink::kDirections> links;
+  std::array<std::vector<Used>, CxlLink::kDirections> device_links;
+  const auto add = [span](auto& list, const CxlLink& link) {
+    for (const auto direction : {CxlLink::kDown, CxlLink::kUp}) {
+      list[direction].push_back(
+          {"", share(link.counters().busy[direction], span), link.counters().wire_bytes[direction]});
+    }
+  };
+  std::int64_t waited = 0;
+  std::vector<std::uint64_t> allocated(pool.spaces());
+  for (int i = 0; i < machine.size(); ++i) {
+    const auto end = static_cast<std::size_t>(i);
+    add(links, pool.link(end));
+    waited += pool.link(end).counters().waited;
+    allocated[pool.space_of(end)] += machine.rank(i).remote.own.used();
+  }
+  for (const auto& link : pool.device_links()) add(device_links, *link);
+  std::vector<Used> devices;
+  for (const auto& device : pool.devices()) {
+    const memory::MemoryExpander::Counters& counters = device->counters();
+    devices.push_back({"", share(counters.busy, span), counters.read_bytes + counters.written_bytes});
+  }
+  ordered_json json = {{"pools", pool.spaces()},
+                       {"capacity_bytes", pool.capacity().count()},
+                       {"allocated_bytes_max", *std::max_element(allocated.begin(), allocated.end())},
+                       {"devices", aggregate(devices)},
+                       {"links_down", aggregate(links[CxlLink::kDown])},
+                       {"links_up", aggregate(links[CxlLink::kUp])},
+                       {"requests_that_waited", waited}};
+  if (device_links[CxlLink::kDown].empty()) return json;
+  json["device_links_down"] = aggregate(device_links[CxlLink::kDown]);
+  json["device_links_up"] = aggregate(device_links[CxlLink::kUp]);
+  return json;
+}
+
 }  // namespace
 
 ordered_json memory_summary(Machine& machine, Time span) {
@@ -105,6 +147,7 @@ ordered_json memory_summary(Machine& machine, Time span) {
   }
   ordered_json json = {{"all", aggregate(totals)}, {"by_master", masters}, {"busiest", list_of(busiest(totals))}};
   if (machine.remote_memory() != nullptr) json["remote"] = remote_summary(machine, span);
+  if (machine.cxl_pool() != nullptr) json["pool"] = pool_summary(machine, span);
   return json;
 }
 
@@ -125,17 +168,15 @@ ordered_json counter_summary(Machine& machine, Time span) {
   std::int64_t kernels = 0;
   std::int64_t copies = 0;
   std::int64_t copied = 0;
-  double energy = 0;
   for (int i = 0; i < machine.size(); ++i) {
     const accelerator::Accelerator::Counters& counters = machine.accelerator(i).counters();
     arrays.push_back({"", share(counters.busy, span), 0});
     kernels += counters.kernels;
     copies += counters.copies;
     copied += counters.copied_bytes;
-    energy += counters.energy;
   }
+  const double energy = account_energy(machine, span).all_accelerators().total();
   const double seconds = to_seconds(span) * machine.size();
-  energy += watts(machine.accelerator(0).config().compute.power.idle) * seconds;
   const ordered_json busy = aggregate(arrays);
   ordered_json json = {{"accelerator",
                         {{"utilisation_mean", busy["mean"]},

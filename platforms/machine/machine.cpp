@@ -62,19 +62,20 @@ struct Shares {
   std::uint64_t each = 0;
 };
 
-Shares shares_of(const memory::RemoteMemory::Config& config, std::uint64_t sharers) {
+Shares shares_of(const memory::RemoteMemory::Config& config, const memory::RemoteTarget& target,
+                 std::uint64_t sharers) {
   const auto chunk = static_cast<std::uint64_t>(config.chunk.count());
-  const std::uint64_t chunks = static_cast<std::uint64_t>(config.capacity.count()) / chunk;
-  const std::uint64_t shared = config.hierarchy.in_switch ? chunks / 2 : 0;
+  const std::uint64_t chunks = static_cast<std::uint64_t>(target.capacity().count()) / chunk;
+  const std::uint64_t shared = target.runs_collectives() ? chunks / 2 : 0;
   std::uint64_t each = (chunks - shared) / sharers;
   // Parts begin in one memory group after the other, so that ranks in step with each other meet in none.
   const auto groups = static_cast<std::uint64_t>(config.hierarchy.groups);
   if (config.kind == memory::RemoteKind::kHierarchical && each > groups) each = (each - 1) / groups * groups + 1;
   if (each == 0) {
-    throw ConfigError("remote_memory.capacity", "expected a chunk of " + to_text(config.chunk) + " for each of the " +
-                                                    std::to_string(sharers) + " accelerators that share it" +
-                                                    (shared != 0 ? ", and as much again for collectives" : "") +
-                                                    ", got " + to_text(config.capacity));
+    throw ConfigError(target.capacity_path(), "expected a chunk of " + to_text(config.chunk) + " for each of the " +
+                                                  std::to_string(sharers) + " accelerators that share it" +
+                                                  (shared != 0 ? ", and as much again for collectives" : "") +
+                                                  ", got " + to_text(target.capacity()));
   }
   return {shared * chunk, each * chunk};
 }
@@ -156,6 +157,17 @@ std::vector<Machine::Step> Machine::steps() {
   if (config_.remote_memory.exists()) {
     remote_dmas_.resize(accelerators);
     steps.emplace_back([this, stall] {
+      if (config_.remote_memory.memory.kind == memory::RemoteKind::kCxl) {
+        if (config_.remote_memory.memory.hierarchy.in_switch) {
+          throw ConfigError("remote_memory.hierarchical.in_switch",
+                            "expected false, since remote_memory.kind is cxl: only a hierarchical pool has such "
+                            "switches");
+        }
+        cxl_pool_ =
+            std::make_unique<memory::CxlPool>("cxl_pool", config_.remote_memory.cxl, config_.accelerators,
+                                              config_.remote_memory.memory.chunk, *dispatcher_, config_.data, stall);
+        return;
+      }
       remote_memory_ =
           std::make_unique<memory::RemoteMemory>("remote_memory", config_.remote_memory.memory, config_.accelerators,
                                                  config_.per_node, *dispatcher_, config_.data, stall);
@@ -240,8 +252,8 @@ void Machine::bind_rank(std::size_t i) {
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
   rank.store = config_.data ? &hbm.store() : nullptr;
   rank.copy_engines = config_.accelerator.array.copy_engines;
-  rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity);
-  if (remote_memory_) bind_remote_memory(i);
+  rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity, "accelerator.hbm.capacity");
+  if (has_remote_memory()) bind_remote_memory(i);
 
   if (!has_ports()) {
     // Nothing is there, so the processor's socket for it leads back to its own mailbox, which refuses doorbells.
@@ -256,22 +268,29 @@ void Machine::bind_rank(std::size_t i) {
   rank.scale_up = {&processor, &port, nodes_[static_cast<std::size_t>(rank.node)].get(), kPort};
 }
 
+memory::RemoteTarget& Machine::remote_target() {
+  if (cxl_pool_) return *cxl_pool_;
+  return *remote_memory_;
+}
+
 void Machine::bind_remote_memory(std::size_t i) {
   memory::RemoteDma& dma = *remote_dmas_[i];
   firmware::Processor& processor = *processors_[i];
   memory::Hbm& hbm = *memories_[i];
   dma.local.bind(hbm.socket(hbm.masters() - 1));
-  dma.remote.bind(remote_memory_->socket(i));
+  memory::RemoteTarget& target = remote_target();
+  dma.remote.bind(target.socket(i));
   dma.completion.bind(processor.mailbox(kRemoteDma));
   processor.device(kRemoteDma).bind(dma.registers);
 
   const auto end = static_cast<std::uint32_t>(i);
-  const std::uint64_t sharers = static_cast<std::uint64_t>(config_.accelerators) / remote_memory_->spaces();
-  const Shares shares = shares_of(config_.remote_memory.memory, sharers);
+  const std::uint64_t sharers = static_cast<std::uint64_t>(config_.accelerators) / target.spaces();
+  const Shares shares = shares_of(config_.remote_memory.memory, target, sharers);
   firmware::RemoteWindow& window = ranks_[i].remote;
-  window = firmware::RemoteWindow(processor, kRemoteDma, *remote_memory_, end);
+  window = firmware::RemoteWindow(processor, kRemoteDma, target, end);
   window.base = shares.shared + end % sharers * shares.each;
-  window.own = firmware::MemoryMap(Bytes(static_cast<std::int64_t>(shares.each)));
+  window.own = firmware::MemoryMap(Bytes(static_cast<std::int64_t>(shares.each)), target.capacity_path(),
+                                   sharers == 1 ? "" : ", 1/" + std::to_string(sharers) + " for each accelerator");
   window.shared = shares.shared;
 }
 
@@ -287,7 +306,7 @@ void Machine::record(Probe& probe) {
     accelerator(i).record(probe, process);
     nic(i).record(probe, process, "NIC");
     if (nic::Nic* port = scale_up_port(i)) port->record(probe, process, "scale-up port");
-    if (remote_memory_) remote_dma(i).record(probe, process);
+    if (has_remote_memory()) remote_dma(i).record(probe, process);
   }
   network_->record(probe, "network");
   for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n]->record(probe, "node " + std::to_string(n));
@@ -306,7 +325,7 @@ void Machine::run() {
   for (const auto& nic : nics_) append(lines, nic->left_over());
   for (const auto& port : ports_) append(lines, port->left_over());
   for (const auto& dma : remote_dmas_) append(lines, dma->left_over());
-  if (remote_memory_) append(lines, remote_memory_->left_over());
+  if (has_remote_memory()) append(lines, remote_target().left_over());
   append(lines, network_->left_over());
   for (const auto& node : nodes_) append(lines, node->left_over());
   if (packets_.outstanding() != 0 || packets_.payloads_outstanding() != 0) {

@@ -14,6 +14,7 @@
 #include "hw/core/packet.h"
 #include "hw/core/probe.h"
 #include "hw/fabric/fabric.h"
+#include "hw/memory/cxl_pool.h"
 #include "hw/memory/hbm.h"
 #include "hw/memory/remote_dma.h"
 #include "hw/memory/remote_memory.h"
@@ -58,6 +59,7 @@ struct RemoteMemoryPart {
   static constexpr std::string_view kPartKind = "remote_memory";
 
   memory::RemoteMemory::Config memory;
+  memory::CxlPool::Config cxl;
   memory::RemoteDma::Config dma;
 
   [[nodiscard]] bool exists() const { return memory.kind != memory::RemoteKind::kNone; }
@@ -65,6 +67,7 @@ struct RemoteMemoryPart {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     memory.fields(visit);
+    visit("cxl", cxl, "Of kind cxl: pools behind CXL links");
     visit("dma", dma, "What moves data between it and an accelerator's memory");
   }
 };
@@ -128,8 +131,10 @@ class Machine {
   Dispatcher& dispatcher() { return *dispatcher_; }
   accelerator::Accelerator& accelerator(int index) { return *accelerators_[static_cast<std::size_t>(index)]; }
   memory::Hbm& memory(int index) { return *memories_[static_cast<std::size_t>(index)]; }
-  /// Null where there is none.
+  /// Null where there is none, or one of another kind.
   memory::RemoteMemory* remote_memory() { return remote_memory_.get(); }
+  memory::CxlPool* cxl_pool() { return cxl_pool_.get(); }
+  [[nodiscard]] bool has_remote_memory() const { return config_.remote_memory.exists(); }
   memory::RemoteDma& remote_dma(int index) { return *remote_dmas_[static_cast<std::size_t>(index)]; }
   nic::Nic& nic(int index) { return *nics_[static_cast<std::size_t>(index)]; }
   /// Null where a node has one accelerator.
@@ -161,6 +166,7 @@ class Machine {
   void add_rank(std::vector<Step>& steps, std::size_t index);
   void bind_rank(std::size_t index);
   void bind_remote_memory(std::size_t index);
+  [[nodiscard]] memory::RemoteTarget& remote_target();
 
   MachineConfig config_;
   PacketPool packets_;
@@ -170,7 +176,8 @@ class Machine {
   std::unique_ptr<fabric::Fabric> network_;
   std::vector<std::unique_ptr<fabric::Fabric>> nodes_;
   std::vector<std::unique_ptr<memory::Hbm>> memories_;
-  std::unique_ptr<memory::RemoteMemory> remote_memory_;          ///< null where there is none
+  std::unique_ptr<memory::RemoteMemory> remote_memory_;  ///< null where there is none, or a CXL pool
+  std::unique_ptr<memory::CxlPool> cxl_pool_;
   std::vector<std::unique_ptr<memory::RemoteDma>> remote_dmas_;  ///< likewise empty
   std::vector<std::unique_ptr<accelerator::Accelerator>> accelerators_;
   std::vector<std::unique_ptr<nic::Nic>> nics_;

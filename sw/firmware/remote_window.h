@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hw/memory/remote_dma.h"
-#include "hw/memory/remote_memory.h"
+#include "hw/memory/remote_target.h"
 #include "sw/firmware/memory_map.h"
 #include "sw/firmware/processor.h"
 
@@ -16,11 +16,11 @@ namespace weft::firmware {
 class RemoteWindow {
  public:
   RemoteWindow() = default;
-  RemoteWindow(Processor& processor, std::size_t device, memory::RemoteMemory& memory, std::uint32_t end)
+  RemoteWindow(Processor& processor, std::size_t device, memory::RemoteTarget& memory, std::uint32_t end)
       : processor_(&processor), device_(device), memory_(&memory), end_(end) {}
 
   [[nodiscard]] bool exists() const { return memory_ != nullptr; }
-  [[nodiscard]] bool in_switch() const { return exists() && memory_->config().hierarchy.in_switch; }
+  [[nodiscard]] bool in_switch() const { return exists() && memory_->runs_collectives(); }
 
   std::uint64_t base = 0;    ///< where its own part begins
   MemoryMap own{Bytes()};    ///< of that part
@@ -79,7 +79,7 @@ class RemoteWindow {
 
   Processor* processor_ = nullptr;
   std::size_t device_ = 0;
-  memory::RemoteMemory* memory_ = nullptr;
+  memory::RemoteTarget* memory_ = nullptr;
   std::uint32_t end_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sw/schedules/fsdp_check.h"
+#include "sw/schedules/offload.h"
 
 namespace weft::schedules {
 
@@ -45,6 +46,8 @@ struct Fsdp::Member {
   Time busy;
   Time waited_gather;
   Time waited_scatter;
+  Time waited_offload;
+  std::unique_ptr<Offload> offload;  ///< null where nothing is offloaded
   Probe* probe = nullptr;
   int gather_track = 0;
   int scatter_track = 0;
@@ -66,24 +69,49 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
   gather_group_ = std::make_unique<Communicator>(ranks_, collectives, "allgather");
   if (config.separate_streams) scatter_group_ = std::make_unique<Communicator>(ranks_, collectives, "reduce-scatter");
 
-  const std::uint64_t parameter_bytes = size_of(config.parameter_type);
-  const std::uint64_t reduce_bytes = size_of(config.reduce_type);
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    allocate_state(*members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i])));
+  }
+}
+
+std::uint64_t Fsdp::allocate(Member& member, const std::string& what, std::uint64_t bytes) {
+  if (member.index == 0) memory_.emplace_back(what, bytes);
+  return member.rank.memory.allocate(what, bytes);
+}
+
+void Fsdp::allocate_state(Member& member) {
+  const std::uint64_t parameter_bytes = size_of(config_.parameter_type);
+  const std::uint64_t reduce_bytes = size_of(config_.reduce_type);
   const std::uint64_t largest = std::max(plan_.root_elements, plan_.block_elements);
   const std::uint64_t shard = (static_cast<std::uint64_t>(plan_.parameters) + ranks_.size() - 1) / ranks_.size();
-  for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    auto& member = members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i]));
-    auto& memory = member->rank.memory;
-    memory.allocate("shards of parameters and two moments in 32 bits", 12 * shard);
-    member->gather_buffers.push_back(memory.allocate("the gathered root unit", plan_.root_elements * parameter_bytes));
-    for (int b = 0; b < plan_.block_buffers; ++b) {
-      member->gather_buffers.push_back(memory.allocate("a gathered block", plan_.block_elements * parameter_bytes));
-    }
-    for (int b = 0; b < kScatterBuffers; ++b) {
-      member->scatter_buffers.push_back(memory.allocate("gradients to be scattered", largest * reduce_bytes));
-    }
-    member->gradient_shard =
-        memory.allocate("shards of gradients", 4 * shard + reduce_bytes * largest / ranks_.size() + 256);
+  const bool keeps_moments = !config_.offload.optimizer || plan_.optimizer.empty();
+  allocate(member, "shards of parameters in 32 bits", 4 * shard);
+  if (keeps_moments) allocate(member, "two moments in 32 bits", 8 * shard);
+  member.gather_buffers.push_back(allocate(member, "the gathered root unit", plan_.root_elements * parameter_bytes));
+  for (int b = 0; b < plan_.block_buffers; ++b) {
+    member.gather_buffers.push_back(allocate(member, "a gathered block", plan_.block_elements * parameter_bytes));
   }
+  for (int b = 0; b < kScatterBuffers; ++b) {
+    member.scatter_buffers.push_back(allocate(member, "gradients to be scattered", largest * reduce_bytes));
+  }
+  member.gradient_shard =
+      allocate(member, "shards of gradients", 4 * shard + reduce_bytes * largest / ranks_.size() + 256);
+  allocate(member, "activations of embedding and head", plan_.root_activations);
+  allocate(member, "activations that a block computes again", plan_.recomputed_activations);
+  if (!config_.offload.activations) {
+    try {
+      allocate(member, "activations of " + std::to_string(plan_.layers) + " blocks",
+               static_cast<std::uint64_t>(plan_.layers) * plan_.block_activations);
+    } catch (const firmware::OutOfMemory& error) {
+      throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes them fewer, and "
+                                                             "workload.offload.activations puts them elsewhere"),
+                                  error.path());
+    }
+  }
+  if (!config_.offload.activations && !config_.offload.optimizer) return;
+  const std::uint64_t before = member.rank.memory.used();
+  member.offload = std::make_unique<Offload>(member.rank, config_, plan_, shard, member.stages);
+  if (member.index == 0) memory_.emplace_back("buffers of remote memory", member.rank.memory.used() - before);
 }
 
 Fsdp::~Fsdp() = default;
@@ -103,6 +131,7 @@ void Fsdp::record(Probe& probe, int ranks) {
     member.probe = &probe;
     member.gather_track = probe.add_track(process, "allgather");
     member.scatter_track = probe.add_track(process, "reduce-scatter");
+    if (member.offload) member.offload->record(probe, process);
   }
 }
 
@@ -118,22 +147,25 @@ void Fsdp::start() {
     } else {
       processor.spawn(name + " communication", 1, communicate(*member, true, true));
     }
+    if (member->offload) member->offload->start(name);
   }
 }
 
 void Fsdp::enqueue(Member& member, const std::vector<PlannedKernel>& kernels) {
-  for (const PlannedKernel& kernel : kernels) {
-    accelerator::Command command;
-    command.operation = accelerator::Operation::kKernel;
-    command.stream = kComputeStream;
-    command.launch_ps = kernel.work.launch.count();
-    command.compute_ps = kernel.work.compute.count();
-    command.read = static_cast<std::uint64_t>(kernel.work.read.count());
-    command.written = static_cast<std::uint64_t>(kernel.work.written.count());
-    command.energy = kernel.work.array_energy + kernel.work.memory_energy;
-    command.label = kernel.label;
-    member.rank.accelerator.submit(command);
-  }
+  for (const PlannedKernel& kernel : kernels) enqueue(member, kernel);
+}
+
+void Fsdp::enqueue(Member& member, const PlannedKernel& kernel) {
+  accelerator::Command command;
+  command.operation = accelerator::Operation::kKernel;
+  command.stream = kComputeStream;
+  command.launch_ps = kernel.work.launch.count();
+  command.compute_ps = kernel.work.compute.count();
+  command.read = static_cast<std::uint64_t>(kernel.work.read.count());
+  command.written = static_cast<std::uint64_t>(kernel.work.written.count());
+  command.energy = kernel.work.array_energy;
+  command.label = kernel.label;
+  member.rank.accelerator.submit(command);
 }
 
 Task Fsdp::compute(Member& member) {
@@ -147,6 +179,7 @@ Task Fsdp::compute(Member& member) {
       constexpr std::uint64_t kAhead = 4;
       if (stages > kAhead) co_await member.stages.reach(stages - kAhead);
       accelerator.wait(kComputeStream, kGathered, gathers + static_cast<std::uint64_t>(stage.gathers_before));
+      if (member.offload) member.offload->admit(step, stage);
       enqueue(member, stage.kernels);
       if (!stage.tail.empty()) {
         const std::uint64_t before = scatters + static_cast<std::uint64_t>(stage.scatter);
@@ -158,7 +191,11 @@ Task Fsdp::compute(Member& member) {
     gathers += plan_.gathers.size();
     scatters += plan_.scatters.size();
     accelerator.wait(kComputeStream, kScattered, scatters);
-    enqueue(member, plan_.optimizer);
+    if (member.offload && member.offload->optimises()) {
+      member.offload->optimise(step, [&](const PlannedKernel& kernel) { enqueue(member, kernel); });
+    } else {
+      enqueue(member, plan_.optimizer);
+    }
     accelerator.notify(kComputeStream, member.progress, ++stages);
   }
 }
@@ -174,6 +211,7 @@ Task Fsdp::watch(Member& member) {
       member.busy = member.rank.accelerator.counters().busy;
       member.waited_gather = waited(member.rank, kGathered);
       member.waited_scatter = waited(member.rank, kScattered);
+      if (member.offload) member.waited_offload = member.offload->waited();
     }
   }
 }
@@ -280,11 +318,18 @@ FsdpResult Fsdp::result() const {
     result.exposed_reduce_scatter += waited(member->rank, kScattered) - member->waited_scatter;
     checked = checked || member->rank.store != nullptr;
     wrong += member->wrong;
+    if (!member->offload) continue;
+    result.exposed_offload += member->offload->waited() - member->waited_offload;
+    result.remote_bytes = member->offload->remote_bytes();
+    wrong += member->offload->wrong();
   }
   result.compute = result.compute / ranks;
   result.exposed_allgather = result.exposed_allgather / ranks;
   result.exposed_reduce_scatter = result.exposed_reduce_scatter / ranks;
-  result.other = result.steps.back() - result.compute - result.exposed_allgather - result.exposed_reduce_scatter;
+  result.exposed_offload = result.exposed_offload / ranks;
+  result.other = result.steps.back() - result.compute - result.exposed_allgather - result.exposed_reduce_scatter -
+                 result.exposed_offload;
+  result.memory = memory_;
   if (checked) result.wrong = wrong;
   return result;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/core/probe.h"
@@ -19,10 +20,14 @@ struct FsdpResult {
   Time compute;                 ///< the core array had a kernel
   Time exposed_allgather;       ///< the compute stream stood waiting for parameters
   Time exposed_reduce_scatter;  ///< the compute stream stood waiting for gradients or their buffers
+  Time exposed_offload;         ///< the compute stream stood waiting for remote memory
   Time other;                   ///< the rest
   std::int64_t tokens_per_rank_step = 0;
   double model_flops_per_token = 0;  ///< 6 N + 12 L d s, N without embedding, as torchtitan counts
   std::int64_t wrong = -1;           ///< elements that differ from what they should be; -1 where data is off
+  /// What one rank has allocated in its accelerator's memory, and what lies in remote memory.
+  std::vector<std::pair<std::string, std::uint64_t>> memory;
+  std::uint64_t remote_bytes = 0;
 };
 
 /// A training step on every rank, as firmware.
@@ -32,8 +37,9 @@ struct FsdpResult {
 /// tells by completions how far it has come, which is what frees buffers and starts ReduceScatters. An Allgather is
 /// issued when the prefetch depth and the limit on gathered units allow.
 ///
-/// Memory: gather and scatter buffers, shards of parameters, gradients and two moments in 32 bits are allocated in the
-/// ranks' memories; activations are not counted.
+/// Memory: gather and scatter buffers, shards of parameters, gradients and two moments in 32 bits, and activations (see
+/// sw/models/activations.h) are allocated in the ranks' memories. With `offload`, moments and activations of blocks lie
+/// in remote memory, and only what is on its way takes room (offload.h).
 ///
 /// With data on, the ranks' memories hold real shards and gradients, in small whole numbers; every gathered unit and
 /// every scattered gradient is compared with what it should be. Kernels compute nothing.
@@ -64,6 +70,9 @@ class Fsdp {
   firmware::Task gather(Member& member, int step, int index);
   firmware::Task scatter(Member& member, int step, int index);
   void enqueue(Member& member, const std::vector<PlannedKernel>& kernels);
+  void enqueue(Member& member, const PlannedKernel& kernel);
+  std::uint64_t allocate(Member& member, const std::string& what, std::uint64_t bytes);
+  void allocate_state(Member& member);
   [[nodiscard]] std::uint64_t needed(int step, const Gather& gather, int index) const;
 
   std::vector<firmware::Rank*> ranks_;
@@ -73,6 +82,7 @@ class Fsdp {
   std::unique_ptr<collectives::Communicator> gather_group_;
   std::unique_ptr<collectives::Communicator> scatter_group_;
   std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::pair<std::string, std::uint64_t>> memory_;  ///< of the first rank
 };
 
 }  // namespace weft::schedules

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sw/models/activations.h"
 #include "sw/schedules/kernel_work.h"
 
 namespace weft::schedules {
@@ -45,6 +46,13 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   shape.fusion = config.fusion;
   shape.attention = config.attention;
 
+  const auto kept = [&](UnitKind kind) {
+    return static_cast<std::uint64_t>(models::kept_activations(model, kind, shape));
+  };
+  block_activations = kept(UnitKind::kBlock);
+  root_activations = kept(UnitKind::kEmbedding) + kept(UnitKind::kHead);
+  recomputed_activations = static_cast<std::uint64_t>(models::recomputed_activations(model, shape));
+
   const std::uint64_t parameter_bytes = size_of(config.parameter_type);
   const std::uint64_t reduce_bytes = size_of(config.reduce_type);
   const int last_block = static_cast<int>(model.layers) - 1;
@@ -80,9 +88,10 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   const auto block_backward = models::backward_kernels(model, UnitKind::kBlock, shape);
   for (int b = 0; b <= last_block; ++b) {
     const int stage = 1 + b;
-    const bool kept = !config.reshard_after_forward || b == last_block;
+    const bool stays = !config.reshard_after_forward || b == last_block;
     append(stages[static_cast<std::size_t>(stage)].kernels, block_forward, compute);
-    gather("block " + std::to_string(b), block_elements, stage, kept ? last_stage - 1 - b : stage, true);
+    stages[static_cast<std::size_t>(stage)].forward_of = b;
+    gather("block " + std::to_string(b), block_elements, stage, stays ? last_stage - 1 - b : stage, true);
   }
   append(stages[static_cast<std::size_t>(turn)].kernels, models::forward_kernels(model, UnitKind::kHead, shape),
          compute);
@@ -91,6 +100,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   for (int b = last_block; b >= 0; --b) {
     const int stage = last_stage - 1 - b;
     append(stages[static_cast<std::size_t>(stage)].kernels, block_backward, compute);
+    stages[static_cast<std::size_t>(stage)].backward_of = b;
     if (config.reshard_after_forward && b != last_block) {
       gather("block " + std::to_string(b) + " again", block_elements, stage, stage, false);
     }

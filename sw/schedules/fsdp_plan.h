@@ -9,6 +9,7 @@
 #include "hw/core/element.h"
 #include "hw/core/fields.h"
 #include "sw/models/transformer.h"
+#include "sw/schedules/offload_config.h"
 
 namespace weft::models {
 
@@ -45,6 +46,7 @@ struct FsdpConfig {
   ElementType reduce_type = ElementType::kFp32;
   bool copies = true;
   bool optimizer = true;
+  OffloadConfig offload;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -66,6 +68,7 @@ struct FsdpConfig {
     visit("reduce_type", reduce_type, "Element type in which gradients are summed");
     visit("copies", copies, "Kernels that copy into and out of the collectives' buffers, as FSDP2 has");
     visit("optimizer", optimizer, "Adam on the shards at the end of a step");
+    visit("offload", offload, "What lies in remote memory and comes when it is needed");
   }
 };
 
@@ -81,6 +84,8 @@ struct Stage {
   std::vector<PlannedKernel> tail;  ///< copies gradients to the buffer of their ReduceScatter
   int gathers_before = 0;           ///< Allgathers that it needs
   int scatter = -1;                 ///< its ReduceScatter
+  int forward_of = -1;              ///< the block whose forward pass it is, if it is one
+  int backward_of = -1;
 };
 
 /// An Allgather of a step.
@@ -113,6 +118,12 @@ struct FsdpPlan {
   int block_buffers = 0;
   std::int64_t parameters = 0;
   std::int64_t layers = 0;
+  std::uint64_t block_activations = 0;       ///< bytes that a block keeps until its backward pass
+  std::uint64_t root_activations = 0;        ///< the same of embedding and head
+  std::uint64_t recomputed_activations = 0;  ///< bytes that a block's backward pass makes again
+
+  [[nodiscard]] int forward_stage(int block) const { return 1 + block; }
+  [[nodiscard]] int backward_stage(int block) const { return static_cast<int>(stages.size()) - 2 - block; }
 
   /// Throws ConfigError, paths below `workload`, for a model that does not exist.
   FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int ranks);

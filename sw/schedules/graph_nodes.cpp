@@ -107,8 +107,7 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     kernel.launch_ps = compute_.launch.count();
     kernel.compute_ps = static_cast<std::int64_t>(operations / peak * 1e12);
     kernel.read = static_cast<std::uint64_t>(node.tensor_size().value_or(0));
-    kernel.energy = operations * joules(compute_.power.tensor_16bit) +
-                    static_cast<double>(kernel.read) * joules(compute_.power.memory_byte);
+    kernel.energy = operations * joules(compute_.power.tensor_16bit);
   }
   end.rank->accelerator.submit(kernel);
   end.rank->accelerator.notify(kStream, *end.events, remember(end, graph, node));

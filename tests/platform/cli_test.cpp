@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -111,6 +112,12 @@ TEST_F(CliTest, BadInput) {
       {"cap of a platform",
        "run ../small.json --set accelerator.compute.power.cap=50W",
        {"compute.power.cap: ", "80W"}},
+      {"activations that do not fit",
+       "run llama3-70b-fsdp-64xh100-pool --set workload.offload.activations=false",
+       {"accelerator.hbm.capacity: ", "activations of 80 blocks needs ", "are free", "workload.offload.activations"}},
+      {"a pool that is too small",
+       "run llama3-70b-fsdp-64xh100-pool --set remote_memory.cxl.device.capacity=64GiB",
+       {"remote_memory.cxl.device.capacity: ", "in remote memory needs ", "are free", "1/8 for each accelerator"}},
       {"two dimensions", "kernel h100-sxm --gemm 1,2", {"--gemm: ", "3 numbers", "1,2"}},
       {"dimension of 0", "kernel h100-sxm --gemm 0,1,2", {"--gemm: ", "above 0"}},
       {"too much work", "kernel h100-sxm --gemm 99999999,99999999,99999999", {"--gemm: ", "at most"}},
@@ -159,6 +166,14 @@ TEST_F(CliTest, RunWritesItsResults) {
   // The energy is that power over the whole run, which is a little longer than its steps.
   const double us = accelerator["energy_j"].get<double>() / accelerator["power_mean_w"].get<double>() / 4 * 1e6;
   EXPECT_GE(us, printed["steps_us"][0].get<double>() + printed["steps_us"][1].get<double>() - 1);
+
+  const json& energy = printed["energy"];
+  double joules = 0;
+  for (const auto& [kind, spent] : energy["by_kind_j"].items()) joules += spent.get<double>();
+  EXPECT_NEAR(joules / energy["total_j"].get<double>(), 1, 1e-9);
+  EXPECT_GT(energy["by_kind_j"]["compute"], 0);
+  EXPECT_EQ(energy["accelerator_power_mean_w"], accelerator["power_mean_w"]);
+  EXPECT_GE(energy["accelerator_power_max_w"], energy["accelerator_power_mean_w"]);
 
   // Counters of links: totals are sums over the table, and each network has its picture.
   const std::string table = read_file(folder_ / "work/results/links.csv");
@@ -462,11 +477,15 @@ TEST_F(CliTest, CatalogueReads) {
       EXPECT_EQ(weft("memory ../one.trc --device " + part["name"].get<std::string>()).code, 0);
       continue;
     }
-    const std::string place = part["kind"] == "hbm"         ? "accelerator.hbm"
-                              : part["kind"] == "processor" ? "firmware"
-                              : part["kind"] == "link" || part["kind"] == "switch"
-                                  ? "fabric." + part["kind"].get<std::string>()
-                                  : part["kind"].get<std::string>();
+    const std::map<std::string, std::string> places = {{"hbm", "accelerator.hbm"},
+                                                       {"processor", "firmware"},
+                                                       {"link", "fabric.link"},
+                                                       {"switch", "fabric.switch"},
+                                                       {"cxl_link", "remote_memory.cxl.link"},
+                                                       {"cxl_switch", "remote_memory.cxl.switch"},
+                                                       {"memory_expander", "remote_memory.cxl.device"}};
+    const auto kind = part["kind"].get<std::string>();
+    const std::string place = places.contains(kind) ? places.at(kind) : kind;
     const Ran ran = weft("collective ../small.json --op all_gather --bytes 1KiB --set " + place + "=" +
                          part["name"].get<std::string>());
     EXPECT_EQ(ran.code, 0) << ran.err;

@@ -128,9 +128,10 @@ TEST_F(RemoteMemoryNodes, MoveRealBytes) {
   write(nodes);
   GraphConfig graph;
   graph.memories = 0;
-  for (const RemoteKind kind :
-       {RemoteKind::kPerAccelerator, RemoteKind::kPerNode, RemoteKind::kPool, RemoteKind::kHierarchical}) {
+  for (const RemoteKind kind : {RemoteKind::kPerAccelerator, RemoteKind::kPerNode, RemoteKind::kPool,
+                                RemoteKind::kHierarchical, RemoteKind::kCxl}) {
     MachineConfig config = machine_with(kind);
+    config.remote_memory.cxl.sharers = 2;
     config.data = true;
     config.remote_memory.memory.chunk = 4_KiB;
     for (const Time stall : {Time(), 3_us}) {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/memory/memory_expander.h"
+
+#include <algorithm>
+
+#include "hw/core/annotation.h"
+
+namespace weft::memory {
+namespace {
+
+// Tags, in the order in which they run at one picosecond.
+constexpr std::uint32_t kAtDram = 0;
+constexpr std::uint32_t kDone = 1;
+
+Rate sustained(const MemoryExpander::Config& config, const std::string& path) {
+  if (!(config.efficiency > 0 && config.efficiency <= 1)) {
+    throw ConfigError(path + ".efficiency",
+                      "expected a share above 0 and at most 1, got " + std::to_string(config.efficiency));
+  }
+  return Rate(static_cast<std::int64_t>(static_cast<double>(config.rate.count()) * config.efficiency));
+}
+
+}  // namespace
+
+MemoryExpander::MemoryExpander(sc_core::sc_module_name name, const Config& config, std::size_t heads,
+                               const Interleaving& interleaving, Dispatcher& dispatcher, BackingStore* contents,
+                               const Stall::Config& stall, const std::string& path)
+    : sc_module(name),
+      config_(config),
+      interleaving_(interleaving),
+      dispatcher_(dispatcher),
+      contents_(contents),
+      stall_(stall, this->name()),
+      byte_time_(sustained(config, path)),
+      heads_(heads) {
+  dispatcher.attach(*this, this->name());
+  for (std::size_t h = 0; h < heads; ++h) heads_.emplace_back(*this, h);
+}
+
+MemoryExpander::~MemoryExpander() = default;
+
+bool MemoryExpander::holds(const tlm::tlm_generic_payload& payload) const {
+  const auto& [granule, ways, way] = interleaving_;
+  const auto capacity = static_cast<std::uint64_t>(config_.capacity.count());
+  const std::uint64_t begin = payload.get_address();
+  const std::uint64_t bytes = payload.get_data_length();
+  if (ways > 1 && begin % granule + bytes > granule) return false;
+  const std::uint64_t local = begin / (granule * ways) * granule + begin % granule;
+  if (ways == 1) return begin < capacity && bytes <= capacity - begin;
+  return begin / granule % ways == way && local < capacity && bytes <= capacity - local;
+}
+
+Time MemoryExpander::book(const tlm::tlm_generic_payload& payload, Time at) {
+  const auto bytes = static_cast<std::int64_t>(payload.get_data_length());
+  const Time length = byte_time_(bytes);
+  free_ = std::max(free_, at) + length;
+  counters_.busy += length;
+  if (payload.is_read()) {
+    ++counters_.reads;
+    counters_.read_bytes += bytes;
+  } else {
+    ++counters_.writes;
+    counters_.written_bytes += bytes;
+  }
+  return free_ + config_.latency;
+}
+
+void MemoryExpander::move_bytes(tlm::tlm_generic_payload& payload) {
+  if (contents_ == nullptr || payload.get_data_ptr() == nullptr) return;
+  auto* data = reinterpret_cast<std::byte*>(payload.get_data_ptr());
+  if (payload.is_read()) {
+    contents_->read(payload.get_address(), data, payload.get_data_length());
+  } else if (payload.is_write()) {
+    contents_->write(payload.get_address(), data, payload.get_data_length());
+  }
+}
+
+void MemoryExpander::Head::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
+  if (!owner.holds(payload)) return payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  const Time now = owner.dispatcher_.now();
+  delay = to_delay(owner.book(payload, now + from_delay(delay) + owner.config_.controller) + owner.stall_.next() - now);
+  owner.move_bytes(payload);
+  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+}
+
+tlm::tlm_sync_enum MemoryExpander::Head::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                                                         sc_core::sc_time& delay) {
+  if (phase == tlm::END_RESP) {
+    responses.ended();
+    return tlm::TLM_COMPLETED;
+  }
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
+  if (!owner.holds(payload)) {
+    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+    phase = tlm::BEGIN_RESP;
+    return tlm::TLM_COMPLETED;
+  }
+  payload.acquire();
+  if (owner.free_requests_.empty()) {
+    owner.free_requests_.push_back(static_cast<std::uint32_t>(owner.requests_.size()));
+    owner.requests_.emplace_back();
+  }
+  const std::uint32_t slot = owner.free_requests_.back();
+  owner.free_requests_.pop_back();
+  owner.requests_[slot] = {&payload, this};
+  const Time there = owner.dispatcher_.now() + from_delay(delay) + owner.config_.controller;
+  owner.dispatcher_.post(there, owner, kAtDram, slot);
+  phase = tlm::END_REQ;
+  return tlm::TLM_UPDATED;
+}
+
+unsigned int MemoryExpander::Head::transport_dbg(tlm::tlm_generic_payload& payload) {
+  if (owner.contents_ == nullptr || !owner.holds(payload)) return 0;
+  owner.move_bytes(payload);
+  return payload.get_data_length();
+}
+
+void MemoryExpander::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
+  const Request request = requests_[data];
+  if (tag == kAtDram) {
+    dispatcher_.post(book(*request.payload, now) + stall_.next(), *this, kDone, data);
+    return;
+  }
+  free_requests_.push_back(static_cast<std::uint32_t>(data));
+  move_bytes(*request.payload);
+  request.payload->set_response_status(tlm::TLM_OK_RESPONSE);
+  request.head->responses.add(*request.payload);
+}
+
+}  // namespace weft::memory

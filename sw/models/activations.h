@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "sw/models/transformer.h"
+
+/// What a training step of a transformer keeps in memory between its forward and its backward pass.
+///
+/// Counted, of one micro-batch of one rank: every tensor that a backward kernel of transformer_kernels.cpp reads and
+/// that is no parameter, once, in the type in which it is kept. So a block without recomputation keeps the inputs of
+/// both norms and what they give; queries, keys and values as attention reads them (copied to one per query head with
+/// `repeat_kv`), its output, and a 32-bit logarithm for each head and token; what gate and up projections give, and
+/// what enters the down projection. Eager work keeps besides, as PyTorch's operators do: for each RMSNorm its input in
+/// 32 bits and the scaled one, and the activated gate. With recomputation a block keeps its input and what Recompute
+/// says. The embedding keeps token numbers of 64 bits; the head its norm's tensors and the loss's logarithms of each
+/// word, in 32 bits if eager.
+///
+/// For GPT's blocks, fused, without dropout and without a stored attention matrix, this is 32 s b h bytes and the
+/// logarithms: the 34 s b h of Korthikanti et al. (Reducing Activation Recomputation in Large Transformer Models, 2022,
+/// section 4) less two masks.
+///
+/// Left out: gradients of activations and workspace of kernels, which live for a kernel or two, numbers of one for each
+/// token (roots of mean squares), fragmentation.
+namespace weft::models {
+
+/// Bytes that stay until the unit's backward pass.
+std::int64_t kept_activations(const Transformer& model, UnitKind kind, const StepShape& shape);
+
+/// Bytes that a block's backward pass makes again, and holds while it runs.
+std::int64_t recomputed_activations(const Transformer& model, const StepShape& shape);
+
+}  // namespace weft::models

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step keeps in memory, against published formulas and by hand.
+#include "sw/models/activations.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::models {
+namespace {
+
+StepShape shape_of(std::int64_t sequences, std::int64_t sequence, Recompute recompute, Fusion fusion) {
+  StepShape shape;
+  shape.sequences = sequences;
+  shape.sequence = sequence;
+  shape.recompute = recompute;
+  shape.fusion = fusion;
+  return shape;
+}
+
+TEST(Activations, OfAGptBlockAreKorthikantis) {
+  const Transformer model = find_transformer(load_transformers(), "gpt3-175b");
+  const StepShape shape = shape_of(2, 2048, Recompute::kNone, Fusion::kFused);
+  const std::int64_t sbh = 2 * 2048 * model.d_model;
+  const std::int64_t logarithms = 2 * 2048 * model.heads * 4;
+  EXPECT_EQ(kept_activations(model, UnitKind::kBlock, shape), 32 * sbh + logarithms);
+  EXPECT_EQ(recomputed_activations(model, shape), 0);
+}
+
+TEST(Activations, OfALlamaBlockByHand) {
+  const Transformer model = find_transformer(load_transformers(), "llama3-8b");
+  const std::int64_t tokens = 8192;
+  const auto kept = [&](Recompute recompute, Fusion fusion) {
+    return kept_activations(model, UnitKind::kBlock, shape_of(1, tokens, recompute, fusion));
+  };
+  EXPECT_EQ(kept(Recompute::kFull, Fusion::kEager), tokens * 2 * 4096);
+  // The input; wq, wv, gate and down; attention's output and its logarithms.
+  EXPECT_EQ(kept(Recompute::kSelectiveOp, Fusion::kEager),
+            tokens * (2 * (4096 + 4096 + 1024 + 14336 + 4096 + 4096) + 4 * 32));
+  // Two norms in and out; queries, repeated keys and values, output and logarithms; gate, up and their product.
+  const std::int64_t fused = 2 * (4 * 4096) + 2 * (4 * 4096) + 4 * 32 + 2 * (3 * 14336);
+  EXPECT_EQ(kept(Recompute::kNone, Fusion::kFused), tokens * fused);
+  EXPECT_EQ(kept(Recompute::kNone, Fusion::kEager), tokens * (fused + 2 * (4 + 2) * 4096 + 2 * 14336));
+}
+
+TEST(Activations, RecomputationMakesTheRestAgain) {
+  const Transformer model = find_transformer(load_transformers(), "llama3-70b");
+  const StepShape whole = shape_of(1, 4096, Recompute::kNone, Fusion::kFused);
+  StepShape full = whole;
+  full.recompute = Recompute::kFull;
+  EXPECT_EQ(kept_activations(model, UnitKind::kBlock, full) + recomputed_activations(model, full),
+            kept_activations(model, UnitKind::kBlock, whole));
+}
+
+TEST(Activations, OfTheHeadAreMostlyTheLoss) {
+  const Transformer model = find_transformer(load_transformers(), "llama3-8b");
+  StepShape shape = shape_of(1, 1000, Recompute::kFull, Fusion::kFused);
+  EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * (2 * 2 * 4096 + 2 * 128'256));
+  shape.fusion = Fusion::kEager;
+  EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 4 + 2) * 4096 + 4 * 128'256));
+  EXPECT_EQ(kept_activations(model, UnitKind::kEmbedding, shape), 8000);
+}
+
+}  // namespace
+}  // namespace weft::models
