@@ -25,13 +25,11 @@ struct PartName {
   const char* text;
 };
 /// As the columns of SPD-KFAC's figures, and what these leave out.
-constexpr PartName kKfacPartNames[] = {{KfacPart::kForwardBackward, "ff_bp", "FF&BP"},
-                                       {KfacPart::kGradientComm, "grad_comm", "GradComm"},
-                                       {KfacPart::kFactorComp, "factor_comp", "FactorComp"},
-                                       {KfacPart::kFactorComm, "factor_comm", "FactorComm"},
-                                       {KfacPart::kInverseComp, "inverse_comp", "InverseComp"},
-                                       {KfacPart::kInverseComm, "inverse_comm", "InverseComm"},
-                                       {KfacPart::kUpdate, "update", "update"}};
+constexpr PartName kKfacPartNames[] = {
+    {KfacPart::kForwardBackward, "ff_bp", "FF&BP"},           {KfacPart::kGradientComm, "grad_comm", "GradComm"},
+    {KfacPart::kFactorComp, "factor_comp", "FactorComp"},     {KfacPart::kFactorComm, "factor_comm", "FactorComm"},
+    {KfacPart::kInverseComp, "inverse_comp", "InverseComp"},  {KfacPart::kInverseComm, "inverse_comm", "InverseComm"},
+    {KfacPart::kPrecondition, "precondition", "precondition"}};
 
 Time kfac_part(const KfacResult& result, KfacPart part) {
   return result.parts[static_cast<std::size_t>(part)];

@@ -135,10 +135,16 @@ std::vector<LayerKernel> precondition_kernels(const Layer& layer) {
 }
 
 std::vector<LayerKernel> update_kernels(const Layer& layer) {
-  return {{"update", accelerator::Optimiser{.kind = accelerator::OptimiserKind::kMomentum,
-                                            .parameters = models::parameters(layer),
-                                            .type = kType,
-                                            .gradient = kType}}};
+  std::vector<LayerKernel> kernels;
+  const auto append = [&kernels](std::int64_t elements) {
+    kernels.push_back({"update.decay", pass(elements, 2, 1)});
+    kernels.push_back({"update.momentum", pass(elements, 1, 1)});
+    kernels.push_back({"update.gradient", pass(elements, 2, 1)});
+    kernels.push_back({"update.weights", pass(elements, 2, 1)});
+  };
+  if (layer.kind == LayerKind::kNorm || layer.bias) append(layer.channels_out);
+  append(layer.kind == LayerKind::kNorm ? layer.channels_out : layer.channels_out * layer.kernel_inputs());
+  return kernels;
 }
 
 std::vector<std::int64_t> factor_sides(const models::Network& network) {

@@ -62,6 +62,7 @@ struct KfacConfig {
   SendingCost sending = SendingCost::kBroadcast;
   Bytes fusion_threshold = Bytes(64 << 20);
   bool wait_free = true;
+  bool wait_for_a = false;
   bool overlap_inverses = false;
   int factor_interval = 1;
   int inverse_interval = 1;
@@ -83,6 +84,9 @@ struct KfacConfig {
     visit("fusion_threshold", fusion_threshold, "Most bytes of a message of gradients, and of factors by `threshold`",
           Range{4, 1LL << 40});
     visit("wait_free", wait_free, "Gradients are sent while the backward pass goes on, or after it");
+    visit("wait_for_a", wait_for_a,
+          "With pipelining, the backward pass waits until all factors of inputs have come, so that the forward pass "
+          "alone hides them");
     visit("overlap_inverses", overlap_inverses,
           "An inverse is broadcast as soon as it is there, or when its owner has inverted all of its own");
     visit("factor_interval", factor_interval, "Steps from one update of the factors to the next", Range{1, 1'000'000});

@@ -104,6 +104,8 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
     parameters.push_back(bytes_of(models::parameters(layer)));
     activations.push_back(allocate("activations", bytes_of(inputs(layer, network.batch))));
     largest_output = std::max(largest_output, outputs(layer, network.batch));
+    output_gradients.push_back(
+        models::has_factors(layer) ? allocate("gradients of outputs", bytes_of(outputs(layer, network.batch))) : 0);
     if (second_order && models::has_factors(layer)) {
       largest_patches = std::max(largest_patches, patch_elements(layer, network.batch));
     }
@@ -166,12 +168,17 @@ KfacDecisions KfacPlan::unmeasured() const {
     gradients.push_back({0, models::parameters(*layer)});
   }
   decisions.gradients = kfac::fuse_within(gradients, limit);
-  std::vector<kfac::Ready> factors;
-  for (const std::size_t factor : triangle_order_) factors.push_back({0, models::triangle(sides_[factor])});
   const FactorFusion fusion = config_.factor_fusion();
-  decisions.factors = fusion == FactorFusion::kNone  ? kfac::fuse_none(factors.size())
-                      : fusion == FactorFusion::kAll ? kfac::fuse_all(factors.size())
-                                                     : kfac::fuse_within(factors, limit);
+  for (const std::size_t first : {std::size_t{0}, sides_.size() / 2}) {
+    std::vector<kfac::Ready> factors;
+    for (std::size_t i = first; i < first + sides_.size() / 2; ++i) {
+      factors.push_back({0, models::triangle(sides_[triangle_order_[i]])});
+    }
+    const kfac::Groups groups = fusion == FactorFusion::kNone  ? kfac::fuse_none(factors.size())
+                                : fusion == FactorFusion::kAll ? kfac::fuse_all(factors.size())
+                                                               : kfac::fuse_within(factors, limit);
+    decisions.factors.insert(decisions.factors.end(), groups.begin(), groups.end());
+  }
   if (config_.local_factors()) {
     decisions.placement = kfac::place_dp(layer_of_.size(), ranks_);
   } else if (config_.inverse_placement() == InversePlacement::kInTurn) {
@@ -258,6 +265,14 @@ class KfacPlan::Builder {
   }
   /// The next stage begins when all that has been sent of it has come.
   void await(KfacTraffic traffic) { await_[index(static_cast<int>(traffic))] = sent(traffic); }
+  /// The same for the factors A, which are to be sent.
+  void await_factors_a() {
+    if (plan_.ranks_ == 1) return;
+    std::size_t factors = 0;
+    std::size_t messages = 0;
+    for (; factors < plan_.sides_.size() / 2; ++messages) factors += decisions_.factors[messages];
+    await_[index(static_cast<int>(KfacTraffic::kFactors))] = messages;
+  }
   void unpack_factors() {
     for (const std::size_t f : plan_.triangle_order_) {
       add(KfacWork::kUnpackFactor, KfacPart::kFactorComm, static_cast<int>(f), {}, unpack_kernels(plan_.sides_[f]));
@@ -301,7 +316,7 @@ class KfacPlan::Builder {
     for (const int layer : plan_.layer_of_) {
       const auto l = index(layer);
       const std::size_t f = 2 * index(plan_.pair_of_[l]);
-      add(KfacWork::kPrecondition, KfacPart::kUpdate, layer, local_owner(f),
+      add(KfacWork::kPrecondition, KfacPart::kPrecondition, layer, local_owner(f),
           kfac::precondition_kernels(plan_.network_.layers[l]));
       ready.push_back(last());
     }
@@ -323,7 +338,7 @@ class KfacPlan::Builder {
   }
   void update() {
     for (std::size_t l = 0; l < plan_.network_.layers.size(); ++l) {
-      add(KfacWork::kUpdate, KfacPart::kUpdate, static_cast<int>(l), {},
+      add(KfacWork::kUpdate, KfacPart::kForwardBackward, static_cast<int>(l), {},
           kfac::update_kernels(plan_.network_.layers[l]));
     }
   }
@@ -369,6 +384,7 @@ KfacStep KfacPlan::step(const KfacDecisions& decisions, bool factors, bool inver
     if (pipelined) builder.factor(l, 0);
     builder.forward(l);
   }
+  if (pipelined && sends && config_.wait_for_a) builder.await_factors_a();
   for (std::size_t l = layers; l-- > 0;) {
     builder.backward(l);
     if (pipelined) builder.factor(l, 1);

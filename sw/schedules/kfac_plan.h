@@ -21,13 +21,13 @@ namespace weft::schedules {
 
 /// What the time of a step goes to, as SPD-KFAC's figures have it, and what these leave out.
 enum class KfacPart : std::uint8_t {
-  kForwardBackward,
-  kGradientComm,  ///< the compute stream stood waiting for gradients
+  kForwardBackward,  ///< with the optimiser's update: the published figure is an iteration of SGD on one accelerator
+  kGradientComm,     ///< the compute stream stood waiting for gradients
   kFactorComp,
   kFactorComm,  ///< the same for factors, with packing and unpacking triangles
   kInverseComp,
   kInverseComm,  ///< the same for inverses (of dp: preconditioned gradients)
-  kUpdate,       ///< preconditioning and the optimiser
+  kPrecondition,
 };
 constexpr std::size_t kKfacParts = 7;
 
@@ -99,7 +99,8 @@ struct KfacLayout {
   Addresses triangles;          ///< by factor; in memory all A, the first layer first, then all G, the last layer first
   Addresses inverse_triangles;  ///< by factor
   Addresses activations;        ///< by layer, what comes in; then what the last one puts out
-  std::uint64_t workspace = 0;  ///< the gradient of what a layer puts out, and patches of its inputs
+  Addresses output_gradients;   ///< by layer with factors, which are computed from them
+  std::uint64_t workspace = 0;  ///< gradients of what other layers put out, and patches of inputs
 
   /// Allocates on all ranks. Throws std::length_error that names what does not fit.
   KfacLayout(const std::vector<firmware::Rank*>& ranks, const models::Network& network, bool second_order);
@@ -109,7 +110,7 @@ struct KfacLayout {
 struct KfacDecisions {
   kfac::Placement placement;
   kfac::Groups gradients;
-  kfac::Groups factors;  ///< in the order of KfacLayout::triangles
+  kfac::Groups factors;  ///< in the order of KfacLayout::triangles; none has both A and G in it
 };
 
 /// A network with what follows from it alone: kernels of every piece of work, in the order in which they are done.

@@ -318,7 +318,7 @@ TEST_F(KfacPublished, FactorPipelining) {
       EXPECT_TRUE(rule < threshold && threshold < naive && naive < layer_wise);
       EXPECT_NEAR(naive / row.naive, 1, 0.1);
       EXPECT_NEAR(layer_wise / row.layer_wise, 1, 0.1);
-      EXPECT_NEAR(threshold / row.threshold, 1, 0.15);
+      EXPECT_NEAR(threshold / row.threshold, 1, 0.2);
       EXPECT_NEAR(rule / row.optimal, 1, 0.1);
     }
   }
