@@ -201,8 +201,11 @@ void KfacTraining::invert(Rank& rank, std::size_t factor) {
   try {
     kfac::invert(side, view(square), config_.damping, std::span(inverse));
   } catch (const std::domain_error& error) {
-    throw std::domain_error("factor " + factor_name(plan_.network(), factor) + " of rank " +
-                            std::to_string(rank.index) + ": " + error.what());
+    if (error_.empty()) {
+      error_ = "factor " + factor_name(plan_.network(), factor) + " of rank " + std::to_string(rank.index) + ": " +
+               error.what();
+    }
+    inverse.assign(inverse.size(), 0);
   }
   store_to(rank, layout_.inverses[factor], inverse);
 }
@@ -211,6 +214,10 @@ void KfacTraining::scale_gradient(Rank& rank, std::size_t layer) {
   Reals gradient = load_from(rank, layout_.gradients[layer], static_cast<std::int64_t>(parameters(layer)));
   for (float& value : gradient) value *= 1.0F / static_cast<float>(ranks_.size());
   store_to(rank, layout_.gradients[layer], gradient);
+}
+
+void KfacTraining::check() const {
+  if (!error_.empty()) throw std::domain_error(error_);
 }
 
 KfacTraining::Floats KfacTraining::weights(int rank, std::size_t layer) const {

@@ -35,13 +35,15 @@ class KfacTraining {
   void load(const std::vector<Floats>& weights, const std::vector<Floats>& inputs, const std::vector<Floats>& targets);
   [[nodiscard]] Kfac::Arithmetic arithmetic();
 
-  /// After the run: of a rank.
+  /// After the run: throws std::domain_error that names the first factor which could not be inverted. Its inverse was 0
+  /// from then on, so that the layer stood still.
+  void check() const;
+  /// Of a rank.
   [[nodiscard]] Floats weights(int rank, std::size_t layer) const;
   /// Mean over ranks, of each step, before its update.
   [[nodiscard]] std::vector<double> losses() const;
 
  private:
-  /// Throws std::domain_error that names the factor, if it cannot be inverted.
   void run(firmware::Rank& rank, int member, const KfacStage& stage);
   void backward(firmware::Rank& rank, int member, std::size_t layer);
   void factor(firmware::Rank& rank, std::size_t factor);
@@ -57,6 +59,7 @@ class KfacTraining {
   bool second_order_;
   std::vector<std::size_t> layer_of_;        ///< by pair of factors
   std::vector<Floats> targets_;              ///< by rank
+  std::string error_;                        ///< empty if there was none
   std::vector<std::vector<double>> losses_;  ///< by rank and step
 };
 
