@@ -137,6 +137,7 @@ std::vector<LayerKernel> precondition_kernels(const Layer& layer) {
 std::vector<LayerKernel> update_kernels(const Layer& layer) {
   std::vector<LayerKernel> kernels;
   const auto append = [&kernels](std::int64_t elements) {
+    kernels.push_back({"update.zero", pass(elements, 0, 1)});
     kernels.push_back({"update.decay", pass(elements, 2, 1)});
     kernels.push_back({"update.momentum", pass(elements, 1, 1)});
     kernels.push_back({"update.gradient", pass(elements, 2, 1)});

@@ -42,8 +42,8 @@ struct LayerKernel {
 [[nodiscard]] std::vector<LayerKernel> inverse_kernels(std::int64_t side);
 /// G^-1 x gradient x A^-1. Nothing for a norm.
 [[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer);
-/// Stochastic gradient descent with momentum and weight decay: for each tensor, weights or biases, the four passes that
-/// PyTorch 1.4's torch.optim.SGD makes.
+/// Stochastic gradient descent with momentum and weight decay: for each tensor, weights or biases, the four passes of
+/// PyTorch 1.4's torch.optim.SGD, and the one that clears the gradient for the next step.
 [[nodiscard]] std::vector<LayerKernel> update_kernels(const models::Layer& layer);
 
 /// Sides of all factors: A, G of the first layer that has them, A, G of the second, ...
