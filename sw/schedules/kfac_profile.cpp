@@ -42,6 +42,7 @@ Task Kfac::time_collectives(Member& member, Communicator& group, bool broadcasts
 Task Kfac::time_inverses(Member& member, std::vector<Sample>& samples) {
   const std::set<std::int64_t> sides(plan_.sides().begin(), plan_.sides().end());
   std::vector<KfacStage> stages;
+  stages.reserve(sides.size());
   for (const std::int64_t side : sides) {
     stages.push_back({KfacWork::kInvert, KfacPart::kInverseComp, 0, {}, plan_.inverse(side), {}});
   }
