@@ -13,6 +13,7 @@
 #include "sw/analytical/config.h"
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/graph.h"
+#include "sw/schedules/kfac_config.h"
 
 namespace weft::platforms {
 namespace {
@@ -87,8 +88,10 @@ int describe_all(bool as_json) {
   for (FieldDoc& field : describe(schedules::FsdpConfig(), "workload")) fields.push_back(std::move(field));
   for (FieldDoc& field : describe(schedules::GraphConfig(), "workload")) fields.push_back(std::move(field));
   for (FieldDoc& field : describe(analytical::AnalyticalConfig(), "analytical")) fields.push_back(std::move(field));
+  const std::vector<FieldDoc> kfac = describe(schedules::KfacConfig(), "workload");
   if (as_json) {
     nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    fields.insert(fields.end(), kfac.begin(), kfac.end());
     for (const FieldDoc& field : fields) {
       json.push_back({{"path", field.path},
                       {"type", field.type},
@@ -114,6 +117,7 @@ int describe_all(bool as_json) {
     const bool is_workload = section.title == "workload";
     print(fmt::format("\n## {}\n\n{}", is_workload ? "workload of kind `fsdp`" : section.title, table(section.fields)));
   }
+  print("\n## workload of kind `kfac`\n\n" + table(kfac));
   print("\n## Of `weft memory`\n\nNot of a platform: what its `--set` changes.\n\n" +
         table(describe(dram::MemoryConfig())));
   return kDone;

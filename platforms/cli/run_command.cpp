@@ -52,8 +52,9 @@ std::unique_ptr<Job> make_job(Platform& platform) {
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"fsdp\", \"model\": \"llama3-8b\"}");
   const auto kind = workload.require<std::string>("kind");
   if (kind == "fsdp") return make_fsdp_job(platform);
+  if (kind == "kfac") return make_kfac_job(platform);
   if (kind == "chakra") return make_graph_job(platform);
-  workload.child("kind").fail("\"fsdp\" or \"chakra\"");
+  workload.child("kind").fail("\"fsdp\", \"kfac\" or \"chakra\"");
 }
 
 std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {

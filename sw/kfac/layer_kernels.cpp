@@ -43,10 +43,13 @@ accelerator::Norm norm(const Layer& layer, std::int64_t batch, bool backward) {
   return {accelerator::NormKind::kBatch, batch * layer.positions(), layer.channels_out, backward, kType};
 }
 
-void append_square(std::vector<LayerKernel>& kernels, std::string_view product_name, std::string_view average_name,
-                   std::int64_t side, std::int64_t rows) {
+/// Scaled by `scalings` factors, one pass each, as libraries do it; then the running average c <- 0.95 c + 0.05 new as
+/// c *= 0.95 / 0.05; c += new; c *= 0.05.
+void append_square(std::vector<LayerKernel>& kernels, std::string_view scale_name, int scalings,
+                   std::string_view product_name, std::string_view average_name, std::int64_t side, std::int64_t rows) {
+  for (int i = 0; i < scalings; ++i) kernels.push_back({scale_name, pass(rows * side, 1, 1)});
   kernels.push_back({product_name, product(side, side, rows)});
-  kernels.push_back({average_name, pass(side * side, 2, 1)});
+  for (const int reads : {1, 2, 1}) kernels.push_back({average_name, pass(side * side, reads, 1)});
 }
 
 double time_of(const std::vector<LayerKernel>& kernels, const KernelTime& time) {
@@ -100,11 +103,12 @@ std::vector<LayerKernel> factor_a_kernels(const Layer& layer, std::int64_t batch
   const std::int64_t rows = batch * layer.positions();
   const std::int64_t side = models::factor_a(layer);
   std::vector<LayerKernel> kernels;
-  if (layer.kind == LayerKind::kConv || layer.bias) {
+  const bool conv = layer.kind == LayerKind::kConv;
+  if (conv || layer.bias) {
     const std::int64_t image = batch * layer.channels_in * layer.height * layer.width;
     kernels.push_back({"factor_a.patches", copy(image, rows * side)});
   }
-  append_square(kernels, "factor_a.product", "factor_a.average", side, rows);
+  append_square(kernels, "factor_a.scale", conv ? 2 : 1, "factor_a.product", "factor_a.average", side, rows);
   return kernels;
 }
 
@@ -113,8 +117,9 @@ std::vector<LayerKernel> factor_g_kernels(const Layer& layer, std::int64_t batch
   const std::int64_t rows = batch * layer.positions();
   const std::int64_t side = models::factor_g(layer);
   std::vector<LayerKernel> kernels;
-  if (layer.kind == LayerKind::kConv) kernels.push_back({"factor_g.transpose", copy(rows * side, rows * side)});
-  append_square(kernels, "factor_g.product", "factor_g.average", side, rows);
+  const bool conv = layer.kind == LayerKind::kConv;
+  if (conv) kernels.push_back({"factor_g.transpose", copy(rows * side, rows * side)});
+  append_square(kernels, "factor_g.scale", conv ? 3 : 1, "factor_g.product", "factor_g.average", side, rows);
   return kernels;
 }
 
@@ -130,10 +135,17 @@ std::vector<LayerKernel> precondition_kernels(const Layer& layer) {
 }
 
 std::vector<LayerKernel> update_kernels(const Layer& layer) {
-  return {{"update", accelerator::Optimiser{.kind = accelerator::OptimiserKind::kMomentum,
-                                            .parameters = models::parameters(layer),
-                                            .type = kType,
-                                            .gradient = kType}}};
+  std::vector<LayerKernel> kernels;
+  const auto append = [&kernels](std::int64_t elements) {
+    kernels.push_back({"update.zero", pass(elements, 0, 1)});
+    kernels.push_back({"update.decay", pass(elements, 2, 1)});
+    kernels.push_back({"update.momentum", pass(elements, 1, 1)});
+    kernels.push_back({"update.gradient", pass(elements, 2, 1)});
+    kernels.push_back({"update.weights", pass(elements, 2, 1)});
+  };
+  if (layer.kind == LayerKind::kNorm || layer.bias) append(layer.channels_out);
+  append(layer.kind == LayerKind::kNorm ? layer.channels_out : layer.channels_out * layer.kernel_inputs());
+  return kernels;
 }
 
 std::vector<std::int64_t> factor_sides(const models::Network& network) {

@@ -32,15 +32,18 @@ struct LayerKernel {
 [[nodiscard]] std::vector<LayerKernel> backward_kernels(const models::Layer& layer, std::int64_t batch, bool first);
 
 /// The factor of the inputs: copying the patches out of the image (of a convolution, or to add a column of ones for a
-/// bias), the product of that matrix with its own transpose, and the running average. Nothing for a norm.
+/// bias), the means over positions and batch, the product of that matrix with its own transpose, and the running
+/// average. Passes are those of the published implementation (kfac/utils.py of github.com/alecwangcq/KFAC-Pytorch, from
+/// which SPD-KFAC's is derived), none of them fused. Nothing for a norm.
 [[nodiscard]] std::vector<LayerKernel> factor_a_kernels(const models::Layer& layer, std::int64_t batch);
-/// The factor of the gradients: channels moved to the end (of a convolution), product, running average.
+/// The factor of the gradients: channels moved to the end (of a convolution), scaling, product, running average.
 [[nodiscard]] std::vector<LayerKernel> factor_g_kernels(const models::Layer& layer, std::int64_t batch);
 /// Damping, then the inverse, of a factor of this side.
 [[nodiscard]] std::vector<LayerKernel> inverse_kernels(std::int64_t side);
 /// G^-1 x gradient x A^-1. Nothing for a norm.
 [[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer);
-/// Stochastic gradient descent with momentum.
+/// Stochastic gradient descent with momentum and weight decay: for each tensor, weights or biases, the four passes of
+/// PyTorch 1.4's torch.optim.SGD, and the one that clears the gradient for the next step.
 [[nodiscard]] std::vector<LayerKernel> update_kernels(const models::Layer& layer);
 
 /// Sides of all factors: A, G of the first layer that has them, A, G of the second, ...

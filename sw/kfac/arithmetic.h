@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sw/models/network.h"
+
+/// What the kernels of second-order training compute, for small networks whose contents are real. Instantiated for
+/// float and double.
+///
+/// Memory: an image is channels by rows by columns, a batch one sample behind the other. Weights have a row for each
+/// output, in it channels by kernel rows by kernel columns, then the bias. Squares are symmetric. Spans have the sizes
+/// that the layer gives, or std::invalid_argument is thrown, as it is for a norm.
+namespace weft::kfac {
+
+/// Elements of what comes in and goes out, of a batch.
+[[nodiscard]] std::int64_t input_elements(const models::Layer& layer, std::int64_t batch);
+[[nodiscard]] std::int64_t output_elements(const models::Layer& layer, std::int64_t batch);
+
+/// `rectify`: negative outputs become 0.
+template <typename Real>
+void forward(const models::Layer& layer, std::int64_t batch, std::span<const Real> weights, std::span<const Real> input,
+             bool rectify, std::span<Real> output);
+
+/// From the gradient of the outputs, before they were rectified, that of the weights and that of the inputs, which is 0
+/// where `rectified` inputs are. `input_gradient` may be empty.
+template <typename Real>
+void backward(const models::Layer& layer, std::int64_t batch, std::span<const Real> weights,
+              std::span<const Real> input, bool rectified, std::span<const Real> output_gradient,
+              std::span<Real> weight_gradient, std::span<Real> input_gradient);
+
+/// average <- decay x average + (1 - decay) x mean of a aᵀ over batch and positions, a being a patch with a 1 for the
+/// bias; and the same of g gᵀ, g being a sample's own gradient, `batch` times its share of the mean's.
+template <typename Real>
+void average_factor_a(const models::Layer& layer, std::int64_t batch, std::span<const Real> input, Real decay,
+                      std::span<Real> average);
+template <typename Real>
+void average_factor_g(const models::Layer& layer, std::int64_t batch, std::span<const Real> output_gradient, Real decay,
+                      std::span<Real> average);
+
+/// (factor + damping x 1)^-1, by Cholesky factors; exactly symmetric. Throws std::domain_error if that is not positive
+/// definite or has an element that is not finite.
+template <typename Real>
+void invert(std::int64_t side, std::span<const Real> factor, Real damping, std::span<Real> inverse);
+
+/// gradient <- inverse_g x gradient x inverse_a
+template <typename Real>
+void precondition(const models::Layer& layer, std::span<const Real> inverse_a, std::span<const Real> inverse_g,
+                  std::span<Real> gradient);
+
+/// momentum <- share x momentum + gradient; weights <- weights - rate x momentum
+template <typename Real>
+void update(std::span<const Real> gradient, Real share, Real rate, std::span<Real> momentum, std::span<Real> weights);
+
+/// Upper triangle to a list, column after column, and back to both halves.
+template <typename Real>
+void pack_triangle(std::int64_t side, std::span<const Real> square, std::span<Real> triangle);
+template <typename Real>
+void unpack_triangle(std::int64_t side, std::span<const Real> triangle, Real scale, std::span<Real> square);
+
+}  // namespace weft::kfac

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/kfac.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "sw/schedules/kfac_member.h"
+
+namespace weft::schedules {
+
+using collectives::Communicator;
+using firmware::Rank;
+using firmware::Task;
+
+namespace {
+
+constexpr std::uint32_t kComputeStream = 0;
+
+std::size_t index(KfacTraffic traffic) {
+  return static_cast<std::size_t>(traffic);
+}
+
+std::size_t index(KfacPart part) {
+  return static_cast<std::size_t>(part);
+}
+
+KfacPart part_of(KfacTraffic traffic) {
+  switch (traffic) {
+    case KfacTraffic::kGradients:
+      return KfacPart::kGradientComm;
+    case KfacTraffic::kFactors:
+      return KfacPart::kFactorComm;
+    case KfacTraffic::kInverses:
+      break;
+  }
+  return KfacPart::kInverseComm;
+}
+
+Time waited(const Rank& rank, std::size_t semaphore) {
+  const auto& times = rank.accelerator.counters().waited;
+  return semaphore < times.size() ? times[semaphore] : Time();
+}
+
+models::Network network_of(const KfacConfig& config) {
+  try {
+    models::Network network =
+        config.network.ends_with(".csv") ? models::load_network(config.network) : models::find_network(config.network);
+    if (config.batch != 0) network.batch = config.batch;
+    return network;
+  } catch (const std::exception& error) {
+    throw ConfigError("workload.network", error.what());
+  }
+}
+
+models::Network checked(models::Network network) {
+  if (network.layers.empty()) throw ConfigError("workload.network", "expected a network with at least one layer");
+  return network;
+}
+
+}  // namespace
+
+Kfac::Kfac(std::vector<Rank*> ranks, const KfacConfig& config, const Communicator::Config& collectives,
+           const accelerator::ComputeConfig& compute)
+    : Kfac(std::move(ranks), network_of(config), config, collectives, compute) {}
+
+Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& config,
+           const Communicator::Config& collectives, const accelerator::ComputeConfig& compute)
+    : ranks_(std::move(ranks)),
+      config_(config),
+      layout_(ranks_, checked(network), config.second_order()),
+      plan_(std::move(network), config, compute, static_cast<int>(ranks_.size()), layout_) {
+  all_reduce_group_ = std::make_unique<Communicator>(ranks_, collectives, "all-reduce");
+  if (config.second_order()) {
+    broadcast_group_ = std::make_unique<Communicator>(ranks_, collectives, "broadcast");
+    if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
+      throw ConfigError("collectives.algorithm", "expected one that has a Broadcast, for inverses");
+    }
+  }
+  decisions_ = plan_.unmeasured();
+  if (config.profiles()) {
+    profile_buffer_ = firmware::allocate_together(ranks_, "what collectives are measured with", kProfileBytes);
+    profile_step_ = plan_.profile();
+  } else {
+    plan_steps();
+  }
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i]));
+  }
+}
+
+Kfac::~Kfac() = default;
+
+std::vector<std::string> Kfac::remarks() const {
+  std::vector<std::string> lines;
+  for (const Communicator* group : {all_reduce_group_.get(), broadcast_group_.get()}) {
+    if (group != nullptr && !group->remark().empty()) lines.push_back(group->remark());
+  }
+  return lines;
+}
+
+void Kfac::record(Probe& probe, int ranks) {
+  for (int i = 0; i < std::min(ranks, static_cast<int>(members_.size())); ++i) {
+    Member& member = *members_[static_cast<std::size_t>(i)];
+    const std::string process = "accelerator " + std::to_string(member.rank.index);
+    member.probe = &probe;
+    member.tracks = {probe.add_track(process, "all-reduce"), probe.add_track(process, "broadcast"),
+                     probe.add_track(process, "exposed")};
+  }
+}
+
+void Kfac::start() {
+  for (auto& member : members_) {
+    firmware::Processor& processor = *member->rank.processor;
+    const std::string name = "kfac rank " + std::to_string(member->index);
+    processor.spawn(name + " launch", 0, run(*member));
+    processor.spawn(name + " progress", 0, watch(*member));
+    processor.spawn(name + " all-reduce", 1, communicate(*member, false));
+    if (broadcast_group_ != nullptr) processor.spawn(name + " broadcast", 2, communicate(*member, true));
+  }
+}
+
+void Kfac::plan_steps() {
+  for (int step = 0; step < config_.steps; ++step) {
+    const bool factors = config_.second_order() && step % config_.factor_interval == 0;
+    const bool inverses = config_.second_order() && step % config_.inverse_interval == 0;
+    const auto [entry, fresh] = steps_.try_emplace({factors, inverses});
+    if (fresh) entry->second = plan_.step(decisions_, factors, inverses);
+  }
+}
+
+const KfacStep& Kfac::step(int number) const {
+  return steps_.at({config_.second_order() && number % config_.factor_interval == 0,
+                    config_.second_order() && number % config_.inverse_interval == 0});
+}
+
+void Kfac::enqueue(Member& member, const KfacStage& stage) {
+  if (stage.doers.has(member.index)) {
+    for (const PlannedKernel& kernel : stage.kernels) {
+      accelerator::Command command;
+      command.operation = accelerator::Operation::kKernel;
+      command.stream = kComputeStream;
+      command.launch_ps = kernel.work.launch.count();
+      command.compute_ps = kernel.work.compute.count();
+      command.read = static_cast<std::uint64_t>(kernel.work.read.count());
+      command.written = static_cast<std::uint64_t>(kernel.work.written.count());
+      command.energy = kernel.work.array_energy + kernel.work.memory_energy;
+      command.label = kernel.label;
+      member.rank.accelerator.submit(command);
+    }
+  }
+  member.rank.accelerator.notify(kComputeStream, member.progress, 0);
+}
+
+Task Kfac::run(Member& member) {
+  if (config_.profiles()) co_await profile(member);
+  member.began = member.rank.processor->now();
+  member.last_end = member.began;
+  member.decided.set(1);
+  std::array<std::uint64_t, kKfacTraffics> before{};
+  std::uint64_t submitted = 0;
+  for (int number = 0; number < config_.steps; ++number) {
+    const KfacStep& plan = step(number);
+    std::array<std::size_t, kKfacTraffics> asked{};
+    for (const KfacStage& stage : plan.stages) {
+      if (submitted > kAhead) co_await member.stages.reach(submitted - kAhead);
+      for (std::size_t t = 0; t < kKfacTraffics; ++t) {
+        if (stage.after[t] == asked[t]) continue;
+        asked[t] = stage.after[t];
+        const std::uint64_t needed = before[t] + asked[t];
+        member.rank.accelerator.wait(kComputeStream, static_cast<std::uint32_t>(t), needed);
+        co_await member.arrived[t].reach(needed);
+      }
+      if (stage.doers.has(member.index)) {
+        co_await member.rank.processor->delay(config_.launch * static_cast<std::int64_t>(stage.kernels.size()));
+      }
+      member.submitted.push_back({&stage, number, &stage == &plan.stages.back()});
+      enqueue(member, stage);
+      ++submitted;
+    }
+    for (const KfacMessage& message : plan.messages) ++before[index(message.traffic)];
+  }
+}
+
+void Kfac::attribute_wait(Member& member, KfacTraffic traffic, Time from, Time to) {
+  // What was on its way meanwhile is what was waited for, be it ahead of it in the queue.
+  Time rest = to - from;
+  for (const Member::Transfer& transfer : member.transfers) {
+    if ((transfer.traffic == KfacTraffic::kInverses) != (traffic == KfacTraffic::kInverses)) continue;
+    const Time overlap = std::min(transfer.to, to) - std::max(transfer.from, from);
+    if (overlap <= Time()) continue;
+    member.parts[index(part_of(transfer.traffic))] += overlap;
+    rest = rest - overlap;
+  }
+  member.parts[index(part_of(traffic))] += rest;
+}
+
+void Kfac::end_stage(Member& member, const KfacStage& stage) {
+  const Time now = member.rank.processor->now();
+  Time computed = now - member.last_end;
+  for (std::size_t t = 0; t < kKfacTraffics; ++t) {
+    const Time sum = waited(member.rank, t);
+    const Time stood = sum - member.waited[t];
+    member.waited[t] = sum;
+    if (stood <= Time()) continue;
+    const Time from = now - computed;
+    attribute_wait(member, static_cast<KfacTraffic>(t), from, from + stood);
+    computed = computed - stood;
+    if (member.probe != nullptr) {
+      constexpr std::array<const char*, kKfacTraffics> kNames = {"waits for gradients", "waits for factors",
+                                                                 "waits for inverses"};
+      member.probe->slice(member.tracks[2], kNames[t], from, from + stood);
+    }
+  }
+  member.parts[index(stage.part)] += computed;
+  member.last_end = now;
+  if (arithmetic_ && stage.doers.has(member.index)) arithmetic_(member.rank, member.index, stage);
+}
+
+Task Kfac::watch(Member& member) {
+  const int measured = config_.second_order()
+                           ? (config_.steps - 1) / config_.inverse_interval * config_.inverse_interval
+                           : config_.steps - 1;
+  std::array<Time, kKfacParts> kept{};
+  while (static_cast<int>(member.ends.size()) < config_.steps) {
+    co_await member.progress.next();
+    const Member::Submitted done = member.submitted.front();
+    member.submitted.pop_front();
+    if (done.step < 0) {
+      const Time now = member.rank.processor->now();
+      member.profile_times.push_back(now - member.last_end);
+      member.last_end = now;
+      member.profile_stages.increment();
+      continue;
+    }
+    end_stage(member, *done.stage);
+    member.stages.increment();
+    if (!done.ends_step) continue;
+    member.ends.push_back(member.last_end);
+    if (done.step == measured) kept = member.parts;
+    member.parts = {};
+    member.transfers.clear();
+  }
+  member.parts = kept;
+}
+
+Task Kfac::communicate(Member& member, bool broadcasts) {
+  co_await member.decided.reach(1);
+  std::uint64_t base = 0;
+  for (int number = 0; number < config_.steps; ++number) {
+    const KfacStep& plan = step(number);
+    for (const KfacMessage& message : plan.messages) {
+      if ((message.root != kfac::kEveryone) == broadcasts) co_await transfer(member, message, base);
+    }
+    base += plan.stages.size();
+  }
+}
+
+Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t base) {
+  firmware::Processor& processor = *member.rank.processor;
+  co_await member.stages.reach(base + message.ready + 1);
+  const Time from = processor.now();
+  // The wait for it ends before it is told of: what has begun counts as going on.
+  const std::size_t place = member.transfers.size();
+  member.transfers.push_back({message.traffic, from, kNever});
+  const bool broadcast = message.root != kfac::kEveryone;
+  if (broadcast) {
+    co_await broadcast_group_->broadcast(member.index, message.root, message.address, message.bytes);
+  } else {
+    co_await all_reduce_group_->all_reduce(member.index, message.address, message.bytes, ElementType::kFp32);
+  }
+  member.transfers[place].to = processor.now();
+  if (member.probe != nullptr) {
+    member.probe->slice(member.tracks[broadcast ? 1 : 0], message.name, from, processor.now());
+  }
+  firmware::Counter& arrived = member.arrived[index(message.traffic)];
+  member.rank.accelerator.signal(static_cast<std::uint32_t>(index(message.traffic)), arrived.value() + 1);
+  arrived.increment();
+}
+
+double Kfac::progress() const {
+  if (steps_.empty()) return 0;
+  std::uint64_t all = 0;
+  for (int number = 0; number < config_.steps; ++number) all += step(number).stages.size();
+  return static_cast<double>(members_.front()->stages.value()) / static_cast<double>(all);
+}
+
+KfacResult Kfac::result() const {
+  KfacResult result;
+  std::vector<Time> begins;
+  Time previous;
+  for (const auto& member : members_) previous = std::max(previous, member->began);
+  const auto ended =
+      static_cast<int>((*std::min_element(members_.begin(), members_.end(), [](const auto& a, const auto& b) {
+                         return a->ends.size() < b->ends.size();
+                       }))->ends.size());
+  for (int number = 0; number < ended; ++number) {
+    Time end;
+    for (const auto& member : members_) end = std::max(end, member->ends[static_cast<std::size_t>(number)]);
+    result.steps.push_back(end - previous);
+    previous = end;
+  }
+  const auto ranks = static_cast<std::int64_t>(members_.size());
+  constexpr auto kInverting = static_cast<std::size_t>(KfacPart::kInverseComp);
+  constexpr auto kSending = static_cast<std::size_t>(KfacPart::kInverseComm);
+  Time longest;
+  for (const auto& member : members_) {
+    for (std::size_t p = 0; p < kKfacParts; ++p) result.parts[p] += member->parts[p];
+    longest = std::max(longest, member->parts[kInverting]);
+  }
+  for (Time& part : result.parts) {
+    part = part / ranks;
+    result.measured += part;
+  }
+  result.parts[kSending] = result.parts[kSending] + result.parts[kInverting] - longest;
+  result.parts[kInverting] = longest;
+  result.profiled = config_.profiles();
+  result.profile = profile_;
+  result.factors = plan_.sides().size();
+  if (!steps_.empty()) {
+    const KfacStep& first = step(0);
+    for (const KfacMessage& message : first.messages) {
+      result.gradient_messages += message.traffic == KfacTraffic::kGradients ? 1 : 0;
+      result.factor_messages += message.traffic == KfacTraffic::kFactors ? 1 : 0;
+      result.inverse_messages += message.traffic == KfacTraffic::kInverses ? 1 : 0;
+    }
+  }
+  result.samples_per_step = plan_.network().batch * ranks;
+  return result;
+}
+
+}  // namespace weft::schedules

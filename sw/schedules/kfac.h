@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/core/probe.h"
+#include "sw/collectives/communicator.h"
+#include "sw/firmware/rank.h"
+#include "sw/kfac/cost.h"
+#include "sw/schedules/kfac_plan.h"
+
+namespace weft::schedules {
+
+/// What a schedule has measured of its machine before the first step, in seconds.
+struct KfacProfile {
+  kfac::LinearCost all_reduce;  ///< by elements
+  kfac::LinearCost broadcast;
+  std::vector<kfac::Sample> inverses;  ///< by side
+  double forward_backward = 0;
+  double factors = 0;  ///< computed, with packing
+};
+
+/// What a run was. Parts are of the last step that updates inverses, or of the last one if none does.
+struct KfacResult {
+  std::vector<Time> steps;  ///< until the last rank ends it
+  /// By KfacPart. They add up to `measured`. Means over ranks, but for inverting, which is that of the rank that
+  /// inverts longest: the others' waiting for it is not the network's.
+  std::array<Time, kKfacParts> parts{};
+  Time measured;
+  bool profiled = false;
+  KfacProfile profile;
+  std::size_t gradient_messages = 0;
+  std::size_t factors = 0;
+  std::size_t factor_messages = 0;    ///< fusion groups
+  std::size_t inverse_messages = 0;   ///< communicated tensors
+  std::int64_t samples_per_step = 0;  ///< of all ranks
+};
+
+/// A training step with gradients preconditioned by Kronecker factors (K-FAC: Martens and Grosse, ICML 2015) on every
+/// rank, as firmware: one driver for plain SGD and all variants of KfacConfig.
+///
+/// On each rank one thread launches kernels on the compute stream, `launch` for each, ahead of the accelerator but no
+/// further than `kAhead` stages and never past a wait for something that is sent, which blocks the host as Horovod's
+/// synchronize() does. One thread runs AllReduces and one Broadcasts, each on a communicator of its own (as SPD-KFAC's
+/// authors have them, github.com/shyhuai/kfac_pytorch), in the order in which they become ready; so they overlap. What
+/// a collective costs before its first byte, such as Horovod's negotiation, is `collectives.entry`.
+///
+/// Where something is decided by cost, a run begins with a profile, as the original does: AllReduces and Broadcasts of
+/// several sizes to which alpha and beta are fitted, an inversion of every side that there is, and a forward and
+/// backward pass with all factors, layer by layer. Rank 0 decides and broadcasts its decisions. The profile is not a
+/// step: times of steps begin behind it.
+///
+/// Memory: parameters, momentum, gradients, inputs of all layers, both factors and inverses of each layer with their
+/// triangles, patches of the largest layer.
+///
+/// With data on, `arithmetic` is called for every stage when its kernels have ended, before anything that follows it;
+/// it reads and writes the rank's memory, and what is sent are these bytes.
+///
+/// Left out: Horovod's cycle and the copies into its fusion buffer, clipping by the KL divergence, the loss, data
+/// loading, batch statistics over ranks.
+class Kfac {
+ public:
+  using Arithmetic = std::function<void(firmware::Rank&, int member, const KfacStage&)>;
+  static constexpr std::size_t kAhead = 256;
+  static constexpr std::uint64_t kProfileBytes = 16 << 20;
+
+  /// Allocates buffers and connections. Throws ConfigError, paths below `workload`, or std::length_error when a memory
+  /// is too small.
+  Kfac(std::vector<firmware::Rank*> ranks, const KfacConfig& config,
+       const collectives::Communicator::Config& collectives, const accelerator::ComputeConfig& compute);
+  /// Of a network that the caller has, whatever `config.network` says.
+  Kfac(std::vector<firmware::Rank*> ranks, models::Network network, const KfacConfig& config,
+       const collectives::Communicator::Config& collectives, const accelerator::ComputeConfig& compute);
+  ~Kfac();
+
+  void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = std::move(arithmetic); }
+  /// Draws messages, and what they expose, on rows of the first `ranks` ranks.
+  void record(Probe& probe, int ranks);
+  /// Spawns the firmware threads.
+  void start();
+  /// After the run.
+  [[nodiscard]] KfacResult result() const;
+  /// What its communicators do otherwise than configured, a line each.
+  [[nodiscard]] std::vector<std::string> remarks() const;
+
+  [[nodiscard]] const KfacPlan& plan() const { return plan_; }
+  [[nodiscard]] const KfacLayout& layout() const { return layout_; }
+  /// After the run: what was decided.
+  [[nodiscard]] const KfacDecisions& decisions() const { return decisions_; }
+  /// The plan of a step, after the decisions.
+  [[nodiscard]] const KfacStep& step(int number) const;
+  /// Stages that rank 0 has ended, of all.
+  [[nodiscard]] double progress() const;
+
+ private:
+  struct Member;
+
+  firmware::Task run(Member& member);
+  firmware::Task launch(Member& member, const KfacStep& step);
+  firmware::Task watch(Member& member);
+  firmware::Task communicate(Member& member, bool broadcasts);
+  firmware::Task transfer(Member& member, const KfacMessage& message, std::uint64_t base);
+  // The profile (kfac_profile.cpp):
+  firmware::Task profile(Member& member);
+  firmware::Task time_collectives(Member& member, collectives::Communicator& group, bool broadcasts,
+                                  std::vector<kfac::Sample>& samples);
+  firmware::Task time_inverses(Member& member, std::vector<kfac::Sample>& samples);
+  firmware::Task time_layers(Member& member, std::vector<double>& seconds);
+  void decide(const std::vector<kfac::Sample>& all_reduces, const std::vector<kfac::Sample>& broadcasts,
+              const std::vector<kfac::Sample>& inverses, const std::vector<double>& stages);
+
+  void enqueue(Member& member, const KfacStage& stage);
+  void end_stage(Member& member, const KfacStage& stage);
+  void attribute_wait(Member& member, KfacTraffic traffic, Time from, Time to);
+  void plan_steps();
+
+  std::vector<firmware::Rank*> ranks_;
+  KfacConfig config_;
+  KfacLayout layout_;
+  KfacPlan plan_;
+  std::unique_ptr<collectives::Communicator> all_reduce_group_;
+  std::unique_ptr<collectives::Communicator> broadcast_group_;
+  std::uint64_t profile_buffer_ = 0;
+  KfacStep profile_step_;
+  KfacDecisions decisions_;
+  KfacProfile profile_;
+  std::map<std::pair<bool, bool>, KfacStep> steps_;  ///< by whether factors and inverses are updated
+  Arithmetic arithmetic_;
+  std::vector<std::unique_ptr<Member>> members_;
+};
+
+}  // namespace weft::schedules

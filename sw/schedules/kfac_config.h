@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hw/core/fields.h"
+#include "hw/core/quantity.h"
+
+namespace weft::schedules {
+
+/// sgd: wait-free backpropagation (Zhang et al., ATC 2017; as Horovod, arXiv 1802.05799, runs it). d: everyone inverts
+/// everything. mpd: inversions in turn (Osawa et al., CVPR 2019; Pauloski et al., SC 2020). spd: Shi, Zhang and Li,
+/// ICDCS 2021 (arXiv 2107.06533). dp: factors of a rank's own samples alone (Zhang et al., IEEE TCC 2022).
+enum class KfacAlgorithm : std::uint8_t { kSgd, kD, kMpd, kSpd, kDp };
+inline EnumNames<KfacAlgorithm> enum_names(KfacAlgorithm /*tag*/) {
+  return {{"sgd", KfacAlgorithm::kSgd},
+          {"d", KfacAlgorithm::kD},
+          {"mpd", KfacAlgorithm::kMpd},
+          {"spd", KfacAlgorithm::kSpd},
+          {"dp", KfacAlgorithm::kDp}};
+}
+
+/// A part of an algorithm that can be turned by itself.
+enum class KfacSwitch : std::uint8_t { kAlgorithm, kOff, kOn };
+inline EnumNames<KfacSwitch> enum_names(KfacSwitch /*tag*/) {
+  return {{"algorithm", KfacSwitch::kAlgorithm}, {"off", KfacSwitch::kOff}, {"on", KfacSwitch::kOn}};
+}
+
+/// See sw/kfac/fusion.h.
+enum class FactorFusion : std::uint8_t { kAlgorithm, kNone, kThreshold, kAll, kDynamic, kOptimal };
+inline EnumNames<FactorFusion> enum_names(FactorFusion /*tag*/) {
+  return {{"algorithm", FactorFusion::kAlgorithm}, {"none", FactorFusion::kNone},
+          {"threshold", FactorFusion::kThreshold}, {"all", FactorFusion::kAll},
+          {"dynamic", FactorFusion::kDynamic},     {"optimal", FactorFusion::kOptimal}};
+}
+
+/// See sw/kfac/placement.h.
+enum class InversePlacement : std::uint8_t { kAlgorithm, kEverywhere, kInTurn, kBalanced };
+inline EnumNames<InversePlacement> enum_names(InversePlacement /*tag*/) {
+  return {{"algorithm", InversePlacement::kAlgorithm},
+          {"everywhere", InversePlacement::kEverywhere},
+          {"in-turn", InversePlacement::kInTurn},
+          {"balanced", InversePlacement::kBalanced}};
+}
+
+/// By which of the measured costs a balanced placement judges what sending an inverse takes.
+enum class SendingCost : std::uint8_t { kBroadcast, kAllReduce };
+inline EnumNames<SendingCost> enum_names(SendingCost /*tag*/) {
+  return {{"broadcast", SendingCost::kBroadcast}, {"all-reduce", SendingCost::kAllReduce}};
+}
+
+/// Training by gradients preconditioned with Kronecker factors. Defaults are SPD-KFAC's experiments (ICDCS 2021,
+/// section VI): everything updated in every step.
+struct KfacConfig {
+  std::string network = "resnet50";
+  std::int64_t batch = 0;
+  KfacAlgorithm algorithm = KfacAlgorithm::kSpd;
+  KfacSwitch pipelining = KfacSwitch::kAlgorithm;
+  FactorFusion fusion = FactorFusion::kAlgorithm;
+  InversePlacement placement = InversePlacement::kAlgorithm;
+  SendingCost sending = SendingCost::kBroadcast;
+  Bytes fusion_threshold = Bytes(64 << 20);
+  bool wait_free = true;
+  bool wait_for_a = false;
+  bool overlap_inverses = false;
+  int factor_interval = 1;
+  int inverse_interval = 1;
+  int steps = 1;
+  Time launch;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("network", network, "A network of sw/models/networks.csv, or a CSV file of that form");
+    visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
+    visit(
+        "algorithm", algorithm,
+        "sgd: no factors; d: all ranks invert all; mpd: in turn; spd: pipelined, fused by cost, balanced; dp: factors "
+        "of the owner's samples alone");
+    visit("pipelining", pipelining, "Factors computed and sent while the network computes, or after it");
+    visit("fusion", fusion, "Which factors travel in one message");
+    visit("placement", placement, "Which rank inverts which factor");
+    visit("sending", sending, "Measured cost by which a balanced placement judges sending an inverse");
+    visit("fusion_threshold", fusion_threshold, "Most bytes of a message of gradients, and of factors by `threshold`",
+          Range{4, 1LL << 40});
+    visit("wait_free", wait_free, "Gradients are sent while the backward pass goes on, or after it");
+    visit("wait_for_a", wait_for_a,
+          "With pipelining, the backward pass waits until all factors of inputs have come, so that the forward pass "
+          "alone hides them");
+    visit("overlap_inverses", overlap_inverses,
+          "An inverse is broadcast as soon as it is there, or when its owner has inverted all of its own");
+    visit("factor_interval", factor_interval, "Steps from one update of the factors to the next", Range{1, 1'000'000});
+    visit("inverse_interval", inverse_interval, "Steps from one update of the inverses to the next",
+          Range{1, 1'000'000});
+    visit("steps", steps, "Training steps to run", Range{1, 10'000});
+    visit("launch", launch, "What the host spends on launching a kernel", Range{0, 1'000'000'000});
+  }
+
+  // What the switches come to:
+  [[nodiscard]] bool second_order() const { return algorithm != KfacAlgorithm::kSgd; }
+  /// Factors of the owner's samples alone: nothing of them is sent.
+  [[nodiscard]] bool local_factors() const { return algorithm == KfacAlgorithm::kDp; }
+  [[nodiscard]] bool pipelined() const {
+    if (pipelining != KfacSwitch::kAlgorithm) return pipelining == KfacSwitch::kOn;
+    return algorithm == KfacAlgorithm::kSpd;
+  }
+  [[nodiscard]] FactorFusion factor_fusion() const {
+    if (fusion != FactorFusion::kAlgorithm) return fusion;
+    return algorithm == KfacAlgorithm::kSpd ? FactorFusion::kDynamic : FactorFusion::kThreshold;
+  }
+  [[nodiscard]] InversePlacement inverse_placement() const {
+    if (placement != InversePlacement::kAlgorithm) return placement;
+    if (algorithm == KfacAlgorithm::kSpd) return InversePlacement::kBalanced;
+    return algorithm == KfacAlgorithm::kMpd ? InversePlacement::kInTurn : InversePlacement::kEverywhere;
+  }
+  /// Whether anything is decided from measurements.
+  [[nodiscard]] bool profiles() const {
+    if (!second_order() || local_factors()) return false;
+    const FactorFusion how = factor_fusion();
+    return (pipelined() && (how == FactorFusion::kDynamic || how == FactorFusion::kOptimal)) ||
+           inverse_placement() == InversePlacement::kBalanced;
+  }
+};
+
+}  // namespace weft::schedules

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "sw/schedules/kfac.h"
+
+// Between kfac.cpp and kfac_profile.cpp.
+namespace weft::schedules {
+
+/// One rank's part.
+struct Kfac::Member {
+  struct Submitted {
+    const KfacStage* stage;
+    int step;  ///< -1: of the profile
+    bool ends_step;
+  };
+  struct Transfer {
+    KfacTraffic traffic;
+    Time from;
+    Time to;
+  };
+
+  int index;
+  firmware::Rank& rank;
+  firmware::CompletionQueue& progress;
+  std::deque<Submitted> submitted;  ///< what `progress` will tell of
+  firmware::Counter profile_stages;
+  firmware::Counter stages;   ///< of steps, ended since the beginning
+  firmware::Counter decided;  ///< the steps may begin
+  std::array<firmware::Counter, kKfacTraffics> arrived;
+  std::vector<Transfer> transfers;  ///< of this step
+  Time last_end;                    ///< of the stage before
+  std::array<Time, kKfacTraffics> waited{};
+  std::vector<Time> profile_times;  ///< by stage
+  Time began;                       ///< the first step
+  std::vector<Time> ends;           ///< by step
+  std::array<Time, kKfacParts> parts{};
+  Probe* probe = nullptr;
+  std::array<int, 3> tracks{};  ///< AllReduces, Broadcasts, what is exposed
+
+  Member(int number, firmware::Rank& its_rank)
+      : index(number),
+        rank(its_rank),
+        progress(its_rank.processor->create_completion_queue("the compute stream")),
+        profile_stages(*its_rank.processor, "the compute stream to end stage of the profile"),
+        stages(*its_rank.processor, "the compute stream to end stage"),
+        decided(*its_rank.processor, "rank 0 to decide"),
+        arrived{firmware::Counter(*its_rank.processor, "AllReduces of gradients"),
+                firmware::Counter(*its_rank.processor, "AllReduces of factors"),
+                firmware::Counter(*its_rank.processor, "Broadcasts")} {}
+};
+
+}  // namespace weft::schedules

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/kfac_training.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sw/kfac/arithmetic.h"
+
+namespace weft::schedules {
+
+using firmware::Rank;
+using models::Layer;
+
+namespace {
+
+using Reals = std::vector<float>;
+
+Reals load_from(const Rank& rank, std::uint64_t address, std::int64_t elements) {
+  Reals values(static_cast<std::size_t>(elements));
+  rank.store->read(address, reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float));
+  return values;
+}
+
+void store_to(const Rank& rank, std::uint64_t address, const Reals& values) {
+  rank.store->write(address, reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float));
+}
+
+std::span<const float> view(const Reals& values) {
+  return values;
+}
+
+}  // namespace
+
+KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks, const KfacTrainingConfig& config)
+    : plan_(kfac.plan()),
+      layout_(kfac.layout()),
+      ranks_(std::move(ranks)),
+      config_(config),
+      second_order_(!plan_.sides().empty()),
+      losses_(ranks_.size()) {
+  const std::vector<Layer>& layers = plan_.network().layers;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    if (!models::has_factors(layers[l])) {
+      throw ConfigError("workload.network", layers[l].name + ": expected a convolution or a linear layer with data on");
+    }
+    if (l > 0 && kfac::input_elements(layers[l], 1) != kfac::output_elements(layers[l - 1], 1)) {
+      throw ConfigError("workload.network", layers[l].name + ": expected the " +
+                                                std::to_string(kfac::output_elements(layers[l - 1], 1)) +
+                                                " values that " + layers[l - 1].name + " gives");
+    }
+    layer_of_.push_back(l);
+  }
+  for (const Rank* rank : ranks_) {
+    if (rank->store == nullptr) throw std::invalid_argument("expected a machine with data on");
+  }
+}
+
+std::uint64_t KfacTraining::parameters(std::size_t layer) const {
+  return static_cast<std::uint64_t>(models::parameters(plan_.network().layers[layer]));
+}
+
+void KfacTraining::load(const std::vector<Reals>& weights, const std::vector<Reals>& inputs,
+                        const std::vector<Reals>& targets) {
+  targets_ = targets;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    store_to(*ranks_[r], layout_.activations[0], inputs[r]);
+    for (std::size_t l = 0; l < weights.size(); ++l) {
+      store_to(*ranks_[r], layout_.weights[l], weights[l]);
+      store_to(*ranks_[r], layout_.momentum[l], Reals(weights[l].size()));
+    }
+    for (std::size_t f = 0; f < plan_.sides().size(); ++f) {
+      const std::int64_t side = plan_.sides()[f];
+      Reals identity(static_cast<std::size_t>(side * side));
+      for (std::int64_t i = 0; i < side; ++i) identity[static_cast<std::size_t>(i * side + i)] = 1;
+      store_to(*ranks_[r], layout_.factors[f], identity);
+    }
+  }
+}
+
+Kfac::Arithmetic KfacTraining::arithmetic() {
+  return [this](Rank& rank, int member, const KfacStage& stage) { run(rank, member, stage); };
+}
+
+void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
+  const auto item = static_cast<std::size_t>(stage.item);
+  const std::vector<Layer>& layers = plan_.network().layers;
+  const std::int64_t batch = plan_.network().batch;
+  const auto side = [&] { return plan_.sides()[item]; };
+  switch (stage.work) {
+    case KfacWork::kForward: {
+      const Layer& layer = layers[item];
+      const Reals weights = load_from(rank, layout_.weights[item], models::parameters(layer));
+      const Reals input = load_from(rank, layout_.activations[item], kfac::input_elements(layer, batch));
+      Reals output(static_cast<std::size_t>(kfac::output_elements(layer, batch)));
+      kfac::forward(layer, batch, view(weights), view(input), item + 1 < layers.size(), std::span(output));
+      store_to(rank, layout_.activations[item + 1], output);
+      return;
+    }
+    case KfacWork::kBackward:
+      return backward(rank, member, item);
+    case KfacWork::kFactor:
+      return factor(rank, item);
+    case KfacWork::kPackFactor:
+    case KfacWork::kPackInverse: {
+      const bool packs_factor = stage.work == KfacWork::kPackFactor;
+      const Reals square = load_from(rank, (packs_factor ? layout_.factors : layout_.inverses)[item], side() * side());
+      Reals triangle(static_cast<std::size_t>(models::triangle(side())));
+      kfac::pack_triangle(side(), view(square), std::span(triangle));
+      store_to(rank, (packs_factor ? layout_.triangles : layout_.inverse_triangles)[item], triangle);
+      return;
+    }
+    case KfacWork::kUnpackFactor:
+    case KfacWork::kUnpackInverse: {
+      const bool unpacks_factor = stage.work == KfacWork::kUnpackFactor;
+      const Reals triangle = load_from(rank, (unpacks_factor ? layout_.triangles : layout_.inverse_triangles)[item],
+                                       models::triangle(side()));
+      Reals square(static_cast<std::size_t>(side() * side()));
+      const float scale = unpacks_factor ? 1.0F / static_cast<float>(ranks_.size()) : 1.0F;
+      kfac::unpack_triangle(side(), view(triangle), scale, std::span(square));
+      store_to(rank, (unpacks_factor ? layout_.factors : layout_.inverses)[item], square);
+      return;
+    }
+    case KfacWork::kInvert:
+      return invert(rank, item);
+    case KfacWork::kPrecondition: {
+      scale_gradient(rank, item);
+      const Layer& layer = layers[item];
+      const std::size_t a =
+          2 * static_cast<std::size_t>(std::find(layer_of_.begin(), layer_of_.end(), item) - layer_of_.begin());
+      const auto square = [&](std::size_t f) {
+        return load_from(rank, layout_.inverses[f], plan_.sides()[f] * plan_.sides()[f]);
+      };
+      Reals gradient = load_from(rank, layout_.gradients[item], models::parameters(layer));
+      const Reals inverse_a = square(a);
+      const Reals inverse_g = square(a + 1);
+      kfac::precondition(layer, view(inverse_a), view(inverse_g), std::span(gradient));
+      store_to(rank, layout_.gradients[item], gradient);
+      return;
+    }
+    case KfacWork::kUpdate: {
+      if (!second_order_) scale_gradient(rank, item);
+      const std::int64_t elements = models::parameters(layers[item]);
+      const Reals gradient = load_from(rank, layout_.gradients[item], elements);
+      Reals momentum = load_from(rank, layout_.momentum[item], elements);
+      Reals weights = load_from(rank, layout_.weights[item], elements);
+      kfac::update(view(gradient), config_.momentum, config_.rate, std::span(momentum), std::span(weights));
+      store_to(rank, layout_.momentum[item], momentum);
+      store_to(rank, layout_.weights[item], weights);
+      return;
+    }
+  }
+}
+
+void KfacTraining::backward(Rank& rank, int member, std::size_t l) {
+  const std::vector<Layer>& layers = plan_.network().layers;
+  const std::int64_t batch = plan_.network().batch;
+  const Layer& layer = layers[l];
+  if (l + 1 == layers.size()) {
+    Reals output = load_from(rank, layout_.activations[l + 1], kfac::output_elements(layer, batch));
+    const Reals& target = targets_[static_cast<std::size_t>(member)];
+    double loss = 0;
+    for (std::size_t i = 0; i < output.size(); ++i) {
+      output[i] -= target[i];
+      loss += static_cast<double>(output[i]) * static_cast<double>(output[i]) / 2;
+      output[i] /= static_cast<float>(batch);
+    }
+    losses_[static_cast<std::size_t>(member)].push_back(loss / static_cast<double>(batch));
+    store_to(rank, layout_.output_gradients[l], output);
+  }
+  const Reals weights = load_from(rank, layout_.weights[l], models::parameters(layer));
+  const Reals input = load_from(rank, layout_.activations[l], kfac::input_elements(layer, batch));
+  const Reals output_gradient = load_from(rank, layout_.output_gradients[l], kfac::output_elements(layer, batch));
+  Reals gradient(weights.size());
+  Reals input_gradient(l > 0 ? input.size() : 0);
+  kfac::backward(layer, batch, view(weights), view(input), l > 0, view(output_gradient), std::span(gradient),
+                 std::span(input_gradient));
+  store_to(rank, layout_.gradients[l], gradient);
+  if (l > 0) store_to(rank, layout_.output_gradients[l - 1], input_gradient);
+}
+
+void KfacTraining::factor(Rank& rank, std::size_t factor) {
+  const std::size_t l = layer_of(factor);
+  const Layer& layer = plan_.network().layers[l];
+  const std::int64_t batch = plan_.network().batch;
+  const std::int64_t side = plan_.sides()[factor];
+  Reals average = load_from(rank, layout_.factors[factor], side * side);
+  if (factor % 2 == 0) {
+    const Reals input = load_from(rank, layout_.activations[l], kfac::input_elements(layer, batch));
+    kfac::average_factor_a(layer, batch, view(input), config_.decay, std::span(average));
+  } else {
+    const Reals gradient = load_from(rank, layout_.output_gradients[l], kfac::output_elements(layer, batch));
+    kfac::average_factor_g(layer, batch, view(gradient), config_.decay, std::span(average));
+  }
+  store_to(rank, layout_.factors[factor], average);
+}
+
+void KfacTraining::invert(Rank& rank, std::size_t factor) {
+  const std::int64_t side = plan_.sides()[factor];
+  const Reals square = load_from(rank, layout_.factors[factor], side * side);
+  Reals inverse(square.size());
+  try {
+    kfac::invert(side, view(square), config_.damping, std::span(inverse));
+  } catch (const std::domain_error& error) {
+    if (error_.empty()) {
+      error_ = "factor " + factor_name(plan_.network(), factor) + " of rank " + std::to_string(rank.index) + ": " +
+               error.what();
+    }
+    inverse.assign(inverse.size(), 0);
+  }
+  store_to(rank, layout_.inverses[factor], inverse);
+}
+
+void KfacTraining::scale_gradient(Rank& rank, std::size_t layer) {
+  Reals gradient = load_from(rank, layout_.gradients[layer], static_cast<std::int64_t>(parameters(layer)));
+  for (float& value : gradient) value *= 1.0F / static_cast<float>(ranks_.size());
+  store_to(rank, layout_.gradients[layer], gradient);
+}
+
+void KfacTraining::check() const {
+  if (!error_.empty()) throw std::domain_error(error_);
+}
+
+KfacTraining::Floats KfacTraining::weights(int rank, std::size_t layer) const {
+  return load_from(*ranks_[static_cast<std::size_t>(rank)], layout_.weights[layer],
+                   static_cast<std::int64_t>(parameters(layer)));
+}
+
+std::vector<double> KfacTraining::losses() const {
+  std::vector<double> mean(losses_.front().size());
+  for (const std::vector<double>& own : losses_) {
+    for (std::size_t step = 0; step < mean.size(); ++step) mean[step] += own[step] / static_cast<double>(ranks_.size());
+  }
+  return mean;
+}
+
+}  // namespace weft::schedules

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "sw/schedules/kfac.h"
+
+namespace weft::schedules {
+
+/// How a network is trained; damping and decay as SPD-KFAC's experiments have them.
+struct KfacTrainingConfig {
+  float rate = 0.1F;
+  float momentum = 0.9F;
+  float damping = 0.003F;
+  float decay = 0.95F;  ///< share of the old in a running average, which begins as the identity
+};
+
+/// The contents of a training run with data on: does the arithmetic of every stage in the memory of its rank at the
+/// time when its kernels have ended, so that sums, inverses and gradients travel through the simulated collectives.
+///
+///     KfacTraining training(kfac, machine.ranks(), {.rate = 0.05F});
+///     training.load(weights, inputs_of_rank, targets_of_rank);
+///     kfac.set_arithmetic(training.arithmetic());
+///
+/// Networks of convolutions and linear layers, each rectified but the last; the loss is half the squared distance from
+/// a target, the mean over a rank's batch. Every step sees the same batch. Left out: norms, which are refused.
+class KfacTraining {
+ public:
+  /// Throws ConfigError for a network with a norm, or with a layer that does not take what the one before gives, and
+  /// std::invalid_argument if data is off.
+  KfacTraining(const Kfac& kfac, std::vector<firmware::Rank*> ranks, const KfacTrainingConfig& config);
+
+  using Floats = std::vector<float>;
+  /// Weights by layer, the same on all ranks; inputs and targets by rank, a batch each.
+  void load(const std::vector<Floats>& weights, const std::vector<Floats>& inputs, const std::vector<Floats>& targets);
+  [[nodiscard]] Kfac::Arithmetic arithmetic();
+
+  /// After the run: throws std::domain_error that names the first factor which could not be inverted. Its inverse was 0
+  /// from then on, so that the layer stood still.
+  void check() const;
+  /// Of a rank.
+  [[nodiscard]] Floats weights(int rank, std::size_t layer) const;
+  /// Mean over ranks, of each step, before its update.
+  [[nodiscard]] std::vector<double> losses() const;
+
+ private:
+  void run(firmware::Rank& rank, int member, const KfacStage& stage);
+  void backward(firmware::Rank& rank, int member, std::size_t layer);
+  void factor(firmware::Rank& rank, std::size_t factor);
+  void invert(firmware::Rank& rank, std::size_t factor);
+  void scale_gradient(firmware::Rank& rank, std::size_t layer);
+  [[nodiscard]] std::size_t layer_of(std::size_t factor) const { return layer_of_[factor / 2]; }
+  [[nodiscard]] std::uint64_t parameters(std::size_t layer) const;
+
+  const KfacPlan& plan_;
+  const KfacLayout& layout_;
+  std::vector<firmware::Rank*> ranks_;
+  KfacTrainingConfig config_;
+  bool second_order_;
+  std::vector<std::size_t> layer_of_;        ///< by pair of factors
+  std::vector<Floats> targets_;              ///< by rank
+  std::string error_;                        ///< empty if there was none
+  std::vector<std::vector<double>> losses_;  ///< by rank and step
+};
+
+}  // namespace weft::schedules

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// K-FAC steps on whole machines: what the parts of a step are, what is decided from measurements, errors.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "platforms/cli/accelerator.h"
+#include "platforms/machine/machine.h"
+#include "sw/schedules/kfac.h"
+#include "tests/support/kernel.h"
+
+namespace weft {
+namespace {
+
+using namespace literals;
+using platforms::Machine;
+using platforms::MachineConfig;
+using schedules::FactorFusion;
+using schedules::InversePlacement;
+using schedules::Kfac;
+using schedules::KfacAlgorithm;
+using schedules::KfacConfig;
+using schedules::KfacPart;
+using schedules::KfacResult;
+using schedules::KfacSwitch;
+
+MachineConfig kfac_machine(int accelerators, int per_node = 1) {
+  MachineConfig machine;
+  machine.accelerators = accelerators;
+  machine.per_node = per_node;
+  machine.fabric.segment = 64_KiB;
+  machine.fabric.link.buffer = 256_KiB;
+  machine.fabric.link.rate = Rate(25'000'000'000);
+  machine.scale_up.fabric.segment = 64_KiB;
+  machine.scale_up.fabric.link.buffer = 256_KiB;
+  return machine;
+}
+
+KfacConfig kfac_workload(KfacAlgorithm algorithm) {
+  KfacConfig config;
+  config.batch = 4;
+  config.algorithm = algorithm;
+  return config;
+}
+
+struct KfacOutcome {
+  KfacResult result;
+  std::uint64_t digest;
+  schedules::KfacDecisions decisions;
+};
+
+KfacOutcome run_kfac(const MachineConfig& machine_config, const KfacConfig& config) {
+  test::fresh_kernel();
+  Machine machine(machine_config);
+  Kfac kfac(machine.ranks(), config, machine_config.collectives, machine_config.accelerator.array.compute);
+  kfac.start();
+  machine.run();
+  return {kfac.result(), machine.dispatcher().digest(), kfac.decisions()};
+}
+
+double to_seconds(Time time) {
+  return static_cast<double>(time.count()) * 1e-12;
+}
+
+Time kfac_part(const KfacResult& result, KfacPart part) {
+  return result.parts[static_cast<std::size_t>(part)];
+}
+
+TEST(KfacSchedule, PartsOfAStepAddUpForEveryAlgorithm) {
+  for (const auto& [name, algorithm] : enum_names(KfacAlgorithm())) {
+    KfacConfig config = kfac_workload(algorithm);
+    config.steps = 2;
+    config.launch = 5_us;
+    const KfacResult result = run_kfac(kfac_machine(4, 2), config).result;
+    ASSERT_EQ(result.steps.size(), 2U);
+    Time sum;
+    for (const Time part : result.parts) {
+      EXPECT_GE(part, Time()) << name;
+      sum += part;
+    }
+    // A mean over ranks of which each is rounded down; the ranks end almost together.
+    EXPECT_NEAR(to_seconds(sum), to_seconds(result.measured), 1e-11) << name;
+    EXPECT_NEAR(to_seconds(result.measured) / to_seconds(result.steps[1]), 1, 0.01) << name;
+    EXPECT_EQ(result.gradient_messages, 2U);
+    const bool second_order = algorithm != KfacAlgorithm::kSgd;
+    EXPECT_EQ(kfac_part(result, KfacPart::kFactorComp) > Time(), second_order) << name;
+    EXPECT_EQ(kfac_part(result, KfacPart::kInverseComp) > Time(), second_order) << name;
+    EXPECT_EQ(result.profiled, algorithm == KfacAlgorithm::kSpd) << name;
+  }
+}
+
+// Where inverting takes long and the network is fast, as on the published machine.
+TEST(KfacSchedule, EachIdeaSavesTime) {
+  MachineConfig machine = kfac_machine(8);
+  machine.accelerator = *platforms::find_accelerator("rtx-2080-ti");
+  machine.fabric.link.rate = Rate(100'000'000'000);
+  const auto seconds = [&](KfacAlgorithm algorithm) {
+    return run_kfac(machine, kfac_workload(algorithm)).result.measured;
+  };
+  const Time d = seconds(KfacAlgorithm::kD);
+  const Time spd = seconds(KfacAlgorithm::kSpd);
+  KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
+  config.placement = InversePlacement::kEverywhere;
+  const Time pipelined = run_kfac(machine, config).result.measured;
+  config = kfac_workload(KfacAlgorithm::kSpd);
+  config.pipelining = KfacSwitch::kOff;
+  const Time balanced = run_kfac(machine, config).result.measured;
+  EXPECT_LT(pipelined, d);
+  EXPECT_LT(balanced, d);
+  EXPECT_LT(spd, pipelined);
+  EXPECT_LT(spd, balanced);
+  EXPECT_LT(seconds(KfacAlgorithm::kSgd), spd);
+}
+
+TEST(KfacSchedule, DpSendsNoFactorsAndOneTensorForEachLayer) {
+  const KfacResult result = run_kfac(kfac_machine(4), kfac_workload(KfacAlgorithm::kDp)).result;
+  EXPECT_EQ(result.factor_messages, 0U);
+  EXPECT_EQ(result.inverse_messages, 54U);
+  EXPECT_EQ(kfac_part(result, KfacPart::kFactorComm), Time());
+}
+
+TEST(KfacSchedule, IntervalsLeaveStepsWithoutFactorsAndInverses) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kMpd);
+  config.steps = 4;
+  config.factor_interval = 2;
+  config.inverse_interval = 4;
+  const KfacResult result = run_kfac(kfac_machine(2), config).result;
+  EXPECT_GT(result.steps[0], result.steps[2]);  // factors and inverses, factors
+  EXPECT_GT(result.steps[2], result.steps[1]);  // nothing
+  EXPECT_NEAR(to_seconds(result.steps[1]), to_seconds(result.steps[3]), 1e-3 * to_seconds(result.steps[1]));
+  EXPECT_NEAR(to_seconds(result.measured), to_seconds(result.steps[0]), 0.01 * to_seconds(result.steps[0]));
+}
+
+TEST(KfacSchedule, DecidesFromWhatItMeasuresOfTheMachine) {
+  MachineConfig machine = kfac_machine(4);
+  const KfacOutcome usual = run_kfac(machine, kfac_workload(KfacAlgorithm::kSpd));
+  // A message of n elements crosses a link of 25 Gb/s in 2 (4 - 1) / 4 x 4 n bytes; headers and startup come to it.
+  const double wire = 2 * 0.75 * 4 / (25e9 / 8);
+  EXPECT_GT(usual.result.profile.all_reduce.beta, wire);
+  EXPECT_LT(usual.result.profile.all_reduce.beta, 1.25 * wire);
+  EXPECT_GT(usual.result.profile.all_reduce.alpha, 0);
+
+  machine.collectives.entry = 1000_us;
+  const KfacOutcome dear = run_kfac(machine, kfac_workload(KfacAlgorithm::kSpd));
+  EXPECT_NEAR(dear.result.profile.all_reduce.alpha - usual.result.profile.all_reduce.alpha, 1e-3, 2e-5);
+  EXPECT_LT(dear.result.factor_messages, usual.result.factor_messages);
+  EXPECT_LT(dear.result.inverse_messages, usual.result.inverse_messages);
+  EXPECT_EQ(std::accumulate(dear.decisions.factors.begin(), dear.decisions.factors.end(), std::size_t{0}), 108U);
+}
+
+TEST(KfacSchedule, OneRankSendsNothing) {
+  for (const auto& [name, algorithm] : enum_names(KfacAlgorithm())) {
+    const KfacResult result = run_kfac(kfac_machine(1), kfac_workload(algorithm)).result;
+    EXPECT_EQ(result.gradient_messages + result.factor_messages + result.inverse_messages, 0U) << name;
+    EXPECT_EQ(kfac_part(result, KfacPart::kGradientComm), Time()) << name;
+    EXPECT_GT(kfac_part(result, KfacPart::kForwardBackward), Time()) << name;
+  }
+}
+
+TEST(KfacSchedule, RanksBeyondTheTensorsInvertNothingOfTheirOwn) {
+  const models::Network network{
+      "two", 4, {{"a", models::LayerKind::kLinear, 64, 32}, {"b", models::LayerKind::kLinear, 32, 8}}};
+  for (const KfacAlgorithm algorithm : {KfacAlgorithm::kMpd, KfacAlgorithm::kSpd, KfacAlgorithm::kDp}) {
+    test::fresh_kernel();
+    const MachineConfig config = kfac_machine(9);
+    Machine machine(config);
+    Kfac kfac(machine.ranks(), network, kfac_workload(algorithm), config.collectives, config.accelerator.array.compute);
+    kfac.start();
+    machine.run();
+    for (const int owner : kfac.decisions().placement.owner) EXPECT_LT(owner, 4);
+    EXPECT_EQ(kfac.result().steps.size(), 1U);
+  }
+}
+
+TEST(KfacSchedule, WaitingForFactorsOfInputsExposesMore) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
+  config.fusion = FactorFusion::kThreshold;
+  const KfacResult hidden = run_kfac(kfac_machine(4), config).result;
+  config.wait_for_a = true;
+  const KfacResult waits = run_kfac(kfac_machine(4), config).result;
+  EXPECT_GT(kfac_part(waits, KfacPart::kFactorComm), kfac_part(hidden, KfacPart::kFactorComm));
+}
+
+TEST(KfacSchedule, TheSameRunHasTheSameDigest) {
+  const KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
+  EXPECT_EQ(run_kfac(kfac_machine(4, 2), config).digest, run_kfac(kfac_machine(4, 2), config).digest);
+}
+
+// ---- Errors
+
+TEST(KfacErrors, AnUnknownNetworkIsAnErrorThatListsThem) {
+  KfacConfig config;
+  config.network = "resnet51";
+  try {
+    run_kfac(kfac_machine(2), config);
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), "workload.network");
+    EXPECT_NE(error.expected().find("resnet152"), std::string::npos) << error.expected();
+  }
+}
+
+TEST(KfacErrors, AFileThatIsNotThereIsNamed) {
+  KfacConfig config;
+  config.network = "no-such-network.csv";
+  try {
+    run_kfac(kfac_machine(2), config);
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), "workload.network");
+    EXPECT_NE(error.expected().find("no-such-network.csv"), std::string::npos) << error.expected();
+  }
+}
+
+TEST(KfacErrors, ANetworkWithoutLayersIsRefused) {
+  const MachineConfig config = kfac_machine(2);
+  Machine machine(config);
+  try {
+    const Kfac kfac(machine.ranks(), models::Network(), KfacConfig(), config.collectives,
+                    config.accelerator.array.compute);
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()), "workload.network: expected a network with at least one layer");
+  }
+}
+
+TEST(KfacErrors, WhatDoesNotFitTheMemoryIsNamed) {
+  MachineConfig machine = kfac_machine(2);
+  machine.accelerator.hbm.capacity = 1_GiB;
+  KfacConfig config;
+  const auto message = [&] {
+    try {
+      run_kfac(machine, config);
+    } catch (const std::length_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("was accepted");
+  };
+  config.batch = 64;
+  EXPECT_EQ(message().find("activations needs "), 0U) << message();
+  config.batch = 1;
+  machine.accelerator.hbm.capacity = 700_MiB;
+  EXPECT_EQ(message().find("factors needs "), 0U) << message();
+  // Without factors it fits.
+  config.algorithm = KfacAlgorithm::kSgd;
+  EXPECT_EQ(message(), "was accepted");
+}
+
+TEST(KfacErrors, AnAlgorithmOfCollectivesWithoutBroadcastIsRefused) {
+  MachineConfig machine = kfac_machine(8, 4);
+  machine.collectives.algorithm = collectives::Algorithm::kHierarchical;
+  try {
+    run_kfac(machine, kfac_workload(KfacAlgorithm::kSpd));
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()), "collectives.algorithm: expected one that has a Broadcast, for inverses");
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small networks trained by every schedule on simulated ranks, with real contents: the same weights as one process
+// computes, bit for bit in the same order of summation, and near to double precision.
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <limits>
+
+#include "platforms/machine/machine.h"
+#include "sw/schedules/kfac_training.h"
+#include "tests/support/kernel.h"
+#include "tests/support/kfac_reference.h"
+
+namespace weft {
+namespace {
+
+using namespace literals;
+using models::Layer;
+using models::LayerKind;
+using models::Network;
+using platforms::Machine;
+using platforms::MachineConfig;
+using schedules::FactorFusion;
+using schedules::InversePlacement;
+using schedules::Kfac;
+using schedules::KfacAlgorithm;
+using schedules::KfacConfig;
+using schedules::KfacSwitch;
+using schedules::KfacTraffic;
+using schedules::KfacTraining;
+using schedules::KfacTrainingConfig;
+using test::ReferenceConfig;
+using test::ReferenceTraining;
+using test::TrainingData;
+
+Network small_mlp() {
+  return {"mlp",
+          4,
+          {{"in", LayerKind::kLinear, 6, 12, 1, 1, 1, 0, 0, 1, 1, true},
+           {"middle", LayerKind::kLinear, 12, 9, 1, 1, 1, 0, 0, 1, 1, false},
+           {"out", LayerKind::kLinear, 9, 3, 1, 1, 1, 0, 0, 1, 1, true}}};
+}
+
+Network small_convolutions() {
+  return {"convolutions",
+          3,
+          {{"first", LayerKind::kConv, 2, 4, 3, 3, 1, 1, 1, 5, 5, true},
+           {"second", LayerKind::kConv, 4, 3, 2, 2, 1, 0, 0, 5, 5, false},
+           {"out", LayerKind::kLinear, 48, 2, 1, 1, 1, 0, 0, 1, 1, true}}};
+}
+
+MachineConfig training_machine(int ranks, int per_node) {
+  MachineConfig machine;
+  machine.accelerators = ranks;
+  machine.per_node = per_node;
+  machine.data = true;
+  machine.collectives.channels = 1;
+  machine.collectives.chunk = 1_KiB;
+  return machine;
+}
+
+struct Trained {
+  std::vector<std::vector<test::Reals<float>>> weights;  ///< by rank and layer
+  std::vector<double> losses;
+  std::vector<std::size_t> gradient_messages;  ///< in elements
+  std::vector<std::size_t> factor_messages;
+  std::vector<int> owners;  ///< by layer
+};
+
+Trained train(const MachineConfig& machine_config, const Network& network, const KfacConfig& config,
+              const KfacTrainingConfig& how, const TrainingData& data) {
+  test::fresh_kernel();
+  Machine machine(machine_config);
+  Kfac kfac(machine.ranks(), network, config, machine_config.collectives, machine_config.accelerator.array.compute);
+  KfacTraining training(kfac, machine.ranks(), how);
+  training.load(data.weights, data.inputs, data.targets);
+  kfac.set_arithmetic(training.arithmetic());
+  kfac.start();
+  machine.run();
+  training.check();
+  Trained trained;
+  for (int r = 0; r < machine_config.accelerators; ++r) {
+    auto& own = trained.weights.emplace_back();
+    for (std::size_t l = 0; l < network.layers.size(); ++l) own.push_back(training.weights(r, l));
+  }
+  trained.losses = training.losses();
+  // In the order of their buffers.
+  std::map<std::uint64_t, std::size_t> gradients;
+  std::map<std::uint64_t, std::size_t> factors;
+  for (const schedules::KfacMessage& message : kfac.step(0).messages) {
+    if (message.traffic == KfacTraffic::kGradients) gradients[message.address] = message.bytes / 4;
+    if (message.traffic == KfacTraffic::kFactors) factors[message.address] = message.bytes / 4;
+  }
+  for (const auto& [address, elements] : gradients) trained.gradient_messages.push_back(elements);
+  for (const auto& [address, elements] : factors) trained.factor_messages.push_back(elements);
+  const auto& owner = kfac.decisions().placement.owner;
+  for (std::size_t i = 0; i < owner.size(); i += 2) trained.owners.push_back(owner[i]);
+  return trained;
+}
+
+ReferenceConfig reference_of(const KfacConfig& config, const KfacTrainingConfig& how) {
+  ReferenceConfig reference;
+  reference.second_order = config.second_order();
+  reference.local_factors = config.local_factors();
+  reference.factor_interval = config.factor_interval;
+  reference.inverse_interval = config.inverse_interval;
+  reference.rate = static_cast<double>(how.rate);
+  reference.momentum = static_cast<double>(how.momentum);
+  reference.damping = static_cast<double>(how.damping);
+  reference.decay = static_cast<double>(how.decay);
+  return reference;
+}
+
+struct TrainingCase {
+  const char* name;
+  KfacAlgorithm algorithm;
+  bool convolutions;
+  int ranks;
+  int per_node;
+  FactorFusion fusion = FactorFusion::kAlgorithm;
+  InversePlacement placement = InversePlacement::kAlgorithm;
+  KfacSwitch pipelining = KfacSwitch::kAlgorithm;
+  int factor_interval = 1;
+  int inverse_interval = 1;
+  bool overlap = false;
+};
+
+void PrintTo(const TrainingCase& tested, std::ostream* out) {
+  *out << tested.name;
+}
+
+class KfacTrainingRuns : public testing::TestWithParam<TrainingCase> {};
+
+TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
+  const TrainingCase& c = GetParam();
+  const Network network = c.convolutions ? small_convolutions() : small_mlp();
+  const TrainingData data(network, c.ranks);
+  KfacConfig config;
+  config.algorithm = c.algorithm;
+  config.fusion = c.fusion;
+  config.placement = c.placement;
+  config.pipelining = c.pipelining;
+  config.factor_interval = c.factor_interval;
+  config.inverse_interval = c.inverse_interval;
+  config.overlap_inverses = config.wait_for_a = c.overlap;
+  config.fusion_threshold = Bytes(800);  // several messages
+  config.steps = 5;
+  KfacTrainingConfig how;
+  how.rate = 0.02F;
+  const Trained trained = train(training_machine(c.ranks, c.per_node), network, config, how, data);
+
+  ReferenceConfig reference_config = reference_of(config, how);
+  reference_config.owners = trained.owners;
+  ReferenceTraining<float> reference(network, data, reference_config);
+  std::vector<double> losses;
+  for (int step = 0; step < config.steps; ++step) {
+    if (c.ranks > 1) {
+      reference.step(trained.gradient_messages, trained.factor_messages);
+    } else {
+      reference.step();
+    }
+    losses.push_back(reference.loss());
+  }
+  for (int r = 0; r < c.ranks; ++r) {
+    EXPECT_EQ(trained.weights[static_cast<std::size_t>(r)], reference.weights()) << "rank " << r;
+  }
+  ASSERT_EQ(trained.losses.size(), losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(trained.losses[i], losses[i], 1e-12 * losses[i]);
+  EXPECT_LT(trained.losses.back(), trained.losses.front());
+  EXPECT_NE(reference.weights().front(), data.weights.front());
+}
+
+constexpr auto kNone = FactorFusion::kNone;
+constexpr auto kByAlgorithm = FactorFusion::kAlgorithm;
+constexpr auto kPlaced = InversePlacement::kAlgorithm;
+constexpr auto kSwitched = KfacSwitch::kAlgorithm;
+
+INSTANTIATE_TEST_SUITE_P(
+    All, KfacTrainingRuns,
+    testing::Values(
+        TrainingCase{"sgd", KfacAlgorithm::kSgd, false, 4, 1},
+        TrainingCase{"sgd_conv", KfacAlgorithm::kSgd, true, 3, 1}, TrainingCase{"d", KfacAlgorithm::kD, false, 4, 2},
+        TrainingCase{"d_conv", KfacAlgorithm::kD, true, 2, 1}, TrainingCase{"mpd", KfacAlgorithm::kMpd, false, 8, 4},
+        TrainingCase{"mpd_conv", KfacAlgorithm::kMpd, true, 3, 1},
+        TrainingCase{"spd", KfacAlgorithm::kSpd, false, 4, 1},
+        TrainingCase{"spd_conv", KfacAlgorithm::kSpd, true, 8, 2},
+        TrainingCase{"spd_in_turn", KfacAlgorithm::kSpd, true, 5, 1, FactorFusion::kOptimal, InversePlacement::kInTurn},
+        TrainingCase{"spd_alone", KfacAlgorithm::kSpd, true, 1, 1},
+        TrainingCase{"sgd_alone", KfacAlgorithm::kSgd, false, 1, 1},
+        TrainingCase{"d_pipelined", KfacAlgorithm::kD, true, 4, 1, kNone, kPlaced, KfacSwitch::kOn},
+        TrainingCase{"mpd_overlapped", KfacAlgorithm::kMpd, false, 4, 1, FactorFusion::kAll, kPlaced, KfacSwitch::kOn,
+                     1, 1, true},
+        TrainingCase{"spd_intervals", KfacAlgorithm::kSpd, false, 4, 1, kByAlgorithm, InversePlacement::kInTurn,
+                     kSwitched, 2, 4},
+        TrainingCase{"dp", KfacAlgorithm::kDp, false, 4, 1}, TrainingCase{"dp_conv", KfacAlgorithm::kDp, true, 2, 1},
+        TrainingCase{"dp_alone", KfacAlgorithm::kDp, false, 1, 1},
+        TrainingCase{"dp_intervals", KfacAlgorithm::kDp, true, 8, 4, kByAlgorithm, kPlaced, kSwitched, 1, 2, true}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+// A step against one process in double precision that sees all samples as one batch, which no rank does.
+//
+// Bound: a weight differs after the first step by rate x |dP|, P being the preconditioned gradient. With unit roundoff
+// u = 2^-24, sums of n terms by |dS| <= n u sum|s| (Higham 2002, 3.5), n <= 250 here with all passes, and an inverse by
+// c n u kappa(A) |A^-1| (Higham, 14.3), c taken as 10: |dP| <= 10 n u (kappa(A) + kappa(G) + 1) |A^-1| |grad| |G^-1|.
+TEST(KfacTrainingBound, AStepIsThatOfDoublePrecision) {
+  for (const bool convolutions : {false, true}) {
+    const Network network = convolutions ? small_convolutions() : small_mlp();
+    constexpr int kRanks = 4;
+    const TrainingData data(network, kRanks);
+    KfacConfig config;
+    KfacTrainingConfig how;
+    how.rate = 1;
+    how.momentum = 0;
+    const Trained trained = train(training_machine(kRanks, 1), network, config, how, data);
+
+    Network whole = network;
+    whole.batch *= kRanks;
+    TrainingData together = data;
+    together.inputs.assign(1, {});
+    together.targets.assign(1, {});
+    for (int r = 0; r < kRanks; ++r) {
+      const auto i = static_cast<std::size_t>(r);
+      together.inputs[0].insert(together.inputs[0].end(), data.inputs[i].begin(), data.inputs[i].end());
+      together.targets[0].insert(together.targets[0].end(), data.targets[i].begin(), data.targets[i].end());
+    }
+    ReferenceTraining<double> kfac_reference(whole, together, reference_of(config, how));
+    kfac_reference.step();
+    ReferenceConfig plain = reference_of(config, how);
+    plain.second_order = false;
+    ReferenceTraining<double> sgd_reference(whole, together, plain);
+    sgd_reference.step();
+    for (std::size_t l = 0; l < network.layers.size(); ++l) {
+      const auto smallest_and_largest = [&](std::size_t f) {
+        const std::int64_t side = kfac::factor_sides(network)[f];
+        const Eigen::MatrixXd factor =
+            Eigen::Map<const Eigen::MatrixXd>(kfac_reference.factors()[f].data(), side, side);
+        const Eigen::VectorXd values = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(factor).eigenvalues();
+        return std::pair(values.minCoeff() + 0.003, values.maxCoeff() + 0.003);
+      };
+      const auto [a_low, a_high] = smallest_and_largest(2 * l);
+      const auto [g_low, g_high] = smallest_and_largest(2 * l + 1);
+      double gradient = 0;
+      double difference = 0;
+      double moved = 0;
+      for (std::size_t i = 0; i < data.weights[l].size(); ++i) {
+        gradient += std::pow(sgd_reference.weights()[l][i] - static_cast<double>(data.weights[l][i]), 2);
+        difference += std::pow(static_cast<double>(trained.weights[0][l][i]) - kfac_reference.weights()[l][i], 2);
+        moved += std::pow(kfac_reference.weights()[l][i] - static_cast<double>(data.weights[l][i]), 2);
+      }
+      const double bound =
+          10 * 250 * 0x1p-24 * (a_high / a_low + g_high / g_low + 1) * std::sqrt(gradient) / (a_low * g_low);
+      EXPECT_LT(std::sqrt(difference), bound) << network.layers[l].name;
+      EXPECT_LT(std::sqrt(difference), 1e-4 * std::sqrt(moved)) << network.layers[l].name;
+    }
+  }
+}
+
+// Both with the best of the same rates, sought in one process.
+TEST(KfacTrainingLoss, FallsFasterPerStepThanThatOfTheBestSgd) {
+  for (const bool convolutions : {false, true}) {
+    const Network network = convolutions ? small_convolutions() : small_mlp();
+    constexpr int kRanks = 4;
+    const TrainingData data(network, kRanks);
+    KfacConfig config;
+    config.steps = 30;
+    KfacTrainingConfig how;
+    const auto best_of = [&](bool second_order) {
+      std::pair<double, double> best(std::numeric_limits<double>::infinity(), 0);
+      for (double rate = 1e-3; rate < 2; rate *= 1.5) {
+        ReferenceConfig tried = reference_of(config, how);
+        tried.second_order = second_order;
+        tried.rate = rate;
+        ReferenceTraining<double> reference(network, data, tried);
+        for (int step = 0; step < config.steps; ++step) reference.step();
+        if (std::isfinite(reference.loss())) best = std::min(best, {reference.loss(), rate});
+      }
+      return best;
+    };
+    how.rate = static_cast<float>(best_of(true).second);
+    const std::vector<double> losses = train(training_machine(kRanks, 1), network, config, how, data).losses;
+    const double sgd = best_of(false).first;
+    std::printf("%s: loss from %.4f to %.4f in %d steps, with SGD %.4f\n", network.name.c_str(), losses.front(),
+                losses.back(), config.steps, sgd);
+    EXPECT_LT(losses.back(), sgd) << network.name;
+  }
+}
+
+// ---- What cannot be trained
+
+TEST(KfacTrainingErrors, AnInputThatIsAlwaysZeroNeedsDamping) {
+  const Network network = small_mlp();
+  TrainingData data(network, 2);
+  for (auto& input : data.inputs) {
+    for (std::size_t i = 0; i < input.size(); i += 6) input[i] = 0;
+  }
+  KfacConfig config;
+  KfacTrainingConfig how;
+  how.decay = 0;  // nothing of the identity is left
+  EXPECT_NO_THROW(train(training_machine(2, 1), network, config, how, data));
+  how.damping = 0;
+  try {
+    train(training_machine(2, 1), network, config, how, data);
+    FAIL() << "was accepted";
+  } catch (const std::domain_error& error) {
+    EXPECT_NE(std::string(error.what()).find("factor in.A of rank "), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("positive definite"), std::string::npos) << error.what();
+  }
+}
+
+TEST(KfacTrainingErrors, AnInputThatIsNotFiniteIsNamed) {
+  const Network network = small_mlp();
+  TrainingData data(network, 2);
+  data.inputs[1][3] = std::numeric_limits<float>::infinity();
+  try {
+    train(training_machine(2, 1), network, KfacConfig(), KfacTrainingConfig(), data);
+    FAIL() << "was accepted";
+  } catch (const std::domain_error& error) {
+    EXPECT_NE(std::string(error.what()).find("in.A"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("expected finite elements"), std::string::npos) << error.what();
+  }
+}
+
+TEST(KfacTrainingErrors, NetworksWithoutArithmeticAreRefused) {
+  const auto message = [](const Network& network) {
+    test::fresh_kernel();
+    const MachineConfig config = training_machine(2, 1);
+    Machine machine(config);
+    const Kfac kfac(machine.ranks(), network, KfacConfig(), config.collectives, config.accelerator.array.compute);
+    try {
+      const KfacTraining training(kfac, machine.ranks(), {});
+    } catch (const ConfigError& error) {
+      return error.path() + ": " + error.expected();
+    }
+    return std::string("was accepted");
+  };
+  Network network = small_mlp();
+  network.layers.insert(network.layers.begin() + 1, {"norm", LayerKind::kNorm, 12, 12, 1, 1, 1, 0, 0, 1, 1, true});
+  EXPECT_EQ(message(network), "workload.network: norm: expected a convolution or a linear layer with data on");
+  network = small_mlp();
+  network.layers.erase(network.layers.begin() + 1);
+  EXPECT_EQ(message(network), "workload.network: out: expected the 12 values that in gives");
+}
+
+}  // namespace
+}  // namespace weft

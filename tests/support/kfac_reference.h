@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/core/random.h"
+#include "sw/collectives/blocks.h"
+#include "sw/kfac/arithmetic.h"
+#include "sw/schedules/kfac_config.h"
+#include "sw/schedules/kfac_plan.h"
+
+/// Training as one process would do it, without a machine: the ranks' parts one after the other, sums as written.
+namespace weft::test {
+
+template <typename Real>
+using Reals = std::vector<Real>;
+
+template <typename Real>
+std::span<const Real> view(const Reals<Real>& values) {
+  return values;
+}
+
+/// From -scale to scale.
+inline Reals<float> drawn(const std::string& what, std::int64_t elements, float scale) {
+  Random random(3, what);
+  Reals<float> values(static_cast<std::size_t>(elements));
+  for (float& value : values) value = scale * static_cast<float>(2 * random.share() - 1);
+  return values;
+}
+
+/// What a run begins with.
+struct TrainingData {
+  std::vector<Reals<float>> weights;  ///< by layer
+  std::vector<Reals<float>> inputs;   ///< by rank
+  std::vector<Reals<float>> targets;
+
+  TrainingData(const models::Network& network, int ranks) {
+    for (const models::Layer& layer : network.layers) {
+      const auto scale = std::sqrt(3.0F / static_cast<float>(models::factor_a(layer)));
+      weights.push_back(drawn("weights " + layer.name, models::parameters(layer), scale));
+    }
+    for (int r = 0; r < ranks; ++r) {
+      const std::string rank = std::to_string(r);
+      inputs.push_back(drawn("input " + rank, kfac::input_elements(network.layers.front(), network.batch), 1));
+      targets.push_back(drawn("target " + rank, kfac::output_elements(network.layers.back(), network.batch), 1));
+    }
+  }
+};
+
+struct ReferenceConfig {
+  bool second_order = true;
+  bool local_factors = false;  ///< of the owner's samples alone: `owners`, by layer
+  std::vector<int> owners;
+  int factor_interval = 1;
+  int inverse_interval = 1;
+  double rate = 0.1;
+  double momentum = 0.9;
+  double damping = 0.003;
+  double decay = 0.95;
+};
+
+/// Sums addends of all ranks, `by_rank`, as a ring of one channel does it with these messages, in elements: of message
+/// part b, ranks b + 1, b + 2, ..., b are added up in this order.
+template <typename Real>
+Reals<Real> ring_sum(const std::vector<Reals<Real>>& by_rank, const std::vector<std::size_t>& messages) {
+  const std::size_t ranks = by_rank.size();
+  Reals<Real> sum = by_rank.front();
+  std::size_t first = 0;
+  for (const std::size_t length : messages) {
+    for (std::size_t block = 0; block < ranks; ++block) {
+      const collectives::Extent part = collectives::split({0, 4 * length}, ranks, block, 4);
+      for (std::size_t i = first + part.offset / 4; i < first + (part.offset + part.bytes) / 4; ++i) {
+        Real value = by_rank[(block + 1) % ranks][i];
+        for (std::size_t step = 2; step <= ranks; ++step) value = value + by_rank[(block + step) % ranks][i];
+        sum[i] = value;
+      }
+    }
+    first += length;
+  }
+  return sum;
+}
+
+template <typename Real>
+class ReferenceTraining {
+ public:
+  ReferenceTraining(const models::Network& network, const TrainingData& data, const ReferenceConfig& config)
+      : network_(network), config_(config) {
+    for (const auto& own : data.weights) {
+      weights_.emplace_back(own.begin(), own.end());
+      momentum_.emplace_back(own.size());
+    }
+    for (std::size_t r = 0; r < data.inputs.size(); ++r) {
+      inputs_.emplace_back(data.inputs[r].begin(), data.inputs[r].end());
+      targets_.emplace_back(data.targets[r].begin(), data.targets[r].end());
+    }
+    std::vector<Reals<Real>> squares;
+    for (const std::int64_t side : sides()) {
+      Reals<Real> identity(static_cast<std::size_t>(side * side));
+      for (std::int64_t i = 0; i < side; ++i) identity[static_cast<std::size_t>(i * side + i)] = 1;
+      squares.push_back(identity);
+    }
+    inverses_ = squares;
+    factors_.assign(inputs_.size(), squares);
+  }
+
+  /// Lengths of the messages that sum gradients (the last layer first) and triangles (all A, then all G from the last
+  /// layer on), in elements.
+  void step(const std::vector<std::size_t>& gradient_messages, const std::vector<std::size_t>& factor_messages) {
+    const std::size_t ranks = inputs_.size();
+    const std::size_t layers = network_.layers.size();
+    const bool factors = config_.second_order && steps_ % config_.factor_interval == 0;
+    const bool inverts = config_.second_order && steps_ % config_.inverse_interval == 0;
+    ++steps_;
+    loss_ = 0;
+    std::vector<Reals<Real>> gradients;
+    for (std::size_t r = 0; r < ranks; ++r) gradients.push_back(pass(r, factors));
+    Reals<Real> gradient = ring_sum(gradients, gradient_messages);
+    for (Real& value : gradient) value *= Real(1) / static_cast<Real>(ranks);
+    if (factors && !config_.local_factors) share_factors(factor_messages);
+    if (inverts) {
+      for (std::size_t f = 0; f < inverses_.size(); ++f) {
+        const std::size_t owner =
+            config_.local_factors ? static_cast<std::size_t>(std::max(0, config_.owners[f / 2])) : 0;
+        kfac::invert(sides()[f], view(factors_[owner][f]), static_cast<Real>(config_.damping), std::span(inverses_[f]));
+      }
+    }
+    std::size_t first = 0;
+    for (std::size_t l = layers; l-- > 0;) {
+      Reals<Real> own(gradient.begin() + static_cast<std::ptrdiff_t>(first),
+                      gradient.begin() + static_cast<std::ptrdiff_t>(first + weights_[l].size()));
+      first += own.size();
+      if (config_.second_order) {
+        kfac::precondition(network_.layers[l], view(inverses_[2 * l]), view(inverses_[2 * l + 1]), std::span(own));
+      }
+      kfac::update(view(own), static_cast<Real>(config_.momentum), static_cast<Real>(config_.rate),
+                   std::span(momentum_[l]), std::span(weights_[l]));
+    }
+  }
+  void step() {
+    std::size_t parameters = 0;
+    for (const auto& own : weights_) parameters += own.size();
+    std::size_t triangles = 0;
+    for (const std::int64_t side : sides()) triangles += static_cast<std::size_t>(models::triangle(side));
+    step({parameters}, {triangles});
+  }
+
+  [[nodiscard]] const std::vector<Reals<Real>>& weights() const { return weights_; }
+  [[nodiscard]] const std::vector<Reals<Real>>& factors() const { return factors_.front(); }
+  /// Of the latest step, before its update.
+  [[nodiscard]] double loss() const { return loss_; }
+
+ private:
+  [[nodiscard]] std::vector<std::int64_t> sides() const { return kfac::factor_sides(network_); }
+
+  /// Forward and backward of a rank: its gradients, the last layer first, and its factors' running averages.
+  Reals<Real> pass(std::size_t r, bool factors) {
+    const std::vector<models::Layer>& layers = network_.layers;
+    const std::int64_t batch = network_.batch;
+    std::vector<Reals<Real>> activations = {inputs_[r]};
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      Reals<Real> output(static_cast<std::size_t>(kfac::output_elements(layers[l], batch)));
+      kfac::forward(layers[l], batch, view(weights_[l]), view(activations[l]), l + 1 < layers.size(),
+                    std::span(output));
+      activations.push_back(output);
+    }
+    Reals<Real> of_output = activations.back();
+    double loss = 0;
+    for (std::size_t i = 0; i < of_output.size(); ++i) {
+      of_output[i] -= targets_[r][i];
+      loss += static_cast<double>(of_output[i]) * static_cast<double>(of_output[i]) / 2;
+      of_output[i] /= static_cast<Real>(batch);
+    }
+    loss_ += loss / static_cast<double>(batch) / static_cast<double>(inputs_.size());
+    Reals<Real> gradients;
+    for (std::size_t l = layers.size(); l-- > 0;) {
+      Reals<Real> gradient(weights_[l].size());
+      Reals<Real> of_input(l > 0 ? activations[l].size() : 0);
+      kfac::backward(layers[l], batch, view(weights_[l]), view(activations[l]), l > 0, view(of_output),
+                     std::span(gradient), std::span(of_input));
+      gradients.insert(gradients.end(), gradient.begin(), gradient.end());
+      if (factors) {
+        const auto decay = static_cast<Real>(config_.decay);
+        kfac::average_factor_a(layers[l], batch, view(activations[l]), decay, std::span(factors_[r][2 * l]));
+        kfac::average_factor_g(layers[l], batch, view(of_output), decay, std::span(factors_[r][2 * l + 1]));
+      }
+      of_output = of_input;
+    }
+    return gradients;
+  }
+
+  void share_factors(const std::vector<std::size_t>& messages) {
+    std::vector<std::size_t> order;
+    const std::size_t count = inverses_.size();
+    for (std::size_t f = 0; f < count; f += 2) order.push_back(f);
+    for (std::size_t f = count; f > 0; f -= 2) order.push_back(f - 1);
+    std::vector<Reals<Real>> triangles(inputs_.size());
+    for (std::size_t r = 0; r < inputs_.size(); ++r) {
+      for (const std::size_t f : order) {
+        Reals<Real> triangle(static_cast<std::size_t>(models::triangle(sides()[f])));
+        kfac::pack_triangle(sides()[f], view(factors_[r][f]), std::span(triangle));
+        triangles[r].insert(triangles[r].end(), triangle.begin(), triangle.end());
+      }
+    }
+    const Reals<Real> sum = ring_sum(triangles, messages);
+    auto next = sum.begin();
+    for (const std::size_t f : order) {
+      const Reals<Real> triangle(next, next + models::triangle(sides()[f]));
+      next += models::triangle(sides()[f]);
+      for (auto& own : factors_) {
+        kfac::unpack_triangle(sides()[f], view(triangle), Real(1) / static_cast<Real>(inputs_.size()),
+                              std::span(own[f]));
+      }
+    }
+  }
+
+  models::Network network_;
+  ReferenceConfig config_;
+  int steps_ = 0;
+  double loss_ = 0;
+  std::vector<Reals<Real>> weights_;  ///< by layer
+  std::vector<Reals<Real>> momentum_;
+  std::vector<Reals<Real>> inputs_;  ///< by rank
+  std::vector<Reals<Real>> targets_;
+  std::vector<std::vector<Reals<Real>>> factors_;  ///< by rank and factor
+  std::vector<Reals<Real>> inverses_;              ///< by factor
+};
+
+}  // namespace weft::test

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of K-FAC schedules as lists, without a machine: who computes what, what is sent when, what waits for it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sw/schedules/kfac_plan.h"
+
+namespace weft::schedules {
+namespace {
+
+using models::LayerKind;
+
+models::Network three_layers() {
+  return {"three",
+          2,
+          {{"a", LayerKind::kConv, 3, 8, 3, 3, 1, 1, 1, 6, 6, true},
+           {"n", LayerKind::kNorm, 8, 8, 1, 1, 1, 0, 0, 6, 6, true},
+           {"b", LayerKind::kLinear, 288, 10, 1, 1, 1, 0, 0, 1, 1, true}}};
+}
+
+firmware::Rank rank_of(std::int64_t bytes) {
+  firmware::Rank rank;
+  rank.memory = firmware::MemoryMap(Bytes(bytes));
+  return rank;
+}
+
+/// A plan of `ranks` ranks, of which one has memory to lay it out in.
+struct Planned {
+  firmware::Rank rank;
+  KfacConfig config;
+  KfacLayout layout;
+  KfacPlan plan;
+
+  Planned(const KfacConfig& how, int ranks)
+      : rank(rank_of(1 << 26)),
+        config(how),
+        layout({&rank}, three_layers(), how.second_order()),
+        plan(three_layers(), config, accelerator::ComputeConfig(), ranks, layout) {}
+};
+
+std::vector<const KfacMessage*> of(const KfacStep& step, KfacTraffic traffic) {
+  std::vector<const KfacMessage*> list;
+  for (const KfacMessage& message : step.messages) {
+    if (message.traffic == traffic) list.push_back(&message);
+  }
+  return list;
+}
+
+std::size_t find_stage(const KfacStep& step, KfacWork work, int item) {
+  const auto found = std::find_if(step.stages.begin(), step.stages.end(),
+                                  [&](const KfacStage& stage) { return stage.work == work && stage.item == item; });
+  return static_cast<std::size_t>(found - step.stages.begin());
+}
+
+TEST(KfacStepPlan, SgdSendsAllGradientsOnce) {
+  KfacConfig config;
+  config.algorithm = KfacAlgorithm::kSgd;
+  config.fusion_threshold = Bytes(4 * 1000);
+  const Planned planned(config, 4);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), false, false);
+  ASSERT_EQ(step.messages.size(), 2U);  // the linear layer alone, then convolution and norm
+  EXPECT_EQ(step.messages[0].bytes, 4U * 2890);
+  EXPECT_EQ(step.messages[1].bytes, 4U * (16 + 224));
+  EXPECT_EQ(step.messages[0].address + step.messages[0].bytes, step.messages[1].address);
+  EXPECT_EQ(step.messages[0].ready, find_stage(step, KfacWork::kBackward, 2));
+  EXPECT_EQ(step.messages[1].ready, find_stage(step, KfacWork::kBackward, 0));
+  EXPECT_EQ(step.stages.back().after[0], 2U);
+  EXPECT_EQ(step.stages.size(), 9U);
+}
+
+TEST(KfacStepPlan, GradientsOfTheWholePassWaitForItsEnd) {
+  KfacConfig config;
+  config.algorithm = KfacAlgorithm::kSgd;
+  config.fusion_threshold = Bytes(4 * 1000);
+  config.wait_free = false;
+  const Planned planned(config, 4);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), false, false);
+  for (const KfacMessage& message : step.messages) EXPECT_EQ(message.ready, find_stage(step, KfacWork::kBackward, 0));
+}
+
+TEST(KfacStepPlan, EveryTriangleIsSentOnceAndUnpackedAfterAllHaveCome) {
+  for (const KfacSwitch pipelining : {KfacSwitch::kOff, KfacSwitch::kOn}) {
+    for (const FactorFusion fusion : {FactorFusion::kNone, FactorFusion::kAll, FactorFusion::kThreshold}) {
+      KfacConfig config;
+      config.algorithm = KfacAlgorithm::kD;
+      config.pipelining = pipelining;
+      config.fusion = fusion;
+      const Planned planned(config, 4);
+      const KfacStep step = planned.plan.step(planned.plan.unmeasured(), true, true);
+      const std::vector<const KfacMessage*> messages = of(step, KfacTraffic::kFactors);
+      EXPECT_EQ(messages.size(), fusion == FactorFusion::kNone ? 4U : 2U);
+      std::set<std::uint64_t> starts;
+      std::uint64_t bytes = 0;
+      for (const KfacMessage* message : messages) {
+        starts.insert(message->address);
+        bytes += message->bytes;
+        for (std::size_t i = message->first; i < message->first + message->count; ++i) {
+          const auto factor = static_cast<int>(planned.plan.triangle_order()[i]);
+          EXPECT_LE(find_stage(step, KfacWork::kPackFactor, factor), message->ready);
+        }
+      }
+      // A of a, A of b, G of b, G of a.
+      EXPECT_EQ(bytes, 4U * (28 * 29 / 2 + 289 * 290 / 2 + 10 * 11 / 2 + 8 * 9 / 2));
+      EXPECT_EQ(*starts.begin(), planned.layout.triangles[0]);
+      for (int factor = 0; factor < 4; ++factor) {
+        const KfacStage& unpack = step.stages[find_stage(step, KfacWork::kUnpackFactor, factor)];
+        EXPECT_EQ(unpack.after[1], messages.size());
+        EXPECT_LT(find_stage(step, KfacWork::kUnpackFactor, factor), find_stage(step, KfacWork::kInvert, 0));
+      }
+      const bool early = find_stage(step, KfacWork::kFactor, 0) < find_stage(step, KfacWork::kForward, 0);
+      EXPECT_EQ(early, pipelining == KfacSwitch::kOn);
+    }
+  }
+}
+
+TEST(KfacStepPlan, TheBackwardPassCanWaitForTheFactorsOfInputs) {
+  KfacConfig config;
+  config.fusion = FactorFusion::kNone;
+  config.wait_for_a = true;
+  const Planned planned(config, 4);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), true, true);
+  EXPECT_EQ(step.stages[find_stage(step, KfacWork::kForward, 2)].after[1], 0U);
+  EXPECT_EQ(step.stages[find_stage(step, KfacWork::kBackward, 2)].after[1], 2U);
+}
+
+TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsAndTheOthersUnpack) {
+  KfacConfig config;
+  config.algorithm = KfacAlgorithm::kMpd;
+  const Planned planned(config, 3);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), true, true);
+  const std::vector<const KfacMessage*> messages = of(step, KfacTraffic::kInverses);
+  ASSERT_EQ(messages.size(), 4U);
+  for (std::size_t factor = 0; factor < 4; ++factor) {
+    const int owner = static_cast<int>(factor) % 3;
+    EXPECT_EQ(messages[factor]->root, owner);
+    EXPECT_EQ(messages[factor]->ready, find_stage(step, KfacWork::kPackInverse, 3));
+    const KfacStage& invert = step.stages[find_stage(step, KfacWork::kInvert, static_cast<int>(factor))];
+    const KfacStage& unpack = step.stages[find_stage(step, KfacWork::kUnpackInverse, static_cast<int>(factor))];
+    for (int rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(invert.doers.has(rank), rank == owner);
+      EXPECT_EQ(unpack.doers.has(rank), rank != owner);
+    }
+    EXPECT_EQ(unpack.after[2], 4U);
+  }
+  EXPECT_EQ(messages[1]->name, "inverse of a.G from rank 1");
+  config.overlap_inverses = true;
+  const Planned overlapped(config, 3);
+  const KfacStep early = overlapped.plan.step(overlapped.plan.unmeasured(), true, true);
+  EXPECT_EQ(of(early, KfacTraffic::kInverses)[0]->ready, find_stage(early, KfacWork::kPackInverse, 0));
+}
+
+TEST(KfacStepPlan, DpPreconditionsAtTheOwnerAndBroadcastsGradients) {
+  KfacConfig config;
+  config.algorithm = KfacAlgorithm::kDp;
+  const Planned planned(config, 2);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), true, true);
+  EXPECT_TRUE(of(step, KfacTraffic::kFactors).empty());
+  const std::vector<const KfacMessage*> messages = of(step, KfacTraffic::kInverses);
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0]->address, planned.layout.gradients[0]);
+  EXPECT_EQ(messages[1]->bytes, 4U * 2890);
+  const KfacStage& precondition = step.stages[find_stage(step, KfacWork::kPrecondition, 2)];
+  EXPECT_TRUE(precondition.doers.has(1) && !precondition.doers.has(0));
+  EXPECT_EQ(step.stages[find_stage(step, KfacWork::kUpdate, 0)].after[2], 2U);
+}
+
+TEST(KfacStepPlan, StepsBetweenUpdatesHaveNoFactorsOrInverses) {
+  const Planned planned(KfacConfig(), 2);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), false, false);
+  for (const KfacWork work : {KfacWork::kFactor, KfacWork::kPackFactor, KfacWork::kInvert, KfacWork::kUnpackFactor}) {
+    EXPECT_EQ(find_stage(step, work, 0), step.stages.size());
+  }
+  EXPECT_EQ(of(step, KfacTraffic::kGradients).size(), step.messages.size());
+  EXPECT_LT(find_stage(step, KfacWork::kPrecondition, 0), step.stages.size());
+}
+
+TEST(KfacStepPlan, WhatDoesNotFitIsNamed) {
+  firmware::Rank rank = rank_of(300'000);
+  try {
+    const KfacLayout layout({&rank}, three_layers(), true);
+    FAIL() << "was accepted";
+  } catch (const std::length_error& error) {
+    EXPECT_EQ(std::string(error.what()).find("factors needs "), 0U) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace weft::schedules
