@@ -145,7 +145,13 @@ ordered_json memory_summary(Machine& machine, Time span) {
     }
     masters[first.master_name(m)] = aggregate(all);
   }
-  ordered_json json = {{"all", aggregate(totals)}, {"by_master", masters}, {"busiest", list_of(busiest(totals))}};
+  std::uint64_t allocated = 0;
+  for (int i = 0; i < machine.size(); ++i) allocated = std::max(allocated, machine.rank(i).memory.used());
+  ordered_json json = {{"all", aggregate(totals)},
+                       {"by_master", masters},
+                       {"busiest", list_of(busiest(totals))},
+                       {"capacity_bytes", first.config().capacity.count()},
+                       {"allocated_bytes_max", allocated}};
   if (machine.remote_memory() != nullptr) json["remote"] = remote_summary(machine, span);
   if (machine.cxl_pool() != nullptr) json["pool"] = pool_summary(machine, span);
   return json;

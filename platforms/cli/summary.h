@@ -9,7 +9,7 @@
 namespace weft::platforms {
 
 /// Of the memories, by master: number, mean and highest utilisation, and bytes. Utilisation is the share of `span` for
-/// which its traffic occupied the memory.
+/// which its traffic occupied the memory. And how much the rank with the most has allocated.
 nlohmann::ordered_json memory_summary(Machine& machine, Time span);
 
 /// Sums over the accelerators, NICs and scale-up ports of the machine.

@@ -171,6 +171,10 @@ TEST_F(CliTest, RunWritesItsResults) {
   EXPECT_GT(printed["links"]["fabric"]["from_ends"]["mean"], 0);
   EXPECT_LE(printed["links"]["fabric"]["from_ends"]["max"], 1);
   EXPECT_GT(printed["memory"]["by_master"]["compute"]["mean"], 0);
+  std::int64_t listed = 0;
+  for (const auto& [what, bytes] : printed["accelerator_memory_bytes"].items()) listed += bytes.get<std::int64_t>();
+  EXPECT_GT(printed["memory"]["allocated_bytes_max"], listed);  // with what collectives have
+  EXPECT_LT(printed["memory"]["allocated_bytes_max"], printed["memory"]["capacity_bytes"]);
   EXPECT_EQ(printed["simulator"]["digest"].get<std::string>().size(), 16U);
   const json& accelerator = printed["counters"]["accelerator"];
   EXPECT_GT(accelerator["power_mean_w"], 80);  // what an H100 draws idle
