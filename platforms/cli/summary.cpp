@@ -63,6 +63,7 @@ ordered_json remote_summary(Machine& machine, Time span) {
     if (!remote.has_links()) break;
     std::vector<Used> links;
     std::vector<Used> ports;
+    ports.reserve(static_cast<std::size_t>(machine.size()));
     for (int s = 0; s < remote.config().hierarchy.switches; ++s) {
       for (int n = 0; n < remote.nodes(); ++n) links.push_back(used(remote.link(direction, s, n), span));
     }
