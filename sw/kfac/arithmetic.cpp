@@ -9,7 +9,6 @@
 namespace weft::kfac {
 
 using models::Layer;
-using models::LayerKind;
 
 namespace {
 

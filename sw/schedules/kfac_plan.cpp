@@ -7,7 +7,6 @@
 namespace weft::schedules {
 
 using models::Layer;
-using models::LayerKind;
 using models::Network;
 
 namespace {
@@ -145,6 +144,7 @@ KfacPlan::KfacPlan(Network network, const KfacConfig& config, const accelerator:
   }
   sides_ = sides_of(network_, config_.second_order());
   triangle_order_ = order_of_triangles(sides_.size());
+  for (std::size_t f = 0; f < sides_.size(); ++f) inverse_labels_.push_back("invert " + factor_name(network_, f));
 }
 
 std::vector<PlannedKernel> KfacPlan::planned(const std::vector<kfac::LayerKernel>& kernels) const {
@@ -286,6 +286,7 @@ class KfacPlan::Builder {
       const int owner = decisions_.placement.owner[f];
       const std::int64_t side = plan_.sides_[f];
       add(KfacWork::kInvert, KfacPart::kInverseComp, static_cast<int>(f), {owner}, kfac::inverse_kernels(side));
+      for (PlannedKernel& kernel : step_.stages.back().kernels) kernel.label = plan_.inverse_labels_[f].c_str();
       if (sends && owner != kfac::kEveryone) {
         add(KfacWork::kPackInverse, KfacPart::kInverseComm, static_cast<int>(f), {owner}, pack_kernels(side));
       }

@@ -114,6 +114,7 @@ struct KfacDecisions {
 };
 
 /// A network with what follows from it alone: kernels of every piece of work, in the order in which they are done.
+/// Steps refer to the plan for their labels.
 class KfacPlan {
  public:
   KfacPlan(models::Network network, const KfacConfig& config, const accelerator::ComputeConfig& compute, int ranks,
@@ -125,6 +126,9 @@ class KfacPlan {
   [[nodiscard]] KfacStep step(const KfacDecisions& decisions, bool factors, bool inverses) const;
   /// Forward and backward pass with all factors, nothing sent: whose times are measured.
   [[nodiscard]] KfacStep profile() const;
+
+  KfacPlan(const KfacPlan&) = delete;
+  KfacPlan& operator=(const KfacPlan&) = delete;
 
   [[nodiscard]] const models::Network& network() const { return network_; }
   /// Sides of all factors.
@@ -147,6 +151,7 @@ class KfacPlan {
   std::vector<int> pair_of_;         ///< by layer; -1 where there is none
   std::vector<std::int64_t> sides_;  ///< by factor
   std::vector<std::size_t> triangle_order_;
+  std::vector<std::string> inverse_labels_;  ///< by factor, for pictures
 };
 
 /// "conv1.A"

@@ -15,7 +15,6 @@ namespace weft {
 namespace {
 
 using namespace literals;
-using models::Layer;
 using models::LayerKind;
 using models::Network;
 using platforms::Machine;
@@ -125,8 +124,8 @@ struct TrainingCase {
   bool overlap = false;
 };
 
-void PrintTo(const TrainingCase& tested, std::ostream* out) {
-  *out << tested.name;
+std::ostream& operator<<(std::ostream& out, const TrainingCase& tested) {
+  return out << tested.name;
 }
 
 class KfacTrainingRuns : public testing::TestWithParam<TrainingCase> {};

@@ -124,7 +124,7 @@ TEST(KfacArithmetic, PreconditioningIsTheInverseOfTheKroneckerProduct) {
   Eigen::MatrixXd whole(15, 15);
   for (int r = 0; r < 15; ++r) {
     for (int c = 0; c < 15; ++c) {
-      const auto at = [&](const Doubles& m, int side, int i, int j) {
+      const auto at = [&](const Doubles& m, std::int64_t side, std::int64_t i, std::int64_t j) {
         return m[static_cast<std::size_t>(i * side + j)] + (i == j ? kDamping : 0);
       };
       whole(r, c) = at(g, 3, r / 5, c / 5) * at(a, 5, r % 5, c % 5);
