@@ -259,7 +259,8 @@ void Accelerator::request_slice(Running& kernel, Time at) {
   const std::array<MemoryMaster::Part, 2> parts = {{{tlm::TLM_READ_COMMAND, reads_.take(read), read, nullptr},
                                                     {tlm::TLM_WRITE_COMMAND, writes_.take(written), written, nullptr}}};
   const auto slot = static_cast<std::uint64_t>(&kernel - running_.data());
-  kernel.memory_ready[i % 2] = compute_master_.access(parts, at, slot << 1 | static_cast<std::uint64_t>(i % 2));
+  kernel.memory_ready[i % 2] =
+      compute_master_.access(parts, at, slot << 1 | static_cast<std::uint64_t>(i % 2), MemoryMaster::Order::kMixed);
 }
 
 void Accelerator::next_slice(Time now, std::uint32_t slot) {
@@ -312,7 +313,8 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
   const Command& command = under_way.command;
   const Time start = now + config_.copy_overhead + stall_.next();
   under_way.moved = start + copy_time_(static_cast<std::int64_t>(command.bytes));
-  // The time of the traffic; what it carries, if anything, moves when it is done.
+  // The time of the traffic; what it carries, if anything, moves when it is done. What is written comes behind what is
+  // read, of which it may take the place.
   const std::uint64_t other = command.operation == Operation::kReduce ? command.bytes : 0;
   const std::array<MemoryMaster::Part, 3> parts = {
       {{tlm::TLM_READ_COMMAND, command.source, command.bytes, nullptr},

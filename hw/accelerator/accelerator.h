@@ -104,6 +104,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 
  private:
+  void end_of_elaboration() override {
+    compute_master_.resolve();
+    copy_master_.resolve();
+  }
+
   struct Stream {
     std::deque<Command> queue;
     bool at_array = false;        ///< its first command is a kernel that runs or waits for the array

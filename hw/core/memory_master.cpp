@@ -3,17 +3,17 @@
 
 #include <algorithm>
 
-#include "hw/core/annotation.h"
-
 namespace weft {
 namespace {
 
 // The generic payload counts bytes in 32 bits; a slice of a kernel may move more.
 constexpr std::uint64_t kLargestCall = 1ULL << 31;
 
-// What an event says of the access whose number it carries.
+// What an event says, of the access whose number it carries.
 constexpr std::uint64_t kStarts = 0;
 constexpr std::uint64_t kDone = 1;
+constexpr std::uint64_t kGoOn = 2;  // of none
+constexpr int kKindBits = 2;
 
 // A piece's payload carries the number of its access here: the socket gives back the payload alone.
 struct AccessNumber final : public tlm::tlm_extension<AccessNumber> {
@@ -29,11 +29,6 @@ MemoryMaster::MemoryMaster(Socket& socket, Dispatcher& dispatcher, const EventTa
 
 MemoryMaster::~MemoryMaster() = default;
 
-tlm::tlm_fw_transport_if<>& MemoryMaster::target() {
-  if (target_ == nullptr) target_ = socket_.operator->();
-  return *target_;
-}
-
 void MemoryMaster::fill(tlm::tlm_generic_payload& payload, const Part& part, std::uint64_t from, std::uint64_t bytes) {
   payload.set_command(part.command);
   payload.set_address(part.address + from);
@@ -41,11 +36,10 @@ void MemoryMaster::fill(tlm::tlm_generic_payload& payload, const Part& part, std
   payload.set_data_length(static_cast<unsigned int>(bytes));
   payload.set_streaming_width(static_cast<unsigned int>(bytes));
   payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  payload.set_dmi_allowed(false);
 }
 
-void MemoryMaster::check(const tlm::tlm_generic_payload& payload) const {
-  if (!payload.is_response_error()) [[likely]]
-    return;
+void MemoryMaster::refuse(const tlm::tlm_generic_payload& payload) const {
   const std::string text = "memory refused " + std::to_string(payload.get_data_length()) + " bytes at " +
                            std::to_string(payload.get_address()) + ": " + payload.get_response_string();
   SC_REPORT_FATAL(socket_.get_parent_object()->name(), text.c_str());
@@ -57,19 +51,16 @@ Time MemoryMaster::block(std::span<const Part> parts, Time at) {
   for (const Part& part : parts) {
     for (std::uint64_t from = 0; from < part.bytes;) {
       const std::uint64_t bytes = std::min(part.bytes - from, kLargestCall);
-      fill(payload_, part, from, bytes);
-      payload_.set_dmi_allowed(false);
-      sc_core::sc_time delay = to_delay(at - now);
-      target().b_transport(payload_, delay);
-      check(payload_);
-      done = std::max(done, now + from_delay(delay));
+      std::byte* data = part.data == nullptr ? nullptr : part.data + from;
+      done = std::max(done, access_blocking(*blocking_, now, part.command, part.address + from, data,
+                                            static_cast<std::uint32_t>(bytes), at));
       from += bytes;
     }
   }
   return done;
 }
 
-Time MemoryMaster::begin(std::span<const Part> parts, Time at, std::uint64_t token) {
+Time MemoryMaster::begin(std::span<const Part> parts, Time at, std::uint64_t token, Order order) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(accesses_.size()));
     accesses_.emplace_back();
@@ -78,6 +69,7 @@ Time MemoryMaster::begin(std::span<const Part> parts, Time at, std::uint64_t tok
   Access& access = accesses_[index];
   access = {};
   access.token = token;
+  access.order = order;
   for (const Part& part : parts) {
     if (part.bytes != 0) access.parts[access.count++] = part;
   }
@@ -85,7 +77,7 @@ Time MemoryMaster::begin(std::span<const Part> parts, Time at, std::uint64_t tok
   free_.pop_back();
   ++under_way_;
   if (at > dispatcher_.now()) {
-    dispatcher_.post(at, owner_, tag_, static_cast<std::uint64_t>(index) << 1 | kStarts);
+    dispatcher_.post(at, owner_, tag_, static_cast<std::uint64_t>(index) << kKindBits | kStarts);
   } else {
     ready_.push_back(index);
     pump(at);
@@ -94,9 +86,10 @@ Time MemoryMaster::begin(std::span<const Part> parts, Time at, std::uint64_t tok
 }
 
 std::optional<std::uint64_t> MemoryMaster::on_event(Time now, std::uint64_t data) {
-  const auto index = static_cast<std::uint32_t>(data >> 1);
-  if ((data & 1) == kStarts) {
-    ready_.push_back(index);
+  const auto index = static_cast<std::uint32_t>(data >> kKindBits);
+  const std::uint64_t kind = data & ((1 << kKindBits) - 1);
+  if (kind != kDone) {
+    if (kind == kStarts) ready_.push_back(index);
     pump(now);
     return std::nullopt;
   }
@@ -111,14 +104,14 @@ void MemoryMaster::pump(Time now) {
 
 void MemoryMaster::send_piece(Time now, std::uint32_t index) {
   Access& access = accesses_[index];
-  // The part that lags behind most, in shares of its length.
+  // The first that is not sent, or if they are mixed the one that lags behind most, in shares of its length.
   std::size_t next = access.count;
   for (std::size_t i = 0; i < access.count; ++i) {
     if (access.sent[i] == access.parts[i].bytes) continue;
     const auto share = [&](std::size_t a, std::size_t b) {
       return static_cast<unsigned __int128>(access.sent[a]) * access.parts[b].bytes;
     };
-    if (next == access.count || share(i, next) < share(next, i)) next = i;
+    if (next == access.count || (access.order == Order::kMixed && share(i, next) < share(next, i))) next = i;
   }
   const Part part = access.parts[next];
   const std::uint64_t from = access.sent[next];
@@ -142,7 +135,7 @@ void MemoryMaster::send_piece(Time now, std::uint32_t index) {
   asking_ = &payload;
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_delay(std::max(free_at_ - now, Time()));
-  const tlm::tlm_sync_enum sync = target().nb_transport_fw(payload, phase, delay);
+  const tlm::tlm_sync_enum sync = target_->nb_transport_fw(payload, phase, delay);
   if (sync == tlm::TLM_ACCEPTED) return;
   asking_ = nullptr;
   const Time at = now + from_delay(delay);
@@ -152,8 +145,7 @@ void MemoryMaster::send_piece(Time now, std::uint32_t index) {
   }
   if (sync == tlm::TLM_UPDATED) {
     phase = tlm::END_RESP;
-    delay = sc_core::SC_ZERO_TIME;
-    target().nb_transport_fw(payload, phase, delay);
+    target_->nb_transport_fw(payload, phase, delay);
   }
   end_piece(payload, at);
 }
@@ -173,24 +165,24 @@ tlm::tlm_sync_enum MemoryMaster::nb_transport_bw(tlm::tlm_generic_payload& paylo
   delay = sc_core::SC_ZERO_TIME;
   if (ends_request) {
     asking_ = nullptr;
-    pump(now);
+    dispatcher_.post(now, owner_, tag_, kGoOn);  // not before the response has ended, which this call's return says
   }
   return tlm::TLM_COMPLETED;
 }
 
 void MemoryMaster::end_piece(tlm::tlm_generic_payload& payload, Time at) {
-  check(payload);
+  if (payload.is_response_error()) refuse(payload);
   const std::uint32_t index = payload.get_extension<AccessNumber>()->number;
   payload.release();
   Access& access = accesses_[index];
   access.done = std::max(access.done, at);
   if (--access.pieces != 0 || !access.sent_all) return;
-  dispatcher_.post(access.done, owner_, tag_, static_cast<std::uint64_t>(index) << 1 | kDone);
+  dispatcher_.post(access.done, owner_, tag_, static_cast<std::uint64_t>(index) << kKindBits | kDone);
 }
 
 void MemoryMaster::debug(const Part& part) {
   fill(payload_, part, 0, part.bytes);
-  target().transport_dbg(payload_);
+  target_->transport_dbg(payload_);
 }
 
 }  // namespace weft

@@ -97,6 +97,8 @@ class RemoteDma final : public sc_core::sc_module, public EventTarget {
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 
  private:
+  void end_of_elaboration() override { local_master_.resolve(); }
+
   struct Responses final : public tlm::tlm_bw_transport_if<> {
     explicit Responses(RemoteDma& dma) : owner(dma) {}
     tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,

@@ -100,7 +100,7 @@ Time Nic::take_datagram(Time now, Packet& packet, std::uint32_t number) {
     return now;
   }
   // The global route header comes before the payload; software uses no more of it than who sent this.
-  if (data_ && phased_ == nullptr) {
+  if (data_ && !phases_) {
     GlobalRouteHeader header = global_route_header(packet);
     const MemoryMaster::Part part{tlm::TLM_WRITE_COMMAND, address, header.size(), header.data()};
     memory_.access({&part, 1}, now, 0);

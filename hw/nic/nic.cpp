@@ -95,6 +95,7 @@ Nic::~Nic() = default;
 void Nic::end_of_elaboration() {
   transmitter_.resolve(out);
   upstream_ = in.operator->();
+  memory_port_ = memory_.resolve();
   completion_target_ = completion.operator->();
   if (near_completion.size() > 0) near_target_ = near_completion.operator->();
 }
@@ -139,6 +140,7 @@ void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&regions_);
   __builtin_prefetch(&host_);
   memory_.prefetch();
+  __builtin_prefetch(memory_port_);
   if (tag == kArrive) {
     const Packet& packet = *reinterpret_cast<const Packet*>(data);
     if (packet.destination < Packet::kFirstGroup) {
@@ -226,8 +228,8 @@ void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
   const Time now = dispatcher_.now();
   const bool near = pair.completion_address >= kNear;
   pair.completed_at = std::max(near ? at : host_.notify(now, at, kEntryBytes), pair.completed_at);
-  write_through(near ? *near_target_ : *completion_target_, payload_, pair.completion_address, &entry, sizeof entry,
-                pair.completed_at - now);
+  write_through(near ? *near_target_ : *completion_target_, memory_.payload(), pair.completion_address, &entry,
+                sizeof entry, pair.completed_at - now);
 }
 
 std::vector<std::string> Nic::left_over() {

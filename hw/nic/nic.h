@@ -229,7 +229,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Fabric fabric_in_;  // with the table of events, which comes before it, it shares the first line
   Dispatcher& dispatcher_;
 
-  std::unique_ptr<Phased> phased_;  ///< null where memory says at once when it will be done
+  tlm::tlm_blocking_transport_if<>* memory_port_ = nullptr;
   fabric::BackwardCall* upstream_ = nullptr;
   PacketPool& packets_;
   std::unique_ptr<Contexts> contexts_;  ///< null where all of them are always here
@@ -245,6 +245,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool may_fail_;          ///< a queue pair may stand in error
   bool paces_;             ///< queue pairs have a Congestion
   bool may_loop_ = false;  ///< a packet may be for this end
+  bool phases_ = false;    ///< memory says later when it is done
   Time engine_free_;
   std::vector<QueuePair> pairs_;
   Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
@@ -522,9 +523,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   RegisterFile register_file_;
   RegisterFile near_file_;
   BlockingInitiator initiator_;
-  tlm::tlm_generic_payload payload_;  ///< of completions
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
   tlm::tlm_fw_transport_if<>* near_target_ = nullptr;
+  std::unique_ptr<Phased> phased_;  ///< null where memory says at once when it will be done
   ByteTime group_time_;
   Random random_;                                     ///< of retries
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams

@@ -16,6 +16,7 @@ constexpr std::uint64_t kWrite = 1;
 
 void Nic::use_phases() {
   memory_.use_phases();
+  phases_ = true;
   phased_ = std::make_unique<Phased>();
 }
 

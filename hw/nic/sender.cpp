@@ -119,10 +119,10 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   engine_free_ = std::max(now, engine_free_) + packet_cost_ * units_of(bytes);
   if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
-  if (phased_ != nullptr) [[unlikely]]
+  if (phases_) [[unlikely]]
     return begin_read(now, packet, address);
-  const MemoryMaster::Part part{tlm::TLM_READ_COMMAND, address, bytes, packet.payload};
-  const Time memory = memory_.access({&part, 1}, now + host_.wait_to_read(now), 0);
+  const Time memory = memory_.access_blocking(*memory_port_, now, tlm::TLM_READ_COMMAND, address, packet.payload, bytes,
+                                              now + host_.wait_to_read(now));
   const HostLink::Arrival data = host_.read(now, engine_free_, memory, address, bytes);
   packet.tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
   return std::max(now, data.tail - data.spread);
