@@ -2,6 +2,7 @@
 #include "hw/accelerator/accelerator.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -14,9 +15,11 @@ namespace {
 constexpr std::uint32_t kArrive = 0;
 constexpr std::uint32_t kCopied = 1;
 constexpr std::uint32_t kSlice = 2;
+constexpr std::uint32_t kComputeMemory = 3;
+constexpr std::uint32_t kCopyMemory = 4;
 
-// The generic payload counts bytes in 32 bits; a slice of a kernel may move more.
-constexpr std::uint64_t kLargestAccess = 1ULL << 31;
+// Streams of kernels go on at multiples of this.
+constexpr std::uint64_t kAlignment = 4096;
 
 }  // namespace
 
@@ -39,6 +42,8 @@ Accelerator::Accelerator(sc_core::sc_module_name name, const Config& config, Dis
       data_(data),
       stall_(stall, this->name()),
       register_file_(dispatcher),
+      compute_master_(compute, dispatcher, *this, kComputeMemory),
+      copy_master_(copy, dispatcher, *this, kCopyMemory),
       copy_time_(config.copy_rate),
       streams_(static_cast<std::size_t>(config.streams)),
       pace_(draw_pace(config.speed_spread, stall.seed, this->name())),
@@ -50,8 +55,8 @@ Accelerator::Accelerator(sc_core::sc_module_name name, const Config& config, Dis
                               return write_command(source, bytes, at);
                             });
   registers.bind(register_file_);
-  compute.bind(initiator_);
-  copy.bind(initiator_);
+  compute_master_.bind();
+  copy_master_.bind();
   completion.bind(initiator_);
 }
 
@@ -85,22 +90,24 @@ void Accelerator::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       accept(now, command);
       break;
     }
-    case kCopied: {
-      const Command command = copies_[data];
-      free_copies_.push_back(static_cast<std::uint32_t>(data));
-      auto& engine = engines_[command.engine];
-      engine.pop_front();
-      if (!engine.empty()) start_copy(now, engine.front());
-      finish_copy(command);
-      if (command.stream != Command::kImmediate) {
-        streams_[command.stream].at_engine = false;
-        streams_[command.stream].queue.pop_front();
-        advance(now, command.stream);
-      } else {
-        notify(now, command);
+    case kCopied:
+      end_copy(now, static_cast<std::uint32_t>(data));
+      break;
+    case kComputeMemory:
+      if (const auto token = compute_master_.on_event(now, data)) {
+        const auto slot = static_cast<std::uint32_t>(*token >> 1);
+        Running& kernel = running_[slot];
+        kernel.memory_ready[*token & 1] = now;
+        if (kernel.computed != kNever && static_cast<std::uint64_t>(kernel.done % 2) == (*token & 1)) {
+          expect_slice(slot, kernel.computed);
+        }
       }
       break;
-    }
+    case kCopyMemory:
+      if (const auto slot = copy_master_.on_event(now, data)) {
+        dispatcher_.post(std::max(now, copies_[*slot].moved), *this, kCopied, *slot);
+      }
+      break;
     default:
       next_slice(now, static_cast<std::uint32_t>(data));
   }
@@ -182,28 +189,18 @@ void Accelerator::signal(Time now, std::uint32_t index, std::uint64_t value) {
   }
 }
 
-Time Accelerator::access(tlm::tlm_initiator_socket<64>& socket, tlm::tlm_command command, std::uint64_t address,
-                         std::uint64_t bytes, Time at) {
-  const Time now = dispatcher_.now();
-  Time done = at;
-  while (bytes != 0) {
-    const std::uint64_t part = std::min(bytes, kLargestAccess);
-    payload_.set_command(command);
-    payload_.set_address(address);
-    payload_.set_data_ptr(nullptr);  // the time of the traffic; what it carries, if anything, moves when it is done
-    payload_.set_data_length(static_cast<unsigned int>(part));
-    payload_.set_streaming_width(static_cast<unsigned int>(part));
-    payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-    sc_core::sc_time delay = to_delay(at - now);
-    socket->b_transport(payload_, delay);
-    if (payload_.is_response_error()) {
-      SC_REPORT_FATAL(name(),
-                      ("memory refused " + std::to_string(part) + " bytes at " + std::to_string(address)).c_str());
-    }
-    done = std::max(done, now + from_delay(delay));
-    bytes -= part;
-  }
-  return done;
+void Accelerator::place_kernels(Bytes capacity) {
+  const std::uint64_t half = static_cast<std::uint64_t>(capacity.count()) / 2 / kAlignment * kAlignment;
+  reads_ = {0, half, 0};
+  writes_ = {half, half, 0};
+}
+
+std::uint64_t Accelerator::Region::take(std::uint64_t bytes) {
+  if (bytes > size) return 0;  // a slice that is larger takes what there is
+  if (next + bytes > size) next = 0;
+  const std::uint64_t at = begin + next;
+  next += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return at;
 }
 
 void Accelerator::start_kernels(Time now) {
@@ -237,9 +234,14 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   const Time start = now + Time(command.launch_ps) + stall_.next();
   request_slice(kernel, start);
   if (kernel.slices > 1) request_slice(kernel, start);
-  const Time computed = start + slice_length(kernel, 0);
-  dispatcher_.post(std::max(computed, kernel.memory_ready[0]), *this, kSlice,
-                   static_cast<std::uint64_t>(slot - running_.begin()));
+  expect_slice(static_cast<std::uint32_t>(slot - running_.begin()), start + slice_length(kernel, 0));
+}
+
+void Accelerator::expect_slice(std::uint32_t slot, Time computed) {
+  Running& kernel = running_[slot];
+  const Time ready = kernel.memory_ready[kernel.done % 2];
+  kernel.computed = ready == kNever ? computed : kNever;
+  if (ready != kNever) dispatcher_.post(std::max(computed, ready), *this, kSlice, slot);
 }
 
 Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const {
@@ -263,9 +265,13 @@ void Accelerator::request_slice(Running& kernel, Time at) {
     const auto w = static_cast<__int128>(whole);
     return static_cast<std::uint64_t>(w * (i + 1) / n - w * i / n);
   };
-  const Time read = access(compute, tlm::TLM_READ_COMMAND, 0, part(command.read), at);
-  const Time written = access(compute, tlm::TLM_WRITE_COMMAND, 0, part(command.written), at);
-  kernel.memory_ready[i % 2] = std::max(read, written);
+  const std::uint64_t read = part(command.read);
+  const std::uint64_t written = part(command.written);
+  const std::array<MemoryMaster::Part, 2> parts = {{{tlm::TLM_READ_COMMAND, reads_.take(read), read, nullptr},
+                                                    {tlm::TLM_WRITE_COMMAND, writes_.take(written), written, nullptr}}};
+  const auto slot = static_cast<std::uint64_t>(&kernel - running_.data());
+  kernel.memory_ready[i % 2] =
+      compute_master_.access(parts, at, slot << 1 | static_cast<std::uint64_t>(i % 2), MemoryMaster::Order::kMixed);
 }
 
 void Accelerator::next_slice(Time now, std::uint32_t slot) {
@@ -273,8 +279,7 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
   ++kernel.done;
   if (kernel.done < kernel.slices) {
     if (kernel.requested < kernel.slices) request_slice(kernel, now);
-    const std::int64_t i = kernel.done;
-    dispatcher_.post(std::max(now + slice_length(kernel, i), kernel.memory_ready[i % 2]), *this, kSlice, slot);
+    expect_slice(slot, now + slice_length(kernel, kernel.done));
     return;
   }
   const Command command = streams_[kernel.stream].queue.front();
@@ -309,25 +314,40 @@ void Accelerator::queue_copy(Time now, const Command& command) {
   }
   const std::uint32_t slot = free_copies_.back();
   free_copies_.pop_back();
-  copies_[slot] = command;
+  copies_[slot] = {command, Time()};
   engines_[command.engine].push_back(slot);
   if (engines_[command.engine].size() == 1) start_copy(now, slot);
 }
 
 void Accelerator::start_copy(Time now, std::uint32_t slot) {
-  const Command& command = copies_[slot];
+  Copy& under_way = copies_[slot];
+  const Command& command = under_way.command;
   const Time start = now + config_.copy_overhead + stall_.next();
-  Time done = start + copy_time_(static_cast<std::int64_t>(command.bytes));
-  if (command.bytes != 0) {
-    done = std::max(done, access(copy, tlm::TLM_READ_COMMAND, command.source, command.bytes, start));
-    if (command.operation == Operation::kReduce) {
-      done = std::max(done, access(copy, tlm::TLM_READ_COMMAND, command.other, command.bytes, start));
-    }
-    done = std::max(done, access(copy, tlm::TLM_WRITE_COMMAND, command.destination, command.bytes, start));
-  }
+  under_way.moved = start + copy_time_(static_cast<std::int64_t>(command.bytes));
+  // The time of the traffic; what it carries, if anything, moves when it is done. What is written comes behind what is
+  // read, of which it may take the place.
+  const std::uint64_t other = command.operation == Operation::kReduce ? command.bytes : 0;
+  const std::array<MemoryMaster::Part, 3> parts = {
+      {{tlm::TLM_READ_COMMAND, command.source, command.bytes, nullptr},
+       {tlm::TLM_READ_COMMAND, command.other, other, nullptr},
+       {tlm::TLM_WRITE_COMMAND, command.destination, command.bytes, nullptr}}};
+  const Time done = copy_master_.access(parts, start, slot);
   ++counters_.copies;
   counters_.copied_bytes += static_cast<std::int64_t>(command.bytes);
-  dispatcher_.post(done, *this, kCopied, slot);
+  if (done != kNever) dispatcher_.post(std::max(under_way.moved, done), *this, kCopied, slot);
+}
+
+void Accelerator::end_copy(Time now, std::uint32_t slot) {
+  const Command command = copies_[slot].command;
+  free_copies_.push_back(slot);
+  auto& engine = engines_[command.engine];
+  engine.pop_front();
+  if (!engine.empty()) start_copy(now, engine.front());
+  finish_copy(command);
+  if (command.stream == Command::kImmediate) return notify(now, command);
+  streams_[command.stream].at_engine = false;
+  streams_[command.stream].queue.pop_front();
+  advance(now, command.stream);
 }
 
 void Accelerator::finish_copy(const Command& command) {
@@ -335,11 +355,7 @@ void Accelerator::finish_copy(const Command& command) {
   std::vector<std::byte> first(command.bytes);
   std::vector<std::byte> second;
   const auto debug = [this](tlm::tlm_command what, std::uint64_t address, std::vector<std::byte>& bytes) {
-    payload_.set_command(what);
-    payload_.set_address(address);
-    payload_.set_data_ptr(reinterpret_cast<unsigned char*>(bytes.data()));
-    payload_.set_data_length(static_cast<unsigned int>(bytes.size()));
-    copy->transport_dbg(payload_);
+    copy_master_.debug({what, address, bytes.size(), bytes.data()});
   };
   debug(tlm::TLM_READ_COMMAND, command.source, first);
   if (command.operation == Operation::kReduce) {

@@ -10,6 +10,7 @@
 #include "hw/accelerator/command.h"
 #include "hw/accelerator/compute_config.h"
 #include "hw/core/dispatcher.h"
+#include "hw/core/memory_master.h"
 #include "hw/core/probe.h"
 #include "hw/core/register_file.h"
 #include "hw/core/stall.h"
@@ -35,6 +36,10 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// and writes the memory, and needs `copy_overhead` each time. With `shared_cores` these are SMs of the array: a slice
 /// that begins while n of them work takes sms / (sms - n) times as long to compute. Approximate: a kernel loses whole
 /// waves, or none.
+///
+/// Where a kernel's operands lie nobody says. With `place_kernels` what kernels read are sequential streams through the
+/// lower half of the memory, and what they write through its upper half; each slice goes on where the one before it
+/// ended, from kernel to kernel, and begins anew at the end of its half.
 ///
 /// Accelerators of one kind are not equally fast: with `speed_spread` each draws, from the platform's seed and its
 /// name, how fast it computes; HBM is as fast on all.
@@ -96,17 +101,37 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   }
   void record(Probe& probe, const std::string& process);
 
+  /// Before the simulation: how it speaks to a memory of `capacity` that asks for phases and addresses. Without it all
+  /// that kernels move has address 0.
+  void use_phases() {
+    compute_master_.use_phases();
+    copy_master_.use_phases();
+  }
+  void place_kernels(Bytes capacity);
+
   /// Streams that are not empty, one line each with what they wait for.
   [[nodiscard]] std::vector<std::string> left_over() const;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 
  private:
+  void end_of_elaboration() override {
+    compute_master_.resolve();
+    copy_master_.resolve();
+  }
+
   struct Stream {
     std::deque<Command> queue;
     bool at_array = false;        ///< its first command is a kernel that runs or waits for the array
     bool at_engine = false;       ///< its first command is with a copy engine
     Time blocked_since = kNever;  ///< at a wait
+  };
+  /// A stream of what kernels read or write.
+  struct Region {
+    std::uint64_t begin = 0;
+    std::uint64_t size = 0;  ///< 0: everything lies at `begin`
+    std::uint64_t next = 0;  ///< from `begin`
+    std::uint64_t take(std::uint64_t bytes);
   };
   struct Running {
     bool active = false;
@@ -116,7 +141,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::int64_t slices = 0;
     std::int64_t done = 0;
     std::int64_t requested = 0;
-    Time memory_ready[2];  ///< of the slices requested, by parity
+    Time memory_ready[2];    ///< of the slices requested, by parity; kNever until it is known
+    Time computed = kNever;  ///< of the slice under way, while it waits for that
   };
 
   bool write_command(const void* data, std::uint32_t bytes, Time at);
@@ -125,6 +151,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void start_kernels(Time now);
   void start_kernel(Time now, std::uint32_t stream, std::int64_t cores);
   void request_slice(Running& kernel, Time at);
+  void expect_slice(std::uint32_t slot, Time computed);
   void next_slice(Time now, std::uint32_t slot);
   [[nodiscard]] Time slice_length(const Running& kernel, std::int64_t slice) const;
   void count_busy(Time now);
@@ -132,8 +159,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void queue_copy(Time now, const Command& command);
   void start_copy(Time now, std::uint32_t slot);
   void finish_copy(const Command& command);
-  Time access(tlm::tlm_initiator_socket<64>& socket, tlm::tlm_command command, std::uint64_t address,
-              std::uint64_t bytes, Time at);
+  void end_copy(Time now, std::uint32_t slot);
   void notify(Time now, const Command& command);
 
   Config config_;
@@ -141,7 +167,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   bool data_;
   Stall stall_;
   RegisterFile register_file_;
+  MemoryMaster compute_master_;
+  MemoryMaster copy_master_;
   BlockingInitiator initiator_;
+  Region reads_;
+  Region writes_;
   ByteTime copy_time_;
   std::vector<Stream> streams_;
   std::deque<std::uint32_t> array_queue_;  ///< streams whose first command is a kernel, in order of readiness
@@ -153,7 +183,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::vector<std::deque<std::uint32_t>> engines_;  ///< by copy engine: slots of `copies_`, the first one running
   std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over
   std::uint64_t next_key_ = 0;
-  std::vector<Command> copies_;  ///< with the engines; slots are reused
+  struct Copy {
+    Command command;
+    Time moved;  ///< by the engine
+  };
+  std::vector<Copy> copies_;  ///< with the engines; slots are reused
   std::vector<std::uint32_t> free_copies_;
   tlm::tlm_generic_payload payload_;
   Counters counters_;

@@ -30,16 +30,21 @@ BankHbm::Port::Port(BankHbm& owner_hbm, const std::string& master, std::size_t n
 
 BankHbm::BankHbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
                  const std::vector<std::string>& masters, bool data, dram::CommandObserver* observer)
-    : sc_module(name),
+    : Memory(name),
       config_(config),
       dispatcher_(dispatcher),
       data_(data),
       burst_bytes_(static_cast<std::uint64_t>(config.device.geometry.burst.count())),
       pseudo_channels_(static_cast<std::uint32_t>(config.device.geometry.pseudo_channels)),
       memory_(config, observer),
+      capacity_(config.capacity == Bytes(0) ? memory_.map().capacity()
+                                            : static_cast<std::uint64_t>(config.capacity.count())),
       ports_(masters.size()),
-      turn_(static_cast<std::size_t>(config.device.geometry.channels) * pseudo_channels_) {
-  for (const std::string& master : masters) ports_.emplace_back(*this, master, ports_.size());
+      turn_(static_cast<std::size_t>(config.channels()) * pseudo_channels_) {
+  for (const std::string& master : masters) {
+    ports_.emplace_back(*this, master, ports_.size());
+    ports_[ports_.size() - 1].waiting.resize(turn_.size());
+  }
   dispatcher.attach(*this, this->name());
 }
 
@@ -51,7 +56,15 @@ dram::Counters BankHbm::dram_counters() {
 }
 
 dram::EnergyUse BankHbm::energy() {
-  return dram::energy_of(dram_counters(), config_.device, dispatcher_.now());
+  return dram::energy_of(dram_counters(), config_.device, dispatcher_.now(), config_.stacks);
+}
+
+Memory::Traffic BankHbm::traffic(std::size_t master) const {
+  const Counters& counters = ports_[master].counters;
+  const double bytes = static_cast<double>(counters.bursts) * static_cast<double>(burst_bytes_);
+  const double busy = bytes / config_.peak_bytes_per_second() * 1e12;
+  return {counters.reads, counters.writes, counters.read_bytes, counters.written_bytes,
+          Time(static_cast<std::int64_t>(busy))};
 }
 
 void BankHbm::post(Time when, std::uint32_t kind, const Port& port, Transaction* transaction) {
@@ -65,7 +78,7 @@ void BankHbm::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     case kArrival:
       port.arrival_at = kNever;
       run_memory(memory_.clock_at(now));
-      offer(port, memory_.clock_at(now));
+      arrive(port, memory_.clock_at(now));
       expect_memory();
       break;
     case kMemory:
@@ -95,8 +108,7 @@ void BankHbm::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
 // From a request to places for its bursts.
 
 bool BankHbm::in_range(const tlm::tlm_generic_payload& payload) const {
-  const std::uint64_t capacity = memory_.map().capacity();
-  return payload.get_address() < capacity && payload.get_data_length() <= capacity - payload.get_address();
+  return payload.get_address() < capacity_ && payload.get_data_length() <= capacity_ - payload.get_address();
 }
 
 tlm::tlm_response_status BankHbm::check(const tlm::tlm_generic_payload& payload) const {
@@ -174,16 +186,14 @@ bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
     burst.offset = transaction.entered;
     burst.bytes = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(length - transaction.entered, burst_bytes_ - address % burst_bytes_));
-    burst.next = kNone;
     burst.arrives = arrives;
-    (port.head == kNone ? port.head : bursts_[port.tail].next) = index;
-    port.tail = index;
+    append(port.arriving, index);
     transaction.entered += burst.bytes;
     ++transaction.pending;
     ++port.places;
   }
-  if (!port.blocked && port.arrival_at == kNever && port.head != kNone) {
-    port.arrival_at = bursts_[port.head].arrives;
+  if (port.arrival_at == kNever && port.arriving.head != kNone) {
+    port.arrival_at = bursts_[port.arriving.head].arrives;
     post(port.arrival_at, kArrival, port);
   }
   return transaction.entered == length;
@@ -210,33 +220,50 @@ void BankHbm::expect_room(Port& port, Time now) {
 
 // From places to the controllers.
 
-void BankHbm::offer(Port& port, dram::Clock now) {
-  port.blocked = false;
+void BankHbm::append(List& list, std::uint32_t index) {
+  bursts_[index].next = kNone;
+  (list.head == kNone ? list.head : bursts_[list.tail].next) = index;
+  list.tail = index;
+}
+
+void BankHbm::arrive(Port& port, dram::Clock now) {
   const Time time = memory_.time_of(now);
-  while (port.head != kNone) {
-    const std::uint32_t index = port.head;
-    Burst& burst = bursts_[index];
+  while (port.arriving.head != kNone) {
+    const std::uint32_t index = port.arriving.head;
+    const Burst& burst = bursts_[index];
     if (burst.arrives > time) {
-      if (port.arrival_at == kNever) {
-        port.arrival_at = burst.arrives;
-        post(port.arrival_at, kArrival, port);
-      }
-      return;
+      port.arrival_at = burst.arrives;
+      return post(port.arrival_at, kArrival, port);
     }
-    const bool write = burst.transaction->payload->is_write();
-    const std::uint64_t tag = static_cast<std::uint64_t>(burst.queue) << 32 | index;
-    const dram::Accept accept = memory_.push({burst.location, write, burst.arrives, tag}, now);
-    if (accept == dram::Accept::kFull || accept == dram::Accept::kBehindRead) {
-      port.blocked = true;
-      return;
-    }
-    turn_[burst.queue] = port.index;
-    port.counters.waited += time - burst.arrives;
-    port.head = burst.next;
-    if (data_) move(burst);
-    if (accept == dram::Accept::kQueued) ++queued_;
-    if (write || accept == dram::Accept::kForwarded) burst_done(index, time);
+    port.arriving.head = burst.next;
+    List& waiting = port.waiting[burst.queue];
+    if (waiting.head != kNone || !push(port, index, now)) append(waiting, index);
   }
+}
+
+void BankHbm::offer(Port& port, std::uint32_t queue, dram::Clock now) {
+  List& waiting = port.waiting[queue];
+  while (waiting.head != kNone) {
+    const std::uint32_t index = waiting.head;
+    const std::uint32_t next = bursts_[index].next;
+    if (!push(port, index, now)) return;
+    waiting.head = next;
+  }
+}
+
+bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
+  Burst& burst = bursts_[index];
+  const Time time = memory_.time_of(now);
+  const bool write = burst.transaction->payload->is_write();
+  const std::uint64_t tag = static_cast<std::uint64_t>(burst.queue) << 32 | index;
+  const dram::Accept accept = memory_.push({burst.location, write, burst.arrives, tag}, now);
+  if (accept == dram::Accept::kFull || accept == dram::Accept::kBehindRead) return false;
+  turn_[burst.queue] = port.index;
+  port.counters.waited += time - burst.arrives;
+  if (data_) move(burst);
+  if (accept == dram::Accept::kQueued) ++queued_;
+  if (write || accept == dram::Accept::kForwarded) burst_done(index, time);
+  return true;
 }
 
 void BankHbm::burst_done(std::uint32_t index, Time done) {
@@ -270,7 +297,7 @@ void BankHbm::step(dram::Clock now) {
   const std::size_t last = turn_[queue];
   for (std::size_t i = 1; i <= ports_.size(); ++i) {
     Port& port = ports_[(last + i) % ports_.size()];
-    if (port.blocked && bursts_[port.head].queue == queue) offer(port, now);
+    offer(port, queue, now);
   }
 }
 
@@ -391,9 +418,9 @@ void BankHbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_t
 }
 
 bool BankHbm::Port::get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) {
-  if (!owner.data_ || payload.get_address() >= owner.memory_.map().capacity()) return false;
+  if (!owner.data_ || payload.get_address() >= owner.capacity_) return false;
   const std::uint64_t start = payload.get_address() / BackingStore::kPage * BackingStore::kPage;
-  const std::uint64_t end = std::min(start + BackingStore::kPage, owner.memory_.map().capacity());
+  const std::uint64_t end = std::min(start + BackingStore::kPage, owner.capacity_);
   dmi.allow_read_write();
   dmi.set_start_address(start);
   dmi.set_end_address(end - 1);

@@ -13,8 +13,8 @@
 #include "hw/core/fields.h"
 #include "hw/core/fixed_vector.h"
 #include "hw/core/quantity.h"
-#include "hw/memory/backing_store.h"
 #include "hw/memory/dram/memory_system.h"
+#include "hw/memory/memory.h"
 
 namespace weft::memory {
 
@@ -24,11 +24,11 @@ namespace weft::memory {
 /// Each master has a place for `outstanding` bursts at its end of the link: a transaction is taken in, and END_REQ
 /// comes, when the last of its bursts has a place. A burst crosses the link in `latency`, is delayed by the
 /// controller's own latency, and then waits for room in its pseudo channel's queue: in order with the others of its
-/// master, while masters that wait for the same queue take turns, burst by burst. Nothing else limits what enters at
-/// once: no on-chip interconnect is modelled. A burst of a read is done at the end of its data. Writes are posted: a
-/// burst of a write is done when the controller has queued it. A transaction is answered when its last burst is done,
-/// plus `latency`, in the order in which transactions become done and not in that of the requests. A burst's place is
-/// free again when it is done, plus `latency`.
+/// master that are for the same one, while those for other ones pass, and masters that wait for one take turns, burst
+/// by burst. Nothing else limits what enters at once: no on-chip interconnect is modelled. A burst of a read is done at
+/// the end of its data. Writes are posted: a burst of a write is done when the controller has queued it. A transaction
+/// is answered when its last burst is done, plus `latency`, in the order in which transactions become done and not in
+/// that of the requests. A burst's place is free again when it is done, plus `latency`.
 ///
 /// Protocol: nb_transport with four phases, of which a payload must have a memory manager; END_REQ comes as the return
 /// of BEGIN_REQ if there are places at once. b_transport waits, honours its delay before it begins, returns without
@@ -42,17 +42,19 @@ namespace weft::memory {
 /// no part in the timing. Errors, which cost the way there and back: TLM_ADDRESS_ERROR_RESPONSE beyond the capacity,
 /// TLM_BURST_ERROR_RESPONSE for no data or a streaming width below the data's length,
 /// TLM_BYTE_ENABLE_ERROR_RESPONSE for byte enables of length 0. TLM_IGNORE_COMMAND is answered with TLM_OK_RESPONSE.
-class BankHbm final : public sc_core::sc_module, public EventTarget {
+class BankHbm final : public Memory, public EventTarget {
  public:
   struct Config : dram::MemoryConfig {
     Time latency = Time(50'000);
     int outstanding = 1024;
+    Bytes capacity = Bytes(0);  ///< that is used of it; 0: all
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
       dram::MemoryConfig::fields(visit);
       visit("latency", latency, "From a master to the controllers, and the same back", Range{0, 100'000'000});
       visit("outstanding", outstanding, "Bursts of a master on their way", Range{1, 1 << 20});
+      visit("capacity", capacity, "What is used of it; 0: all", Range{0, 1LL << 50});
     }
   };
   /// Transactions that were answered with TLM_OK_RESPONSE, and their bursts.
@@ -71,20 +73,20 @@ class BankHbm final : public sc_core::sc_module, public EventTarget {
     [[nodiscard]] Time mean_write_latency() const { return writes == 0 ? Time() : write_latency / writes; }
   };
 
-  using Socket = tlm::tlm_target_socket<64>;
-
   /// `masters` names the sockets. `observer` sees each DRAM command and may be null. Throws ConfigError.
   BankHbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
           const std::vector<std::string>& masters, bool data, dram::CommandObserver* observer = nullptr);
   ~BankHbm() override;
 
-  Socket& socket(std::size_t master) { return ports_[master].socket; }
+  Socket& socket(std::size_t master) override { return ports_[master].socket; }
   [[nodiscard]] const Counters& counters(std::size_t master) const { return ports_[master].counters; }
-  [[nodiscard]] std::size_t masters() const { return ports_.size(); }
-  [[nodiscard]] const std::string& master_name(std::size_t master) const { return ports_[master].name; }
+  [[nodiscard]] std::size_t masters() const override { return ports_.size(); }
+  [[nodiscard]] const std::string& master_name(std::size_t master) const override { return ports_[master].name; }
+  /// Busy: its bursts at the peak rate.
+  [[nodiscard]] Traffic traffic(std::size_t master) const override;
   [[nodiscard]] const Config& config() const { return config_; }
-  [[nodiscard]] Bytes capacity() const { return Bytes(static_cast<std::int64_t>(memory_.map().capacity())); }
-  BackingStore& store() { return store_; }
+  [[nodiscard]] Bytes capacity() const { return Bytes(static_cast<std::int64_t>(capacity_)); }
+  BackingStore& store() override { return store_; }
 
   /// Of all channels up to the dispatcher's now(), with the refreshes of pauses.
   [[nodiscard]] dram::Counters dram_counters();
@@ -116,6 +118,10 @@ class BankHbm final : public sc_core::sc_module, public EventTarget {
     std::uint32_t next = kNone;  ///< of its master, or among the free
     Time arrives;                ///< at its controller
   };
+  struct List {
+    std::uint32_t head = kNone;
+    std::uint32_t tail = kNone;
+  };
   struct Port final : public tlm::tlm_fw_transport_if<> {
     Port(BankHbm& owner_hbm, const std::string& master, std::size_t number);
     void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override;
@@ -133,13 +139,12 @@ class BankHbm final : public sc_core::sc_module, public EventTarget {
     std::deque<Time> returns;           ///< when bursts that are done give their places back
     int places = 0;                     ///< taken, with those of `returns`
     Time room_at = kNever;              ///< an event for `returns`
-    std::uint32_t head = kNone;         ///< bursts that no controller has yet, oldest first
-    std::uint32_t tail = kNone;
-    bool blocked = false;              ///< the head waits for its queue
-    Time arrival_at = kNever;          ///< an event for the head
-    std::deque<Transaction*> answers;  ///< those ready for BEGIN_RESP
-    Transaction* answered = nullptr;   ///< between BEGIN_RESP and END_RESP
-    Time answer_free;                  ///< the response channel, after an END_RESP in the future
+    List arriving;                      ///< bursts on the link, oldest first
+    std::vector<List> waiting;          ///< bursts that are at a controller without room, by its queue
+    Time arrival_at = kNever;           ///< an event for the first that arrives
+    std::deque<Transaction*> answers;   ///< those ready for BEGIN_RESP
+    Transaction* answered = nullptr;    ///< between BEGIN_RESP and END_RESP
+    Time answer_free;                   ///< the response channel, after an END_RESP in the future
     std::vector<std::unique_ptr<sc_core::sc_event>> idle_events;
   };
 
@@ -156,7 +161,10 @@ class BankHbm final : public sc_core::sc_module, public EventTarget {
   void end_request(Transaction& transaction, Time now);
   void expect_room(Port& port, Time now);
 
-  void offer(Port& port, dram::Clock now);
+  void append(List& list, std::uint32_t index);
+  void arrive(Port& port, dram::Clock now);
+  void offer(Port& port, std::uint32_t queue, dram::Clock now);
+  [[nodiscard]] bool push(Port& port, std::uint32_t index, dram::Clock now);
   void burst_done(std::uint32_t index, Time done);
   void finish(Transaction& transaction);
   void count(const Transaction& transaction, Time at);
@@ -175,6 +183,7 @@ class BankHbm final : public sc_core::sc_module, public EventTarget {
   std::uint64_t burst_bytes_;
   std::uint32_t pseudo_channels_;
   dram::MemorySystem memory_;
+  std::uint64_t capacity_;
   FixedVector<Port> ports_;
   BackingStore store_;
   Time memory_at_ = kNever;          ///< the event for the memory's next command; others are stale

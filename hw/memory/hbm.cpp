@@ -2,29 +2,48 @@
 #include "hw/memory/hbm.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hw/core/annotation.h"
 
 namespace weft::memory {
+namespace {
+
+constexpr std::uint64_t kBurst = 32;  // of every HBM
+
+}  // namespace
 
 Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
-         const std::vector<std::string>& masters, bool data, const Stall::Config& stall)
-    : sc_module(name),
-      config_(config),
+         const std::vector<std::string>& masters, bool data, const Stall::Config& stall, const StreamModel* model,
+         Time interconnect)
+    : Memory(name),
+      capacity_(static_cast<std::uint64_t>(config.capacity.count())),
       dispatcher_(dispatcher),
       byte_time_(config.sustained()),
       busy_until_(masters.size()),
+      read_latency_(config.latency),
+      write_latency_(config.latency),
       data_(data),
       stall_(stall, this->name()),
-      ports_(masters.size()) {
+      ports_(masters.size()),
+      config_(config) {
   for (const std::string& master : masters) ports_.emplace_back(*this, master, ports_.size());
+  if (model == nullptr) return;
+  derived_ = std::make_unique<Derived>();
+  for (std::size_t size = 0; size < model->sustained.size(); ++size) {
+    for (std::size_t share = 0; share < StreamModel::kShares; ++share) {
+      const double rate = static_cast<double>(config.rate.count()) * model->sustained[size][share];
+      derived_->times[size][share] = ByteTime(Rate(std::llround(rate)));
+    }
+  }
+  read_latency_ = interconnect + model->read;
+  write_latency_ = interconnect + model->write;
 }
 
 Hbm::~Hbm() = default;
 
 inline bool Hbm::in_range(const tlm::tlm_generic_payload& payload) const {
-  const std::uint64_t capacity = static_cast<std::uint64_t>(config_.capacity.count());
-  return payload.get_address() < capacity && payload.get_data_length() <= capacity - payload.get_address();
+  return payload.get_address() < capacity_ && payload.get_data_length() <= capacity_ - payload.get_address();
 }
 
 void Hbm::move_bytes(tlm::tlm_generic_payload& payload) {
@@ -36,6 +55,32 @@ void Hbm::move_bytes(tlm::tlm_generic_payload& payload) {
   }
 }
 
+Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows) {
+  constexpr int kWindow = 16;
+  const std::uint64_t first = payload.get_address() / kBurst * kBurst;
+  const std::uint64_t end = payload.get_address() + payload.get_data_length();
+  const auto bytes = static_cast<std::int64_t>((end + kBurst - 1) / kBurst * kBurst - first);
+  std::size_t size = StreamModel::kSequence;
+  if (!follows && bytes < 8 * StreamModel::kSizes.back()) {
+    --size;
+    while (size > 0 && bytes < StreamModel::kSizes[size]) --size;
+  }
+  (payload.is_read() ? read_bytes : written_bytes) += bytes;
+  if (++requests == kWindow) {
+    requests = 0;
+    read_bytes /= 2;
+    written_bytes /= 2;
+  }
+  // Between two shares that have been measured, in 64ths.
+  constexpr std::int64_t kParts = 64;
+  constexpr auto kSteps = static_cast<std::int64_t>(StreamModel::kShares - 1) * kParts;
+  const std::int64_t share = written_bytes * kSteps / std::max<std::int64_t>(1, read_bytes + written_bytes);
+  const auto below = static_cast<std::size_t>(share / kParts);
+  const Time low = times[size][below](bytes);
+  if (share % kParts == 0) return low;
+  return low + (times[size][below + 1](bytes) - low) * (share % kParts) / kParts;
+}
+
 void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
   if (!owner.in_range(payload)) {
     payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -45,7 +90,13 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
   if (owner.data_ && payload.get_data_ptr() != nullptr && bytes != 0) owner.move_bytes(payload);
   const std::int64_t now = owner.dispatcher_.now().count();
   const std::int64_t asked = now + static_cast<std::int64_t>(delay.value());
-  const std::int64_t length = owner.byte_time_(bytes).count();
+  std::int64_t length = 0;
+  if (owner.derived_ == nullptr) {
+    length = owner.byte_time_(bytes).count();
+  } else if (bytes != 0) {
+    length = owner.derived_->length(payload, payload.get_address() == next).count();
+    next = payload.get_address() + payload.get_data_length();
+  }
   // Fluid sharing: what others still have to move, up to as much as this request moves, goes in between, and the other
   // way round.
   const std::int64_t start = std::max(asked, owner.busy_until_[index]);
@@ -66,7 +117,8 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
     counters.written_bytes += bytes;
   }
   counters.busy += Time(length);
-  const Time done = Time(busy_until) + owner.config_.latency + owner.stall_.next();
+  const Time latency = payload.is_read() ? owner.read_latency_ : owner.write_latency_;
+  const Time done = Time(busy_until) + latency + owner.stall_.next();
   delay = to_delay(Time(done.count() - now));
   payload.set_dmi_allowed(owner.data_);
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
@@ -81,15 +133,14 @@ tlm::tlm_sync_enum Hbm::Port::nb_transport_fw(tlm::tlm_generic_payload& payload,
 }
 
 bool Hbm::Port::get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_dmi& dmi) {
-  if (!owner.data_ || payload.get_address() >= static_cast<std::uint64_t>(owner.config_.capacity.count())) return false;
+  if (!owner.data_ || payload.get_address() >= owner.capacity_) return false;
   const std::uint64_t start = payload.get_address() / BackingStore::kPage * BackingStore::kPage;
   dmi.allow_read_write();
   dmi.set_start_address(start);
   dmi.set_end_address(start + BackingStore::kPage - 1);
   dmi.set_dmi_ptr(reinterpret_cast<unsigned char*>(owner.store_.page(start)));
-  const sc_core::sc_time latency = to_delay(owner.config_.latency);
-  dmi.set_read_latency(latency);
-  dmi.set_write_latency(latency);
+  dmi.set_read_latency(to_delay(owner.read_latency_));
+  dmi.set_write_latency(to_delay(owner.write_latency_));
   return true;
 }
 

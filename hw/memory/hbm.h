@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,8 @@
 #include "hw/core/fixed_vector.h"
 #include "hw/core/quantity.h"
 #include "hw/core/stall.h"
-#include "hw/memory/backing_store.h"
+#include "hw/memory/memory.h"
+#include "hw/memory/stream_model.h"
 
 #include <tlm>
 
@@ -25,13 +28,16 @@ namespace weft::memory {
 /// behind a long one, as it would not with interleaved banks. Latency is added once per request and does not occupy the
 /// memory. A request returns its annotated delay before later requests of others delay it: those delay the master's
 /// next request instead. Banks, refresh and row hits are not modelled; `efficiency` stands for them (STREAM reaches 90
-/// to 93 % of the pin rate).
+/// to 93 % of the pin rate), or a StreamModel, which has been derived from them: then the rate is the pin rate times
+/// what banks sustain for requests of this size and for the share of writes among the latest 16 to 32 requests, whole
+/// bursts are charged, and `latency` is that of the interconnect, to which reads and writes add theirs. A request that
+/// begins where the same master's latest one ended counts as part of a sequence, as one of 32 KiB or more does.
 ///
 /// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null
 /// data pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves
 /// bytes in no time; DMI grants the page that was asked for. An address at or beyond `capacity` gets
 /// TLM_ADDRESS_ERROR_RESPONSE.
-class Hbm final : public sc_core::sc_module {
+class Hbm final : public Memory {
  public:
   struct Config {
     Bytes capacity = Bytes(80LL << 30);
@@ -50,27 +56,21 @@ class Hbm final : public sc_core::sc_module {
       return Rate(static_cast<std::int64_t>(static_cast<double>(rate.count()) * efficiency));
     }
   };
-  struct Counters {
-    std::int64_t reads = 0;
-    std::int64_t writes = 0;
-    std::int64_t read_bytes = 0;
-    std::int64_t written_bytes = 0;
-    Time busy;  ///< time at the sustained rate for what this master moved
-  };
+  using Counters = Traffic;  ///< busy: time at the sustained rate for what this master moved
 
-  using Socket = tlm::tlm_target_socket<64>;
-
-  /// `masters` names the sockets.
+  /// `masters` names the sockets. `model` may be null; else `interconnect` takes the place of `config.latency`.
   Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
-      const std::vector<std::string>& masters, bool data, const Stall::Config& stall);
+      const std::vector<std::string>& masters, bool data, const Stall::Config& stall,
+      const StreamModel* model = nullptr, Time interconnect = Time());
   ~Hbm() override;
 
-  Socket& socket(std::size_t master) { return ports_[master].socket; }
+  Socket& socket(std::size_t master) override { return ports_[master].socket; }
   [[nodiscard]] const Counters& counters(std::size_t master) const { return ports_[master].counters; }
-  [[nodiscard]] std::size_t masters() const { return ports_.size(); }
-  [[nodiscard]] const std::string& master_name(std::size_t master) const { return ports_[master].name; }
+  [[nodiscard]] std::size_t masters() const override { return ports_.size(); }
+  [[nodiscard]] const std::string& master_name(std::size_t master) const override { return ports_[master].name; }
+  [[nodiscard]] Traffic traffic(std::size_t master) const override { return ports_[master].counters; }
   [[nodiscard]] const Config& config() const { return config_; }
-  BackingStore& store() { return store_; }
+  BackingStore& store() override { return store_; }
 
  private:
   struct Port final : public tlm::tlm_fw_transport_if<> {
@@ -90,19 +90,33 @@ class Hbm final : public sc_core::sc_module {
     alignas(64) Hbm& owner;
     std::size_t index;  ///< in `busy_until_`
     Counters counters;
+    std::uint64_t next = 0;  ///< where its latest request ended
+  };
+  /// A StreamModel at this memory's rate.
+  struct Derived {
+    std::array<std::array<ByteTime, StreamModel::kShares>, StreamModel::kSizes.size() + 1> times;
+    std::int64_t read_bytes = 0;  ///< of the latest requests
+    std::int64_t written_bytes = 0;
+    int requests = 0;
+    /// How long the memory is busy with it.
+    Time length(const tlm::tlm_generic_payload& payload, bool follows);
   };
 
   [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;
   void move_bytes(tlm::tlm_generic_payload& payload);
 
   // What every request touches comes first.
-  alignas(64) Config config_;
+  alignas(64) std::uint64_t capacity_;
   Dispatcher& dispatcher_;
   ByteTime byte_time_;
+  std::unique_ptr<Derived> derived_;      ///< null without a StreamModel
   std::vector<std::int64_t> busy_until_;  // by port, together, since each request looks at all of them
+  Time read_latency_;
+  Time write_latency_;
   bool data_;
   Stall stall_;
   FixedVector<Port> ports_;
+  Config config_;
   BackingStore store_;
 };
 

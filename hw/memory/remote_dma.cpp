@@ -14,6 +14,7 @@ constexpr std::uint32_t kCommand = 0;
 constexpr std::uint32_t kSend = 1;
 constexpr std::uint32_t kArrived = 2;
 constexpr std::uint32_t kDone = 3;
+constexpr std::uint32_t kLocal = 4;
 
 // A piece's payload carries its number here: the socket gives back the payload alone.
 struct PieceNumber final : public tlm::tlm_extension<PieceNumber> {
@@ -37,6 +38,7 @@ RemoteDma::RemoteDma(sc_core::sc_module_name name, const Config& config, Bytes c
       data_(data),
       stall_(stall, this->name()),
       register_file_(dispatcher),
+      local_master_(local, dispatcher, *this, kLocal),
       responses_(*this) {
   dispatcher.attach(*this, this->name());
   register_file_.add_window(kWindow, 1, 1, sizeof(RemoteCommand), sizeof(RemoteCommand),
@@ -44,7 +46,7 @@ RemoteDma::RemoteDma(sc_core::sc_module_name name, const Config& config, Bytes c
                               return write_command(source, at);
                             });
   registers.bind(register_file_);
-  local.bind(initiator_);
+  local_master_.bind();
   remote.bind(responses_);
   completion.bind(initiator_);
 }
@@ -92,6 +94,9 @@ void RemoteDma::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     case kArrived:
       arrived(now, index);
       break;
+    case kLocal:
+      if (const auto piece = local_master_.on_event(now, data)) answered(now, static_cast<std::uint32_t>(*piece));
+      break;
     default:
       done(now, index);
   }
@@ -130,8 +135,29 @@ void RemoteDma::start(Time now, std::uint32_t index) {
   const RemoteCommand& command = transfers_[piece.transfer].command;
   if (!command.stores) return request(now, index);
   Channel& channel = channel_of(command);
-  channel.sends = std::max(channel.sends, access_local(tlm::TLM_READ_COMMAND, piece, now));
+  piece.read = false;
+  const Time read = access_local(now, tlm::TLM_READ_COMMAND, index);
+  if (read == kNever) {
+    channel.reading.push_back(index);
+    return;
+  }
+  channel.sends = std::max(channel.sends, read + stall_.next());
   dispatcher_.post(channel.sends, *this, kSend, index);
+}
+
+void RemoteDma::answered(Time now, std::uint32_t index) {
+  const RemoteCommand& command = transfers_[pieces_[index].transfer].command;
+  if (!command.stores) {
+    dispatcher_.post(now + stall_.next(), *this, kDone, index);
+    return;
+  }
+  pieces_[index].read = true;
+  Channel& channel = channel_of(command);
+  while (!channel.reading.empty() && pieces_[channel.reading.front()].read) {
+    channel.sends = std::max(channel.sends, now + stall_.next());
+    dispatcher_.post(channel.sends, *this, kSend, channel.reading.front());
+    channel.reading.pop_front();
+  }
 }
 
 void RemoteDma::request(Time now, std::uint32_t index) {
@@ -182,7 +208,8 @@ void RemoteDma::arrived(Time now, std::uint32_t index) {
   piece.payload->release();
   piece.payload = nullptr;
   if (transfers_[piece.transfer].command.stores) return done(now, index);
-  dispatcher_.post(access_local(tlm::TLM_WRITE_COMMAND, piece, now), *this, kDone, index);
+  const Time written = access_local(now, tlm::TLM_WRITE_COMMAND, index);
+  if (written != kNever) dispatcher_.post(written + stall_.next(), *this, kDone, index);
 }
 
 void RemoteDma::done(Time now, std::uint32_t index) {
@@ -220,29 +247,16 @@ void RemoteDma::finish(Time now, std::uint32_t index) {
                 now + stall_.next() - dispatcher_.now());
 }
 
-Time RemoteDma::access_local(tlm::tlm_command command, const Piece& piece, Time now) {
-  payload_.set_command(command);
-  payload_.set_address(transfers_[piece.transfer].command.local + piece.offset);
-  payload_.set_data_ptr(nullptr);  // the time of the traffic alone; bytes move when it is over
-  payload_.set_data_length(static_cast<unsigned int>(piece.bytes));
-  payload_.set_streaming_width(static_cast<unsigned int>(piece.bytes));
-  payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  sc_core::sc_time delay;
-  local->b_transport(payload_, delay);
-  if (payload_.is_response_error()) {
-    SC_REPORT_FATAL(name(), ("memory refused " + std::to_string(piece.bytes) + " bytes at " +
-                             std::to_string(payload_.get_address()))
-                                .c_str());
-  }
-  return now + from_delay(delay) + stall_.next();
+Time RemoteDma::access_local(Time now, tlm::tlm_command command, std::uint32_t index) {
+  // The time of the traffic alone; bytes move when it is over.
+  const Piece& piece = pieces_[index];
+  const MemoryMaster::Part part{command, transfers_[piece.transfer].command.local + piece.offset, piece.bytes, nullptr};
+  return local_master_.access({&part, 1}, now, index);
 }
 
 void RemoteDma::debug_local(tlm::tlm_command command, Piece& piece) {
-  payload_.set_command(command);
-  payload_.set_address(transfers_[piece.transfer].command.local + piece.offset);
-  payload_.set_data_ptr(reinterpret_cast<unsigned char*>(piece.data.data()));
-  payload_.set_data_length(static_cast<unsigned int>(piece.bytes));
-  local->transport_dbg(payload_);
+  local_master_.debug(
+      {command, transfers_[piece.transfer].command.local + piece.offset, piece.bytes, piece.data.data()});
 }
 
 void RemoteDma::refused(const Piece& piece, tlm::tlm_response_status status) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hw/core/dispatcher.h"
+#include "hw/core/memory_master.h"
 #include "hw/core/payload_pool.h"
 #include "hw/core/probe.h"
 #include "hw/core/register_file.h"
@@ -84,6 +85,9 @@ class RemoteDma final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_initiator_socket<64> remote;
   tlm::tlm_initiator_socket<64> completion;
 
+  /// How it speaks to the local memory.
+  MemoryMaster& local_master() { return local_master_; }
+
   [[nodiscard]] const Counters& counters() const { return counters_; }
   void record(Probe& probe, const std::string& process);
 
@@ -93,6 +97,8 @@ class RemoteDma final : public sc_core::sc_module, public EventTarget {
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 
  private:
+  void end_of_elaboration() override { local_master_.resolve(); }
+
   struct Responses final : public tlm::tlm_bw_transport_if<> {
     explicit Responses(RemoteDma& dma) : owner(dma) {}
     tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
@@ -111,6 +117,7 @@ class RemoteDma final : public sc_core::sc_module, public EventTarget {
     std::uint32_t transfer = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
+    bool read = false;  ///< of a store: the local memory has answered
     tlm::tlm_generic_payload* payload = nullptr;
     InSwitch group;
     std::vector<std::byte> data;
@@ -118,18 +125,21 @@ class RemoteDma final : public sc_core::sc_module, public EventTarget {
   struct Channel {
     std::deque<std::uint32_t> queue;  ///< transfers with bytes to cut, the first one being cut
     int under_way = 0;
-    Time sends;  ///< when the latest piece of a store leaves: in order, which matters to collectives
+    // Pieces of stores leave in order, which matters to collectives.
+    std::deque<std::uint32_t> reading;  ///< those that memory has not answered, or that wait for one before them
+    Time sends;                         ///< when the latest one leaves
   };
 
   bool write_command(const void* data, Time at);
   void advance(Time now, Channel& channel);
   void start(Time now, std::uint32_t piece);
+  void answered(Time now, std::uint32_t piece);
   void request(Time now, std::uint32_t piece);
   void arrived(Time now, std::uint32_t piece);
   void done(Time now, std::uint32_t piece);
   void finish(Time now, std::uint32_t transfer);
   [[nodiscard]] Channel& channel_of(const RemoteCommand& command) { return channels_[command.stores ? 1 : 0]; }
-  Time access_local(tlm::tlm_command command, const Piece& piece, Time now);
+  Time access_local(Time now, tlm::tlm_command command, std::uint32_t piece);
   void debug_local(tlm::tlm_command command, Piece& piece);
   [[noreturn]] void refused(const Piece& piece, tlm::tlm_response_status status) const;
 
@@ -139,6 +149,7 @@ class RemoteDma final : public sc_core::sc_module, public EventTarget {
   bool data_;
   Stall stall_;
   RegisterFile register_file_;
+  MemoryMaster local_master_;
   BlockingInitiator initiator_;
   Responses responses_;
   PayloadPool payloads_;

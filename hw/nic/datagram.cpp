@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "hw/nic/nic.h"
+#include "hw/nic/phased_memory.h"
 #include "hw/nic/tags.h"
 
 namespace weft::nic {
@@ -46,12 +47,12 @@ Nic::Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
   }
   ++counters_.messages_sent;
   if (request.signaled) {
-    complete(pair, {request.id, request.bytes, number, 0, Verb::kSend, false}, ready + config_.write_latency);
+    complete_read(number, {request.id, request.bytes, number, 0, Verb::kSend, false}, ready);
   }
   pair.jobs.pop_front();
   --pair.ready_jobs;
   const bool grouped = packet.destination >= Packet::kFirstGroup;
-  return {&packet, grouped ? std::max(ready, group_free_) : ready, packet.wire_bytes, number};
+  return {&packet, grouped ? not_before(group_free_, ready) : ready, packet.wire_bytes, number};
 }
 
 void Nic::receive_datagram(Time now, Packet& packet) {
@@ -99,15 +100,14 @@ Time Nic::take_datagram(Time now, Packet& packet, std::uint32_t number) {
     return now;
   }
   // The global route header comes before the payload; software uses no more of it than who sent this.
-  if (data_) {
-    std::byte header[kGlobalRouteHeader] = {};
-    std::memcpy(header, &packet.source, sizeof packet.source);
-    sc_core::sc_time delay;
-    access(tlm::TLM_WRITE_COMMAND, address, header, sizeof header, delay);
+  if (data_ && !phases_) {
+    GlobalRouteHeader header = global_route_header(packet);
+    const MemoryMaster::Part part{tlm::TLM_WRITE_COMMAND, address, header.size(), header.data()};
+    memory_.access({&part, 1}, now, 0);
   }
   const Time visible = store(now, packet, address + kGlobalRouteHeader, kGlobalRouteHeader);
   ++counters_.messages_received;
-  complete(pair, entry, visible);
+  complete_written(number, entry, visible);
   return host_.written(now);
 }
 

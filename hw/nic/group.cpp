@@ -71,13 +71,13 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
         packet.immediate = request.immediate;
       }
       if (request.signaled) {
-        complete(pair, {request.id, request.bytes, number, 0, request.verb, false}, ready + config_.write_latency);
+        complete_read(number, {request.id, request.bytes, number, 0, request.verb, false}, ready);
       }
       pair.jobs.pop_front();
       --pair.ready_jobs;
     }
   }
-  return {&packet, std::max(ready, group_free_), packet.wire_bytes, number};
+  return {&packet, not_before(group_free_, ready), packet.wire_bytes, number};
 }
 
 void Nic::receive_group(Time now, Packet& packet) {
@@ -106,7 +106,7 @@ Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
   if (psn + 1 == job.first_psn + job.packets) {
     ++counters_.messages_received;
     if (job.request.signaled) {
-      complete(pair, {job.request.id, job.request.bytes, number, 0, Verb::kReduce, false}, visible);
+      complete_written(number, {job.request.id, job.request.bytes, number, 0, Verb::kReduce, false}, visible);
     }
     pair.jobs.pop_front();
     --pair.next_job;
@@ -151,7 +151,7 @@ Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t group) {
   if (--receive.count == 0) pair.receives.pop_front();
   Completion entry{id, packet.payload_bytes, number, packet.immediate, Verb::kReceive, true};
   entry.source = packet.source;
-  complete(pair, entry, visible);
+  complete_written(number, entry, visible);
   return drained;
 }
 

@@ -7,6 +7,7 @@
 
 #include "hw/nic/congestion.h"
 #include "hw/nic/context_cache.h"
+#include "hw/nic/phased_memory.h"
 #include "hw/nic/recovery.h"
 #include "hw/nic/tags.h"
 
@@ -52,6 +53,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       recovers_(config.recovery || config.reorder > Bytes(0)),
       may_fail_(recovers_),
       paces_(config.dcqcn.enabled),
+      memory_(dma, dispatcher, *this, kMemory),
       out("out"),
       in("in"),
       dma("dma"),
@@ -69,7 +71,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);
   in.bind(fabric_in_);
-  dma.bind(initiator_);
+  memory_.bind();
   completion.bind(initiator_);
   near_completion.bind(initiator_);
   constexpr auto kEntry = static_cast<std::uint32_t>(sizeof(WorkRequest));
@@ -93,7 +95,7 @@ Nic::~Nic() = default;
 void Nic::end_of_elaboration() {
   transmitter_.resolve(out);
   upstream_ = in.operator->();
-  memory_ = dma.operator->();
+  memory_port_ = memory_.resolve();
   completion_target_ = completion.operator->();
   if (near_completion.size() > 0) near_target_ = near_completion.operator->();
 }
@@ -137,8 +139,8 @@ void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&control_);
   __builtin_prefetch(&regions_);
   __builtin_prefetch(&host_);
-  __builtin_prefetch(reinterpret_cast<const std::byte*>(&payload_) + 8);  // behind its table: what a call says
-  __builtin_prefetch(memory_);
+  memory_.prefetch();
+  __builtin_prefetch(memory_port_);
   if (tag == kArrive) {
     const Packet& packet = *reinterpret_cast<const Packet*>(data);
     if (packet.destination < Packet::kFirstGroup) {
@@ -214,24 +216,11 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     case kContext:
       take_context(now, static_cast<std::uint32_t>(data));
       break;
+    case kMemory:
+      if (const auto token = memory_.on_event(now, data)) memory_answered(now, *token);
+      break;
     default:
       pump(now);
-  }
-}
-
-void Nic::access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes,
-                 sc_core::sc_time& delay) {
-  payload_.set_command(command);
-  payload_.set_address(address);
-  payload_.set_data_ptr(reinterpret_cast<unsigned char*>(data));
-  payload_.set_data_length(bytes);
-  payload_.set_streaming_width(bytes);
-  payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
-  memory_->b_transport(payload_, delay);
-  if (payload_.is_response_error()) {
-    SC_REPORT_FATAL(this->name(), ("memory refused address " + std::to_string(address) + " of " +
-                                   std::to_string(bytes) + " bytes: " + payload_.get_response_string())
-                                      .c_str());
   }
 }
 
@@ -239,8 +228,8 @@ void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
   const Time now = dispatcher_.now();
   const bool near = pair.completion_address >= kNear;
   pair.completed_at = std::max(near ? at : host_.notify(now, at, kEntryBytes), pair.completed_at);
-  write_through(near ? *near_target_ : *completion_target_, payload_, pair.completion_address, &entry, sizeof entry,
-                pair.completed_at - now);
+  write_through(near ? *near_target_ : *completion_target_, memory_.payload(), pair.completion_address, &entry,
+                sizeof entry, pair.completed_at - now);
 }
 
 std::vector<std::string> Nic::left_over() {
@@ -276,6 +265,10 @@ std::vector<std::string> Nic::left_over() {
   }
   if (!fetched_.empty()) {
     lines.push_back(std::string(name()) + ": packets wait for " + (transmitter_.waiting() ? "credit" : "the link"));
+  }
+  if (memory_.under_way() != 0) {
+    lines.push_back(std::string(name()) + ": memory has not answered " + std::to_string(memory_.under_way()) +
+                    " reads and writes");
   }
   if (const auto missing = transmitter_.credit_missing(); missing != 0) {
     lines.push_back(std::string(name()) + ": " + std::to_string(missing) + " bytes of credit are missing");

@@ -12,6 +12,7 @@
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
 #include "hw/core/fifo.h"
+#include "hw/core/memory_master.h"
 #include "hw/core/packet.h"
 #include "hw/core/power.h"
 #include "hw/core/probe.h"
@@ -83,6 +84,11 @@ namespace weft::nic {
 /// whose offset kDoorbell a WorkRequest is written, and to kAnnouncement several. `near_completion`, for completion
 /// addresses from kNear on, and `near_registers` are the same for cores on the interface's own side of the host link,
 /// and need not be bound; what they announce lies in memory on that side and takes no time to fetch.
+///
+/// With a memory of phases a packet of payload waits until memory has answered its read and those before it, and a
+/// completion until memory has answered the writes before it, in the order of the packets. What is written leaves its
+/// input buffer when the host link has taken it; a memory that falls behind is felt by completions alone, and PCI
+/// Express credits come back as if memory took as long as for the latest write that it has answered.
 ///
 /// Left out: completion moderation; what is held for its turn is written to memory when its turn comes. Read-ahead may
 /// hold packets of several queue pairs and sends them in that order.
@@ -230,13 +236,14 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   struct GroupEnd;
   struct Fetched;
   struct Contexts;  // context_cache.h
+  struct Phased;    // phased_memory.h
 
   // What every packet touches comes first, in as few cache lines as it fits into. A multicast packet comes to all
   // interfaces at once, and each of them is cold.
   Fabric fabric_in_;  // with the table of events, which comes before it, it shares the first line
   Dispatcher& dispatcher_;
 
-  tlm::tlm_blocking_transport_if<>* memory_ = nullptr;
+  tlm::tlm_blocking_transport_if<>* memory_port_ = nullptr;
   fabric::BackwardCall* upstream_ = nullptr;
   PacketPool& packets_;
   std::unique_ptr<Contexts> contexts_;  ///< null where all of them are always here
@@ -252,6 +259,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool may_fail_;          ///< a queue pair may stand in error
   bool paces_;             ///< queue pairs have a Congestion
   bool may_loop_ = false;  ///< a packet may be for this end
+  bool phases_ = false;    ///< memory says later when it is done
   Time engine_free_;
   std::vector<QueuePair> pairs_;
   Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
@@ -262,7 +270,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time pump_at_ = kNever;
   Counters counters_;
   std::int64_t fetched_bytes_ = 0;
-  tlm::tlm_generic_payload payload_;
+  MemoryMaster memory_;
 
  public:
   /// `end` is this interface's number in the fabric, whose packet sizes it uses.
@@ -298,6 +306,9 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   /// Which memory peers may reach, and by which keys.
   MemoryRegions& regions() { return regions_; }
 
+  /// Before the simulation, for a memory that asks for phases (MemoryMaster).
+  void use_phases();
+
   [[nodiscard]] std::uint32_t end() const { return end_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   /// At which a queue pair sends at the most, by now.
@@ -320,6 +331,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     WorkRequest request;
     std::uint64_t cut = 0;        ///< bytes that have left
     bool answered = false;        ///< a read whose last response has come
+    bool visible = false;         ///< and lies in memory, or is known when it will
     bool sent = false;            ///< its last packet, once at the least
     std::uint32_t first_psn = 0;  ///< of its first packet
     std::uint32_t packets = 0;    ///< 0 before the first has been cut
@@ -388,7 +400,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   struct Fetched {
     Packet* packet = nullptr;
-    Time ready;  ///< when its first bytes are here
+    Time ready;  ///< when its first bytes are here; kNever until memory has said so
     std::uint32_t wire_bytes = 0;
     std::uint32_t queue_pair = 0;  ///< here
   };
@@ -439,8 +451,21 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header = 0);
   Packet& control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
   void complete(QueuePair& pair, const Completion& entry, Time at);
-  void access(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes,
-              sc_core::sc_time& delay);
+
+  // Memory with phases (phased_memory.cpp). A time that is not known yet is kNever: then what depends on it follows the
+  // latest read or write.
+  Time begin_read(Time now, Packet& packet, std::uint64_t address);
+  Time begin_write(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header);
+  void memory_answered(Time now, std::uint64_t token);
+  void end_read(Time now);
+  void end_write(Time now);
+  /// When a packet may leave whose payload is here at `ready`.
+  Time not_before(Time at, Time ready);
+  /// Completes what has been read when it is here, at `ready`.
+  void complete_read(std::uint32_t number, const Completion& entry, Time ready);
+  /// Completes what has been written when it is visible.
+  void complete_written(std::uint32_t number, const Completion& entry, Time visible);
+  void finish_read(std::uint32_t number, std::uint32_t psn, Job& job, Time visible);
 
   // Recovery (recovery.cpp)
   enum class Turn { kNow, kHeld, kNever };
@@ -514,6 +539,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   BlockingInitiator initiator_;
   tlm::tlm_fw_transport_if<>* completion_target_ = nullptr;
   tlm::tlm_fw_transport_if<>* near_target_ = nullptr;
+  std::unique_ptr<Phased> phased_;  ///< null where memory says at once when it will be done
   ByteTime group_time_;
   Random random_;                                     ///< of retries
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams

@@ -35,10 +35,14 @@ Packet& Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn)
 
 Time Nic::store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header) {
   const std::uint32_t bytes = packet.payload_bytes;
-  sc_core::sc_time delay;
-  if (bytes != 0) access(tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, delay);
   counters_.bytes_received += bytes;
-  return host_.write(now, now + from_delay(delay), packet_cost_ * units_of(bytes), address - header, bytes + header);
+  if (phases_) [[unlikely]]
+    return begin_write(now, packet, address, header);
+  Time memory = now;
+  if (bytes != 0) {
+    memory = memory_.access_blocking(*memory_port_, now, tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, now);
+  }
+  return host_.write(now, memory, packet_cost_ * units_of(bytes), address - header, bytes + header);
 }
 
 bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& address) {
@@ -75,7 +79,8 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
     WorkRequest& receive = pair.receives.front().request;
     const std::uint64_t id = receive.id;
     if (--receive.count == 0) pair.receives.pop_front();
-    complete(pair, {id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
+    complete_written(packet.queue_pair,
+                     {id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
   }
   pair.message_bytes = 0;
   control(Opcode::kAck, packet.queue_pair, packet.psn);
@@ -102,7 +107,7 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
       read.received += packet.payload_bytes;
       if (read.received == read.request.bytes) {
         read.answered = true;
-        acknowledge(visible - config_.write_latency, number, packet.psn);
+        finish_read(number, packet.psn, read, visible);
       }
       return drained;
     }

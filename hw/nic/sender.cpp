@@ -119,9 +119,11 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   engine_free_ = std::max(now, engine_free_) + packet_cost_ * units_of(bytes);
   if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
-  sc_core::sc_time delay = to_delay(host_.wait_to_read(now));
-  access(tlm::TLM_READ_COMMAND, address, packet.payload, bytes, delay);
-  const HostLink::Arrival data = host_.read(now, engine_free_, now + from_delay(delay), address, bytes);
+  if (phases_) [[unlikely]]
+    return begin_read(now, packet, address);
+  const Time memory = memory_.access_blocking(*memory_port_, now, tlm::TLM_READ_COMMAND, address, packet.payload, bytes,
+                                              now + host_.wait_to_read(now));
+  const HostLink::Arrival data = host_.read(now, engine_free_, memory, address, bytes);
   packet.tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
   return std::max(now, data.tail - data.spread);
 }
@@ -155,7 +157,7 @@ void Nic::fill(Time now) {
 }
 
 void Nic::arm(Time at, const Packet* next) {
-  if (pump_at_ <= at) return;
+  if (pump_at_ <= at) return;  // or it is not known: memory will say
   pump_at_ = at;
   // The dispatcher prefetches what an event points to: it was written long before.
   dispatcher_.post(at, *this, kPump, reinterpret_cast<std::uint64_t>(next));
@@ -235,7 +237,7 @@ void Nic::retire(Time now, std::uint32_t number) {
     const Job& job = pair.jobs.front();
     if (static_cast<std::int32_t>(job.first_psn + job.packets - 1 - pair.acknowledged) > 0) break;
     // An acknowledgement of what follows a read may overtake its data.
-    if (job.request.verb == Verb::kRead && !job.answered) break;
+    if (job.request.verb == Verb::kRead && !job.visible) break;
     if (job.request.signaled) {
       complete(pair, {job.request.id, job.request.bytes, number, 0, job.request.verb, false},
                now + config_.write_latency);

@@ -18,7 +18,8 @@ enum Tag : std::uint32_t {
   kPace,
   kContext,
   kFetch,
-  kEntries
+  kEntries,
+  kMemory
 };
 
 }  // namespace weft::nic

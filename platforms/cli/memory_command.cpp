@@ -83,7 +83,7 @@ Result simulate(const Options& options) {
   Result result;
   result.config = read_config(options);
   const dram::Geometry& geometry = result.config.device.geometry;
-  result.outstanding = options.outstanding > 0 ? options.outstanding : 128LL * geometry.channels;
+  result.outstanding = options.outstanding > 0 ? options.outstanding : 128LL * result.config.channels();
   const std::optional<Rate> rate = parse_offered(options.rate);
   const Stopwatch watch;
   dram::MemorySystem memory(result.config);
@@ -111,7 +111,7 @@ Result simulate(const Options& options) {
   result.elapsed = result.replay->elapsed();
   result.bytes_per_second = result.replay->bytes_per_second();
   result.counters = memory.counters();
-  result.energy = energy_of(result.counters, result.config.device, result.elapsed);
+  result.energy = energy_of(result.counters, result.config.device, result.elapsed, result.config.stacks);
   result.occupancy = occupancy_of(memory, result.elapsed);
   return result;
 }
@@ -132,7 +132,7 @@ ordered_json to_json(const Options& options, const Result& result) {
           {"writes", result.writes},
           {"time_us", to_us(result.elapsed)},
           {"bandwidth_gb_per_s", result.bytes_per_second * 1e-9},
-          {"peak_gb_per_s", result.config.device.peak_bytes_per_second() * 1e-9},
+          {"peak_gb_per_s", result.config.peak_bytes_per_second() * 1e-9},
           {"bound_by", busy.bound()},
           {"read_latency_ns",
            {{"mean", latency.mean_ps() * 1e-3},
@@ -185,7 +185,7 @@ std::string to_text(const Options& options, const Result& result) {
       {"  requests", fmt::format("{} reads, {} writes", result.reads, result.writes)},
       {"  time", short_time(result.elapsed)},
       {"  bandwidth", fmt::format("{:.2f} GB/s of {:.2f}", result.bytes_per_second * 1e-9,
-                                  result.config.device.peak_bytes_per_second() * 1e-9)},
+                                  result.config.peak_bytes_per_second() * 1e-9)},
       {"  bound by", result.occupancy.bound()}};
   if (latency.count() > 0) {
     lines.push_back({"  read latency, mean", fmt::format("{:.1f} ns", latency.mean_ps() * 1e-3)});

@@ -122,27 +122,72 @@ ordered_json pool_summary(Machine& machine, Time span) {
   return json;
 }
 
+/// Of memories to the bank, all accelerators together: where their masters waited, and what the rows did.
+ordered_json bank_summary(Machine& machine, Time span) {
+  using memory::BankHbm;
+  std::vector<BankHbm::Counters> masters;
+  dram::Counters rows;
+  double joules = 0;
+  const BankHbm* first = nullptr;
+  for (int i = 0; i < machine.size(); ++i) {
+    auto& banks = dynamic_cast<BankHbm&>(machine.memory(i));
+    first = first == nullptr ? &banks : first;
+    masters.resize(banks.masters());
+    rows += banks.dram_counters();
+    joules += energy_of(banks.dram_counters(), banks.config().device, span, banks.config().stacks).total() * 1e-12;
+    for (std::size_t m = 0; m < masters.size(); ++m) {
+      const BankHbm::Counters& counters = banks.counters(m);
+      masters[m].reads += counters.reads;
+      masters[m].writes += counters.writes;
+      masters[m].bursts += counters.bursts;
+      masters[m].held += counters.held;
+      masters[m].waited += counters.waited;
+      masters[m].read_latency += counters.read_latency;
+      masters[m].write_latency += counters.write_latency;
+    }
+  }
+  const auto ns = [](Time time) { return static_cast<double>(time.count()) * 1e-3; };
+  ordered_json by_master;
+  for (std::size_t m = 0; m < masters.size(); ++m) {
+    const BankHbm::Counters& counters = masters[m];
+    const std::int64_t requests = std::max<std::int64_t>(1, counters.reads + counters.writes);
+    by_master[first->master_name(m)] = {
+        {"bursts", counters.bursts},
+        {"mean_read_latency_ns", ns(counters.mean_read_latency())},
+        {"mean_write_latency_ns", ns(counters.mean_write_latency())},
+        {"held_ns_per_request", ns(counters.held / requests)},
+        {"waited_ns_per_burst", ns(counters.waited / std::max<std::int64_t>(1, counters.bursts))}};
+  }
+  const std::int64_t all = std::max<std::int64_t>(1, rows.row_hits + rows.row_closed + rows.row_conflicts);
+  return {{"row_hit_rate", static_cast<double>(rows.row_hits) / static_cast<double>(all)},
+          {"activates", rows.activates},
+          {"refreshes", rows.refreshes + rows.bank_refreshes},
+          {"energy_j", joules},
+          {"by_master", by_master}};
+}
+
 }  // namespace
 
 ordered_json memory_summary(Machine& machine, Time span) {
   ordered_json masters;
   std::vector<Used> totals;
   for (int i = 0; i < machine.size(); ++i) {
-    const memory::Hbm& hbm = machine.memory(i);
+    const memory::Memory& hbm = machine.memory(i);
     Time busy;
     std::int64_t bytes = 0;
     for (std::size_t m = 0; m < hbm.masters(); ++m) {
-      busy += hbm.counters(m).busy;
-      bytes += hbm.counters(m).read_bytes + hbm.counters(m).written_bytes;
+      const memory::Memory::Traffic traffic = hbm.traffic(m);
+      busy += traffic.busy;
+      bytes += traffic.read_bytes + traffic.written_bytes;
     }
     totals.push_back({"hbm" + std::to_string(i), share(busy, span), bytes});
   }
-  const memory::Hbm& first = machine.memory(0);
+  const memory::Memory& first = machine.memory(0);
   for (std::size_t m = 0; m < first.masters(); ++m) {
     std::vector<Used> all;
     for (int i = 0; i < machine.size(); ++i) {
-      const memory::Hbm::Counters& counters = machine.memory(i).counters(m);
-      all.push_back({"", share(counters.busy, span), counters.read_bytes + counters.written_bytes});
+      const memory::Memory::Traffic traffic = machine.memory(i).traffic(m);
+      all.push_back({"", share(traffic.busy, span), traffic.read_bytes + traffic.written_bytes});
     }
     masters[first.master_name(m)] = aggregate(all);
   }
@@ -151,8 +196,9 @@ ordered_json memory_summary(Machine& machine, Time span) {
   ordered_json json = {{"all", aggregate(totals)},
                        {"by_master", masters},
                        {"busiest", list_of(busiest(totals))},
-                       {"capacity_bytes", first.config().capacity.count()},
+                       {"capacity_bytes", machine.config().accelerator.hbm.capacity.count()},
                        {"allocated_bytes_max", allocated}};
+  if (machine.config().accelerator.hbm.detail == memory::HbmDetail::kBank) json["banks"] = bank_summary(machine, span);
   if (machine.remote_memory() != nullptr) json["remote"] = remote_summary(machine, span);
   if (machine.cxl_pool() != nullptr) json["pool"] = pool_summary(machine, span);
   return json;

@@ -33,6 +33,7 @@ void check_shares(const AcceleratorPart& part) {
   if (const double spread = part.array.speed_spread; !(spread >= 0 && spread <= 0.1)) {
     throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + std::to_string(spread));
   }
+  part.hbm.check("accelerator.hbm");
 }
 
 /// What faults damage must be repeated by somebody.
@@ -106,7 +107,11 @@ ScaleUp::ScaleUp() {
   port.read_ahead = 512_KiB;
 }
 
-Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle) : config_(config) {
+Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle, Wire wire)
+    : config_(config), wire_(std::move(wire)) {
+  if (!wire_) {
+    wire_ = [](Dispatcher& /*dispatcher*/, auto& master, auto& socket) { master.bind(socket); };
+  }
   if (config.accelerators % config.per_node != 0) {
     throw ConfigError("accelerators", "expected a multiple of per_node, which is " + std::to_string(config.per_node) +
                                           ", got " + std::to_string(config.accelerators));
@@ -124,6 +129,7 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
     check_recovery(*node_plan_, config.scale_up.port, "scale_up.fabric", "scale_up.port");
     check_host_link(config.scale_up.port, config.scale_up.fabric, "scale_up.port");
   }
+  memory_model_ = config.accelerator.hbm.model();
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   std::vector<Step> all = steps();
   if (shuffle) std::shuffle(all.begin(), all.end(), std::mt19937(*shuffle));
@@ -181,13 +187,7 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   const Stall::Config stall{config_.stall, static_cast<std::uint64_t>(config_.seed)};
   const bool data = config_.data;
   const std::string number = std::to_string(i);
-  steps.emplace_back([this, i, number, data, stall] {
-    std::vector<std::string> masters = {"compute", "copy", "nic"};
-    if (has_ports()) masters.emplace_back("port");
-    if (config_.remote_memory.exists()) masters.emplace_back("remote");
-    memories_[i] = std::make_unique<memory::Hbm>(("hbm" + number).c_str(), config_.accelerator.hbm, *dispatcher_,
-                                                 masters, data, stall);
-  });
+  steps.emplace_back([this, i] { memories_[i] = make_memory(i); });
   steps.emplace_back([this, i, number, data, stall] {
     accelerators_[i] = std::make_unique<accelerator::Accelerator>(("accelerator" + number).c_str(),
                                                                   config_.accelerator.array, *dispatcher_, data, stall);
@@ -223,16 +223,39 @@ void Machine::add_rank(std::vector<Step>& steps, std::size_t i) {
   });
 }
 
+std::unique_ptr<memory::Memory> Machine::make_memory(std::size_t i) {
+  const memory::HbmConfig& config = config_.accelerator.hbm;
+  const std::string name = "hbm" + std::to_string(i);
+  std::vector<std::string> masters = {"compute", "copy", "nic"};
+  if (has_ports()) masters.emplace_back("port");
+  if (config_.remote_memory.exists()) masters.emplace_back("remote");
+  if (config.detail == memory::HbmDetail::kBank) {
+    return std::make_unique<memory::BankHbm>(name.c_str(), config.banks(), *dispatcher_, masters, config_.data);
+  }
+  const Stall::Config stall{config_.stall, static_cast<std::uint64_t>(config_.seed)};
+  return std::make_unique<memory::Hbm>(name.c_str(), config, *dispatcher_, masters, config_.data, stall,
+                                       memory_model_.get(), config.interconnect);
+}
+
+void Machine::use_phases(std::size_t i) {
+  accelerators_[i]->use_phases();
+  accelerators_[i]->place_kernels(config_.accelerator.hbm.capacity);
+  nics_[i]->use_phases();
+  if (has_ports()) ports_[i]->use_phases();
+  if (remote_memory_) remote_dmas_[i]->local_master().use_phases();
+}
+
 void Machine::bind_rank(std::size_t i) {
-  memory::Hbm& hbm = *memories_[i];
+  if (config_.accelerator.hbm.detail == memory::HbmDetail::kBank) use_phases(i);
+  memory::Memory& hbm = *memories_[i];
   accelerator::Accelerator& array = *accelerators_[i];
   nic::Nic& nic = *nics_[i];
   firmware::Processor& processor = *processors_[i];
-  array.compute.bind(hbm.socket(kCompute));
-  array.copy.bind(hbm.socket(kCopy));
+  wire_(*dispatcher_, array.compute, hbm.socket(kCompute));
+  wire_(*dispatcher_, array.copy, hbm.socket(kCopy));
   array.completion.bind(processor.mailbox(kAccelerator));
   processor.device(kAccelerator).bind(array.registers);
-  nic.dma.bind(hbm.socket(kNicDma));
+  wire_(*dispatcher_, nic.dma, hbm.socket(kNicDma));
   nic.completion.bind(processor.mailbox(kNic));
   processor.device(kNic).bind(nic.registers);
   network_->bind_end(static_cast<std::uint32_t>(i), nic.out, nic.in);
@@ -261,7 +284,7 @@ void Machine::bind_rank(std::size_t i) {
     return;
   }
   nic::Nic& port = *ports_[i];
-  port.dma.bind(hbm.socket(kPortDma));
+  wire_(*dispatcher_, port.dma, hbm.socket(kPortDma));
   port.completion.bind(processor.mailbox(kPort));
   processor.device(kPort).bind(port.registers);
   nodes_[static_cast<std::size_t>(rank.node)]->bind_end(static_cast<std::uint32_t>(rank.local), port.out, port.in);
@@ -276,8 +299,8 @@ memory::RemoteTarget& Machine::remote_target() {
 void Machine::bind_remote_memory(std::size_t i) {
   memory::RemoteDma& dma = *remote_dmas_[i];
   firmware::Processor& processor = *processors_[i];
-  memory::Hbm& hbm = *memories_[i];
-  dma.local.bind(hbm.socket(hbm.masters() - 1));
+  memory::Memory& hbm = *memories_[i];
+  wire_(*dispatcher_, dma.local, hbm.socket(hbm.masters() - 1));
   memory::RemoteTarget& target = remote_target();
   dma.remote.bind(target.socket(i));
   dma.completion.bind(processor.mailbox(kRemoteDma));

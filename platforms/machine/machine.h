@@ -15,7 +15,8 @@
 #include "hw/core/probe.h"
 #include "hw/fabric/fabric.h"
 #include "hw/memory/cxl_pool.h"
-#include "hw/memory/hbm.h"
+#include "hw/memory/hbm_config.h"
+#include "hw/memory/memory.h"
 #include "hw/memory/remote_dma.h"
 #include "hw/memory/remote_memory.h"
 #include "hw/nic/nic.h"
@@ -29,7 +30,7 @@ struct AcceleratorPart {
   static constexpr std::string_view kPartKind = "accelerator";
 
   accelerator::Accelerator::Config array;
-  memory::Hbm::Config hbm;
+  memory::HbmConfig hbm;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -119,8 +120,12 @@ class DeadlockError : public std::runtime_error {
 /// The modules of a machine, bound to each other, and its ranks for firmware to use.
 class Machine {
  public:
-  /// With `shuffle`, modules are built in an order drawn from it, which must not change anything: a test of order.
-  explicit Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle = std::nullopt);
+  /// Joins a master to its socket of a memory.
+  using Wire = std::function<void(Dispatcher&, tlm::tlm_initiator_socket<64>&, memory::Memory::Socket&)>;
+
+  /// With `wire`, something can stand between masters and memories, such as a checker. With `shuffle`, modules are
+  /// built in an order drawn from it, which must not change anything: a test of order.
+  explicit Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle = std::nullopt, Wire wire = {});
   ~Machine();
 
   [[nodiscard]] const MachineConfig& config() const { return config_; }
@@ -130,7 +135,7 @@ class Machine {
 
   Dispatcher& dispatcher() { return *dispatcher_; }
   accelerator::Accelerator& accelerator(int index) { return *accelerators_[static_cast<std::size_t>(index)]; }
-  memory::Hbm& memory(int index) { return *memories_[static_cast<std::size_t>(index)]; }
+  memory::Memory& memory(int index) { return *memories_[static_cast<std::size_t>(index)]; }
   /// Null where there is none, or one of another kind.
   memory::RemoteMemory* remote_memory() { return remote_memory_.get(); }
   memory::CxlPool* cxl_pool() { return cxl_pool_.get(); }
@@ -164,18 +169,22 @@ class Machine {
   [[nodiscard]] bool has_ports() const { return config_.per_node > 1; }
   [[nodiscard]] std::vector<Step> steps();
   void add_rank(std::vector<Step>& steps, std::size_t index);
+  std::unique_ptr<memory::Memory> make_memory(std::size_t index);
   void bind_rank(std::size_t index);
+  void use_phases(std::size_t index);
   void bind_remote_memory(std::size_t index);
   [[nodiscard]] memory::RemoteTarget& remote_target();
 
   MachineConfig config_;
+  Wire wire_;
   PacketPool packets_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::shared_ptr<const fabric::Plan> network_plan_;
   std::shared_ptr<const fabric::Plan> node_plan_;  // of all nodes; null where a node has one accelerator
   std::unique_ptr<fabric::Fabric> network_;
   std::vector<std::unique_ptr<fabric::Fabric>> nodes_;
-  std::vector<std::unique_ptr<memory::Hbm>> memories_;
+  std::shared_ptr<const memory::StreamModel> memory_model_;  ///< of all accelerators' memories; may be null
+  std::vector<std::unique_ptr<memory::Memory>> memories_;
   std::unique_ptr<memory::RemoteMemory> remote_memory_;  ///< null where there is none, or a CXL pool
   std::unique_ptr<memory::CxlPool> cxl_pool_;
   std::vector<std::unique_ptr<memory::RemoteDma>> remote_dmas_;  ///< likewise empty

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sw/schedules/fsdp_check.h"
+#include "sw/schedules/kernel_work.h"
 #include "sw/schedules/offload.h"
 
 namespace weft::schedules {
@@ -156,16 +157,7 @@ void Fsdp::enqueue(Member& member, const std::vector<PlannedKernel>& kernels) {
 }
 
 void Fsdp::enqueue(Member& member, const PlannedKernel& kernel) {
-  accelerator::Command command;
-  command.operation = accelerator::Operation::kKernel;
-  command.stream = kComputeStream;
-  command.launch_ps = kernel.work.launch.count();
-  command.compute_ps = kernel.work.compute.count();
-  command.read = static_cast<std::uint64_t>(kernel.work.read.count());
-  command.written = static_cast<std::uint64_t>(kernel.work.written.count());
-  command.energy = kernel.work.array_energy;
-  command.label = kernel.label;
-  member.rank.accelerator.submit(command);
+  member.rank.accelerator.submit(kernel_command(kComputeStream, kernel.label, kernel.work));
 }
 
 Task Fsdp::compute(Member& member) {

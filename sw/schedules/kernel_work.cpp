@@ -34,4 +34,17 @@ accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& compute, c
   return std::visit(ToWork{compute}, kernel.shape);
 }
 
+accelerator::Command kernel_command(std::uint32_t stream, const char* label, const accelerator::KernelWork& work) {
+  accelerator::Command command;
+  command.operation = accelerator::Operation::kKernel;
+  command.stream = stream;
+  command.launch_ps = work.launch.count();
+  command.compute_ps = work.compute.count();
+  command.read = static_cast<std::uint64_t>(work.read.count());
+  command.written = static_cast<std::uint64_t>(work.written.count());
+  command.energy = work.array_energy;
+  command.label = label;
+  return command;
+}
+
 }  // namespace weft::schedules

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
+#include "hw/accelerator/command.h"
 #include "hw/accelerator/kernel.h"
 #include "sw/models/kernels.h"
 
@@ -10,5 +13,9 @@ namespace weft::schedules {
 /// Attention has as many keys as queries.
 [[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& compute,
                                                   const models::Kernel& kernel);
+
+/// Launches it. `label` is kept by the caller for the run.
+[[nodiscard]] accelerator::Command kernel_command(std::uint32_t stream, const char* label,
+                                                  const accelerator::KernelWork& work);
 
 }  // namespace weft::schedules

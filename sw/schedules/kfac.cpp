@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "sw/schedules/kernel_work.h"
 #include "sw/schedules/kfac_member.h"
 
 namespace weft::schedules {
@@ -137,16 +138,7 @@ const KfacStep& Kfac::step(int number) const {
 void Kfac::enqueue(Member& member, const KfacStage& stage) {
   if (stage.doers.has(member.index)) {
     for (const PlannedKernel& kernel : stage.kernels) {
-      accelerator::Command command;
-      command.operation = accelerator::Operation::kKernel;
-      command.stream = kComputeStream;
-      command.launch_ps = kernel.work.launch.count();
-      command.compute_ps = kernel.work.compute.count();
-      command.read = static_cast<std::uint64_t>(kernel.work.read.count());
-      command.written = static_cast<std::uint64_t>(kernel.work.written.count());
-      command.energy = kernel.work.array_energy + kernel.work.memory_energy;
-      command.label = kernel.label;
-      member.rank.accelerator.submit(command);
+      member.rank.accelerator.submit(kernel_command(kComputeStream, kernel.label, kernel.work));
     }
   }
   member.rank.accelerator.notify(kComputeStream, member.progress, 0);

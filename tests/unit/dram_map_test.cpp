@@ -55,6 +55,31 @@ TEST(AddressMap, TellsEachBurstApart) {
   }
 }
 
+TEST(AddressMap, DividesAddressesAmongAnyNumberOfStacks) {
+  Geometry geometry = hbm3();
+  geometry.channels = 4;
+  Random random(1, "stacks");
+  for (const int stacks : {1, 2, 3, 5, 6, 7}) {
+    for (const std::int64_t interleave : {64, 256, 4096}) {
+      const AddressMap map(geometry, "128B", "mapping", stacks, Bytes(interleave));
+      EXPECT_EQ(map.capacity(), static_cast<std::uint64_t>(stacks) * (4ULL << 30));
+      for (int i = 0; i < 1000; ++i) {
+        // There and back, from an address and from a place.
+        const std::uint64_t address = random.next() % map.capacity() / 32 * 32;
+        EXPECT_EQ(map.address(map.locate(address)), address);
+        Location place = map.locate(random.next() % map.capacity());
+        place.channel = static_cast<std::uint16_t>(random.next() % static_cast<std::uint64_t>(4 * stacks));
+        ASSERT_LT(map.address(place), map.capacity());
+        EXPECT_EQ(map.locate(map.address(place)), place);
+      }
+      // Neighbouring pieces lie in neighbouring stacks.
+      for (int piece = 0; piece < 3 * stacks; ++piece) {
+        EXPECT_EQ(map.locate(static_cast<std::uint64_t>(piece * interleave)).channel / 4, piece % stacks);
+      }
+    }
+  }
+}
+
 TEST(AddressMap, SaysWhatIsWrong) {
   const auto fails = [](const char* text, const std::string& part) {
     try {

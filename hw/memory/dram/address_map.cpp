@@ -42,10 +42,14 @@ std::string expanded(const Geometry& geometry, std::string_view text) {
 
 }  // namespace
 
-AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const std::string& path)
+AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const std::string& path, int stacks,
+                       Bytes interleave)
     : bank_bits_(bits_of(geometry.banks)),
       group_bits_(bank_bits_ + bits_of(geometry.bank_groups)),
-      capacity_(static_cast<std::uint64_t>(geometry.capacity().count())) {
+      stacks_(static_cast<std::uint64_t>(stacks)),
+      channels_(static_cast<std::uint64_t>(geometry.channels)),
+      interleave_bits_(bits_of(interleave.count())),
+      capacity_(static_cast<std::uint64_t>(geometry.capacity().count() * stacks)) {
   std::array<int, kFields> wanted{};
   wanted[kOffset] = bits_of(geometry.burst.count());
   wanted[kChannel] = bits_of(geometry.channels);
@@ -106,7 +110,7 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
 
 std::uint64_t AddressMap::address(const Location& location) const {
   std::array<std::uint64_t, kFields> value{};
-  value[kChannel] = location.channel;
+  value[kChannel] = location.channel % channels_;
   value[kPseudoChannel] = location.pseudo_channel;
   value[kStackId] = location.bank >> group_bits_;
   value[kBankGroup] = (location.bank >> bank_bits_) & ((1U << (group_bits_ - bank_bits_)) - 1);
@@ -118,7 +122,10 @@ std::uint64_t AddressMap::address(const Location& location) const {
     const Piece& piece = piece_[static_cast<std::size_t>(i)];
     address |= ((value[piece.field] >> piece.to) & piece.mask) << piece.shift;
   }
-  return address;
+  if (stacks_ == 1) return address;
+  const std::uint64_t within = address & ((1ULL << interleave_bits_) - 1);
+  const std::uint64_t piece = (address >> interleave_bits_) * stacks_ + location.channel / channels_;
+  return piece << interleave_bits_ | within;
 }
 
 std::string AddressMap::text() const {

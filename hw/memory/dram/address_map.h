@@ -28,12 +28,34 @@ struct Location {
 /// may be no bit. Two maps have names, both for any geometry:
 /// - `burst`: neighbouring bursts lie in different pseudo channels and bank groups (the line above);
 /// - `128B`: 128 bytes of a row stay together, so that reads of a cache line share an activate.
+///
+/// A memory of several stacks, of which there may be any number, has a stage in front: `interleave` bytes lie in one
+/// stack, the next ones in the next, and so round all of them. That is a division by their number, whose remainder is
+/// the stack and whose quotient goes on as an address within it. Channels are counted through all stacks.
 class AddressMap {
  public:
-  /// Throws ConfigError for `path` if the map does not cover each bit of the geometry exactly once.
-  AddressMap(const Geometry& geometry, std::string_view text, const std::string& path = "mapping");
+  /// `geometry` is that of a stack, `interleave` a power of two. Throws ConfigError for `path` if the map does not
+  /// cover each bit of the geometry exactly once.
+  AddressMap(const Geometry& geometry, std::string_view text, const std::string& path = "mapping", int stacks = 1,
+             Bytes interleave = Bytes(256));
 
   [[nodiscard]] Location locate(std::uint64_t address) const {
+    if (stacks_ == 1) return locate_in_stack(address);
+    const std::uint64_t piece = address >> interleave_bits_;
+    const std::uint64_t round = piece / stacks_;
+    const std::uint64_t within = address & ((1ULL << interleave_bits_) - 1);
+    Location location = locate_in_stack(round << interleave_bits_ | within);
+    location.channel = static_cast<std::uint16_t>(location.channel + (piece - round * stacks_) * channels_);
+    return location;
+  }
+  /// The address of a burst's first byte.
+  [[nodiscard]] std::uint64_t address(const Location& location) const;
+  [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+  /// The map of a stack in full, as it can be written.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  [[nodiscard]] Location locate_in_stack(std::uint64_t address) const {
     std::array<std::uint32_t, kFields> value{};
     for (int i = 0; i < pieces_; ++i) {
       const Piece& piece = piece_[static_cast<std::size_t>(i)];
@@ -44,13 +66,6 @@ class AddressMap {
         static_cast<std::uint8_t>((value[kStackId] << group_bits_) | (value[kBankGroup] << bank_bits_) | value[kBank]),
         static_cast<std::uint16_t>(value[kColumn]), value[kRow]};
   }
-  /// The address of a burst's first byte.
-  [[nodiscard]] std::uint64_t address(const Location& location) const;
-  [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
-  /// The map in full, as it can be written.
-  [[nodiscard]] std::string text() const;
-
- private:
   enum Field : std::uint8_t { kOffset, kChannel, kPseudoChannel, kStackId, kBankGroup, kBank, kColumn, kRow, kFields };
   static constexpr std::size_t kMostPieces = 24;
   struct Piece {
@@ -69,6 +84,9 @@ class AddressMap {
   int offset_bits_ = 0;
   int bank_bits_ = 0;
   int group_bits_ = 0;  ///< of bank and bank group together
+  std::uint64_t stacks_ = 1;
+  std::uint64_t channels_ = 1;  ///< of a stack
+  int interleave_bits_ = 0;
   std::uint64_t capacity_ = 0;
 };
 

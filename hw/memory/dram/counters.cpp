@@ -22,7 +22,7 @@ Counters& Counters::operator+=(const Counters& other) {
   return *this;
 }
 
-EnergyUse energy_of(const Counters& counters, const Device& device, Time elapsed) {
+EnergyUse energy_of(const Counters& counters, const Device& device, Time elapsed, int stacks) {
   const CommandEnergy& energy = device.energy;
   const double bits = static_cast<double>(device.geometry.burst.count()) * 8;
   // Of fJ, in pJ.
@@ -37,7 +37,7 @@ EnergyUse energy_of(const Counters& counters, const Device& device, Time elapsed
   use.refresh = times(counters.refreshes, energy.refresh) + times(counters.bank_refreshes, energy.refresh_bank);
   // mW times ps are 1e-15 J.
   use.background = static_cast<double>(energy.background.count()) * static_cast<double>(elapsed.count()) * 1e-3 *
-                   device.geometry.pseudo_channels * device.geometry.channels;
+                   device.geometry.pseudo_channels * device.geometry.channels * stacks;
   return use;
 }
 

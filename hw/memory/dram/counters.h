@@ -39,7 +39,7 @@ struct EnergyUse {
 };
 
 /// Of all that was counted in `elapsed`.
-EnergyUse energy_of(const Counters& counters, const Device& device, Time elapsed);
+EnergyUse energy_of(const Counters& counters, const Device& device, Time elapsed, int stacks = 1);
 
 /// Latencies, exact below 2048 ps and to 1 part in 1024 above; the mean is exact.
 class LatencyHistogram {

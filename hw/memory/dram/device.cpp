@@ -22,6 +22,21 @@ void check_at_least(int value, int least, const std::string& path, const char* n
 
 }  // namespace
 
+Device Device::at_clock(Time clock) const {
+  Device device = *this;
+  Timing& t = device.timing;
+  t.clock = clock;
+  const std::int64_t before = timing.clock.count();
+  const std::int64_t now = clock.count();
+  for (int* each : {&t.cl, &t.cwl, &t.rcdrd, &t.rcdwr, &t.rp, &t.ras, &t.rc, &t.wr, &t.rtp, &t.rrds, &t.rrdl, &t.faw,
+                    &t.wtrs, &t.wtrl, &t.rtw, &t.rfc, &t.rfcpb, &t.rrefd}) {
+    *each = static_cast<int>((*each * before + now - 1) / now);
+  }
+  t.refi = static_cast<int>(t.refi * before / now);
+  t.rtw = std::max(t.rtw, t.cl + t.bl - t.cwl);  // rounding must not let data collide
+  return device;
+}
+
 Clock Device::refresh_interval() const {
   const int times = temperature > 95 ? 4 : temperature > 85 ? 2 : 1;
   return std::max(1, timing.refi / times);

@@ -153,6 +153,9 @@ struct Device {
     visit("temperature", temperature,
           "Degrees Celsius: above 85 it is refreshed twice as often, above 95 four times as often", Range{0, 105});
   }
+  /// The same device at another clock: a burst, distances of column commands and slots of buses stay as they are in
+  /// clocks, all else in nanoseconds, rounded up to clocks, and tREFI down.
+  [[nodiscard]] Device at_clock(Time clock) const;
   /// tREFI at this temperature.
   [[nodiscard]] Clock refresh_interval() const;
   /// Of all channels together.

@@ -15,9 +15,9 @@ MemorySystem::MemorySystem(const MemoryConfig& config, CommandObserver* observer
     : config_(checked(config)),
       period_(config.device.timing.clock.count()),
       per_period_(UINT64_MAX / static_cast<std::uint64_t>(period_) + 1),
-      map_(config.device.geometry, config.mapping) {
-  channels_.reserve(static_cast<std::size_t>(config.device.geometry.channels));
-  for (int i = 0; i < config.device.geometry.channels; ++i) {
+      map_(config.device.geometry, config.mapping, "mapping", config.stacks, config.stack_interleave) {
+  channels_.reserve(static_cast<std::size_t>(config.channels()));
+  for (int i = 0; i < config.channels(); ++i) {
     channels_.emplace_back(config.device, config.controller, i, observer);
     next_.push_back(channels_.back().next());
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct MemoryConfig {
   Device device;
   ControllerConfig controller;
   std::string mapping = "burst";
+  int stacks = 1;
+  Bytes stack_interleave = Bytes(256);
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -22,11 +25,24 @@ struct MemoryConfig {
     visit("mapping", mapping,
           "Which bits of an address choose what: burst, 128B, or a list from the lowest bit up, such as "
           "offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row");
+    visit("stacks", stacks, "Stacks of that device, side by side: any number", Range{1, 64});
+    visit("stack_interleave", stack_interleave, "Bytes in one stack before the next one's begin; a power of two",
+          Range{64, 1 << 20});
   }
+  [[nodiscard]] int channels() const { return stacks * device.geometry.channels; }
+  /// Of all stacks together.
+  [[nodiscard]] Bytes capacity() const { return device.geometry.capacity() * stacks; }
+  [[nodiscard]] double peak_bytes_per_second() const { return device.peak_bytes_per_second() * stacks; }
   void check(const std::string& path = "") const {
     const std::string prefix = path.empty() ? "" : path + ".";
     device.check(prefix + "device");
     controller.check(prefix + "controller");
+    if (!std::has_single_bit(static_cast<std::uint64_t>(stack_interleave.count()))) {
+      throw ConfigError(prefix + "stack_interleave", "a power of two");
+    }
+    if (stack_interleave < device.geometry.burst) {
+      throw ConfigError(prefix + "stack_interleave", "a burst of the device at the least");
+    }
   }
 };
 

@@ -34,7 +34,7 @@ void Replay::step() {
   }
 }
 
-void Replay::request(bool write, std::uint64_t address, Time at, bool timed) {
+void Replay::request(bool write, const Location& location, Time at, bool timed) {
   source_ = std::max(source_, at);
   if (!write) {
     // Until there is a place for it.
@@ -49,7 +49,7 @@ void Replay::request(bool write, std::uint64_t address, Time at, bool timed) {
       }
     }
   }
-  Request request{memory_.locate(address), write, timed ? at : source_, 0};
+  Request request{location, write, timed ? at : source_, 0};
   if (requests_++ == 0) first_ = request.created;
   Clock enters = std::max(entered_, memory_.clock_at(source_ + memory_.config().controller.latency));
   for (;;) {

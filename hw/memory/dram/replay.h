@@ -18,9 +18,11 @@ class Replay {
   Replay(MemorySystem& memory, int outstanding);
 
   /// One burst, as soon as it can go.
-  void request(bool write, std::uint64_t address) { request(write, address, source_, false); }
+  void request(bool write, std::uint64_t address) { request(write, memory_.locate(address), source_, false); }
+  void request(bool write, const Location& location) { request(write, location, source_, false); }
   /// One burst that goes at `at` or, if that is past or too much is on its way, as soon after it as it can.
-  void request(bool write, std::uint64_t address, Time at) { request(write, address, at, true); }
+  void request(bool write, std::uint64_t address, Time at) { request(write, memory_.locate(address), at, true); }
+  void request(bool write, const Location& location, Time at) { request(write, location, at, true); }
   /// Serves what still waits.
   void finish();
 
@@ -32,7 +34,7 @@ class Replay {
   [[nodiscard]] const LatencyHistogram& read_latency() const { return read_latency_; }
 
  private:
-  void request(bool write, std::uint64_t address, Time at, bool timed);
+  void request(bool write, const Location& location, Time at, bool timed);
   void step();
   void complete(Time created, Clock done);
   /// Frees the places of reads that are done at `now`.

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/memory/hbm_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::memory {
+namespace {
+
+/// Of peaks: data sheets round.
+constexpr double kTolerance = 0.01;
+
+}  // namespace
+
+void HbmConfig::check(const std::string& path) const {
+  if (!has_stacks()) {
+    if (detail == HbmDetail::kStream) return;
+    throw ConfigError(path + ".detail",
+                      "stream, since nothing is said of this memory's banks (" + path + ".stacks.count is 0)");
+  }
+  const dram::MemoryConfig memory = stacks.memory();
+  try {
+    memory.check(path + ".stacks");
+  } catch (const ConfigError& error) {
+    const std::string stage = path + ".stacks.stack_interleave";
+    throw ConfigError(error.path() == stage ? path + ".stacks.interleave" : error.path(), error.expected());
+  }
+  const dram::AddressMap map(memory.device.geometry, memory.mapping, path + ".stacks.mapping", memory.stacks,
+                             memory.stack_interleave);
+  if (detail == HbmDetail::kStream) return;
+  if (static_cast<std::uint64_t>(capacity.count()) > map.capacity()) {
+    throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()) +
+                                              ", got " + to_text(capacity));
+  }
+  const double peak = memory.peak_bytes_per_second() * 8;
+  const auto pins = static_cast<double>(rate.count());
+  if (std::abs(pins - peak) > kTolerance * peak) {
+    throw ConfigError(path + ".rate", "what its stacks move at the most, which is " +
+                                          to_text(Rate(std::llround(peak * 1e-9) * 1'000'000'000)) + ", got " +
+                                          to_text(rate) + "; or detail stream");
+  }
+}
+
+std::shared_ptr<const StreamModel> HbmConfig::model() const {
+  return has_stacks() ? stream_model(stacks.memory()) : nullptr;
+}
+
+Rate HbmConfig::sustained() const {
+  if (!has_stacks()) return Hbm::Config::sustained();
+  return Rate(std::llround(static_cast<double>(rate.count()) * model()->sustained[StreamModel::kSequence][1]));
+}
+
+BankHbm::Config HbmConfig::banks() const {
+  BankHbm::Config config;
+  static_cast<dram::MemoryConfig&>(config) = stacks.memory();
+  config.latency = interconnect / 2;
+  config.capacity = capacity;
+  config.outstanding = stacks.outstanding;
+  if (config.outstanding > 0) return config;
+  const dram::Geometry& geometry = config.device.geometry;
+  const double away = static_cast<double>((interconnect + model()->read).count()) * 1e-12;
+  const double bursts = config.peak_bytes_per_second() * away / static_cast<double>(geometry.burst.count());
+  config.outstanding = static_cast<int>(std::min(bursts, 1e6)) +
+                       config.controller.write_queue * config.channels() * geometry.pseudo_channels;
+  return config;
+}
+
+}  // namespace weft::memory

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "hw/core/fields.h"
+#include "hw/core/quantity.h"
+#include "hw/memory/bank_hbm.h"
+#include "hw/memory/hbm.h"
+
+namespace weft::memory {
+
+/// In closed form (Hbm) or to the bank (BankHbm).
+enum class HbmDetail : std::uint8_t { kStream, kBank };
+inline EnumNames<HbmDetail> enum_names(HbmDetail) {
+  return {{"stream", HbmDetail::kStream}, {"bank", HbmDetail::kBank}};
+}
+
+/// What the stacks of an accelerator's memory are made of.
+struct HbmStacks {
+  int count = 0;
+  int channels = 16;
+  dram::Device device;
+  Time clock;
+  dram::ControllerConfig controller;
+  std::string mapping = "128B";
+  Bytes interleave = Bytes(256);
+  int outstanding = 0;
+
+  /// A GPU's controllers, assumed: their writes come from a cache that holds them back, so that many are written
+  /// together, and they refresh a bank at a time. With 256 writes a pseudo channel the stacks sustain 0.9 and more of
+  /// their peak when a third is written, as STREAM does on GPUs; a queue of 32 would sustain 0.5 to 0.7.
+  HbmStacks() {
+    controller.write_queue = 256;
+    controller.refresh = dram::RefreshPolicy::kPerBank;
+  }
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("count", count, "Stacks, any number; 0: nothing is said of banks, and efficiency and latency are as written",
+          Range{0, 64});
+    visit("channels", channels, "Channels of a stack, in place of the device's", Range{1, 1024});
+    visit("device", device, "The DRAM");
+    visit("clock", clock, "tCK in place of the device's, whose times keep their nanoseconds; 0ps: the device's",
+          Range{0, 100'000});
+    visit("controller", controller, "How requests become commands");
+    visit("mapping", mapping,
+          "Which bits of an address within a stack choose what, as hw/memory/dram/address_map.h says");
+    visit("interleave", interleave, "Bytes in one stack before the next one's begin; a power of two",
+          Range{64, 1 << 20});
+    visit("outstanding", outstanding,
+          "Bursts that each master has on their way; 0: what the peak moves in the latencies, and a write queue for "
+          "each pseudo channel",
+          Range{0, 1 << 20});
+  }
+  [[nodiscard]] dram::MemoryConfig memory() const {
+    dram::MemoryConfig config;
+    config.device = clock == Time() ? device : device.at_clock(clock);
+    config.device.geometry.channels = channels;
+    config.controller = controller;
+    config.mapping = mapping;
+    config.stacks = count;
+    config.stack_interleave = interleave;
+    return config;
+  }
+};
+
+/// The memory of an accelerator, in the detail that is asked for. With stacks described, `stream` takes its efficiency
+/// and its latency from them (StreamModel), and `bank` everything but the capacity.
+struct HbmConfig : Hbm::Config {
+  static constexpr std::string_view kPartKind = "hbm";
+  HbmDetail detail = HbmDetail::kStream;
+  Time interconnect = Time(450'000);
+  HbmStacks stacks;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    Hbm::Config::fields(visit);
+    visit("detail", detail, "stream: in closed form; bank: each burst with the DRAM's timings");
+    visit("interconnect", interconnect,
+          "With stacks: caches and interconnect between masters and controllers, there and back",
+          Range{0, 100'000'000});
+    visit("stacks", stacks, "What it is made of");
+  }
+  [[nodiscard]] bool has_stacks() const { return stacks.count > 0; }
+  /// Throws ConfigError; `path` is where this stands.
+  void check(const std::string& path) const;
+  /// Null without stacks. Throws ConfigError.
+  [[nodiscard]] std::shared_ptr<const StreamModel> model() const;
+  /// Of long reads, a quarter of writes among them.
+  [[nodiscard]] Rate sustained() const;
+  [[nodiscard]] BankHbm::Config banks() const;
+};
+
+}  // namespace weft::memory

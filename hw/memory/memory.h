@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <systemc>
+#include <tlm>
+
+#include "hw/core/quantity.h"
+#include "hw/memory/backing_store.h"
+
+namespace weft::memory {
+
+/// The memory of an accelerator as a machine sees it, whatever is inside: base-protocol target sockets, one for each
+/// master, and the bytes.
+class Memory : public sc_core::sc_module {
+ public:
+  using Socket = tlm::tlm_target_socket<64>;
+  /// What a master moved.
+  struct Traffic {
+    std::int64_t reads = 0;
+    std::int64_t writes = 0;
+    std::int64_t read_bytes = 0;
+    std::int64_t written_bytes = 0;
+    Time busy;  ///< that the memory alone takes for it
+  };
+
+  explicit Memory(sc_core::sc_module_name name) : sc_module(name) {}
+
+  virtual Socket& socket(std::size_t master) = 0;
+  [[nodiscard]] virtual std::size_t masters() const = 0;
+  [[nodiscard]] virtual const std::string& master_name(std::size_t master) const = 0;
+  [[nodiscard]] virtual Traffic traffic(std::size_t master) const = 0;
+  virtual BackingStore& store() = 0;
+};
+
+}  // namespace weft::memory

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/memory/stream_model.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "hw/core/random.h"
+#include "hw/memory/dram/replay.h"
+
+namespace weft::memory {
+namespace {
+
+constexpr std::int64_t kPiece = 4096;  // as MemoryMaster cuts
+constexpr int kIntervals = 4;
+
+/// All values of a configuration as text.
+class Values {
+ public:
+  template <typename T>
+  void operator()(std::string_view /*name*/, T& member, std::string_view /*doc*/ = {}, Range /*range*/ = {}) {
+    if constexpr (requires { member.fields(*this); }) {
+      member.fields(*this);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      text += member;
+    } else if constexpr (requires { member.count(); }) {
+      text += std::to_string(member.count());
+    } else {
+      text += std::to_string(static_cast<std::int64_t>(member));
+    }
+    text += ';';
+  }
+  std::string text;
+};
+
+/// Channel 0, and the requests that the map of the whole memory sends there.
+class Channel {
+ public:
+  explicit Channel(const dram::MemoryConfig& config)
+      : map_(config.device.geometry, config.mapping, "mapping", config.stacks, config.stack_interleave),
+        memory_(alone(config)),
+        replay_(memory_, config.controller.read_queue * config.device.geometry.pseudo_channels),
+        random_(1, "stream model"),
+        burst_(static_cast<std::uint64_t>(config.device.geometry.burst.count())),
+        refresh_(memory_.time_of(config.device.refresh_interval())),
+        peak_(memory_.config().device.peak_bytes_per_second()) {}
+
+  /// The sustained share of the peak when `more` sends some requests at each call.
+  template <typename More>
+  double sustained(const More& more) {
+    while (replay_.elapsed() < refresh_) more();
+    const Time begin = replay_.elapsed();
+    const std::int64_t before = replay_.bytes();
+    while (replay_.elapsed() < begin + kIntervals * refresh_) more();
+    const double seconds = static_cast<double>((replay_.elapsed() - begin).count()) * 1e-12;
+    return static_cast<double>(replay_.bytes() - before) / seconds / peak_;
+  }
+  /// The bursts of [address, address + bytes) that lie here.
+  void send(bool write, std::uint64_t address, std::uint64_t bytes) {
+    for (std::uint64_t at = address; at < address + bytes; at += burst_) {
+      const dram::Location location = map_.locate(at);
+      if (location.channel == 0) replay_.request(write, location);
+    }
+  }
+  /// A random multiple of `bytes` from which on some burst lies here.
+  std::uint64_t place(std::uint64_t bytes) {
+    const dram::Geometry& g = memory_.config().device.geometry;
+    dram::Location location;
+    location.pseudo_channel = static_cast<std::uint8_t>(below(g.pseudo_channels));
+    location.bank = static_cast<std::uint8_t>(below(g.all_banks()));
+    location.column = static_cast<std::uint16_t>(below(g.columns));
+    location.row = static_cast<std::uint32_t>(below(g.rows));
+    return map_.address(location) / bytes * bytes;
+  }
+  bool chance(int quarters) { return below(4) < static_cast<std::uint64_t>(quarters); }
+  [[nodiscard]] std::uint64_t half() const { return map_.capacity() / 2; }
+
+  /// The mean of random reads, each long after the one before.
+  Time idle_read() {
+    constexpr int kReads = 64;
+    for (int i = 1; i <= kReads; ++i) {
+      replay_.request(false, map_.locate(place(burst_)), Time(1'000'000) * i);
+    }
+    replay_.finish();
+    return Time(static_cast<std::int64_t>(replay_.read_latency().mean_ps()));
+  }
+
+ private:
+  std::uint64_t below(std::int64_t count) { return random_.next() % static_cast<std::uint64_t>(count); }
+  static dram::MemoryConfig alone(dram::MemoryConfig config) {
+    config.stacks = 1;
+    config.device.geometry.channels = 1;
+    config.mapping = "burst";  // requests come with their places
+    return config;
+  }
+
+  dram::AddressMap map_;
+  dram::MemorySystem memory_;
+  dram::Replay replay_;
+  Random random_;
+  std::uint64_t burst_;
+  Time refresh_;
+  double peak_;
+};
+
+}  // namespace
+
+StreamModel derive_stream_model(const dram::MemoryConfig& config) {
+  StreamModel model;
+  for (int quarters = 0; quarters < static_cast<int>(StreamModel::kShares); ++quarters) {
+    const auto share = static_cast<std::size_t>(quarters);
+    for (std::size_t size = 0; size < StreamModel::kSizes.size(); ++size) {
+      Channel channel(config);
+      const auto bytes = static_cast<std::uint64_t>(StreamModel::kSizes[size]);
+      model.sustained[size][share] =
+          channel.sustained([&] { channel.send(channel.chance(quarters), channel.place(bytes), bytes); });
+    }
+    Channel channel(config);
+    std::uint64_t read = 0;
+    std::uint64_t written = 0;
+    int turn = 0;
+    model.sustained[StreamModel::kSequence][share] = channel.sustained([&] {
+      const bool write = turn < quarters;
+      turn = (turn + 1) % 4;
+      std::uint64_t& next = write ? written : read;
+      channel.send(write, (write ? channel.half() : 0) + next, kPiece);
+      next += kPiece;
+    });
+  }
+  model.read = Channel(config).idle_read();
+  model.write = config.controller.latency;
+  return model;
+}
+
+std::shared_ptr<const StreamModel> stream_model(const dram::MemoryConfig& config) {
+  static std::map<std::string, std::shared_ptr<const StreamModel>> models;
+  Values values;
+  dram::MemoryConfig(config).fields(values);
+  std::shared_ptr<const StreamModel>& model = models[values.text];
+  if (model == nullptr) model = std::make_shared<const StreamModel>(derive_stream_model(config));
+  return model;
+}
+
+}  // namespace weft::memory

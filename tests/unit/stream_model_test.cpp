@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// HBM in closed form against banks, from which it is derived: one load on both.
+#include "hw/memory/stream_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/core/memory_master.h"
+#include "hw/core/random.h"
+#include "hw/memory/hbm_config.h"
+#include "platforms/config/document.h"
+#include "tests/support/dram.h"
+#include "tests/support/kernel.h"
+#include "tests/support/sockets.h"
+
+namespace weft::memory {
+namespace {
+
+using namespace weft::literals;
+
+/// A memory of `count` stacks of a device of the catalogue, at that device's rate.
+HbmConfig stacks_of(const std::string& part, int count) {
+  HbmConfig config;
+  config.stacks.count = count;
+  config.stacks.device = test::memory_of(part).device;
+  config.stacks.channels = part.rfind("hbm2", 0) == 0 ? 8 : 16;
+  const dram::MemoryConfig memory = config.stacks.memory();
+  config.rate = Rate(static_cast<std::int64_t>(memory.peak_bytes_per_second() * 8));
+  config.capacity = memory.capacity();
+  return config;
+}
+
+/// A device that keeps `depth` accesses of `make` under way until `bytes` have been moved, and notes when they were.
+class LoadMaster final : public sc_core::sc_module, public EventTarget {
+ public:
+  using Parts = std::vector<MemoryMaster::Part>;
+  LoadMaster(sc_core::sc_module_name name, Dispatcher& dispatcher, std::function<Parts()> make, std::int64_t bytes)
+      : sc_module(name),
+        socket("socket"),
+        master(socket, dispatcher, *this, 0),
+        dispatcher_(dispatcher),
+        make_(std::move(make)),
+        left_(bytes) {
+    dispatcher.attach(*this, this->name());
+    master.bind();
+  }
+  tlm::tlm_initiator_socket<64> socket;
+  MemoryMaster master;
+  Time end;
+
+  void begin(int depth) {
+    for (int i = 0; i < depth; ++i) ask();
+  }
+  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override {
+    if (tag == 0 && !master.on_event(now, data)) return;
+    end = now;
+    ask();
+  }
+
+ private:
+  void ask() {
+    if (left_ <= 0) return;
+    const Parts parts = make_();
+    for (const MemoryMaster::Part& part : parts) left_ -= static_cast<std::int64_t>(part.bytes);
+    const Time done = master.access(parts, dispatcher_.now(), 0, MemoryMaster::Order::kMixed);
+    if (done != kNever) dispatcher_.post(done, *this, 1);
+  }
+  void end_of_elaboration() override { master.resolve(); }
+  Dispatcher& dispatcher_;
+  std::function<Parts()> make_;
+  std::int64_t left_;
+};
+
+/// Bytes a second that a load gets.
+double rate_of(const HbmConfig& config, HbmDetail detail, const std::function<LoadMaster::Parts()>& make,
+               std::int64_t bytes, int depth) {
+  test::fresh_kernel();
+  Dispatcher dispatcher("dispatcher");
+  test::Script script("script", dispatcher);
+  LoadMaster load("load", dispatcher, make, bytes);
+  std::unique_ptr<Memory> memory;
+  const auto model = config.model();
+  if (detail == HbmDetail::kBank) {
+    memory = std::make_unique<BankHbm>("hbm", config.banks(), dispatcher, std::vector<std::string>{"load"}, false);
+    load.master.use_phases();
+  } else {
+    memory = std::make_unique<Hbm>("hbm", config, dispatcher, std::vector<std::string>{"load"}, false, Stall::Config(),
+                                   model.get(), config.interconnect);
+  }
+  load.socket.bind(memory->socket(0));
+  script.at(1_us, [&] { load.begin(depth); });
+  sc_core::sc_start();
+  return static_cast<double>(bytes) / (static_cast<double>((load.end - 1_us).count()) * 1e-12);
+}
+
+struct StreamLoad {
+  const char* name;
+  std::uint64_t bytes;  ///< of an access
+  int written;          ///< quarters of them
+  bool random;
+  std::int64_t total;
+};
+
+class StreamAgainstBank : public testing::TestWithParam<const char*> {};
+
+TEST_P(StreamAgainstBank, GivesTheSameRateWithinFivePercent) {
+  const HbmConfig config = stacks_of(GetParam(), 1);
+  constexpr std::int64_t kLong = 24 << 20;
+  constexpr std::int64_t kShort = 16 << 20;
+  const std::vector<StreamLoad> loads = {{"long reads", 1 << 20, 0, false, kLong},
+                                         {"long writes", 1 << 20, 4, false, kLong},
+                                         {"long, a quarter written", 1 << 20, 1, false, kLong},
+                                         {"long, half written", 1 << 20, 2, false, kLong},
+                                         {"4 KiB at random", 4096, 0, true, kShort},
+                                         {"512 B at random", 512, 0, true, kShort},
+                                         {"512 B at random, a quarter written", 512, 1, true, kShort},
+                                         {"512 B at random, half written", 512, 2, true, kShort},
+                                         {"64 B at random", 64, 0, true, kShort / 4},
+                                         {"32 B at random", 32, 0, true, kShort / 8}};
+  const auto capacity = static_cast<std::uint64_t>(config.capacity.count());
+  for (const StreamLoad& each : loads) {
+    Random random(1, "load");
+    std::uint64_t next = 0;
+    const auto make = [&]() -> LoadMaster::Parts {
+      if (each.random) {
+        const bool write = random.next() % 4 < static_cast<std::uint64_t>(each.written);
+        return {{write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND,
+                 random.next() % (capacity / each.bytes) * each.bytes, each.bytes, nullptr}};
+      }
+      // As a kernel: what it reads and what it writes, side by side.
+      const std::uint64_t written = each.bytes / 4 * static_cast<std::uint64_t>(each.written);
+      next += each.bytes;
+      return {{tlm::TLM_READ_COMMAND, next, each.bytes - written, nullptr},
+              {tlm::TLM_WRITE_COMMAND, capacity / 2 + next, written, nullptr}};
+    };
+    const int depth = each.random ? static_cast<int>((4 << 20) / each.bytes) : 4;
+    const auto measured = [&](HbmDetail detail) {
+      random = Random(1, "load");
+      next = 0;
+      return rate_of(config, detail, make, each.total, std::min(depth, 1 << 14));
+    };
+    const double bank = measured(HbmDetail::kBank);
+    const double stream = measured(HbmDetail::kStream);
+    EXPECT_NEAR(stream / bank, 1, 0.05) << GetParam() << ", " << each.name << ": " << stream * 1e-9 << " GB/s, "
+                                        << bank * 1e-9 << " to the bank";
+    const std::string name = GetParam() + std::string(", ") + each.name;
+    std::printf("%-45s %7.1f GB/s %7.1f to the bank %+5.1f %%\n", name.c_str(), stream * 1e-9, bank * 1e-9,
+                (stream / bank - 1) * 100);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, StreamAgainstBank, testing::Values("hbm2", "hbm2e", "hbm3", "hbm3e"));
+
+TEST(StreamModel, SharesAreOfThePeakAndOrderedAsBanksHaveThem) {
+  const StreamModel model = derive_stream_model(stacks_of("hbm3", 5).stacks.memory());
+  for (const auto& row : model.sustained) {
+    for (const double share : row) {
+      EXPECT_GT(share, 0.1);
+      EXPECT_LE(share, 1.02);
+    }
+  }
+  // Single bursts find no open row; turnarounds cost; reads alone have only refreshes, bank by bank.
+  EXPECT_LT(model.sustained[0][0], 0.6 * model.sustained[StreamModel::kSequence][0]);
+  EXPECT_LT(model.sustained[StreamModel::kSequence][2], model.sustained[StreamModel::kSequence][0]);
+  EXPECT_GT(model.sustained[StreamModel::kSequence][0], 0.95);
+}
+
+TEST(StreamModel, IdleLatencyIsARowMissAndAShareOfRefreshes) {
+  const dram::MemoryConfig config = stacks_of("hbm3", 5).stacks.memory();
+  const dram::Timing& t = config.device.timing;
+  const Time read = derive_stream_model(config).read;
+  EXPECT_GE(read, config.controller.latency + t.clock * (t.rcdrd + t.cl + t.bl));
+  EXPECT_LE(read, config.controller.latency + t.clock * (t.rp + t.rcdrd + t.cl + t.bl) + 10_ns);
+}
+
+TEST(StreamModel, IsMeasuredOnceForEachConfiguration) {
+  const HbmConfig five = stacks_of("hbm2", 5);
+  HbmConfig hot = five;
+  hot.stacks.device.temperature = 90;
+  EXPECT_EQ(five.model(), HbmConfig(five).model());
+  EXPECT_NE(five.model(), hot.model());
+  EXPECT_EQ(HbmConfig().model(), nullptr);
+}
+
+TEST(HbmConfig, StacksAtAnotherClockKeepTheirNanoseconds) {
+  const dram::Device base = test::memory_of("hbm3").device;
+  HbmStacks stacks;
+  stacks.device = base;
+  stacks.clock = 764_ps;
+  const dram::Timing t = stacks.memory().device.timing;
+  EXPECT_EQ(t.clock, 764_ps);
+  EXPECT_EQ(t.bl, base.timing.bl);
+  EXPECT_EQ(t.ccdl, base.timing.ccdl);
+  EXPECT_EQ(t.rc, 59);      // 45.0 ns
+  EXPECT_EQ(t.rfc, 459);    // 350 ns
+  EXPECT_EQ(t.refi, 5104);  // 3.9 us: no more than that
+  stacks.clock = base.timing.clock;
+  EXPECT_EQ(stacks.memory().device.timing.rc, base.timing.rc);
+}
+
+TEST(HbmConfig, SaysWhatIsWrong) {
+  const auto fails = [](const HbmConfig& config, const std::string& path, const std::string& part) {
+    try {
+      config.check("accelerator.hbm");
+      ADD_FAILURE() << path;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.path(), path);
+      EXPECT_NE(error.expected().find(part), std::string::npos) << error.expected();
+    }
+  };
+  HbmConfig config;
+  config.check("accelerator.hbm");
+  config.detail = HbmDetail::kBank;
+  fails(config, "accelerator.hbm.detail", "stream, since nothing is said of this memory's banks");
+  config = stacks_of("hbm3", 5);
+  config.detail = HbmDetail::kBank;
+  config.check("accelerator.hbm");
+  config.capacity = 81_GiB;
+  fails(config, "accelerator.hbm.capacity", "at most what its stacks hold, which is 80GiB, got 81GiB");
+  config.capacity = 80_GiB;
+  config.rate = 4000_GBps;
+  fails(config, "accelerator.hbm.rate", "what its stacks move at the most, which is 32768Gbps, got 32Tbps");
+  config = stacks_of("hbm3", 5);
+  config.stacks.interleave = Bytes(300);
+  fails(config, "accelerator.hbm.stacks.interleave", "a power of two");
+  config = stacks_of("hbm3", 5);
+  config.stacks.mapping = "offset,row";
+  fails(config, "accelerator.hbm.stacks.mapping", "bits of channel");
+  config = stacks_of("hbm3", 5);
+  config.stacks.device.timing.ccds = 1;
+  fails(config, "accelerator.hbm.stacks.device.timing.ccds", "at least bl");
+}
+
+}  // namespace
+}  // namespace weft::memory
