@@ -43,6 +43,8 @@ class Channel {
         replay_(memory_, config.controller.read_queue * config.device.geometry.pseudo_channels),
         random_(1, "stream model"),
         burst_(static_cast<std::uint64_t>(config.device.geometry.burst.count())),
+        stacks_(static_cast<std::uint64_t>(config.stacks)),
+        interleave_(static_cast<std::uint64_t>(config.stack_interleave.count())),
         refresh_(memory_.time_of(config.device.refresh_interval())),
         peak_(memory_.config().device.peak_bytes_per_second()) {}
 
@@ -58,7 +60,12 @@ class Channel {
   }
   /// The bursts of [address, address + bytes) that lie here.
   void send(bool write, std::uint64_t address, std::uint64_t bytes) {
-    for (std::uint64_t at = address; at < address + bytes; at += burst_) {
+    const std::uint64_t end = address + bytes;
+    for (std::uint64_t at = address; at < end; at += burst_) {
+      if (const std::uint64_t piece = at / interleave_; piece % stacks_ != 0) {
+        at = (piece / stacks_ + 1) * stacks_ * interleave_;  // other stacks' bursts need not be looked at
+        if (at >= end) break;
+      }
       const dram::Location location = map_.locate(at);
       if (location.channel == 0) replay_.request(write, location);
     }
@@ -100,6 +107,8 @@ class Channel {
   dram::Replay replay_;
   Random random_;
   std::uint64_t burst_;
+  std::uint64_t stacks_;
+  std::uint64_t interleave_;
   Time refresh_;
   double peak_;
 };
