@@ -186,6 +186,8 @@ b0000000000001010 "
                              "$timescale 1 fs $end $scope module a $end $var reg 4 ! v[3:0] $end $var reg 1 \" s $end\n"
                              "$upscope $end $enddefinitions $end\r\n#0\r\nbUW-L !\r\nH\"\r\n#5\r\nBhXzL !\r\n")),
             (Lines{"0 a.v xxx0", "0 a.s 1", "5 a.v 1xz0"}));
+  EXPECT_EQ(changes_of(write("real.vcd", "$var parameter 1 ! P $end $enddefinitions $end $dumpall r2.5 ! $end")),
+            (Lines{"0 P 2.5 dumpall"}));
   // Without $upscope and $dumpvars' $end, names with dots, one long code, a value at the very end.
   const std::string code(100, 'q');
   EXPECT_EQ(changes_of(write("others.vcd",
@@ -319,7 +321,7 @@ TEST_F(VcdReader, SaysWhatIsWrong) {
   fails(head + "$comment\nopen", ":8: expected $end of $comment, got the end of the file");
   EXPECT_EQ(error_of(head + "#1 $dumpvars r-1e300 r b1 !"), "");
   try {
-    Reader("/nonexistent/a.vcd");
+    const Reader absent("/nonexistent/a.vcd");
     ADD_FAILURE();
   } catch (const traces::FormatError& error) {
     EXPECT_EQ(std::string(error.what()), "/nonexistent/a.vcd: expected a VCD file: No such file or directory");

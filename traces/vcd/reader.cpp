@@ -227,7 +227,9 @@ void Reader::read_bits(Change& change, std::string_view bits, std::uint32_t net)
 
 void Reader::read_real(Change& change, std::string_view digits, std::uint32_t net) const {
   const Signal& signal = header_.signal_of(net);
-  if (signal.kind != SignalKind::kReal) fail("a value for " + signal.name + ", which is no real", digits);
+  // Icarus writes real parameters as "parameter", like the others.
+  if (signal.kind != SignalKind::kReal && signal.type != "parameter")
+    fail("a value for " + signal.name + ", which is no real", digits);
   if (digits.starts_with('+')) digits.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);

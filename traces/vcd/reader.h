@@ -18,9 +18,9 @@ namespace weft::vcd {
 enum class Section : std::uint8_t { kNone, kDumpvars, kDumpall, kDumpoff, kDumpon };
 
 struct Change {
-  std::uint64_t time = 0;  ///< in units of the file's timescale
-  std::uint32_t net = 0;   ///< index of Header::net_first
-  SignalKind kind = SignalKind::kBits;
+  std::uint64_t time = 0;               ///< in units of the file's timescale
+  std::uint32_t net = 0;                ///< index of Header::net_first
+  SignalKind kind = SignalKind::kBits;  ///< the signal's, but for parameters, which may turn out to be real
   Section section = Section::kNone;
   /// Bits as 0, 1, x and z, as short as the file has them (extend_bits); the text of a string; "1" of an event. Lasts
   /// until the next call of the reader.
