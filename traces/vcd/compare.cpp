@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <stdexcept>
+#include <unordered_set>
 
 #include "traces/format_error.h"
 
@@ -149,12 +150,14 @@ void check(const CompareOptions& options) {
 /// The reference's signals that patterns choose, without those of equal name.
 std::vector<std::string> chosen_signals(const CompareOptions& options) {
   std::vector<std::string> names;
+  if (options.signals.empty()) return names;
+  std::unordered_set<std::string> taken;
   const Reader reader(options.reference);
   for (const std::string& pattern : options.signals) {
     const std::size_t before = names.size();
     for (const Signal& signal : reader.header().signals) {
       if (signal.kind == SignalKind::kEvent || !matches(pattern, signal.name)) continue;
-      if (std::find(names.begin(), names.end(), signal.name) == names.end()) names.push_back(signal.name);
+      if (taken.insert(signal.name).second) names.push_back(signal.name);
     }
     if (names.size() == before) {
       throw traces::FormatError(options.reference, 0, "expected a signal that \"" + pattern + "\" chooses anew");

@@ -1,28 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/vcd/sampler.h"
 
+#include <string_view>
+#include <unordered_map>
+
 #include "traces/format_error.h"
 
 namespace weft::vcd {
 
 Sampler::Sampler(std::string file, const Sampling& sampling, const std::vector<std::string>& signals)
     : reader_(std::move(file)), watched_of_net_(reader_.header().nets()), reset_low_(sampling.reset_low) {
-  clock_ = watch(sampling.clock);
-  const Signal& clock = *reader_.header().find(sampling.clock);
+  // Header::find looks at all of them for each, which is too slow where all of a large file are followed.
+  std::unordered_map<std::string_view, const Signal*> by_name;
+  for (const Signal& signal : reader_.header().signals) by_name.try_emplace(signal.name, &signal);
+  const auto find = [&](const std::string& name) -> const Signal& {
+    const auto known = by_name.find(name);
+    const Signal* const signal = known != by_name.end() ? known->second : reader_.header().find(name);
+    if (signal == nullptr) throw traces::FormatError(reader_.file(), 0, "expected a signal \"" + name + "\"");
+    return *signal;
+  };
+  const Signal& clock = find(sampling.clock);
   if (clock.kind != SignalKind::kBits || clock.width != 1) {
     throw traces::FormatError(reader_.file(), 0, "expected a clock of one bit, not " + clock.name);
   }
-  if (!sampling.reset.empty()) reset_ = watch(sampling.reset);
-  for (const std::string& name : signals) signals_.push_back(watch(name));
+  clock_ = watch(clock);
+  if (!sampling.reset.empty()) reset_ = watch(find(sampling.reset));
+  for (const std::string& name : signals) signals_.push_back(watch(find(name)));
 }
 
-std::size_t Sampler::watch(const std::string& name) {
-  const Signal* const signal = reader_.header().find(name);
-  if (signal == nullptr) throw traces::FormatError(reader_.file(), 0, "expected a signal \"" + name + "\"");
-  std::uint32_t& watched = watched_of_net_[signal->net];
+std::size_t Sampler::watch(const Signal& signal) {
+  std::uint32_t& watched = watched_of_net_[signal.net];
   if (watched == 0) {
     Watched start;
-    if (signal->kind == SignalKind::kBits) start.now.assign(static_cast<std::size_t>(signal->width), 'x');
+    if (signal.kind == SignalKind::kBits) start.now.assign(static_cast<std::size_t>(signal.width), 'x');
     start.before = start.now;
     watched_.push_back(std::move(start));
     watched = static_cast<std::uint32_t>(watched_.size());

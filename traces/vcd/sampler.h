@@ -44,7 +44,7 @@ class Sampler {
     bool has_changed = false;
   };
 
-  std::size_t watch(const std::string& name);
+  std::size_t watch(const Signal& signal);
   void apply(const Change& change);
   [[nodiscard]] const std::string& before(std::size_t watched) const;
 
