@@ -38,7 +38,7 @@ int run(int argc, char** argv) {
   const std::vector<Command> commands = {
       run_command(app),    collective_command(app), kernel_command(app),   validate_command(app), bench_command(app),
       dpa_command(app),    parts_command(app),      describe_command(app), topology_command(app), trace_command(app),
-      import_command(app), workload_command(app),   memory_command(app)};
+      import_command(app), workload_command(app),   memory_command(app),   vcd_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

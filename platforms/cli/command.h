@@ -34,6 +34,7 @@ Command trace_command(CLI::App& parent);
 Command parts_command(CLI::App& parent);
 Command import_command(CLI::App& parent);
 Command workload_command(CLI::App& parent);
+Command vcd_command(CLI::App& parent);
 Command describe_command(CLI::App& parent);
 
 }  // namespace weft::platforms

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft vcd: looks at waveforms and compares them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "traces/vcd/compare.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct VcdOptions {
+  vcd::CompareOptions compare;
+  vcd::Interface input;
+  std::vector<std::string> maps;
+  std::string unknowns = "reference";
+  std::int64_t tolerance = -1;
+  std::string file;
+  bool json = false;
+};
+
+const std::map<std::string, vcd::Unknowns>& unknowns_by_name() {
+  static const std::map<std::string, vcd::Unknowns> names = {
+      {"reference", vcd::Unknowns::kReference}, {"either", vcd::Unknowns::kEither}, {"exact", vcd::Unknowns::kExact}};
+  return names;
+}
+
+int compare_waveforms(VcdOptions& options) {
+  vcd::CompareOptions& chosen = options.compare;
+  for (const std::string& map : options.maps) {
+    const std::size_t equals = map.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == map.size()) {
+      throw UsageError("--map: expected FROM=TO, such as \"tb.dut.*=top.*\", got \"" + map + "\"");
+    }
+    chosen.rules.push_back({map.substr(0, equals), map.substr(equals + 1)});
+  }
+  chosen.unknowns = unknowns_by_name().at(options.unknowns);
+  if (options.tolerance >= 0) chosen.tolerance = static_cast<std::uint64_t>(options.tolerance);
+  if (!options.input.valid.empty()) {
+    chosen.input = options.input;
+  } else if (!options.input.ready.empty() || !options.input.id.empty()) {
+    throw UsageError("--input-ready and --input-id: expected --input-valid too");
+  }
+  if (!chosen.signals.empty() && (chosen.input || !chosen.interface.ready.empty() || !chosen.interface.data.empty() ||
+                                  !chosen.interface.last.empty() || !chosen.interface.id.empty())) {
+    throw UsageError("--signals: expected no signals of an interface beside it");
+  }
+  try {
+    const vcd::Comparison result = vcd::compare(chosen);
+    if (options.json) {
+      print_json(result.json());
+    } else {
+      print(result.text());
+    }
+    return result.same() ? kDone : kFailed;
+  } catch (const std::invalid_argument& error) {
+    throw UsageError("vcd " + std::string(error.what()));
+  }
+}
+
+int info(const VcdOptions& options) {
+  const Stopwatch watch;
+  vcd::Reader reader(options.file);
+  const vcd::Header& header = reader.header();
+  std::vector<std::uint64_t> changes(header.nets());
+  std::uint64_t all = 0;
+  std::uint64_t first = 0;
+  for (vcd::Change change; reader.next(change); ++all) {
+    if (all == 0) first = change.time;
+    if (change.section == vcd::Section::kNone) ++changes[change.net];
+  }
+  const double seconds = watch.seconds();
+  std::vector<std::uint32_t> busiest(header.nets());
+  for (std::uint32_t net = 0; net < header.nets(); ++net) busiest[net] = net;
+  std::stable_sort(busiest.begin(), busiest.end(), [&](auto a, auto b) { return changes[a] > changes[b]; });
+  constexpr std::size_t kShown = 10;
+  busiest.resize(std::min(busiest.size(), kShown));
+  const std::string timescale = header.timescale().text();
+  const double rate = static_cast<double>(reader.bytes()) / seconds;
+  if (options.json) {
+    ordered_json signals = ordered_json::array();
+    for (const vcd::Signal& signal : header.signals) {
+      signals.push_back({{"name", signal.name},
+                         {"type", signal.type},
+                         {"width", signal.width},
+                         {"range", signal.range},
+                         {"changes", changes[signal.net]}});
+    }
+    print_json(ordered_json{{"file", options.file},
+                            {"bytes", reader.bytes()},
+                            {"date", header.date},
+                            {"version", header.version},
+                            {"timescale", timescale},
+                            {"timescale_given", header.given_timescale.has_value()},
+                            {"first_time", first},
+                            {"last_time", reader.time()},
+                            {"nets", header.nets()},
+                            {"values", all},
+                            {"signals", std::move(signals)},
+                            {"simulator", {{"seconds", seconds}, {"bytes_per_s", rate}}}});
+    return kDone;
+  }
+  std::vector<std::vector<std::string>> lines = {
+      {options.file, ""},
+      {"  size", short_bytes(static_cast<double>(reader.bytes()))},
+      {"  timescale", header.given_timescale ? timescale : timescale + ", not said"},
+      {"  time", fmt::format("{} to {}", first, reader.time())},
+      {"  signals", fmt::format("{} of {} nets", header.signals.size(), header.nets())},
+      {"  values", std::to_string(all)}};
+  if (!header.version.empty()) lines.insert(lines.begin() + 1, {"  version", header.version});
+  if (!header.date.empty()) lines.insert(lines.begin() + 1, {"  date", header.date});
+  for (const std::uint32_t net : busiest) {
+    const vcd::Signal& signal = header.signal_of(net);
+    lines.push_back({"  " + signal.name + signal.range, fmt::format("{} changes", changes[net])});
+  }
+  lines.push_back({"  read", fmt::format("{:.0f} MB/s", rate * 1e-6)});
+  print(in_columns(lines));
+  return kDone;
+}
+
+}  // namespace
+
+Command vcd_command(CLI::App& parent) {
+  auto options = std::make_shared<VcdOptions>();
+  CLI::App* app = parent.add_subcommand("vcd", "Looks at waveforms of RTL and models, and compares them");
+  app->require_subcommand(1);
+
+  CLI::App* info_app = app->add_subcommand("info", "Says what signals a waveform has and how often they change");
+  info_app->add_option("FILE", options->file, "A VCD file; - is standard input")->required();
+  info_app->add_flag("--json", options->json, "Print JSON, with all signals");
+
+  CLI::App* compare_app = app->add_subcommand(
+      "compare", "Two waveforms as transactions, or as signals at clock edges; exits with 1 if they differ");
+  vcd::CompareOptions& chosen = options->compare;
+  compare_app->add_option("REFERENCE", chosen.reference, "A VCD file; signals have its names")->required();
+  compare_app->add_option("SUBJECT", chosen.subject, "The VCD file that is compared with it")->required();
+  compare_app->add_option("--clock", chosen.sampling.clock, "Values count at its rising edges")->required();
+  compare_app->add_option("--reset", chosen.sampling.reset, "Edges while it is active do not count");
+  compare_app->add_flag("--reset-low", chosen.sampling.reset_low, "Reset is active when 0");
+  compare_app->add_option("--valid", chosen.interface.valid, "An item is handed over where it is 1 ...");
+  compare_app->add_option("--ready", chosen.interface.ready, "... and this too");
+  compare_app->add_option("--data", chosen.interface.data, "What must agree; may be given several times");
+  compare_app->add_option("--last", chosen.interface.last, "The last item of a packet; must agree");
+  compare_app->add_option("--id", chosen.interface.id, "Must agree, and finds an item's input");
+  compare_app->add_option("--input-valid", options->input.valid, "Latency counts from items handed over here ...");
+  compare_app->add_option("--input-ready", options->input.ready, "... where this is 1 too");
+  compare_app->add_option("--input-id", options->input.id, "The item of this id, not the next in order");
+  compare_app->add_option("--signals", chosen.signals, "Compare these at every edge instead, by patterns with *");
+  compare_app->add_option("--map", options->maps, "FROM=TO, with * in both: names of the reference to the subject's");
+  compare_app->add_option("--offset", chosen.offset, "Cycles that the subject comes later")
+      ->check(CLI::Range(-(std::int64_t{1} << 40), std::int64_t{1} << 40));
+  compare_app
+      ->add_option("--tolerance", options->tolerance,
+                   "Cycles by which an item and its latency may be off; times do not matter without it")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  compare_app
+      ->add_option("--unknowns", options->unknowns, "Where x and z agree with anything: reference, either, or exact")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"reference", "either", "exact"}));
+  compare_app->add_flag("--json", options->json, "Print JSON");
+  return {app, [options, info_app] { return info_app->parsed() ? info(*options) : compare_waveforms(*options); }};
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "traces/format_error.h"
+#include "traces/vcd/reader.h"
+
+namespace weft::test {
+
+/// A folder of its own for each test, and what a reader makes of a text.
+class VcdTest : public testing::Test {
+ protected:
+  VcdTest() : folder_(std::filesystem::temp_directory_path() / ("weft-vcd-test-" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~VcdTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+
+  /// A line for each change: "time name value", with all bits, and the section where there is one.
+  static std::vector<std::string> changes_of(const std::string& file) {
+    vcd::Reader reader(file);
+    std::vector<std::string> lines;
+    std::string bits;
+    for (vcd::Change change; reader.next(change);) {
+      const vcd::Signal& signal = reader.header().signal_of(change.net);
+      bits = change.value;
+      if (change.kind == vcd::SignalKind::kBits) vcd::extend_bits(change.value, signal.width, bits);
+      static constexpr const char* kSections[] = {"", " dumpvars", " dumpall", " dumpoff", " dumpon"};
+      lines.push_back(std::to_string(change.time) + " " + signal.name + " " + bits +
+                      kSections[static_cast<int>(change.section)]);
+    }
+    return lines;
+  }
+
+  /// The message, with the file's name and that of its folder left out; nothing if it was read.
+  std::string error_of(const std::string& text) const {
+    const std::string file = write("bad.vcd", text);
+    try {
+      changes_of(file);
+    } catch (const traces::FormatError& error) {
+      const std::string what = error.what();
+      return what.starts_with(file) ? what.substr(file.size()) : what;
+    }
+    return "";
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace weft::test

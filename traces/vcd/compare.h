@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/vcd/sampler.h"
+
+namespace weft::vcd {
+
+/// What an x or z agrees with.
+enum class Unknowns : std::uint8_t {
+  kReference,  ///< in the first file with anything; in the second with nothing but an x or z
+  kEither,     ///< in either file with anything
+  kExact,      ///< with itself only
+};
+
+/// Signals that hand over one item at each rising edge where valid, and ready if there is one, are 1.
+struct Interface {
+  std::string valid;
+  std::string ready;              ///< none if empty: valid alone
+  std::vector<std::string> data;  ///< all that must agree
+  std::string last;               ///< none if empty
+  std::string id;                 ///< none if empty
+};
+
+/// A name of the first file becomes one of the second: in both patterns * stands for the same characters.
+struct NameRule {
+  std::string from;
+  std::string to;
+};
+
+/// By the first rule whose pattern fits; unchanged if none does.
+std::string map_name(const std::vector<NameRule>& rules, const std::string& name);
+
+struct CompareOptions {
+  std::string reference;  ///< the first file; signals have its names
+  std::string subject;    ///< the second file
+  Sampling sampling;
+  std::vector<NameRule> rules;
+  Unknowns unknowns = Unknowns::kReference;
+  /// As transactions of this interface, ...
+  Interface interface;
+  /// ... with the latency from those of this one, the n-th to the n-th, or the n-th of its id where both have one, ...
+  std::optional<Interface> input;
+  /// ... or, if not empty, these signals at every edge. Patterns, as of matches(), among the reference's names.
+  std::vector<std::string> signals;
+  /// Cycles that the subject comes later: an item that the reference has in cycle n is expected in n + offset.
+  std::int64_t offset = 0;
+  /// By how many cycles an item may be off, and its latency too; times do not matter without it.
+  std::optional<std::uint64_t> tolerance;
+  std::size_t context = 3;  ///< items shown before a divergence and after it
+};
+
+/// One item, or the chosen signals at one edge.
+struct Item {
+  std::uint64_t time = 0;  ///< in units of its file
+  std::uint64_t cycle = 0;
+  std::vector<std::string> values;  ///< in the order of Comparison::names
+  std::optional<std::uint64_t> latency;
+};
+
+struct Divergence {
+  /// The signal of the reference, "cycle", "latency", "missing" (in the subject) or "extra" (there).
+  std::string what;
+  std::uint64_t index = 0;  ///< from 0
+  std::optional<Item> expected;
+  std::optional<Item> found;
+  std::vector<Item> expected_context;  ///< items before, the one in question, those after
+  std::vector<Item> found_context;
+  std::uint64_t context_from = 0;  ///< index of the first in the contexts
+};
+
+/// Of integers.
+struct Spread {
+  std::uint64_t count = 0;
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  double sum = 0;
+
+  void add(std::int64_t value);
+  [[nodiscard]] double mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+};
+
+struct Comparison {
+  bool signals = false;  ///< compared at edges, not as transactions
+  std::vector<std::string> names;
+  std::string reference;
+  std::string subject;
+  Timescale reference_timescale;
+  Timescale subject_timescale;
+  std::uint64_t reference_items = 0;
+  std::uint64_t subject_items = 0;
+  std::uint64_t reference_cycles = 0;
+  std::uint64_t subject_cycles = 0;
+  std::uint64_t different = 0;  ///< items that differ, are missing or are extra
+  /// Edges at which valid or ready was x or z, while the other was not 0: nothing is known to be handed over.
+  std::uint64_t reference_unknown = 0;
+  std::uint64_t subject_unknown = 0;
+  Spread shift;  ///< cycles that the subject's items came later, without the offset
+  Spread reference_latency;
+  Spread subject_latency;
+  std::optional<Divergence> first;
+
+  /// False also where there was nothing to compare.
+  [[nodiscard]] bool same() const { return different == 0 && reference_items > 0 && subject_items > 0; }
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] nlohmann::ordered_json json() const;
+};
+
+/// Streams both files side by side: memory does not grow with them, but for inputs that wait for their output.
+/// Throws traces::FormatError of files, also of a signal that is not there, and std::invalid_argument of options that
+/// mean nothing.
+Comparison compare(const CompareOptions& options);
+
+}  // namespace weft::vcd
