@@ -44,9 +44,13 @@ class [[nodiscard]] Task {
   [[nodiscard]] Handle handle() const { return handle_; }
 
   bool await_ready() const { return done(); }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) {
+  /// Runs it here up to its first wait. One that does not wait at all costs no stack: the awaiting one goes on after
+  /// it, where a transfer to it and back would nest once for each such task in builds without tail calls.
+  bool await_suspend(std::coroutine_handle<> awaiting) {
+    handle_.resume();
+    if (handle_.done()) return false;
     handle_.promise().continuation = awaiting;
-    return handle_;
+    return true;
   }
   void await_resume() {}
 
