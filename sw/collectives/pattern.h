@@ -4,8 +4,10 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "hw/core/element.h"
+#include "hw/memory/backing_store.h"
 
 /// Contents for buffers of which sums are compared bit for bit.
 namespace weft::collectives {
@@ -16,6 +18,23 @@ inline std::uint32_t pattern(std::uint64_t seed, int rank, std::uint64_t index) 
   std::uint64_t z = seed + static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15ULL + index * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 29)) * 0x94d049bb133111ebULL;
   return static_cast<std::uint32_t>(z >> 60);
+}
+
+/// Bytes that are no elements: of each, what pattern() says.
+inline std::vector<std::byte> pattern_bytes(std::uint64_t seed, int rank, std::uint64_t bytes) {
+  std::vector<std::byte> data(bytes);
+  for (std::uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(pattern(seed, rank, i));
+  return data;
+}
+
+/// How many bytes of a memory differ from `right`.
+inline std::int64_t differing(const memory::BackingStore& store, std::uint64_t address,
+                              const std::vector<std::byte>& right) {
+  std::vector<std::byte> data(right.size());
+  store.read(address, data.data(), data.size());
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) wrong += data[i] != right[i] ? 1 : 0;
+  return wrong;
 }
 
 /// Writes a whole number as an element.

@@ -29,20 +29,6 @@ std::uint64_t seed_of(int step, std::uint64_t index, std::uint64_t kind) {
   return static_cast<std::uint64_t>(step) * 100'000 + index * 2 + kind;
 }
 
-std::vector<std::byte> pattern_of(std::uint64_t seed, int rank, std::uint64_t bytes) {
-  std::vector<std::byte> data(bytes);
-  for (std::uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(collectives::pattern(seed, rank, i));
-  return data;
-}
-
-std::int64_t differing(const memory::BackingStore& store, std::uint64_t address, const std::vector<std::byte>& right) {
-  std::vector<std::byte> data(right.size());
-  store.read(address, data.data(), data.size());
-  std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < data.size(); ++i) wrong += data[i] != right[i] ? 1 : 0;
-  return wrong;
-}
-
 }  // namespace
 
 Offload::Offload(firmware::Rank& rank, const FsdpConfig& config, const FsdpPlan& plan, std::uint64_t shard,
@@ -243,24 +229,26 @@ void Offload::draw(int track, const char* what, Time began) {
 
 void Offload::fill_local(const Place& place, std::uint64_t seed) const {
   if (rank_.store == nullptr) return;
-  const std::vector<std::byte> data = pattern_of(seed, rank_.index, place.bytes);
+  const std::vector<std::byte> data = collectives::pattern_bytes(seed, rank_.index, place.bytes);
   rank_.store->write(place.local, data.data(), data.size());
 }
 
 void Offload::fill_remote(const Place& place, std::uint64_t seed) const {
   if (rank_.store == nullptr) return;
-  const std::vector<std::byte> data = pattern_of(seed, rank_.index, place.bytes);
+  const std::vector<std::byte> data = collectives::pattern_bytes(seed, rank_.index, place.bytes);
   rank_.remote.bytes().write(place.remote, data.data(), data.size());
 }
 
 void Offload::compare_local(const Place& place, std::uint64_t seed) {
   if (rank_.store == nullptr) return;
-  wrong_ += differing(*rank_.store, place.local, pattern_of(seed, rank_.index, place.bytes));
+  wrong_ +=
+      collectives::differing(*rank_.store, place.local, collectives::pattern_bytes(seed, rank_.index, place.bytes));
 }
 
 void Offload::compare_remote(const Place& place, std::uint64_t seed) {
   if (rank_.store == nullptr) return;
-  wrong_ += differing(rank_.remote.bytes(), place.remote, pattern_of(seed, rank_.index, place.bytes));
+  wrong_ += collectives::differing(rank_.remote.bytes(), place.remote,
+                                   collectives::pattern_bytes(seed, rank_.index, place.bytes));
 }
 
 }  // namespace weft::schedules

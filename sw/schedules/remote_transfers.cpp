@@ -12,21 +12,6 @@ namespace weft::schedules {
 
 namespace {
 
-std::vector<std::byte> pattern_of(std::uint64_t seed, int rank, std::uint64_t bytes) {
-  std::vector<std::byte> data(bytes);
-  for (std::uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(collectives::pattern(seed, rank, i));
-  return data;
-}
-
-/// Bytes that differ from the pattern.
-std::int64_t differing(const memory::BackingStore& store, std::uint64_t address, const std::vector<std::byte>& right) {
-  std::vector<std::byte> data(right.size());
-  store.read(address, data.data(), data.size());
-  std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < data.size(); ++i) wrong += data[i] != right[i] ? 1 : 0;
-  return wrong;
-}
-
 std::vector<std::uint32_t> numbers_of(const std::vector<firmware::Rank*>& ranks) {
   std::vector<std::uint32_t> numbers;
   for (const firmware::Rank* rank : ranks) numbers.push_back(static_cast<std::uint32_t>(rank->index));
@@ -154,7 +139,7 @@ void RemoteTransfers::fill(const Transfer& transfer) const {
     return sum.fill(*rank_.store, transfer.local, transfer.member);
   }
   // What a group loads is the same for all, whoever puts it there.
-  const auto data = pattern_of(seed, transfer.group != nullptr ? 0 : rank_.index, transfer.bytes);
+  const auto data = collectives::pattern_bytes(seed, transfer.group != nullptr ? 0 : rank_.index, transfer.bytes);
   memory::BackingStore& from = transfer.stores ? *rank_.store : rank_.remote.bytes();
   from.write(transfer.stores ? transfer.local : transfer.remote, data.data(), data.size());
 }
@@ -168,9 +153,9 @@ void RemoteTransfers::compare(const Transfer& transfer) {
     wrong_ += sum.wrong(rank_.remote.bytes(), transfer.remote, transfer.member);
     return;
   }
-  const auto data = pattern_of(seed, transfer.group != nullptr ? 0 : rank_.index, transfer.bytes);
+  const auto data = collectives::pattern_bytes(seed, transfer.group != nullptr ? 0 : rank_.index, transfer.bytes);
   const memory::BackingStore& to = transfer.stores ? rank_.remote.bytes() : *rank_.store;
-  wrong_ += differing(to, transfer.stores ? transfer.remote : transfer.local, data);
+  wrong_ += collectives::differing(to, transfer.stores ? transfer.remote : transfer.local, data);
 }
 
 }  // namespace weft::schedules
