@@ -308,12 +308,7 @@ void Accelerator::count_busy(Time now) {
 }
 
 void Accelerator::queue_copy(Time now, const Command& command) {
-  if (free_copies_.empty()) {
-    free_copies_.push_back(static_cast<std::uint32_t>(copies_.size()));
-    copies_.emplace_back();
-  }
-  const std::uint32_t slot = free_copies_.back();
-  free_copies_.pop_back();
+  const std::uint32_t slot = copies_.take();
   copies_[slot] = {command, Time()};
   engines_[command.engine].push_back(slot);
   if (engines_[command.engine].size() == 1) start_copy(now, slot);
@@ -339,7 +334,7 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
 
 void Accelerator::end_copy(Time now, std::uint32_t slot) {
   const Command command = copies_[slot].command;
-  free_copies_.push_back(slot);
+  copies_.free(slot);
   auto& engine = engines_[command.engine];
   engine.pop_front();
   if (!engine.empty()) start_copy(now, engine.front());

@@ -13,6 +13,7 @@
 #include "hw/core/memory_master.h"
 #include "hw/core/probe.h"
 #include "hw/core/register_file.h"
+#include "hw/core/slots.h"
 #include "hw/core/stall.h"
 
 namespace weft::accelerator {
@@ -187,8 +188,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Command command;
     Time moved;  ///< by the engine
   };
-  std::vector<Copy> copies_;  ///< with the engines; slots are reused
-  std::vector<std::uint32_t> free_copies_;
+  Slots<Copy> copies_;  ///< with the engines
   tlm::tlm_generic_payload payload_;
   Counters counters_;
   Probe* probe_ = nullptr;

@@ -61,11 +61,7 @@ Time MemoryMaster::block(std::span<const Part> parts, Time at) {
 }
 
 Time MemoryMaster::begin(std::span<const Part> parts, Time at, std::uint64_t token, Order order) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(accesses_.size()));
-    accesses_.emplace_back();
-  }
-  const std::uint32_t index = free_.back();
+  const std::uint32_t index = accesses_.take();
   Access& access = accesses_[index];
   access = {};
   access.token = token;
@@ -73,8 +69,10 @@ Time MemoryMaster::begin(std::span<const Part> parts, Time at, std::uint64_t tok
   for (const Part& part : parts) {
     if (part.bytes != 0) access.parts[access.count++] = part;
   }
-  if (access.count == 0) return at;
-  free_.pop_back();
+  if (access.count == 0) {
+    accesses_.free(index);
+    return at;
+  }
   ++under_way_;
   if (at > dispatcher_.now()) {
     dispatcher_.post(at, owner_, tag_, static_cast<std::uint64_t>(index) << kKindBits | kStarts);
@@ -93,7 +91,7 @@ std::optional<std::uint64_t> MemoryMaster::on_event(Time now, std::uint64_t data
     pump(now);
     return std::nullopt;
   }
-  free_.push_back(index);
+  accesses_.free(index);
   --under_way_;
   return accesses_[index].token;
 }

@@ -15,6 +15,7 @@
 #include "hw/core/fifo.h"
 #include "hw/core/payload_pool.h"
 #include "hw/core/quantity.h"
+#include "hw/core/slots.h"
 
 namespace weft {
 
@@ -132,8 +133,7 @@ class alignas(64) MemoryMaster final : public tlm::tlm_bw_transport_if<> {
   PayloadPool payloads_;
   const tlm::tlm_generic_payload* asking_ = nullptr;  ///< between BEGIN_REQ and END_REQ
   Time free_at_;                                      ///< when the latest END_REQ is, if it was told before
-  std::vector<Access> accesses_;                      ///< slots are used again
-  std::vector<std::uint32_t> free_;
+  Slots<Access> accesses_;
   Fifo<std::uint32_t> ready_;  ///< those with pieces to send, the first one being sent
   std::int64_t under_way_ = 0;
 };

@@ -96,12 +96,7 @@ tlm::tlm_sync_enum MemoryExpander::Head::nb_transport_fw(tlm::tlm_generic_payloa
     return tlm::TLM_COMPLETED;
   }
   payload.acquire();
-  if (owner.free_requests_.empty()) {
-    owner.free_requests_.push_back(static_cast<std::uint32_t>(owner.requests_.size()));
-    owner.requests_.emplace_back();
-  }
-  const std::uint32_t slot = owner.free_requests_.back();
-  owner.free_requests_.pop_back();
+  const std::uint32_t slot = owner.requests_.take();
   owner.requests_[slot] = {&payload, this};
   const Time there = owner.dispatcher_.now() + from_delay(delay) + owner.config_.controller;
   owner.dispatcher_.post(there, owner, kAtDram, slot);
@@ -121,7 +116,7 @@ void MemoryExpander::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     dispatcher_.post(book(*request.payload, now) + stall_.next(), *this, kDone, data);
     return;
   }
-  free_requests_.push_back(static_cast<std::uint32_t>(data));
+  requests_.free(static_cast<std::uint32_t>(data));
   move_bytes(*request.payload);
   request.payload->set_response_status(tlm::TLM_OK_RESPONSE);
   request.head->responses.add(*request.payload);

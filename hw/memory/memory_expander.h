@@ -11,6 +11,7 @@
 #include "hw/core/fixed_vector.h"
 #include "hw/core/power.h"
 #include "hw/core/quantity.h"
+#include "hw/core/slots.h"
 #include "hw/core/stall.h"
 #include "hw/memory/backing_store.h"
 #include "hw/memory/response_queue.h"
@@ -116,8 +117,7 @@ class MemoryExpander final : public sc_core::sc_module, public EventTarget {
   ByteTime byte_time_;
   FixedVector<Head> heads_;
   Time free_;
-  std::vector<Request> requests_;  ///< slots are used again
-  std::vector<std::uint32_t> free_requests_;
+  Slots<Request> requests_;
   Counters counters_;
 };
 

@@ -40,12 +40,7 @@ tlm::tlm_response_status RemoteMemory::check(const InSwitch& asked, const tlm::t
 std::uint32_t RemoteMemory::open(const FlowName& name, const tlm::tlm_generic_payload& payload, ElementType type) {
   const auto [found, fresh] = open_.try_emplace(name, 0);
   if (!fresh) return found->second;
-  if (free_flows_.empty()) {
-    free_flows_.push_back(static_cast<std::uint32_t>(flows_.size()));
-    flows_.emplace_back();
-  }
-  found->second = free_flows_.back();
-  free_flows_.pop_back();
+  found->second = flows_.take();
   const auto [index, direction, number] = name;
   const Group& group = groups_[index];
   Flow& flow = flows_[found->second];
@@ -113,7 +108,7 @@ void RemoteMemory::gather_to_ports(Time now, std::uint32_t index, std::uint32_t 
     const Time there = book(in_ports_[kLoad][port], now, flow.bytes, port_time_) + config_.hierarchy.in_node_latency;
     dispatcher_.post(there, *this, stage::kMemberDone, request);
   }
-  if (--flow.nodes_left == 0) free_flows_.push_back(index);
+  if (--flow.nodes_left == 0) flows_.free(index);
 }
 
 void RemoteMemory::reduce_in_node(Time now, std::uint32_t index, std::uint32_t place) {
@@ -136,7 +131,7 @@ void RemoteMemory::reduce_outside(Time now, std::uint32_t index) {
 void RemoteMemory::reduce_done(std::uint32_t index) {
   if (data_) add_up(flows_[index]);
   const std::vector<std::uint32_t> requests = flows_[index].requests;
-  free_flows_.push_back(index);
+  flows_.free(index);
   for (const std::uint32_t request : requests) finish(request, tlm::TLM_OK_RESPONSE);
 }
 

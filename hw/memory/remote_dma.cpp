@@ -53,7 +53,7 @@ RemoteDma::RemoteDma(sc_core::sc_module_name name, const Config& config, Bytes c
 
 /// Payloads delete what they carry: pieces that were left over must not go with them.
 RemoteDma::~RemoteDma() {
-  for (Piece& piece : pieces_) {
+  for (Piece& piece : pieces_.all()) {
     if (piece.payload != nullptr) piece.payload->clear_extension(&piece.group);
   }
 }
@@ -64,12 +64,7 @@ void RemoteDma::record(Probe& probe, const std::string& process) {
 }
 
 bool RemoteDma::write_command(const void* data, Time at) {
-  if (free_transfers_.empty()) {
-    free_transfers_.push_back(static_cast<std::uint32_t>(transfers_.size()));
-    transfers_.emplace_back();
-  }
-  const std::uint32_t slot = free_transfers_.back();
-  free_transfers_.pop_back();
+  const std::uint32_t slot = transfers_.take();
   Transfer& transfer = transfers_[slot];
   transfer = {};
   std::memcpy(static_cast<void*>(&transfer.command), data, sizeof transfer.command);
@@ -112,12 +107,7 @@ void RemoteDma::advance(Time now, Channel& channel) {
       finish(now, index);
       continue;
     }
-    if (free_pieces_.empty()) {
-      free_pieces_.push_back(static_cast<std::uint32_t>(pieces_.size()));
-      pieces_.emplace_back();
-    }
-    const std::uint32_t slot = free_pieces_.back();
-    free_pieces_.pop_back();
+    const std::uint32_t slot = pieces_.take();
     Piece& piece = pieces_[slot];
     const std::uint64_t at = transfer.command.remote + transfer.cut;
     piece.transfer = index;
@@ -219,7 +209,7 @@ void RemoteDma::done(Time now, std::uint32_t index) {
   Channel& channel = channel_of(transfer.command);
   if (data_ && !transfer.command.stores) debug_local(tlm::TLM_WRITE_COMMAND, piece);
   transfer.left -= piece.bytes;
-  free_pieces_.push_back(index);
+  pieces_.free(index);
   --channel.under_way;
   if (transfer.left == 0) finish(now, of_transfer);
   advance(now, channel);
@@ -228,7 +218,7 @@ void RemoteDma::done(Time now, std::uint32_t index) {
 void RemoteDma::finish(Time now, std::uint32_t index) {
   const Transfer transfer = transfers_[index];
   const RemoteCommand& command = transfer.command;
-  free_transfers_.push_back(index);
+  transfers_.free(index);
   if (command.stores) {
     ++counters_.stores;
     counters_.stored_bytes += static_cast<std::int64_t>(command.bytes);

@@ -15,6 +15,7 @@
 #include "hw/core/payload_pool.h"
 #include "hw/core/probe.h"
 #include "hw/core/register_file.h"
+#include "hw/core/slots.h"
 #include "hw/core/stall.h"
 #include "hw/memory/remote_memory.h"
 
@@ -155,10 +156,8 @@ class RemoteDma final : public sc_core::sc_module, public EventTarget {
   PayloadPool payloads_;
   tlm::tlm_generic_payload payload_;
   std::array<Channel, 2> channels_;
-  std::deque<Transfer> transfers_;  ///< slots are used again
-  std::vector<std::uint32_t> free_transfers_;
-  std::deque<Piece> pieces_;  ///< likewise; a deque, since payloads know where their extensions are
-  std::vector<std::uint32_t> free_pieces_;
+  Slots<Transfer, std::deque<Transfer>> transfers_;
+  Slots<Piece, std::deque<Piece>> pieces_;  ///< payloads know where their extensions are
   std::int64_t active_ = 0;
   Time active_since_;
   Counters counters_;

@@ -203,12 +203,7 @@ tlm::tlm_sync_enum RemoteMemory::Port::nb_transport_fw(tlm::tlm_generic_payload&
     return tlm::TLM_COMPLETED;
   }
   payload.acquire();
-  if (owner.free_requests_.empty()) {
-    owner.free_requests_.push_back(static_cast<std::uint32_t>(owner.requests_.size()));
-    owner.requests_.emplace_back();
-  }
-  const std::uint32_t slot = owner.free_requests_.back();
-  owner.free_requests_.pop_back();
+  const std::uint32_t slot = owner.requests_.take();
   owner.requests_[slot] = {&payload, index, 0};
   // In the order in which they were made, which matters to collectives.
   begins = std::max(begins, owner.dispatcher_.now() + from_delay(delay) + owner.stall_.next());
@@ -265,12 +260,7 @@ void RemoteMemory::begin(Time now, std::uint32_t request) {
   requests_[request].pieces = static_cast<std::uint32_t>(pieces.size());
   const std::uint32_t first = first_stage(direction_of(payload));
   for (const Piece& piece : pieces) {
-    if (free_pieces_.empty()) {
-      free_pieces_.push_back(static_cast<std::uint32_t>(pieces_.size()));
-      pieces_.emplace_back();
-    }
-    const std::uint32_t slot = free_pieces_.back();
-    free_pieces_.pop_back();
+    const std::uint32_t slot = pieces_.take();
     pieces_[slot] = piece;
     pieces_[slot].request = request;
     step(now, first, slot);
@@ -286,7 +276,7 @@ void RemoteMemory::step(Time now, std::uint32_t stage, std::uint32_t piece) {
 
 void RemoteMemory::piece_done(std::uint32_t piece) {
   const std::uint32_t request = pieces_[piece].request;
-  free_pieces_.push_back(piece);
+  pieces_.free(piece);
   if (--requests_[request].pieces != 0) return;
   move_bytes(*requests_[request].payload, requests_[request].port);
   finish(request, tlm::TLM_OK_RESPONSE);
@@ -305,7 +295,7 @@ void RemoteMemory::respond(Port& port) {
     const std::uint32_t request = port.responses.front();
     port.responses.pop_front();
     tlm::tlm_generic_payload& payload = *requests_[request].payload;
-    free_requests_.push_back(request);
+    requests_.free(request);
     port.responding = true;
     tlm::tlm_phase phase = tlm::BEGIN_RESP;
     sc_core::sc_time delay;

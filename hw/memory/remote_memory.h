@@ -15,6 +15,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/fixed_vector.h"
 #include "hw/core/quantity.h"
+#include "hw/core/slots.h"
 #include "hw/core/stall.h"
 #include "hw/memory/remote_target.h"
 
@@ -265,13 +266,10 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
   std::array<std::vector<Resource>, kDirections> links_;     ///< by switch and node
   std::array<std::vector<Resource>, kDirections> in_ports_;  ///< by accelerator
   std::vector<BackingStore> stores_;
-  std::vector<Request> requests_;  ///< slots are used again
-  std::vector<std::uint32_t> free_requests_;
-  std::vector<Piece> pieces_;
-  std::vector<std::uint32_t> free_pieces_;
+  Slots<Request> requests_;
+  Slots<Piece> pieces_;
   std::vector<Group> groups_;
-  std::vector<Flow> flows_;
-  std::vector<std::uint32_t> free_flows_;
+  Slots<Flow> flows_;
   std::map<FlowName, std::uint32_t> open_;  ///< flows that members can still come to
   Totals totals_;
 };
