@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 
 #include "tests/support/vcd.h"
@@ -362,24 +361,6 @@ TEST_F(VcdReader, SurvivesMutations) {
   }
   EXPECT_GT(refused, kFiles / 4);
   EXPECT_LT(refused, kFiles);
-}
-
-/// Real files, where the simulators are installed.
-TEST_F(VcdReader, ReadsFilesOfInstalledSimulators) {
-  if (std::system("which iverilog vvp >/dev/null 2>&1") != 0) GTEST_SKIP() << "iverilog is not installed";
-  write("tb.v",
-        "`timescale 1ns/1ps\nmodule tb; reg clk = 0; reg [7:0] n = 0; real r = 0.5; parameter W = 8;\n"
-        "always #5 clk = ~clk; always @(posedge clk) n <= n + 1;\n"
-        "initial begin $dumpfile(\"tb.vcd\"); $dumpvars; #100 $finish; end endmodule\n");
-  ASSERT_EQ(std::system(("cd " + folder_.string() + " && iverilog -o tb tb.v && vvp tb >/dev/null").c_str()), 0);
-  Reader reader(folder_ / "tb.vcd");
-  const Signal* n = reader.header().find("tb.n");
-  ASSERT_NE(n, nullptr);
-  std::string last;
-  for (Change change; reader.next(change);) {
-    if (change.net == n->net) extend_bits(change.value, n->width, last);
-  }
-  EXPECT_EQ(last, "00001010");
 }
 
 }  // namespace
