@@ -48,6 +48,7 @@ ordered_json to_json(const FsdpResult& result, const Speed& speed) {
                         {{"compute", to_us(result.compute)},
                          {"exposed_allgather", to_us(result.exposed_allgather)},
                          {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},
+                         {"exposed_all_reduce", to_us(result.exposed_all_reduce)},
                          {"exposed_offload", to_us(result.exposed_offload)},
                          {"other", to_us(result.other)}}},
                        {"wrong", nullptr}};
@@ -64,22 +65,21 @@ std::string to_text(const FsdpResult& result, const Speed& speed) {
     return fmt::format("{:>10}  {:5.1f} %", short_time(time),
                        speed.step_s > 0 ? to_seconds(time) / speed.step_s * 100 : 0);
   };
-  const std::string offload =
-      result.remote_bytes > 0 ? fmt::format("  exposed offload       {}\n", part(result.exposed_offload)) : "";
-  std::string text = fmt::format(
-      "step time               {:>10}\n"
-      "  compute               {}\n"
-      "  exposed allgather     {}\n"
-      "  exposed reduce-scatter{}\n"
-      "{}"
-      "  other                 {}\n"
-      "tokens/s per GPU        {:>10.0f}\n"
-      "TFLOPS per GPU          {:>10.1f}\n"
-      "MFU                     {:>8.1f} %\n",
-      short_time(result.steps.empty() ? Time() : result.steps.back()), part(result.compute),
-      part(result.exposed_allgather), part(result.exposed_reduce_scatter), offload, part(result.other),
-      speed.tokens_per_s, speed.tflops, speed.mfu * 100);
-  if (result.wrong >= 0) text += fmt::format("wrong elements          {:>10}\n", result.wrong);
+  std::string text;
+  const auto row = [&](std::string_view what, const std::string& value) {
+    text += fmt::format("{:<24}{}\n", what, value);
+  };
+  row("step time", fmt::format("{:>10}", short_time(result.steps.empty() ? Time() : result.steps.back())));
+  row("  compute", part(result.compute));
+  row("  exposed allgather", part(result.exposed_allgather));
+  row("  exposed reduce-scatter", part(result.exposed_reduce_scatter));
+  if (result.copies > 1) row("  exposed all-reduce", part(result.exposed_all_reduce));
+  if (result.remote_bytes > 0) row("  exposed offload", part(result.exposed_offload));
+  row("  other", part(result.other));
+  row("tokens/s per GPU", fmt::format("{:>10.0f}", speed.tokens_per_s));
+  row("TFLOPS per GPU", fmt::format("{:>10.1f}", speed.tflops));
+  row("MFU", fmt::format("{:>8.1f} %", speed.mfu * 100));
+  if (result.wrong >= 0) row("wrong elements", fmt::format("{:>10}", result.wrong));
   return text;
 }
 

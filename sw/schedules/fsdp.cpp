@@ -21,8 +21,21 @@ constexpr std::uint32_t kComputeStream = 0;
 // Semaphores of the accelerator: Allgathers and ReduceScatters done since the beginning.
 constexpr std::uint32_t kGathered = 0;
 constexpr std::uint32_t kScattered = 1;
+constexpr std::uint32_t kReduced = Offload::kFirstSemaphore + Offload::kSemaphores;  // AllReduces, if there are copies
 // While a ReduceScatter runs, the gradients of the next unit are copied to another buffer.
 constexpr int kScatterBuffers = 2;
+
+/// How many ranks share a copy.
+int shards_of(const FsdpConfig& config, std::size_t ranks) {
+  const int all = static_cast<int>(ranks);
+  const int shards = config.shards == 0 ? all : config.shards;
+  if (all % shards == 0) return shards;
+  throw ConfigError("workload.shards", "a divisor of the " + std::to_string(all) + " ranks");
+}
+
+std::uint64_t gradient_seed(int step, int index) {
+  return static_cast<std::uint64_t>(step) * 1000 + 500 + static_cast<std::uint64_t>(index);
+}
 
 Time waited(const Rank& rank, std::uint32_t semaphore) {
   const auto& times = rank.accelerator.counters().waited;
@@ -34,27 +47,33 @@ Time waited(const Rank& rank, std::uint32_t semaphore) {
 /// One rank's part.
 struct Fsdp::Member {
   int index;
+  int copy;   ///< and its place in copy groups
+  int shard;  ///< and its place in the others
   Rank& rank;
   firmware::CompletionQueue& progress;
   Counter stages;    ///< done since the beginning
-  Counter scatters;  ///< done since the beginning; for the thread that ends a step
+  Counter scatters;  ///< done since the beginning, for the thread that adds up copies
   std::vector<std::uint64_t> gather_buffers;
   std::vector<std::uint64_t> scatter_buffers;
-  std::uint64_t gradient_shard = 0;
+  std::vector<std::uint64_t> gradients;  ///< the shard of each unit, in the order of ReduceScatters
   std::vector<Time> ends;
   std::int64_t wrong = 0;
   // Counters at the beginning of the last step.
   Time busy;
   Time waited_gather;
   Time waited_scatter;
+  Time waited_copies;
   Time waited_offload;
   std::unique_ptr<Offload> offload;  ///< null where nothing is offloaded
   Probe* probe = nullptr;
   int gather_track = 0;
   int scatter_track = 0;
+  int copies_track = 0;
 
-  Member(int number, Rank& its_rank)
+  Member(int number, int shards, Rank& its_rank)
       : index(number),
+        copy(number / shards),
+        shard(number % shards),
         rank(its_rank),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
         stages(*its_rank.processor, "the compute stream to end stage"),
@@ -63,16 +82,32 @@ struct Fsdp::Member {
 
 Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicator::Config& collectives,
            const accelerator::ComputeConfig& compute)
-    : ranks_(std::move(ranks)), config_(config), plan_(config, compute, static_cast<int>(ranks_.size())) {
+    : ranks_(std::move(ranks)),
+      config_(config),
+      shards_(shards_of(config, ranks_.size())),
+      copies_(static_cast<int>(ranks_.size()) / shards_),
+      plan_(config, compute, shards_) {
   models::Transformer model = models::find_transformer(models::load_transformers(), config.model);
   model.layers = plan_.layers;
   flops_per_token_ = models::convention_flops_per_token(model, config.sequence, false);
-  gather_group_ = std::make_unique<Communicator>(ranks_, collectives, "allgather");
-  if (config.separate_streams) scatter_group_ = std::make_unique<Communicator>(ranks_, collectives, "reduce-scatter");
-
+  add_groups(collectives);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    allocate_state(*members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i])));
+    allocate_state(*members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i])));
   }
+}
+
+void Fsdp::add_groups(const Communicator::Config& collectives) {
+  const auto add = [&](Groups& groups, const std::string& name, int first, int count, int step) {
+    std::vector<Rank*> members;
+    for (int i = 0; i < count; ++i) members.push_back(ranks_[static_cast<std::size_t>(first + i * step)]);
+    const std::string which = count == static_cast<int>(ranks_.size()) ? "" : " of rank " + std::to_string(first);
+    groups.push_back(std::make_unique<Communicator>(std::move(members), collectives, name + which));
+  };
+  for (int copy = 0; copy < copies_ && shards_ > 1; ++copy) {
+    add(gather_groups_, "allgather", copy * shards_, shards_, 1);
+    if (config_.separate_streams) add(scatter_groups_, "reduce-scatter", copy * shards_, shards_, 1);
+  }
+  for (int shard = 0; shard < shards_ && copies_ > 1; ++shard) add(copy_groups_, "all-reduce", shard, copies_, shards_);
 }
 
 std::uint64_t Fsdp::allocate(Member& member, const std::string& what, std::uint64_t bytes) {
@@ -84,7 +119,8 @@ void Fsdp::allocate_state(Member& member) {
   const std::uint64_t parameter_bytes = size_of(config_.parameter_type);
   const std::uint64_t reduce_bytes = size_of(config_.reduce_type);
   const std::uint64_t largest = std::max(plan_.root_elements, plan_.block_elements);
-  const std::uint64_t shard = (static_cast<std::uint64_t>(plan_.parameters) + ranks_.size() - 1) / ranks_.size();
+  const auto shards = static_cast<std::uint64_t>(shards_);
+  const std::uint64_t shard = (static_cast<std::uint64_t>(plan_.parameters) + shards - 1) / shards;
   const bool keeps_moments = !config_.offload.optimizer || plan_.optimizer.empty();
   allocate(member, "shards of parameters in 32 bits", 4 * shard);
   if (keeps_moments) allocate(member, "two moments in 32 bits", 8 * shard);
@@ -95,8 +131,14 @@ void Fsdp::allocate_state(Member& member) {
   for (int b = 0; b < kScatterBuffers; ++b) {
     member.scatter_buffers.push_back(allocate(member, "gradients to be scattered", largest * reduce_bytes));
   }
-  member.gradient_shard =
-      allocate(member, "shards of gradients", 4 * shard + reduce_bytes * largest / ranks_.size() + 256);
+  std::uint64_t ends = 0;
+  for (const Scatter& scatter : plan_.scatters) {
+    member.gradients.push_back(ends);
+    ends += reduce_bytes * ((scatter.elements + shards - 1) / shards);
+  }
+  const std::uint64_t gradients =
+      allocate(member, "shards of gradients", std::max(4 * shard, ends) + reduce_bytes * largest / shards + 256);
+  for (std::uint64_t& place : member.gradients) place += gradients;
   allocate(member, "activations of embedding and head", plan_.root_activations);
   allocate(member, "activations that a block computes again", plan_.recomputed_activations);
   if (!config_.offload.activations) {
@@ -119,8 +161,9 @@ Fsdp::~Fsdp() = default;
 
 std::vector<std::string> Fsdp::remarks() const {
   std::vector<std::string> lines;
-  for (const Communicator* group : {gather_group_.get(), scatter_group_.get()}) {
-    if (group != nullptr && !group->remark().empty()) lines.push_back(group->remark());
+  for (const Groups* groups : {&gather_groups_, &scatter_groups_, &copy_groups_}) {
+    // What one group of a kind says, all do.
+    if (!groups->empty() && !groups->front()->remark().empty()) lines.push_back(groups->front()->remark());
   }
   return lines;
 }
@@ -131,7 +174,8 @@ void Fsdp::record(Probe& probe, int ranks) {
     const std::string process = "accelerator " + std::to_string(member.rank.index);
     member.probe = &probe;
     member.gather_track = probe.add_track(process, "allgather");
-    member.scatter_track = probe.add_track(process, "reduce-scatter");
+    member.scatter_track = probe.add_track(process, shards_ > 1 ? "reduce-scatter" : "all-reduce");
+    if (shards_ > 1 && copies_ > 1) member.copies_track = probe.add_track(process, "all-reduce");
     if (member.offload) member.offload->record(probe, process);
   }
 }
@@ -148,6 +192,7 @@ void Fsdp::start() {
     } else {
       processor.spawn(name + " communication", 1, communicate(*member, true, true));
     }
+    if (shards_ > 1 && copies_ > 1) processor.spawn(name + " all-reduce", 2, replicate(*member));
     if (member->offload) member->offload->start(name);
   }
 }
@@ -182,7 +227,7 @@ Task Fsdp::compute(Member& member) {
     }
     gathers += plan_.gathers.size();
     scatters += plan_.scatters.size();
-    accelerator.wait(kComputeStream, kScattered, scatters);
+    accelerator.wait(kComputeStream, shards_ > 1 && copies_ > 1 ? kReduced : kScattered, scatters);
     if (member.offload && member.offload->optimises()) {
       member.offload->optimise(step, [&](const PlannedKernel& kernel) { enqueue(member, kernel); });
     } else {
@@ -203,6 +248,7 @@ Task Fsdp::watch(Member& member) {
       member.busy = member.rank.accelerator.counters().busy;
       member.waited_gather = waited(member.rank, kGathered);
       member.waited_scatter = waited(member.rank, kScattered);
+      member.waited_copies = waited(member.rank, kReduced);
       if (member.offload) member.waited_offload = member.offload->waited();
     }
   }
@@ -250,12 +296,13 @@ Task Fsdp::gather(Member& member, int step, int index) {
   const std::uint64_t bytes = job.elements * unit;
   const std::uint64_t buffer = member.gather_buffers[static_cast<std::size_t>(job.buffer)];
   const auto seed = static_cast<std::uint64_t>(step) * 1000 + static_cast<std::uint64_t>(index);
+  Communicator& group = *gather_groups_[static_cast<std::size_t>(member.copy)];
   if (member.rank.store != nullptr) {
-    check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes,
-                      gather_group_->block(bytes, member.index, unit), seed);
+    check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes, group.block(bytes, member.shard, unit),
+                      seed);
   }
   const Time began = member.rank.processor->now();
-  co_await gather_group_->allgather(member.index, buffer, bytes, unit);
+  co_await group.allgather(member.shard, buffer, bytes, unit);
   if (member.rank.store != nullptr)
     member.wrong += check::compare_gathered(*member.rank.store, config_.parameter_type, buffer, bytes, seed);
   if (member.probe != nullptr) {
@@ -266,6 +313,11 @@ Task Fsdp::gather(Member& member, int step, int index) {
   member.rank.accelerator.signal(kGathered, done);
 }
 
+Communicator& Fsdp::scatter_group(const Member& member) const {
+  const Groups& groups = config_.separate_streams ? scatter_groups_ : gather_groups_;
+  return *groups[static_cast<std::size_t>(member.copy)];
+}
+
 Task Fsdp::scatter(Member& member, int step, int index) {
   const Scatter& job = plan_.scatters[static_cast<std::size_t>(index)];
   const std::uint64_t unit = size_of(config_.reduce_type);
@@ -273,25 +325,61 @@ Task Fsdp::scatter(Member& member, int step, int index) {
   const std::uint64_t done =
       static_cast<std::uint64_t>(step) * plan_.scatters.size() + static_cast<std::uint64_t>(index) + 1;
   const std::uint64_t buffer = member.scatter_buffers[(done - 1) % kScatterBuffers];
-  const auto seed = static_cast<std::uint64_t>(step) * 1000 + 500 + static_cast<std::uint64_t>(index);
-  if (member.rank.store != nullptr)
-    check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, seed, member.index);
-  const Time began = member.rank.processor->now();
-  Communicator& group = scatter_group_ != nullptr ? *scatter_group_ : *gather_group_;
-  co_await group.reduce_scatter(member.index, buffer, member.gradient_shard, bytes, config_.reduce_type);
   if (member.rank.store != nullptr) {
-    const Extent own = group.block(bytes, member.index, unit);
-    member.wrong += check::compare_scattered(*member.rank.store, config_.reduce_type, member.gradient_shard, own, seed,
-                                             static_cast<int>(ranks_.size()));
+    check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, index),
+                         member.index);
+  }
+  const Time began = member.rank.processor->now();
+  if (shards_ == 1) {
+    if (copies_ > 1) co_await copy_groups_[0]->all_reduce(member.copy, buffer, bytes, config_.reduce_type);
+    check_sums(member, buffer, {0, bytes}, step, index);
+  } else {
+    Communicator& group = scatter_group(member);
+    const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
+    co_await group.reduce_scatter(member.shard, buffer, shard, bytes, config_.reduce_type);
+    if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, index);
   }
   if (member.probe != nullptr) {
-    member.probe->slice(member.scatter_track, "reduce-scatter " + job.name, began, member.rank.processor->now());
+    const char* what = shards_ > 1 ? "reduce-scatter " : "all-reduce ";
+    member.probe->slice(member.scatter_track, what + job.name, began, member.rank.processor->now());
   }
   member.rank.accelerator.signal(kScattered, done);
+  member.scatters.set(done);
+}
+
+Task Fsdp::replicate(Member& member) {
+  std::uint64_t done = 0;
+  for (int step = 0; step < config_.steps; ++step) {
+    for (std::size_t index = 0; index < plan_.scatters.size(); ++index) {
+      co_await member.scatters.reach(++done);
+      co_await all_reduce(member, step, static_cast<int>(index));
+      member.rank.accelerator.signal(kReduced, done);
+    }
+  }
+}
+
+Task Fsdp::all_reduce(Member& member, int step, int index) {
+  const Scatter& job = plan_.scatters[static_cast<std::size_t>(index)];
+  const std::uint64_t unit = size_of(config_.reduce_type);
+  const Extent own = scatter_group(member).block(job.elements * unit, member.shard, unit);
+  const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
+  const Time began = member.rank.processor->now();
+  Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
+  co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type);
+  check_sums(member, shard, own, step, index);
+  if (member.probe == nullptr) co_return;
+  member.probe->slice(member.copies_track, "all-reduce " + job.name, began, member.rank.processor->now());
+}
+
+void Fsdp::check_sums(Member& member, std::uint64_t at, Extent own, int step, int index) const {
+  if (member.rank.store == nullptr) return;
+  member.wrong += check::compare_scattered(*member.rank.store, config_.reduce_type, at, own, gradient_seed(step, index),
+                                           static_cast<int>(ranks_.size()));
 }
 
 FsdpResult Fsdp::result() const {
   FsdpResult result;
+  result.copies = copies_;
   result.tokens_per_rank_step = config_.sequences * config_.sequence;
   result.model_flops_per_token = static_cast<double>(flops_per_token_);
   Time previous;
@@ -307,7 +395,9 @@ FsdpResult Fsdp::result() const {
   for (const auto& member : members_) {
     result.compute += member->rank.accelerator.counters().busy - member->busy;
     result.exposed_allgather += waited(member->rank, kGathered) - member->waited_gather;
-    result.exposed_reduce_scatter += waited(member->rank, kScattered) - member->waited_scatter;
+    (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) +=
+        waited(member->rank, kScattered) - member->waited_scatter;
+    result.exposed_all_reduce += waited(member->rank, kReduced) - member->waited_copies;
     checked = checked || member->rank.store != nullptr;
     wrong += member->wrong;
     if (!member->offload) continue;
@@ -318,9 +408,10 @@ FsdpResult Fsdp::result() const {
   result.compute = result.compute / ranks;
   result.exposed_allgather = result.exposed_allgather / ranks;
   result.exposed_reduce_scatter = result.exposed_reduce_scatter / ranks;
+  result.exposed_all_reduce = result.exposed_all_reduce / ranks;
   result.exposed_offload = result.exposed_offload / ranks;
   result.other = result.steps.back() - result.compute - result.exposed_allgather - result.exposed_reduce_scatter -
-                 result.exposed_offload;
+                 result.exposed_all_reduce - result.exposed_offload;
   result.memory = memory_;
   if (checked) result.wrong = wrong;
   return result;

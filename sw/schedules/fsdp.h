@@ -17,9 +17,11 @@ namespace weft::schedules {
 /// What a run was. Parts are of the last step, the mean over ranks, and add up to it.
 struct FsdpResult {
   std::vector<Time> steps;      ///< until the last rank ends it
+  int copies = 1;               ///< of the parameters
   Time compute;                 ///< the core array had a kernel
   Time exposed_allgather;       ///< the compute stream stood waiting for parameters
   Time exposed_reduce_scatter;  ///< the compute stream stood waiting for gradients or their buffers
+  Time exposed_all_reduce;      ///< the compute stream stood waiting for the other copies' gradients
   Time exposed_offload;         ///< the compute stream stood waiting for remote memory
   Time other;                   ///< the rest
   std::int64_t tokens_per_rank_step = 0;
@@ -37,6 +39,10 @@ struct FsdpResult {
 /// tells by completions how far it has come, which is what frees buffers and starts ReduceScatters. An Allgather is
 /// issued when the prefetch depth and the limit on gathered units allow.
 ///
+/// With several copies of the parameters, a thread follows the ReduceScatters of its rank and adds each shard to those
+/// of the other copies by an AllReduce among the ranks that hold the same one, while the next ReduceScatter runs. With
+/// one shard a copy, an AllReduce of the whole unit stands in the ReduceScatter's place.
+///
 /// Memory: gather and scatter buffers, shards of parameters, gradients and two moments in 32 bits, and activations (see
 /// sw/models/activations.h) are allocated in the ranks' memories. With `offload`, moments and activations of blocks lie
 /// in remote memory, and only what is on its way takes room (offload.h).
@@ -45,7 +51,8 @@ struct FsdpResult {
 /// every scattered gradient is compared with what it should be. Kernels compute nothing.
 class Fsdp {
  public:
-  /// Allocates buffers and connections. Throws ConfigError, or std::length_error when a memory is too small.
+  /// Allocates buffers and connections. Throws ConfigError, also if `shards` does not divide the ranks, or
+  /// std::length_error when a memory is too small.
   Fsdp(std::vector<firmware::Rank*> ranks, const FsdpConfig& config,
        const collectives::Communicator::Config& collectives, const accelerator::ComputeConfig& compute);
   ~Fsdp();
@@ -69,6 +76,12 @@ class Fsdp {
   firmware::Task communicate(Member& member, bool gathers, bool scatters);
   firmware::Task gather(Member& member, int step, int index);
   firmware::Task scatter(Member& member, int step, int index);
+  firmware::Task replicate(Member& member);
+  firmware::Task all_reduce(Member& member, int step, int index);
+  [[nodiscard]] collectives::Communicator& scatter_group(const Member& member) const;
+  void add_groups(const collectives::Communicator::Config& collectives);
+  /// The memory now has the sums over all ranks of what lies at `at` of unit `index`.
+  void check_sums(Member& member, std::uint64_t at, collectives::Extent own, int step, int index) const;
   void enqueue(Member& member, const std::vector<PlannedKernel>& kernels);
   void enqueue(Member& member, const PlannedKernel& kernel);
   std::uint64_t allocate(Member& member, const std::string& what, std::uint64_t bytes);
@@ -77,10 +90,14 @@ class Fsdp {
 
   std::vector<firmware::Rank*> ranks_;
   FsdpConfig config_;
+  int shards_;  ///< of a copy
+  int copies_;
   FsdpPlan plan_;
   std::int64_t flops_per_token_;
-  std::unique_ptr<collectives::Communicator> gather_group_;
-  std::unique_ptr<collectives::Communicator> scatter_group_;
+  using Groups = std::vector<std::unique_ptr<collectives::Communicator>>;
+  Groups gather_groups_;   ///< by copy
+  Groups scatter_groups_;  ///< by copy; empty where both run in one stream
+  Groups copy_groups_;     ///< by shard; empty with one copy
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::pair<std::string, std::uint64_t>> memory_;  ///< of the first rank
 };

@@ -26,7 +26,7 @@ PlannedKernel copy_kernel(const char* label, const accelerator::ComputeConfig& c
 
 }  // namespace
 
-FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int ranks) {
+FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards) {
   models::Transformer model;
   try {
     model = models::find_transformer(models::load_transformers(), config.model);
@@ -58,9 +58,11 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   const int last_block = static_cast<int>(model.layers) - 1;
   const int turn = last_block + 2;  // the stage of the head, forward and backward
   const int last_stage = 2 * turn;
-  block_buffers = config.reshard_after_forward ? config.limit_all_gathers : last_block + 1;
+  const bool reshards = config.reshard_after_forward && shards > 1;
+  block_buffers = reshards ? config.limit_all_gathers : last_block + 1;
 
   const auto gather = [&](const std::string& name, std::uint64_t elements, int first, int last, bool forward) {
+    if (shards == 1) return;
     // A block takes the buffers in turn; the root unit has one of its own.
     const int buffer = gathers.empty() ? 0 : 1 + static_cast<int>(gathers.size() - 1) % block_buffers;
     gathers.push_back({name, elements, buffer, first, last, forward});
@@ -88,7 +90,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   const auto block_backward = models::backward_kernels(model, UnitKind::kBlock, shape);
   for (int b = 0; b <= last_block; ++b) {
     const int stage = 1 + b;
-    const bool stays = !config.reshard_after_forward || b == last_block;
+    const bool stays = !reshards || b == last_block;
     append(stages[static_cast<std::size_t>(stage)].kernels, block_forward, compute);
     stages[static_cast<std::size_t>(stage)].forward_of = b;
     gather("block " + std::to_string(b), block_elements, stage, stays ? last_stage - 1 - b : stage, true);
@@ -101,7 +103,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     const int stage = last_stage - 1 - b;
     append(stages[static_cast<std::size_t>(stage)].kernels, block_backward, compute);
     stages[static_cast<std::size_t>(stage)].backward_of = b;
-    if (config.reshard_after_forward && b != last_block) {
+    if (reshards && b != last_block) {
       gather("block " + std::to_string(b) + " again", block_elements, stage, stage, false);
     }
     scatter("block " + std::to_string(b), block_elements, stage);
@@ -111,7 +113,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   int done = 0;
   for (Stage& stage : stages) done = stage.gathers_before = std::max(done, stage.gathers_before);
   if (config.optimizer)
-    append(optimizer, models::optimizer_kernels((parameters + ranks - 1) / ranks, config.fusion), compute);
+    append(optimizer, models::optimizer_kernels((parameters + shards - 1) / shards, config.fusion), compute);
 }
 
 }  // namespace weft::schedules

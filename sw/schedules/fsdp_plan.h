@@ -27,7 +27,9 @@ inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
 
 namespace weft::schedules {
 
-/// Fully sharded data parallel training (Zhao et al., VLDB 2023; defaults as torchtitan runs FSDP2).
+/// Data parallel training with what is trained in shards (Zhao et al., VLDB 2023; defaults as torchtitan runs FSDP2).
+/// Where `shards` is less than all ranks, several copies of the parameters exist and add up their gradients: hybrid
+/// sharding (HSDP), or with one shard a copy plain data parallelism (DDP).
 struct FsdpConfig {
   std::string model = "llama3-8b";
   std::int64_t sequences = 1;
@@ -37,6 +39,7 @@ struct FsdpConfig {
   models::Fusion fusion = models::Fusion::kEager;
   models::AttentionKernel attention = models::AttentionKernel::kFlash2;
   int steps = 1;
+  int shards = 0;
   bool reshard_after_forward = true;
   int forward_prefetch = 1;
   int backward_prefetch = 1;
@@ -58,6 +61,10 @@ struct FsdpConfig {
     visit("fusion", fusion, "How elementwise work is cut into kernels: eager, or fused as by torch.compile");
     visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
     visit("steps", steps, "Training steps to run", Range{1, 1000});
+    visit(
+        "shards", shards,
+        "Consecutive ranks that share a copy of parameters, gradients and moments; 0: all; 1: every rank has them all",
+        Range{0, 1 << 20});
     visit("reshard_after_forward", reshard_after_forward, "Free a block's parameters after its forward pass");
     visit("forward_prefetch", forward_prefetch, "Blocks whose Allgather is issued ahead of the one that computes",
           Range{0, 64});
@@ -107,7 +114,8 @@ struct Scatter {
 
 /// One training step as lists: what is computed in which order, what is gathered and scattered for it. The root unit
 /// (embedding and head) is gathered first and kept; blocks are gathered forward and, when they were freed, backward
-/// again; the last block is not freed in between.
+/// again; the last block is not freed in between. With one shard nothing is gathered, and what would be scattered is
+/// the gradients that copies add up.
 struct FsdpPlan {
   std::vector<Stage> stages;
   std::vector<Gather> gathers;
@@ -126,7 +134,7 @@ struct FsdpPlan {
   [[nodiscard]] int backward_stage(int block) const { return static_cast<int>(stages.size()) - 2 - block; }
 
   /// Throws ConfigError, paths below `workload`, for a model that does not exist.
-  FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int ranks);
+  FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards);
 };
 
 }  // namespace weft::schedules

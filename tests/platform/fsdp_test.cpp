@@ -73,6 +73,7 @@ struct DataCase {
   bool separate;
   int limit;
   Time stall;
+  int shards = 0;
 };
 
 class Contents : public testing::TestWithParam<DataCase> {};
@@ -89,6 +90,7 @@ TEST_P(Contents, AreGatheredAndSummedExactly) {
   workload.reshard_after_forward = c.reshard;
   workload.separate_streams = c.separate;
   workload.limit_all_gathers = c.limit;
+  workload.shards = c.shards;
   EXPECT_EQ(run(machine, workload).result.wrong, 0);
 }
 
@@ -100,7 +102,13 @@ INSTANTIATE_TEST_SUITE_P(All, Contents,
                                          DataCase{8, 4, Algorithm::kHierarchical, true, true, 3, 0_ns},
                                          DataCase{8, 2, Algorithm::kHierarchical, false, true, 2, 0_ns},
                                          DataCase{6, 2, Algorithm::kHierarchical, true, false, 2, 0_ns},
-                                         DataCase{8, 4, Algorithm::kHierarchical, true, true, 2, 2000_ns}));
+                                         DataCase{8, 4, Algorithm::kHierarchical, true, true, 2, 2000_ns},
+                                         DataCase{8, 4, Algorithm::kRing, true, true, 2, 2000_ns, 4},
+                                         DataCase{8, 4, Algorithm::kRing, true, false, 2, 0_ns, 2},
+                                         DataCase{8, 4, Algorithm::kRing, false, true, 1, 0_ns, 2},
+                                         DataCase{8, 2, Algorithm::kHierarchical, true, true, 2, 0_ns, 4},
+                                         DataCase{4, 2, Algorithm::kRing, true, true, 2, 2000_ns, 1},
+                                         DataCase{1, 1, Algorithm::kRing, true, true, 2, 0_ns, 1}));
 
 // ---- The schedule
 
@@ -135,6 +143,49 @@ TEST(Schedule, KeepingParametersSavesTheBackwardAllgathers) {
   EXPECT_EQ(keeps.gathers.size(), 1U + 4U);
   EXPECT_EQ(reshards.gathers.size(), 1U + 4U + 3U);  // the last block is kept in either case
   EXPECT_EQ(keeps.scatters.size(), 5U);
+}
+
+TEST(Schedule, CopiesGatherLessAndAddUpTheirGradients) {
+  const accelerator::ComputeConfig compute;
+  FsdpConfig workload = two_blocks();
+  workload.layers = 4;
+  const schedules::FsdpPlan alone(workload, compute, 1);
+  EXPECT_TRUE(alone.gathers.empty());
+  EXPECT_EQ(alone.scatters.size(), 5U);
+  EXPECT_EQ(alone.block_buffers, 4);  // all parameters stay
+
+  const MachineConfig machine = machine_of(8, 4, 64_KiB);
+  const FsdpResult one = run(machine, workload).result;
+  EXPECT_EQ(one.exposed_all_reduce, 0_ns);
+  std::uint64_t moments = 0;
+  for (const int shards : {4, 1}) {
+    test::fresh_kernel();
+    workload.shards = shards;
+    const FsdpResult copies = run(machine, workload).result;
+    EXPECT_EQ(copies.copies, 8 / shards);
+    EXPECT_LT(copies.exposed_allgather, one.exposed_allgather);
+    EXPECT_GT(copies.exposed_all_reduce, 0_ns);
+    EXPECT_EQ(copies.compute + copies.exposed_allgather + copies.exposed_reduce_scatter + copies.exposed_all_reduce +
+                  copies.other,
+              copies.steps[0]);
+    for (const auto& [what, bytes] : copies.memory) {
+      if (what != "two moments in 32 bits") continue;
+      EXPECT_GT(bytes, moments * 7 / 2);
+      moments = bytes;
+    }
+  }
+}
+
+TEST(Schedule, ShardsThatDoNotDivideTheRanksAreAnError) {
+  FsdpConfig workload = two_blocks();
+  workload.shards = 3;
+  try {
+    run(machine_of(8, 4, 64_KiB), workload);
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), "workload.shards");
+    EXPECT_EQ(error.expected(), "a divisor of the 8 ranks");
+  }
 }
 
 TEST(Schedule, MemoryThatIsTooSmallIsNamed) {

@@ -68,10 +68,11 @@ Elementwise traffic(const std::vector<Kernel>& kernels, std::string_view name) {
 
 TEST(Transformer, HasThePublishedNumberOfParameters) {
   const std::map<std::string, std::pair<std::int64_t, std::int64_t>> expected = {
-      {"llama2-7b", {202'383'360, 6'738'415'616}},     {"llama2-13b", {317'204'480, 13'015'864'320}},
-      {"llama2-70b", {855'654'400, 68'976'648'192}},   {"llama3-8b", {218'112'000, 8'030'261'248}},
-      {"llama3-70b", {855'654'400, 70'553'706'496}},   {"llama3.1-405b", {3'187'703'808, 405'853'388'800}},
-      {"gpt3-175b", {1'812'099'072, 174'604'259'328}}, {"gpt-175b-fsdp", {1'812'099'072, 174'601'101'312}},
+      {"llama2-7b", {202'383'360, 6'738'415'616}},         {"llama2-13b", {317'204'480, 13'015'864'320}},
+      {"llama2-34b", {692'076'544, 33'743'970'304}},       {"llama2-70b", {855'654'400, 68'976'648'192}},
+      {"llama3-8b", {218'112'000, 8'030'261'248}},         {"llama3-70b", {855'654'400, 70'553'706'496}},
+      {"llama3.1-405b", {3'187'703'808, 405'853'388'800}}, {"gpt3-175b", {1'812'099'072, 174'604'259'328}},
+      {"gpt-175b-fsdp", {1'812'099'072, 174'601'101'312}},
   };
   EXPECT_EQ(load_transformers().size(), expected.size() + 1);  // and nano, which nobody published
   for (const auto& [name, parameters] : expected) {
@@ -351,7 +352,8 @@ TEST(TransformerTable, ListsTheNamesThereAre) {
     FAIL();
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-70b, llama3-8b, llama3-70b, "
+                 "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-34b, llama2-70b, llama3-8b, "
+                 "llama3-70b, "
                  "llama3.1-405b, gpt3-175b, gpt-175b-fsdp, nano");
   }
 }
