@@ -61,14 +61,12 @@ ReductionLaneEngine::Outcome ReductionLaneEngine::take(std::uint32_t group, std:
   const Time whole = now + Time(packet.tail_lag_ps);
   chunk.operands[child] = &packet;
   chunk.came[child] = now;
-  chunk.whole = std::max(chunk.whole, whole);
   if (--chunk.missing == 0) {
     chunk.sum = sum_of(chunk.operands);
     const auto bytes = static_cast<std::uint32_t>(shape_.bytes);
     chunk.beats = std::max(1U, (chunk.sum->payload_bytes + bytes - 1) / bytes);
-    const Time from = chunk.streaming ? now : chunk.whole;
-    ready_.emplace(std::pair(from, readied_++), &chunk);
-    wake(from);
+    ready_.push_back(&chunk);
+    wake(now);
   }
   return {whole, nullptr, Time(), Time()};
 }
@@ -128,7 +126,7 @@ void ReductionLaneEngine::step() {
     if (++fed.beat == chunk.beats) fed = {fed.chunk + 1, 0};
   }
   if (out_.valid) collect(now);
-  if (scheduled_.empty()) schedule_next(now);
+  if (scheduled_.empty()) schedule_next();
   for (std::size_t child = 0; child < shape_.children; ++child) {
     if (takes_part(child) && (in_.valid >> child & 1) == 0) offer(child, now);
   }
@@ -155,7 +153,7 @@ bool ReductionLaneEngine::starves() const {
 
 /// When an idle lane has something to do.
 Time ReductionLaneEngine::next_arrival() const {
-  if (scheduled_.empty()) return ready_.empty() ? kNever : ready_.begin()->first.first;
+  if (scheduled_.empty()) return ready_.empty() ? kNever : dispatcher_.now();
   Time at = kNever;
   for (std::size_t child = 0; child < shape_.children; ++child) {
     if (!takes_part(child)) continue;
@@ -175,9 +173,9 @@ Time ReductionLaneEngine::arrival(const Chunk& chunk, std::size_t child, std::ui
 }
 
 /// Puts the next chunk behind those in the lane, if it may be there with them.
-bool ReductionLaneEngine::schedule_next(Time now) {
-  if (ready_.empty() || ready_.begin()->first.first > now) return false;
-  Chunk& chunk = *ready_.begin()->second;
+bool ReductionLaneEngine::schedule_next() {
+  if (ready_.empty()) return false;
+  Chunk& chunk = *ready_.front();
   const std::size_t count = chunk.operands.size();
   const std::uint64_t children = count == 64 ? ~0ULL : (1ULL << count) - 1;
   const auto kind = static_cast<ElementType>(chunk.sum->queue_pair);
@@ -188,7 +186,7 @@ bool ReductionLaneEngine::schedule_next(Time now) {
   } else if (children != in_.children || kind != in_.kind) {
     return false;
   }
-  ready_.erase(ready_.begin());
+  ready_.pop_front();
   chunk.number = static_cast<std::uint32_t>(given_.chunk + scheduled_.size());
   scheduled_.push_back(&chunk);
   return true;
@@ -196,7 +194,7 @@ bool ReductionLaneEngine::schedule_next(Time now) {
 
 void ReductionLaneEngine::offer(std::size_t child, Time now) {
   const Position& fed = fed_[child];
-  if (fed.chunk - given_.chunk == scheduled_.size() && (scheduled_.empty() || !schedule_next(now))) return;
+  if (fed.chunk - given_.chunk == scheduled_.size() && (scheduled_.empty() || !schedule_next())) return;
   const Chunk& chunk = *scheduled_[fed.chunk - given_.chunk];
   if (arrival(chunk, child, fed.beat) > now) return;
   const Packet& operand = *chunk.operands[child];

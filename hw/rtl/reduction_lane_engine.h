@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <systemc>
 #include <unordered_map>
@@ -70,10 +69,10 @@ using PinsMaker =
 ///
 /// Operands wait in buffers, of which each open chunk has one for each child; so an operand leaves its input buffer as
 /// fast as it comes. Chunks pass the lane one after the other, of all trees together, in the order in which the last of
-/// their operands began to come (streaming) or was whole (low latency). Each child's beats are put on its pins as they
-/// come in, those of the next chunk right behind. When the next chunk is of another tree or element type, the lane runs
+/// their operands began to come. Each child's beats are put on its pins as they come in, those of the next chunk right
+/// behind. When the next chunk is of another tree or element type, the lane runs
 /// empty first. The sum leaves the switch's pipeline as if its first byte had entered it at the edge at which the first
-/// beat came out, or the last one in a low-latency tree.
+/// beat came out, or at that of the last one in a low-latency tree.
 ///
 /// The clock runs while something is to do: then it has the edges that a clock without end would have, a whole number
 /// of periods since the start of the simulation. The adapter is a register: what has come at an edge is on the pins
@@ -100,7 +99,6 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
     std::vector<Packet*> operands;  ///< by child
     std::vector<Time> came;         ///< their first bytes
     std::size_t missing = 0;
-    Time whole{};
     Packet* sum = nullptr;  ///< the operand that becomes it, once all are here
     std::uint32_t beats = 0;
     std::uint32_t number = 0;  ///< its id in the lane
@@ -123,7 +121,7 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   [[nodiscard]] bool starves() const;
   [[nodiscard]] Time next_arrival() const;
   [[nodiscard]] Time arrival(const Chunk& chunk, std::size_t child, std::uint32_t beat) const;
-  bool schedule_next(Time now);
+  bool schedule_next();
   void offer(std::size_t child, Time now);
   void collect(Time now);
   void finish(Chunk& chunk, Time now);
@@ -147,8 +145,7 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   int idle_edges_ = 0;            ///< since anything moved
 
   std::unordered_map<std::uint64_t, Chunk> chunks_;
-  std::map<std::pair<Time, std::uint64_t>, Chunk*> ready_;  ///< not in the lane yet, by when they may be
-  std::uint64_t readied_ = 0;
+  std::deque<Chunk*> ready_;      ///< all their operands have begun to come, and none is in the lane
   std::deque<Chunk*> scheduled_;  ///< the first one is the next that the lane gives
   Position given_;
   std::vector<Position> fed_;  ///< by child
