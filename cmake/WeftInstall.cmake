@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the libraries and their headers and exports find_package(weft), a target for each folder: weft::core, weft::nic,
-# ... Folders install their own data, and platforms/ the command. The command's own code in platforms/cli is not exported, so
-# that users need no CLI11. What changes here must keep docs/example building: tests/package.
+# ... Folders install their own data, and platforms/ the command. Of the command's own code in platforms/cli, one header is
+# installed, so that users need no CLI11. What changes here must keep docs/example building: tests/package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY WEFT_LIBRARIES)
-list(REMOVE_ITEM libraries weft_cli)
 install(TARGETS ${libraries} EXPORT weftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(folder hw sw traces platforms)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
@@ -14,9 +13,12 @@ foreach(folder hw sw traces platforms)
           # These include what protoc generates, or are parts of one source.
           PATTERN "chakra/message.h" EXCLUDE PATTERN "chakra/check_parts.h" EXCLUDE)
 endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/platforms/cli/command_line.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/platforms/cli)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/hw/rtl/ DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/rtl FILES_MATCHING PATTERN "*.sv")
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+set(weft_rtl ${CMAKE_INSTALL_DATADIR}/weft/rtl)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in ${PROJECT_BINARY_DIR}/weftConfig.cmake
-                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft PATH_VARS weft_rtl)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/FindSystemC.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+              ${PROJECT_SOURCE_DIR}/cmake/FindSystemC.cmake ${PROJECT_SOURCE_DIR}/cmake/WeftRtl.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)

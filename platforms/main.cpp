@@ -1,78 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `weft`: picks the command and turns whatever goes wrong into one message and an exit code.
-#include <CLI/CLI.hpp>
-#include <cstdlib>
-#include <iostream>
 #include <systemc>
 
-#include "hw/core/fields.h"
-#include "platforms/cli/command.h"
-#include "platforms/config/input_error.h"
-#include "platforms/machine/machine.h"
-#include "traces/format_error.h"
-
-namespace weft::platforms {
-namespace {
-
-/// libsystemc brings main() and prints a banner before it calls sc_main(), unless told so by the environment.
-[[maybe_unused]] const int no_banner = setenv("SC_COPYRIGHT_MESSAGE", "DISABLE", 0);
-
-/// SystemC's own reports: errors are thrown, warnings are a line on stderr, the rest is not for users.
-void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& actions) {
-  if (report.get_severity() == sc_core::SC_WARNING) {
-    std::cerr << "weft: warning: " << report.get_msg_type() << ": " << report.get_msg() << "\n";
-  }
-  constexpr sc_core::sc_actions kQuiet = ~(sc_core::SC_DISPLAY | sc_core::SC_LOG | sc_core::SC_ABORT);
-  sc_core::sc_report_handler::default_handler(report, actions & kQuiet);
-}
-
-int fail(ExitCode code, const std::string& text) {
-  std::cerr << "weft: " << text << std::endl;
-  return code;
-}
-
-int run(int argc, char** argv) {
-  CLI::App app("A virtual platform for AI training clusters", "weft");
-  app.set_version_flag("--version", "weft " WEFT_VERSION);
-  app.require_subcommand(1);
-  const std::vector<Command> commands = {
-      run_command(app),    collective_command(app), kernel_command(app),   validate_command(app), bench_command(app),
-      dpa_command(app),    parts_command(app),      describe_command(app), topology_command(app), trace_command(app),
-      import_command(app), workload_command(app),   memory_command(app),   vcd_command(app)};
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
-    return fail(kBadInput, std::string(error.what()) + ". See weft --help");
-  }
-  for (const Command& command : commands) {
-    if (command.app->parsed()) return command.run();
-  }
-  return kBadInput;
-}
-
-}  // namespace
-}  // namespace weft::platforms
+#include "hw/rtl/blocks.h"
+#include "platforms/cli/command_line.h"
 
 int sc_main(int argc, char** argv) {
-  using weft::platforms::fail;
-  using weft::platforms::kBadInput;
-  using weft::platforms::kFailed;
-  sc_core::sc_report_handler::set_handler(weft::platforms::on_report);
-  sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_THROW);
-  try {
-    return weft::platforms::run(argc, argv);
-  } catch (const weft::platforms::UsageError& error) {
-    return fail(kBadInput, error.what());
-  } catch (const weft::platforms::InputError& error) {
-    return fail(kBadInput, error.what());
-  } catch (const weft::ConfigError& error) {
-    return fail(kBadInput, error.what());
-  } catch (const weft::traces::FormatError& error) {
-    return fail(kBadInput, error.what());
-  } catch (const sc_core::sc_report& report) {
-    return fail(kFailed, std::string(report.get_msg_type()) + ": " + report.get_msg());
-  } catch (const std::exception& error) {
-    return fail(kFailed, error.what());
-  }
+  weft::rtl::provide_blocks();
+  return weft::platforms::command_line(argc, argv);
 }

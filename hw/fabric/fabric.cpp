@@ -35,12 +35,17 @@ Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, D
                PacketPool& packets, const Stall::Config& stall)
     : sc_module(name), plan_(std::move(plan)), dispatcher_(dispatcher), group_trees_(changes_of(*plan_)) {
   const Topology& network = topology();
+  const Switch::Config& chosen = config().switch_config;
+  Switch::Config others = chosen;
+  others.reduction.implementation = ReductionEngine::Config().implementation;
   std::vector<LinkConfig> links;
   for (std::size_t i = 0; i < network.switches.size(); ++i) {
     const Topology::Node& node = network.switches[i];
     links.clear();
     for (const Topology::Neighbour& port : node.ports) links.push_back(network.link_of(port));
-    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), config().switch_config, dispatcher, packets,
+    const std::vector<std::string>& named = chosen.reduction.switches;
+    const bool is_chosen = named.empty() || std::find(named.begin(), named.end(), node.name) != named.end();
+    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), is_chosen ? chosen : others, dispatcher, packets,
                                                  plan_->routes()[i], links, stall));
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {

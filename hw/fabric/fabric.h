@@ -95,6 +95,7 @@ class Fabric final : public sc_core::sc_module {
   [[nodiscard]] bool whole(const SpanningTree& tree, std::size_t epoch) const;
   [[nodiscard]] GroupTree plan_tree(const std::vector<std::uint32_t>& ends, bool reduces, std::uint32_t salt,
                                     std::size_t epoch) const;
+  void require_engine(std::uint32_t sw, std::size_t children) const;
   bool join(std::uint32_t number, const GroupTree& tree, const GroupOptions& options,
             const std::vector<std::uint32_t>& earlier);
   [[nodiscard]] std::vector<std::string> changed_groups() const;

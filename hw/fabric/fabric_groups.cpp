@@ -80,6 +80,16 @@ Fabric::GroupTree Fabric::plan_tree(const std::vector<std::uint32_t>& ends, bool
                         "that those do not use; more groups need more lanes, and none on a switch or fat-tree");
 }
 
+/// RTL has as many inputs as it was built with.
+void Fabric::require_engine(std::uint32_t sw, std::size_t children) const {
+  const ReductionEngine* engine = switches_[sw]->engine();
+  if (engine == nullptr || children <= engine->most_children()) return;
+  throw ConfigError(plan_->path() + ".switch.reduction.implementation",
+                    "expected model, or one that adds " + std::to_string(children) + " operands, which a tree has in " +
+                        topology().switches[sw].name + "; got " + config().switch_config.reduction.implementation +
+                        ", which adds " + std::to_string(engine->most_children()) + " at the most");
+}
+
 bool Fabric::join(std::uint32_t number, const GroupTree& tree, const GroupOptions& options,
                   const std::vector<std::uint32_t>& earlier) {
   const auto& branches = tree.tree.branches;
@@ -88,6 +98,7 @@ bool Fabric::join(std::uint32_t number, const GroupTree& tree, const GroupOption
     const bool takes_over = std::any_of(earlier.begin(), earlier.end(), [&](std::uint32_t each) {
       return each != GroupTrees::kNone && trees_.at(each).tree.branches.count(at->first) != 0;
     });
+    if (options.reduces) require_engine(at->first, branch.children.size());
     const Switch::Group group{branch.parent,  branch.children,   branch.port_of_end, options.reduces,
                               options.window, options.streaming, takes_over,         tree.lane};
     if (switches_[at->first]->join(number, group)) continue;

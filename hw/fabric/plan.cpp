@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "hw/fabric/deadlock.h"
+#include "hw/fabric/reduction_engines.h"
 
 namespace weft::fabric {
 namespace {
@@ -41,6 +42,7 @@ Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::u
       faulty_links_(find_faulty_links(topology_, config, path)),
       reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)) {
   check_passage();
+  check_reduction();
   for (std::uint32_t e = 0; e < topology_.ends.size(); ++e) {
     const std::uint32_t link = link_index(e);
     if (end_configs_.contains(link)) continue;
@@ -108,6 +110,21 @@ void Plan::check_passage() const {
       check({false, s, p}, topology_.link_of(port), topology_.switches[s].name);
       if (port.is_end) check({true, port.index, 0}, topology_.link_of(port), "end" + std::to_string(port.index));
     }
+  }
+}
+
+void Plan::check_reduction() const {
+  const ReductionEngine::Config& reduction = config_.switch_config.reduction;
+  const std::string path = path_ + ".switch.reduction.";
+  check_reduction_engine(reduction.implementation, path + "implementation");
+  for (std::size_t i = 0; i < reduction.switches.size(); ++i) {
+    const std::string& name = reduction.switches[i];
+    const auto& all = topology_.switches;
+    if (std::any_of(all.begin(), all.end(), [&name](const Topology::Node& node) { return node.name == name; }))
+      continue;
+    throw ConfigError(
+        path + "switches." + std::to_string(i),
+        "expected a switch of the network, such as " + all.front().name + " or " + all.back().name + ", got " + name);
   }
 }
 

@@ -55,6 +55,7 @@ class Plan {
  private:
   [[nodiscard]] std::uint32_t link_index(std::uint32_t end) const;
   void check_passage() const;
+  void check_reduction() const;
 
   FabricConfig config_;
   std::string path_;

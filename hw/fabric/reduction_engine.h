@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <unordered_map>
+#include <string>
 #include <vector>
 
 #include "hw/core/element.h"
@@ -17,9 +18,11 @@ namespace weft::fabric {
 ///
 /// A tree is an entry of its table: how many children send operands, and how many chunks may be open. The packets of
 /// one chunk, one from each child, are added in the order of the children's ports, whatever order they come in, so that
-/// the result is the same bit for bit; one without payload counts and adds nothing. Each port has an adder that takes a
-/// number of operand bytes a cycle. A streaming tree passes the sum on while its operands still arrive; a low-latency
-/// tree waits until they are whole.
+/// the result is the same bit for bit; one without payload counts and adds nothing. A streaming tree passes the sum on
+/// while its operands still arrive; a low-latency tree waits until they are whole.
+///
+/// This is the table. What adds is a ReductionModel, or whatever is provided under another name, such as a block of
+/// RTL (hw/fabric/reduction_engines.h).
 ///
 /// Left out: the choice of tree by the subnet manager, and recovery of lost operands: links that carry reductions must
 /// not lose packets.
@@ -28,6 +31,8 @@ class ReductionEngine {
   struct Config {
     int trees = 0;
     int chunks = 4096;
+    std::string implementation = "model";
+    std::vector<std::string> switches;
     Frequency clock = Frequency(1'000'000'000);
     int fp32 = 64;
     int fp16 = 64;
@@ -43,6 +48,11 @@ class ReductionEngine {
             Range{0, 1 << 16});
       visit("chunks", chunks, "Chunks that are open in one switch, over all trees: its operand buffers",
             Range{1, 1 << 24});
+      visit("implementation", implementation,
+            "What adds: model, or a block of RTL by its name; rtl is the one that comes with Weft. RTL takes its time "
+            "from its clock, not from the fields below that one");
+      visit("switches", switches,
+            "Names of the switches that have it, such as spine0, while the others have the model; empty: all");
       visit("clock", clock, "Of the adders", Range{1'000'000, 100'000'000'000});
       visit("fp32", fp32, "Operand bytes that a port's adder takes each cycle", Range{1, 1 << 16});
       visit("fp16", fp16, "The same for fp16", Range{1, 1 << 16});
@@ -64,54 +74,58 @@ class ReductionEngine {
     std::int64_t operands = 0;
     std::int64_t operand_bytes = 0;
     std::int64_t most_open = 0;  ///< chunks
+    std::int64_t cycles = 0;     ///< of the clock of RTL, which stands still while nothing is to do
   };
   /// What became of an operand.
   struct Outcome {
     Time consumed;          ///< its input buffer is free
-    Packet* sum = nullptr;  ///< if it was the last of its chunk
+    Packet* sum = nullptr;  ///< if it was the last of its chunk, and the engine knows the sum at once
     Time head;              ///< the sum's first byte
     Time tail;              ///< and last
   };
 
-  ReductionEngine(const Config& config, std::size_t ports, PacketPool& packets);
   ReductionEngine(const ReductionEngine&) = delete;
   ReductionEngine& operator=(const ReductionEngine&) = delete;
+  virtual ~ReductionEngine() = default;
 
   /// Takes the tree into the table under `group`; false if table or buffers have no room.
   bool open(std::uint32_t group, const Tree& tree);
   void close(std::uint32_t group);
+  /// Children of one tree that it can serve.
+  [[nodiscard]] virtual std::size_t most_children() const { return SIZE_MAX; }
 
   /// An operand whose first byte came at `now`. From here on the packet is the engine's.
-  Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now);
+  virtual Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) = 0;
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
-  [[nodiscard]] std::size_t open_chunks() const { return chunks_.size(); }
+  [[nodiscard]] virtual std::size_t open_chunks() const = 0;
+
+ protected:
+  explicit ReductionEngine(const Config& config) : config_(config) {}
+
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const Tree& tree(std::uint32_t group) const { return entries_[group].tree; }
+  [[nodiscard]] static std::size_t child_of(const Tree& tree, std::uint16_t port);
+  [[nodiscard]] static std::uint64_t key_of(std::uint32_t group, const Packet& operand) {
+    return static_cast<std::uint64_t>(group) << 32 | operand.psn;
+  }
+  /// Who abstains has sent a header alone.
+  [[nodiscard]] static bool adds(const Packet* operand) { return operand->payload_bytes > 0; }
+  /// Which operand of a chunk, in the order of children, becomes its sum: the first one that adds, if any does.
+  [[nodiscard]] static Packet* sum_of(const std::vector<Packet*>& operands);
+
+  Counters counters_;
 
  private:
   struct Entry {
     Tree tree;
     bool used = false;
   };
-  struct Chunk {
-    std::vector<Packet*> operands;  ///< by child
-    std::size_t missing = 0;
-    Time head{};
-    Time tail{};
-  };
-
-  [[nodiscard]] const ByteTime& cost(ElementType type) const { return costs_[static_cast<std::size_t>(type)]; }
-  Packet* add_up(Chunk& chunk);
 
   Config config_;
-  PacketPool& packets_;
-  std::vector<ByteTime> costs_;  ///< of an operand byte, by ElementType
-  ByteTime low_latency_cost_;
   std::vector<Entry> entries_;  ///< by group
-  std::unordered_map<std::uint64_t, Chunk> chunks_;
-  std::vector<Time> adder_free_;  ///< by port
   int trees_ = 0;
   int windows_ = 0;
-  Counters counters_;
 };
 
 }  // namespace weft::fabric

@@ -78,7 +78,14 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     deficits_.assign(links.size() * lanes_, 0);
   }
   if (limits_crossbar_) crossbar_free_.resize(sources_);
-  if (config.reduction.trees > 0) engine_ = std::make_unique<ReductionEngine>(config.reduction, radix, packets);
+  if (config.reduction.trees > 0) {
+    const auto pass_on = [this](Packet& sum, Time head) {
+      const Time whole = dispatcher_.now();
+      sum.tail_lag_ps = static_cast<std::uint32_t>(std::min(whole - head, latency_).count());
+      dispatcher_.post(whole, *this, kEmitWhole, reinterpret_cast<std::uint64_t>(&sum));
+    };
+    engine_ = make_reduction_engine({config_.reduction, radix, dispatcher, packets, pass_on});
+  }
   inspects_ = buffer_ != nullptr || ingress_interval_ > Time();
 }
 
@@ -107,6 +114,8 @@ void Switch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     dispatch(now, *reinterpret_cast<Packet*>(data));
   } else if (tag == kEmit) {
     emit(now, *reinterpret_cast<Packet*>(data));
+  } else if (tag == kEmitWhole) {
+    emit_whole(now, *reinterpret_cast<Packet*>(data));
   } else if (tag == kReroute) {
     take_changed_routes(now);
   } else {
@@ -286,7 +295,7 @@ void Switch::mark(std::uint32_t output, Packet& packet) {
 }
 
 inline void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
-  const Time ready = now + latency_;
+  const Time ready = now + latency_ - spent_;
   Output& output = outputs_[index];
   if (output.blocked_since != kNever) [[unlikely]] {
     port_counters_[index].blocked += now - output.blocked_since;

@@ -16,7 +16,7 @@
 #include "hw/fabric/group_trees.h"
 #include "hw/fabric/link.h"
 #include "hw/fabric/protocol.h"
-#include "hw/fabric/reduction_engine.h"
+#include "hw/fabric/reduction_engines.h"
 #include "hw/fabric/routing.h"
 #include "hw/fabric/shared_buffer.h"
 
@@ -297,6 +297,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void handle_group(Time now, Packet& packet);
   void reduce(Time now, std::uint32_t group, Packet& packet);
   void emit(Time now, Packet& packet);
+  void emit_whole(Time now, Packet& packet);
   void replicate(Time now, const Group& group, Packet& packet);
   void copy_left(Time now, std::uint16_t original, Time gone);
   [[nodiscard]] std::uint32_t tree_of(Time now, Packet& packet) const;
@@ -335,6 +336,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Time careful_from_ = kNever;  ///< routes change, or may lead nowhere
   Probe* probe_ = nullptr;
   Time latency_;
+  Time spent_;  ///< of the latency, by the sum that is being sent
   std::uint32_t lanes_;
   std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one; or flows by their hash
   std::uint32_t words_;

@@ -68,6 +68,14 @@ void Switch::emit(Time now, Packet& packet) {
   replicate(now, group, packet);
 }
 
+/// RTL gives the bytes of a sum one after the other, but a packet has them all. What has passed since the first one is
+/// taken from the latency that the sum still has before it: so it cuts through, as far as that is long enough.
+void Switch::emit_whole(Time now, Packet& packet) {
+  spent_ = Time(packet.tail_lag_ps);
+  emit(now, packet);
+  spent_ = Time();
+}
+
 void Switch::replicate(Time now, const Group& group, Packet& packet) {
   // A result is for one end alone, or for all; the others are told that it is there.
   const bool for_one = packet.opcode == Opcode::kResult && packet.immediate != UINT32_MAX;

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# Verilog as C++: Debian's verilator has a CMake package. Without it nothing here exists but verilator_FOUND, which is false,
+# and whoever wants RTL leaves it out. find_package(weft) brings this with it, for blocks of one's own.
+find_package(verilator 5 QUIET HINTS $ENV{VERILATOR_ROOT} /usr/share/verilator)
+if(NOT verilator_FOUND)
+  message(STATUS "Verilator 5 is not there: nothing is built of RTL")
+endif()
+
+# weft_verilate(NAME SOURCES a.sv ... TOP module [PARAMETERS N=V ...] [TRACE] [SYSTEMC] [VERILATOR_ARGS ...]): a static library
+# with the class VNAME, of header VNAME.h. Modules that SOURCES lack are looked for in WEFT_RTL_DIR, Weft's own, each in a file
+# of its name. TRACE: it can write VCD. SYSTEMC: it is an sc_module.
+#
+# The generated code is compiled without Weft's warnings and sanitizers: it is not ours, and its speed is needed.
+function(weft_verilate name)
+  cmake_parse_arguments(ARG "TRACE;SYSTEMC" "TOP" "SOURCES;PARAMETERS;VERILATOR_ARGS" ${ARGN})
+  list(TRANSFORM ARG_PARAMETERS PREPEND -G)
+  set(options "")
+  foreach(option TRACE SYSTEMC)
+    if(ARG_${option})
+      list(APPEND options ${option})
+    endif()
+  endforeach()
+  add_library(${name} STATIC)
+  set_target_properties(${name} PROPERTIES SYSTEM ON)
+  verilate(${name} ${options} SOURCES ${ARG_SOURCES} TOP_MODULE ${ARG_TOP} PREFIX V${name}
+           INCLUDE_DIRS ${WEFT_RTL_DIR} VERILATOR_ARGS -Wall ${ARG_VERILATOR_ARGS} ${ARG_PARAMETERS})
+  if(ARG_SYSTEMC)
+    # Weft's standard, and the headers of SystemC as Weft has them.
+    target_compile_features(${name} PUBLIC cxx_std_20)
+    target_link_libraries(${name} PUBLIC SystemC::systemc)
+  endif()
+endfunction()
+
+# weft_rtl_block(NAME SOURCES a.sv ... TOP module [PARAMETERS N=V ...] [VERILATOR_ARGS ...]): a block to take a model's place. Link
+# it, include VNAME.h and provide the class under a name, such as with weft::rtl::provide_reduction_lane
+# (hw/rtl/reduction_lane.h). Verilator's warnings do not end the build.
+function(weft_rtl_block name)
+  if(NOT verilator_FOUND)
+    message(FATAL_ERROR "weft_rtl_block(${name}) needs Verilator 5: install the package verilator")
+  endif()
+  cmake_parse_arguments(ARG "" "" "VERILATOR_ARGS" ${ARGN})
+  weft_verilate(${name} SYSTEMC VERILATOR_ARGS -Wno-fatal ${ARG_VERILATOR_ARGS} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC weft::rtl)
+endfunction()

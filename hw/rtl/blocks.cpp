@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/rtl/blocks.h"
+
+#ifdef WEFT_LANE_CHILDREN
+#include "Vweft_reduction_lane.h"
+#include "hw/rtl/reduction_lane.h"
+#endif
+
+namespace weft::rtl {
+
+void provide_blocks() {
+#ifdef WEFT_LANE_CHILDREN
+  provide_reduction_lane<Vweft_reduction_lane, WEFT_LANE_CHILDREN, WEFT_LANE_BYTES>("rtl");
+#endif
+}
+
+}  // namespace weft::rtl

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/rtl/reduction_lane_engine.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace weft::rtl {
+namespace {
+
+constexpr std::int64_t kAsleep = -1;
+constexpr int kResetEdges = 4;
+constexpr int kPatience = 100'000;  // edges
+
+}  // namespace
+
+ReductionLaneEngine::ReductionLaneEngine(sc_core::sc_module_name name, const LaneShape& shape, const PinsMaker& make,
+                                         const fabric::ReductionSite& site)
+    : sc_module(name),
+      ReductionEngine(site.config),
+      shape_(shape),
+      dispatcher_(site.dispatcher),
+      packets_(site.packets),
+      pass_on_(site.pass_on),
+      clk_("clk", false),
+      reset_("reset", true),
+      edge_("edge"),
+      next_edge_(kAsleep),
+      reset_edges_(kResetEdges),
+      fed_(shape.children) {
+  in_.data.resize(shape.children * shape.bytes / 4);
+  in_.id.resize(shape.children);
+  out_.data.resize(shape.bytes / 4);
+  pins_ = make(clk_, reset_);
+  SC_METHOD(toggle);
+  sensitive << edge_;
+  SC_METHOD(step);
+  sensitive << clk_.posedge_event();
+  dont_initialize();
+}
+
+ReductionLaneEngine::Outcome ReductionLaneEngine::take(std::uint32_t group, std::uint16_t port, Packet& packet,
+                                                       Time now) {
+  const Tree& tree = this->tree(group);
+  ++counters_.operands;
+  counters_.operand_bytes += packet.payload_bytes;
+  const std::uint64_t key = key_of(group, packet);
+  Chunk& chunk = chunks_[key];
+  if (chunk.operands.empty()) {
+    chunk.key = key;
+    chunk.streaming = tree.streaming;
+    chunk.operands.assign(tree.children.size(), nullptr);
+    chunk.came.assign(tree.children.size(), Time());
+    chunk.missing = tree.children.size();
+    counters_.most_open = std::max(counters_.most_open, static_cast<std::int64_t>(chunks_.size()));
+  }
+  const std::size_t child = child_of(tree, port);
+  assert(chunk.operands[child] == nullptr && "an operand came twice");
+  const Time whole = now + Time(packet.tail_lag_ps);
+  chunk.operands[child] = &packet;
+  chunk.came[child] = now;
+  if (--chunk.missing == 0) {
+    chunk.sum = sum_of(chunk.operands);
+    const auto bytes = static_cast<std::uint32_t>(shape_.bytes);
+    chunk.beats = std::max(1U, (chunk.sum->payload_bytes + bytes - 1) / bytes);
+    ready_.push_back(&chunk);
+    wake(now);
+  }
+  return {whole, nullptr, Time(), Time()};
+}
+
+/// The first rising edge not before `from`.
+std::int64_t ReductionLaneEngine::first_edge(Time from) const {
+  const auto cycles = static_cast<__int128>(from.count()) * config().clock.count() / 1'000'000'000'000;
+  auto edge = static_cast<std::int64_t>(cycles);
+  while (cycle_time(edge, config().clock) < from) ++edge;
+  return edge;
+}
+
+void ReductionLaneEngine::wake(Time at) {
+  if (high_) return;  // it is seen at the falling edge
+  const std::int64_t edge = std::max(edge_number_ + 1, first_edge(at));
+  if (next_edge_ != kAsleep && next_edge_ <= edge) return;
+  next_edge_ = edge;
+  dispatcher_.notify(edge_, cycle_time(edge, config().clock));
+}
+
+void ReductionLaneEngine::toggle() {
+  const Time now = dispatcher_.now();
+  if (next_edge_ != kAsleep && !high_) {
+    edge_number_ = next_edge_;
+    next_edge_ = kAsleep;
+    high_ = true;
+    clk_.write(true);
+    ++counters_.cycles;
+    dispatcher_.notify(edge_, now + cycle_time(1, config().clock) / 2);
+    return;
+  }
+  high_ = false;
+  clk_.write(false);
+  const Time at = reset_edges_ > 0 || is_busy() ? now : next_arrival();
+  if (at != kNever) wake(at);
+}
+
+/// At a rising edge, like any other register: it sees what the pins were before it.
+void ReductionLaneEngine::step() {
+  if (reset_edges_ > 0) {
+    if (--reset_edges_ == 0) reset_.write(false);
+    return;
+  }
+  const Time now = dispatcher_.now();
+  pins_->sample(out_);
+  if (out_.error) fail("its error pin is 1");
+  const std::uint64_t taken = in_.valid & out_.ready;
+  idle_edges_ = taken != 0 || out_.valid || starves() || !is_busy() ? 0 : idle_edges_ + 1;
+  if (idle_edges_ == kPatience) {
+    fail("it has neither taken nor given a beat for " + std::to_string(kPatience) + " cycles");
+  }
+  const std::uint64_t waiting = in_.valid &= ~taken;
+  for (std::size_t child = 0; child < shape_.children; ++child) {
+    if ((taken >> child & 1) == 0) continue;
+    Position& fed = fed_[child];
+    const Chunk& chunk = *scheduled_[fed.chunk - given_.chunk];
+    if (++fed.beat == chunk.beats) fed = {fed.chunk + 1, 0};
+  }
+  if (out_.valid) collect(now);
+  if (scheduled_.empty()) schedule_next();
+  for (std::size_t child = 0; child < shape_.children; ++child) {
+    if (takes_part(child) && (in_.valid >> child & 1) == 0) offer(child, now);
+  }
+  if (taken != 0 || in_.valid != waiting) pins_->drive(in_);
+}
+
+/// Whether a beat is before the lane or in it.
+bool ReductionLaneEngine::is_busy() const {
+  if (in_.valid != 0) return true;
+  for (std::size_t child = 0; child < shape_.children; ++child) {
+    if (takes_part(child) && fed_[child] != given_) return true;
+  }
+  return false;
+}
+
+/// Whether it waits for beats that have not come.
+bool ReductionLaneEngine::starves() const {
+  for (std::size_t child = 0; child < shape_.children; ++child) {
+    const bool has_more = fed_[child].chunk - given_.chunk < scheduled_.size();
+    if (takes_part(child) && has_more && (in_.valid >> child & 1) == 0) return true;
+  }
+  return false;
+}
+
+/// When an idle lane has something to do.
+Time ReductionLaneEngine::next_arrival() const {
+  if (scheduled_.empty()) return ready_.empty() ? kNever : dispatcher_.now();
+  Time at = kNever;
+  for (std::size_t child = 0; child < shape_.children; ++child) {
+    if (!takes_part(child)) continue;
+    at = std::min(at, arrival(*scheduled_[fed_[child].chunk - given_.chunk], child, fed_[child].beat));
+  }
+  return at;
+}
+
+/// When the last byte of a beat is here. Bytes come evenly, behind the header.
+Time ReductionLaneEngine::arrival(const Chunk& chunk, std::size_t child, std::uint32_t beat) const {
+  const Packet& operand = *chunk.operands[child];
+  const std::uint64_t end = (static_cast<std::uint64_t>(beat) + 1) * shape_.bytes;
+  const std::uint64_t to_come = operand.payload_bytes > end ? operand.payload_bytes - end : 0;
+  const std::uint64_t lag = operand.tail_lag_ps;
+  const std::uint64_t early = operand.wire_bytes == 0 ? 0 : lag * to_come / operand.wire_bytes;
+  return chunk.came[child] + Time(static_cast<std::int64_t>(lag - early));
+}
+
+/// Puts the next chunk behind those in the lane, if it may be there with them.
+bool ReductionLaneEngine::schedule_next() {
+  if (ready_.empty()) return false;
+  Chunk& chunk = *ready_.front();
+  const std::size_t count = chunk.operands.size();
+  const std::uint64_t children = count == 64 ? ~0ULL : (1ULL << count) - 1;
+  const auto kind = static_cast<ElementType>(chunk.sum->queue_pair);
+  if (scheduled_.empty()) {
+    in_.children = children;
+    in_.kind = kind;
+    for (Position& fed : fed_) fed = given_;
+  } else if (children != in_.children || kind != in_.kind) {
+    return false;
+  }
+  ready_.pop_front();
+  chunk.number = static_cast<std::uint32_t>(given_.chunk + scheduled_.size());
+  scheduled_.push_back(&chunk);
+  return true;
+}
+
+void ReductionLaneEngine::offer(std::size_t child, Time now) {
+  const Position& fed = fed_[child];
+  if (fed.chunk - given_.chunk == scheduled_.size() && (scheduled_.empty() || !schedule_next())) return;
+  const Chunk& chunk = *scheduled_[fed.chunk - given_.chunk];
+  if (arrival(chunk, child, fed.beat) > now) return;
+  const Packet& operand = *chunk.operands[child];
+  const std::uint64_t bit = 1ULL << child;
+  in_.valid |= bit;
+  in_.last = fed.beat + 1 == chunk.beats ? in_.last | bit : in_.last & ~bit;
+  in_.adds = adds(&operand) ? in_.adds | bit : in_.adds & ~bit;
+  in_.id[child] = chunk.number;
+  const std::size_t words = shape_.bytes / 4;
+  std::uint32_t* pins = &in_.data[child * words];
+  std::fill_n(pins, words, 0);
+  if (operand.payload == nullptr || !adds(&operand)) return;
+  const std::size_t begin = fed.beat * shape_.bytes;
+  std::memcpy(pins, operand.payload + begin, std::min(shape_.bytes, operand.payload_bytes - begin));
+}
+
+void ReductionLaneEngine::collect(Time now) {
+  if (scheduled_.empty()) fail("it gave a beat where none was due");
+  Chunk& chunk = *scheduled_.front();
+  const bool last = given_.beat + 1 == chunk.beats;
+  if (out_.id != chunk.number || out_.last != last || out_.adds != adds(chunk.sum)) {
+    const auto text = [](std::uint32_t id, bool is_last, bool any_adds) {
+      return "id " + std::to_string(id) + ", last " + std::to_string(is_last) + ", adds " + std::to_string(any_adds);
+    };
+    fail("it gave a beat with " + text(out_.id, out_.last, out_.adds) + " where the next one had " +
+         text(chunk.number, last, adds(chunk.sum)));
+  }
+  if (given_.beat == 0) chunk.head = now;
+  if (out_.adds && chunk.sum->payload != nullptr) {
+    const std::size_t begin = given_.beat * shape_.bytes;
+    std::memcpy(chunk.sum->payload + begin, out_.data.data(), std::min(shape_.bytes, chunk.sum->payload_bytes - begin));
+  }
+  if (!last) {
+    ++given_.beat;
+    return;
+  }
+  given_ = {given_.chunk + 1, 0};
+  scheduled_.pop_front();
+  finish(chunk, now);
+}
+
+void ReductionLaneEngine::finish(Chunk& chunk, Time now) {
+  Packet& sum = *chunk.sum;
+  const Time head = chunk.streaming ? chunk.head : now;
+  for (Packet* operand : chunk.operands) {
+    if (operand != &sum) packets_.give_back(operand);
+  }
+  chunks_.erase(chunk.key);
+  pass_on_(sum, head);
+}
+
+void ReductionLaneEngine::fail(const std::string& what) const {
+  const std::string text = std::string(name()) + ": at " + to_text(dispatcher_.now()) + " " + what;
+  SC_REPORT_FATAL("weft.rtl", text.c_str());
+  std::abort();  // whoever handles reports lets it go on
+}
+
+}  // namespace weft::rtl

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <systemc>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "hw/core/packet.h"
+#include "hw/fabric/reduction_engines.h"
+
+/// Blocks of RTL in the place of models: pins, clocks and what joins them to packets.
+namespace weft::rtl {
+
+/// Parameters that a reduction lane was built with.
+struct LaneShape {
+  std::size_t children = 0;  ///< operands that it adds, at most 64
+  std::size_t bytes = 0;     ///< of a beat, a multiple of 4
+};
+
+/// What is on the input pins of a lane (hw/rtl/reduction_lane.sv). Of sets of children, child i is bit i.
+struct LaneInputs {
+  ElementType kind = ElementType::kFp32;
+  std::uint64_t children = 0;  ///< which take part; this and `kind` change only when no beat is inside
+  std::uint64_t valid = 0;
+  std::uint64_t last = 0;
+  std::uint64_t adds = 0;
+  std::vector<std::uint32_t> data;  ///< words, one child after the other
+  std::vector<std::uint32_t> id;    ///< by child
+};
+
+/// What is on its output pins.
+struct LaneOutputs {
+  std::uint64_t ready = 0;
+  bool valid = false;
+  bool last = false;
+  bool adds = false;
+  bool error = false;
+  std::uint32_t id = 0;
+  std::vector<std::uint32_t> data;  ///< words
+};
+
+/// The pins of one lane, whatever its type (hw/rtl/reduction_lane.h). Its outputs are always taken.
+class LanePins {
+ public:
+  LanePins(const LanePins&) = delete;
+  LanePins& operator=(const LanePins&) = delete;
+  virtual ~LanePins() = default;
+
+  virtual void drive(const LaneInputs& inputs) = 0;
+  virtual void sample(LaneOutputs& outputs) const = 0;
+
+ protected:
+  LanePins() = default;
+};
+
+/// Builds the module and binds its clock and reset.
+using PinsMaker =
+    std::function<std::unique_ptr<LanePins>(sc_core::sc_signal<bool>& clk, sc_core::sc_signal<bool>& reset)>;
+
+/// The engine of a switch around one lane of RTL that adds, all else being as in the model: packets come in and go out,
+/// and the lane sees their bytes as beats on pins, at the edges of `reduction.clock`.
+///
+/// Operands wait in buffers, of which each open chunk has one for each child; so an operand leaves its input buffer as
+/// fast as it comes. Chunks pass the lane one after the other, of all trees together, in the order in which the last of
+/// their operands began to come. Each child's beats are put on its pins as they come in, those of the next chunk right
+/// behind. When the next chunk is of another tree or element type, the lane runs
+/// empty first. The sum leaves the switch's pipeline as if its first byte had entered it at the edge at which the first
+/// beat came out, or at that of the last one in a low-latency tree.
+///
+/// The clock runs while something is to do: then it has the edges that a clock without end would have, a whole number
+/// of periods since the start of the simulation. The adapter is a register: what has come at an edge is on the pins
+/// after it, and the lane takes it at the next one. Reset is held for the first edges of the simulation.
+///
+/// What it finds wrong ends the simulation: an error pin that rises, a sum that is not the next one due, a lane that
+/// does nothing for 100,000 cycles with beats before it or in it.
+///
+/// Without data the lane adds zeros, at the same times.
+class ReductionLaneEngine final : public sc_core::sc_module, public fabric::ReductionEngine {
+ public:
+  SC_HAS_PROCESS(ReductionLaneEngine);
+  ReductionLaneEngine(sc_core::sc_module_name name, const LaneShape& shape, const PinsMaker& make,
+                      const fabric::ReductionSite& site);
+
+  [[nodiscard]] std::size_t most_children() const override { return shape_.children; }
+  Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) override;
+  [[nodiscard]] std::size_t open_chunks() const override { return chunks_.size(); }
+
+ private:
+  struct Chunk {
+    std::uint64_t key = 0;
+    bool streaming = true;
+    std::vector<Packet*> operands;  ///< by child
+    std::vector<Time> came;         ///< their first bytes
+    std::size_t missing = 0;
+    Packet* sum = nullptr;  ///< the operand that becomes it, once all are here
+    std::uint32_t beats = 0;
+    std::uint32_t number = 0;  ///< its id in the lane
+    Time head{};
+  };
+  /// The next beat of a child, or of the output.
+  struct Position {
+    std::uint64_t chunk = 0;  ///< counted over all that were ever scheduled
+    std::uint32_t beat = 0;
+
+    bool operator==(const Position&) const = default;
+  };
+
+  void toggle();
+  void step();
+  void wake(Time at);
+  [[nodiscard]] std::int64_t first_edge(Time from) const;
+  [[nodiscard]] bool takes_part(std::size_t child) const { return (in_.children >> child & 1) != 0; }
+  [[nodiscard]] bool is_busy() const;
+  [[nodiscard]] bool starves() const;
+  [[nodiscard]] Time next_arrival() const;
+  [[nodiscard]] Time arrival(const Chunk& chunk, std::size_t child, std::uint32_t beat) const;
+  bool schedule_next();
+  void offer(std::size_t child, Time now);
+  void collect(Time now);
+  void finish(Chunk& chunk, Time now);
+  [[noreturn]] void fail(const std::string& what) const;
+
+  LaneShape shape_;
+  Dispatcher& dispatcher_;
+  PacketPool& packets_;
+  std::function<void(Packet&, Time)> pass_on_;
+  sc_core::sc_signal<bool> clk_;
+  sc_core::sc_signal<bool> reset_;
+  sc_core::sc_event edge_;
+  std::unique_ptr<LanePins> pins_;
+  LaneInputs in_;
+  LaneOutputs out_;
+
+  bool high_ = false;             ///< the clock
+  std::int64_t edge_number_ = 0;  ///< of the latest rising edge
+  std::int64_t next_edge_;        ///< scheduled; kAsleep if none is
+  int reset_edges_;               ///< still to come
+  int idle_edges_ = 0;            ///< since anything moved
+
+  std::unordered_map<std::uint64_t, Chunk> chunks_;
+  std::deque<Chunk*> ready_;      ///< all their operands have begun to come, and none is in the lane
+  std::deque<Chunk*> scheduled_;  ///< the first one is the next that the lane gives
+  Position given_;
+  std::vector<Position> fed_;  ///< by child
+};
+
+}  // namespace weft::rtl
