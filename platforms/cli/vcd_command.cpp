@@ -52,6 +52,7 @@ int compare_waveforms(VcdOptions& options) {
                                   !chosen.interface.last.empty() || !chosen.interface.id.empty())) {
     throw UsageError("--signals: expected no signals of an interface beside it");
   }
+  if (chosen.common_edges && chosen.signals.empty()) throw UsageError("--common-edges: expected --signals too");
   try {
     const vcd::Comparison result = vcd::compare(chosen);
     if (options.json) {
@@ -153,6 +154,8 @@ Command vcd_command(CLI::App& parent) {
   compare_app->add_option("--input-ready", options->input.ready, "... where this is 1 too");
   compare_app->add_option("--input-id", options->input.id, "The item of this id, not the next in order");
   compare_app->add_option("--signals", chosen.signals, "Compare these at every edge instead, by patterns with *");
+  compare_app->add_flag("--common-edges", chosen.common_edges,
+                        "With --signals: one file may end earlier than the other");
   compare_app->add_option("--map", options->maps, "FROM=TO, with * in both: names of the reference to the subject's");
   compare_app->add_option("--offset", chosen.offset, "Cycles that the subject comes later")
       ->check(CLI::Range(-(std::int64_t{1} << 40), std::int64_t{1} << 40));
