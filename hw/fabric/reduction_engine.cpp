@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hw/fabric/reduction_waves.h"
+
 namespace weft::fabric {
 
 ReductionEngine::ReductionEngine(const Config& config, std::size_t ports, PacketPool& packets)
@@ -15,6 +17,15 @@ ReductionEngine::ReductionEngine(const Config& config, std::size_t ports, Packet
   for (const int bytes : {config.fp32, config.bf16, config.int32, config.fp16}) {
     costs_.emplace_back(Rate(config.clock.count() * bytes * 8));
   }
+}
+
+ReductionEngine::~ReductionEngine() = default;
+
+void ReductionEngine::record(Waves& waves, const std::string& scope) {
+  if (!waves.wants(scope)) return;
+  const int beat = std::max({config_.fp32, config_.bf16, config_.int32, config_.fp16, config_.low_latency_bytes});
+  waves_ =
+      std::make_unique<ReductionWaves>(waves, scope, config_.clock, static_cast<std::size_t>(beat), adder_free_.size());
 }
 
 bool ReductionEngine::open(std::uint32_t group, const Tree& tree) {
@@ -48,6 +59,10 @@ ReductionEngine::Outcome ReductionEngine::take(std::uint32_t group, std::uint16_
   free = start + (tree.streaming ? cost(type) : low_latency_cost_)(packet.payload_bytes);
   const Time whole = std::max(free, now + Time(packet.tail_lag_ps));
 
+  if (waves_ != nullptr) [[unlikely]] {
+    if (chunks_.empty()) waves_->busy(now);
+    waves_->operand(packet, {group, port, now, start, free, whole});
+  }
   Chunk& chunk = chunks_[static_cast<std::uint64_t>(group) << 32 | packet.psn];
   if (chunk.operands.empty()) {
     chunk.operands.assign(tree.children.size(), nullptr);
@@ -63,6 +78,10 @@ ReductionEngine::Outcome ReductionEngine::take(std::uint32_t group, std::uint16_
   if (--chunk.missing == 0) {
     outcome.sum = add_up(chunk);
     chunks_.erase(static_cast<std::uint64_t>(group) << 32 | packet.psn);
+    if (waves_ != nullptr) [[unlikely]] {
+      waves_->sum(*outcome.sum, group, outcome.head, outcome.tail);
+      if (chunks_.empty()) waves_->idle(outcome.tail);
+    }
   }
   return outcome;
 }

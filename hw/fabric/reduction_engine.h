@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -10,7 +12,13 @@
 #include "hw/core/packet.h"
 #include "hw/core/quantity.h"
 
+namespace weft {
+class Waves;
+}  // namespace weft
+
 namespace weft::fabric {
+
+class ReductionWaves;
 
 /// The part of a switch that adds packets up instead of passing them on: in-network reduction as SHARP does it (Graham
 /// et al., COM-HPC 2016, and ISC 2020 for streaming) and NVLink SHARP.
@@ -74,6 +82,7 @@ class ReductionEngine {
   };
 
   ReductionEngine(const Config& config, std::size_t ports, PacketPool& packets);
+  ~ReductionEngine();
   ReductionEngine(const ReductionEngine&) = delete;
   ReductionEngine& operator=(const ReductionEngine&) = delete;
 
@@ -83,6 +92,9 @@ class ReductionEngine {
 
   /// An operand whose first byte came at `now`. From here on the packet is the engine's.
   Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now);
+
+  /// Tells what its pins would show (ReductionWaves), if anybody wants that. Before the run.
+  void record(Waves& waves, const std::string& scope);
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::size_t open_chunks() const { return chunks_.size(); }
@@ -112,6 +124,7 @@ class ReductionEngine {
   int trees_ = 0;
   int windows_ = 0;
   Counters counters_;
+  std::unique_ptr<ReductionWaves> waves_;
 };
 
 }  // namespace weft::fabric

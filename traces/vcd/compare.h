@@ -27,7 +27,8 @@ struct Interface {
   std::string id;                 ///< none if empty
 };
 
-/// A name of the first file becomes one of the second: in both patterns * stands for the same characters.
+/// A name of the first file becomes one of the second: in both patterns * stands for the same characters. A reset that
+/// becomes an empty name is not in the second file.
 struct NameRule {
   std::string from;
   std::string to;
