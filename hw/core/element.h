@@ -22,7 +22,9 @@ constexpr std::uint64_t size_of(ElementType type) {
 }
 
 /// out[i] = a[i] + b[i] over `bytes` bytes, a whole number of elements; out may be a or b. fp32 is IEEE 754 addition;
-/// bf16 and fp16 are widened, added and rounded to nearest even once; int32 wraps.
+/// bf16 and fp16 are widened, added and rounded to nearest even once; int32 wraps. A sum that is not a number is the
+/// positive quiet NaN without payload (7fc00000, 7fc0, 7e00), whatever NaN an operand was, on every processor. The
+/// hardware for it is hw/rtl/fp_add.sv.
 void add(ElementType type, const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t bytes);
 
 /// A number as the fp16 (IEEE 754 binary16) next to it, ties to even, and the other way.
