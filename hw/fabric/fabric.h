@@ -65,6 +65,10 @@ class Fabric final : public sc_core::sc_module {
   void record(Probe& probe, const std::string& process) {
     for (const auto& sw : switches_) sw->record(probe, process);
   }
+  /// Tells what the pins of its switches would show.
+  void record(Waves& waves) {
+    for (const auto& sw : switches_) sw->record(waves);
+  }
   void finish_drawing() {
     for (const auto& sw : switches_) sw->finish_drawing();
   }

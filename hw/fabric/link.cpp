@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hw/core/waves.h"
+#include "hw/fabric/link_waves.h"
+
 namespace weft::fabric {
 
 Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const EventTarget& owner, std::uint32_t tag,
@@ -27,6 +30,21 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
     lane(i).available = buffer_;
     if (config.flow_control == FlowControl::kPfc) lane(i).rare = std::make_unique<Rare>();
   }
+}
+
+Transmitter::~Transmitter() = default;
+
+void Transmitter::record(Waves& waves, const std::string& scope) {
+  if (!waves.wants(scope)) return;
+  LinkConfig config;
+  config.rate = rate_;
+  config.lanes = static_cast<int>(1 + other_lanes_.size());
+  config.buffer = Bytes(buffer_);
+  config.flow_control = credits_                      ? FlowControl::kCredits
+                        : first_lane_.rare != nullptr ? FlowControl::kPfc
+                                                      : FlowControl::kLossy;
+  waves_ = std::make_unique<LinkWaves>(waves, scope, config);
+  records_ = true;
 }
 
 void Transmitter::add_fault(const Fault& fault) {
@@ -140,6 +158,8 @@ Time Transmitter::send(Packet& packet, Time ready) {
   mine.counters.payload_bytes += packet.payload_bytes;
   sc_core::sc_time delay = to_delay(head + propagation_ - dispatcher_.now());
   Phase phase = Phase::kPacket;
+  if (records_) [[unlikely]]
+    waves_->packet(packet, head, length);
   peer_->nb_transport_fw(packet, phase, delay);
   return free_at_;
 }
@@ -184,6 +204,8 @@ tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& phase, sc
   if (phase == Phase::kCredit) [[likely]] {
     if (!credits_) return tlm::TLM_ACCEPTED;
     push(lane(packet.lane), {at.count(), packet.wire_bytes}, dispatcher_.now().count());
+    if (records_) [[unlikely]]
+      waves_->credit(at, packet.lane, packet.wire_bytes);
     wake(at);
     return tlm::TLM_ACCEPTED;
   }
@@ -194,6 +216,8 @@ tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& phase, sc
   // Frames do not overtake each other.
   if (!pauses.empty()) at = std::max(at, pauses.back().at);
   pauses.push_back({at, pause});
+  if (records_) [[unlikely]]
+    waves_->pause(at, packet.lane, pause);
   if (!pause) wake(at);
   return tlm::TLM_ACCEPTED;
 }

@@ -17,7 +17,13 @@
 #include "hw/fabric/fault.h"
 #include "hw/fabric/protocol.h"
 
+namespace weft {
+class Waves;
+}  // namespace weft
+
 namespace weft::fabric {
+
+class LinkWaves;
 
 /// What keeps a sender from overrunning the receiver's buffer. `credits`: it knows the free space of each lane
 /// (InfiniBand Architecture volume 1, 7.9). `pfc`: the receiver tells it to pause a lane (IEEE 802.1Qbb). `lossy`:
@@ -93,6 +99,7 @@ class alignas(64) Transmitter final : public Backward {
   /// `socket` is the owner's; `owner` gets an event `tag` when a credit that it waits for arrives.
   Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const EventTarget& owner, std::uint32_t tag,
               const Stall::Config& stall, const std::string& name);
+  ~Transmitter() override;
 
   /// Binds this end to a socket and finds its peer; call `resolve` when elaboration has ended.
   void bind(InitiatorSocket& socket) { socket.bind(*this); }
@@ -127,6 +134,9 @@ class alignas(64) Transmitter final : public Backward {
   /// packet that arrives more slowly than it can leave is held until it cannot run dry. Returns when the last byte has
   /// left.
   Time send(Packet& packet, Time ready);
+
+  /// Tells what its pins would show (LinkWaves), if anybody wants that. Before the run.
+  void record(Waves& waves, const std::string& scope);
 
   [[nodiscard]] const ForwardCall* peer() const { return peer_; }
   void prefetch() const {
@@ -202,6 +212,7 @@ class alignas(64) Transmitter final : public Backward {
   bool waiting_ = false;
   bool stalls_;
   bool credits_;
+  bool records_ = false;
   std::uint32_t tag_;
   std::unique_ptr<LinkFaults> faults_;
   Lane first_lane_;  // right here, since most traffic uses it
@@ -214,6 +225,7 @@ class alignas(64) Transmitter final : public Backward {
   bool replay_;
   Random random_;
   Events events_;
+  std::unique_ptr<LinkWaves> waves_;
 };
 
 }  // namespace weft::fabric

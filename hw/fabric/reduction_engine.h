@@ -11,6 +11,10 @@
 #include "hw/core/packet.h"
 #include "hw/core/quantity.h"
 
+namespace weft {
+class Waves;
+}  // namespace weft
+
 namespace weft::fabric {
 
 /// The part of a switch that adds packets up instead of passing them on: in-network reduction as SHARP does it (Graham
@@ -96,6 +100,9 @@ class ReductionEngine {
 
   /// An operand whose first byte came at `now`. From here on the packet is the engine's.
   virtual Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) = 0;
+
+  /// Tells what its pins show, if anybody wants what is in `scope`. Before the run.
+  virtual void record(Waves& waves, const std::string& scope) = 0;
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] virtual std::size_t open_chunks() const = 0;

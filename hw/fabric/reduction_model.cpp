@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hw/fabric/reduction_waves.h"
+
 namespace weft::fabric {
 
 ReductionModel::ReductionModel(const Config& config, std::size_t ports, PacketPool& packets)
@@ -17,6 +19,15 @@ ReductionModel::ReductionModel(const Config& config, std::size_t ports, PacketPo
   }
 }
 
+ReductionModel::~ReductionModel() = default;
+
+void ReductionModel::record(Waves& waves, const std::string& scope) {
+  if (!waves.wants(scope)) return;
+  const Config& c = config();
+  const int beat = std::max({c.fp32, c.bf16, c.int32, c.fp16, c.low_latency_bytes});
+  waves_ = std::make_unique<ReductionWaves>(waves, scope, c.clock, static_cast<std::size_t>(beat), adder_free_.size());
+}
+
 ReductionEngine::Outcome ReductionModel::take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) {
   const Tree& tree = this->tree(group);
   const std::size_t child = child_of(tree, port);
@@ -28,6 +39,10 @@ ReductionEngine::Outcome ReductionModel::take(std::uint32_t group, std::uint16_t
   free = start + (tree.streaming ? cost(type) : low_latency_cost_)(packet.payload_bytes);
   const Time whole = std::max(free, now + Time(packet.tail_lag_ps));
 
+  if (waves_ != nullptr) [[unlikely]] {
+    if (chunks_.empty()) waves_->busy(now);
+    waves_->operand(packet, {group, port, now, start, free, whole});
+  }
   const std::uint64_t key = key_of(group, packet);
   Chunk& chunk = chunks_[key];
   if (chunk.operands.empty()) {
@@ -44,6 +59,10 @@ ReductionEngine::Outcome ReductionModel::take(std::uint32_t group, std::uint16_t
   if (--chunk.missing == 0) {
     outcome.sum = add_up(chunk);
     chunks_.erase(key);
+    if (waves_ != nullptr) [[unlikely]] {
+      waves_->sum(*outcome.sum, group, outcome.head, outcome.tail);
+      if (chunks_.empty()) waves_->idle(outcome.tail);
+    }
   }
   return outcome;
 }

@@ -207,6 +207,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   /// ends that after the run.
   void record(Probe& probe, const std::string& process);
   void finish_drawing();
+  /// Tells what the pins of its outputs, NAME.outN, and of its engine, NAME.reduction, would show. Before the run.
+  void record(Waves& waves);
   /// Packets in its queues.
   [[nodiscard]] std::int64_t waiting() const;
 

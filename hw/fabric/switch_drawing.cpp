@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The depth of a switch's queues over time.
+// What a switch shows of itself over time: the depth of its queues, and its pins.
 #include <algorithm>
 
 #include "hw/fabric/switch.h"
@@ -46,6 +46,13 @@ void Switch::finish_drawing() {
   for (const Depth& depth : depths_) {
     if (depth.track >= 0) draw(depth);
   }
+}
+
+void Switch::record(Waves& waves) {
+  for (std::size_t port = 0; port < transmitters_.size(); ++port) {
+    transmitters_[port].record(waves, std::string(name()) + ".out" + std::to_string(port));
+  }
+  if (engine_ != nullptr) engine_->record(waves, std::string(name()) + ".reduction");
 }
 
 }  // namespace weft::fabric

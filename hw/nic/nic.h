@@ -318,6 +318,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   /// ends the last bar after the run.
   void record(Probe& probe, const std::string& process, const std::string& thread);
   void finish_drawing();
+  /// Tells what the pins of its link, NAME.out, would show. Before the run.
+  void record(Waves& waves) { transmitter_.record(waves, std::string(name()) + ".out"); }
 
   /// What is unfinished, one line each, for the report of a deadlock and the check at the end.
   [[nodiscard]] std::vector<std::string> left_over();

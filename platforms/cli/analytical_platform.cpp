@@ -7,7 +7,7 @@
 namespace weft::platforms {
 
 AnalyticalPlatform::AnalyticalPlatform(const PlatformOptions& options)
-    : document(find_platform(options.platform), options.overrides) {
+    : document(find_platform(options.platform), options.overrides, Catalogue(), options.patches) {
   if (options.data) throw UsageError("--data: expected nothing, since an analytical network moves no bytes");
   if (options.seed) throw UsageError("--seed: expected nothing, since in an analytical network nothing is random");
   const Node root = document.root();
@@ -25,7 +25,7 @@ std::unique_ptr<analytical::Network> AnalyticalPlatform::make_network(Dispatcher
 }
 
 bool is_analytical(const PlatformOptions& options) {
-  Document document(find_platform(options.platform), options.overrides);
+  Document document(find_platform(options.platform), options.overrides, Catalogue(), options.patches);
   const Node root = document.root();
   return root.has("network") && root.child("network").raw() == "analytical";
 }

@@ -13,6 +13,7 @@
 #include "platforms/cli/platform.h"
 #include "platforms/cli/sizes.h"
 #include "platforms/cli/summary.h"
+#include "platforms/cli/waves.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/collective_run.h"
 
@@ -25,6 +26,7 @@ struct CollectiveOptions {
   std::string algorithm;
   std::string bytes = "1KiB:1GiB:x2";
   std::string type = "fp32";
+  WaveOptions waves;
   bool json = false;
   bool cold = false;
 };
@@ -91,6 +93,8 @@ int run_analytical(const CollectiveOptions& options, const std::vector<std::uint
         "--set analytical.dimensions.0.all_reduce=" +
         options.algorithm);
   }
+  if (!options.waves.file.empty())
+    throw UsageError("--vcd: expected nothing, since an analytical network has no modules");
   return run_analytical_collective(
       {options.platform, value_of<CollectiveOp>(options.op), options.op, sizes, options.type, element, options.json});
 }
@@ -116,6 +120,7 @@ int run(CollectiveOptions options) {
     const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
     require_host_memory(static_cast<double>(largest) * machine.size() * buffers);
   }
+  const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine);
   std::vector<CollectiveResult> results;
   std::string remark;
   {
@@ -125,6 +130,7 @@ int run(CollectiveOptions options) {
     });
   }
 
+  if (waves) waves->close();
   print_warnings(machine.warnings());
   if (options.json) {
     print_json(nlohmann::ordered_json{{"platform", platform.name()},
@@ -164,6 +170,7 @@ Command collective_command(CLI::App& parent) {
   app->add_option("--type", options->type, "Element type")
       ->capture_default_str()
       ->check(CLI::IsMember(names_of<ElementType>()));
+  options->waves.add_to(*app);
   app->add_flag("--no-warmup", options->cold, "Without a run of the first size that is not measured");
   app->add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};

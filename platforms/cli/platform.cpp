@@ -28,6 +28,9 @@ void PlatformOptions::add_to(CLI::App& app) {
   app.add_option("--set", overrides, "path=value: overrides a value of the platform; can be repeated")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
+  app.add_option("--patch", patches, "A JSON file with values that replace those of the platform; can be repeated")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   app.add_option("--seed", seed, "Of everything random");
   app.add_flag("--data", data, "Move and check real bytes");
 }
@@ -67,7 +70,7 @@ void require_host_memory(double bytes) {
 }
 
 Platform::Platform(const PlatformOptions& options)
-    : document_(find_platform(options.platform), all_overrides(options)) {
+    : document_(find_platform(options.platform), all_overrides(options), Catalogue(), options.patches) {
   const Node root = document_.root();
   name_ = root.get<std::string>("name", fs::path(document_.file()).stem().string());
   description_ = root.get<std::string>("description", "");

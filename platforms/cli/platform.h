@@ -18,6 +18,7 @@ namespace weft::platforms {
 struct PlatformOptions {
   std::string platform;
   std::vector<std::string> overrides;  ///< in order
+  std::vector<std::string> patches;    ///< files, in order; overrides come after them
   std::optional<std::int64_t> seed;
   bool data = false;
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 extern char** environ;
 
@@ -63,11 +64,8 @@ void drain(Pipe& out, Pipe& err, ChildResult& result) {
   }
 }
 
-}  // namespace
-
-ChildResult run_self(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {"weft"};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+/// `program` as posix_spawnp takes it.
+ChildResult run(const char* program, std::vector<std::string> words) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
@@ -81,7 +79,7 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
   pid_t child = 0;
-  const int error = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&child, program, &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   check(error, "cannot start a process");
   Pipe::close_end(out.ends[1]);
@@ -96,6 +94,19 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
   constexpr int kSignalled = 128;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
   return result;
+}
+
+}  // namespace
+
+ChildResult run_self(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"weft"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run("/proc/self/exe", std::move(words));
+}
+
+ChildResult run_program(std::vector<std::string> words) {
+  const std::string program = words.front();
+  return run(program.c_str(), std::move(words));
 }
 
 double resident_bytes() {

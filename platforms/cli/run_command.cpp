@@ -18,6 +18,7 @@
 #include "platforms/cli/platform.h"
 #include "platforms/cli/summary.h"
 #include "platforms/cli/timeline_probe.h"
+#include "platforms/cli/waves.h"
 #include "platforms/import/astra_sim.h"
 
 namespace weft::platforms {
@@ -34,6 +35,7 @@ struct RunOptions {
   std::string out;
   std::string timeline;
   int timeline_ranks = 8;
+  WaveOptions waves;
   bool json = false;
 };
 
@@ -70,6 +72,8 @@ int run(RunOptions options) {
   if (is_analytical(options.platform)) {
     if (!options.timeline.empty())
       throw UsageError("--timeline: expected nothing, since an analytical network has none");
+    if (!options.waves.file.empty())
+      throw UsageError("--vcd: expected nothing, since an analytical network has no modules");
     return run_analytical({options.platform, options.out, options.json});
   }
   Platform platform(options.platform);
@@ -93,6 +97,8 @@ int run(RunOptions options) {
     job->record(*probe, options.timeline_ranks);
   }
 
+  const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine);
+
   const Stopwatch running;
   job->start();
   {
@@ -108,6 +114,7 @@ int run(RunOptions options) {
       throw std::runtime_error(text + error.what());
     }
   }
+  if (waves) waves->close();
   const double run_seconds = running.seconds();
 
   const Time span = machine.dispatcher().last_change();
@@ -129,6 +136,7 @@ int run(RunOptions options) {
     summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : timeline.string();
     if (probe->picture()) write_file(out / "timeline.svg", probe->picture()->svg());
   }
+  summary["waves"] = waves ? ordered_json(waves->file().string()) : ordered_json(nullptr);
   write_file(out / "config.json", ordered_json(platform.document().effective()));
   write_file(out / "links.csv", link_table(machine, span));
   if (machine.network().switch_count() <= kMostSwitches) {
@@ -146,7 +154,7 @@ int run(RunOptions options) {
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
                       summary["simulator"]["events"].get<double>() * 1e-6,
                       summary["simulator"]["hops"].get<double>() * 1e-6, run_seconds, (out / "summary.json").string(),
-                      probe ? " and " + timeline.string() : ""));
+                      (probe ? " and " + timeline.string() : "") + (waves ? " and " + waves->file().string() : "")));
   }
   return job->wrong() > 0 ? kFailed : kDone;
 }
@@ -164,6 +172,7 @@ Command run_command(CLI::App& parent) {
   app->add_option("--timeline-ranks", options->timeline_ranks, "Accelerators to draw, 0 for no picture")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 20));
+  options->waves.add_to(*app);
   app->add_flag("--json", options->json, "Print summary.json");
   return {app, [options] { return run(*options); }};
 }

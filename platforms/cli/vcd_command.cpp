@@ -9,6 +9,7 @@
 
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/vcd_blocks.h"
 #include "traces/vcd/compare.h"
 
 namespace weft::platforms {
@@ -36,7 +37,7 @@ int compare_waveforms(VcdOptions& options) {
   vcd::CompareOptions& chosen = options.compare;
   for (const std::string& map : options.maps) {
     const std::size_t equals = map.find('=');
-    if (equals == 0 || equals == std::string::npos || equals + 1 == map.size()) {
+    if (equals == 0 || equals == std::string::npos) {
       throw UsageError("--map: expected FROM=TO, such as \"tb.dut.*=top.*\", got \"" + map + "\"");
     }
     chosen.rules.push_back({map.substr(0, equals), map.substr(equals + 1)});
@@ -52,6 +53,7 @@ int compare_waveforms(VcdOptions& options) {
                                   !chosen.interface.last.empty() || !chosen.interface.id.empty())) {
     throw UsageError("--signals: expected no signals of an interface beside it");
   }
+  if (chosen.common_edges && chosen.signals.empty()) throw UsageError("--common-edges: expected --signals too");
   try {
     const vcd::Comparison result = vcd::compare(chosen);
     if (options.json) {
@@ -153,7 +155,10 @@ Command vcd_command(CLI::App& parent) {
   compare_app->add_option("--input-ready", options->input.ready, "... where this is 1 too");
   compare_app->add_option("--input-id", options->input.id, "The item of this id, not the next in order");
   compare_app->add_option("--signals", chosen.signals, "Compare these at every edge instead, by patterns with *");
-  compare_app->add_option("--map", options->maps, "FROM=TO, with * in both: names of the reference to the subject's");
+  compare_app->add_flag("--common-edges", chosen.common_edges,
+                        "With --signals: one file may end earlier than the other");
+  compare_app->add_option("--map", options->maps,
+                          "FROM=TO, with * in both: names of the reference to the subject's; RESET= if that has none");
   compare_app->add_option("--offset", chosen.offset, "Cycles that the subject comes later")
       ->check(CLI::Range(-(std::int64_t{1} << 40), std::int64_t{1} << 40));
   compare_app
@@ -165,7 +170,13 @@ Command vcd_command(CLI::App& parent) {
       ->capture_default_str()
       ->check(CLI::IsMember({"reference", "either", "exact"}));
   compare_app->add_flag("--json", options->json, "Print JSON");
-  return {app, [options, info_app] { return info_app->parsed() ? info(*options) : compare_waveforms(*options); }};
+  const std::function<int()> calibrate = add_calibrate(*app);
+  const std::function<int()> replay = add_replay(*app);
+  return {app, [options, app, calibrate, replay] {
+            if (app->got_subcommand("info")) return info(*options);
+            if (app->got_subcommand("calibrate")) return calibrate();
+            return app->got_subcommand("replay") ? replay() : compare_waveforms(*options);
+          }};
 }
 
 }  // namespace weft::platforms

@@ -31,19 +31,22 @@ json parse_value(const std::string& text) {
 
 }  // namespace
 
-Document::Document(const std::string& file, std::span<const std::string> overrides, Catalogue catalogue)
-    : Document(std::make_unique<json>(load_json_object(file, "a platform")), file, overrides, std::move(catalogue)) {}
+Document::Document(const std::string& file, std::span<const std::string> overrides, Catalogue catalogue,
+                   std::span<const std::string> patches)
+    : Document(std::make_unique<json>(load_json_object(file, "a platform")), file, overrides, std::move(catalogue),
+               patches) {}
 
 Document Document::from_text(const std::string& text, const std::string& name, std::span<const std::string> overrides,
-                             Catalogue catalogue) {
+                             Catalogue catalogue, std::span<const std::string> patches) {
   json tree = parse_json(text, name);
   if (!tree.is_object()) throw InputError(name, "", "a platform in JSON, an object", got_text(tree));
-  return Document(std::make_unique<json>(std::move(tree)), name, overrides, std::move(catalogue));
+  return Document(std::make_unique<json>(std::move(tree)), name, overrides, std::move(catalogue), patches);
 }
 
 Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const std::string> overrides,
-                   Catalogue catalogue)
+                   Catalogue catalogue, std::span<const std::string> patches)
     : file_(std::move(file)), tree_(std::move(tree)), catalogue_(std::move(catalogue)) {
+  for (const std::string& name : patches) patch(load_json_object(name, "a patch of a platform"), "", name);
   for (const std::string& assignment : overrides) set(assignment);
 }
 
@@ -60,14 +63,22 @@ void Document::set(const std::string& assignment) {
   bool complete = equals != std::string::npos;
   for (const std::string& key : keys) complete = complete && !key.empty();
   if (!complete) throw InputError(kCommandLine, "", "path=value", in_quotes(assignment));
+  put(path, parse_value(assignment.substr(equals + 1)), kCommandLine);
+}
 
+void Document::patch(const json& value, const std::string& path, const std::string& file) {
+  if (!value.is_object()) return put(path, value, file);
+  for (const auto& [key, member] : value.items()) patch(member, join_path(path, key), file);
+}
+
+void Document::put(const std::string& path, json value, const std::string& source) {
   json* at = tree_.get();
   std::string here;
-  for (const std::string& key : keys) {
+  for (const std::string& key : split_path(path)) {
     if (at->is_string()) {
       // Below the name of a part stand its fields.
       *at = json{{"part", *at}};
-      opened_.insert(here);
+      opened_.insert_or_assign(here, source);
     } else if (at->is_null()) {
       *at = json::object();
     }
@@ -76,31 +87,33 @@ void Document::set(const std::string& assignment) {
       std::size_t index = 0;
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
       if (error != std::errc() || end != key.data() + key.size() || index >= at->size()) {
-        throw InputError(kCommandLine, next, "an index below " + std::to_string(at->size()), in_quotes(key));
+        throw InputError(source, next, "an index below " + std::to_string(at->size()), in_quotes(key));
       }
       at = &(*at)[index];
     } else if (at->is_object()) {
       at = &(*at)[key];
     } else {
-      throw InputError(kCommandLine, next, "a place in the platform", got_text(*at) + " at " + here);
+      throw InputError(source, next, "a place in the platform", got_text(*at) + " at " + here);
     }
     here = next;
   }
-  *at = parse_value(assignment.substr(equals + 1));
-  overridden_.insert(path);
+  *at = std::move(value);
+  overridden_.insert_or_assign(path, source);
 }
 
-bool Document::overridden(std::string_view path) const {
+std::string Document::overrider(std::string_view path) const {
   for (;;) {
-    if (overridden_.contains(path)) return true;
+    if (const auto found = overridden_.find(path); found != overridden_.end()) return found->second;
     const std::size_t dot = path.rfind('.');
-    if (dot == std::string_view::npos) return false;
+    if (dot == std::string_view::npos) return "";
     path = path.substr(0, dot);
   }
 }
 
 std::string Document::file_of(std::string_view path) const {
-  return overridden(path) || opened_.contains(path) ? kCommandLine : file_;
+  if (const std::string source = overrider(path); !source.empty()) return source;
+  const auto opened = opened_.find(path);
+  return opened != opened_.end() ? opened->second : file_;
 }
 
 void Document::record(const std::string& path, const json& value, const Node::Layer* layer) {
@@ -108,7 +121,8 @@ void Document::record(const std::string& path, const json& value, const Node::La
   if (layer != nullptr && layer->part != nullptr) {
     source = (layer->part->kind == kListFile ? "file " : "part ") + layer->part->name;
   } else if (layer != nullptr) {
-    source = overridden(layer->path) ? "command line" : "file";
+    const std::string by = overrider(layer->path);
+    source = by.empty() ? "file" : by == kCommandLine ? "command line" : "patch " + by;
   }
   records_[path] = {std::make_unique<json>(value), std::move(source)};
 }
@@ -158,7 +172,7 @@ InputError Document::explain(const ConfigError& error) const {
   for (const auto& [path, part] : list_places_) {
     const std::string elements = path + ".";
     const auto next = overridden_.lower_bound(elements);
-    const bool changed = next != overridden_.end() && next->starts_with(elements);
+    const bool changed = next != overridden_.end() && next->first.starts_with(elements);
     if (error.path().starts_with(elements) && !changed)
       file = part->place(std::string_view(error.path()).substr(path.size() + 1));
   }

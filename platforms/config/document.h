@@ -17,8 +17,8 @@
 #include "platforms/config/field_visitor.h"
 #include "platforms/config/input_error.h"
 
-/// Reading a platform. A value comes, in falling order of precedence, from `--set` on the command line, from the file,
-/// from a part of the catalogue, or it is the Config's default; which of them is recorded for each.
+/// Reading a platform. A value comes, in falling order of precedence, from `--set` on the command line, from a patch,
+/// from the file, from a part of the catalogue, or it is the Config's default; which of them is recorded for each.
 ///
 ///     Document document("platform.json", overrides);
 ///     AcceleratorConfig accelerator;
@@ -127,12 +127,14 @@ class Node {
 class Document {
  public:
   /// Loads the file and applies "path=value" overrides in order. A value that parses as JSON is taken so, else as a
-  /// string.
+  /// string. Before them come `patches`, files that hold a part of a platform each: every value in them that is no
+  /// object is such an override.
   explicit Document(const std::string& file, std::span<const std::string> overrides = {},
-                    Catalogue catalogue = Catalogue());
+                    Catalogue catalogue = Catalogue(), std::span<const std::string> patches = {});
   /// The same from text that is not in a file; `name` stands for the file in messages.
   static Document from_text(const std::string& text, const std::string& name,
-                            std::span<const std::string> overrides = {}, Catalogue catalogue = Catalogue());
+                            std::span<const std::string> overrides = {}, Catalogue catalogue = Catalogue(),
+                            std::span<const std::string> patches = {});
   ~Document();
   // Nodes point here.
   Document(const Document&) = delete;
@@ -146,7 +148,8 @@ class Document {
   /// reading.
   void check_unused() const;
 
-  /// Every value read so far: {PATH: {"value": ..., "source": "default", "part NAME", "file" or "command line"}}.
+  /// Every value read so far: {PATH: {"value": ..., "source": "default", "part NAME", "file", "patch FILE" or "command
+  /// line"}}.
   [[nodiscard]] nlohmann::json effective() const;
 
   /// Puts the file, and the value if there was one, to an error that hw/ or sw/ found in its configuration.
@@ -161,11 +164,14 @@ class Document {
   };
 
   Document(std::unique_ptr<nlohmann::json> tree, std::string file, std::span<const std::string> overrides,
-           Catalogue catalogue);
+           Catalogue catalogue, std::span<const std::string> patches);
 
   void set(const std::string& assignment);
-  /// Whether the value at the path of the document comes from the command line.
-  [[nodiscard]] bool overridden(std::string_view path) const;
+  void patch(const nlohmann::json& value, const std::string& path, const std::string& file);
+  /// Puts a value at a path; `source` is a patch, or kCommandLine.
+  void put(const std::string& path, nlohmann::json value, const std::string& source);
+  /// What the value at the path of the document was overridden by; empty if it was not.
+  [[nodiscard]] std::string overrider(std::string_view path) const;
   [[nodiscard]] std::string file_of(std::string_view path) const;
   void record(const std::string& path, const nlohmann::json& value, const Node::Layer* layer);
   void check_unused(const nlohmann::json& value, const std::string& path, const Part* part) const;
@@ -173,9 +179,9 @@ class Document {
   std::string file_;
   std::unique_ptr<nlohmann::json> tree_;
   Catalogue catalogue_;
-  std::set<std::string, std::less<>> overridden_;
+  std::map<std::string, std::string, std::less<>> overridden_;  ///< by which source
   /// Strings that an override went below ("h100-sxm" became {"part": "h100-sxm"}).
-  std::set<std::string, std::less<>> opened_;
+  std::map<std::string, std::string, std::less<>> opened_;
   /// Keys asked of each object, present or not, and values that count as used whatever is in them.
   std::map<const nlohmann::json*, std::set<std::string, std::less<>>> asked_;
   std::set<const nlohmann::json*> whole_;

@@ -335,6 +335,13 @@ void Machine::record(Probe& probe) {
   for (std::size_t n = 0; n < nodes_.size(); ++n) nodes_[n]->record(probe, "node " + std::to_string(n));
 }
 
+void Machine::record(Waves& waves) {
+  network_->record(waves);
+  for (const auto& node : nodes_) node->record(waves);
+  for (const auto& nic : nics_) nic->record(waves);
+  for (const auto& port : ports_) port->record(waves);
+}
+
 void Machine::run() {
   sc_core::sc_start();
   for (const auto& nic : nics_) nic->finish_drawing();

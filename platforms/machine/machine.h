@@ -153,6 +153,9 @@ class Machine {
   /// Tells every module to record; before the run.
   void record(Probe& probe);
 
+  /// Tells what pins would show, of everything that has some; before the run.
+  void record(Waves& waves);
+
   /// Runs until nothing is left to do. Throws DeadlockError when a thread, packet, credit, payload or command is left
   /// over.
   void run();

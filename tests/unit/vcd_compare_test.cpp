@@ -300,10 +300,86 @@ TEST_F(VcdCompare, ComparesSignalsAtEdges) {
   EXPECT_FALSE(compare(chosen).same());
   chosen.offset = 3;
   EXPECT_TRUE(compare(chosen).same()) << compare(chosen).text();
+  EXPECT_EQ(compare(chosen).ended_early, std::nullopt);
   std::swap(chosen.reference, chosen.subject);
   chosen.offset = -3;
   chosen.unknowns = Unknowns::kEither;
   EXPECT_TRUE(compare(chosen).same()) << compare(chosen).text();
+}
+
+/// A file that ends early differs: what it left out might have differed, too.
+TEST_F(VcdCompare, SaysWhichFileEndsEarly) {
+  const auto all = beats(30);
+  const std::string whole = dump("whole.vcd", all);
+  const std::string cut = dump("cut.vcd", {all.begin(), all.end() - 1});
+  const int missing = all.back().cycle - all[all.size() - 2].cycle;
+  CompareOptions chosen = options("whole.vcd", "cut.vcd");
+  chosen.interface = {};
+  chosen.input.reset();
+  chosen.tolerance.reset();
+  chosen.signals = {"tb.dut.rst"};
+  const Comparison early = compare(chosen);
+  EXPECT_FALSE(early.same());
+  EXPECT_EQ(early.different, static_cast<std::uint64_t>(missing));
+  ASSERT_TRUE(early.ended_early);
+  EXPECT_TRUE(early.ended_early->subject);
+  EXPECT_EQ(early.ended_early->edges, static_cast<std::uint64_t>(missing));
+  EXPECT_EQ(early.ended_early->time, early.first->expected->time - 1000);
+  EXPECT_EQ(early.first->what, "missing");
+  const std::string line = cut + " ends at time " + std::to_string(early.ended_early->time) + " x 1ps, " +
+                           std::to_string(missing) + " edges before " + whole;
+  EXPECT_NE(early.text().find(line), std::string::npos) << early.text();
+  EXPECT_EQ(early.json()["ended_early"]["file"], cut);
+  std::swap(chosen.reference, chosen.subject);
+  const Comparison late = compare(chosen);
+  EXPECT_FALSE(late.same());
+  EXPECT_FALSE(late.ended_early->subject);
+  EXPECT_EQ(late.first->what, "extra");
+  chosen.common_edges = true;
+  const Comparison common = compare(chosen);
+  EXPECT_TRUE(common.same()) << common.text();
+  EXPECT_TRUE(common.ended_early);
+}
+
+/// Bits of a vector are signals as any other: one vector of a design may hold several interfaces.
+TEST_F(VcdCompare, TakesBitsOfVectors) {
+  const std::string file =
+      write("bits.vcd",
+            "$timescale 1ns $end $var wire 2 c clks [1:0] $end $var wire 12 d d [11:0] $end\n"
+            "$var wire 4 u up [0:3] $end $var wire 4 n bare $end $var wire 1 e mem[3] $end\n"
+            "$var wire 4 o off [7:4] $end $var real 64 r r $end $enddefinitions $end\n"
+            "#0 b0 c b110000000101 d b1000 u b0111 n 1e b1010 o #5 b10 c #10 b0 c bz1 d #15 b10 c\n");
+  Sampler sampler(file, {"clks[1]", "", false},
+                  {"d[11:8]", "d[3:0]", "d[0]", "up[0]", "up[0:1]", "bare[3]", "mem[3]", "off[5]", "d[11:0]", "d"});
+  std::vector<std::string> seen;
+  const auto read = [&] {
+    seen.clear();
+    for (std::size_t i = 0; i < 10; ++i) seen.emplace_back(sampler.value(i));
+  };
+  ASSERT_TRUE(sampler.next());
+  read();
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{"1100", "0101", "1", "1", "10", "0", "1", "1", "110000000101", "110000000101"}));
+  ASSERT_TRUE(sampler.next());
+  read();
+  EXPECT_EQ(seen[0] + " " + seen[1] + " " + seen[2], "zzzz zzz1 1");
+  EXPECT_FALSE(sampler.next());
+  const auto refuses = [&](const std::string& name, const std::string& message) {
+    try {
+      const Sampler bad(file, {"clks[1]", "", false}, {name});
+      ADD_FAILURE() << name;
+    } catch (const traces::FormatError& error) {
+      EXPECT_EQ(std::string(error.what()), file + ": expected " + message);
+    }
+  };
+  refuses("d[12]", "bits of d, which has [11:0], not \"d[12]\"");
+  refuses("d[0:3]", "bits of d, which has [11:0], not \"d[0:3]\"");
+  refuses("up[1:0]", "bits of up, which has [0:3], not \"up[1:0]\"");
+  refuses("mem[3][1]", "bits of mem[3], which has one bit, not \"mem[3][1]\"");
+  refuses("r[0]", "bits of r, which has no bits, not \"r[0]\"");
+  refuses("q[0]", "a signal \"q[0]\"");
+  refuses("d[a]", "a signal \"d[a]\"");
+  EXPECT_THROW(Sampler(file, {"clks", "", false}, {}), traces::FormatError);
 }
 
 /// Values before the edge count, whatever the order of a time's changes; resets and $dumpoff hide, x is no edge.
@@ -318,7 +394,8 @@ TEST_F(VcdCompare, SamplesAsFlipFlopsDo) {
   Sampler sampler(file, {"clk", "rst_n", true}, {"d", "v"});
   std::vector<std::string> seen;
   while (sampler.next()) {
-    seen.push_back(std::to_string(sampler.time()) + " " + sampler.value(0) + " " + sampler.value(1));
+    seen.push_back(std::to_string(sampler.time()) + " " + std::string(sampler.value(0)) + " " +
+                   std::string(sampler.value(1)));
     EXPECT_EQ(sampler.cycle() + 1, seen.size());
   }
   EXPECT_EQ(seen, (std::vector<std::string>{"20 0010 x", "30 0011 1", "40 0100 1", "70 0111 1"}));

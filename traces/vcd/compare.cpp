@@ -106,12 +106,12 @@ class Items {
     item.time = sampler_->time();
     item.cycle = sampler_->cycle();
     item.values.resize(end - first);
-    for (std::size_t i = first; i < end; ++i) item.values[i - first] = sampler_->value(i);
+    for (std::size_t i = first; i < end; ++i) item.values[i - first].assign(sampler_->value(i));
   }
 
   /// Of no id where one of the interfaces has none.
   [[nodiscard]] std::string id_of(const Places& places) const {
-    return output_->id && input_->id ? sampler_->value(*places.id) : std::string();
+    return output_->id && input_->id ? std::string(sampler_->value(*places.id)) : std::string();
   }
 
   void note_input() {
@@ -198,8 +198,10 @@ class Comparer {
       result_.subject_items += has_found ? 1 : 0;
       std::string what = has_expected && has_found ? difference(expected, found) : has_expected ? "missing" : "extra";
       if (has_expected && has_found) note(expected, found);
-      // Of edges only those that both files have are compared: they end when their simulations did.
-      if (result_.signals && !(has_expected && has_found)) what.clear();
+      if (result_.signals && !(has_expected && has_found)) {
+        note_end(has_expected);
+        if (options_.common_edges) what.clear();
+      }
       remember(index, has_expected ? &expected : nullptr, has_found ? &found : nullptr, what);
     }
     result_.reference_unknown = reference_.unknown();
@@ -240,6 +242,13 @@ class Comparer {
                       options_.offset);
     if (expected.latency) result_.reference_latency.add(static_cast<std::int64_t>(*expected.latency));
     if (found.latency) result_.subject_latency.add(static_cast<std::int64_t>(*found.latency));
+  }
+
+  void note_end(bool subject) {
+    if (!result_.ended_early) {
+      result_.ended_early = Comparison::End{subject, (subject ? subject_ : reference_).sampler().time(), 0};
+    }
+    ++result_.ended_early->edges;
   }
 
   void remember(std::uint64_t index, const Item* expected, const Item* found, const std::string& what) {

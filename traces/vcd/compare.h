@@ -27,7 +27,8 @@ struct Interface {
   std::string id;                 ///< none if empty
 };
 
-/// A name of the first file becomes one of the second: in both patterns * stands for the same characters.
+/// A name of the first file becomes one of the second: in both patterns * stands for the same characters. A reset that
+/// becomes an empty name is not in the second file.
 struct NameRule {
   std::string from;
   std::string to;
@@ -48,6 +49,8 @@ struct CompareOptions {
   std::optional<Interface> input;
   /// ... or, if not empty, these signals at every edge. Patterns, as of matches(), among the reference's names.
   std::vector<std::string> signals;
+  /// Of signals at edges, those that only one file has do not count: it may end earlier than the other.
+  bool common_edges = false;
   /// Cycles that the subject comes later: an item that the reference has in cycle n is expected in n + offset.
   std::int64_t offset = 0;
   /// By how many cycles an item may be off, and its latency too; times do not matter without it.
@@ -104,6 +107,13 @@ struct Comparison {
   Spread reference_latency;
   Spread subject_latency;
   std::optional<Divergence> first;
+  /// Of signals at edges, the file that has no more while the other goes on.
+  struct End {
+    bool subject = false;     ///< it is the second file
+    std::uint64_t time = 0;   ///< of its last edge, in units of its file
+    std::uint64_t edges = 0;  ///< that the other has beyond
+  };
+  std::optional<End> ended_early;
 
   /// False also where there was nothing to compare.
   [[nodiscard]] bool same() const { return different == 0 && reference_items > 0 && subject_items > 0; }

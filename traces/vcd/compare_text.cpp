@@ -88,6 +88,12 @@ std::string Comparison::text() const {
   if (reference_unknown + subject_unknown > 0) {
     text += fmt::format("  edges with an unknown handshake: {} and {}\n", reference_unknown, subject_unknown);
   }
+  if (ended_early) {
+    const bool second = ended_early->subject;
+    text += fmt::format("  {} ends at time {} x {}, {} edges before {}\n", second ? subject : reference,
+                        ended_early->time, (second ? subject_timescale : reference_timescale).text(),
+                        ended_early->edges, second ? reference : subject);
+  }
   if (shift.count > 0) text += "  cycles later than expected: " + spread_text(shift) + "\n";
   if (reference_latency.count > 0) text += "  latency in the first: " + spread_text(reference_latency) + "\n";
   if (subject_latency.count > 0) text += "  latency in the second: " + spread_text(subject_latency) + "\n";
@@ -112,7 +118,13 @@ ordered_json Comparison::json() const {
        file(reference, reference_timescale, reference_items, reference_cycles, reference_unknown, reference_latency)},
       {"subject", file(subject, subject_timescale, subject_items, subject_cycles, subject_unknown, subject_latency)},
       {"shift", to_json(shift)},
+      {"ended_early", nullptr},
       {"first", nullptr}};
+  if (ended_early) {
+    json["ended_early"] = {{"file", ended_early->subject ? subject : reference},
+                           {"time", ended_early->time},
+                           {"edges", ended_early->edges}};
+  }
   if (first) {
     json["first"] = {{"index", first->index},
                      {"what", first->what},

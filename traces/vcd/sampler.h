@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "traces/vcd/reader.h"
@@ -20,7 +21,9 @@ struct Sampling {
 /// whatever changes with it. An edge goes from 0, x or z to 1, once the clock was 0. While reset is active, or is x or
 /// z, edges do not count.
 ///
-/// In $dumpoff everything is x. Throws traces::FormatError, also of a signal that the file does not have.
+/// A signal is named as in Header::find, or with bits of it: "tb.dut.data[15:8]" or "tb.dut.valid[2]", by the numbers
+/// of its declaration. So are clock and reset. In $dumpoff everything is x. Throws traces::FormatError, also of a
+/// signal or bits that the file does not have.
 class Sampler {
  public:
   Sampler(std::string file, const Sampling& sampling, const std::vector<std::string>& signals);
@@ -30,8 +33,8 @@ class Sampler {
 
   [[nodiscard]] std::uint64_t time() const { return edge_time_; }
   [[nodiscard]] std::uint64_t cycle() const { return cycles_ - 1; }  ///< from 0, without those in reset
-  /// With all bits; reals and strings as the file writes them.
-  [[nodiscard]] const std::string& value(std::size_t signal) const;
+  /// With all bits; reals and strings as the file writes them. Lasts until next().
+  [[nodiscard]] std::string_view value(std::size_t signal) const { return before(signals_[signal]); }
   [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
   [[nodiscard]] const Reader& reader() const { return reader_; }
 
@@ -44,18 +47,29 @@ class Sampler {
     bool has_changed = false;
   };
 
-  std::size_t watch(const Signal& signal);
+  /// A signal, or some of its bits.
+  struct Place {
+    std::size_t watched = 0;
+    std::size_t from = 0;  ///< of the bits as text, the leftmost
+    std::size_t length = std::string::npos;
+  };
+
+  Place watch(const Signal& signal);
   void apply(const Change& change);
-  [[nodiscard]] const std::string& before(std::size_t watched) const;
+  /// What was there before the current time, and what is there now.
+  [[nodiscard]] std::string_view before(const Place& place) const;
+  [[nodiscard]] std::string_view now(const Place& place) const {
+    return std::string_view(watched_[place.watched].now).substr(place.from, place.length);
+  }
 
   Reader reader_;
   std::vector<std::uint32_t> watched_of_net_;  ///< 1 + index, 0 where it is not followed
   std::vector<Watched> watched_;
-  std::size_t clock_ = 0;
-  std::optional<std::size_t> reset_;
+  Place clock_;
+  std::optional<Place> reset_;
   bool reset_low_ = false;
   bool seen_low_ = false;
-  std::vector<std::size_t> signals_;
+  std::vector<Place> signals_;
 
   std::optional<Change> pending_;  ///< the first change after the current time
   std::string pending_value_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -12,6 +13,17 @@ namespace weft::vcd {
 namespace {
 
 constexpr std::size_t kFlushAt = 1U << 18;
+
+/// Each byte as its eight bits.
+const std::array<std::string_view, 256> kBitsOfByte = [] {
+  static std::array<char, 8 * 256> all;
+  std::array<std::string_view, 256> bytes;
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    for (std::size_t bit = 0; bit < 8; ++bit) all[8 * byte + bit] = (byte >> (7 - bit) & 1) != 0 ? '1' : '0';
+    bytes[byte] = std::string_view(all.data() + 8 * byte, 8);
+  }
+  return bytes;
+}();
 
 /// Bijective numbers of base 94, in the characters ! to ~, the first of which changes fastest.
 std::string code_of(std::size_t index) {
@@ -204,6 +216,20 @@ void Writer::change_bits(std::uint64_t time, Id id, std::string_view bits) {
   }
   extend_bits(bits, static_cast<int>(width), bits_);
   put(time, id, SignalKind::kBits, shorten_bits(bits_));
+}
+
+void Writer::change_bytes(std::uint64_t time, Id id, std::span<const std::byte> bytes) {
+  const auto width = id.index < nets_.size() ? static_cast<std::size_t>(nets_[id.index].width) : 8 * bytes.size();
+  if (8 * bytes.size() > width) {
+    throw std::invalid_argument(
+        fmt::format("a change in a VCD file: expected at most {} bits, got {} bytes", width, bytes.size()));
+  }
+  bits_.clear();
+  std::size_t top = bytes.size();
+  while (top > 0 && bytes[top - 1] == std::byte{}) --top;
+  if (top == 0) return put(time, id, SignalKind::kBits, "0");
+  for (std::size_t i = top; i-- > 0;) bits_ += kBitsOfByte[static_cast<std::size_t>(bytes[i])];
+  put(time, id, SignalKind::kBits, std::string_view(bits_).substr(bits_.find('1')));
 }
 
 void Writer::change_real(std::uint64_t time, Id id, double value) {

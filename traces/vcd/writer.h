@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +56,8 @@ class Writer {
   void change(std::uint64_t time, Id id, std::uint64_t value);
   /// Bits as 0, 1, x and z, extended on the left as a reader does.
   void change_bits(std::uint64_t time, Id id, std::string_view bits);
+  /// Bytes of a signal of as many, the least significant first; those that are missing at the top are 0.
+  void change_bytes(std::uint64_t time, Id id, std::span<const std::byte> bytes);
   void change_real(std::uint64_t time, Id id, double value);
   void change_string(std::uint64_t time, Id id, std::string_view text);
   /// An event happens: each call is written.

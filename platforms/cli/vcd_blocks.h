@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hw/core/element.h"
+#include "hw/core/quantity.h"
+#include "traces/vcd/block_trace.h"
+
+/// What `weft vcd calibrate` and `replay` share: the interfaces of a block in a waveform.
+namespace weft::platforms {
+
+struct BlockOptions {
+  vcd::Sampling sampling;
+  std::vector<std::string> inputs;
+  std::size_t split = 1;
+  std::string output;
+  std::string kind;
+
+  /// `output` is needed.
+  void add_to(CLI::App& app, bool needs_output);
+  /// Throws UsageError and traces::FormatError.
+  [[nodiscard]] vcd::BlockTrace read(const std::string& file, bool with_data) const;
+};
+
+/// The subcommands of `weft vcd` that work on blocks; each gives what runs it.
+std::function<int()> add_calibrate(CLI::App& parent);
+std::function<int()> add_replay(CLI::App& parent);
+
+/// The clock of a waveform. Throws traces::FormatError if it has none.
+Frequency clock_of(const vcd::BlockTrace& trace);
+/// By the number that it has in `kind`; throws traces::FormatError if there is none.
+ElementType type_of(const vcd::BlockTrace& trace, const std::string& bits);
+
+}  // namespace weft::platforms
