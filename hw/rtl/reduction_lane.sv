@@ -42,23 +42,25 @@ module reduction_lane #(
   localparam DEPTH = ADDER * (CHILDREN - 1);
 
   // What every child's beat says of itself, taken from the first child that takes part.
-  reg [ID:0] label;
-  reg found, differ;
-  integer c;
-  always @* begin
-    label = 0;
-    found = 0;
-    differ = 0;
-    for (c = 0; c < CHILDREN; c = c + 1) begin
-      if (children[c]) begin
-        if (!found) label = {in_last[c], in_id[c*ID+:ID]};
-        if ({in_last[c], in_id[c*ID+:ID]} != label) differ = 1;
-        found = 1;
+  wire [CHILDREN-1:0] first = children & (~children + 1'b1);
+  wire [ID:0] label;
+  wire [CHILDREN-1:0] differs;
+  genvar c;
+  generate
+    for (c = 0; c < CHILDREN; c = c + 1) begin : child
+      wire [ID:0] own = {in_last[c], in_id[c*ID+:ID]};
+      wire [ID:0] upto;
+      if (c == 0) begin : start
+        assign upto = own & {(ID + 1) {first[c]}};
+      end else begin : others
+        assign upto = child[c-1].upto | (own & {(ID + 1) {first[c]}});
       end
+      assign differs[c] = children[c] && own != label;
     end
-  end
+  endgenerate
+  assign label = child[CHILDREN-1].upto;
 
-  wire joined = found && (children & ~in_valid) == 0;
+  wire joined = children != 0 && (children & ~in_valid) == 0;
   wire advance = !out_valid || out_ready;
   assign in_ready = joined && advance ? children : {CHILDREN{1'b0}};
 
@@ -70,7 +72,7 @@ module reduction_lane #(
       mismatch <= 0;
     end else if (advance) begin
       valid <= {valid[DEPTH-2:0], joined};
-      if (joined && differ) mismatch <= 1;
+      if (joined && differs != 0) mismatch <= 1;
     end
   assign out_valid = valid[DEPTH-1];
   assign error = mismatch;

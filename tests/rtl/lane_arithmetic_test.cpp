@@ -12,18 +12,18 @@
 namespace weft::test {
 namespace {
 
-constexpr std::size_t kBytes = 64;
-constexpr std::size_t kWords = kBytes / 4;
-constexpr int kLatency = 3;
+constexpr std::size_t kBeatBytes = 64;
+constexpr std::size_t kBeatWords = kBeatBytes / 4;
+constexpr int kAdderLatency = 3;
 
 constexpr std::uint64_t pairs_of(ElementType type) {
   return type == ElementType::kInt32 ? 1'000'000 : 3'000'000;
 }
 
 struct Beats {
-  std::array<std::uint32_t, kWords> a;
-  std::array<std::uint32_t, kWords> b;
-  std::array<std::uint32_t, kWords> sum;
+  std::array<std::uint32_t, kBeatWords> a;
+  std::array<std::uint32_t, kBeatWords> b;
+  std::array<std::uint32_t, kBeatWords> sum;
 };
 
 /// What the sums were, so that no class of them is missing.
@@ -61,27 +61,27 @@ TEST_P(LaneArithmetic, IsThatOfTheModel) {
   lane.in_adds = 3;
 
   Classes classes;
-  std::array<Beats, kLatency> inside{};
-  const std::uint64_t beats = (pairs_of(type) * size + kBytes - 1) / kBytes;
-  for (std::uint64_t beat = 0; beat < beats + kLatency; ++beat) {
-    Beats& now = inside[beat % kLatency];
-    if (beat >= kLatency) {
+  std::array<Beats, kAdderLatency> inside{};
+  const std::uint64_t beats = (pairs_of(type) * size + kBeatBytes - 1) / kBeatBytes;
+  for (std::uint64_t beat = 0; beat < beats + kAdderLatency; ++beat) {
+    Beats& now = inside[beat % kAdderLatency];
+    if (beat >= kAdderLatency) {
       ASSERT_EQ(lane.out_valid, 1);
-      for (std::size_t w = 0; w < kWords; ++w) {
+      for (std::size_t w = 0; w < kBeatWords; ++w) {
         ASSERT_EQ(word_of(lane.out_data, w), now.sum[w]) << std::hex << now.a[w] << " + " << now.b[w] << " in word "
-                                                         << w << " of beat " << std::dec << beat - kLatency;
+                                                         << w << " of beat " << std::dec << beat - kAdderLatency;
       }
     }
-    for (std::size_t w = 0; w < kWords; ++w) {
+    for (std::size_t w = 0; w < kBeatWords; ++w) {
       const ElementPairs::Pair low = pairs.next();
       const ElementPairs::Pair high = size == 2 ? pairs.next() : ElementPairs::Pair{};
       now.a[w] = low.a | high.a << 16;
       now.b[w] = low.b | high.b << 16;
       set_word(lane.in_data, w, now.a[w]);
-      set_word(lane.in_data, kWords + w, now.b[w]);
+      set_word(lane.in_data, kBeatWords + w, now.b[w]);
     }
     add(type, reinterpret_cast<const std::byte*>(now.a.data()), reinterpret_cast<const std::byte*>(now.b.data()),
-        reinterpret_cast<std::byte*>(now.sum.data()), kBytes);
+        reinterpret_cast<std::byte*>(now.sum.data()), kBeatBytes);
     for (const std::uint32_t sum : now.sum) {
       classes.count(format, size == 2 ? sum & 0xffffU : sum);
       if (size == 2) classes.count(format, sum >> 16);

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -63,6 +65,33 @@ TEST(Fp16, AdditionRoundsOnce) {
   EXPECT_EQ(sum[1], 0x3c02);
   EXPECT_EQ(sum[2], 0x7c00);
   EXPECT_EQ(sum[3], 0x0002);
+}
+
+TEST(Add, GivesOneNanWhateverTheOperands) {
+  // Both a NaN of their own; one of them; infinities of both signs. In 33 elements, a block and one after it.
+  constexpr std::size_t kCount = 33;
+  const auto sums = [](ElementType type, auto a, auto b) {
+    std::vector<decltype(a)> x(kCount, a);
+    const std::vector<decltype(a)> y(kCount, b);
+    add(type, reinterpret_cast<const std::byte*>(x.data()), reinterpret_cast<const std::byte*>(y.data()),
+        reinterpret_cast<std::byte*>(x.data()), kCount * sizeof a);
+    EXPECT_EQ(x, std::vector<decltype(a)>(kCount, x[0]));
+    return x[0];
+  };
+  using Half = std::uint16_t;
+  for (const auto& [a, b] :
+       {std::pair(0xffc00001U, 0x7f800002U), {0x3f800000U, 0xff800001U}, {0x7f800000U, 0xff800000U}}) {
+    EXPECT_EQ(sums(ElementType::kFp32, a, b), 0x7fc00000U);
+    EXPECT_EQ(sums(ElementType::kFp32, b, a), 0x7fc00000U);
+  }
+  for (const auto& [a, b] : {std::pair<Half, Half>(0xffc1, 0x7f82), {0x3f80, 0xff81}, {0x7f80, 0xff80}}) {
+    EXPECT_EQ(sums(ElementType::kBf16, a, b), 0x7fc0);
+    EXPECT_EQ(sums(ElementType::kBf16, b, a), 0x7fc0);
+  }
+  for (const auto& [a, b] : {std::pair<Half, Half>(0xfe01, 0x7c02), {0x3c00, 0xfc01}, {0x7c00, 0xfc00}}) {
+    EXPECT_EQ(sums(ElementType::kFp16, a, b), 0x7e00);
+    EXPECT_EQ(sums(ElementType::kFp16, b, a), 0x7e00);
+  }
 }
 
 }  // namespace
