@@ -18,7 +18,7 @@ TEST_F(LaneIcarus, AddsAsTheModelDoes) {
   const char* wanted = std::getenv("WEFT_ICARUS_PAIRS");
   const std::uint64_t pairs = wanted == nullptr ? 100'000 : std::strtoull(wanted, nullptr, 10);
   ASSERT_GT(pairs, 0U) << "WEFT_ICARUS_PAIRS is no number";
-  constexpr std::size_t kLineWords = 16;
+  constexpr std::size_t kLineWords = 1;
   std::uint32_t beats = 0;
   {
     LaneStimulus stimulus(folder_ / "stimulus", folder_ / "expected");
@@ -44,7 +44,7 @@ TEST_F(LaneIcarus, AddsAsTheModelDoes) {
       }
     }
   }
-  icarus("tb", bench("lane_tb.sv"), "-Ptb.CHILDREN=2 -Ptb.BYTES=64");
+  icarus("tb", bench("lane_tb.sv"), "-Ptb.CHILDREN=2 -Ptb.BYTES=4");
   const Outcome outcome = shell("vvp -N tb +stimulus=stimulus +expect=expected");
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("done: " + std::to_string(beats) + " beats\n"), std::string::npos) << outcome.text;

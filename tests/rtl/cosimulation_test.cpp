@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reduction lane's RTL in the place of the model: alone with random operands, and in switches of whole machines.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "Vweft_reduction_lane.h"
+#include "hw/rtl/blocks.h"
+#include "platforms/machine/machine.h"
+#include "sw/collectives/communicator.h"
+#include "tests/support/lane_bench.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+
+constexpr std::size_t kChildren = 4;
+constexpr std::int64_t kLaneCycles = 3 * (kChildren - 1);  // hw/rtl/reduction_lane.sv says so
+
+TEST(Cosimulation, TheLaneAddsWhatTheModelAddsWhateverComesWhen) {
+  using Bench = test::LaneBench<Vweft_reduction_lane, kChildren, 64>;
+  std::vector<Time> heads;
+  for (const bool data : {true, false}) {
+    test::fresh_kernel();
+    Bench bench(Frequency(700'000'000));
+    const std::vector<Time> found = test::add_at_random(bench, 100, data);
+    if (data) heads = found;
+    EXPECT_EQ(found, heads);
+  }
+}
+
+/// 16 hosts in four leaves under a spine: four children everywhere. The model's latency is that of the lane, and a
+/// cycle of the adapter.
+MachineConfig machine_of(const std::string& implementation, const std::vector<std::string>& switches) {
+  rtl::provide_blocks();
+  MachineConfig config;
+  config.accelerators = 16;
+  config.per_node = 1;
+  config.fabric.radix = 16;
+  config.fabric.hosts_per_leaf = 4;
+  config.fabric.spines = 1;
+  fabric::ReductionEngine::Config& reduction = config.fabric.switch_config.reduction;
+  reduction.trees = 8;
+  reduction.implementation = implementation;
+  reduction.switches = switches;
+  reduction.latency = reduction.low_latency = cycle_time(kLaneCycles + 1, reduction.clock);
+  config.collectives.algorithm = collectives::Algorithm::kInNetwork;
+  config.data = true;
+  return config;
+}
+
+struct Outcome {
+  Time end;
+  std::int64_t cycles = 0;
+  std::vector<std::vector<std::byte>> memories;
+};
+
+/// An AllReduce of any bits that are numbers, so that order and rounding show.
+Outcome all_reduce(const MachineConfig& config, ElementType type, std::uint64_t bytes) {
+  test::fresh_kernel();
+  Machine machine(config);
+  collectives::Communicator communicator(machine.ranks(), config.collectives, "test");
+  const auto size = static_cast<std::size_t>(machine.size());
+  std::vector<std::uint64_t> buffers(size);
+  for (std::size_t r = 0; r < size; ++r) {
+    firmware::Rank& rank = machine.rank(static_cast<int>(r));
+    buffers[r] = rank.memory.allocate("buffer", bytes);
+    if (config.data) {
+      Random random(r, "contents");
+      std::vector<std::byte> contents(bytes);
+      for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
+        // Exponents of all types are below their highest: no infinities and no NaNs.
+        const auto word = static_cast<std::uint32_t>(random.next()) & 0xb7ffb7ff;
+        std::memcpy(&contents[i], &word, 4);
+      }
+      machine.memory(static_cast<int>(r)).store().write(buffers[r], contents.data(), bytes);
+    }
+    rank.processor->spawn("rank", 0, communicator.all_reduce(static_cast<int>(r), buffers[r], bytes, type));
+  }
+  machine.run();
+  Outcome outcome{machine.dispatcher().last_change(), 0, {}};
+  for (std::size_t s = 0; s < machine.network().switch_count(); ++s) {
+    outcome.cycles += machine.network().switch_at(s).engine()->counters().cycles;
+  }
+  for (std::size_t r = 0; config.data && r < size; ++r) {
+    outcome.memories.emplace_back(bytes);
+    machine.memory(static_cast<int>(r)).store().read(buffers[r], outcome.memories.back().data(), bytes);
+  }
+  return outcome;
+}
+
+TEST(Cosimulation, AnAllReduceWithRtlInOneSwitchLeavesTheSameMemoryWithinAPercentOfTheTime) {
+  for (const auto& [name, type] : enum_names(ElementType())) {
+    constexpr std::uint64_t kBytes = 40'004;
+    const Outcome model = all_reduce(machine_of("model", {}), type, kBytes);
+    const Outcome rtl = all_reduce(machine_of("rtl", {"spine0"}), type, kBytes);
+    EXPECT_EQ(rtl.memories, model.memories) << name;
+    EXPECT_NE(rtl.memories[0], std::vector<std::byte>(kBytes)) << name;
+    EXPECT_EQ(model.cycles, 0);
+    EXPECT_GE(rtl.cycles, static_cast<std::int64_t>(kBytes / 64));
+    EXPECT_LT(rtl.cycles, static_cast<std::int64_t>(kBytes / 32)) << "the clock did not stand still between chunks";
+    const auto time = static_cast<double>(model.end.count());
+    EXPECT_NEAR(static_cast<double>(rtl.end.count()), time, 0.01 * time) << name;
+  }
+}
+
+TEST(Cosimulation, RtlInEverySwitchDoesTheSameAndDataDoNotChangeItsTime) {
+  constexpr std::uint64_t kBytes = 12'000;
+  const Outcome model = all_reduce(machine_of("model", {}), ElementType::kBf16, kBytes);
+  MachineConfig config = machine_of("rtl", {});
+  const Outcome rtl = all_reduce(config, ElementType::kBf16, kBytes);
+  EXPECT_EQ(rtl.memories, model.memories);
+  const auto time = static_cast<double>(model.end.count());
+  EXPECT_NEAR(static_cast<double>(rtl.end.count()), time, 0.01 * time);
+  config.data = false;
+  EXPECT_EQ(all_reduce(config, ElementType::kBf16, kBytes).end, rtl.end);
+}
+
+/// Three times slower than the links, it sets the pace.
+TEST(Cosimulation, TheLaneRunsAtItsOwnClock) {
+  constexpr std::uint64_t kBytes = 64 << 10;
+  const MachineConfig normal = machine_of("rtl", {"spine0"});
+  MachineConfig slow = normal;
+  slow.fabric.switch_config.reduction.clock = 250_MHz;
+  const Time longer =
+      all_reduce(slow, ElementType::kFp32, kBytes).end - all_reduce(normal, ElementType::kFp32, kBytes).end;
+  // A beat of 64 bytes a cycle, against that at 400 Gb/s.
+  const Time least = cycle_time(kBytes / 64, 250_MHz) - transfer_time(Bytes(kBytes), normal.fabric.link.rate);
+  EXPECT_GT(longer, least * 9 / 10);
+  EXPECT_LT(longer, least * 12 / 10);
+}
+
+/// The path and what was expected.
+std::string error_of(const MachineConfig& config) {
+  test::fresh_kernel();
+  try {
+    Machine machine(config);
+    const collectives::Communicator communicator(machine.ranks(), config.collectives, "test");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Cosimulation, SaysWhatItCannotDo) {
+  MachineConfig config = machine_of("rtl", {});
+  config.fabric.hosts_per_leaf = 8;
+  EXPECT_EQ(error_of(config),
+            "fabric.switch.reduction.implementation: expected model, or one that adds 8 operands, which a tree has in "
+            "leaf0; got rtl, which adds 4 at the most");
+  EXPECT_EQ(
+      error_of(machine_of("rtl", {"spine0", "spine1"})),
+      "fabric.switch.reduction.switches.1: expected a switch of the network, such as leaf0 or spine0, got spine1");
+  EXPECT_EQ(error_of(machine_of("verilog", {})),
+            "fabric.switch.reduction.implementation: expected one of model, rtl, got verilog");
+}
+
+}  // namespace
+}  // namespace weft::platforms
