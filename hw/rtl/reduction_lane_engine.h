@@ -13,6 +13,7 @@
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/packet.h"
+#include "hw/core/waves.h"
 #include "hw/fabric/reduction_engines.h"
 
 /// Blocks of RTL in the place of models: pins, clocks and what joins them to packets.
@@ -90,9 +91,18 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
 
   [[nodiscard]] std::size_t most_children() const override { return shape_.children; }
   Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) override;
+  /// The pins of the lane, under the names that they have in its source, in SCOPE.lane.
+  void record(Waves& waves, const std::string& scope) override;
   [[nodiscard]] std::size_t open_chunks() const override { return chunks_.size(); }
 
  private:
+  /// Where the lane's pins are recorded.
+  struct Recorded {
+    Waves& waves;
+    Waves::Clock clk;
+    Waves::Pin reset, kind, children, in_valid, in_ready, in_data, in_last, in_adds, in_id;
+    Waves::Pin out_valid, out_ready, out_data, out_last, out_adds, out_id, error;
+  };
   struct Chunk {
     std::uint64_t key = 0;
     bool streaming = true;
@@ -115,7 +125,7 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   void toggle();
   void step();
   void wake(Time at);
-  [[nodiscard]] std::int64_t first_edge(Time from) const;
+  void show(Time now);
   [[nodiscard]] bool takes_part(std::size_t child) const { return (in_.children >> child & 1) != 0; }
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] bool starves() const;
@@ -131,6 +141,7 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   Dispatcher& dispatcher_;
   PacketPool& packets_;
   std::function<void(Packet&, Time)> pass_on_;
+  ClockEdges edges_;
   sc_core::sc_signal<bool> clk_;
   sc_core::sc_signal<bool> reset_;
   sc_core::sc_event edge_;
@@ -149,6 +160,7 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   std::deque<Chunk*> scheduled_;  ///< the first one is the next that the lane gives
   Position given_;
   std::vector<Position> fed_;  ///< by child
+  std::unique_ptr<Recorded> recorded_;
 };
 
 }  // namespace weft::rtl
