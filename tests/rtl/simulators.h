@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -37,6 +38,14 @@ class RtlTest : public VcdTest {
     const Outcome outcome = shell("iverilog -g2012 -Wall -Wno-timescale -y '" + rtl() + "' -Y .sv " + options + " -o " +
                                   name + " " + sources);
     ASSERT_EQ(outcome.status, 0) << outcome.text;
+  }
+
+  /// Compares the recorded cycles with what Icarus makes of the inputs. `dut` is a file of tests/rtl/play.
+  void play(const std::string& dut, const std::string& cycles_file, std::uint64_t cycles) const {
+    icarus("tb", bench("play_tb.sv") + " " + bench("play/" + dut));
+    const Outcome outcome = shell("vvp -N tb +cycles=" + cycles_file);
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    EXPECT_NE(outcome.text.find("done: " + std::to_string(cycles) + " cycles\n"), std::string::npos) << outcome.text;
   }
 
   static std::string bench(const std::string& name) { return "'" WEFT_SOURCE_DIR "/tests/rtl/" + name + "'"; }
