@@ -180,7 +180,7 @@ TEST_F(CreditLink, LosesNothingWhateverStalls) {
   std::uint64_t cycles = 0;
   {
     Recorder recorder(folder_ / "cycles");
-    LinkBench bench(random_packets(2, 3000), &recorder);
+    LinkBench bench(random_packets(2, 1500), &recorder);
     Random random(3, "stalls");
     std::uint64_t phase = 0;
     while (!bench.done() && !HasFailure()) {

@@ -22,7 +22,7 @@ constexpr std::uint32_t kFirstId = 1000;
 class LaneWaves : public RtlTest {
  protected:
   void SetUp() override {
-    RtlTest::SetUp();
+    need("iverilog");
     if (IsSkipped()) return;
     LaneStimulus stimulus(folder_ / "stimulus", folder_ / "expected");
     Random random(1, "waves");
@@ -55,7 +55,7 @@ class LaneWaves : public RtlTest {
   std::string by_verilator() const { return run("verilator", WEFT_LANE_TB); }
   std::string run(const std::string& name, const std::string& command) const {
     const Outcome outcome = shell(command + " +stimulus=stimulus +vcd=" + name + ".vcd");
-    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    EXPECT_NE(outcome.text.find(says_), std::string::npos) << outcome.text;
     return folder_ / (name + ".vcd");
   }
 
@@ -78,10 +78,15 @@ class LaneWaves : public RtlTest {
     return sums;
   }
   /// Of the lane against one with a fault.
-  vcd::Comparison fault(int number) const {
-    const std::string faulty = by_icarus("faulty", bench("faults/faulty_lane.sv"), "-DFAULT=" + std::to_string(number));
-    return vcd::compare(sums(by_icarus("right"), faulty));
+  vcd::Comparison fault(int number) {
+    const std::string right = by_icarus("right");
+    // The bench waits for a sum that is lost.
+    if (number == 1) says_ = "nothing moves after 119 beats";
+    return vcd::compare(
+        sums(right, by_icarus("faulty", bench("faults/faulty_lane.sv"), "-DFAULT=" + std::to_string(number))));
   }
+
+  std::string says_ = "done: 120 beats\n";
 };
 
 TEST_F(LaneWaves, OfBothSimulatorsAreTheSame) {
