@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D BUILD=... -D EXAMPLE=... -D WORK=... -D CXX=... -D GENERATOR=... -P build_example.cmake
+# cmake -D BUILD=... -D EXAMPLE=... -D RTL=... -D WORK=... -D CXX=... -D GENERATOR=... -P build_example.cmake
 set(prefix ${WORK}/prefix)
 file(REMOVE_RECURSE ${WORK})
 
@@ -34,3 +34,31 @@ step("configuring" ${CMAKE_COMMAND} -S ${EXAMPLE} -B ${WORK}/build -G ${GENERATO
 step("building" ${CMAKE_COMMAND} --build ${WORK}/build)
 step("the example" ${CMAKE_COMMAND} -E env SC_COPYRIGHT_MESSAGE=DISABLE ${WORK}/build/example)
 message("${output}")
+
+if(NOT RTL)
+  return()
+endif()
+step("configuring RTL" ${CMAKE_COMMAND} -S ${EXAMPLE}/rtl -B ${WORK}/rtl -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${prefix}
+                       -D CMAKE_CXX_COMPILER=${CXX})
+step("building RTL" ${CMAKE_COMMAND} --build ${WORK}/rtl)
+
+# all_reduce(IMPLEMENTATION): what an AllReduce takes, in `time`.
+function(all_reduce implementation)
+  step("an AllReduce with ${implementation}" ${WORK}/rtl/my-weft collective rtl-16 --type int32 --data --bytes 64KiB --json
+       --set fabric.switch.reduction.implementation=${implementation})
+  string(JSON wrong GET "${output}" rows 0 wrong)
+  if(NOT wrong EQUAL 0)
+    message(FATAL_ERROR "${wrong} sums of ${implementation} are wrong")
+  endif()
+  string(JSON time GET "${output}" rows 0 time_us)
+  set(time ${time} PARENT_SCOPE)
+endfunction()
+
+# The tree of adders is two cycles deep, seven less than the chain whose latency the model has there.
+all_reduce(model)
+set(model ${time})
+all_reduce(my-lane)
+if(NOT time LESS model)
+  message(FATAL_ERROR "with my-lane it takes ${time} us, with the model ${model} us")
+endif()
+message("${time} us with my-lane, ${model} us with the model")

@@ -567,6 +567,13 @@ TEST_F(Golden, CatalogueCutToSize) {
   expect("cut");
 }
 
+TEST_F(Golden, RtlInASwitch) {
+#ifndef WEFT_HAS_RTL
+  GTEST_SKIP() << "this build is without Verilator; ./weft installs it";
+#endif
+  expect("rtl");
+}
+
 TEST_F(Golden, TheMainJobWhole) {
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "half a minute in the release build, which ./weft test runs it in, and many times that here, where "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The streams of hw/rtl/reduction_lane.sv: four children whose beats come and go at random, against
-// fabric::ReductionEngine, and its pace and latency.
+// fabric::ReductionModel, and its pace and latency.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "Vlane_4x8.h"
-#include "hw/fabric/reduction_engine.h"
+#include "hw/fabric/reduction_model.h"
 #include "tests/rtl/element_pairs.h"
 #include "tests/rtl/ports.h"
 
@@ -74,7 +74,7 @@ class Model {
 
   ElementType type_;
   PacketPool packets_;
-  fabric::ReductionEngine engine_;
+  fabric::ReductionModel engine_;
   std::vector<std::uint16_t> children_;
   std::size_t order_ = 0;
 };

@@ -42,7 +42,7 @@ class LaneBench {
     const rtl::PinsMaker pins = [](auto& clk, auto& reset) {
       return std::make_unique<rtl::ReductionLane<Lane, kChildren, kBytes>>(clk, reset);
     };
-    engine = std::make_unique<rtl::ReductionLaneEngine>("reduction", shape, pins,
+    engine = std::make_unique<rtl::ReductionLaneEngine>("reduction", rtl::LaneShape{kChildren, kBytes}, pins,
                                                         fabric::ReductionSite{config, 8, dispatcher, packets, pass_on});
   }
 

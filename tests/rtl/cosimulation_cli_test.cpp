@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The platform of the catalogue with RTL in its spine, as a user meets it.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+
+class CosimulationCli : public test::CliTest {
+ protected:
+  double time_of(const std::string& arguments) {
+    const test::Ran ran = weft("collective rtl-16 --op all_reduce --bytes 64KiB --json " + arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const json row = json::parse(ran.out).at("rows").at(0);
+    EXPECT_EQ(row.at("wrong"), arguments.starts_with("--data") ? json(0) : json()) << arguments;
+    return row.at("time_us").get<double>();
+  }
+};
+
+TEST_F(CosimulationCli, OneLineTakesTheModelsPlace) {
+  const double rtl = time_of("--data");
+  EXPECT_EQ(time_of(""), rtl);
+  const double model = time_of("--data --set fabric.switch.reduction.implementation=model");
+  EXPECT_NE(model, rtl);
+  EXPECT_NEAR(model, rtl, 0.01 * model);
+}
+
+TEST_F(CosimulationCli, RefusesWhatItDoesNotHave) {
+  for (const auto& bad : {
+           test::BadInput{"another name",
+                          "collective rtl-16 --set fabric.switch.reduction.implementation=verilog",
+                          {"fabric.switch.reduction.implementation: expected one of model, rtl, got verilog"}},
+           test::BadInput{"a switch that is not there",
+                          "collective rtl-16 --set fabric.switch.reduction.switches.0=leaf4",
+                          {"fabric.switch.reduction.switches.0: expected a switch of the network, such as leaf0 or "
+                           "spine0, got leaf4"}},
+           test::BadInput{
+               "more children than it has inputs",
+               "collective rtl-16 --bytes 64KiB --set fabric.hosts_per_leaf=2 --set fabric.radix=8",
+               {"expected model, or one that adds 8 operands, which a tree has in spine0; got rtl, which adds "
+                "4 at the most"}},
+       }) {
+    expect_refused(bad);
+  }
+}
+
+}  // namespace
+}  // namespace weft
