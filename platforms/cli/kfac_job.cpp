@@ -99,7 +99,7 @@ ordered_json KfacJob::summary() const {
   }
   parts["total"] = to_us(result.measured);
   ordered_json messages = ordered_json::array();
-  for (const KfacMessage& message : kfac_->step(0).messages) {
+  for (const KfacMessage& message : kfac_->fullest().messages) {
     messages.push_back(
         {{"name", message.name},
          {"bytes", message.bytes},

@@ -125,10 +125,12 @@ void ThresholdEstimator::observe(std::size_t selected, std::size_t elements) {
   const double mean = sum_ / kInterval;
   sum_ = 0;
   observed_ = 0;
-  const int most = ratio_ >= kFirstRatio ? 1 : static_cast<int>(std::ceil(std::log(ratio_) / std::log(0.5)));
-  if (mean > 1 + kTolerance) --stages_;
-  if (mean < 1 - kTolerance) ++stages_;
-  stages_ = std::clamp(stages_, 1, most);
+  const double off = std::abs(mean - 1);
+  if (last_off_ >= 0 && off > last_off_) direction_ = -direction_;
+  last_off_ = off;
+  if (off <= kTolerance) return;
+  stages_ += mean > 1 ? -direction_ : direction_;
+  stages_ = std::clamp(stages_, 1, ratio_ >= kFirstRatio ? 1 : static_cast<int>(std::ceil(std::log2(1 / ratio_))));
 }
 
 }  // namespace weft::compression

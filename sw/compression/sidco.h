@@ -20,9 +20,10 @@ enum class Distribution : std::uint8_t { kExponential, kGamma, kPareto };
 /// mean. Pareto: mean and variance. Gamma: mean and mean of logarithms, with Minka's approximation of the shape; its
 /// quantile by bisection of the incomplete gamma function's series, where the paper has a closed form for small shapes.
 ///
-/// How far the share is off: with m stages fitted to what they are applied to, by sampling alone. The paper's bound is
-/// its rule: after each kInterval steps whose mean share was more than kTolerance above the ratio there is a stage
-/// fewer, and as much below it one more.
+/// How far the share is off: where magnitudes follow the distribution, by sampling alone. Where they do not, the number
+/// of stages adapts: after each kInterval steps whose mean share was more than kTolerance above the ratio there is a
+/// stage fewer, and as much below it one more, or the other way round since that has last made it worse. No bound
+/// follows: with a tail that no number of stages fits it goes to and fro.
 class ThresholdEstimator {
  public:
   static constexpr double kFirstRatio = 0.25;
@@ -48,7 +49,9 @@ class ThresholdEstimator {
   bool adapts_;
   int stages_;
   int observed_ = 0;
-  double sum_ = 0;  ///< of shares by `ratio_`
+  double sum_ = 0;        ///< of shares by `ratio_`
+  double last_off_ = -1;  ///< how far their last mean was from 1
+  int direction_ = 1;
 };
 
 }  // namespace weft::compression

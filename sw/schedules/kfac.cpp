@@ -92,6 +92,9 @@ Communicator::Config with(const Communicator::Config& platform, KfacCollectives 
     case KfacCollectives::kRing:
       config.algorithm = collectives::Algorithm::kRing;
       break;
+    case KfacCollectives::kHierarchical:
+      config.algorithm = collectives::Algorithm::kHierarchical;
+      break;
     case KfacCollectives::kInNetwork:
       config.algorithm = collectives::Algorithm::kInNetwork;
       break;
@@ -118,7 +121,9 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
   if (config.second_order()) {
     broadcast_group_ = std::make_unique<Communicator>(ranks_, with(collectives, config.broadcasts), "broadcast");
     if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
-      throw ConfigError("collectives.algorithm", "expected one that has a Broadcast, for inverses");
+      throw ConfigError(
+          config.broadcasts == KfacCollectives::kPlatform ? "collectives.algorithm" : "workload.broadcasts",
+          "expected one that has a Broadcast, for inverses");
     }
   }
   decisions_ = plan_.unmeasured();
@@ -196,6 +201,13 @@ void Kfac::plan_steps() {
 
 const KfacStep& Kfac::step(int number) const {
   return number == config_.steps ? rest_ : steps_.at(updates(number));
+}
+
+const KfacStep& Kfac::fullest() const {
+  return std::max_element(
+             steps_.begin(), steps_.end(),
+             [](const auto& a, const auto& b) { return a.second.messages.size() < b.second.messages.size(); })
+      ->second;
 }
 
 std::size_t Kfac::sent_before(int number, KfacTraffic traffic) const {
@@ -429,8 +441,7 @@ KfacResult Kfac::result() const {
   result.profile = profile_;
   result.factors = plan_.sides().size();
   if (!steps_.empty()) {
-    const KfacStep& first = step(0);
-    for (const KfacMessage& message : first.messages) {
+    for (const KfacMessage& message : fullest().messages) {
       result.delayed_messages += message.traffic == KfacTraffic::kDelayed ? 1 : 0;
       result.gradient_messages += message.traffic == KfacTraffic::kGradients ? 1 : 0;
       result.factor_messages += message.traffic == KfacTraffic::kFactors ? 1 : 0;

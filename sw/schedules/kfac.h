@@ -105,6 +105,8 @@ class Kfac {
   /// The plan of a step, after the decisions.
   [[nodiscard]] const KfacStep& step(int number) const;
   [[nodiscard]] KfacUpdates updates(int number) const;
+  /// That of the step which sends most.
+  [[nodiscard]] const KfacStep& fullest() const;
   /// Stages that rank 0 has ended, of all.
   [[nodiscard]] double progress() const;
 
