@@ -25,11 +25,14 @@ struct PartName {
   const char* text;
 };
 /// As the columns of SPD-KFAC's figures, and what these leave out.
-constexpr PartName kKfacPartNames[] = {
-    {KfacPart::kForwardBackward, "ff_bp", "FF&BP"},           {KfacPart::kGradientComm, "grad_comm", "GradComm"},
-    {KfacPart::kFactorComp, "factor_comp", "FactorComp"},     {KfacPart::kFactorComm, "factor_comm", "FactorComm"},
-    {KfacPart::kInverseComp, "inverse_comp", "InverseComp"},  {KfacPart::kInverseComm, "inverse_comm", "InverseComm"},
-    {KfacPart::kPrecondition, "precondition", "precondition"}};
+constexpr PartName kKfacPartNames[] = {{KfacPart::kForwardBackward, "ff_bp", "FF&BP"},
+                                       {KfacPart::kGradientComm, "grad_comm", "GradComm"},
+                                       {KfacPart::kFactorComp, "factor_comp", "FactorComp"},
+                                       {KfacPart::kFactorComm, "factor_comm", "FactorComm"},
+                                       {KfacPart::kInverseComp, "inverse_comp", "InverseComp"},
+                                       {KfacPart::kInverseComm, "inverse_comm", "InverseComm"},
+                                       {KfacPart::kPrecondition, "precondition", "precondition"},
+                                       {KfacPart::kCompression, "compression", "compression"}};
 
 Time kfac_part(const KfacResult& result, KfacPart part) {
   return result.parts[static_cast<std::size_t>(part)];
@@ -76,12 +79,10 @@ class KfacJob final : public Job {
   [[nodiscard]] std::int64_t wrong() const override { return -1; }
 
  private:
-  [[nodiscard]] std::string algorithm() const {
-    for (const auto& [name, value] : enum_names(KfacAlgorithm())) {
-      if (value == config_.algorithm) return std::string(name);
-    }
-    return "";
-  }
+  [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
+
+  /// Of compression there is nothing without it.
+  [[nodiscard]] bool shows(KfacPart part) const { return part != KfacPart::kCompression || config_.compression.on(); }
 
   KfacConfig config_;
   Machine* machine_ = nullptr;
@@ -93,10 +94,12 @@ ordered_json KfacJob::summary() const {
   ordered_json steps = ordered_json::array();
   for (const Time step : result.steps) steps.push_back(to_us(step));
   ordered_json parts;
-  for (const PartName& name : kKfacPartNames) parts[name.key] = to_us(kfac_part(result, name.part));
+  for (const PartName& name : kKfacPartNames) {
+    if (shows(name.part)) parts[name.key] = to_us(kfac_part(result, name.part));
+  }
   parts["total"] = to_us(result.measured);
   ordered_json messages = ordered_json::array();
-  for (const KfacMessage& message : kfac_->step(0).messages) {
+  for (const KfacMessage& message : kfac_->fullest().messages) {
     messages.push_back(
         {{"name", message.name},
          {"bytes", message.bytes},
@@ -110,6 +113,9 @@ ordered_json KfacJob::summary() const {
           {"gradient_messages", result.gradient_messages},
           {"factor_messages", result.factor_messages},
           {"communicated_tensors", result.inverse_messages},
+          {"delayed_messages", result.delayed_messages},
+          {"rest_us", to_us(result.rest)},
+          {"density", config_.compression.on() ? ordered_json(result.density) : ordered_json(nullptr)},
           {"profile", kfac_profile(result)},
           {"messages", messages},
           {"remarks", kfac_->remarks()}};
@@ -119,6 +125,7 @@ std::string KfacJob::text() const {
   const KfacResult result = kfac_->result();
   std::string text = fmt::format("step time               {:>10}\n", short_time(result.measured));
   for (const PartName& name : kKfacPartNames) {
+    if (!shows(name.part)) continue;
     const Time part = kfac_part(result, name.part);
     text += fmt::format("  {:<22}{:>10}  {:5.1f} %\n", name.text, short_time(part),
                         100 * to_seconds(part) / to_seconds(result.measured));
@@ -126,6 +133,13 @@ std::string KfacJob::text() const {
   text += fmt::format("samples/s               {:>10.0f}\n",
                       static_cast<double>(result.samples_per_step) / to_seconds(result.measured));
   text += fmt::format("messages of gradients   {:>10}\n", result.gradient_messages);
+  if (config_.algorithm == KfacAlgorithm::kDear) {
+    text += fmt::format("gathered behind the last step {}\n", short_time(result.rest));
+  }
+  if (config_.averages()) text += fmt::format("messages of weights     {:>10}\n", result.delayed_messages);
+  if (config_.compression.on()) {
+    text += fmt::format("sent of gradients       {:>10.3g} %\n", 100 * result.density);
+  }
   if (config_.second_order()) {
     text += fmt::format("factors                 {:>10}, sent in {} messages\ncommunicated tensors    {:>10}\n",
                         result.factors, result.factor_messages, result.inverse_messages);

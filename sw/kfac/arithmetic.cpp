@@ -194,6 +194,14 @@ void update(std::span<const Real> gradient, Real share, Real rate, std::span<Rea
 }
 
 template <typename Real>
+void merge(std::span<const Real> sum, int ranks, std::span<const Real> own, std::span<Real> weights) {
+  expect("a sum", sum.size(), static_cast<std::int64_t>(weights.size()));
+  expect("own weights", own.size(), static_cast<std::int64_t>(weights.size()));
+  const Real share = Real(1) / static_cast<Real>(ranks);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = sum[i] * share + (weights[i] - own[i]);
+}
+
+template <typename Real>
 void pack_triangle(std::int64_t side, std::span<const Real> square, std::span<Real> triangle) {
   expect("a square", square.size(), side * side);
   expect("a triangle", triangle.size(), models::triangle(side));
@@ -229,6 +237,7 @@ void unpack_triangle(std::int64_t side, std::span<const Real> triangle, Real sca
   template void invert(std::int64_t, std::span<const Real>, Real, std::span<Real>);                         \
   template void precondition(const Layer&, std::span<const Real>, std::span<const Real>, std::span<Real>);  \
   template void update(std::span<const Real>, Real, Real, std::span<Real>, std::span<Real>);                \
+  template void merge(std::span<const Real>, int, std::span<const Real>, std::span<Real>);                  \
   template void pack_triangle(std::int64_t, std::span<const Real>, std::span<Real>);                        \
   template void unpack_triangle(std::int64_t, std::span<const Real>, Real, std::span<Real>);
 WEFT_INSTANTIATE(float)

@@ -53,6 +53,11 @@ void precondition(const models::Layer& layer, std::span<const Real> inverse_a, s
 template <typename Real>
 void update(std::span<const Real> gradient, Real share, Real rate, std::span<Real> momentum, std::span<Real> weights);
 
+/// weights <- sum / ranks + (weights - own): a mean of what all ranks had, and what this one has learnt since it had
+/// `own`.
+template <typename Real>
+void merge(std::span<const Real> sum, int ranks, std::span<const Real> own, std::span<Real> weights);
+
 /// Upper triangle to a list, column after column, and back to both halves.
 template <typename Real>
 void pack_triangle(std::int64_t side, std::span<const Real> square, std::span<Real> triangle);

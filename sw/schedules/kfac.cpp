@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "sw/compression/selection.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/kfac_member.h"
 
@@ -17,6 +18,8 @@ using firmware::Task;
 namespace {
 
 constexpr std::uint32_t kComputeStream = 0;
+constexpr std::uint64_t kElement = 4;
+constexpr std::uint64_t kCount = 4;
 
 std::size_t index(KfacTraffic traffic) {
   return static_cast<std::size_t>(traffic);
@@ -29,6 +32,7 @@ std::size_t index(KfacPart part) {
 KfacPart part_of(KfacTraffic traffic) {
   switch (traffic) {
     case KfacTraffic::kGradients:
+    case KfacTraffic::kDelayed:
       return KfacPart::kGradientComm;
     case KfacTraffic::kFactors:
       return KfacPart::kFactorComm;
@@ -54,9 +58,51 @@ models::Network network_of(const KfacConfig& config) {
   }
 }
 
-models::Network checked(models::Network network) {
+const models::Network& checked(const models::Network& network) {
   if (network.layers.empty()) throw ConfigError("workload.network", "expected a network with at least one layer");
   return network;
+}
+
+/// `config` for a network that can be trained so.
+const KfacConfig& checked(const KfacConfig& config) {
+  if (config.steps <= config.lag()) {
+    throw ConfigError("workload.steps", "expected at least " + std::to_string(config.lag() + 1) + ", since a step of " +
+                                            std::string(name_of(config.algorithm)) + " waits for what was sent " +
+                                            std::to_string(config.lag()) + " before, got " +
+                                            std::to_string(config.steps));
+  }
+  const CompressionConfig& compression = config.compression;
+  if (!compression.on()) return config;
+  if (!(compression.ratio > 0) || compression.ratio > 1) {
+    throw ConfigError("workload.compression.ratio",
+                      "expected more than 0 and at most 1, got " + std::to_string(compression.ratio));
+  }
+  if (config.algorithm == KfacAlgorithm::kDear || config.averages()) {
+    throw ConfigError("workload.compression.method", "expected none with " + std::string(name_of(config.algorithm)) +
+                                                         ", which sends no gradients by an AllReduce");
+  }
+  return config;
+}
+
+Communicator::Config with(const Communicator::Config& platform, KfacCollectives which) {
+  Communicator::Config config = platform;
+  switch (which) {
+    case KfacCollectives::kPlatform:
+      break;
+    case KfacCollectives::kRing:
+      config.algorithm = collectives::Algorithm::kRing;
+      break;
+    case KfacCollectives::kHierarchical:
+      config.algorithm = collectives::Algorithm::kHierarchical;
+      break;
+    case KfacCollectives::kInNetwork:
+      config.algorithm = collectives::Algorithm::kInNetwork;
+      break;
+    case KfacCollectives::kMulticast:
+      config.algorithm = collectives::Algorithm::kMulticast;
+      break;
+  }
+  return config;
 }
 
 }  // namespace
@@ -68,14 +114,16 @@ Kfac::Kfac(std::vector<Rank*> ranks, const KfacConfig& config, const Communicato
 Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& config,
            const Communicator::Config& collectives, const accelerator::ComputeConfig& compute)
     : ranks_(std::move(ranks)),
-      config_(config),
-      layout_(ranks_, checked(network), config.second_order()),
+      config_(checked(config)),
+      layout_(ranks_, checked(network), config),
       plan_(std::move(network), config, compute, static_cast<int>(ranks_.size()), layout_) {
-  all_reduce_group_ = std::make_unique<Communicator>(ranks_, collectives, "all-reduce");
+  all_reduce_group_ = std::make_unique<Communicator>(ranks_, with(collectives, config.all_reduces), "all-reduce");
   if (config.second_order()) {
-    broadcast_group_ = std::make_unique<Communicator>(ranks_, collectives, "broadcast");
+    broadcast_group_ = std::make_unique<Communicator>(ranks_, with(collectives, config.broadcasts), "broadcast");
     if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
-      throw ConfigError("collectives.algorithm", "expected one that has a Broadcast, for inverses");
+      throw ConfigError(
+          config.broadcasts == KfacCollectives::kPlatform ? "collectives.algorithm" : "workload.broadcasts",
+          "expected one that has a Broadcast, for inverses");
     }
   }
   decisions_ = plan_.unmeasured();
@@ -87,6 +135,8 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i]));
+    if (!config.compression.estimates()) continue;
+    members_.back()->placed = &ranks_[i]->processor->create_completion_queue("sparse gradients to be in place");
   }
 }
 
@@ -105,8 +155,9 @@ void Kfac::record(Probe& probe, int ranks) {
     Member& member = *members_[static_cast<std::size_t>(i)];
     const std::string process = "accelerator " + std::to_string(member.rank.index);
     member.probe = &probe;
-    member.tracks = {probe.add_track(process, "all-reduce"), probe.add_track(process, "broadcast"),
-                     probe.add_track(process, "exposed")};
+    const bool dear = config_.algorithm == KfacAlgorithm::kDear;
+    member.tracks = {probe.add_track(process, dear ? "reduce-scatter, allgather" : "all-reduce"),
+                     probe.add_track(process, "broadcast"), probe.add_track(process, "exposed")};
   }
 }
 
@@ -121,18 +172,47 @@ void Kfac::start() {
   }
 }
 
+KfacUpdates Kfac::updates(int number) const {
+  KfacUpdates updates;
+  updates.factors = config_.second_order() && number % config_.factor_interval == 0;
+  updates.inverses = config_.second_order() && number % config_.inverse_interval == 0;
+  if (config_.algorithm == KfacAlgorithm::kDear && number > 0) updates.joins = 0;
+  if (!config_.averages()) return updates;
+  const auto slot = [this](int step) {
+    const bool averaged = step >= 0 && (step + 1) % config_.averaging_interval == 0;
+    return averaged ? step / config_.averaging_interval % config_.averagings() : -1;
+  };
+  updates.starts = slot(number);
+  updates.joins = slot(number - config_.delay);
+  return updates;
+}
+
 void Kfac::plan_steps() {
-  for (int step = 0; step < config_.steps; ++step) {
-    const bool factors = config_.second_order() && step % config_.factor_interval == 0;
-    const bool inverses = config_.second_order() && step % config_.inverse_interval == 0;
-    const auto [entry, fresh] = steps_.try_emplace({factors, inverses});
-    if (fresh) entry->second = plan_.step(decisions_, factors, inverses);
+  std::array<std::size_t, kKfacTraffics> sent{};
+  for (int number = 0; number < config_.steps; ++number) {
+    const auto [entry, fresh] = steps_.try_emplace(updates(number));
+    if (fresh) entry->second = plan_.step(decisions_, entry->first);
+    sent_.push_back(sent);
+    for (const KfacMessage& message : entry->second.messages) ++sent[index(message.traffic)];
   }
+  sent_.push_back(sent);
+  rest_ = plan_.rest(decisions_);
 }
 
 const KfacStep& Kfac::step(int number) const {
-  return steps_.at({config_.second_order() && number % config_.factor_interval == 0,
-                    config_.second_order() && number % config_.inverse_interval == 0});
+  return number == config_.steps ? rest_ : steps_.at(updates(number));
+}
+
+const KfacStep& Kfac::fullest() const {
+  return std::max_element(
+             steps_.begin(), steps_.end(),
+             [](const auto& a, const auto& b) { return a.second.messages.size() < b.second.messages.size(); })
+      ->second;
+}
+
+std::size_t Kfac::sent_before(int number, KfacTraffic traffic) const {
+  const int begun = traffic == KfacTraffic::kDelayed ? number - config_.lag() : number;
+  return sent_[static_cast<std::size_t>(std::max(0, begun))][index(traffic)];
 }
 
 void Kfac::enqueue(Member& member, const KfacStage& stage) {
@@ -149,9 +229,8 @@ Task Kfac::run(Member& member) {
   member.began = member.rank.processor->now();
   member.last_end = member.began;
   member.decided.set(1);
-  std::array<std::uint64_t, kKfacTraffics> before{};
   std::uint64_t submitted = 0;
-  for (int number = 0; number < config_.steps; ++number) {
+  for (int number = 0; number < config_.steps + (has_rest() ? 1 : 0); ++number) {
     const KfacStep& plan = step(number);
     std::array<std::size_t, kKfacTraffics> asked{};
     for (const KfacStage& stage : plan.stages) {
@@ -159,7 +238,7 @@ Task Kfac::run(Member& member) {
       for (std::size_t t = 0; t < kKfacTraffics; ++t) {
         if (stage.after[t] == asked[t]) continue;
         asked[t] = stage.after[t];
-        const std::uint64_t needed = before[t] + asked[t];
+        const std::uint64_t needed = sent_before(number, static_cast<KfacTraffic>(t)) + asked[t];
         member.rank.accelerator.wait(kComputeStream, static_cast<std::uint32_t>(t), needed);
         co_await member.arrived[t].reach(needed);
       }
@@ -170,7 +249,6 @@ Task Kfac::run(Member& member) {
       enqueue(member, stage);
       ++submitted;
     }
-    for (const KfacMessage& message : plan.messages) ++before[index(message.traffic)];
   }
 }
 
@@ -200,7 +278,7 @@ void Kfac::end_stage(Member& member, const KfacStage& stage) {
     computed = computed - stood;
     if (member.probe != nullptr) {
       constexpr std::array<const char*, kKfacTraffics> kNames = {"waits for gradients", "waits for factors",
-                                                                 "waits for inverses"};
+                                                                 "waits for inverses", "waits for an earlier step"};
       member.probe->slice(member.tracks[2], kNames[t], from, from + stood);
     }
   }
@@ -209,12 +287,23 @@ void Kfac::end_stage(Member& member, const KfacStage& stage) {
   if (arithmetic_ && stage.doers.has(member.index)) arithmetic_(member.rank, member.index, stage);
 }
 
-Task Kfac::watch(Member& member) {
+void Kfac::end_step(Member& member, int number) {
+  member.finished = number + 1 == config_.steps + (has_rest() ? 1 : 0);
+  if (number == config_.steps) {
+    member.rest_end = member.last_end;
+    return;
+  }
+  member.ends.push_back(member.last_end);
   const int measured = config_.second_order()
                            ? (config_.steps - 1) / config_.inverse_interval * config_.inverse_interval
                            : config_.steps - 1;
-  std::array<Time, kKfacParts> kept{};
-  while (static_cast<int>(member.ends.size()) < config_.steps) {
+  if (number == measured) member.kept = member.parts;
+  member.parts = {};
+  std::erase_if(member.transfers, [](const Member::Transfer& transfer) { return transfer.to != kNever; });
+}
+
+Task Kfac::watch(Member& member) {
+  while (!member.finished) {
     co_await member.progress.next();
     const Member::Submitted done = member.submitted.front();
     member.submitted.pop_front();
@@ -227,13 +316,8 @@ Task Kfac::watch(Member& member) {
     }
     end_stage(member, *done.stage);
     member.stages.increment();
-    if (!done.ends_step) continue;
-    member.ends.push_back(member.last_end);
-    if (done.step == measured) kept = member.parts;
-    member.parts = {};
-    member.transfers.clear();
+    if (done.ends_step) end_step(member, done.step);
   }
-  member.parts = kept;
 }
 
 Task Kfac::communicate(Member& member, bool broadcasts) {
@@ -253,27 +337,68 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t ba
   co_await member.stages.reach(base + message.ready + 1);
   const Time from = processor.now();
   // The wait for it ends before it is told of: what has begun counts as going on.
-  const std::size_t place = member.transfers.size();
-  member.transfers.push_back({message.traffic, from, kNever});
-  const bool broadcast = message.root != kfac::kEveryone;
-  if (broadcast) {
-    co_await broadcast_group_->broadcast(member.index, message.root, message.address, message.bytes);
-  } else {
-    co_await all_reduce_group_->all_reduce(member.index, message.address, message.bytes, ElementType::kFp32);
-  }
-  member.transfers[place].to = processor.now();
+  Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever});
+  co_await collect(member, message);
+  transfer.to = processor.now();
   if (member.probe != nullptr) {
-    member.probe->slice(member.tracks[broadcast ? 1 : 0], message.name, from, processor.now());
+    member.probe->slice(member.tracks[message.root != kfac::kEveryone ? 1 : 0], message.name, from, processor.now());
   }
   firmware::Counter& arrived = member.arrived[index(message.traffic)];
   member.rank.accelerator.signal(static_cast<std::uint32_t>(index(message.traffic)), arrived.value() + 1);
   arrived.increment();
 }
 
+Task Kfac::collect(Member& member, const KfacMessage& message) {
+  Communicator& group = *all_reduce_group_;
+  switch (message.collective) {
+    case KfacCollective::kAllReduce:
+      return group.all_reduce(member.index, message.address, message.bytes, ElementType::kFp32);
+    case KfacCollective::kReduceScatter: {
+      const std::uint64_t own = group.block(message.bytes, member.index, kElement).offset;
+      return group.reduce_scatter(member.index, message.address, message.address + own, message.bytes,
+                                  ElementType::kFp32);
+    }
+    case KfacCollective::kAllgather:
+      return group.allgather(member.index, message.address, message.bytes, kElement);
+    case KfacCollective::kSparse:
+      return gather_sparse(member, layout_.sparse[message.first]);
+    case KfacCollective::kBroadcast:
+      break;
+  }
+  return broadcast_group_->broadcast(member.index, message.root, message.address, message.bytes);
+}
+
+Task Kfac::gather_sparse(Member& member, const KfacLayout::Sparse& message) {
+  Communicator& group = *all_reduce_group_;
+  const auto ranks = ranks_.size();
+  std::uint64_t most = static_cast<std::uint64_t>(message.target);
+  std::uint64_t own = most;
+  if (config_.compression.estimates()) {
+    co_await group.allgather(member.index, message.counts, kCount * ranks, kCount);
+    if (arithmetic_) {
+      std::vector<std::uint32_t> counts(ranks);
+      member.rank.store->read(message.counts, reinterpret_cast<std::byte*>(counts.data()), kCount * ranks);
+      most = *std::max_element(counts.begin(), counts.end());
+      own = counts[static_cast<std::size_t>(member.index)];
+    }
+  }
+  member.pairs += own;
+  member.dense += static_cast<std::uint64_t>(message.elements);
+  if (most == 0) co_return;
+  const std::uint64_t block = sizeof(compression::Pair) * most;
+  if (config_.compression.estimates()) {
+    member.rank.accelerator.copy(0, message.own, message.pairs + block * static_cast<std::uint64_t>(member.index),
+                                 block, *member.placed, 0);
+    co_await member.placed->next();
+  }
+  co_await group.allgather(member.index, message.pairs, block * ranks, sizeof(compression::Pair));
+}
+
 double Kfac::progress() const {
   if (steps_.empty()) return 0;
   std::uint64_t all = 0;
   for (int number = 0; number < config_.steps; ++number) all += step(number).stages.size();
+  all += rest_.stages.size();
   return static_cast<double>(members_.front()->stages.value()) / static_cast<double>(all);
 }
 
@@ -296,10 +421,16 @@ KfacResult Kfac::result() const {
   constexpr auto kInverting = static_cast<std::size_t>(KfacPart::kInverseComp);
   constexpr auto kSending = static_cast<std::size_t>(KfacPart::kInverseComm);
   Time longest;
+  std::uint64_t pairs = 0;
+  std::uint64_t dense = 0;
   for (const auto& member : members_) {
-    for (std::size_t p = 0; p < kKfacParts; ++p) result.parts[p] += member->parts[p];
-    longest = std::max(longest, member->parts[kInverting]);
+    for (std::size_t p = 0; p < kKfacParts; ++p) result.parts[p] += member->kept[p];
+    longest = std::max(longest, member->kept[kInverting]);
+    if (ended == config_.steps) result.rest = std::max(result.rest, member->rest_end - previous);
+    pairs += member->pairs;
+    dense += member->dense;
   }
+  if (dense > 0) result.density = static_cast<double>(pairs) / static_cast<double>(dense);
   for (Time& part : result.parts) {
     part = part / ranks;
     result.measured += part;
@@ -310,8 +441,8 @@ KfacResult Kfac::result() const {
   result.profile = profile_;
   result.factors = plan_.sides().size();
   if (!steps_.empty()) {
-    const KfacStep& first = step(0);
-    for (const KfacMessage& message : first.messages) {
+    for (const KfacMessage& message : fullest().messages) {
+      result.delayed_messages += message.traffic == KfacTraffic::kDelayed ? 1 : 0;
       result.gradient_messages += message.traffic == KfacTraffic::kGradients ? 1 : 0;
       result.factor_messages += message.traffic == KfacTraffic::kFactors ? 1 : 0;
       result.inverse_messages += message.traffic == KfacTraffic::kInverses ? 1 : 0;

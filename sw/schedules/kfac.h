@@ -33,9 +33,12 @@ struct KfacResult {
   /// inverts longest: the others' waiting for it is not the network's.
   std::array<Time, kKfacParts> parts{};
   Time measured;
+  Time rest;           ///< from the last step's end until all of it is learnt: of dear, its gathering and update
+  double density = 0;  ///< of sparse gradients: elements sent, by those that there are; without data the target
   bool profiled = false;
   KfacProfile profile;
   std::size_t gradient_messages = 0;
+  std::size_t delayed_messages = 0;  ///< gathered gradients, averaged weights
   std::size_t factors = 0;
   std::size_t factor_messages = 0;    ///< fusion groups
   std::size_t inverse_messages = 0;   ///< communicated tensors
@@ -44,6 +47,11 @@ struct KfacResult {
 
 /// A training step with gradients preconditioned by Kronecker factors (K-FAC: Martens and Grosse, ICML 2015) on every
 /// rank, as firmware: one driver for plain SGD and all variants of KfacConfig.
+///
+/// Steps of dear begin with the update by the gradients of the step before, layer by layer as they are gathered; what
+/// the last step leaves is done behind it. Steps of dasgd end with the merging of the averages that began `delay` steps
+/// before; those that are under way at the end are not merged. A sparse message is an Allgather of as many pairs as the
+/// rank with most has chosen, behind one of their numbers unless these are given.
 ///
 /// On each rank one thread launches kernels on the compute stream, `launch` for each, ahead of the accelerator but no
 /// further than `kAhead` stages and never past a wait for something that is sent, which blocks the host as Horovod's
@@ -89,12 +97,16 @@ class Kfac {
   /// What its communicators do otherwise than configured, a line each.
   [[nodiscard]] std::vector<std::string> remarks() const;
 
+  [[nodiscard]] const KfacConfig& config() const { return config_; }
   [[nodiscard]] const KfacPlan& plan() const { return plan_; }
   [[nodiscard]] const KfacLayout& layout() const { return layout_; }
   /// After the run: what was decided.
   [[nodiscard]] const KfacDecisions& decisions() const { return decisions_; }
   /// The plan of a step, after the decisions.
   [[nodiscard]] const KfacStep& step(int number) const;
+  [[nodiscard]] KfacUpdates updates(int number) const;
+  /// That of the step which sends most.
+  [[nodiscard]] const KfacStep& fullest() const;
   /// Stages that rank 0 has ended, of all.
   [[nodiscard]] double progress() const;
 
@@ -106,6 +118,8 @@ class Kfac {
   firmware::Task watch(Member& member);
   firmware::Task communicate(Member& member, bool broadcasts);
   firmware::Task transfer(Member& member, const KfacMessage& message, std::uint64_t base);
+  firmware::Task collect(Member& member, const KfacMessage& message);
+  firmware::Task gather_sparse(Member& member, const KfacLayout::Sparse& message);
   // The profile (kfac_profile.cpp):
   firmware::Task profile(Member& member);
   firmware::Task time_collectives(Member& member, collectives::Communicator& group, bool broadcasts,
@@ -117,7 +131,10 @@ class Kfac {
 
   void enqueue(Member& member, const KfacStage& stage);
   void end_stage(Member& member, const KfacStage& stage);
+  void end_step(Member& member, int number);
   void attribute_wait(Member& member, KfacTraffic traffic, Time from, Time to);
+  [[nodiscard]] std::size_t sent_before(int number, KfacTraffic traffic) const;
+  [[nodiscard]] bool has_rest() const { return !rest_.stages.empty(); }
   void plan_steps();
 
   std::vector<firmware::Rank*> ranks_;
@@ -130,7 +147,9 @@ class Kfac {
   KfacStep profile_step_;
   KfacDecisions decisions_;
   KfacProfile profile_;
-  std::map<std::pair<bool, bool>, KfacStep> steps_;  ///< by whether factors and inverses are updated
+  std::map<KfacUpdates, KfacStep> steps_;
+  KfacStep rest_;
+  std::vector<std::array<std::size_t, kKfacTraffics>> sent_;  ///< messages of all steps before this one
   Arithmetic arithmetic_;
   std::vector<std::unique_ptr<Member>> members_;
 };

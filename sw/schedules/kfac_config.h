@@ -12,12 +12,13 @@ namespace weft::schedules {
 /// sgd: wait-free backpropagation (Zhang et al., ATC 2017; as Horovod, arXiv 1802.05799, runs it). d: everyone inverts
 /// everything. mpd: inversions in turn (Osawa et al., CVPR 2019; Pauloski et al., SC 2020). spd: Shi, Zhang and Li,
 /// ICDCS 2021 (arXiv 2107.06533). dp: factors of a rank's own samples alone (Zhang et al., IEEE TCC 2022).
-enum class KfacAlgorithm : std::uint8_t { kSgd, kD, kMpd, kSpd, kDp };
+/// Without factors, beside sgd: dear: gradients are reduced and scattered while the network computes backward, and
+/// gathered while it computes the next step forward (Zhang et al., ICDCS 2023, arXiv 2302.12445). dasgd: each rank
+/// trains by its own gradients, and weights are averaged in the background (Zhou et al., arXiv 2006.00441).
+enum class KfacAlgorithm : std::uint8_t { kSgd, kDear, kDasgd, kD, kMpd, kSpd, kDp };
 inline EnumNames<KfacAlgorithm> enum_names(KfacAlgorithm /*tag*/) {
-  return {{"sgd", KfacAlgorithm::kSgd},
-          {"d", KfacAlgorithm::kD},
-          {"mpd", KfacAlgorithm::kMpd},
-          {"spd", KfacAlgorithm::kSpd},
+  return {{"sgd", KfacAlgorithm::kSgd}, {"dear", KfacAlgorithm::kDear}, {"dasgd", KfacAlgorithm::kDasgd},
+          {"d", KfacAlgorithm::kD},     {"mpd", KfacAlgorithm::kMpd},   {"spd", KfacAlgorithm::kSpd},
           {"dp", KfacAlgorithm::kDp}};
 }
 
@@ -50,6 +51,48 @@ inline EnumNames<SendingCost> enum_names(SendingCost /*tag*/) {
   return {{"broadcast", SendingCost::kBroadcast}, {"all-reduce", SendingCost::kAllReduce}};
 }
 
+/// By what gradients are made sparse: the k largest, or those above a threshold estimated from the distribution of
+/// their magnitudes (SIDCo, see sw/compression/sidco.h).
+enum class GradientCompression : std::uint8_t { kNone, kTopK, kExponential, kGamma, kPareto };
+inline EnumNames<GradientCompression> enum_names(GradientCompression /*tag*/) {
+  return {{"none", GradientCompression::kNone},
+          {"top-k", GradientCompression::kTopK},
+          {"exponential", GradientCompression::kExponential},
+          {"gamma", GradientCompression::kGamma},
+          {"pareto", GradientCompression::kPareto}};
+}
+
+/// What of a message of gradients is sent, as pairs of index and value by an Allgather. What is not stays behind and is
+/// added to the next step's gradients (error feedback).
+struct CompressionConfig {
+  GradientCompression method = GradientCompression::kNone;
+  double ratio = 0.01;
+  int stages = 0;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit(
+        "method", method,
+        "top-k: the largest, exactly; exponential, gamma, pareto: those above SIDCo's threshold for that distribution");
+    visit("ratio", ratio, "Share of the elements that is to be sent, above 0 and up to 1");
+    visit("stages", stages, "SIDCo's stages of fitting; 0: adapted to what the last five steps sent", Range{0, 32});
+  }
+
+  [[nodiscard]] bool on() const { return method != GradientCompression::kNone; }
+  /// Ranks do not know beforehand how much each of them sends.
+  [[nodiscard]] bool estimates() const { return on() && method != GradientCompression::kTopK; }
+};
+
+/// The algorithm of one kind of collective, where it is not that of all.
+enum class KfacCollectives : std::uint8_t { kPlatform, kRing, kHierarchical, kInNetwork, kMulticast };
+inline EnumNames<KfacCollectives> enum_names(KfacCollectives /*tag*/) {
+  return {{"platform", KfacCollectives::kPlatform},
+          {"ring", KfacCollectives::kRing},
+          {"hierarchical", KfacCollectives::kHierarchical},
+          {"in-network", KfacCollectives::kInNetwork},
+          {"multicast", KfacCollectives::kMulticast}};
+}
+
 /// Training by gradients preconditioned with Kronecker factors. Defaults are SPD-KFAC's experiments (ICDCS 2021,
 /// section VI): everything updated in every step.
 struct KfacConfig {
@@ -66,6 +109,11 @@ struct KfacConfig {
   bool overlap_inverses = false;
   int factor_interval = 1;
   int inverse_interval = 1;
+  int delay = 1;
+  int averaging_interval = 1;
+  CompressionConfig compression;
+  KfacCollectives all_reduces = KfacCollectives::kPlatform;
+  KfacCollectives broadcasts = KfacCollectives::kPlatform;
   int steps = 1;
   Time launch;
 
@@ -73,10 +121,10 @@ struct KfacConfig {
   void fields(Visitor&& visit) {
     visit("network", network, "A network of sw/models/networks.csv, or a CSV file of that form");
     visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
-    visit(
-        "algorithm", algorithm,
-        "sgd: no factors; d: all ranks invert all; mpd: in turn; spd: pipelined, fused by cost, balanced; dp: factors "
-        "of the owner's samples alone");
+    visit("algorithm", algorithm,
+          "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "
+          "background; d: all ranks invert all; mpd: in turn; spd: pipelined, fused by cost, balanced; dp: factors "
+          "of the owner's samples alone");
     visit("pipelining", pipelining, "Factors computed and sent while the network computes, or after it");
     visit("fusion", fusion, "Which factors travel in one message");
     visit("placement", placement, "Which rank inverts which factor");
@@ -92,12 +140,28 @@ struct KfacConfig {
     visit("factor_interval", factor_interval, "Steps from one update of the factors to the next", Range{1, 1'000'000});
     visit("inverse_interval", inverse_interval, "Steps from one update of the inverses to the next",
           Range{1, 1'000'000});
+    visit("delay", delay, "dasgd: steps from the beginning of an averaging to its merging", Range{0, 1000});
+    visit("averaging_interval", averaging_interval, "dasgd: steps from one averaging to the next", Range{1, 1'000'000});
+    visit("compression", compression, "Sparse gradients");
+    visit("all_reduces", all_reduces, "Algorithm of what sums gradients and factors; platform: collectives.algorithm");
+    visit("broadcasts", broadcasts, "Algorithm of what broadcasts inverses");
     visit("steps", steps, "Training steps to run", Range{1, 10'000});
     visit("launch", launch, "What the host spends on launching a kernel", Range{0, 1'000'000'000});
   }
 
   // What the switches come to:
-  [[nodiscard]] bool second_order() const { return algorithm != KfacAlgorithm::kSgd; }
+  [[nodiscard]] bool second_order() const {
+    return algorithm != KfacAlgorithm::kSgd && algorithm != KfacAlgorithm::kDear && algorithm != KfacAlgorithm::kDasgd;
+  }
+  /// Ranks have weights of their own.
+  [[nodiscard]] bool averages() const { return algorithm == KfacAlgorithm::kDasgd; }
+  /// Steps from the beginning of what is sent for a later step to that step.
+  [[nodiscard]] int lag() const {
+    if (algorithm == KfacAlgorithm::kDear) return 1;
+    return averages() ? delay : 0;
+  }
+  /// Averagings that are under way or just merged.
+  [[nodiscard]] int averagings() const { return averages() ? delay / averaging_interval + 1 : 0; }
   /// Factors of the owner's samples alone: nothing of them is sent.
   [[nodiscard]] bool local_factors() const { return algorithm == KfacAlgorithm::kDp; }
   [[nodiscard]] bool pipelined() const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <deque>
+#include <list>
 #include <vector>
 
 #include "sw/schedules/kfac.h"
@@ -14,7 +15,7 @@ namespace weft::schedules {
 struct Kfac::Member {
   struct Submitted {
     const KfacStage* stage;
-    int step;  ///< -1: of the profile
+    int step;  ///< -1: of the profile; as many as there are: the rest
     bool ends_step;
   };
   struct Transfer {
@@ -31,13 +32,19 @@ struct Kfac::Member {
   firmware::Counter stages;   ///< of steps, ended since the beginning
   firmware::Counter decided;  ///< the steps may begin
   std::array<firmware::Counter, kKfacTraffics> arrived;
-  std::vector<Transfer> transfers;  ///< of this step
-  Time last_end;                    ///< of the stage before
+  std::list<Transfer> transfers;                ///< of this step, and what is under way
+  firmware::CompletionQueue* placed = nullptr;  ///< sparse gradients, by a copy engine
+  Time last_end;                                ///< of the stage before
   std::array<Time, kKfacTraffics> waited{};
   std::vector<Time> profile_times;  ///< by stage
   Time began;                       ///< the first step
   std::vector<Time> ends;           ///< by step
-  std::array<Time, kKfacParts> parts{};
+  Time rest_end;
+  bool finished = false;
+  std::uint64_t pairs = 0;               ///< sparse gradients sent
+  std::uint64_t dense = 0;               ///< of as many elements
+  std::array<Time, kKfacParts> parts{};  ///< of this step
+  std::array<Time, kKfacParts> kept{};   ///< of the step that is measured
   Probe* probe = nullptr;
   std::array<int, 3> tracks{};  ///< AllReduces, Broadcasts, what is exposed
 
@@ -50,7 +57,8 @@ struct Kfac::Member {
         decided(*its_rank.processor, "rank 0 to decide"),
         arrived{firmware::Counter(*its_rank.processor, "AllReduces of gradients"),
                 firmware::Counter(*its_rank.processor, "AllReduces of factors"),
-                firmware::Counter(*its_rank.processor, "Broadcasts")} {}
+                firmware::Counter(*its_rank.processor, "Broadcasts"),
+                firmware::Counter(*its_rank.processor, "what an earlier step sends")} {}
 };
 
 }  // namespace weft::schedules

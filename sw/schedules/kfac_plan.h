@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "hw/accelerator/kernel.h"
+#include "sw/compression/sidco.h"
 #include "sw/firmware/rank.h"
 #include "sw/kfac/fusion.h"
 #include "sw/kfac/layer_kernels.h"
@@ -16,6 +18,7 @@
 #include "sw/models/network.h"
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/kfac_config.h"
+#include "sw/schedules/kfac_layout.h"
 
 namespace weft::schedules {
 
@@ -28,12 +31,14 @@ enum class KfacPart : std::uint8_t {
   kInverseComp,
   kInverseComm,  ///< the same for inverses (of dp: preconditioned gradients)
   kPrecondition,
+  kCompression,  ///< gradients made sparse, and what came added up
 };
-constexpr std::size_t kKfacParts = 7;
+constexpr std::size_t kKfacParts = 8;
 
-/// What is sent, each counted by a semaphore of the accelerator.
-enum class KfacTraffic : std::uint8_t { kGradients, kFactors, kInverses };
-constexpr std::size_t kKfacTraffics = 3;
+/// What is sent, each counted by a semaphore of the accelerator. kDelayed is what a later step waits for: gradients
+/// gathered (dear), weights averaged (dasgd).
+enum class KfacTraffic : std::uint8_t { kGradients, kFactors, kInverses, kDelayed };
+constexpr std::size_t kKfacTraffics = 4;
 
 enum class KfacWork : std::uint8_t {
   kForward,
@@ -46,6 +51,10 @@ enum class KfacWork : std::uint8_t {
   kUnpackInverse,  ///< at all but the owner
   kPrecondition,
   kUpdate,
+  kCompress,    ///< of a message of gradients: what is sent of it
+  kDecompress,  ///< what all ranks have sent of it, added up
+  kSnapshot,    ///< weights, into a buffer of averages
+  kMerge,       ///< their mean, and what the rank has learnt since
 };
 
 /// Who computes it: everyone, one rank, or all but that one.
@@ -61,16 +70,23 @@ struct Doers {
 struct KfacStage {
   KfacWork work;
   KfacPart part;
-  int item = 0;  ///< a layer; a factor, A of the first layer that has any being 0, its G 1, A of the second 2, ...
+  int item = 0;  ///< a layer; a factor, A of the first layer that has any being 0, its G 1, A of the second 2, ...;
+                 ///< of sparse gradients their message
   Doers doers;
   std::vector<PlannedKernel> kernels;
-  /// Before it, so many messages of the step must have come; 0: none need have.
+  /// Before it, so many messages of the step must have come, of kDelayed those of the step `KfacConfig::lag` before; 0:
+  /// none need have.
   std::array<std::size_t, kKfacTraffics> after{};
+  int slot = 0;  ///< of averages
 };
 
-/// A collective of a step: an AllReduce of neighbours in memory, or a Broadcast.
+enum class KfacCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllgather, kBroadcast, kSparse };
+
+/// A collective of a step: of neighbours in memory, or a Broadcast. kSparse is an Allgather of what each rank has
+/// chosen of a message of gradients, `KfacLayout::sparse[first]`.
 struct KfacMessage {
   KfacTraffic traffic;
+  KfacCollective collective = KfacCollective::kAllReduce;
   std::string name;
   std::size_t ready;  ///< begins after this stage
   int root = kfac::kEveryone;
@@ -86,31 +102,22 @@ struct KfacStep {
   std::vector<KfacMessage> messages;  ///< in the order in which each communicator does them
 };
 
-/// Where everything lies in a rank's memory, the same on all ranks. Elements are float32.
-struct KfacLayout {
-  /// Of a buffer of several tensors, one behind the other: addresses by tensor. Layers without parameters have none.
-  using Addresses = std::vector<std::uint64_t>;
-
-  Addresses weights;            ///< by layer: an output's row of inputs, and its bias as one more input
-  Addresses momentum;           ///< by layer
-  Addresses gradients;          ///< by layer; the last layer first in memory, as they become ready
-  Addresses factors;            ///< by factor: the running average, whole squares, columns first
-  Addresses inverses;           ///< by factor
-  Addresses triangles;          ///< by factor; in memory all A, the first layer first, then all G, the last layer first
-  Addresses inverse_triangles;  ///< by factor
-  Addresses activations;        ///< by layer, what comes in; then what the last one puts out
-  Addresses output_gradients;   ///< by layer with factors, which are computed from them
-  std::uint64_t workspace = 0;  ///< gradients of what other layers put out, and patches of inputs
-
-  /// Allocates on all ranks. Throws std::length_error that names what does not fit.
-  KfacLayout(const std::vector<firmware::Rank*>& ranks, const models::Network& network, bool second_order);
-};
-
 /// What is decided before a step can be planned.
 struct KfacDecisions {
   kfac::Placement placement;
   kfac::Groups gradients;
-  kfac::Groups factors;  ///< in the order of KfacLayout::triangles; none has both A and G in it
+  kfac::Groups averages;  ///< of weights, the first layer first
+  kfac::Groups factors;   ///< in the order of KfacLayout::triangles; none has both A and G in it
+};
+
+/// What a step does beside training.
+struct KfacUpdates {
+  bool factors = false;
+  bool inverses = false;
+  int starts = -1;  ///< the slot of the averaging that begins; -1: none does
+  int joins = -1;   ///< that of the one which is merged; of dear 0: there are gradients of the step before
+
+  auto operator<=>(const KfacUpdates&) const = default;
 };
 
 /// A network with what follows from it alone: kernels of every piece of work, in the order in which they are done.
@@ -122,8 +129,9 @@ class KfacPlan {
 
   /// Fusion within the threshold, and the placement that needs no measurement.
   [[nodiscard]] KfacDecisions unmeasured() const;
-  /// A step that updates the factors or not, and the inverses or not.
-  [[nodiscard]] KfacStep step(const KfacDecisions& decisions, bool factors, bool inverses) const;
+  [[nodiscard]] KfacStep step(const KfacDecisions& decisions, const KfacUpdates& updates) const;
+  /// What is left to do when the last step has ended: of dear, its gathering and update.
+  [[nodiscard]] KfacStep rest(const KfacDecisions& decisions) const;
   /// Forward and backward pass with all factors, nothing sent: whose times are measured.
   [[nodiscard]] KfacStep profile() const;
 
@@ -134,7 +142,7 @@ class KfacPlan {
   /// Sides of all factors.
   [[nodiscard]] const std::vector<std::int64_t>& sides() const { return sides_; }
   /// Factors in the order of KfacLayout::triangles.
-  [[nodiscard]] const std::vector<std::size_t>& triangle_order() const { return triangle_order_; }
+  [[nodiscard]] const std::vector<std::size_t>& triangle_order() const { return layout_.triangle_order; }
   [[nodiscard]] std::vector<PlannedKernel> inverse(std::int64_t side) const;
 
  private:
@@ -147,13 +155,14 @@ class KfacPlan {
   accelerator::ComputeConfig compute_;
   int ranks_;
   const KfacLayout& layout_;
-  std::vector<int> layer_of_;        ///< by pair of factors
-  std::vector<int> pair_of_;         ///< by layer; -1 where there is none
-  std::vector<std::int64_t> sides_;  ///< by factor
-  std::vector<std::size_t> triangle_order_;
+  std::vector<int> layer_of_;                ///< by pair of factors
+  std::vector<int> pair_of_;                 ///< by layer; -1 where there is none
+  std::vector<std::int64_t> sides_;          ///< by factor
   std::vector<std::string> inverse_labels_;  ///< by factor, for pictures
 };
 
+/// Of an estimating method.
+[[nodiscard]] compression::Distribution distribution_of(GradientCompression method);
 /// "conv1.A"
 [[nodiscard]] std::string factor_name(const models::Network& network, std::size_t factor);
 

@@ -108,7 +108,8 @@ void Kfac::decide(const std::vector<Sample>& all_reduces, const std::vector<Samp
   bool backward = false;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const KfacStage& stage = profile_step_.stages[i];
-    (stage.part == KfacPart::kForwardBackward ? profile_.forward_backward : profile_.factors) += stages[i];
+    const bool factors = stage.part == KfacPart::kFactorComp || stage.part == KfacPart::kFactorComm;
+    (factors ? profile_.factors : profile_.forward_backward) += stages[i];
     if (stage.work == KfacWork::kBackward && !backward) {
       backward = true;
       after_last_a = since;

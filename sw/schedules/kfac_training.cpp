@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sw/compression/selection.h"
 #include "sw/kfac/arithmetic.h"
 
 namespace weft::schedules {
 
+using compression::Pair;
 using firmware::Rank;
 using models::Layer;
 
@@ -15,14 +17,24 @@ namespace {
 
 using Reals = std::vector<float>;
 
+template <typename T>
+void load_into(const Rank& rank, std::uint64_t address, std::span<T> values) {
+  rank.store->read(address, reinterpret_cast<std::byte*>(values.data()), values.size_bytes());
+}
+
+template <typename T>
+void store_to(const Rank& rank, std::uint64_t address, std::span<const T> values) {
+  rank.store->write(address, reinterpret_cast<const std::byte*>(values.data()), values.size_bytes());
+}
+
 Reals load_from(const Rank& rank, std::uint64_t address, std::int64_t elements) {
   Reals values(static_cast<std::size_t>(elements));
-  rank.store->read(address, reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float));
+  load_into(rank, address, std::span(values));
   return values;
 }
 
 void store_to(const Rank& rank, std::uint64_t address, const Reals& values) {
-  rank.store->write(address, reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float));
+  store_to(rank, address, std::span<const float>(values));
 }
 
 std::span<const float> view(const Reals& values) {
@@ -36,7 +48,8 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks, const Kfa
       layout_(kfac.layout()),
       ranks_(std::move(ranks)),
       config_(config),
-      second_order_(!plan_.sides().empty()),
+      how_(kfac.config()),
+      estimators_(ranks_.size()),
       losses_(ranks_.size()) {
   const std::vector<Layer>& layers = plan_.network().layers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -53,6 +66,11 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks, const Kfa
   for (const Rank* rank : ranks_) {
     if (rank->store == nullptr) throw std::invalid_argument("expected a machine with data on");
   }
+  if (!how_.compression.estimates()) return;
+  for (auto& own : estimators_) {
+    own.assign(layout_.sparse.size(),
+               {distribution_of(how_.compression.method), how_.compression.ratio, how_.compression.stages});
+  }
 }
 
 std::uint64_t KfacTraining::parameters(std::size_t layer) const {
@@ -67,6 +85,9 @@ void KfacTraining::load(const std::vector<Reals>& weights, const std::vector<Rea
     for (std::size_t l = 0; l < weights.size(); ++l) {
       store_to(*ranks_[r], layout_.weights[l], weights[l]);
       store_to(*ranks_[r], layout_.momentum[l], Reals(weights[l].size()));
+    }
+    for (const KfacLayout::Sparse& message : layout_.sparse) {
+      store_to(*ranks_[r], message.residuals, Reals(static_cast<std::size_t>(message.elements)));
     }
     for (std::size_t f = 0; f < plan_.sides().size(); ++f) {
       const std::int64_t side = plan_.sides()[f];
@@ -138,7 +159,7 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       return;
     }
     case KfacWork::kUpdate: {
-      if (!second_order_) scale_gradient(rank, item);
+      if (!how_.second_order() && !how_.averages()) scale_gradient(rank, item);
       const std::int64_t elements = models::parameters(layers[item]);
       const Reals gradient = load_from(rank, layout_.gradients[item], elements);
       Reals momentum = load_from(rank, layout_.momentum[item], elements);
@@ -148,7 +169,73 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       store_to(rank, layout_.weights[item], weights);
       return;
     }
+    case KfacWork::kCompress:
+      return compress(rank, member, item);
+    case KfacWork::kDecompress:
+      return decompress(rank, item);
+    case KfacWork::kSnapshot:
+      return snapshot(rank, item, layout_.averages[static_cast<std::size_t>(stage.slot)]);
+    case KfacWork::kMerge:
+      return merge(rank, item, layout_.averages[static_cast<std::size_t>(stage.slot)]);
   }
+}
+
+void KfacTraining::compress(Rank& rank, int member, std::size_t number) {
+  const KfacLayout::Sparse& message = layout_.sparse[number];
+  Reals residual = load_from(rank, message.residuals, message.elements);
+  const Reals gradient = load_from(rank, message.gradients, message.elements);
+  for (std::size_t i = 0; i < residual.size(); ++i) residual[i] += gradient[i];
+  const auto most = static_cast<std::size_t>(message.most);
+  std::vector<std::uint32_t> chosen;
+  if (how_.compression.estimates()) {
+    compression::ThresholdEstimator& estimator = estimators_[static_cast<std::size_t>(member)][number];
+    chosen = compression::above(residual, estimator.threshold(residual), most);
+    estimator.observe(chosen.size(), residual.size());
+  } else {
+    chosen = compression::largest(residual, most);
+  }
+  const std::vector<Pair> pairs = compression::take(chosen, residual);
+  store_to(rank, message.residuals, residual);
+  std::uint64_t place = message.own;
+  const auto position = static_cast<std::uint64_t>(member);
+  if (how_.compression.estimates()) {
+    const auto count = static_cast<std::uint32_t>(pairs.size());
+    store_to(rank, message.counts + sizeof count * position, std::span<const std::uint32_t>(&count, 1));
+  } else {
+    place = message.pairs + sizeof(Pair) * most * position;
+  }
+  store_to(rank, place, std::span<const Pair>(pairs));
+}
+
+void KfacTraining::decompress(Rank& rank, std::size_t number) {
+  const KfacLayout::Sparse& message = layout_.sparse[number];
+  std::vector<std::uint32_t> counts(ranks_.size(), static_cast<std::uint32_t>(message.most));
+  if (how_.compression.estimates()) load_into(rank, message.counts, std::span(counts));
+  const std::uint64_t block = sizeof(Pair) * *std::max_element(counts.begin(), counts.end());
+  Reals gradient(static_cast<std::size_t>(message.elements));
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    std::vector<Pair> pairs(counts[r]);
+    load_into(rank, message.pairs + block * r, std::span(pairs));
+    compression::add(pairs, gradient);
+  }
+  store_to(rank, message.gradients, gradient);
+}
+
+void KfacTraining::snapshot(Rank& rank, std::size_t layer, const KfacLayout::Average& average) {
+  const Reals weights = load_from(rank, layout_.weights[layer], static_cast<std::int64_t>(parameters(layer)));
+  const std::uint64_t offset = layout_.weights[layer] - layout_.weights.front();
+  store_to(rank, average.sum + offset, weights);
+  store_to(rank, average.own + offset, weights);
+}
+
+void KfacTraining::merge(Rank& rank, std::size_t layer, const KfacLayout::Average& average) {
+  const auto elements = static_cast<std::int64_t>(parameters(layer));
+  const std::uint64_t offset = layout_.weights[layer] - layout_.weights.front();
+  const Reals sum = load_from(rank, average.sum + offset, elements);
+  const Reals own = load_from(rank, average.own + offset, elements);
+  Reals weights = load_from(rank, layout_.weights[layer], elements);
+  kfac::merge(view(sum), static_cast<int>(ranks_.size()), view(own), std::span(weights));
+  store_to(rank, layout_.weights[layer], weights);
 }
 
 void KfacTraining::backward(Rank& rank, int member, std::size_t l) {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sw/compression/sidco.h"
 #include "sw/schedules/kfac.h"
 
 namespace weft::schedules {
@@ -23,7 +24,8 @@ struct KfacTrainingConfig {
 ///     kfac.set_arithmetic(training.arithmetic());
 ///
 /// Networks of convolutions and linear layers, each rectified but the last; the loss is half the squared distance from
-/// a target, the mean over a rank's batch. Every step sees the same batch. Left out: norms, which are refused.
+/// a target, the mean over a rank's batch. Every step sees the same batch. Momentum is a rank's own where its weights
+/// are. Left out: norms, which are refused.
 class KfacTraining {
  public:
   /// Throws ConfigError for a network with a norm, or with a layer that does not take what the one before gives, and
@@ -49,6 +51,10 @@ class KfacTraining {
   void factor(firmware::Rank& rank, std::size_t factor);
   void invert(firmware::Rank& rank, std::size_t factor);
   void scale_gradient(firmware::Rank& rank, std::size_t layer);
+  void compress(firmware::Rank& rank, int member, std::size_t message);
+  void decompress(firmware::Rank& rank, std::size_t message);
+  void snapshot(firmware::Rank& rank, std::size_t layer, const KfacLayout::Average& average);
+  void merge(firmware::Rank& rank, std::size_t layer, const KfacLayout::Average& average);
   [[nodiscard]] std::size_t layer_of(std::size_t factor) const { return layer_of_[factor / 2]; }
   [[nodiscard]] std::uint64_t parameters(std::size_t layer) const;
 
@@ -56,11 +62,12 @@ class KfacTraining {
   const KfacLayout& layout_;
   std::vector<firmware::Rank*> ranks_;
   KfacTrainingConfig config_;
-  bool second_order_;
-  std::vector<std::size_t> layer_of_;        ///< by pair of factors
-  std::vector<Floats> targets_;              ///< by rank
-  std::string error_;                        ///< empty if there was none
-  std::vector<std::vector<double>> losses_;  ///< by rank and step
+  const KfacConfig& how_;
+  std::vector<std::size_t> layer_of_;                                     ///< by pair of factors
+  std::vector<Floats> targets_;                                           ///< by rank
+  std::vector<std::vector<compression::ThresholdEstimator>> estimators_;  ///< by rank and message of gradients
+  std::string error_;                                                     ///< empty if there was none
+  std::vector<std::vector<double>> losses_;                               ///< by rank and step
 };
 
 }  // namespace weft::schedules

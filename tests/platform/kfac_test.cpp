@@ -81,8 +81,9 @@ TEST(KfacSchedule, PartsOfAStepAddUpForEveryAlgorithm) {
     // A mean over ranks of which each is rounded down; the ranks end almost together.
     EXPECT_NEAR(to_seconds(sum), to_seconds(result.measured), 1e-11) << name;
     EXPECT_NEAR(to_seconds(result.measured) / to_seconds(result.steps[1]), 1, 0.01) << name;
-    EXPECT_EQ(result.gradient_messages, 2U);
-    const bool second_order = algorithm != KfacAlgorithm::kSgd;
+    EXPECT_EQ(result.gradient_messages, config.averages() ? 0U : 2U);
+    EXPECT_EQ(result.delayed_messages, config.lag() > 0 ? 2U : 0U);
+    const bool second_order = config.second_order();
     EXPECT_EQ(kfac_part(result, KfacPart::kFactorComp) > Time(), second_order) << name;
     EXPECT_EQ(kfac_part(result, KfacPart::kInverseComp) > Time(), second_order) << name;
     EXPECT_EQ(result.profiled, algorithm == KfacAlgorithm::kSpd) << name;
@@ -150,8 +151,13 @@ TEST(KfacSchedule, DecidesFromWhatItMeasuresOfTheMachine) {
 
 TEST(KfacSchedule, OneRankSendsNothing) {
   for (const auto& [name, algorithm] : enum_names(KfacAlgorithm())) {
-    const KfacResult result = run_kfac(kfac_machine(1), kfac_workload(algorithm)).result;
-    EXPECT_EQ(result.gradient_messages + result.factor_messages + result.inverse_messages, 0U) << name;
+    KfacConfig config = kfac_workload(algorithm);
+    config.steps = 2;
+    if (config.lag() == 0) config.compression.method = schedules::GradientCompression::kTopK;
+    const KfacResult result = run_kfac(kfac_machine(1), config).result;
+    EXPECT_EQ(result.gradient_messages + result.factor_messages + result.inverse_messages + result.delayed_messages, 0U)
+        << name;
+    EXPECT_EQ(kfac_part(result, KfacPart::kCompression), Time()) << name;
     EXPECT_EQ(kfac_part(result, KfacPart::kGradientComm), Time()) << name;
     EXPECT_GT(kfac_part(result, KfacPart::kForwardBackward), Time()) << name;
   }
@@ -179,6 +185,77 @@ TEST(KfacSchedule, WaitingForFactorsOfInputsExposesMore) {
   config.wait_for_a = true;
   const KfacResult waits = run_kfac(kfac_machine(4), config).result;
   EXPECT_GT(kfac_part(waits, KfacPart::kFactorComm), kfac_part(hidden, KfacPart::kFactorComm));
+}
+
+// ---- What sends gradients otherwise
+
+KfacResult four_steps(KfacConfig config) {
+  config.steps = 4;
+  config.fusion_threshold = 25_MiB;
+  return run_kfac(kfac_machine(8), config).result;
+}
+
+TEST(KfacSchedule, DearHidesGatheringBehindTheNextForwardPass) {
+  const KfacResult sgd = four_steps(kfac_workload(KfacAlgorithm::kSgd));
+  const KfacResult dear = four_steps(kfac_workload(KfacAlgorithm::kDear));
+  EXPECT_LT(dear.measured, sgd.measured);
+  // It sends as many bytes: what it saves is at most the forward pass.
+  const Time forward_at_most = kfac_part(sgd, KfacPart::kForwardBackward);
+  EXPECT_GT(dear.measured + forward_at_most, sgd.measured);
+  // In the steady state every step takes as long; the last one's gathering has nothing to hide behind.
+  EXPECT_NEAR(to_seconds(dear.steps[2]), to_seconds(dear.steps[3]), 0.01 * to_seconds(dear.steps[3]));
+  EXPECT_GT(dear.rest, Time());
+  EXPECT_EQ(dear.gradient_messages, dear.delayed_messages);
+}
+
+TEST(KfacSchedule, DasgdHidesAveragingBehindAsManyStepsAsItIsDelayed) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kDasgd);
+  std::vector<Time> exposed;
+  for (const int delay : {0, 1, 3}) {
+    config.delay = delay;
+    exposed.push_back(kfac_part(four_steps(config), KfacPart::kGradientComm));
+  }
+  EXPECT_GT(exposed[0], exposed[1]);
+  EXPECT_GE(exposed[1], exposed[2]);
+  // A fourth of the averagings: the step that is measured, the last, is the only one that begins and merges one.
+  config.delay = 0;
+  config.averaging_interval = 4;
+  const KfacResult rare = four_steps(config);
+  EXPECT_LT(rare.steps[1], rare.steps[3]);
+}
+
+TEST(KfacSchedule, SparseGradientsTakeTheTimeOfWhatIsSentAndOfChoosingIt) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kSgd);
+  const KfacResult dense = four_steps(config);
+  config.compression.ratio = 0.001;
+  config.compression.method = schedules::GradientCompression::kTopK;
+  const KfacResult exact = four_steps(config);
+  config.compression.method = schedules::GradientCompression::kExponential;
+  const KfacResult often = four_steps(config);
+  config.compression.stages = 1;
+  const KfacResult once = four_steps(config);
+  EXPECT_LT(exact.measured, dense.measured);
+  EXPECT_NEAR(exact.density, 0.001, 1e-6);
+  EXPECT_EQ(kfac_part(dense, KfacPart::kCompression), Time());
+  // Estimating once needs fewer passes than selecting; in 5 stages it needs more launches.
+  EXPECT_LT(kfac_part(once, KfacPart::kCompression), kfac_part(exact, KfacPart::kCompression));
+  EXPECT_LT(kfac_part(once, KfacPart::kCompression), kfac_part(often, KfacPart::kCompression));
+  // An Allgather grows with the ranks: of 8, half the elements with their indices are 2 (1 / 2) 8 / (2 x 7 / 8) times
+  // the bytes of an AllReduce.
+  config.compression.ratio = 0.5;
+  EXPECT_GT(four_steps(config).measured, dense.measured);
+}
+
+TEST(KfacSchedule, CollectivesOfOneKindCanHaveAnotherAlgorithm) {
+  MachineConfig machine = kfac_machine(8);
+  machine.fabric.switch_config.reduction.trees = 8;
+  KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
+  config.placement = InversePlacement::kInTurn;
+  const KfacResult rings = run_kfac(machine, config).result;
+  config.all_reduces = schedules::KfacCollectives::kInNetwork;
+  const KfacResult summed = run_kfac(machine, config).result;
+  EXPECT_LT(summed.profile.all_reduce.beta, 0.7 * rings.profile.all_reduce.beta);
+  EXPECT_NEAR(summed.profile.broadcast.beta, rings.profile.broadcast.beta, 0.01 * rings.profile.broadcast.beta);
 }
 
 TEST(KfacSchedule, TheSameRunHasTheSameDigest) {
@@ -210,6 +287,39 @@ TEST(KfacErrors, AFileThatIsNotThereIsNamed) {
     EXPECT_EQ(error.path(), "workload.network");
     EXPECT_NE(error.expected().find("no-such-network.csv"), std::string::npos) << error.expected();
   }
+}
+
+std::string refusal(const KfacConfig& config) {
+  try {
+    run_kfac(kfac_machine(2), config);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "was accepted";
+}
+
+TEST(KfacErrors, TooFewStepsToWaitForAnEarlierOneAreRefused) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kDear);
+  EXPECT_EQ(refusal(config),
+            "workload.steps: expected at least 2, since a step of dear waits for what was sent 1 before, got 1");
+  config.algorithm = KfacAlgorithm::kDasgd;
+  config.delay = 5;
+  config.steps = 5;
+  EXPECT_EQ(refusal(config),
+            "workload.steps: expected at least 6, since a step of dasgd waits for what was sent 5 before, got 5");
+}
+
+TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kDear);
+  config.steps = 2;
+  config.compression.method = schedules::GradientCompression::kGamma;
+  EXPECT_EQ(refusal(config),
+            "workload.compression.method: expected none with dear, which sends no gradients by an AllReduce");
+  config.algorithm = KfacAlgorithm::kSgd;
+  config.compression.ratio = 1.5;
+  EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 1.500000");
+  config.compression.ratio = 0;
+  EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 0.000000");
 }
 
 TEST(KfacErrors, ANetworkWithoutLayersIsRefused) {

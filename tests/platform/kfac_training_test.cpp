@@ -6,15 +6,11 @@
 #include <Eigen/Dense>
 #include <limits>
 
-#include "platforms/machine/machine.h"
-#include "sw/schedules/kfac_training.h"
-#include "tests/support/kernel.h"
-#include "tests/support/kfac_reference.h"
+#include "tests/support/kfac_training.h"
 
 namespace weft {
 namespace {
 
-using namespace literals;
 using models::LayerKind;
 using models::Network;
 using platforms::Machine;
@@ -25,90 +21,17 @@ using schedules::Kfac;
 using schedules::KfacAlgorithm;
 using schedules::KfacConfig;
 using schedules::KfacSwitch;
-using schedules::KfacTraffic;
 using schedules::KfacTraining;
 using schedules::KfacTrainingConfig;
+using test::reference_of;
 using test::ReferenceConfig;
 using test::ReferenceTraining;
+using test::small_convolutions;
+using test::small_mlp;
+using test::train;
+using test::Trained;
+using test::training_machine;
 using test::TrainingData;
-
-Network small_mlp() {
-  return {"mlp",
-          4,
-          {{"in", LayerKind::kLinear, 6, 12, 1, 1, 1, 0, 0, 1, 1, true},
-           {"middle", LayerKind::kLinear, 12, 9, 1, 1, 1, 0, 0, 1, 1, false},
-           {"out", LayerKind::kLinear, 9, 3, 1, 1, 1, 0, 0, 1, 1, true}}};
-}
-
-Network small_convolutions() {
-  return {"convolutions",
-          3,
-          {{"first", LayerKind::kConv, 2, 4, 3, 3, 1, 1, 1, 5, 5, true},
-           {"second", LayerKind::kConv, 4, 3, 2, 2, 1, 0, 0, 5, 5, false},
-           {"out", LayerKind::kLinear, 48, 2, 1, 1, 1, 0, 0, 1, 1, true}}};
-}
-
-MachineConfig training_machine(int ranks, int per_node) {
-  MachineConfig machine;
-  machine.accelerators = ranks;
-  machine.per_node = per_node;
-  machine.data = true;
-  machine.collectives.channels = 1;
-  machine.collectives.chunk = 1_KiB;
-  return machine;
-}
-
-struct Trained {
-  std::vector<std::vector<test::Reals<float>>> weights;  ///< by rank and layer
-  std::vector<double> losses;
-  std::vector<std::size_t> gradient_messages;  ///< in elements
-  std::vector<std::size_t> factor_messages;
-  std::vector<int> owners;  ///< by layer
-};
-
-Trained train(const MachineConfig& machine_config, const Network& network, const KfacConfig& config,
-              const KfacTrainingConfig& how, const TrainingData& data) {
-  test::fresh_kernel();
-  Machine machine(machine_config);
-  Kfac kfac(machine.ranks(), network, config, machine_config.collectives, machine_config.accelerator.array.compute);
-  KfacTraining training(kfac, machine.ranks(), how);
-  training.load(data.weights, data.inputs, data.targets);
-  kfac.set_arithmetic(training.arithmetic());
-  kfac.start();
-  machine.run();
-  training.check();
-  Trained trained;
-  for (int r = 0; r < machine_config.accelerators; ++r) {
-    auto& own = trained.weights.emplace_back();
-    for (std::size_t l = 0; l < network.layers.size(); ++l) own.push_back(training.weights(r, l));
-  }
-  trained.losses = training.losses();
-  // In the order of their buffers.
-  std::map<std::uint64_t, std::size_t> gradients;
-  std::map<std::uint64_t, std::size_t> factors;
-  for (const schedules::KfacMessage& message : kfac.step(0).messages) {
-    if (message.traffic == KfacTraffic::kGradients) gradients[message.address] = message.bytes / 4;
-    if (message.traffic == KfacTraffic::kFactors) factors[message.address] = message.bytes / 4;
-  }
-  for (const auto& [address, elements] : gradients) trained.gradient_messages.push_back(elements);
-  for (const auto& [address, elements] : factors) trained.factor_messages.push_back(elements);
-  const auto& owner = kfac.decisions().placement.owner;
-  for (std::size_t i = 0; i < owner.size(); i += 2) trained.owners.push_back(owner[i]);
-  return trained;
-}
-
-ReferenceConfig reference_of(const KfacConfig& config, const KfacTrainingConfig& how) {
-  ReferenceConfig reference;
-  reference.second_order = config.second_order();
-  reference.local_factors = config.local_factors();
-  reference.factor_interval = config.factor_interval;
-  reference.inverse_interval = config.inverse_interval;
-  reference.rate = static_cast<double>(how.rate);
-  reference.momentum = static_cast<double>(how.momentum);
-  reference.damping = static_cast<double>(how.damping);
-  reference.decay = static_cast<double>(how.decay);
-  return reference;
-}
 
 struct TrainingCase {
   const char* name;
@@ -178,7 +101,11 @@ INSTANTIATE_TEST_SUITE_P(
     All, KfacTrainingRuns,
     testing::Values(
         TrainingCase{"sgd", KfacAlgorithm::kSgd, false, 4, 1},
-        TrainingCase{"sgd_conv", KfacAlgorithm::kSgd, true, 3, 1}, TrainingCase{"d", KfacAlgorithm::kD, false, 4, 2},
+        TrainingCase{"sgd_conv", KfacAlgorithm::kSgd, true, 3, 1},
+        TrainingCase{"dear", KfacAlgorithm::kDear, false, 4, 1},
+        TrainingCase{"dear_conv", KfacAlgorithm::kDear, true, 8, 2},
+        TrainingCase{"dear_two", KfacAlgorithm::kDear, false, 2, 1},
+        TrainingCase{"dear_alone", KfacAlgorithm::kDear, true, 1, 1}, TrainingCase{"d", KfacAlgorithm::kD, false, 4, 2},
         TrainingCase{"d_conv", KfacAlgorithm::kD, true, 2, 1}, TrainingCase{"mpd", KfacAlgorithm::kMpd, false, 8, 4},
         TrainingCase{"mpd_conv", KfacAlgorithm::kMpd, true, 3, 1},
         TrainingCase{"spd", KfacAlgorithm::kSpd, false, 4, 1},

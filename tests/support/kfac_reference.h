@@ -3,11 +3,16 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hw/core/random.h"
 #include "sw/collectives/blocks.h"
+#include "sw/compression/selection.h"
+#include "sw/compression/sidco.h"
 #include "sw/kfac/arithmetic.h"
 #include "sw/schedules/kfac_config.h"
 #include "sw/schedules/kfac_plan.h"
@@ -54,6 +59,7 @@ struct ReferenceConfig {
   bool second_order = true;
   bool local_factors = false;  ///< of the owner's samples alone: `owners`, by layer
   std::vector<int> owners;
+  schedules::CompressionConfig compression;
   int factor_interval = 1;
   int inverse_interval = 1;
   double rate = 0.1;
@@ -117,7 +123,8 @@ class ReferenceTraining {
     loss_ = 0;
     std::vector<Reals<Real>> gradients;
     for (std::size_t r = 0; r < ranks; ++r) gradients.push_back(pass(r, factors));
-    Reals<Real> gradient = ring_sum(gradients, gradient_messages);
+    Reals<Real> gradient = config_.compression.on() && ranks > 1 ? sparse_sum(gradients, gradient_messages)
+                                                                 : ring_sum(gradients, gradient_messages);
     for (Real& value : gradient) value *= Real(1) / static_cast<Real>(ranks);
     if (factors && !config_.local_factors) share_factors(factor_messages);
     if (inverts) {
@@ -148,6 +155,9 @@ class ReferenceTraining {
   }
 
   [[nodiscard]] const std::vector<Reals<Real>>& weights() const { return weights_; }
+  std::vector<Reals<Real>>& weights() { return weights_; }
+  /// Sparse gradients: elements sent so far, by those that there were.
+  [[nodiscard]] double density() const { return sent_ / dense_; }
   [[nodiscard]] const std::vector<Reals<Real>>& factors() const { return factors_.front(); }
   /// Of the latest step, before its update.
   [[nodiscard]] double loss() const { return loss_; }
@@ -191,6 +201,38 @@ class ReferenceTraining {
     return gradients;
   }
 
+  /// What each rank chooses of each message, added in the order of the ranks; the rest stays with it.
+  Reals<float> sparse_sum(const std::vector<Reals<float>>& by_rank, const std::vector<std::size_t>& messages) {
+    const schedules::CompressionConfig& how = config_.compression;
+    residuals_.resize(by_rank.size(), Reals<float>(by_rank.front().size()));
+    Reals<float> sum(by_rank.front().size());
+    for (std::size_t r = 0; r < by_rank.size(); ++r) {
+      std::size_t first = 0;
+      for (std::size_t m = 0; m < messages.size(); ++m) {
+        const std::span<float> rest = std::span(residuals_[r]).subspan(first, messages[m]);
+        for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += by_rank[r][first + i];
+        const auto target = static_cast<std::size_t>(std::ceil(how.ratio * static_cast<double>(rest.size())));
+        std::vector<std::uint32_t> chosen;
+        if (how.estimates()) {
+          const auto [estimator, fresh] =
+              estimators_.try_emplace({r, m}, schedules::distribution_of(how.method), how.ratio, how.stages);
+          chosen = compression::above(rest, estimator->second.threshold(rest), std::min(2 * target, rest.size()));
+          estimator->second.observe(chosen.size(), rest.size());
+        } else {
+          chosen = compression::largest(rest, target);
+        }
+        compression::add(compression::take(chosen, rest), std::span(sum).subspan(first, messages[m]));
+        sent_ += static_cast<double>(chosen.size());
+        dense_ += static_cast<double>(rest.size());
+        first += messages[m];
+      }
+    }
+    return sum;
+  }
+  Reals<double> sparse_sum(const std::vector<Reals<double>>& /*by_rank*/, const std::vector<std::size_t>& /*lengths*/) {
+    throw std::invalid_argument("expected sparse gradients in float32");
+  }
+
   void share_factors(const std::vector<std::size_t>& messages) {
     std::vector<std::size_t> order;
     const std::size_t count = inverses_.size();
@@ -224,8 +266,65 @@ class ReferenceTraining {
   std::vector<Reals<Real>> momentum_;
   std::vector<Reals<Real>> inputs_;  ///< by rank
   std::vector<Reals<Real>> targets_;
-  std::vector<std::vector<Reals<Real>>> factors_;  ///< by rank and factor
-  std::vector<Reals<Real>> inverses_;              ///< by factor
+  std::vector<std::vector<Reals<Real>>> factors_;                                              ///< by rank and factor
+  std::vector<Reals<Real>> inverses_;                                                          ///< by factor
+  std::vector<Reals<float>> residuals_;                                                        ///< by rank
+  std::map<std::pair<std::size_t, std::size_t>, compression::ThresholdEstimator> estimators_;  ///< by rank and message
+  double sent_ = 0;
+  double dense_ = 0;
+};
+
+/// Delayed averaging: n copies of a model, each trained on its own samples; every `interval` steps what they are is
+/// summed as a ring does it, and `delay` steps later each takes the mean and adds what it has learnt meanwhile.
+class ReferenceAveraging {
+ public:
+  ReferenceAveraging(const models::Network& network, const TrainingData& data, const ReferenceConfig& config, int delay,
+                     int interval)
+      : delay_(delay), interval_(interval) {
+    for (std::size_t r = 0; r < data.inputs.size(); ++r) {
+      TrainingData own = data;
+      own.inputs = {data.inputs[r]};
+      own.targets = {data.targets[r]};
+      copies_.emplace_back(network, own, config);
+    }
+  }
+
+  /// Lengths of the messages that sum weights, the first layer first, in elements.
+  void step(const std::vector<std::size_t>& messages) {
+    std::vector<Reals<float>> weights;
+    for (auto& copy : copies_) {
+      copy.step();
+      Reals<float>& flat = weights.emplace_back();
+      for (const auto& own : copy.weights()) flat.insert(flat.end(), own.begin(), own.end());
+    }
+    if ((steps_ + 1) % interval_ == 0) snapshots_[steps_] = weights;
+    if (const auto old = snapshots_.find(steps_ - delay_); old != snapshots_.end()) {
+      const Reals<float> sum = ring_sum(old->second, messages);
+      for (std::size_t r = 0; r < copies_.size(); ++r) {
+        std::size_t i = 0;
+        for (auto& own : copies_[r].weights()) {
+          for (float& weight : own) {
+            weight = sum[i] * (1.0F / static_cast<float>(copies_.size())) + (weight - old->second[r][i]);
+            ++i;
+          }
+        }
+      }
+    }
+    ++steps_;
+  }
+  [[nodiscard]] const ReferenceTraining<float>& copy(std::size_t rank) const { return copies_[rank]; }
+  [[nodiscard]] double loss() const {
+    double mean = 0;
+    for (const auto& copy : copies_) mean += copy.loss() / static_cast<double>(copies_.size());
+    return mean;
+  }
+
+ private:
+  int delay_;
+  int interval_;
+  int steps_ = 0;
+  std::vector<ReferenceTraining<float>> copies_;
+  std::map<int, std::vector<Reals<float>>> snapshots_;  ///< by step: weights of all copies
 };
 
 }  // namespace weft::test

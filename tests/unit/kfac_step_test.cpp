@@ -36,7 +36,7 @@ struct Planned {
   Planned(const KfacConfig& how, int ranks)
       : rank(rank_of(1 << 26)),
         config(how),
-        layout({&rank}, three_layers(), how.second_order()),
+        layout({&rank}, three_layers(), how),
         plan(three_layers(), config, accelerator::ComputeConfig(), ranks, layout) {}
 };
 
@@ -59,7 +59,7 @@ TEST(KfacStepPlan, SgdSendsAllGradientsOnce) {
   config.algorithm = KfacAlgorithm::kSgd;
   config.fusion_threshold = Bytes(4 * 1000);
   const Planned planned(config, 4);
-  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), false, false);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {false, false});
   ASSERT_EQ(step.messages.size(), 2U);  // the linear layer alone, then convolution and norm
   EXPECT_EQ(step.messages[0].bytes, 4U * 2890);
   EXPECT_EQ(step.messages[1].bytes, 4U * (16 + 224));
@@ -76,7 +76,7 @@ TEST(KfacStepPlan, GradientsOfTheWholePassWaitForItsEnd) {
   config.fusion_threshold = Bytes(4 * 1000);
   config.wait_free = false;
   const Planned planned(config, 4);
-  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), false, false);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {false, false});
   for (const KfacMessage& message : step.messages) EXPECT_EQ(message.ready, find_stage(step, KfacWork::kBackward, 0));
 }
 
@@ -88,7 +88,7 @@ TEST(KfacStepPlan, EveryTriangleIsSentOnceAndUnpackedAfterAllHaveCome) {
       config.pipelining = pipelining;
       config.fusion = fusion;
       const Planned planned(config, 4);
-      const KfacStep step = planned.plan.step(planned.plan.unmeasured(), true, true);
+      const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
       const std::vector<const KfacMessage*> messages = of(step, KfacTraffic::kFactors);
       EXPECT_EQ(messages.size(), fusion == FactorFusion::kNone ? 4U : 2U);
       std::set<std::uint64_t> starts;
@@ -120,7 +120,7 @@ TEST(KfacStepPlan, TheBackwardPassCanWaitForTheFactorsOfInputs) {
   config.fusion = FactorFusion::kNone;
   config.wait_for_a = true;
   const Planned planned(config, 4);
-  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), true, true);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
   EXPECT_EQ(step.stages[find_stage(step, KfacWork::kForward, 2)].after[1], 0U);
   EXPECT_EQ(step.stages[find_stage(step, KfacWork::kBackward, 2)].after[1], 2U);
 }
@@ -129,7 +129,7 @@ TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsAndTheOthersUnpack) {
   KfacConfig config;
   config.algorithm = KfacAlgorithm::kMpd;
   const Planned planned(config, 3);
-  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), true, true);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
   const std::vector<const KfacMessage*> messages = of(step, KfacTraffic::kInverses);
   ASSERT_EQ(messages.size(), 4U);
   for (std::size_t factor = 0; factor < 4; ++factor) {
@@ -147,7 +147,7 @@ TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsAndTheOthersUnpack) {
   EXPECT_EQ(messages[1]->name, "inverse of a.G from rank 1");
   config.overlap_inverses = true;
   const Planned overlapped(config, 3);
-  const KfacStep early = overlapped.plan.step(overlapped.plan.unmeasured(), true, true);
+  const KfacStep early = overlapped.plan.step(overlapped.plan.unmeasured(), {true, true});
   EXPECT_EQ(of(early, KfacTraffic::kInverses)[0]->ready, find_stage(early, KfacWork::kPackInverse, 0));
 }
 
@@ -155,7 +155,7 @@ TEST(KfacStepPlan, DpPreconditionsAtTheOwnerAndBroadcastsGradients) {
   KfacConfig config;
   config.algorithm = KfacAlgorithm::kDp;
   const Planned planned(config, 2);
-  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), true, true);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
   EXPECT_TRUE(of(step, KfacTraffic::kFactors).empty());
   const std::vector<const KfacMessage*> messages = of(step, KfacTraffic::kInverses);
   ASSERT_EQ(messages.size(), 2U);
@@ -168,7 +168,7 @@ TEST(KfacStepPlan, DpPreconditionsAtTheOwnerAndBroadcastsGradients) {
 
 TEST(KfacStepPlan, StepsBetweenUpdatesHaveNoFactorsOrInverses) {
   const Planned planned(KfacConfig(), 2);
-  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), false, false);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {false, false});
   for (const KfacWork work : {KfacWork::kFactor, KfacWork::kPackFactor, KfacWork::kInvert, KfacWork::kUnpackFactor}) {
     EXPECT_EQ(find_stage(step, work, 0), step.stages.size());
   }
@@ -179,7 +179,7 @@ TEST(KfacStepPlan, StepsBetweenUpdatesHaveNoFactorsOrInverses) {
 TEST(KfacStepPlan, WhatDoesNotFitIsNamed) {
   firmware::Rank rank = rank_of(300'000);
   try {
-    const KfacLayout layout({&rank}, three_layers(), true);
+    const KfacLayout layout({&rank}, three_layers(), KfacConfig());
     FAIL() << "was accepted";
   } catch (const std::length_error& error) {
     EXPECT_EQ(std::string(error.what()).find("factors needs "), 0U) << error.what();

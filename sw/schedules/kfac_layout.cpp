@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/kfac_layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sw/compression/selection.h"
+#include "sw/kfac/layer_kernels.h"
+
+namespace weft::schedules {
+
+using models::Layer;
+using models::Network;
+
+namespace {
+
+constexpr std::uint64_t kElement = 4;
+
+std::uint64_t bytes_of(std::int64_t elements) {
+  return kElement * static_cast<std::uint64_t>(elements);
+}
+
+std::uint64_t triangle_bytes(std::int64_t side) {
+  return bytes_of(models::triangle(side));
+}
+
+/// A in the order of the forward pass, then G in that of the backward pass.
+std::vector<std::size_t> order_of_triangles(std::size_t factors) {
+  std::vector<std::size_t> order;
+  for (std::size_t t = 0; t < factors; t += 2) order.push_back(t);
+  for (std::size_t t = factors; t > 0; t -= 2) order.push_back(t - 1);
+  return order;
+}
+
+std::int64_t patch_elements(const Layer& layer, std::int64_t batch) {
+  return batch * layer.positions() * models::factor_a(layer);
+}
+
+std::int64_t inputs(const Layer& layer, std::int64_t batch) {
+  return batch * layer.channels_in * layer.height * layer.width;
+}
+
+std::int64_t outputs(const Layer& layer, std::int64_t batch) {
+  return batch * layer.channels_out * layer.positions();
+}
+
+}  // namespace
+
+kfac::Groups gradient_groups(const Network& network, const KfacConfig& config) {
+  std::vector<kfac::Ready> gradients;
+  for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer) {
+    gradients.push_back({0, models::parameters(*layer)});
+  }
+  return kfac::fuse_within(gradients, config.fusion_threshold.count() / static_cast<std::int64_t>(kElement));
+}
+
+KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network& network, const KfacConfig& config) {
+  const bool second_order = config.second_order();
+  const auto allocate = [&](const std::string& what, std::uint64_t bytes) {
+    return firmware::allocate_together(ranks, what, std::max<std::uint64_t>(bytes, kElement));
+  };
+  // Neighbours in memory travel together, so what is fused lies without gaps.
+  const auto allocate_all = [&](const std::string& what, const std::vector<std::uint64_t>& bytes,
+                                const std::vector<std::size_t>& order) {
+    std::uint64_t next = allocate(what, std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0}));
+    Addresses addresses(bytes.size());
+    for (const std::size_t i : order) {
+      addresses[i] = next;
+      next += bytes[i];
+    }
+    return addresses;
+  };
+  const auto ascending = [](std::size_t count) {
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    return order;
+  };
+
+  std::vector<std::uint64_t> parameters;
+  std::int64_t largest_output = 0;
+  std::int64_t largest_patches = 0;
+  for (const Layer& layer : network.layers) {
+    parameters.push_back(bytes_of(models::parameters(layer)));
+    activations.push_back(allocate("activations", bytes_of(inputs(layer, network.batch))));
+    largest_output = std::max(largest_output, outputs(layer, network.batch));
+    output_gradients.push_back(
+        models::has_factors(layer) ? allocate("gradients of outputs", bytes_of(outputs(layer, network.batch))) : 0);
+    if (second_order && models::has_factors(layer)) {
+      largest_patches = std::max(largest_patches, patch_elements(layer, network.batch));
+    }
+  }
+  if (!network.layers.empty()) {
+    activations.push_back(allocate("activations", bytes_of(outputs(network.layers.back(), network.batch))));
+  }
+  workspace = allocate("workspace for gradients of outputs and for patches",
+                       2 * bytes_of(largest_output) + 2 * bytes_of(largest_patches));
+  std::vector<std::size_t> order = ascending(parameters.size());
+  weights = allocate_all("parameters", parameters, order);
+  momentum = allocate_all("momentum", parameters, order);
+  std::reverse(order.begin(), order.end());
+  gradients = allocate_all("gradients", parameters, order);
+
+  const std::vector<std::int64_t> sides = second_order ? kfac::factor_sides(network) : std::vector<std::int64_t>();
+  std::vector<std::uint64_t> squares;
+  std::vector<std::uint64_t> halves;
+  for (const std::int64_t side : sides) {
+    squares.push_back(bytes_of(side * side));
+    halves.push_back(triangle_bytes(side));
+  }
+  factors = allocate_all("factors", squares, ascending(squares.size()));
+  inverses = allocate_all("inverses", squares, ascending(squares.size()));
+  triangle_order = order_of_triangles(halves.size());
+  triangles = allocate_all("triangles of factors", halves, triangle_order);
+  inverse_triangles = allocate_all("triangles of inverses", halves, ascending(halves.size()));
+
+  const std::uint64_t whole = std::accumulate(parameters.begin(), parameters.end(), std::uint64_t{0});
+  for (int slot = 0; slot < config.averagings(); ++slot) {
+    averages.push_back({allocate("averages of weights", whole), allocate("weights before they are averaged", whole)});
+  }
+  if (!config.compression.on()) return;
+  std::uint64_t residuals = allocate("residuals of gradients", whole);
+  std::size_t last = network.layers.size();
+  for (const std::size_t count : gradient_groups(network, config)) {
+    Sparse message;
+    last -= count;
+    for (std::size_t l = last; l < last + count; ++l) message.elements += models::parameters(network.layers[l]);
+    message.gradients = gradients[last + count - 1];
+    message.residuals = residuals;
+    residuals += bytes_of(message.elements);
+    message.target = std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(std::ceil(config.compression.ratio * static_cast<double>(message.elements))), 1,
+        std::max<std::int64_t>(message.elements, 1));
+    message.most =
+        config.compression.estimates() ? std::min(Sparse::kMost * message.target, message.elements) : message.target;
+    const std::uint64_t bytes = sizeof(compression::Pair) * static_cast<std::uint64_t>(message.most);
+    if (config.compression.estimates()) {
+      message.own = allocate("sparse gradients", bytes);
+      message.counts = allocate("counts of sparse gradients", kElement * ranks.size());
+    }
+    message.pairs = allocate("sparse gradients of all ranks", bytes * ranks.size());
+    sparse.push_back(message);
+  }
+}
+
+}  // namespace weft::schedules

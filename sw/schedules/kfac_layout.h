@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sw/firmware/rank.h"
+#include "sw/kfac/fusion.h"
+#include "sw/models/network.h"
+#include "sw/schedules/kfac_config.h"
+
+namespace weft::schedules {
+
+/// Which gradients travel in one message, the last layer first.
+[[nodiscard]] kfac::Groups gradient_groups(const models::Network& network, const KfacConfig& config);
+
+/// Where everything lies in a rank's memory, the same on all ranks. Elements are float32.
+struct KfacLayout {
+  /// Of a buffer of several tensors, one behind the other: addresses by tensor. Layers without parameters have none.
+  using Addresses = std::vector<std::uint64_t>;
+
+  /// A message of gradients that is made sparse.
+  struct Sparse {
+    /// Of the target: what is sent at most where a threshold decides. The rest stays behind.
+    static constexpr std::int64_t kMost = 2;
+
+    std::int64_t elements = 0;
+    std::int64_t target = 0;      ///< pairs of each rank
+    std::int64_t most = 0;        ///< the same
+    std::uint64_t gradients = 0;  ///< the last layer first, as all below
+    std::uint64_t residuals = 0;  ///< what was left behind
+    std::uint64_t own = 0;        ///< pairs of this rank, where a threshold decides how many there are
+    std::uint64_t counts = 0;     ///< of pairs, by rank
+    std::uint64_t pairs = 0;      ///< of all ranks, rank after rank
+  };
+  /// Weights on their way to a mean, laid out as `weights`.
+  struct Average {
+    std::uint64_t sum = 0;
+    std::uint64_t own = 0;  ///< as they were
+  };
+
+  Addresses weights;            ///< by layer: an output's row of inputs, and its bias as one more input
+  Addresses momentum;           ///< by layer
+  Addresses gradients;          ///< by layer; the last layer first in memory, as they become ready
+  Addresses factors;            ///< by factor: the running average, whole squares, columns first
+  Addresses inverses;           ///< by factor
+  Addresses triangles;          ///< by factor; in memory all A, the first layer first, then all G, the last layer first
+  Addresses inverse_triangles;  ///< by factor
+  std::vector<std::size_t> triangle_order;  ///< factors as their triangles lie
+  Addresses activations;                    ///< by layer, what comes in; then what the last one puts out
+  Addresses output_gradients;               ///< by layer with factors, which are computed from them
+  std::uint64_t workspace = 0;              ///< gradients of what other layers put out, and patches of inputs
+  std::vector<Sparse> sparse;               ///< by message of gradients
+  std::vector<Average> averages;            ///< by slot
+
+  /// Allocates on all ranks. Throws std::length_error that names what does not fit.
+  KfacLayout(const std::vector<firmware::Rank*>& ranks, const models::Network& network, const KfacConfig& config);
+};
+
+}  // namespace weft::schedules

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "platforms/machine/machine.h"
+#include "sw/schedules/kfac_training.h"
+#include "tests/support/kernel.h"
+#include "tests/support/kfac_reference.h"
+
+/// Small networks trained on simulated ranks.
+namespace weft::test {
+
+inline models::Network small_mlp() {
+  return {"mlp",
+          4,
+          {{"in", models::LayerKind::kLinear, 6, 12, 1, 1, 1, 0, 0, 1, 1, true},
+           {"middle", models::LayerKind::kLinear, 12, 9, 1, 1, 1, 0, 0, 1, 1, false},
+           {"out", models::LayerKind::kLinear, 9, 3, 1, 1, 1, 0, 0, 1, 1, true}}};
+}
+
+inline models::Network small_convolutions() {
+  return {"convolutions",
+          3,
+          {{"first", models::LayerKind::kConv, 2, 4, 3, 3, 1, 1, 1, 5, 5, true},
+           {"second", models::LayerKind::kConv, 4, 3, 2, 2, 1, 0, 0, 5, 5, false},
+           {"out", models::LayerKind::kLinear, 48, 2, 1, 1, 1, 0, 0, 1, 1, true}}};
+}
+
+inline platforms::MachineConfig training_machine(int ranks, int per_node) {
+  platforms::MachineConfig machine;
+  machine.accelerators = ranks;
+  machine.per_node = per_node;
+  machine.data = true;
+  machine.collectives.channels = 1;
+  machine.collectives.chunk = Bytes(1 << 10);
+  return machine;
+}
+
+struct Trained {
+  std::vector<std::vector<Reals<float>>> weights;  ///< by rank and layer
+  std::vector<double> losses;
+  std::vector<std::size_t> gradient_messages;  ///< in elements, dense
+  std::vector<std::size_t> factor_messages;
+  std::vector<std::size_t> average_messages;
+  std::vector<int> owners;  ///< by layer
+  schedules::KfacResult result;
+};
+
+inline Trained train(const platforms::MachineConfig& machine_config, const models::Network& network,
+                     const schedules::KfacConfig& config, const schedules::KfacTrainingConfig& how,
+                     const TrainingData& data) {
+  fresh_kernel();
+  platforms::Machine machine(machine_config);
+  schedules::Kfac kfac(machine.ranks(), network, config, machine_config.collectives,
+                       machine_config.accelerator.array.compute);
+  schedules::KfacTraining training(kfac, machine.ranks(), how);
+  training.load(data.weights, data.inputs, data.targets);
+  kfac.set_arithmetic(training.arithmetic());
+  kfac.start();
+  machine.run();
+  training.check();
+  Trained trained;
+  for (int r = 0; r < machine_config.accelerators; ++r) {
+    auto& own = trained.weights.emplace_back();
+    for (std::size_t l = 0; l < network.layers.size(); ++l) own.push_back(training.weights(r, l));
+  }
+  trained.losses = training.losses();
+  trained.result = kfac.result();
+  // In the order of their buffers.
+  const auto messages = [&](schedules::KfacTraffic traffic) {
+    std::map<std::uint64_t, std::size_t> by_address;
+    for (const schedules::KfacMessage& message : kfac.fullest().messages) {
+      if (message.traffic == traffic) by_address[message.address] = message.bytes / 4;
+    }
+    std::vector<std::size_t> elements;
+    for (const auto& [address, count] : by_address) elements.push_back(count);
+    return elements;
+  };
+  trained.gradient_messages = messages(schedules::KfacTraffic::kGradients);
+  trained.factor_messages = messages(schedules::KfacTraffic::kFactors);
+  trained.average_messages = messages(schedules::KfacTraffic::kDelayed);
+  if (config.compression.on()) {
+    trained.gradient_messages.clear();
+    for (const auto& message : kfac.layout().sparse) {
+      trained.gradient_messages.push_back(static_cast<std::size_t>(message.elements));
+    }
+  }
+  const auto& owner = kfac.decisions().placement.owner;
+  for (std::size_t i = 0; i < owner.size(); i += 2) trained.owners.push_back(owner[i]);
+  return trained;
+}
+
+inline ReferenceConfig reference_of(const schedules::KfacConfig& config, const schedules::KfacTrainingConfig& how) {
+  ReferenceConfig reference;
+  reference.second_order = config.second_order();
+  reference.local_factors = config.local_factors();
+  reference.compression = config.compression;
+  reference.factor_interval = config.factor_interval;
+  reference.inverse_interval = config.inverse_interval;
+  reference.rate = static_cast<double>(how.rate);
+  reference.momentum = static_cast<double>(how.momentum);
+  reference.damping = static_cast<double>(how.damping);
+  reference.decay = static_cast<double>(how.decay);
+  return reference;
+}
+
+}  // namespace weft::test
