@@ -16,7 +16,12 @@
 // Ends with a line "done: N beats", or $fatal at the first sum that differs, and when nothing moves: for 1,000 cycles, or
 // 100,000 while a sum waits to be taken.
 //
-// With FAULT defined the lane is tests/rtl/faults/faulty_lane.sv with that number as its parameter.
+// With FAULT defined the lane is tests/rtl/faults/faulty_lane.sv with that number as its parameter; with
+// tests/rtl/faults/round_even.sv among the sources it rounds wrongly. From the top of the repository:
+//
+//   iverilog -g2012 -y hw/rtl -Y .sv -o tb tests/rtl/lane_tb.sv && vvp -N tb +stimulus=FILE +vcd=icarus.vcd
+//   iverilog -g2012 -y hw/rtl -Y .sv -DFAULT=1 -o tb tests/rtl/lane_tb.sv tests/rtl/faults/faulty_lane.sv
+//   build/release/tests/rtl/lane_tb +stimulus=FILE +vcd=verilator.vcd
 `timescale 1ns / 1ps
 module tb;
   parameter CHILDREN = 3;
