@@ -239,9 +239,6 @@ TEST_F(LaneCliTest, IsCalibratedAndReplayed) {
     EXPECT_EQ(same.code, 0) << same.out << same.err;
     // RTL again.
     simulate("again.txt", "again.vcd");
-    const Ran again =
-        weft("vcd compare ../" + std::string(name) + ".vcd ../again.vcd --tolerance 0 --offset 0" + kSums);
-    EXPECT_TRUE(json::parse(again.out)["different"] == 0 || !json::parse(again.out)["first"].is_null()) << again.out;
     const Ran sums = weft("vcd compare ../" + std::string(name) + ".vcd ../again.vcd" + kSums);
     EXPECT_EQ(sums.code, 0) << sums.out << sums.err;
   }
