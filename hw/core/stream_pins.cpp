@@ -20,13 +20,20 @@ StreamPins::StreamPins(Waves& waves, const std::string& name, const std::string&
 /// A beat is on the pins from an edge on.
 void StreamPins::show(std::int64_t edge, const Transfer& transfer, std::int64_t beat) {
   const Time at = edges_.at(edge);
-  if (beat_bytes_ != 0) {
+  if (beat_bytes_ != 0 && (transfer.data != nullptr || known_)) {
     const std::size_t from = std::min(static_cast<std::size_t>(beat) * beat_bytes_, transfer.bytes);
     const std::size_t count = std::min(beat_bytes_, transfer.bytes - from);
-    const bool known = transfer.data != nullptr && count > 0;
-    waves_.set_bytes(at, data_, known ? transfer.data + from : nullptr, count);
+    known_ = transfer.data != nullptr && count > 0;
+    waves_.set_bytes(at, data_, known_ ? transfer.data + from : nullptr, count);
   }
   if (beat + 1 == transfer.beats) waves_.set(at, last_, 1);
+}
+
+/// The beat after the edge `taken` is handed over at `edge`; whoever is late holds it up until then.
+void StreamPins::hold_up(std::int64_t taken, std::int64_t edge, bool by_receiver) {
+  const Waves::Pin pin = by_receiver ? ready_ : valid_;
+  waves_.set(edges_.at(taken), pin, 0);
+  waves_.set(edges_.at(edge - 1), pin, 1);
 }
 
 void StreamPins::transfer(const Transfer& transfer, std::initializer_list<std::uint64_t> values) {
@@ -34,31 +41,30 @@ void StreamPins::transfer(const Transfer& transfer, std::initializer_list<std::u
   waves_.set(edges_.at(start), valid_, 1);
   std::size_t field = 0;
   for (const std::uint64_t value : values) waves_.set(edges_.at(start), fields_[field++], value);
-  // Of beats at an even pace, edges are counted instead of picoseconds: this runs for each beat.
-  const std::int64_t from = edges_.from(transfer.from) + 1;
-  const std::int64_t span = edges_.from(transfer.to) + 1 - from;
+
   const std::int64_t beats = transfer.beats;
-  std::int64_t taken = start;
-  for (std::int64_t beat = 0; beat < beats; ++beat) {
-    const std::int64_t edge = std::max(taken + 1, from + span * beat / beats);
-    const bool waits = edge > taken + 1;
-    if (waits && beat > 0 && !transfer.receiver_sets_pace) {
-      waves_.set(edges_.at(taken), valid_, 0);
-      show(edge - 1, transfer, beat);
-      waves_.set(edges_.at(edge - 1), valid_, 1);
-    } else {
-      show(taken, transfer, beat);
-      if (waits) {
-        waves_.set(edges_.at(taken), ready_, 0);
-        waves_.set(edges_.at(edge - 1), ready_, 1);
-      }
-    }
-    taken = edge;
-    if (beat == 0 && beat_bytes_ == 0 && beats > 2 && span <= beats) {
-      // All that follow one after the other look the same, but for the last.
+  const std::int64_t first = std::max(start, edges_.from(transfer.from)) + 1;
+  const std::int64_t last = std::max(first + beats - 1, edges_.from(transfer.to));
+  show(start, transfer, 0);
+  if (first > start + 1) hold_up(start, first, true);
+  std::int64_t taken = first;
+  const bool even = transfer.receiver_sets_pace && last - first >= beats;
+  // Where nothing slows the receiver down, the beats after the first come together, at the end.
+  if (!even && beats > 1 && last - first >= beats) {
+    taken = last - beats + 1;
+    hold_up(first, taken + 1, false);
+  }
+  for (std::int64_t beat = 1; beat < beats; ++beat) {
+    const std::int64_t edge = even ? first + (last - first) * beat / (beats - 1) : taken + 1;
+    // Without data all that follow one after the other look the same, but for the last.
+    if (!even && transfer.data == nullptr && !known_ && beat + 1 < beats) {
+      taken += beats - 1 - beat;
       beat = beats - 2;
-      taken += beats - 2;
+      continue;
     }
+    show(even ? taken : edge - 1, transfer, beat);
+    if (edge > taken + 1) hold_up(taken, edge, true);
+    taken = edge;
   }
   waves_.set(edges_.at(taken), valid_, 0);
   waves_.set(edges_.at(taken), last_, 0);

@@ -18,7 +18,8 @@ namespace weft {
 /// Pins change with an edge, as those of flip-flops do, and a beat is handed over at a later one. So what a model does
 /// at time t shows from the first edge at t or after it, and the beat is handed over one cycle later, or when the beats
 /// before it have left: the times of a file differ from the model's by less than two cycles, latencies by less than
-/// one.
+/// one. A model knows the first beat and the last. Those between come at an even pace of a slow receiver; of a slow
+/// sender they come together with the last, which keeps files small.
 class StreamPins {
  public:
   struct Field {
@@ -27,10 +28,10 @@ class StreamPins {
   };
   struct Transfer {
     Time offered;  ///< its first beat is there
-    Time from;     ///< it is taken from here on ...
-    Time to;       ///< ... to here, at an even pace
+    Time from;     ///< it is taken from here on,
+    Time to;       ///< and the last one until here
     std::int64_t beats = 1;
-    bool receiver_sets_pace = false;  ///< else beats come as slowly as that
+    bool receiver_sets_pace = false;  ///< else it is the sender that is slow
     const std::byte* data = nullptr;
     std::size_t bytes = 0;  ///< of data
   };
@@ -43,6 +44,7 @@ class StreamPins {
   void transfer(const Transfer& transfer, std::initializer_list<std::uint64_t> values);
 
  private:
+  void hold_up(std::int64_t taken, std::int64_t edge, bool by_receiver);
   void show(std::int64_t edge, const Transfer& transfer, std::int64_t beat);
 
   Waves& waves_;
@@ -54,6 +56,7 @@ class StreamPins {
   Waves::Pin last_;
   Waves::Pin data_;
   std::vector<Waves::Pin> fields_;
+  bool known_ = false;     ///< the data pins show something
   std::int64_t free_ = 0;  ///< the edge at which the latest beat leaves
 };
 

@@ -165,6 +165,8 @@ Command vcd_command(CLI::App& parent) {
       ->add_option("--tolerance", options->tolerance,
                    "Cycles by which an item and its latency may be off; times do not matter without it")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  compare_app->add_flag("--packet-times", chosen.packet_times,
+                        "With --tolerance and --last: of a packet only the first and the last item must be in time");
   compare_app
       ->add_option("--unknowns", options->unknowns, "Where x and z agree with anything: reference, either, or exact")
       ->capture_default_str()

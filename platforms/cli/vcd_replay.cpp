@@ -170,7 +170,7 @@ std::int64_t replay_model(const ReplayOptions& options, const vcd::BlockTrace& t
                          chunk.id, first));
     }
     open_until[chunk.id] = chunk.complete;
-    for (const std::uint16_t input : children) bench.give(operand_of(trace, chunk, input, children, clock_of(trace)));
+    for (const std::uint16_t input : children) bench.give(operand_of(trace, chunk, input, children, config.clock));
   }
   WaveFile waves(options.vcd, {"*"}, dispatcher, /*free_clocks=*/true);
   bench.record(waves);

@@ -157,19 +157,24 @@ void WaveFile::prepare(Oscillator& clock, std::int64_t until) const {
   }
   std::sort(clock.spans.begin(), clock.spans.end(), [](const Span& a, const Span& b) { return a.from < b.from; });
   clock.at = 0;
+  if (!clock.high) schedule(clock);
 }
 
-std::int64_t WaveFile::next_change(Oscillator& clock) {
-  if (clock.fall != INT64_MAX) return clock.fall;
+/// Finds when a clock that is low rises next, within what it has to run.
+void WaveFile::schedule(Oscillator& clock) {
   const ClockEdges edges(clock.frequency);
-  for (; clock.at < clock.spans.size(); ++clock.at) {
+  clock.due = INT64_MAX;
+  for (std::int64_t next = edges.at(clock.next).count(); clock.at < clock.spans.size(); ++clock.at) {
     const Span& span = clock.spans[clock.at];
-    if (const Time next = edges.at(clock.next); next.count() > span.to) continue;
-    if (edges.at(clock.next).count() < span.from) clock.next = edges.from(Time(span.from));
-    const std::int64_t time = edges.at(clock.next).count();
-    if (time <= span.to) return time;
+    if (next > span.to) continue;
+    if (next < span.from) {
+      clock.next = edges.from(Time(span.from));
+      next = edges.at(clock.next).count();
+      if (next > span.to) continue;
+    }
+    clock.due = next;
+    return;
   }
-  return INT64_MAX;
 }
 
 void WaveFile::write_clocks(std::int64_t until) {
@@ -177,19 +182,17 @@ void WaveFile::write_clocks(std::int64_t until) {
     Oscillator* first = nullptr;
     std::int64_t time = until;
     for (Oscillator& clock : clocks_) {
-      const std::int64_t next = next_change(clock);
-      if (next >= time) continue;
-      time = next;
+      if (clock.due >= time) continue;
+      time = clock.due;
       first = &clock;
     }
     if (first == nullptr) return;
-    const bool rises = first->fall == INT64_MAX;
-    writer_.change(static_cast<std::uint64_t>(time), first->id, rises ? 1 : 0);
-    if (rises) {
-      const ClockEdges edges(first->frequency);
-      first->fall = (time + edges.at(++first->next).count()) / 2;
+    first->high = !first->high;
+    writer_.change(static_cast<std::uint64_t>(time), first->id, first->high ? 1 : 0);
+    if (first->high) {
+      first->due = (time + ClockEdges(first->frequency).at(++first->next).count()) / 2;
     } else {
-      first->fall = INT64_MAX;
+      schedule(*first);
     }
   }
 }

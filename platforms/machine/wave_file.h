@@ -79,17 +79,17 @@ class WaveFile final : public Waves {
     std::vector<Span> spans = {};  ///< in which it runs, and of which nothing is written yet
     int holders = 0;
     std::int64_t held_from = 0;
-    std::int64_t next = 1;          ///< the first edge that is not written; a file begins with a clock that is low
-    std::int64_t fall = INT64_MAX;  ///< when it goes down
-    std::size_t at = 0;             ///< of the spans
+    std::int64_t next = 1;  ///< the first edge that is not written; a file begins with a clock that is low
+    bool high = false;
+    std::size_t at = 0;            ///< of the spans
+    std::int64_t due = INT64_MAX;  ///< when it changes next
   };
 
   void tell(Change change);
   void drain(std::int64_t until);
   void write(const Change& change);
   void write_clocks(std::int64_t until);
-  /// When the clock changes next, if that is before `until`; else INT64_MAX.
-  static std::int64_t next_change(Oscillator& clock);
+  static void schedule(Oscillator& clock);
   void prepare(Oscillator& clock, std::int64_t until) const;
 
   vcd::Writer writer_;

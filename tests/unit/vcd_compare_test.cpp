@@ -246,6 +246,32 @@ TEST_F(VcdCompare, KnowsToleranceOffsetAndLatency) {
   EXPECT_EQ(self.reference_latency.least, 3);
 }
 
+/// A model of packets knows when they begin and end.
+TEST_F(VcdCompare, TimesPacketsByTheirEnds) {
+  auto all = beats(40);
+  dump("a.vcd", all);
+  // Packets are of four: 3 is a last one, 4 a first one, 5 and 6 lie within.
+  all[5].latency += 1;
+  dump("b.vcd", all);
+  CompareOptions chosen = options("a.vcd", "b.vcd");
+  chosen.input.reset();
+  EXPECT_EQ(compare(chosen).first->index, 5U);
+  chosen.packet_times = true;
+  EXPECT_TRUE(compare(chosen).same()) << compare(chosen).text();
+  for (const std::size_t end : {0U, 4U, 7U}) {
+    auto late = beats(40);
+    late[end].latency += 1;
+    dump("b.vcd", late);
+    EXPECT_EQ(compare(chosen).first->index, end);
+    EXPECT_EQ(compare(chosen).different, 1U);
+  }
+  // Values count everywhere.
+  auto wrong = beats(40);
+  wrong[6].data.back() = wrong[6].data.back() == '0' ? '1' : '0';
+  dump("b.vcd", wrong);
+  EXPECT_EQ(compare(chosen).first->index, 6U);
+}
+
 TEST_F(VcdCompare, TakesUnknownsAsAsked) {
   auto known = beats(20);
   auto half = known;
@@ -430,6 +456,10 @@ TEST_F(VcdCompare, SaysWhatIsWrong) {
   fails("compare: expected a clock", [](auto& o) { o.sampling.clock.clear(); });
   fails("compare: expected the valid of an interface, or signals", [](auto& o) { o.interface.valid.clear(); });
   fails("compare: expected the valid of the input interface", [](auto& o) { o.input->valid.clear(); });
+  fails("compare: expected the last of an interface, and a tolerance, for the times of packets", [](auto& o) {
+    o.packet_times = true;
+    o.interface.last.clear();
+  });
   fails("compare: expected either signals or an interface, not both", [](auto& o) { o.signals = {"*"}; });
   fails("compare: expected no tolerance with signals at every edge; an offset moves them", [](auto& o) {
     o.signals = {"*"};

@@ -144,6 +144,9 @@ void check(const CompareOptions& options) {
     return;
   }
   if (options.interface.valid.empty()) refuse("compare: expected the valid of an interface, or signals");
+  if (options.packet_times && (options.interface.last.empty() || !options.tolerance)) {
+    refuse("compare: expected the last of an interface, and a tolerance, for the times of packets");
+  }
   if (options.input && options.input->valid.empty()) refuse("compare: expected the valid of the input interface");
 }
 
@@ -196,7 +199,12 @@ class Comparer {
       if (!has_expected && !has_found) break;
       result_.reference_items += has_expected ? 1 : 0;
       result_.subject_items += has_found ? 1 : 0;
-      std::string what = has_expected && has_found ? difference(expected, found) : has_expected ? "missing" : "extra";
+      const bool last = has_expected && has_found && is_last(expected);
+      const bool timed = options_.tolerance && (!options_.packet_times || first_of_packet_ || last);
+      first_of_packet_ = last;
+      std::string what = has_expected && has_found ? difference(expected, found, timed)
+                         : has_expected            ? "missing"
+                                                   : "extra";
       if (has_expected && has_found) note(expected, found);
       if (result_.signals && !(has_expected && has_found)) {
         note_end(has_expected);
@@ -220,12 +228,16 @@ class Comparer {
     }
   }
 
+  [[nodiscard]] bool is_last(const Item& item) const {
+    return !options_.interface.last.empty() && item.values[options_.interface.data.size()].back() == '1';
+  }
+
   /// What differs; nothing if they agree.
-  [[nodiscard]] std::string difference(const Item& expected, const Item& found) const {
+  [[nodiscard]] std::string difference(const Item& expected, const Item& found, bool timed) const {
     for (std::size_t i = 0; i < expected.values.size(); ++i) {
       if (!agree(expected.values[i], found.values[i], options_.unknowns)) return result_.names[i];
     }
-    if (!options_.tolerance) return "";
+    if (!timed) return "";
     if (off(found.cycle, expected.cycle, options_.offset)) return "cycle";
     if (expected.latency.has_value() != found.latency.has_value()) return "latency";
     return expected.latency && off(*found.latency, *expected.latency, 0) ? "latency" : "";
@@ -288,6 +300,7 @@ class Comparer {
   std::deque<Item> recent_expected_;
   std::deque<Item> recent_found_;
   std::uint64_t from_ = 0;  ///< index of the first recent item
+  bool first_of_packet_ = true;
 };
 
 }  // namespace

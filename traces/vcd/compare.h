@@ -55,6 +55,9 @@ struct CompareOptions {
   std::int64_t offset = 0;
   /// By how many cycles an item may be off, and its latency too; times do not matter without it.
   std::optional<std::uint64_t> tolerance;
+  /// With a tolerance, times and latencies count only of the first and the last beat of a packet, which is what models
+  /// of whole packets know. Needs the interface's `last`.
+  bool packet_times = false;
   std::size_t context = 3;  ///< items shown before a divergence and after it
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -179,7 +180,11 @@ void Writer::put_time(std::uint64_t time) {
   if (!started_) write_header();
   if (time == time_) return;
   time_ = time;
-  fmt::format_to(std::back_inserter(buffer_), "#{}\n", time);
+  char digits[20];
+  const auto end = std::to_chars(digits, digits + sizeof digits, time).ptr;
+  buffer_ += '#';
+  buffer_.append(digits, end);
+  buffer_ += '\n';
 }
 
 void Writer::put(std::uint64_t time, Id id, SignalKind kind, std::string_view value) {
