@@ -39,12 +39,12 @@ if(NOT RTL)
   return()
 endif()
 step("configuring RTL" ${CMAKE_COMMAND} -S ${EXAMPLE}/rtl -B ${WORK}/rtl -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${prefix}
-                       -D CMAKE_CXX_COMPILER=${CXX})
+                       -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_BUILD_TYPE=Debug)
 step("building RTL" ${CMAKE_COMMAND} --build ${WORK}/rtl)
 
 # all_reduce(IMPLEMENTATION): what an AllReduce takes, in `time`.
 function(all_reduce implementation)
-  step("an AllReduce with ${implementation}" ${WORK}/rtl/my-weft collective rtl-16 --type int32 --data --bytes 64KiB --json
+  step("an AllReduce with ${implementation}" ${WORK}/rtl/my-weft collective rtl-16 --op all_reduce --type int32 --data --bytes 64KiB --json
        --set fabric.switch.reduction.implementation=${implementation})
   string(JSON wrong GET "${output}" rows 0 wrong)
   if(NOT wrong EQUAL 0)
