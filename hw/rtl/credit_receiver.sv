@@ -28,7 +28,8 @@ module credit_receiver #(
     output reg [       SIZE-1:0] credit_beats,
     output                       overflow
 );
-  localparam PLACE = SIZE - 1;  // bits of a place in a buffer
+  localparam PLACE = SIZE - 1;                          // bits of a place in a buffer
+  localparam [SIZE-1:0] FULL = {1'b1, {PLACE{1'b0}}};  // BUFFER
 
   wire [LANES-1:0] owes, turn, lost;
   wire [LANES*SIZE-1:0] owed;
@@ -42,7 +43,7 @@ module credit_receiver #(
       reg [PLACE-1:0] head, tail;
       reg [SIZE-1:0] held, part, due;  // beats: in the buffer, taken of a packet, and of packets taken whole
       reg too_many;
-      wire comes = wire_valid && wire_lane == l && held != BUFFER;
+      wire comes = wire_valid && wire_lane == l && held != FULL;
       wire goes = out_valid[l] && out_ready[l];
       wire whole = goes && out_last[l];
       assign out_valid[l] = held != 0;
@@ -59,7 +60,7 @@ module credit_receiver #(
           due <= 0;
           too_many <= 0;
         end else begin
-          if (wire_valid && wire_lane == l && held == BUFFER) too_many <= 1;
+          if (wire_valid && wire_lane == l && held == FULL) too_many <= 1;
           if (comes) begin
             buffer[tail] <= {wire_last, wire_data};
             tail <= tail + 1'b1;

@@ -32,6 +32,7 @@ module credit_transmitter #(
     input      [      LANE-1:0] credit_lane,
     input      [      SIZE-1:0] credit_beats
 );
+  localparam [SIZE-1:0] FULL = {1'b1, {(SIZE - 1) {1'b0}}};  // BUFFER
   wire [LANES-1:0] enough;
   genvar l;
   generate
@@ -42,7 +43,7 @@ module credit_transmitter #(
       assign enough[l] = in_lane == l && in_size <= available;
       assign credits[l*SIZE+:SIZE] = available;
       always @(posedge clk)
-        if (reset) available <= BUFFER;
+        if (reset) available <= FULL;
         else available <= available - (spends ? in_size : 0) + (gains ? credit_beats : 0);
     end
   endgenerate

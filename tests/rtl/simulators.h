@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -10,10 +11,10 @@
 
 namespace weft::test {
 
-/// Runs the simulators of hw/rtl, in a folder of its own for each test. Skips the test where Icarus is missing.
+/// Runs the simulators of hw/rtl, in a folder of its own for each test.
 class RtlTest : public VcdTest {
  protected:
-  void SetUp() override { need("iverilog"); }
+  /// Skips what comes after it where a tool is missing; the caller returns if IsSkipped().
   static void need(const std::string& tool) {
     if (std::system(("command -v " + tool + " >/dev/null 2>&1").c_str()) != 0) {
       GTEST_SKIP() << tool << " is not installed; ./weft installs it";
@@ -37,6 +38,16 @@ class RtlTest : public VcdTest {
     const Outcome outcome = shell("iverilog -g2012 -Wall -Wno-timescale -y '" + rtl() + "' -Y .sv " + options + " -o " +
                                   name + " " + sources);
     ASSERT_EQ(outcome.status, 0) << outcome.text;
+  }
+
+  /// Compares the recorded cycles with what Icarus makes of the inputs. `dut` is a file of tests/rtl/play.
+  void play(const std::string& dut, const std::string& cycles_file, std::uint64_t cycles) const {
+    need("iverilog");
+    if (IsSkipped()) return;
+    icarus("tb", bench("play_tb.sv") + " " + bench("play/" + dut));
+    const Outcome outcome = shell("vvp -N tb +cycles=" + cycles_file);
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    EXPECT_NE(outcome.text.find("done: " + std::to_string(cycles) + " cycles\n"), std::string::npos) << outcome.text;
   }
 
   static std::string bench(const std::string& name) { return "'" WEFT_SOURCE_DIR "/tests/rtl/" + name + "'"; }
