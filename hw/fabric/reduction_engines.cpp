@@ -36,7 +36,8 @@ void check_reduction_engine(const std::string& name, const std::string& path) {
   std::string expected = "expected one of " + known + ", got " + name;
   if (name == kOwnRtl) {
     expected +=
-        ", which the command weft has if it was built with Verilator: install the package verilator, configure and build "
+        ", which the command weft has if it was built with Verilator: install the package verilator, configure and "
+        "build "
         "again";
   }
   throw ConfigError(path, expected);
