@@ -36,8 +36,9 @@ void check_reduction_engine(const std::string& name, const std::string& path) {
   std::string expected = "expected one of " + known + ", got " + name;
   if (name == kOwnRtl) {
     expected +=
-        ", which a Weft that was built without Verilator does not have: install the package verilator, configure and "
-        "build again";
+        ", which the command weft has if it was built with Verilator: install the package verilator, configure and "
+        "build "
+        "again";
   }
   throw ConfigError(path, expected);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D BUILD=... -D EXAMPLE=... -D RTL=... -D WORK=... -D CXX=... -D GENERATOR=... -P build_example.cmake
+# cmake -D BUILD=... -D EXAMPLE=... -D RTL=... -D WORK=... -D CXX=... -D LAUNCHER=... -D GENERATOR=... -P build_example.cmake
 set(prefix ${WORK}/prefix)
 file(REMOVE_RECURSE ${WORK})
 
@@ -39,12 +39,12 @@ if(NOT RTL)
   return()
 endif()
 step("configuring RTL" ${CMAKE_COMMAND} -S ${EXAMPLE}/rtl -B ${WORK}/rtl -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${prefix}
-                       -D CMAKE_CXX_COMPILER=${CXX})
+                       -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_BUILD_TYPE=Debug)
 step("building RTL" ${CMAKE_COMMAND} --build ${WORK}/rtl)
 
 # all_reduce(IMPLEMENTATION): what an AllReduce takes, in `time`.
 function(all_reduce implementation)
-  step("an AllReduce with ${implementation}" ${WORK}/rtl/my-weft collective rtl-16 --type int32 --data --bytes 64KiB --json
+  step("an AllReduce with ${implementation}" ${WORK}/rtl/my-weft collective rtl-16 --op all_reduce --type int32 --data --bytes 64KiB --json
        --set fabric.switch.reduction.implementation=${implementation})
   string(JSON wrong GET "${output}" rows 0 wrong)
   if(NOT wrong EQUAL 0)

@@ -34,15 +34,15 @@ TEST_F(CosimulationCli, OneLineTakesTheModelsPlace) {
 TEST_F(CosimulationCli, RefusesWhatItDoesNotHave) {
   for (const auto& bad : {
            test::BadInput{"another name",
-                          "collective rtl-16 --set fabric.switch.reduction.implementation=verilog",
+                          "collective rtl-16 --op all_reduce --set fabric.switch.reduction.implementation=verilog",
                           {"fabric.switch.reduction.implementation: expected one of model, rtl, got verilog"}},
            test::BadInput{"a switch that is not there",
-                          "collective rtl-16 --set fabric.switch.reduction.switches.0=leaf4",
+                          "collective rtl-16 --op all_reduce --set fabric.switch.reduction.switches.0=leaf4",
                           {"fabric.switch.reduction.switches.0: expected a switch of the network, such as leaf0 or "
                            "spine0, got leaf4"}},
            test::BadInput{
                "more children than it has inputs",
-               "collective rtl-16 --bytes 64KiB --set fabric.hosts_per_leaf=2 --set fabric.radix=8",
+               "collective rtl-16 --op all_reduce --bytes 64KiB --set fabric.hosts_per_leaf=2",
                {"expected model, or one that adds 8 operands, which a tree has in spine0; got rtl, which adds "
                 "4 at the most"}},
        }) {
