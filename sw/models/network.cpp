@@ -134,6 +134,10 @@ Network find_network(std::string_view name) {
     }
     names += (names.empty() ? "" : ", ") + row.text("name");
   }
+  for (const Transformer& model : load_transformers()) {
+    if (model.name == name) return network_of(model);
+    names += ", " + model.name;
+  }
   throw std::invalid_argument(fmt::format("no network '{}', expected one of {}", name, names));
 }
 

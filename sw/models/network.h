@@ -70,7 +70,7 @@ struct Network {
   std::vector<Layer> layers;
 };
 
-/// Those of networks.csv: resnet50, resnet152, densenet201, inceptionv4, with the batch that was measured. Throws
+/// Those of networks.csv, with the batch that was measured, and transformers by network_of, with one sequence. Throws
 /// std::invalid_argument that lists the names there are, and traces::FormatError.
 [[nodiscard]] Network find_network(std::string_view name);
 /// A file as above, named after it, with a batch of 1. Throws traces::FormatError.

@@ -119,7 +119,7 @@ struct KfacConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("network", network, "A network of sw/models/networks.csv, or a CSV file of that form");
+    visit("network", network, "A network of sw/models/networks.csv, a transformer, or a CSV file of layers");
     visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
     visit("algorithm", algorithm,
           "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "

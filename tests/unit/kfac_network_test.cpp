@@ -93,7 +93,10 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
     static_cast<void>(find_network("vgg"));
     ADD_FAILURE();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "no network 'vgg', expected one of resnet50, resnet152, densenet201, inceptionv4");
+    EXPECT_EQ(std::string(error.what())
+                  .find("no network 'vgg', expected one of resnet50, resnet152, densenet201, inceptionv4, llama2-7b"),
+              0U)
+        << error.what();
   }
 }
 
@@ -104,6 +107,9 @@ TEST(KfacNetwork, TransformersAreTheirMatrices) {
   EXPECT_EQ(sums.layers_with_factors, 96 * 6);
   EXPECT_EQ(sums.parameters, 96 * (std::int64_t{12} * 12288 * 12288 + 12288 * 5 + 49152));
   EXPECT_EQ(sums.largest_side, 49153);
+  const Network by_name = models::find_network("gpt3-175b");
+  EXPECT_EQ(by_name.layers.size(), network.layers.size());
+  EXPECT_EQ(by_name.batch, 1);
 }
 
 // A small network by hand: 2 x 2 convolution with bias on 3 x 3 images, norm, linear.
