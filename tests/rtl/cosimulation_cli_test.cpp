@@ -31,6 +31,31 @@ TEST_F(CosimulationCli, OneLineTakesTheModelsPlace) {
   EXPECT_NEAR(model, rtl, 0.01 * model);
 }
 
+/// What the pins of RTL show in a machine is what the model's would, and tells the latency that the platform gives it.
+TEST_F(CosimulationCli, ShowsItsPins) {
+  const std::string engine = "network.spine0.reduction";
+  const auto record = [&](const std::string& file, const std::string& arguments) {
+    const std::string out = (folder_ / file).string();
+    const test::Ran ran = weft("collective rtl-16 --op all_reduce --bytes 16KiB --data --no-warmup --vcd-scope " +
+                               engine + " --vcd " + out + " " + arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return out;
+  };
+  const std::string rtl = record("rtl.vcd", "");
+  const std::string model = record("model.vcd", "--set fabric.switch.reduction.implementation=model");
+  const test::Ran same = weft("vcd compare " + model + " " + rtl + " --clock " + engine + ".clk --valid " + engine +
+                              ".out_valid --data " + engine + ".out_data --last " + engine + ".out_last --map '" +
+                              engine + ".*=" + engine + ".lane.*' --tolerance 4 --packet-times --json");
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  const test::Ran found = weft("vcd calibrate " + rtl + " --clock " + engine + ".lane.clk --reset " + engine +
+                               ".lane.reset --input " + engine + ".lane.in_ --split 4 --output " + engine +
+                               ".lane.out_ --kind " + engine + ".lane.kind --out " + (folder_ / "lane.json").string());
+  EXPECT_EQ(found.code, 0) << found.err;
+  const json patch = json::parse(test::read_file(folder_ / "lane.json"));
+  EXPECT_EQ(patch.at("/fabric/switch/reduction/latency"_json_pointer), "9ns");
+  EXPECT_EQ(patch.at("/fabric/switch/reduction/fp32"_json_pointer), 64);
+}
+
 TEST_F(CosimulationCli, RefusesWhatItDoesNotHave) {
   for (const auto& bad : {
            test::BadInput{"another name",
