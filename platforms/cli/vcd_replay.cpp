@@ -262,7 +262,8 @@ int replay(const ReplayOptions& options) {
   std::string text = fmt::format("{}: {} chunks from {} inputs\n", options.file, chunks.size(), trace.inputs.size());
   if (!options.stimulus.empty()) {
     result["beats"] = write_stimulus(options, trace, chunks);
-    text += fmt::format("wrote {}, {} beats for tests/rtl/lane_tb.sv\n", options.stimulus, result["beats"].get<int>());
+    text += fmt::format("wrote {}, {} beats for tests/rtl/lane_tb.sv with CHILDREN={} and BYTES={}\n", options.stimulus,
+                        result["beats"].get<int>(), trace.inputs.size(), trace.data_bits / 8);
   }
   if (!options.vcd.empty()) {
     result["sums"] = replay_model(options, trace, chunks);
