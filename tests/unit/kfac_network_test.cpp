@@ -325,8 +325,8 @@ TEST_F(KfacPublished, FactorPipelining) {
       EXPECT_NEAR(naive / row.naive, 1, 0.1);
       EXPECT_NEAR(layer_wise / row.layer_wise, 1, 0.1);
       // 20 % below: computing hides more of messages that wait until they are full than it did for the authors. It was
-      // 15 % before a factor's scalings and averages were kernels of their own, which brought its computing from 33 % to
-      // 15 % below what was published.
+      // 15 % before a factor's scalings and averages were kernels of their own, which brought its computing from 33 %
+      // to 15 % below what was published.
       EXPECT_NEAR(threshold / row.threshold, 0.8, 0.02);
       EXPECT_NEAR(rule / row.optimal, 1, 0.1);
     }
