@@ -29,15 +29,14 @@ void HbmConfig::check(const std::string& path) const {
                              memory.stack_interleave);
   if (detail == HbmDetail::kStream) return;
   if (static_cast<std::uint64_t>(capacity.count()) > map.capacity()) {
-    throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()) +
-                                              ", got " + to_text(capacity));
+    throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()));
   }
   const double peak = memory.peak_bytes_per_second() * 8;
   const auto pins = static_cast<double>(rate.count());
   if (std::abs(pins - peak) > kTolerance * peak) {
     throw ConfigError(path + ".rate", "what its stacks move at the most, which is " +
-                                          to_text(Rate(std::llround(peak * 1e-9) * 1'000'000'000)) + ", got " +
-                                          to_text(rate) + "; or detail stream");
+                                          to_text(Rate(std::llround(peak * 1e-9) * 1'000'000'000)) +
+                                          ", or detail stream");
   }
 }
 

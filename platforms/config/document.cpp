@@ -166,8 +166,7 @@ void Document::check_unused(const json& value, const std::string& path, const Pa
 
 InputError Document::explain(const ConfigError& error) const {
   const auto record = records_.find(error.path());
-  const bool told = error.expected().find(", got ") != std::string::npos;
-  const std::string got = told || record == records_.end() ? "" : got_text(*record->second.value);
+  const std::string got = record == records_.end() ? "" : got_text(*record->second.value);
   std::string file = file_of(error.path());
   for (const auto& [path, part] : list_places_) {
     const std::string elements = path + ".";

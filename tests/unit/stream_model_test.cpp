@@ -221,10 +221,10 @@ TEST(HbmConfig, SaysWhatIsWrong) {
   config.detail = HbmDetail::kBank;
   config.check("accelerator.hbm");
   config.capacity = 81_GiB;
-  fails(config, "accelerator.hbm.capacity", "at most what its stacks hold, which is 80GiB, got 81GiB");
+  fails(config, "accelerator.hbm.capacity", "at most what its stacks hold, which is 80GiB");
   config.capacity = 80_GiB;
   config.rate = 4000_GBps;
-  fails(config, "accelerator.hbm.rate", "what its stacks move at the most, which is 32768Gbps, got 32Tbps");
+  fails(config, "accelerator.hbm.rate", "what its stacks move at the most, which is 32768Gbps");
   config = stacks_of("hbm3", 5);
   config.stacks.interleave = Bytes(300);
   fails(config, "accelerator.hbm.stacks.interleave", "a power of two");
