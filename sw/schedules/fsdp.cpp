@@ -175,7 +175,7 @@ void Fsdp::record(Probe& probe, int ranks) {
     member.probe = &probe;
     member.gather_track = probe.add_track(process, "allgather");
     member.scatter_track = probe.add_track(process, shards_ > 1 ? "reduce-scatter" : "all-reduce");
-    if (shards_ > 1 && copies_ > 1) member.copies_track = probe.add_track(process, "all-reduce");
+    if (replicates()) member.copies_track = probe.add_track(process, "all-reduce");
     if (member.offload) member.offload->record(probe, process);
   }
 }
@@ -192,7 +192,7 @@ void Fsdp::start() {
     } else {
       processor.spawn(name + " communication", 1, communicate(*member, true, true));
     }
-    if (shards_ > 1 && copies_ > 1) processor.spawn(name + " all-reduce", 2, replicate(*member));
+    if (replicates()) processor.spawn(name + " all-reduce", 2, replicate(*member));
     if (member->offload) member->offload->start(name);
   }
 }
@@ -227,7 +227,7 @@ Task Fsdp::compute(Member& member) {
     }
     gathers += plan_.gathers.size();
     scatters += plan_.scatters.size();
-    accelerator.wait(kComputeStream, shards_ > 1 && copies_ > 1 ? kReduced : kScattered, scatters);
+    accelerator.wait(kComputeStream, replicates() ? kReduced : kScattered, scatters);
     if (member.offload && member.offload->optimises()) {
       member.offload->optimise(step, [&](const PlannedKernel& kernel) { enqueue(member, kernel); });
     } else {

@@ -78,6 +78,8 @@ class Fsdp {
   firmware::Task scatter(Member& member, int step, int index);
   firmware::Task replicate(Member& member);
   firmware::Task all_reduce(Member& member, int step, int index);
+  /// Whether an AllReduce follows each ReduceScatter.
+  [[nodiscard]] bool replicates() const { return shards_ > 1 && copies_ > 1; }
   [[nodiscard]] collectives::Communicator& scatter_group(const Member& member) const;
   void add_groups(const collectives::Communicator::Config& collectives);
   /// The memory now has the sums over all ranks of what lies at `at` of unit `index`.
