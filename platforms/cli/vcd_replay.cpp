@@ -48,15 +48,6 @@ struct Chunk {
   throw traces::FormatError(trace.file, 0, expected);
 }
 
-std::uint64_t number_of(const vcd::BlockTrace& trace, const std::string& bits, const char* what) {
-  std::uint64_t value = 0;
-  for (const char bit : bits) {
-    if (bit != '0' && bit != '1') refuse(trace, fmt::format("expected a known {}, got \"{}\"", what, bits));
-    value = 2 * value + (bit == '1' ? 1 : 0);
-  }
-  return value;
-}
-
 /// In the order in which they are complete. The n-th packet with an id belongs to the n-th with it of each other input;
 /// where there are no ids, the n-th packet.
 std::vector<Chunk> chunks_of(const vcd::BlockTrace& trace) {
