@@ -18,7 +18,6 @@ using firmware::Task;
 namespace {
 
 constexpr std::uint32_t kComputeStream = 0;
-constexpr std::uint64_t kElement = 4;
 constexpr std::uint64_t kCount = 4;
 
 std::size_t index(KfacTraffic traffic) {
@@ -354,12 +353,12 @@ Task Kfac::collect(Member& member, const KfacMessage& message) {
     case KfacCollective::kAllReduce:
       return group.all_reduce(member.index, message.address, message.bytes, ElementType::kFp32);
     case KfacCollective::kReduceScatter: {
-      const std::uint64_t own = group.block(message.bytes, member.index, kElement).offset;
+      const std::uint64_t own = group.block(message.bytes, member.index, kKfacElement).offset;
       return group.reduce_scatter(member.index, message.address, message.address + own, message.bytes,
                                   ElementType::kFp32);
     }
     case KfacCollective::kAllgather:
-      return group.allgather(member.index, message.address, message.bytes, kElement);
+      return group.allgather(member.index, message.address, message.bytes, kKfacElement);
     case KfacCollective::kSparse:
       return gather_sparse(member, layout_.sparse[message.first]);
     case KfacCollective::kBroadcast:

@@ -15,16 +15,6 @@ using models::Network;
 
 namespace {
 
-constexpr std::uint64_t kElement = 4;
-
-std::uint64_t bytes_of(std::int64_t elements) {
-  return kElement * static_cast<std::uint64_t>(elements);
-}
-
-std::uint64_t triangle_bytes(std::int64_t side) {
-  return bytes_of(models::triangle(side));
-}
-
 /// A in the order of the forward pass, then G in that of the backward pass.
 std::vector<std::size_t> order_of_triangles(std::size_t factors) {
   std::vector<std::size_t> order;
@@ -52,13 +42,13 @@ kfac::Groups gradient_groups(const Network& network, const KfacConfig& config) {
   for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer) {
     gradients.push_back({0, models::parameters(*layer)});
   }
-  return kfac::fuse_within(gradients, config.fusion_threshold.count() / static_cast<std::int64_t>(kElement));
+  return kfac::fuse_within(gradients, config.fusion_threshold.count() / static_cast<std::int64_t>(kKfacElement));
 }
 
 KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network& network, const KfacConfig& config) {
   const bool second_order = config.second_order();
   const auto allocate = [&](const std::string& what, std::uint64_t bytes) {
-    return firmware::allocate_together(ranks, what, std::max<std::uint64_t>(bytes, kElement));
+    return firmware::allocate_together(ranks, what, std::max<std::uint64_t>(bytes, kKfacElement));
   };
   // Neighbours in memory travel together, so what is fused lies without gaps.
   const auto allocate_all = [&](const std::string& what, const std::vector<std::uint64_t>& bytes,
@@ -81,20 +71,21 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
   std::int64_t largest_output = 0;
   std::int64_t largest_patches = 0;
   for (const Layer& layer : network.layers) {
-    parameters.push_back(bytes_of(models::parameters(layer)));
-    activations.push_back(allocate("activations", bytes_of(inputs(layer, network.batch))));
+    parameters.push_back(bytes_of_elements(models::parameters(layer)));
+    activations.push_back(allocate("activations", bytes_of_elements(inputs(layer, network.batch))));
     largest_output = std::max(largest_output, outputs(layer, network.batch));
-    output_gradients.push_back(
-        models::has_factors(layer) ? allocate("gradients of outputs", bytes_of(outputs(layer, network.batch))) : 0);
+    output_gradients.push_back(models::has_factors(layer)
+                                   ? allocate("gradients of outputs", bytes_of_elements(outputs(layer, network.batch)))
+                                   : 0);
     if (second_order && models::has_factors(layer)) {
       largest_patches = std::max(largest_patches, patch_elements(layer, network.batch));
     }
   }
   if (!network.layers.empty()) {
-    activations.push_back(allocate("activations", bytes_of(outputs(network.layers.back(), network.batch))));
+    activations.push_back(allocate("activations", bytes_of_elements(outputs(network.layers.back(), network.batch))));
   }
   workspace = allocate("workspace for gradients of outputs and for patches",
-                       2 * bytes_of(largest_output) + 2 * bytes_of(largest_patches));
+                       2 * bytes_of_elements(largest_output) + 2 * bytes_of_elements(largest_patches));
   std::vector<std::size_t> order = ascending(parameters.size());
   weights = allocate_all("parameters", parameters, order);
   momentum = allocate_all("momentum", parameters, order);
@@ -105,8 +96,8 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
   std::vector<std::uint64_t> squares;
   std::vector<std::uint64_t> halves;
   for (const std::int64_t side : sides) {
-    squares.push_back(bytes_of(side * side));
-    halves.push_back(triangle_bytes(side));
+    squares.push_back(bytes_of_elements(side * side));
+    halves.push_back(bytes_of_elements(models::triangle(side)));
   }
   factors = allocate_all("factors", squares, ascending(squares.size()));
   inverses = allocate_all("inverses", squares, ascending(squares.size()));
@@ -127,7 +118,7 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
     for (std::size_t l = last; l < last + count; ++l) message.elements += models::parameters(network.layers[l]);
     message.gradients = gradients[last + count - 1];
     message.residuals = residuals;
-    residuals += bytes_of(message.elements);
+    residuals += bytes_of_elements(message.elements);
     message.target = std::clamp<std::int64_t>(
         static_cast<std::int64_t>(std::ceil(config.compression.ratio * static_cast<double>(message.elements))), 1,
         std::max<std::int64_t>(message.elements, 1));
@@ -136,7 +127,7 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
     const std::uint64_t bytes = sizeof(compression::Pair) * static_cast<std::uint64_t>(message.most);
     if (config.compression.estimates()) {
       message.own = allocate("sparse gradients", bytes);
-      message.counts = allocate("counts of sparse gradients", kElement * ranks.size());
+      message.counts = allocate("counts of sparse gradients", kKfacElement * ranks.size());
     }
     message.pairs = allocate("sparse gradients of all ranks", bytes * ranks.size());
     sparse.push_back(message);

@@ -14,7 +14,13 @@ namespace weft::schedules {
 /// Which gradients travel in one message, the last layer first.
 [[nodiscard]] kfac::Groups gradient_groups(const models::Network& network, const KfacConfig& config);
 
-/// Where everything lies in a rank's memory, the same on all ranks. Elements are float32.
+/// Elements are float32.
+constexpr std::uint64_t kKfacElement = 4;
+constexpr std::uint64_t bytes_of_elements(std::int64_t elements) {
+  return kKfacElement * static_cast<std::uint64_t>(elements);
+}
+
+/// Where everything lies in a rank's memory, the same on all ranks.
 struct KfacLayout {
   /// Of a buffer of several tensors, one behind the other: addresses by tensor. Layers without parameters have none.
   using Addresses = std::vector<std::uint64_t>;

@@ -9,12 +9,6 @@ namespace weft::schedules {
 using models::Layer;
 using models::Network;
 
-namespace {
-
-constexpr std::uint64_t kElement = 4;
-
-}  // namespace
-
 std::string factor_name(const Network& network, std::size_t factor) {
   std::size_t pair = 0;
   for (const Layer& layer : network.layers) {
@@ -52,7 +46,7 @@ std::vector<PlannedKernel> KfacPlan::inverse(std::int64_t side) const {
 
 KfacDecisions KfacPlan::unmeasured() const {
   KfacDecisions decisions;
-  const std::int64_t limit = config_.fusion_threshold.count() / static_cast<std::int64_t>(kElement);
+  const std::int64_t limit = config_.fusion_threshold.count() / static_cast<std::int64_t>(kKfacElement);
   decisions.gradients = gradient_groups(network_, config_);
   std::vector<kfac::Ready> weights;
   for (const Layer& layer : network_.layers) weights.push_back({0, models::parameters(layer)});

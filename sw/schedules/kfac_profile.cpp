@@ -13,7 +13,6 @@ using kfac::Sample;
 
 namespace {
 
-constexpr std::uint64_t kElement = 4;
 /// From a message that is all startup to one that is all bytes.
 constexpr std::uint64_t kSmallestElements = 1 << 10;
 constexpr std::uint64_t kSizesApart = 16;
@@ -27,13 +26,13 @@ double seconds(Time time) {
 Task Kfac::time_collectives(Member& member, Communicator& group, bool broadcasts, std::vector<Sample>& samples) {
   // Rank 0 is the last one that a ring from rank 1 reaches, so that its time is that of all.
   const int root = 1 % group.size();
-  for (std::uint64_t elements = kSmallestElements; kElement * elements <= kProfileBytes; elements *= kSizesApart) {
+  for (std::uint64_t elements = kSmallestElements; kKfacElement * elements <= kProfileBytes; elements *= kSizesApart) {
     co_await group.barrier(member.index);
     const Time from = member.rank.processor->now();
     if (broadcasts) {
-      co_await group.broadcast(member.index, root, profile_buffer_, kElement * elements);
+      co_await group.broadcast(member.index, root, profile_buffer_, kKfacElement * elements);
     } else {
-      co_await group.all_reduce(member.index, profile_buffer_, kElement * elements, ElementType::kFp32);
+      co_await group.all_reduce(member.index, profile_buffer_, kKfacElement * elements, ElementType::kFp32);
     }
     samples.push_back({static_cast<double>(elements), seconds(member.rank.processor->now() - from)});
   }
@@ -89,7 +88,7 @@ Task Kfac::profile(Member& member) {
   co_await time_layers(member, layers);
   if (member.index == 0) decide(all_reduces, broadcasts, inverses, layers);
   // Nobody has the decisions before rank 0 has made them.
-  const std::uint64_t decisions = kElement * (plan_.sides().size() + plan_.network().layers.size());
+  const std::uint64_t decisions = kKfacElement * (plan_.sides().size() + plan_.network().layers.size());
   co_await broadcast_group_->broadcast(member.index, 0, profile_buffer_, std::min(decisions, kProfileBytes));
   co_await broadcast_group_->barrier(member.index);
 }

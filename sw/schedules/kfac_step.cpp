@@ -14,16 +14,6 @@ using models::Layer;
 
 namespace {
 
-constexpr std::uint64_t kElement = 4;
-
-std::uint64_t bytes_of(std::int64_t elements) {
-  return kElement * static_cast<std::uint64_t>(elements);
-}
-
-std::uint64_t triangle_bytes(std::int64_t side) {
-  return bytes_of(models::triangle(side));
-}
-
 /// A pass over a triangle through a list of positions, of two 64-bit indices each, as libraries pick and place
 /// elements.
 kfac::LayerKernel indexed(std::string_view name, std::int64_t elements) {
@@ -164,7 +154,7 @@ class KfacPlan::Builder {
         const std::int64_t elements = models::parameters(plan_.network_.layers[l]);
         add(KfacWork::kSnapshot, KfacPart::kGradientComm, static_cast<int>(l), {}, kfac::snapshot_kernels(elements));
         step_.stages.back().slot = slot;
-        message.bytes += bytes_of(elements);
+        message.bytes += bytes_of_elements(elements);
       }
       message.ready = last();
       send(std::move(message));
@@ -201,7 +191,7 @@ class KfacPlan::Builder {
       if (!plan_.config_.pipelined()) message.ready = last();
       for (std::size_t i = first; i < first + count; ++i) {
         message.ready = std::max(message.ready, factor_ready_[order[i]]);
-        message.bytes += triangle_bytes(plan_.sides_[order[i]]);
+        message.bytes += bytes_of_elements(models::triangle(plan_.sides_[order[i]]));
       }
       send(std::move(message));
       first += count;
@@ -247,7 +237,7 @@ class KfacPlan::Builder {
             .root = owner,
             .first = f,
             .address = plan_.layout_.inverse_triangles[f],
-            .bytes = triangle_bytes(plan_.sides_[f])});
+            .bytes = bytes_of_elements(models::triangle(plan_.sides_[f]))});
     }
     await(KfacTraffic::kInverses);
     for (std::size_t f = 0; f < factors; ++f) {
@@ -279,7 +269,7 @@ class KfacPlan::Builder {
             .root = owner,
             .first = l,
             .address = plan_.layout_.gradients[l],
-            .bytes = bytes_of(models::parameters(plan_.network_.layers[l]))});
+            .bytes = bytes_of_elements(models::parameters(plan_.network_.layers[l]))});
     }
     await(KfacTraffic::kInverses);
   }
@@ -324,7 +314,7 @@ class KfacPlan::Builder {
                         .count = count,
                         .address = plan_.layout_.gradients[layers - 1 - first]};
     for (std::size_t l = layers - first - count; l < layers - first; ++l) {
-      message.bytes += bytes_of(models::parameters(plan_.network_.layers[l]));
+      message.bytes += bytes_of_elements(models::parameters(plan_.network_.layers[l]));
     }
     return message;
   }
