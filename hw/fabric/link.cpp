@@ -17,6 +17,8 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
       stalls_(stall.limit != Time()),
       credits_(config.flow_control == FlowControl::kCredits),
       tag_(tag),
+      shared_(config.shared.count()),
+      shared_free_(shared_),
       other_lanes_(static_cast<std::size_t>(config.lanes - 1)),
       owner_(owner),
       stall_(stall, name),
@@ -40,6 +42,7 @@ void Transmitter::record(Waves& waves, const std::string& scope) {
   config.rate = rate_;
   config.lanes = static_cast<int>(1 + other_lanes_.size());
   config.buffer = Bytes(buffer_);
+  config.shared = Bytes(shared_);
   config.flow_control = credits_                      ? FlowControl::kCredits
                         : first_lane_.rare != nullptr ? FlowControl::kPfc
                                                       : FlowControl::kLossy;
@@ -83,7 +86,7 @@ void Transmitter::push(Lane& lane, Credit credit, std::int64_t now) {
 
 void Transmitter::collect(Lane& lane, std::int64_t now) {
   std::uint32_t taken = 0;
-  while (taken < lane.count && lane.coming[taken].time <= now) lane.available += lane.coming[taken++].bytes;
+  while (taken < lane.count && lane.coming[taken].time <= now) take(lane, lane.coming[taken++].bytes);
   if (taken == 0) return;
   lane.count -= taken;
   for (std::uint32_t i = 0; i < lane.count; ++i) lane.coming[i] = lane.coming[i + taken];
@@ -94,7 +97,7 @@ void Transmitter::collect(Lane& lane, std::int64_t now) {
   for (; moved < more.size(); ++moved) {
     const Credit next = more[moved];
     if (lane.count == 0 && next.time <= now) {
-      lane.available += next.bytes;
+      take(lane, next.bytes);
     } else if (lane.count < Lane::kNear) {
       lane.coming[lane.count++] = next;
     } else {
@@ -123,10 +126,10 @@ Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time 
     if (up != now) return up;
   }
   if (!credits_) return lane.rare == nullptr ? now : pause_over(*lane.rare, now);
-  if (lane.available >= wire_bytes) return now;
+  if (shared_ != 0 && another_borrows(lane)) return shared_credit_at(lane_index, wire_bytes, now);
   collect(lane, now.count());
-  if (lane.available >= wire_bytes) return now;
-  std::int64_t sum = lane.available;
+  std::int64_t sum = room(lane);
+  if (sum >= wire_bytes) return now;
   for (std::uint32_t i = 0; i < lane.count; ++i) {
     sum += lane.coming[i].bytes;
     if (sum >= wire_bytes) return Time(lane.coming[i].time);
@@ -139,10 +142,56 @@ Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time 
   return kNever;
 }
 
+bool Transmitter::another_borrows(const Lane& than) {
+  for (std::size_t i = 0; i <= other_lanes_.size(); ++i) {
+    const Lane& other = lane(static_cast<int>(i));
+    if (other.available < 0 && &other != &than) return true;
+  }
+  return false;
+}
+
+/// What comes back to other lanes may be of the shared buffer: takes all credits in the order of their times.
+Time Transmitter::shared_credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
+  const std::size_t lanes = 1 + other_lanes_.size();
+  for (std::size_t i = 0; i < lanes; ++i) collect(lane(static_cast<int>(i)), now.count());
+  if (room(lane(lane_index)) >= wire_bytes) return now;
+  struct Account {
+    std::int64_t available = 0;
+    std::size_t next = 0;
+  };
+  std::array<Account, LinkConfig::kMostLanes> accounts;
+  for (std::size_t i = 0; i < lanes; ++i) accounts[i].available = lane(static_cast<int>(i)).available;
+  const auto coming = [](const Lane& from, std::size_t i) -> const Credit* {
+    if (i < from.count) return &from.coming[i];
+    i -= from.count;
+    return from.rare != nullptr && i < from.rare->credits.size() ? &from.rare->credits[i] : nullptr;
+  };
+  const std::int64_t& own = accounts[static_cast<std::size_t>(lane_index)].available;
+  while (true) {
+    const Credit* first = nullptr;
+    Account* its = nullptr;
+    for (std::size_t i = 0; i < lanes; ++i) {
+      const Credit* next = coming(lane(static_cast<int>(i)), accounts[i].next);
+      if (next == nullptr || (first != nullptr && first->time <= next->time)) continue;
+      first = next;
+      its = &accounts[i];
+    }
+    if (first == nullptr) return kNever;
+    its->available += first->bytes;
+    ++its->next;
+    std::int64_t sum = shared_ + std::max<std::int64_t>(own, 0);
+    for (std::size_t i = 0; i < lanes; ++i) sum += std::min<std::int64_t>(accounts[i].available, 0);
+    if (sum >= wire_bytes) return Time(first->time);
+  }
+}
+
 Time Transmitter::send(Packet& packet, Time ready) {
   Lane& mine = lane(packet.lane);
-  if (credits_) mine.available -= packet.wire_bytes;
-  assert(mine.available >= 0 && "sent without credit");
+  if (credits_) {
+    mine.available -= packet.wire_bytes;
+    if (mine.available < 0) shared_free_ -= std::min<std::int64_t>(packet.wire_bytes, -mine.available);
+  }
+  assert(shared_free_ >= 0 && "sent without credit");
   Time length = byte_time_(packet.wire_bytes);
   Time head = std::max(ready, free_at_);
   if (stalls_) [[unlikely]]

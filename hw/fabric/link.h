@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -47,10 +48,13 @@ struct LinkPower {
 
 /// One direction of a link.
 struct LinkConfig {
+  static constexpr int kMostLanes = 8;
+
   Rate rate = Rate(400'000'000'000);
   Time propagation = Time(10'000);
   int lanes = 2;
   Bytes buffer = Bytes(256 << 10);
+  Bytes shared;
   FlowControl flow_control = FlowControl::kCredits;
   Time pause_response;
   bool replay = false;
@@ -61,8 +65,10 @@ struct LinkConfig {
     visit("rate", rate, "Bits per second in each direction, after line coding",
           Range{1'000'000'000, 1'000'000'000'000'000});
     visit("propagation", propagation, "Time of flight, with the transceivers at both ends", Range{0, 1'000'000'000});
-    visit("lanes", lanes, "Virtual lanes, each with a buffer and credits of its own", Range{1, 8});
+    visit("lanes", lanes, "Virtual lanes, each with a buffer and credits of its own", Range{1, kMostLanes});
     visit("buffer", buffer, "Input buffer of each lane at the receiving end, that lane's alone", Range{64, 1LL << 40});
+    visit("shared", shared, "credits: input buffer beside these, for whichever lanes have filled their own",
+          Range{0, 1LL << 40});
     visit("flow_control", flow_control, "What keeps the sender from overrunning it");
     visit("pause_response", pause_response, "pfc: from the arrival of a pause until no new packet starts",
           Range{0, 1'000'000'000});
@@ -76,7 +82,9 @@ struct LinkConfig {
 ///
 /// Credits are bytes of the receiver's buffer of a lane (InfiniBand Architecture volume 1, 7.9, which counts them in
 /// 64-byte blocks; here they are counted exactly). A credit that is on its way is a time in a ring; it costs an event
-/// only when the owner waits for it.
+/// only when the owner waits for it. Where lanes share a part of the buffer, the sender keeps its accounts, as with the
+/// shared credits of PCI Express 6.0 (2.6.1): a lane takes from it what its own buffer cannot hold, and what comes back
+/// goes there first.
 ///
 /// With priority flow control there are no credits: a lane stops and goes on when the receiver says so. Faults damage
 /// packets, stop the link or slow it down (see Fault).
@@ -119,7 +127,7 @@ class alignas(64) Transmitter final : public Backward {
       return false;
     const Lane& mine = this->lane(lane);
     if (credits_) [[likely]]
-      return mine.available >= wire_bytes;
+      return mine.available >= wire_bytes || (shared_ != 0 && room(mine) >= wire_bytes);
     return mine.rare == nullptr || (!mine.rare->paused && mine.rare->pauses.empty());
   }
 
@@ -182,7 +190,7 @@ class alignas(64) Transmitter final : public Backward {
   /// when it is needed or when the list is full, so that a lane mostly stays within its first cache line.
   struct alignas(64) Lane {
     static constexpr std::uint32_t kNear = 7;
-    std::int64_t available = 0;
+    std::int64_t available = 0;  ///< below 0 by what the lane holds of the shared buffer
     Counters counters;
     std::uint32_t count = 0;
     std::array<Credit, kNear> coming;
@@ -197,8 +205,18 @@ class alignas(64) Transmitter final : public Backward {
     return const_cast<Lane&>(std::as_const(*this).lane(index));
   }
   Time later_credit_at(int lane, std::int64_t wire_bytes, Time now);
-  static void push(Lane& lane, Credit credit, std::int64_t now);
-  static void collect(Lane& lane, std::int64_t now);
+  Time shared_credit_at(int lane, std::int64_t wire_bytes, Time now);
+  [[nodiscard]] bool another_borrows(const Lane& than);
+  /// Bytes that a lane may send, as far as credits have been taken out of the lanes.
+  [[nodiscard]] std::int64_t room(const Lane& lane) const {
+    return std::max<std::int64_t>(lane.available, 0) + shared_free_;
+  }
+  void push(Lane& lane, Credit credit, std::int64_t now);
+  void collect(Lane& lane, std::int64_t now);
+  void take(Lane& lane, std::int64_t bytes) {
+    lane.available += bytes;
+    if (lane.available < bytes) shared_free_ += std::min(bytes, bytes - lane.available);
+  }
   static Time pause_over(Rare& rare, Time now);
   Time send_disturbed(Packet& packet, Time head, Time& length);
   void wake(Time at);
@@ -215,7 +233,9 @@ class alignas(64) Transmitter final : public Backward {
   bool records_ = false;
   std::uint32_t tag_;
   std::unique_ptr<LinkFaults> faults_;
-  Lane first_lane_;  // right here, since most traffic uses it
+  std::int64_t shared_;       ///< of the buffer, between all lanes
+  std::int64_t shared_free_;  ///< of that, as far as credits have been taken out of the lanes
+  Lane first_lane_;           // right here, since most traffic uses it
   FixedVector<Lane> other_lanes_;
   const EventTarget& owner_;
   Stall stall_;

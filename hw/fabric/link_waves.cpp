@@ -30,7 +30,7 @@ LinkWaves::LinkWaves(Waves& waves, const std::string& scope, const LinkConfig& c
   for (int lane = 0; lane < config.lanes; ++lane) {
     const std::string name = scope + (credits ? ".credits" : ".paused") + std::to_string(lane);
     lanes_.push_back(waves.pin(name, credits ? 48 : 1));
-    if (credits) waves.set(Time(), lanes_.back(), static_cast<std::uint64_t>(config.buffer.count()));
+    if (credits) waves.set(Time(), lanes_.back(), static_cast<std::uint64_t>((config.buffer + config.shared).count()));
   }
 }
 

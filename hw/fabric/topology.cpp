@@ -22,6 +22,11 @@ void check_link(const LinkConfig& link, const FabricConfig& config, const std::s
     throw ConfigError(path + ".buffer", "expected room for at least one segment with its headers, " +
                                             std::to_string(largest) + " bytes, got " + to_text(link.buffer));
   }
+  if (link.shared != Bytes() && link.flow_control != FlowControl::kCredits) {
+    throw ConfigError(path + ".shared",
+                      "expected 0B where flow_control is not credits; what such a switch shares is "
+                      "switch.buffer.shared");
+  }
   if (link.lanes != config.link.lanes) {
     throw ConfigError(path + ".lanes", "expected " + std::to_string(config.link.lanes) +
                                            " lanes as fabric.link has, since a switch has as many on each port; got " +

@@ -77,10 +77,12 @@ fabric::FabricConfig tree_of(int radix) {
   return config;
 }
 
-/// With all that a switch does about congestion.
+/// With all that a switch does about congestion, and buffers that lanes share.
 fabric::FabricConfig marking_tree_of(int radix) {
   fabric::FabricConfig config = tree_of(radix);
   config.link.lanes = 2;
+  config.link.buffer = Bytes(16 << 10);
+  config.link.shared = Bytes(48 << 10);
   config.switch_config.marking = {Bytes(32 << 10), Bytes(128 << 10), 0.1};
   return config;
 }
@@ -88,6 +90,8 @@ fabric::FabricConfig marking_tree_of(int radix) {
 /// Without credits: buffers that inputs share, from which pauses go back.
 fabric::FabricConfig pausing_tree_of(int radix) {
   fabric::FabricConfig config = marking_tree_of(radix);
+  config.link.buffer = Bytes(64 << 10);
+  config.link.shared = Bytes();
   config.link.flow_control = fabric::FlowControl::kPfc;
   config.switch_config.buffer.shared = Bytes(1 << 20);
   return config;

@@ -37,7 +37,8 @@ inline std::string describe(const fabric::Plan& plan) {
   };
   return name(config.topology) + ", " + name(config.routing) + ", " + name(config.link.flow_control) + ", " +
          std::to_string(plan.topology().ends.size()) + " ends, " + std::to_string(plan.topology().switches.size()) +
-         " switches, " + std::to_string(config.link.lanes) + " lanes of " + to_text(config.link.buffer);
+         " switches, " + std::to_string(config.link.lanes) + " lanes of " + to_text(config.link.buffer) + " and " +
+         to_text(config.link.shared);
 }
 
 /// Draws of one seed.
@@ -181,6 +182,8 @@ inline std::shared_ptr<const fabric::Plan> random_plan(Draw& draw,
     config.header = Bytes(draw.of<int>({0, 30, 66}));
     const std::int64_t wire = config.wire_bytes(static_cast<std::uint32_t>(config.segment.count()));
     link.buffer = Bytes(wire * draw(1, 6) + draw(0, 100));
+    if (link.flow_control == fabric::FlowControl::kCredits)
+      link.shared = Bytes(draw.of<std::int64_t>({0, wire, 8 * wire}));
     config.routing = draw.of<Routing>({Routing::kAuto, Routing::kDmodk, Routing::kEcmp, Routing::kAdaptive,
                                        Routing::kDimensionOrder, Routing::kValiant, Routing::kUpDown});
     detail::draw_switch(draw, config.switch_config, link.lanes);

@@ -119,6 +119,44 @@ TEST(Link, CountsCreditsByLane) {
   wire.expect_nothing_left();
 }
 
+TEST(Link, SharesABufferBetweenLanesThatHaveFilledTheirOwn) {
+  LinkConfig config = link(400_Gbps, 10_ns, 2000_B, 3);
+  config.shared = 3500_B;
+  Wire wire(config);
+  wire.right.hold = true;
+  wire.script.at(1_us, [&] {
+    for (const std::uint8_t lane : {0, 0, 0, 0, 0, 1, 1, 0, 0, 1}) wire.left.send(0, 1, 1000, lane);
+  });
+  Transmitter& sender = wire.left.transmitter();
+  const auto arrived = [&](std::uint8_t lane) {
+    std::size_t count = 0;
+    for (const auto& arrival : wire.right.arrivals) count += arrival.lane == lane ? 1U : 0U;
+    return count;
+  };
+  wire.script.at(100_us, [&] {
+    // Lane 0 has 2,000 bytes of its own and 3,000 of all; lanes 1 and 2 have theirs, and share the last 500.
+    EXPECT_EQ(arrived(0), 5u);
+    EXPECT_EQ(arrived(1), 2u);
+    EXPECT_EQ(sender.credit_missing(), 7000);
+    EXPECT_EQ(sender.credit_at(0, 500, 100_us), 100_us);
+    EXPECT_EQ(sender.credit_at(0, 501, 100_us), kNever);
+    EXPECT_EQ(sender.credit_at(1, 500, 100_us), 100_us);
+    EXPECT_EQ(sender.credit_at(2, 2500, 100_us), 100_us);
+    EXPECT_EQ(sender.credit_at(2, 2501, 100_us), kNever);
+    // What lane 0 gives back was shared: any lane may have it.
+    wire.right.release();
+    EXPECT_EQ(sender.credit_at(2, 3500, 100_us), 100_us + 10_ns);
+    EXPECT_EQ(sender.credit_at(0, 1500, 100_us), 100_us + 10_ns);
+    EXPECT_EQ(sender.credit_at(1, 1501, 100_us), kNever);
+    wire.right.hold = false;
+    while (!wire.right.held.empty()) wire.right.release();
+  });
+  sc_core::sc_start();
+  EXPECT_EQ(arrived(0), 7u);
+  EXPECT_EQ(arrived(1), 3u);
+  wire.expect_nothing_left();
+}
+
 TEST(Link, FillsAPipeLongerThanItsRingOfCredits) {
   // 10 us of flight hold 500 packets of 1,000 bytes; as many credits are on their way back.
   Wire wire(link(400_Gbps, 10_us, 2_MiB));

@@ -78,6 +78,11 @@ TEST(TopologyErrors, OfSizes) {
   config.dimensions[0].link = link(400_Gbps, 10_ns, 4000_B, 4);
   expect_refusal(config, 4, "fabric.dimensions.0.link.buffer",
                  "expected room for at least one segment with its headers, 4162 bytes, got 4KB");
+  config.dimensions[0].link = link(400_Gbps, 10_ns, 8000_B, 4);
+  config.dimensions[0].link.shared = 64_KiB;
+  config.dimensions[0].link.flow_control = FlowControl::kPfc;
+  expect_refusal(config, 4, "fabric.dimensions.0.link.shared",
+                 "expected 0B where flow_control is not credits; what such a switch shares is switch.buffer.shared");
 }
 
 TEST(TopologyErrors, OfLanes) {
