@@ -12,7 +12,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # With precompiled headers ccache does nothing unless it is told that no file's macros or times matter to it.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 add_library(weft_flags INTERFACE)
@@ -24,16 +25,61 @@ if(WEFT_SANITIZE)
   target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
 endif()
 
-# Compiles the files of a target together, in groups. Headers such as CLI11's and nlohmann's cost more than the code that uses
-# them. Not for coroutines: GCC 12 warns of their frames' linkage in an included file.
-function(weft_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+# Headers cost more than the code that includes them: SystemC's 2 s a file, CLI11's 7. So files are compiled in groups, each after
+# headers that are compiled once. WEFT_UNITY=OFF compiles each file alone, with what it includes itself.
+#
+# weft_precompile(NAME [PIC] HEADERS <a> ... DEPENDS x ...): headers, compiled with the flags of x, and PIC as for libraries. A
+# target can begin with them if it has the same flags, and other macros only where these headers do not look at them.
+function(weft_precompile name)
+  if(NOT WEFT_UNITY)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "PIC" "" "HEADERS;DEPENDS" ${ARGN})
+  file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ${ARG_PIC})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} weft_flags)
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 
-# weft_library(NAME SOURCES a.cpp ... DEPENDS weft::x ...): one folder, one library. Headers are included by their path from
-# the top of the repository ("hw/core/dispatcher.h"). UNITY: see weft_unity.
+# weft_unity(TARGET [NAME]): compiles eight files at a time; after the headers of weft_precompile(NAME), groups of at most so
+# many bytes, each of which takes about as long as its largest file would alone, so that a change of one file waits no longer.
+set(WEFT_UNITY_BYTES 32000)
+function(weft_unity target)
+  if(NOT WEFT_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  if(ARGC EQUAL 1)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  set(group 0)
+  set(bytes 0)
+  foreach(source ${sources})
+    get_filename_component(path ${source} ABSOLUTE)
+    if(EXISTS ${path})
+      file(SIZE ${path} size)
+      math(EXPR bytes "${bytes} + ${size}")
+      if(bytes GREATER WEFT_UNITY_BYTES)
+        math(EXPR group "${group} + 1")
+        set(bytes ${size})
+      endif()
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  # GCC 12 takes the frames of an included file's coroutines for types of a header, and warns of std::string(a) + "b" (its bugs
+  # 105329 and 105651) in more places the more it sees at once.
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>)
+  target_precompile_headers(${target} REUSE_FROM ${ARGV1})
+endfunction()
+
+# weft_library(NAME SOURCES a.cpp ... DEPENDS weft::x ... [UNITY | GROUPS]): one folder, one library. Headers are included by
+# their path from the top of the repository ("hw/core/dispatcher.h"). UNITY: weft_unity. GROUPS: the same after SystemC's headers.
 function(weft_library name)
-  cmake_parse_arguments(ARG "UNITY" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;GROUPS" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(weft_${name} STATIC ${ARG_SOURCES})
   add_library(weft::${name} ALIAS weft_${name})
   set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
@@ -41,7 +87,9 @@ function(weft_library name)
   target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_compile_features(weft_${name} PUBLIC cxx_std_20)
   target_link_libraries(weft_${name} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:weft_flags>)
-  if(ARG_UNITY)
+  if(ARG_GROUPS)
+    weft_unity(weft_${name} weft_systemc_headers)
+  elseif(ARG_UNITY)
     weft_unity(weft_${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES weft_${name})

@@ -7,7 +7,7 @@
 namespace weft::fabric {
 namespace {
 
-constexpr std::array<StreamPins::Field, 5> kFields = {
+constexpr std::array<StreamPins::Field, 5> kLinkFields = {
     {{"psn", 32}, {"bytes", 32}, {"destination", 32}, {"opcode", 8}, {"lane", 3}}};
 
 Frequency beat_clock(Rate rate) {
@@ -23,7 +23,7 @@ LinkWaves::LinkWaves(Waves& waves, const std::string& scope, const LinkConfig& c
     : waves_(waves),
       frequency_(beat_clock(config.rate)),
       edges_(frequency_),
-      pins_(waves, scope, "", waves.clock(scope + ".clk", frequency_), frequency_, 0, kFields),
+      pins_(waves, scope, "", waves.clock(scope + ".clk", frequency_), frequency_, 0, kLinkFields),
       flow_control_(config.flow_control) {
   if (flow_control_ == FlowControl::kLossy) return;
   const bool credits = flow_control_ == FlowControl::kCredits;

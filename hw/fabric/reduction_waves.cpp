@@ -7,7 +7,7 @@
 namespace weft::fabric {
 namespace {
 
-constexpr std::array<StreamPins::Field, 4> kFields = {{{"adds", 1}, {"id", 32}, {"kind", 2}, {"group", 32}}};
+constexpr std::array<StreamPins::Field, 4> kAddFields = {{{"adds", 1}, {"id", 32}, {"kind", 2}, {"group", 32}}};
 
 }  // namespace
 
@@ -16,9 +16,9 @@ ReductionWaves::ReductionWaves(Waves& waves, const std::string& scope, Frequency
     : waves_(waves), beat_bytes_(beat_bytes), clock_(waves.clock(scope + ".clk", clock)) {
   for (std::size_t port = 0; port < ports; ++port) {
     inputs_.push_back(std::make_unique<StreamPins>(waves, scope + ".port" + std::to_string(port), "in_", clock_, clock,
-                                                   beat_bytes, kFields));
+                                                   beat_bytes, kAddFields));
   }
-  output_ = std::make_unique<StreamPins>(waves, scope, "out_", clock_, clock, beat_bytes, kFields);
+  output_ = std::make_unique<StreamPins>(waves, scope, "out_", clock_, clock, beat_bytes, kAddFields);
 }
 
 StreamPins::Transfer ReductionWaves::transfer(const Packet& packet, Time from, Time to) const {

@@ -11,7 +11,7 @@ namespace {
 // Kinds of events, in their order at one time: what arrives is queued before commands are chosen.
 constexpr std::uint32_t kArrival = 0;
 constexpr std::uint32_t kMemory = 1;
-constexpr std::uint32_t kRequest = 2;
+constexpr std::uint32_t kBankRequest = 2;
 constexpr std::uint32_t kRoom = 3;
 constexpr std::uint32_t kAnswer = 4;
 constexpr std::uint32_t kAnswerFree = 5;
@@ -87,7 +87,7 @@ void BankHbm::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
       run_memory(memory_.clock_at(now) + 1);
       expect_memory();
       break;
-    case kRequest:
+    case kBankRequest:
       take(*transaction, now);
       break;
     case kRoom:
@@ -382,7 +382,7 @@ tlm::tlm_sync_enum BankHbm::Port::nb_transport_fw(tlm::tlm_generic_payload& payl
   if (payload.has_mm()) payload.acquire();
   Transaction& transaction = *owner.begin(payload, *this, at);
   if (at > now) {
-    owner.post(at, kRequest, *this, &transaction);
+    owner.post(at, kBankRequest, *this, &transaction);
     return tlm::TLM_ACCEPTED;
   }
   transaction.in_call = true;
@@ -407,7 +407,7 @@ void BankHbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_t
   Transaction& transaction = *owner.begin(payload, *this, now + from_delay(delay));
   transaction.waiting = event.get();
   if (transaction.begin > now) {
-    owner.post(transaction.begin, kRequest, *this, &transaction);
+    owner.post(transaction.begin, kBankRequest, *this, &transaction);
   } else {
     owner.take(transaction, now);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hw/core/annotation.h"
+#include "hw/memory/payload_event.h"
 
 namespace weft::memory {
 namespace {
@@ -18,13 +19,6 @@ constexpr std::uint32_t kAnswered = 3;
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kSlotsOfLine = 4;
 constexpr std::int64_t kHeadersInSlot = 3;
-
-std::uint64_t to_data(tlm::tlm_generic_payload& payload) {
-  return reinterpret_cast<std::uintptr_t>(&payload);
-}
-tlm::tlm_generic_payload& to_payload(std::uint64_t data) {
-  return *reinterpret_cast<tlm::tlm_generic_payload*>(static_cast<std::uintptr_t>(data));
-}
 
 std::int64_t lines_of(const tlm::tlm_generic_payload& payload) {
   const auto begin = static_cast<std::int64_t>(payload.get_address());

@@ -2,20 +2,14 @@
 #include "hw/memory/cxl_switch.h"
 
 #include "hw/core/annotation.h"
+#include "hw/memory/payload_event.h"
 
 namespace weft::memory {
 namespace {
 
 // Tags, in the order in which they run at one picosecond; their data is the payload's address.
-constexpr std::uint32_t kRequest = 0;
-constexpr std::uint32_t kResponse = 1;
-
-std::uint64_t to_data(tlm::tlm_generic_payload& payload) {
-  return reinterpret_cast<std::uintptr_t>(&payload);
-}
-tlm::tlm_generic_payload& to_payload(std::uint64_t data) {
-  return *reinterpret_cast<tlm::tlm_generic_payload*>(static_cast<std::uintptr_t>(data));
-}
+constexpr std::uint32_t kSwitchRequest = 0;
+constexpr std::uint32_t kSwitchResponse = 1;
 
 }  // namespace
 
@@ -50,7 +44,7 @@ tlm::tlm_sync_enum CxlSwitch::Host::nb_transport_fw(tlm::tlm_generic_payload& pa
   payload.acquire();
   owner.host_of_[&payload] = index;
   const Time there = owner.dispatcher_.now() + from_delay(delay) + owner.config_.latency;
-  owner.dispatcher_.post(there, owner, kRequest, to_data(payload));
+  owner.dispatcher_.post(there, owner, kSwitchRequest, to_data(payload));
   phase = tlm::END_REQ;
   return tlm::TLM_UPDATED;
 }
@@ -63,18 +57,18 @@ tlm::tlm_sync_enum CxlSwitch::Memory::nb_transport_bw(tlm::tlm_generic_payload& 
                                                       sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
   const Time there = owner.dispatcher_.now() + from_delay(delay) + owner.config_.latency;
-  owner.dispatcher_.post(there, owner, kResponse, to_data(payload));
+  owner.dispatcher_.post(there, owner, kSwitchResponse, to_data(payload));
   delay = sc_core::SC_ZERO_TIME;
   return tlm::TLM_COMPLETED;
 }
 
 void CxlSwitch::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   tlm::tlm_generic_payload& payload = to_payload(data);
-  if (tag == kRequest) {
+  if (tag == kSwitchRequest) {
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
     sc_core::sc_time delay;
     if (memory_of(payload).socket->nb_transport_fw(payload, phase, delay) != tlm::TLM_COMPLETED) return;
-    dispatcher_.post(now + from_delay(delay) + config_.latency, *this, kResponse, data);
+    dispatcher_.post(now + from_delay(delay) + config_.latency, *this, kSwitchResponse, data);
     return;
   }
   const auto found = host_of_.find(&payload);

@@ -29,15 +29,9 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
       config_(config) {
   for (const std::string& master : masters) ports_.emplace_back(*this, master, ports_.size());
   if (model == nullptr) return;
-  derived_ = std::make_unique<Derived>();
-  for (std::size_t size = 0; size < model->sustained.size(); ++size) {
-    for (std::size_t share = 0; share < StreamModel::kShares; ++share) {
-      const double rate = static_cast<double>(config.rate.count()) * model->sustained[size][share];
-      derived_->times[size][share] = ByteTime(Rate(std::llround(rate)));
-    }
-  }
-  read_latency_ = interconnect + model->read;
-  write_latency_ = interconnect + model->write;
+  derived_ = std::make_unique<Derived>(Derived{.model = *model, .rate = static_cast<double>(config.rate.count())});
+  read_latency_ = interconnect + model->read();
+  write_latency_ = interconnect + model->write();
 }
 
 Hbm::~Hbm() = default;
@@ -53,6 +47,13 @@ void Hbm::move_bytes(tlm::tlm_generic_payload& payload) {
   } else if (payload.is_write()) {
     store_.write(payload.get_address(), data, payload.get_data_length());
   }
+}
+
+inline Time Hbm::Derived::time(std::size_t size, std::size_t share, std::int64_t bytes) {
+  std::optional<ByteTime>& one = times[size][share];
+  if (!one) [[unlikely]]
+    one.emplace(Rate(std::llround(rate * model.sustained(size, share))));
+  return (*one)(bytes);
 }
 
 Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows) {
@@ -76,9 +77,9 @@ Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows)
   constexpr auto kSteps = static_cast<std::int64_t>(StreamModel::kShares - 1) * kParts;
   const std::int64_t share = written_bytes * kSteps / std::max<std::int64_t>(1, read_bytes + written_bytes);
   const auto below = static_cast<std::size_t>(share / kParts);
-  const Time low = times[size][below](bytes);
+  const Time low = time(size, below, bytes);
   if (share % kParts == 0) return low;
-  return low + (times[size][below + 1](bytes) - low) * (share % kParts) / kParts;
+  return low + (time(size, below + 1, bytes) - low) * (share % kParts) / kParts;
 }
 
 void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,8 @@ class Hbm final : public Memory {
   };
   using Counters = Traffic;  ///< busy: time at the sustained rate for what this master moved
 
-  /// `masters` names the sockets. `model` may be null; else `interconnect` takes the place of `config.latency`.
+  /// `masters` names the sockets. `model` may be null; else it outlives this, and `interconnect` takes the place of
+  /// `config.latency`.
   Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
       const std::vector<std::string>& masters, bool data, const Stall::Config& stall,
       const StreamModel* model = nullptr, Time interconnect = Time());
@@ -94,10 +96,13 @@ class Hbm final : public Memory {
   };
   /// A StreamModel at this memory's rate.
   struct Derived {
-    std::array<std::array<ByteTime, StreamModel::kShares>, StreamModel::kSizes.size() + 1> times;
+    const StreamModel& model;
+    double rate;  ///< of the pins
+    std::array<std::array<std::optional<ByteTime>, StreamModel::kShares>, StreamModel::kSizes.size() + 1> times = {};
     std::int64_t read_bytes = 0;  ///< of the latest requests
     std::int64_t written_bytes = 0;
     int requests = 0;
+    [[nodiscard]] Time time(std::size_t size, std::size_t share, std::int64_t bytes);
     /// How long the memory is busy with it.
     Time length(const tlm::tlm_generic_payload& payload, bool follows);
   };

@@ -46,7 +46,7 @@ std::shared_ptr<const StreamModel> HbmConfig::model() const {
 
 Rate HbmConfig::sustained() const {
   if (!has_stacks()) return Hbm::Config::sustained();
-  return Rate(std::llround(static_cast<double>(rate.count()) * model()->sustained[StreamModel::kSequence][1]));
+  return Rate(std::llround(static_cast<double>(rate.count()) * model()->sustained(StreamModel::kSequence, 1)));
 }
 
 BankHbm::Config HbmConfig::banks() const {
@@ -57,7 +57,7 @@ BankHbm::Config HbmConfig::banks() const {
   config.outstanding = stacks.outstanding;
   if (config.outstanding > 0) return config;
   const dram::Geometry& geometry = config.device.geometry;
-  const double away = static_cast<double>((interconnect + model()->read).count()) * 1e-12;
+  const double away = static_cast<double>((interconnect + model()->read()).count()) * 1e-12;
   const double bursts = config.peak_bytes_per_second() * away / static_cast<double>(geometry.burst.count());
   config.outstanding = static_cast<int>(std::min(bursts, 1e6)) +
                        config.controller.write_queue * config.channels() * geometry.pseudo_channels;

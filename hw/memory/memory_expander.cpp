@@ -10,7 +10,7 @@ namespace {
 
 // Tags, in the order in which they run at one picosecond.
 constexpr std::uint32_t kAtDram = 0;
-constexpr std::uint32_t kDone = 1;
+constexpr std::uint32_t kExpanderDone = 1;
 
 Rate sustained(const MemoryExpander::Config& config, const std::string& path) {
   if (!(config.efficiency > 0 && config.efficiency <= 1)) {
@@ -113,7 +113,7 @@ unsigned int MemoryExpander::Head::transport_dbg(tlm::tlm_generic_payload& paylo
 void MemoryExpander::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   const Request request = requests_[data];
   if (tag == kAtDram) {
-    dispatcher_.post(book(*request.payload, now) + stall_.next(), *this, kDone, data);
+    dispatcher_.post(book(*request.payload, now) + stall_.next(), *this, kExpanderDone, data);
     return;
   }
   requests_.free(static_cast<std::uint32_t>(data));

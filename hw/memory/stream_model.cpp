@@ -115,31 +115,29 @@ class Channel {
 
 }  // namespace
 
-StreamModel derive_stream_model(const dram::MemoryConfig& config) {
-  StreamModel model;
-  for (int quarters = 0; quarters < static_cast<int>(StreamModel::kShares); ++quarters) {
-    const auto share = static_cast<std::size_t>(quarters);
-    for (std::size_t size = 0; size < StreamModel::kSizes.size(); ++size) {
-      Channel channel(config);
-      const auto bytes = static_cast<std::uint64_t>(StreamModel::kSizes[size]);
-      model.sustained[size][share] =
-          channel.sustained([&] { channel.send(channel.chance(quarters), channel.place(bytes), bytes); });
-    }
-    Channel channel(config);
-    std::uint64_t read = 0;
-    std::uint64_t written = 0;
-    int turn = 0;
-    model.sustained[StreamModel::kSequence][share] = channel.sustained([&] {
-      const bool write = turn < quarters;
-      turn = (turn + 1) % 4;
-      std::uint64_t& next = write ? written : read;
-      channel.send(write, (write ? channel.half() : 0) + next, kPiece);
-      next += kPiece;
-    });
+StreamModel::StreamModel(const dram::MemoryConfig& config) : config_(config), read_(Channel(config).idle_read()) {}
+
+double StreamModel::sustained(std::size_t size, std::size_t share) const {
+  std::optional<double>& known = sustained_[size][share];
+  if (known) return *known;
+  Channel channel(config_);
+  const auto quarters = static_cast<int>(share);
+  if (size < kSizes.size()) {
+    const auto bytes = static_cast<std::uint64_t>(kSizes[size]);
+    known = channel.sustained([&] { channel.send(channel.chance(quarters), channel.place(bytes), bytes); });
+    return *known;
   }
-  model.read = Channel(config).idle_read();
-  model.write = config.controller.latency;
-  return model;
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+  int turn = 0;
+  known = channel.sustained([&] {
+    const bool write = turn < quarters;
+    turn = (turn + 1) % 4;
+    std::uint64_t& next = write ? written : read;
+    channel.send(write, (write ? channel.half() : 0) + next, kPiece);
+    next += kPiece;
+  });
+  return *known;
 }
 
 std::shared_ptr<const StreamModel> stream_model(const dram::MemoryConfig& config) {
@@ -147,7 +145,7 @@ std::shared_ptr<const StreamModel> stream_model(const dram::MemoryConfig& config
   Values values;
   dram::MemoryConfig(config).fields(values);
   std::shared_ptr<const StreamModel>& model = models[values.text];
-  if (model == nullptr) model = std::make_shared<const StreamModel>(derive_stream_model(config));
+  if (model == nullptr) model = std::make_shared<const StreamModel>(config);
   return model;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "hw/core/quantity.h"
 #include "hw/memory/dram/memory_system.h"
@@ -23,21 +24,30 @@ namespace weft::memory {
 /// Each for the shares of writes 0, 1/4, 1/2, 3/4 and 1. Latency is the mean of random reads that meet nobody.
 ///
 /// Left out: that a master's requests come later when one queue holds most of what it has under way.
-struct StreamModel {
+class StreamModel {
+ public:
   static constexpr std::array<std::int64_t, 5> kSizes = {32, 64, 128, 512, 4096};
   static constexpr std::size_t kSequence = kSizes.size();
   static constexpr std::size_t kShares = 5;
 
-  /// Shares of the peak, by size (the last one sequences) and share of writes.
-  std::array<std::array<double, kShares>, kSizes.size() + 1> sustained{};
-  Time read;   ///< in the controller and the DRAM, without the interconnect
-  Time write;  ///< until the controller has queued it
+  /// Measures the latency. Throws ConfigError.
+  explicit StreamModel(const dram::MemoryConfig& config);
+
+  /// The share of the peak, by size (kSequence: sequences) and quarters of writes. Each is measured when it is first
+  /// asked for, for about 10 ms: a run needs few of them.
+  [[nodiscard]] double sustained(std::size_t size, std::size_t share) const;
+  /// In the controller and the DRAM, without the interconnect.
+  [[nodiscard]] Time read() const { return read_; }
+  /// Until the controller has queued it.
+  [[nodiscard]] Time write() const { return config_.controller.latency; }
+
+ private:
+  dram::MemoryConfig config_;
+  Time read_;
+  mutable std::array<std::array<std::optional<double>, kShares>, kSizes.size() + 1> sustained_;
 };
 
-/// Measures; a fraction of a second. Throws ConfigError.
-StreamModel derive_stream_model(const dram::MemoryConfig& config);
-
-/// The same, measured once for equal configurations within a process.
+/// One for all equal configurations within a process.
 std::shared_ptr<const StreamModel> stream_model(const dram::MemoryConfig& config);
 
 }  // namespace weft::memory

@@ -6,19 +6,19 @@
 namespace weft::models {
 namespace {
 
-constexpr std::int64_t kFp32 = 4;
+constexpr std::int64_t kFp32Bytes = 4;
 constexpr std::int64_t kTokenNumber = 8;
 
 /// Of a norm: its input, what it gives, and what eager operators keep besides.
 std::int64_t of_norm(const Transformer& model, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
   const bool by_operators = shape.fusion == Fusion::kEager && model.norm == Norm::kRms;
-  return model.d_model * (2 * e + (by_operators ? kFp32 + e : 0));
+  return model.d_model * (2 * e + (by_operators ? kFp32Bytes + e : 0));
 }
 
 /// Of attention: its output, and the logarithm of each row's sum.
 std::int64_t of_attention_output(const Transformer& model, const StepShape& shape) {
-  return model.query_width() * shape.element_bytes + model.heads * kFp32;
+  return model.query_width() * shape.element_bytes + model.heads * kFp32Bytes;
 }
 
 /// Of a block that makes nothing again, for each token.
@@ -62,7 +62,7 @@ std::int64_t kept_activations(const Transformer& model, UnitKind kind, const Ste
     case UnitKind::kHead:
       break;
   }
-  const std::int64_t word = shape.fusion == Fusion::kEager ? kFp32 : shape.element_bytes;
+  const std::int64_t word = shape.fusion == Fusion::kEager ? kFp32Bytes : shape.element_bytes;
   return tokens * (of_norm(model, shape) + model.vocab * word);
 }
 

@@ -157,23 +157,26 @@ TEST_P(StreamAgainstBank, GivesTheSameRateWithinFivePercent) {
 INSTANTIATE_TEST_SUITE_P(Parts, StreamAgainstBank, testing::Values("hbm2", "hbm2e", "hbm3", "hbm3e"));
 
 TEST(StreamModel, SharesAreOfThePeakAndOrderedAsBanksHaveThem) {
-  const StreamModel model = derive_stream_model(stacks_of("hbm3", 5).stacks.memory());
-  for (const auto& row : model.sustained) {
-    for (const double share : row) {
-      EXPECT_GT(share, 0.1);
-      EXPECT_LE(share, 1.02);
+  const dram::MemoryConfig config = stacks_of("hbm3", 5).stacks.memory();
+  const StreamModel model(config);
+  for (std::size_t size = 0; size <= StreamModel::kSequence; ++size) {
+    for (std::size_t share = 0; share < StreamModel::kShares; ++share) {
+      EXPECT_GT(model.sustained(size, share), 0.1);
+      EXPECT_LE(model.sustained(size, share), 1.02);
+      EXPECT_EQ(model.sustained(size, share), StreamModel(config).sustained(size, share))
+          << "depends on what was asked before";
     }
   }
   // Single bursts find no open row; turnarounds cost; reads alone have only refreshes, bank by bank.
-  EXPECT_LT(model.sustained[0][0], 0.6 * model.sustained[StreamModel::kSequence][0]);
-  EXPECT_LT(model.sustained[StreamModel::kSequence][2], model.sustained[StreamModel::kSequence][0]);
-  EXPECT_GT(model.sustained[StreamModel::kSequence][0], 0.95);
+  EXPECT_LT(model.sustained(0, 0), 0.6 * model.sustained(StreamModel::kSequence, 0));
+  EXPECT_LT(model.sustained(StreamModel::kSequence, 2), model.sustained(StreamModel::kSequence, 0));
+  EXPECT_GT(model.sustained(StreamModel::kSequence, 0), 0.95);
 }
 
 TEST(StreamModel, IdleLatencyIsARowMissAndAShareOfRefreshes) {
   const dram::MemoryConfig config = stacks_of("hbm3", 5).stacks.memory();
   const dram::Timing& t = config.device.timing;
-  const Time read = derive_stream_model(config).read;
+  const Time read = StreamModel(config).read();
   EXPECT_GE(read, config.controller.latency + t.clock * (t.rcdrd + t.cl + t.bl));
   EXPECT_LE(read, config.controller.latency + t.clock * (t.rp + t.rcdrd + t.cl + t.bl) + 10_ns);
 }

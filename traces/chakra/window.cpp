@@ -9,7 +9,7 @@ namespace weft::chakra {
 namespace {
 
 /// Of a cycle, in a message.
-constexpr std::size_t kMostNamed = 8;
+constexpr std::size_t kMostNodesNamed = 8;
 constexpr std::size_t kMostSpare = 1024;
 
 }  // namespace
@@ -139,10 +139,11 @@ void TraceWindow::fail_by_cycle() const {
   }
   const std::size_t first = step_of.at(at);
   std::string text;
-  for (std::size_t i = first; i < walk.size() && i < first + kMostNamed; ++i) {
+  for (std::size_t i = first; i < walk.size() && i < first + kMostNodesNamed; ++i) {
     text += live_.at(walk[i])->node.label() + " waits for ";
   }
-  if (walk.size() > first + kMostNamed) text += "... (" + std::to_string(walk.size() - first) + " nodes) waits for ";
+  if (walk.size() > first + kMostNodesNamed)
+    text += "... (" + std::to_string(walk.size() - first) + " nodes) waits for ";
   throw traces::FormatError(file().string(), 0, text + live_.at(at)->node.label() + ": these can never be ready");
 }
 
