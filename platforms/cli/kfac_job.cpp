@@ -82,7 +82,9 @@ class KfacJob final : public Job {
   [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
 
   /// Of compression there is nothing without it.
-  [[nodiscard]] bool shows(KfacPart part) const { return part != KfacPart::kCompression || config_.compression.on(); }
+  [[nodiscard]] bool shows(KfacPart part) const {
+    return part != KfacPart::kCompression || config_.compression.on() || config_.activations.on();
+  }
 
   KfacConfig config_;
   Machine* machine_ = nullptr;
@@ -116,6 +118,8 @@ ordered_json KfacJob::summary() const {
           {"delayed_messages", result.delayed_messages},
           {"rest_us", to_us(result.rest)},
           {"density", config_.compression.on() ? ordered_json(result.density) : ordered_json(nullptr)},
+          {"activation_bytes", result.activation_bytes},
+          {"allocated_activation_bytes", result.allocated_activation_bytes},
           {"profile", kfac_profile(result)},
           {"messages", messages},
           {"remarks", kfac_->remarks()}};
@@ -139,6 +143,11 @@ std::string KfacJob::text() const {
   if (config_.averages()) text += fmt::format("messages of weights     {:>10}\n", result.delayed_messages);
   if (config_.compression.on()) {
     text += fmt::format("sent of gradients       {:>10.3g} %\n", 100 * result.density);
+  }
+  if (config_.activations.on()) {
+    text += fmt::format("activations             {:>10}, of {} without compression\n",
+                        short_bytes(static_cast<double>(result.allocated_activation_bytes)),
+                        short_bytes(static_cast<double>(result.activation_bytes)));
   }
   if (config_.second_order()) {
     text += fmt::format("factors                 {:>10}, sent in {} messages\ncommunicated tensors    {:>10}\n",

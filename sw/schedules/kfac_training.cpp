@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sw/compression/dct.h"
 #include "sw/compression/selection.h"
 #include "sw/kfac/arithmetic.h"
 
@@ -116,6 +117,19 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       kfac::forward(layer, batch, view(weights), view(input), item + 1 < layers.size(), std::span(output));
       store_to(rank, layout_.activations[item + 1], output);
       return;
+    }
+    case KfacWork::kKeep:
+    case KfacWork::kRestore: {
+      const compression::DctShape shape = kept_shape(plan_.network(), how_, item);
+      Reals input = load_from(rank, layout_.activations[item], shape.elements());
+      std::vector<std::byte> kept(static_cast<std::size_t>(shape.bytes()));
+      if (stage.work == KfacWork::kKeep) {
+        compression::compress(shape, view(input), kept);
+        return store_to(rank, layout_.kept[item], std::span<const std::byte>(kept));
+      }
+      load_into(rank, layout_.kept[item], std::span(kept));
+      compression::restore(shape, kept, std::span(input));
+      return store_to(rank, layout_.activations[item], input);
     }
     case KfacWork::kBackward:
       return backward(rank, member, item);
