@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/job.h"
@@ -11,6 +12,7 @@
 namespace weft::platforms {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using schedules::Kfac;
 using schedules::KfacAlgorithm;
@@ -56,7 +58,13 @@ ordered_json kfac_profile(const KfacResult& result) {
 
 class KfacJob final : public Job {
  public:
-  explicit KfacJob(Platform& platform) { platform.workload().read(config_); }
+  explicit KfacJob(Platform& platform) {
+    platform.workload().read(config_);
+    const fs::path beside = fs::path(platform.document().file()).parent_path() / config_.network;
+    if (models::is_network_file(config_.network) && !fs::exists(config_.network) && fs::exists(beside)) {
+      config_.network = beside.string();
+    }
+  }
 
   void build(Machine& machine) override {
     machine_ = &machine;

@@ -49,8 +49,8 @@ Time waited(const Rank& rank, std::size_t semaphore) {
 
 models::Network network_of(const KfacConfig& config) {
   try {
-    models::Network network =
-        config.network.ends_with(".csv") ? models::load_network(config.network) : models::find_network(config.network);
+    models::Network network = models::is_network_file(config.network) ? models::load_network(config.network)
+                                                                      : models::find_network(config.network);
     if (config.batch != 0) network.batch = config.batch;
     return network;
   } catch (const std::exception& error) {
