@@ -18,7 +18,7 @@ namespace {
 
 json parse(const std::filesystem::path& file) {
   std::ifstream in(file);
-  if (!in) throw FormatError(file.string(), 0, "cannot be read");
+  if (!in) throw FormatError(file.string(), 0, "expected a JSON file, cannot read it");
   std::stringstream content;
   content << in.rdbuf();
   const std::string text = content.str();
