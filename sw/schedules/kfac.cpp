@@ -18,8 +18,6 @@ using firmware::Task;
 namespace {
 
 constexpr std::uint32_t kComputeStream = 0;
-constexpr std::uint32_t kAllReduceStream = 1;
-constexpr std::uint32_t kBroadcastStream = 2;
 constexpr std::uint64_t kElement = 4;
 constexpr std::uint64_t kCount = 4;
 
@@ -138,11 +136,6 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i]));
-    if (config.collective_kernels) {
-      for (auto& queue : members_.back()->launched) {
-        queue = &ranks_[i]->processor->create_completion_queue("the kernel of a collective");
-      }
-    }
     if (!config.compression.estimates()) continue;
     members_.back()->placed = &ranks_[i]->processor->create_completion_queue("sparse gradients to be in place");
   }
@@ -346,7 +339,6 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t ba
   const Time from = processor.now();
   // The wait for it ends before it is told of: what has begun counts as going on.
   Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever});
-  if (config_.collective_kernels) co_await launch_collective(member, message.root != kfac::kEveryone);
   co_await collect(member, message);
   transfer.to = processor.now();
   if (member.probe != nullptr) {
@@ -355,17 +347,6 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t ba
   firmware::Counter& arrived = member.arrived[index(message.traffic)];
   member.rank.accelerator.signal(static_cast<std::uint32_t>(index(message.traffic)), arrived.value() + 1);
   arrived.increment();
-}
-
-Task Kfac::launch_collective(Member& member, bool broadcast) {
-  // What copies is modelled by copy engines: here the kernel only has to get onto the array.
-  const std::uint32_t stream = broadcast ? kBroadcastStream : kAllReduceStream;
-  accelerator::Command command = kernel_command(stream, "collective", {.launch = plan_.kernel_launch()});
-  command.cores = 1;
-  member.rank.accelerator.submit(command);
-  firmware::CompletionQueue& queue = *member.launched[broadcast ? 1 : 0];
-  member.rank.accelerator.notify(stream, queue, 0);
-  co_await queue.next();
 }
 
 Task Kfac::collect(Member& member, const KfacMessage& message) {

@@ -59,10 +59,7 @@ struct KfacResult {
 /// further than `kAhead` stages and never past a wait for something that is sent, which blocks the host as Horovod's
 /// synchronize() does. One thread runs AllReduces and one Broadcasts, each on a communicator of its own (as SPD-KFAC's
 /// authors have them, github.com/shyhuai/kfac_pytorch), in the order in which they become ready; so they overlap. What
-/// a collective costs before its first byte, such as Horovod's negotiation, is `collectives.entry`. With
-/// `collective_kernels` it begins with a kernel of one core, for which nothing is preempted: it waits until the kernel
-/// that computes has ended, on each rank. That is exact for a kernel whose blocks all run at once, such as a factor's
-/// product (few outputs, long sums), and the most for others, whose blocks end earlier.
+/// a collective costs before its first byte, such as Horovod's negotiation, is `collectives.entry`.
 ///
 /// Where something is decided by cost, a run begins with a profile, as the original does: AllReduces and Broadcasts of
 /// several sizes to which alpha and beta are fitted, an inversion of every side that there is, and a forward and
@@ -124,7 +121,6 @@ class Kfac {
   firmware::Task watch(Member& member);
   firmware::Task communicate(Member& member, bool broadcasts);
   firmware::Task transfer(Member& member, const KfacMessage& message, std::uint64_t base);
-  firmware::Task launch_collective(Member& member, bool broadcast);
   firmware::Task collect(Member& member, const KfacMessage& message);
   firmware::Task gather_sparse(Member& member, const KfacLayout::Sparse& message);
   // The profile (kfac_profile.cpp):

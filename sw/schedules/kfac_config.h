@@ -129,7 +129,6 @@ struct KfacConfig {
   bool wait_free = true;
   bool wait_for_a = false;
   bool overlap_inverses = false;
-  bool collective_kernels = false;
   int factor_interval = 1;
   int inverse_interval = 1;
   int delay = 1;
@@ -163,9 +162,6 @@ struct KfacConfig {
           "alone hides them");
     visit("overlap_inverses", overlap_inverses,
           "An inverse is broadcast as soon as it is there, or when its owner has inverted all of its own");
-    visit("collective_kernels", collective_kernels,
-          "A collective begins with a kernel of its own (NCCL's), which the accelerator starts when the one that runs "
-          "has ended");
     visit("factor_interval", factor_interval, "Steps from one update of the factors to the next", Range{1, 1'000'000});
     visit("inverse_interval", inverse_interval, "Steps from one update of the inverses to the next",
           Range{1, 1'000'000});

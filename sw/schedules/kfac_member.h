@@ -32,10 +32,9 @@ struct Kfac::Member {
   firmware::Counter stages;   ///< of steps, ended since the beginning
   firmware::Counter decided;  ///< the steps may begin
   std::array<firmware::Counter, kKfacTraffics> arrived;
-  std::list<Transfer> transfers;                         ///< of this step, and what is under way
-  firmware::CompletionQueue* placed = nullptr;           ///< sparse gradients, by a copy engine
-  std::array<firmware::CompletionQueue*, 2> launched{};  ///< kernels of AllReduces, of Broadcasts
-  Time last_end;                                         ///< of the stage before
+  std::list<Transfer> transfers;                ///< of this step, and what is under way
+  firmware::CompletionQueue* placed = nullptr;  ///< sparse gradients, by a copy engine
+  Time last_end;                                ///< of the stage before
   std::array<Time, kKfacTraffics> waited{};
   std::vector<Time> profile_times;  ///< by stage
   Time began;                       ///< the first step

@@ -146,7 +146,6 @@ class KfacPlan {
   /// Factors in the order of KfacLayout::triangles.
   [[nodiscard]] const std::vector<std::size_t>& triangle_order() const { return layout_.triangle_order; }
   [[nodiscard]] std::vector<PlannedKernel> inverse(std::int64_t side) const;
-  [[nodiscard]] Time kernel_launch() const { return compute_.launch; }
 
  private:
   class Builder;
