@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/job.h"
@@ -11,6 +12,7 @@
 namespace weft::platforms {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 using schedules::Kfac;
 using schedules::KfacAlgorithm;
@@ -56,7 +58,13 @@ ordered_json kfac_profile(const KfacResult& result) {
 
 class KfacJob final : public Job {
  public:
-  explicit KfacJob(Platform& platform) { platform.workload().read(config_); }
+  explicit KfacJob(Platform& platform) {
+    platform.workload().read(config_);
+    const fs::path beside = fs::path(platform.document().file()).parent_path() / config_.network;
+    if (models::is_network_file(config_.network) && !fs::exists(config_.network) && fs::exists(beside)) {
+      config_.network = beside.string();
+    }
+  }
 
   void build(Machine& machine) override {
     machine_ = &machine;
@@ -82,7 +90,9 @@ class KfacJob final : public Job {
   [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
 
   /// Of compression there is nothing without it.
-  [[nodiscard]] bool shows(KfacPart part) const { return part != KfacPart::kCompression || config_.compression.on(); }
+  [[nodiscard]] bool shows(KfacPart part) const {
+    return part != KfacPart::kCompression || config_.compression.on() || config_.activations.on();
+  }
 
   KfacConfig config_;
   Machine* machine_ = nullptr;
@@ -116,6 +126,8 @@ ordered_json KfacJob::summary() const {
           {"delayed_messages", result.delayed_messages},
           {"rest_us", to_us(result.rest)},
           {"density", config_.compression.on() ? ordered_json(result.density) : ordered_json(nullptr)},
+          {"activation_bytes", result.activation_bytes},
+          {"allocated_activation_bytes", result.allocated_activation_bytes},
           {"profile", kfac_profile(result)},
           {"messages", messages},
           {"remarks", kfac_->remarks()}};
@@ -139,6 +151,11 @@ std::string KfacJob::text() const {
   if (config_.averages()) text += fmt::format("messages of weights     {:>10}\n", result.delayed_messages);
   if (config_.compression.on()) {
     text += fmt::format("sent of gradients       {:>10.3g} %\n", 100 * result.density);
+  }
+  if (config_.activations.on()) {
+    text += fmt::format("activations             {:>10}, of {} without compression\n",
+                        short_bytes(static_cast<double>(result.allocated_activation_bytes)),
+                        short_bytes(static_cast<double>(result.activation_bytes)));
   }
   if (config_.second_order()) {
     text += fmt::format("factors                 {:>10}, sent in {} messages\ncommunicated tensors    {:>10}\n",

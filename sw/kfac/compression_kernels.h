@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "sw/compression/dct.h"
 #include "sw/compression/sidco.h"
 #include "sw/kfac/layer_kernels.h"
 
-/// Kernels of sparse gradients and of averaged weights, all passes over memory in float32. Costs are counted from what
-/// each pass must read and write; none was measured.
+/// Kernels of sparse gradients, of compressed activations and of averaged weights, all passes over memory in float32.
+/// Costs are counted from what each pass must read and write; none was measured.
 namespace weft::kfac {
 
 /// Adds what was left behind to the gradients, selects the largest and packs them: by a radix select that looks at 8 of
@@ -22,6 +23,14 @@ namespace weft::kfac {
                                                           compression::Distribution distribution, int stages);
 /// Clears the gradients and adds pairs, of all ranks, each at its place.
 [[nodiscard]] std::vector<LayerKernel> scatter_kernels(std::int64_t elements, std::int64_t pairs);
+
+/// What comes into a layer, as the DCT has it: the columns are its innermost dimension of more than one element.
+[[nodiscard]] compression::DctShape input_shape(const models::Layer& layer, std::int64_t batch, int coefficients);
+/// Compresses it in one pass: of each block the products with the basis from both sides, on the vector units (32
+/// operations an element), the largest magnitude, scaling and rounding (4), and the signs.
+[[nodiscard]] std::vector<LayerKernel> keep_kernels(const compression::DctShape& shape);
+/// The way back in one pass.
+[[nodiscard]] std::vector<LayerKernel> restore_kernels(const compression::DctShape& shape);
 
 /// Weights into the buffer that is summed, and aside.
 [[nodiscard]] std::vector<LayerKernel> snapshot_kernels(std::int64_t elements);

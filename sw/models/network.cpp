@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sw/models/json_layers.h"
 #include "traces/csv.h"
 #include "traces/data_path.h"
 
@@ -22,13 +23,20 @@ constexpr std::int64_t kMaxImage = 1 << 14;
 constexpr std::int64_t kMaxSide = 1 << 20;
 constexpr std::int64_t kMaxBatch = 1 << 20;
 
-void expect_empty(const traces::CsvTable::Row& row, std::initializer_list<const char*> columns, const char* of) {
+const std::initializer_list<std::string_view> kColumns = {
+    "layer",  "kind",       "channels_in", "channels_out", "kernel_height", "kernel_width",
+    "stride", "pad_height", "pad_width",   "height",       "width",         "bias"};
+
+// Rows are those of a table or of a JSON file.
+template <typename Row>
+void expect_empty(const Row& row, std::initializer_list<const char*> columns, const char* of) {
   for (const char* column : columns) {
     if (!row.text(column).empty()) row.fail(column, fmt::format("nothing for a {} layer", of));
   }
 }
 
-void read_convolution(const traces::CsvTable::Row& row, Layer& layer) {
+template <typename Row>
+void read_convolution(const Row& row, Layer& layer) {
   layer.kernel_height = row.integer("kernel_height", 1, kMaxKernel);
   layer.kernel_width = row.integer("kernel_width", 1, kMaxKernel);
   layer.stride = row.integer("stride", 1, kMaxKernel);
@@ -44,10 +52,11 @@ void read_convolution(const traces::CsvTable::Row& row, Layer& layer) {
   }
 }
 
-Layer read_layer(const traces::CsvTable::Row& row) {
+template <typename Row>
+Layer read_layer(const Row& row) {
   Layer layer;
   layer.name = row.required("layer");
-  const std::string& kind = row.text("kind");
+  const std::string kind = row.text("kind");
   if (kind != "conv" && kind != "linear" && kind != "norm") row.fail("kind", "conv, linear or norm");
   layer.kind = kind == "conv" ? LayerKind::kConv : kind == "linear" ? LayerKind::kLinear : LayerKind::kNorm;
   layer.channels_in = row.integer("channels_in", 1, kMaxChannels);
@@ -70,6 +79,17 @@ Layer read_layer(const traces::CsvTable::Row& row) {
     row.fail("channels_in", fmt::format("a factor of at most {} rows, not {}", kMaxSide, factor_a(layer)));
   }
   return layer;
+}
+
+template <typename Rows>
+std::vector<Layer> read_layers(const Rows& rows) {
+  std::vector<Layer> layers;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    layers.push_back(read_layer(rows[i]));
+    if (!names.insert(layers.back().name).second) rows[i].fail("layer", "a name that no other row has");
+  }
+  return layers;
 }
 
 void append_matrices(const Transformer& model, std::int64_t block, std::vector<Layer>& layers) {
@@ -108,18 +128,18 @@ std::int64_t factor_g(const Layer& layer) {
   return layer.kind == LayerKind::kNorm ? 0 : layer.channels_out;
 }
 
+bool is_network_file(std::string_view name) {
+  return name.ends_with(".csv") || name.ends_with(".json");
+}
+
 Network load_network(const std::filesystem::path& file) {
-  const traces::CsvTable table = traces::CsvTable::read(file);
-  table.expect_columns({"layer", "kind", "channels_in", "channels_out", "kernel_height", "kernel_width", "stride",
-                        "pad_height", "pad_width", "height", "width", "bias"});
-  Network network;
-  network.name = file.stem().string();
-  std::set<std::string> names;
-  for (const traces::CsvTable::Row row : table) {
-    network.layers.push_back(read_layer(row));
-    if (!names.insert(network.layers.back().name).second) row.fail("layer", "a name that no other row has");
+  if (file.extension() == ".json") {
+    const JsonLayers layers(file, kColumns);
+    return {layers.name(), layers.batch(kMaxBatch), read_layers(layers)};
   }
-  return network;
+  const traces::CsvTable table = traces::CsvTable::read(file);
+  table.expect_columns(kColumns);
+  return {file.stem().string(), 1, read_layers(table)};
 }
 
 Network find_network(std::string_view name) {

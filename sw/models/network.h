@@ -23,6 +23,14 @@
 ///     height, width                of the image that comes in; for a linear layer, positions that it is applied to
 ///     bias                         yes or no; of a norm always yes
 ///
+/// or a JSON file with `layers`, an array of objects with these members, in which what a table has empty is left out
+/// and `bias` is true or false; and, if one likes, `batch` and `name`:
+///
+///     { "batch": 16, "layers": [
+///       { "layer": "hidden", "kind": "linear", "channels_in": 784, "channels_out": 256, "height": 1, "width": 1,
+///       "bias": true },
+///       ... ] }
+///
 /// Left out: grouped and dilated convolutions, pooling, additions and concatenations: they hold no parameters.
 namespace weft::models {
 
@@ -73,8 +81,11 @@ struct Network {
 /// Those of networks.csv, with the batch that was measured, and transformers by network_of, with one sequence. Throws
 /// std::invalid_argument that lists the names there are, and traces::FormatError.
 [[nodiscard]] Network find_network(std::string_view name);
-/// A file as above, named after it, with a batch of 1. Throws traces::FormatError.
+/// A file as above, by its extension .csv or .json; without a name it is named after the file, without a batch it
+/// has 1. Throws traces::FormatError.
 [[nodiscard]] Network load_network(const std::filesystem::path& file);
+/// Whether a network given by this text is a file, by its extension.
+[[nodiscard]] bool is_network_file(std::string_view name);
 /// The matrices of all blocks, applied to each token of a sequence. Without embedding and head, whose factors would be
 /// as wide as the vocabulary and which implementations leave to plain gradients; without norms, which are small.
 [[nodiscard]] Network network_of(const Transformer& model);

@@ -48,8 +48,8 @@ Time waited(const Rank& rank, std::size_t semaphore) {
 
 models::Network network_of(const KfacConfig& config) {
   try {
-    models::Network network =
-        config.network.ends_with(".csv") ? models::load_network(config.network) : models::find_network(config.network);
+    models::Network network = models::is_network_file(config.network) ? models::load_network(config.network)
+                                                                      : models::find_network(config.network);
     if (config.batch != 0) network.batch = config.batch;
     return network;
   } catch (const std::exception& error) {
@@ -70,12 +70,13 @@ const KfacConfig& checked(const KfacConfig& config) {
                                             std::to_string(config.lag()) + " before, got " +
                                             std::to_string(config.steps));
   }
-  const CompressionConfig& compression = config.compression;
-  if (!compression.on()) return config;
-  if (!(compression.ratio > 0) || compression.ratio > 1) {
-    throw ConfigError("workload.compression.ratio",
-                      "expected more than 0 and at most 1, got " + std::to_string(compression.ratio));
-  }
+  const auto check_share = [](const std::string& path, double share) {
+    if (share > 0 && share <= 1) return;
+    throw ConfigError(path, "expected more than 0 and at most 1, got " + std::to_string(share));
+  };
+  if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
+  if (!config.compression.on()) return config;
+  check_share("workload.compression.ratio", config.compression.ratio);
   if (config.algorithm == KfacAlgorithm::kDear || config.averages()) {
     throw ConfigError("workload.compression.method", "expected none with " + std::string(name_of(config.algorithm)) +
                                                          ", which sends no gradients by an AllReduce");
@@ -436,6 +437,8 @@ KfacResult Kfac::result() const {
   }
   result.parts[kSending] = result.parts[kSending] + result.parts[kInverting] - longest;
   result.parts[kInverting] = longest;
+  result.activation_bytes = layout_.activation_bytes;
+  result.allocated_activation_bytes = layout_.allocated_activation_bytes;
   result.profiled = config_.profiles();
   result.profile = profile_;
   result.factors = plan_.sides().size();

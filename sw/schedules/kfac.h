@@ -35,6 +35,8 @@ struct KfacResult {
   Time measured;
   Time rest;           ///< from the last step's end until all of it is learnt: of dear, its gathering and update
   double density = 0;  ///< of sparse gradients: elements sent, by those that there are; without data the target
+  std::uint64_t activation_bytes = 0;            ///< of a rank's batch
+  std::uint64_t allocated_activation_bytes = 0;  ///< the memory for them, fewer if they are compressed
   bool profiled = false;
   KfacProfile profile;
   std::size_t gradient_messages = 0;
@@ -65,7 +67,8 @@ struct KfacResult {
 /// step: times of steps begin behind it.
 ///
 /// Memory: parameters, momentum, gradients, inputs of all layers, both factors and inverses of each layer with their
-/// triangles, patches of the largest layer.
+/// triangles, patches of the largest layer. With compressed activations two buffers of the largest, in which the
+/// layers' inputs take turns, and all of them compressed; gradients of outputs stay as they are.
 ///
 /// With data on, `arithmetic` is called for every stage when its kernels have ended, before anything that follows it;
 /// it reads and writes the rank's memory, and what is sent are these bytes.

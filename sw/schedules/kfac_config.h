@@ -83,6 +83,28 @@ struct CompressionConfig {
   [[nodiscard]] bool estimates() const { return on() && method != GradientCompression::kTopK; }
 };
 
+/// How activations are kept for the backward pass: as they are, or by the DCT of blocks (see sw/compression/dct.h).
+enum class ActivationCompression : std::uint8_t { kNone, kDct };
+inline EnumNames<ActivationCompression> enum_names(ActivationCompression /*tag*/) {
+  return {{"none", ActivationCompression::kNone}, {"dct", ActivationCompression::kDct}};
+}
+
+/// What the forward pass keeps of each layer's input, but of the first, which is the batch itself. A layer's input is
+/// compressed when its forward pass has ended, and restored before the backward pass of the layer and, unless factors
+/// are computed in the forward pass, before its factor A.
+struct ActivationsConfig {
+  ActivationCompression method = ActivationCompression::kNone;
+  double ratio = 0.5;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("method", method, "dct: blocks of 8 x 8 are transformed, and quantised to 8 bits with a scale each; lossy");
+    visit("ratio", ratio, "Share of a block's coefficients that is kept, the lowest frequencies, above 0 and up to 1");
+  }
+
+  [[nodiscard]] bool on() const { return method != ActivationCompression::kNone; }
+};
+
 /// The algorithm of one kind of collective, where it is not that of all.
 enum class KfacCollectives : std::uint8_t { kPlatform, kRing, kHierarchical, kInNetwork, kMulticast };
 inline EnumNames<KfacCollectives> enum_names(KfacCollectives /*tag*/) {
@@ -112,6 +134,7 @@ struct KfacConfig {
   int delay = 1;
   int averaging_interval = 1;
   CompressionConfig compression;
+  ActivationsConfig activations;
   KfacCollectives all_reduces = KfacCollectives::kPlatform;
   KfacCollectives broadcasts = KfacCollectives::kPlatform;
   int steps = 1;
@@ -119,7 +142,9 @@ struct KfacConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("network", network, "A network of sw/models/networks.csv, a transformer, or a CSV file of layers");
+    visit("network", network,
+          "A network of sw/models/networks.csv, a transformer, or a CSV or JSON file of layers (sw/models/network.h), "
+          "sought where the command runs, then beside the platform's file");
     visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
     visit("algorithm", algorithm,
           "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "
@@ -143,6 +168,7 @@ struct KfacConfig {
     visit("delay", delay, "dasgd: steps from the beginning of an averaging to its merging", Range{0, 1000});
     visit("averaging_interval", averaging_interval, "dasgd: steps from one averaging to the next", Range{1, 1'000'000});
     visit("compression", compression, "Sparse gradients");
+    visit("activations", activations, "Compressed activations");
     visit("all_reduces", all_reduces, "Algorithm of what sums gradients and factors; platform: collectives.algorithm");
     visit("broadcasts", broadcasts, "Algorithm of what broadcasts inverses");
     visit("steps", steps, "Training steps to run", Range{1, 10'000});

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sw/compression/selection.h"
+#include "sw/kfac/compression_kernels.h"
 #include "sw/kfac/layer_kernels.h"
 
 namespace weft::schedules {
@@ -37,6 +38,11 @@ std::int64_t outputs(const Layer& layer, std::int64_t batch) {
 
 }  // namespace
 
+compression::DctShape kept_shape(const Network& network, const KfacConfig& config, std::size_t layer) {
+  return kfac::input_shape(network.layers[layer], network.batch,
+                           compression::dct_coefficients(config.activations.ratio));
+}
+
 kfac::Groups gradient_groups(const Network& network, const KfacConfig& config) {
   std::vector<kfac::Ready> gradients;
   for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer) {
@@ -67,12 +73,33 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
     return order;
   };
 
+  std::vector<std::uint64_t> passed;  // from layer to layer, with what comes in and goes out
+  for (const Layer& layer : network.layers) passed.push_back(bytes_of_elements(inputs(layer, network.batch)));
+  if (!network.layers.empty()) passed.push_back(bytes_of_elements(outputs(network.layers.back(), network.batch)));
+  const auto allocate_activations = [&](const std::string& what, std::uint64_t bytes) {
+    allocated_activation_bytes += bytes;
+    return allocate(what, bytes);
+  };
+  activation_bytes = std::accumulate(passed.begin(), passed.end(), std::uint64_t{0});
+  if (config.activations.on() && !passed.empty()) {
+    const std::uint64_t largest = *std::max_element(passed.begin() + 1, passed.end());
+    activations.push_back(allocate_activations("activations", passed.front()));
+    const std::array buffers = {allocate_activations("activations", largest),
+                                allocate_activations("activations", largest)};
+    for (std::size_t l = 1; l < passed.size(); ++l) activations.push_back(buffers[l % buffers.size()]);
+    kept.push_back(0);
+    for (std::size_t l = 1; l < network.layers.size(); ++l) {
+      const auto bytes = static_cast<std::uint64_t>(kept_shape(network, config, l).bytes());
+      kept.push_back(allocate_activations("compressed activations", bytes));
+    }
+  } else {
+    for (const std::uint64_t bytes : passed) activations.push_back(allocate_activations("activations", bytes));
+  }
   std::vector<std::uint64_t> parameters;
   std::int64_t largest_output = 0;
   std::int64_t largest_patches = 0;
   for (const Layer& layer : network.layers) {
     parameters.push_back(bytes_of_elements(models::parameters(layer)));
-    activations.push_back(allocate("activations", bytes_of_elements(inputs(layer, network.batch))));
     largest_output = std::max(largest_output, outputs(layer, network.batch));
     output_gradients.push_back(models::has_factors(layer)
                                    ? allocate("gradients of outputs", bytes_of_elements(outputs(layer, network.batch)))
@@ -80,9 +107,6 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
     if (second_order && models::has_factors(layer)) {
       largest_patches = std::max(largest_patches, patch_elements(layer, network.batch));
     }
-  }
-  if (!network.layers.empty()) {
-    activations.push_back(allocate("activations", bytes_of_elements(outputs(network.layers.back(), network.batch))));
   }
   workspace = allocate("workspace for gradients of outputs and for patches",
                        2 * bytes_of_elements(largest_output) + 2 * bytes_of_elements(largest_patches));

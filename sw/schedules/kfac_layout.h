@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sw/compression/dct.h"
 #include "sw/firmware/rank.h"
 #include "sw/kfac/fusion.h"
 #include "sw/models/network.h"
@@ -11,6 +12,9 @@
 
 namespace weft::schedules {
 
+/// How the input of a layer is kept when activations are compressed.
+[[nodiscard]] compression::DctShape kept_shape(const models::Network& network, const KfacConfig& config,
+                                               std::size_t layer);
 /// Which gradients travel in one message, the last layer first.
 [[nodiscard]] kfac::Groups gradient_groups(const models::Network& network, const KfacConfig& config);
 
@@ -53,11 +57,15 @@ struct KfacLayout {
   Addresses triangles;          ///< by factor; in memory all A, the first layer first, then all G, the last layer first
   Addresses inverse_triangles;  ///< by factor
   std::vector<std::size_t> triangle_order;  ///< factors as their triangles lie
-  Addresses activations;                    ///< by layer, what comes in; then what the last one puts out
-  Addresses output_gradients;               ///< by layer with factors, which are computed from them
-  std::uint64_t workspace = 0;              ///< gradients of what other layers put out, and patches of inputs
-  std::vector<Sparse> sparse;               ///< by message of gradients
-  std::vector<Average> averages;            ///< by slot
+  /// By layer, what comes in; then what the last one puts out. Compressed, all but the first take turns in two buffers.
+  Addresses activations;
+  Addresses kept;                      ///< by layer: its input compressed; 0 of the first; none without compression
+  Addresses output_gradients;          ///< by layer with factors, which are computed from them
+  std::uint64_t workspace = 0;         ///< gradients of what other layers put out, and patches of inputs
+  std::vector<Sparse> sparse;          ///< by message of gradients
+  std::vector<Average> averages;       ///< by slot
+  std::uint64_t activation_bytes = 0;  ///< of all inputs, and what the last layer puts out, as they are
+  std::uint64_t allocated_activation_bytes = 0;
 
   /// Allocates on all ranks. Throws std::length_error that names what does not fit.
   KfacLayout(const std::vector<firmware::Rank*>& ranks, const models::Network& network, const KfacConfig& config);

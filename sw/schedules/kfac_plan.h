@@ -31,7 +31,7 @@ enum class KfacPart : std::uint8_t {
   kInverseComp,
   kInverseComm,  ///< the same for inverses (of dp: preconditioned gradients)
   kPrecondition,
-  kCompression,  ///< gradients made sparse, and what came added up
+  kCompression,  ///< gradients made sparse, and what came added up; activations compressed and restored
 };
 constexpr std::size_t kKfacParts = 8;
 
@@ -51,6 +51,8 @@ enum class KfacWork : std::uint8_t {
   kUnpackInverse,  ///< at all but the owner
   kPrecondition,
   kUpdate,
+  kKeep,        ///< what has come into a layer, compressed
+  kRestore,     ///< the way back
   kCompress,    ///< of a message of gradients: what is sent of it
   kDecompress,  ///< what all ranks have sent of it, added up
   kSnapshot,    ///< weights, into a buffer of averages

@@ -62,8 +62,18 @@ class KfacPlan::Builder {
   void forward(std::size_t layer) {
     add(KfacWork::kForward, KfacPart::kForwardBackward, static_cast<int>(layer), {},
         kfac::forward_kernels(plan_.network_.layers[layer], plan_.network_.batch));
+    if (!keeps(layer)) return;
+    add(KfacWork::kKeep, KfacPart::kCompression, static_cast<int>(layer), {},
+        kfac::keep_kernels(kept_shape(plan_.network_, plan_.config_, layer)));
+  }
+  /// What came into a layer, if it is not there any more.
+  void restore(std::size_t layer) {
+    if (!keeps(layer)) return;
+    add(KfacWork::kRestore, KfacPart::kCompression, static_cast<int>(layer), {},
+        kfac::restore_kernels(kept_shape(plan_.network_, plan_.config_, layer)));
   }
   void backward(std::size_t layer) {
+    restore(layer);
     add(KfacWork::kBackward, KfacPart::kForwardBackward, static_cast<int>(layer), {},
         kfac::backward_kernels(plan_.network_.layers[layer], plan_.network_.batch, layer == 0));
     gradient_ready_[layer] = last();
@@ -289,6 +299,8 @@ class KfacPlan::Builder {
   }
 
  private:
+  /// The first layer's input is the batch, which stays.
+  [[nodiscard]] bool keeps(std::size_t layer) const { return plan_.config_.activations.on() && layer > 0; }
   [[nodiscard]] bool compresses() const { return plan_.config_.compression.on() && plan_.ranks_ > 1; }
   /// If the gradients of this layer, which are the latest, end a message.
   void compress(std::size_t layer) {
@@ -371,6 +383,7 @@ KfacStep KfacPlan::step(const KfacDecisions& decisions, const KfacUpdates& updat
   builder.await(KfacTraffic::kGradients);
   if (updates.factors && !pipelined) {
     for (std::size_t l = 0; l < layers; ++l) {
+      if (models::has_factors(network_.layers[l])) builder.restore(l);
       builder.factor(l, 0);
       builder.factor(l, 1);
     }

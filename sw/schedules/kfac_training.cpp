@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sw/compression/dct.h"
 #include "sw/compression/selection.h"
 #include "sw/kfac/arithmetic.h"
 
@@ -61,7 +62,6 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks, const Kfa
                                                 std::to_string(kfac::output_elements(layers[l - 1], 1)) +
                                                 " values that " + layers[l - 1].name + " gives");
     }
-    layer_of_.push_back(l);
   }
   for (const Rank* rank : ranks_) {
     if (rank->store == nullptr) throw std::invalid_argument("expected a machine with data on");
@@ -117,6 +117,19 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       store_to(rank, layout_.activations[item + 1], output);
       return;
     }
+    case KfacWork::kKeep:
+    case KfacWork::kRestore: {
+      const compression::DctShape shape = kept_shape(plan_.network(), how_, item);
+      Reals input = load_from(rank, layout_.activations[item], shape.elements());
+      std::vector<std::byte> kept(static_cast<std::size_t>(shape.bytes()));
+      if (stage.work == KfacWork::kKeep) {
+        compression::compress(shape, view(input), kept);
+        return store_to(rank, layout_.kept[item], std::span<const std::byte>(kept));
+      }
+      load_into(rank, layout_.kept[item], std::span(kept));
+      compression::restore(shape, kept, std::span(input));
+      return store_to(rank, layout_.activations[item], input);
+    }
     case KfacWork::kBackward:
       return backward(rank, member, item);
     case KfacWork::kFactor:
@@ -146,8 +159,7 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kPrecondition: {
       scale_gradient(rank, item);
       const Layer& layer = layers[item];
-      const std::size_t a =
-          2 * static_cast<std::size_t>(std::find(layer_of_.begin(), layer_of_.end(), item) - layer_of_.begin());
+      const std::size_t a = 2 * item;  // each layer has factors
       const auto square = [&](std::size_t f) {
         return load_from(rank, layout_.inverses[f], plan_.sides()[f] * plan_.sides()[f]);
       };
@@ -266,7 +278,7 @@ void KfacTraining::backward(Rank& rank, int member, std::size_t l) {
 }
 
 void KfacTraining::factor(Rank& rank, std::size_t factor) {
-  const std::size_t l = layer_of(factor);
+  const std::size_t l = factor / 2;  // each layer has factors
   const Layer& layer = plan_.network().layers[l];
   const std::int64_t batch = plan_.network().batch;
   const std::int64_t side = plan_.sides()[factor];

@@ -55,7 +55,6 @@ class KfacTraining {
   void decompress(firmware::Rank& rank, std::size_t message);
   void snapshot(firmware::Rank& rank, std::size_t layer, const KfacLayout::Average& average);
   void merge(firmware::Rank& rank, std::size_t layer, const KfacLayout::Average& average);
-  [[nodiscard]] std::size_t layer_of(std::size_t factor) const { return layer_of_[factor / 2]; }
   [[nodiscard]] std::uint64_t parameters(std::size_t layer) const;
 
   const KfacPlan& plan_;
@@ -63,7 +62,6 @@ class KfacTraining {
   std::vector<firmware::Rank*> ranks_;
   KfacTrainingConfig config_;
   const KfacConfig& how_;
-  std::vector<std::size_t> layer_of_;                                     ///< by pair of factors
   std::vector<Floats> targets_;                                           ///< by rank
   std::vector<std::vector<compression::ThresholdEstimator>> estimators_;  ///< by rank and message of gradients
   std::string error_;                                                     ///< empty if there was none

@@ -11,9 +11,11 @@
 
 #include "hw/core/random.h"
 #include "sw/collectives/blocks.h"
+#include "sw/compression/dct.h"
 #include "sw/compression/selection.h"
 #include "sw/compression/sidco.h"
 #include "sw/kfac/arithmetic.h"
+#include "sw/kfac/compression_kernels.h"
 #include "sw/schedules/kfac_config.h"
 #include "sw/schedules/kfac_plan.h"
 
@@ -60,6 +62,8 @@ struct ReferenceConfig {
   bool local_factors = false;  ///< of the owner's samples alone: `owners`, by layer
   std::vector<int> owners;
   schedules::CompressionConfig compression;
+  int coefficients = 0;  ///< of blocks of compressed activations; 0: kept as they are
+  bool exact_a = false;  ///< factors of inputs are computed before these are compressed
   int factor_interval = 1;
   int inverse_interval = 1;
   double rate = 0.1;
@@ -176,6 +180,7 @@ class ReferenceTraining {
                     std::span(output));
       activations.push_back(output);
     }
+    const std::vector<Reals<Real>> kept = restored(activations);
     Reals<Real> of_output = activations.back();
     double loss = 0;
     for (std::size_t i = 0; i < of_output.size(); ++i) {
@@ -188,17 +193,34 @@ class ReferenceTraining {
     for (std::size_t l = layers.size(); l-- > 0;) {
       Reals<Real> gradient(weights_[l].size());
       Reals<Real> of_input(l > 0 ? activations[l].size() : 0);
-      kfac::backward(layers[l], batch, view(weights_[l]), view(activations[l]), l > 0, view(of_output),
-                     std::span(gradient), std::span(of_input));
+      kfac::backward(layers[l], batch, view(weights_[l]), view(kept[l]), l > 0, view(of_output), std::span(gradient),
+                     std::span(of_input));
       gradients.insert(gradients.end(), gradient.begin(), gradient.end());
       if (factors) {
         const auto decay = static_cast<Real>(config_.decay);
-        kfac::average_factor_a(layers[l], batch, view(activations[l]), decay, std::span(factors_[r][2 * l]));
+        const Reals<Real>& input = (config_.exact_a ? activations : kept)[l];
+        kfac::average_factor_a(layers[l], batch, view(input), decay, std::span(factors_[r][2 * l]));
         kfac::average_factor_g(layers[l], batch, view(of_output), decay, std::span(factors_[r][2 * l + 1]));
       }
       of_output = of_input;
     }
     return gradients;
+  }
+
+  /// What the backward pass finds of them.
+  std::vector<Reals<float>> restored(std::vector<Reals<float>> activations) const {
+    if (config_.coefficients == 0) return activations;
+    for (std::size_t l = 1; l < network_.layers.size(); ++l) {
+      const compression::DctShape shape = kfac::input_shape(network_.layers[l], network_.batch, config_.coefficients);
+      std::vector<std::byte> compressed(static_cast<std::size_t>(shape.bytes()));
+      compression::compress(shape, activations[l], compressed);
+      compression::restore(shape, compressed, activations[l]);
+    }
+    return activations;
+  }
+  std::vector<Reals<double>> restored(std::vector<Reals<double>> activations) const {
+    if (config_.coefficients != 0) throw std::invalid_argument("expected compressed activations in float32");
+    return activations;
   }
 
   /// What each rank chooses of each message, added in the order of the ranks; the rest stays with it.

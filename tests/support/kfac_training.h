@@ -97,6 +97,8 @@ inline ReferenceConfig reference_of(const schedules::KfacConfig& config, const s
   reference.second_order = config.second_order();
   reference.local_factors = config.local_factors();
   reference.compression = config.compression;
+  if (config.activations.on()) reference.coefficients = compression::dct_coefficients(config.activations.ratio);
+  reference.exact_a = config.pipelined();
   reference.factor_interval = config.factor_interval;
   reference.inverse_interval = config.inverse_interval;
   reference.rate = static_cast<double>(how.rate);

@@ -100,6 +100,60 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
   }
 }
 
+TEST(KfacNetwork, JsonIsReadAsATable) {
+  const fs::path stem = fs::path(testing::TempDir()) / ("weft_network_" + std::to_string(getpid()));
+  const fs::path file = stem.string() + ".json";
+  const auto read = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    return models::load_network(file);
+  };
+  const std::string linear = R"("kind": "linear", "channels_in": 4, "channels_out": 2, "height": 1, "width": 3, )";
+  const Network network = read(R"({ "name": "mine", "batch": 7, "layers": [
+      { "layer": "c", "kind": "conv", "channels_in": 3, "channels_out": 8, "kernel_height": 3, "kernel_width": 2,
+        "stride": 2, "pad_height": 1, "pad_width": 0, "height": 9, "width": 6, "bias": true },
+      { "layer": "l", )" + linear +
+                               R"("bias": false } ] })");
+  EXPECT_EQ(network.name, "mine");
+  EXPECT_EQ(network.batch, 7);
+  ASSERT_EQ(network.layers.size(), 2U);
+  EXPECT_EQ(network.layers[0].positions(), 5 * 3);
+  EXPECT_EQ(models::factor_a(network.layers[0]), 3 * 3 * 2 + 1);
+  EXPECT_EQ(network.layers[1].positions(), 3);
+  EXPECT_EQ(models::parameters(network.layers[1]), 8);
+  EXPECT_EQ(read(R"({ "layers": [] })").name, stem.filename());
+  EXPECT_EQ(read(R"({ "layers": [] })").batch, 1);
+
+  const std::string head = R"({ "layers": [ { "layer": "a", )";
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"[]", ": expected an object with layers, got []"},
+      {R"({ "layers": 3 })", ": layers: expected an array, got 3"},
+      {R"({ "name": 3, "layers": [] })", ": name: expected a name, got 3"},
+      {R"({ "batch": 0, "layers": [] })", ": batch: expected a whole number from 1 to 1048576, got 0"},
+      {R"({ "layer": [] })", ": layer: expected one of name, batch, layers"},
+      {R"({ "layers": [ 3 ] })", ": layers[0]: expected an object, got 3"},
+      {R"({ "layers": [ { "kin": 1 } ] })",
+       ": layers[0].kin: expected one of layer, kind, channels_in, channels_out, kernel_height, kernel_width, stride, "
+       "pad_height, pad_width, height, width, bias"},
+      {R"({ "layers": [ { "layer": 3 } ] })", ": layers[0].layer: expected a text, got 3"},
+      {head + R"("kind": "linear", "channels_in": "4" } ] })",
+       ": layers[0].channels_in: expected a whole number from 1 to 262144, got \"4\""},
+      {head + R"("kind": "linear" } ] })", ": layers[0].channels_in: expected a whole number from 1 to 262144"},
+      {head + linear + R"("bias": "no" } ] })", ": layers[0].bias: expected true or false, got \"no\""},
+      {head + linear + R"("bias": false, "kernel_height": 3 } ] })",
+       ": layers[0].kernel_height: expected nothing for a linear layer, got 3"},
+      {head + linear + R"("bias": false }, { "layer": "a", )" + linear + R"("bias": false } ] })",
+       ": layers[1].layer: expected a name that no other row has, got \"a\""}};
+  for (const auto& [text, message] : wrong) {
+    try {
+      static_cast<void>(read(text));
+      ADD_FAILURE() << text << " was accepted";
+    } catch (const traces::FormatError& error) {
+      EXPECT_EQ(error.what(), file.string() + message);
+    }
+  }
+  fs::remove(file);
+}
+
 TEST(KfacNetwork, TransformersAreTheirMatrices) {
   const std::vector<models::Transformer> known = models::load_transformers();
   const Network network = network_of(find_transformer(known, "gpt3-175b"));

@@ -54,6 +54,48 @@ std::size_t find_stage(const KfacStep& step, KfacWork work, int item) {
   return static_cast<std::size_t>(found - step.stages.begin());
 }
 
+TEST(KfacStepPlan, ActivationsAreCompressedBehindTheirLayerAndRestoredBeforeTheyAreAskedFor) {
+  KfacConfig config;
+  config.activations.method = ActivationCompression::kDct;
+  for (const KfacAlgorithm algorithm : {KfacAlgorithm::kSgd, KfacAlgorithm::kD, KfacAlgorithm::kSpd}) {
+    config.algorithm = algorithm;
+    const Planned planned(config, 2);
+    const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {config.second_order(), config.second_order()});
+    const auto count = [&](KfacWork work) {
+      return std::count_if(step.stages.begin(), step.stages.end(),
+                           [&](const KfacStage& stage) { return stage.work == work; });
+    };
+    // The first layer's input is the batch. Layer 2 alone has factors beside it, of which D computes A at the end.
+    EXPECT_EQ(count(KfacWork::kKeep), 2);
+    EXPECT_EQ(count(KfacWork::kRestore), algorithm == KfacAlgorithm::kD ? 3 : 2);
+    for (const int layer : {1, 2}) {
+      const std::size_t kept = find_stage(step, KfacWork::kKeep, layer);
+      const std::size_t restored = find_stage(step, KfacWork::kRestore, layer);
+      EXPECT_EQ(kept, find_stage(step, KfacWork::kForward, layer) + 1);
+      EXPECT_EQ(restored + 1, find_stage(step, KfacWork::kBackward, layer));
+      EXPECT_GT(restored, kept);
+    }
+    const std::size_t factor = find_stage(step, KfacWork::kFactor, 2);
+    if (algorithm == KfacAlgorithm::kD) {
+      EXPECT_EQ(step.stages[factor - 1].work, KfacWork::kRestore);
+      EXPECT_EQ(step.stages[factor - 1].item, 2);
+    } else if (algorithm == KfacAlgorithm::kSpd) {
+      EXPECT_LT(factor, find_stage(step, KfacWork::kForward, 2));
+    }
+    // Neighbours never lie in the same place; the batch has a place of its own.
+    const KfacLayout& layout = planned.layout;
+    ASSERT_EQ(layout.activations.size(), 4U);
+    for (std::size_t l = 1; l < 4; ++l) {
+      EXPECT_NE(layout.activations[l], layout.activations[l - 1]);
+      EXPECT_NE(layout.activations[l], layout.activations[0]);
+    }
+    EXPECT_EQ(layout.activations[1], layout.activations[3]);
+    // 2 x 3 x 6 x 6, 2 x 8 x 6 x 6, the same as 2 x 288, and 2 x 10.
+    EXPECT_EQ(layout.activation_bytes, 4U * (216 + 576 + 576 + 20));
+    EXPECT_EQ(layout.allocated_activation_bytes, 4U * (216 + 576 + 576) + 2 * 72 + 12 * 36 + 36 * 36);
+  }
+}
+
 TEST(KfacStepPlan, SgdSendsAllGradientsOnce) {
   KfacConfig config;
   config.algorithm = KfacAlgorithm::kSgd;

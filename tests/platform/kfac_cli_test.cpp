@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft run of second-order training as a user meets it: transformers, networks of one's own, compressed activations,
+// and the messages of wrong files. Runs the binary.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using test::BadInput;
+using test::CliTest;
+using test::Ran;
+
+constexpr const char* kHeader =
+    "layer,kind,channels_in,channels_out,kernel_height,kernel_width,stride,pad_height,pad_width,height,width,bias\n";
+
+class KfacCli : public CliTest {
+ protected:
+  KfacCli() {
+    write("kfac.json", R"({
+      "accelerators": 4, "per_node": 2, "accelerator": "h100-sxm", "nic": "connectx-7",
+      "fabric": { "topology": "fat-tree", "radix": 4, "hosts_per_leaf": 2, "segment": "64KiB", "link": { "buffer": "256KiB" } },
+      "workload": { "kind": "kfac", "network": "mine.json" }
+    })");
+    write("mine.json", R"({ "batch": 16, "layers": [
+      { "layer": "first", "kind": "conv", "channels_in": 3, "channels_out": 8, "kernel_height": 3, "kernel_width": 3,
+        "stride": 2, "pad_height": 1, "pad_width": 1, "height": 32, "width": 32, "bias": false },
+      { "layer": "norm", "kind": "norm", "channels_in": 8, "channels_out": 8, "height": 16, "width": 16, "bias": true },
+      { "layer": "out", "kind": "linear", "channels_in": 2048, "channels_out": 10, "height": 1, "width": 1, "bias": true }
+    ] })");
+    write("mine.csv", std::string(kHeader) +
+                          "first,conv,3,8,3,3,2,1,1,32,32,no\n"
+                          "norm,norm,8,8,,,,,,16,16,yes\n"
+                          "out,linear,2048,10,,,,,,1,1,yes\n");
+  }
+
+  json ran(const std::string& arguments) {
+    const Ran run = weft("run ../kfac.json --json " + arguments);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.code == 0 ? json::parse(run.out) : json();
+  }
+};
+
+TEST_F(KfacCli, ANetworkOfOnesOwnIsATableOrJson) {
+  const json by_json = ran("--out a");  // beside the platform
+  EXPECT_EQ(by_json["workload"]["network"], "mine");
+  EXPECT_EQ(by_json["factors"], 4);
+  // A step of 16 samples on each of 4 accelerators.
+  EXPECT_NEAR(by_json["samples_per_s"].get<double>() * by_json["step_time_us"].get<double>() * 1e-6, 64, 1e-3);
+  const json by_table = ran("--out b --set workload.network=../mine.csv --set workload.batch=16");
+  EXPECT_EQ(by_json["step_time_us"], by_table["step_time_us"]);
+  EXPECT_EQ(by_json["simulator"]["digest"], by_table["simulator"]["digest"]);
+  // A table says nothing of a batch.
+  EXPECT_LT(ran("--out c --set workload.network=../mine.csv")["step_time_us"], by_table["step_time_us"]);
+}
+
+TEST_F(KfacCli, MatricesOfATransformerHaveFactors) {
+  const json result = ran("--set workload.network=nano --set workload.algorithm=d");
+  EXPECT_EQ(result["workload"]["network"], "nano");
+  // Of each of 4 blocks: queries, keys, values, output, gate, up and down, two factors each.
+  EXPECT_EQ(result["factors"], 2 * 7 * 4);
+  EXPECT_GT(result["breakdown_us"]["inverse_comp"], 0);
+  EXPECT_FALSE(result["breakdown_us"].contains("compression"));
+}
+
+TEST_F(KfacCli, CompressedActivationsAreInTheTable) {
+  const std::string arguments = "run ../kfac.json --out a --set workload.activations.method=dct";
+  const Ran table = weft(arguments);
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("\n  compression "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\nactivations "), std::string::npos) << table.out;
+  const json whole = ran("--out b");
+  const json half = ran("--out c --set workload.activations.method=dct");
+  const json eighth = ran("--out d --set workload.activations.method=dct --set workload.activations.ratio=0.125");
+  EXPECT_EQ(whole["allocated_activation_bytes"], whole["activation_bytes"]);
+  // 16 x 3 x 32 x 32, twice 16 x 2048, 16 x 10.
+  EXPECT_EQ(whole["activation_bytes"], 4 * (16 * 3 * 32 * 32 + 2 * 16 * 2048 + 16 * 10));
+  // 512 blocks of either input that is kept.
+  const std::int64_t buffers = 4 * (16 * 3 * 32 * 32 + 2 * 16 * 2048);
+  EXPECT_EQ(half["allocated_activation_bytes"], buffers + 2 * 512 * (4 + 32 + 8));
+  EXPECT_EQ(eighth["allocated_activation_bytes"], buffers + 2 * 512 * (4 + 8 + 8));
+  EXPECT_GT(half["breakdown_us"]["compression"], 0);
+}
+
+TEST_F(KfacCli, BadNetworks) {
+  const std::string head = R"({ "layers": [ { "layer": "a", )";
+  write("text.json", "{ \"layers\": [\n  { \"layer\": ");
+  write("empty.json", R"({ "layers": [] })");
+  write("kind.json", head + R"("kind": "dense" } ] })");
+  write("kind.csv", std::string(kHeader) + "a,dense,1,1,,,,,,1,1,no\n");
+  const std::vector<BadInput> cases = {
+      {"not JSON", "text.json", {"workload.network: ", "text.json:2: expected JSON"}},
+      {"no layers", "empty.json", {"workload.network: expected a network with at least one layer"}},
+      {"unknown kind", "kind.json", {"kind.json: layers[0].kind: expected conv, linear or norm, got \"dense\""}},
+      {"unknown kind in a table",
+       "kind.csv",
+       {"kind.csv:2: column 'kind': expected conv, linear or norm, got 'dense'"}},
+      {"no such JSON",
+       "absent-file.json",
+       {"workload.network: ", "absent-file.json: expected a JSON file, cannot read it\n"}},
+      {"no such table", "absent-file.csv", {"absent-file.csv: ", "cannot read it"}},
+      {"no such name", "resnet51", {"workload.network: no network 'resnet51', expected one of resnet50"}}};
+  for (const BadInput& bad : cases) {
+    const std::string file = std::string(bad.arguments).find('.') == std::string::npos ? "" : "../";
+    const Ran run = weft("run ../kfac.json --set workload.network=" + file + bad.arguments);
+    EXPECT_EQ(run.code, 2) << bad.what;
+    EXPECT_EQ(run.out, "") << bad.what;
+    for (const char* part : bad.message)
+      EXPECT_NE(run.err.find(part), std::string::npos) << bad.what << ": " << run.err;
+  }
+  for (const auto& [setting, message] :
+       {std::pair("activations.method=jpeg", "workload.activations.method: expected one of none, dct"),
+        std::pair("activations.method=dct --set workload.activations.ratio=2",
+                  "workload.activations.ratio: expected more than 0 and at most 1, got 2"),
+        std::pair("activations.share=1", "workload.activations.share: ")}) {
+    const Ran run = weft(std::string("run ../kfac.json --set workload.") + setting);
+    EXPECT_EQ(run.code, 2) << setting;
+    EXPECT_NE(run.err.find(message), std::string::npos) << setting << ": " << run.err;
+  }
+}
+
+}  // namespace
+}  // namespace weft
