@@ -40,9 +40,12 @@ ModelledLane::ModelledLane(const ReductionEngine::Config& config, const LaneShap
   config_.pause = static_cast<std::uint64_t>(pipeline.pause);
   config_.queue = beats_of(pipeline.queue, shape.bytes);
   config_.registered = pipeline.registered && config_.queue > 0;
+  config_.falls_through = pipeline.fall_through;
+  if (!config_.passes()) --config_.latency;
   config_.stall =
       pipeline.stall == ReductionEngine::Stall::kRigid ? BlockModel::Stall::kRigid : BlockModel::Stall::kElastic;
-  config_.depth = pipeline.depth.count() == 0 ? config_.latency : beats_of(pipeline.depth, shape.bytes);
+  config_.depth =
+      pipeline.depth.count() == 0 ? std::max<std::uint64_t>(1, config_.latency) : beats_of(pipeline.depth, shape.bytes);
   for (const int width : widths_of(config)) {
     intervals_.push_back((shape.bytes + static_cast<std::size_t>(width) - 1) / static_cast<std::size_t>(width));
   }

@@ -40,6 +40,7 @@ class ReductionEngine {
     Stall stall = Stall::kRigid;
     Bytes queue;
     bool registered = false;
+    bool fall_through = true;
     Bytes depth;
     int pause = 0;
 
@@ -50,6 +51,8 @@ class ReductionEngine {
       visit("queue", queue, "Of an operand, that an input takes before the other operands of its chunk are there",
             Range{0, 1 << 24});
       visit("registered", registered, "A place that leaves the queue is free from the next cycle on");
+      visit("fall_through", fall_through,
+            "A beat passes an empty queue in the cycle in which it is taken, else it spends one of the latency there");
       visit("depth", depth,
             "Elastic: operand bytes of a child inside, beyond its queue; 0: as many as the latency fills",
             Range{0, 1 << 24});

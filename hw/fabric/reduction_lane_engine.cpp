@@ -125,58 +125,23 @@ void ReductionLaneEngine::toggle() {
     next_edge_ = kAsleep;
     high_ = true;
     clk_.write(true);
-    if (recorded_ != nullptr) recorded_->waves.run(recorded_->clk, now, now);
+    if (waves_ != nullptr) waves_->run(now, now);
     ++counters_.cycles;
     dispatcher_.notify(edge_, now + cycle_time(1, config().clock) / 2);
     return;
   }
   high_ = false;
   clk_.write(false);
-  if (recorded_ != nullptr) show(now);
+  if (waves_ != nullptr) {
+    pins_->sample(out_);
+    waves_->show(now, reset_.read(), in_, out_);
+  }
   const Time at = reset_edges_ > 0 || is_busy() ? now : next_arrival();
   if (at != kNever) wake(at);
 }
 
 void ReductionLaneEngine::record(Waves& waves, const std::string& scope) {
-  if (!waves.wants(scope)) return;
-  const std::string lane = scope + ".lane.";
-  const int children = static_cast<int>(shape_.children);
-  const auto pin = [&](const char* name, int width = 1) { return waves.pin(lane + name, width); };
-  const auto bus = [&](const char* name, std::size_t bytes) { return waves.bus(lane + name, bytes); };
-  recorded_ = std::make_unique<Recorded>(
-      Recorded{waves, waves.clock(lane + "clk", config().clock), pin("reset"), pin("kind", 2),
-               pin("children", children), pin("in_valid", children), pin("in_ready", children),
-               bus("in_data", shape_.children * shape_.bytes), pin("in_last", children), pin("in_adds", children),
-               bus("in_id", shape_.children * sizeof(std::uint32_t)), pin("out_valid"), pin("out_ready"),
-               bus("out_data", shape_.bytes), pin("out_last"), pin("out_adds"), pin("out_id", 32), pin("error")});
-  waves.set(Time(), recorded_->reset, 1);
-}
-
-/// At a falling edge: what the rising one has changed is there, and the next one sees it.
-void ReductionLaneEngine::show(Time now) {
-  pins_->sample(out_);
-  Recorded& r = *recorded_;
-  const auto set = [&](Waves::Pin pin, std::uint64_t value) { r.waves.set(now, pin, value); };
-  const auto bytes = [&](Waves::Pin bus, const std::vector<std::uint32_t>& words) {
-    r.waves.set_bytes(now, bus, reinterpret_cast<const std::byte*>(words.data()), words.size() * sizeof(std::uint32_t));
-  };
-  set(r.reset, reset_.read() ? 1 : 0);
-  set(r.kind, static_cast<std::uint64_t>(in_.kind));
-  set(r.children, in_.children);
-  set(r.in_valid, in_.valid);
-  set(r.in_ready, out_.ready);
-  set(r.in_last, in_.last);
-  set(r.in_adds, in_.adds);
-  bytes(r.in_data, in_.data);
-  bytes(r.in_id, in_.id);
-  set(r.out_valid, out_.valid ? 1 : 0);
-  set(r.out_ready, in_.out_ready ? 1 : 0);
-  set(r.error, out_.error ? 1 : 0);
-  if (!out_.valid) return;
-  set(r.out_last, out_.last ? 1 : 0);
-  set(r.out_adds, out_.adds ? 1 : 0);
-  set(r.out_id, out_.id);
-  bytes(r.out_data, out_.data);
+  if (waves.wants(scope)) waves_ = std::make_unique<LaneWaves>(waves, scope + ".lane", config().clock, shape_);
 }
 
 /// At a rising edge, like any other register: it sees what the pins were before it.

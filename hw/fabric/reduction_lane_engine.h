@@ -15,6 +15,7 @@
 #include "hw/core/packet.h"
 #include "hw/core/waves.h"
 #include "hw/fabric/lane_pins.h"
+#include "hw/fabric/lane_waves.h"
 #include "hw/fabric/reduction_engines.h"
 
 namespace weft::fabric {
@@ -59,13 +60,6 @@ class ReductionLaneEngine final : public sc_core::sc_module, public ReductionEng
   [[nodiscard]] std::size_t open_chunks() const override { return chunks_.size(); }
 
  private:
-  /// Where the lane's pins are recorded.
-  struct Recorded {
-    Waves& waves;
-    Waves::Clock clk;
-    Waves::Pin reset, kind, children, in_valid, in_ready, in_data, in_last, in_adds, in_id;
-    Waves::Pin out_valid, out_ready, out_data, out_last, out_adds, out_id, error;
-  };
   /// Operands of a port for which it has no buffer beyond that of its link.
   struct Operands {
     struct Held {
@@ -103,7 +97,6 @@ class ReductionLaneEngine final : public sc_core::sc_module, public ReductionEng
   void toggle();
   void step();
   void wake(Time at);
-  void show(Time now);
   [[nodiscard]] bool takes_part(std::size_t child) const { return (in_.children >> child & 1) != 0; }
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] bool starves() const;
@@ -145,7 +138,7 @@ class ReductionLaneEngine final : public sc_core::sc_module, public ReductionEng
   std::vector<Operands> operands_;  ///< by port; none where they have all the room
   std::int64_t sum_bytes_ = 0;      ///< of sums that have begun to come out of the lane and not left the switch
   std::vector<Leaving> leaving_;    ///< of these, what goes at a time that is known
-  std::unique_ptr<Recorded> recorded_;
+  std::unique_ptr<LaneWaves> waves_;
 };
 
 }  // namespace weft::fabric

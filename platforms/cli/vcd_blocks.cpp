@@ -53,11 +53,21 @@ Frequency clock_of(const vcd::BlockTrace& trace) {
   return Frequency(std::llround(1 / seconds));
 }
 
+std::uint64_t number_of(const vcd::BlockTrace& trace, const std::string& bits, const char* what) {
+  std::uint64_t value = 0;
+  for (const char bit : bits) {
+    if (bit != '0' && bit != '1') {
+      throw traces::FormatError(trace.file, 0, std::string("expected a known ") + what + ", got \"" + bits + "\"");
+    }
+    value = 2 * value + (bit == '1' ? 1 : 0);
+  }
+  return value;
+}
+
 ElementType type_of(const vcd::BlockTrace& trace, const std::string& bits) {
-  std::size_t number = 0;
-  for (const char bit : bits) number = bit == '0' || bit == '1' ? 2 * number + (bit - '0') : SIZE_MAX / 4;
+  const std::uint64_t number = number_of(trace, bits, "kind of elements");
   for (const auto& [name, type] : enum_names(ElementType{})) {
-    if (static_cast<std::size_t>(type) == number) return type;
+    if (static_cast<std::uint64_t>(type) == number) return type;
   }
   throw traces::FormatError(trace.file, 0,
                             "expected the kind of elements as 0 fp32, 1 bf16, 2 int32 or 3 fp16, got \"" + bits + "\"");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ std::function<int()> add_replay(CLI::App& parent);
 
 /// The clock of a waveform. Throws traces::FormatError if it has none.
 Frequency clock_of(const vcd::BlockTrace& trace);
+/// Of bits that are all known; throws traces::FormatError, which says `what` they are, of others.
+std::uint64_t number_of(const vcd::BlockTrace& trace, const std::string& bits, const char* what);
 /// By the number that it has in `kind`; throws traces::FormatError if there is none.
 ElementType type_of(const vcd::BlockTrace& trace, const std::string& bits);
 
