@@ -43,7 +43,8 @@ void LaneReplay::start_of_simulation() {
 
 /// In the middle between two edges, the pins are set for the second one; then it comes.
 void LaneReplay::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t /*data*/) {
-  if (lane_.empty() && given_ < lines_.size() && !in_group(lines_[given_])) {
+  const bool more = given_ < lines_.size();
+  if (lane_.empty() && more && !in_group(lines_[given_])) {
     inputs_.children = lines_[given_].children;
     inputs_.kind = lines_[given_].kind;
   }
@@ -59,7 +60,8 @@ void LaneReplay::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t /*data*
   }
   edge();
   ++counters_.cycles;
-  if (given_ < lines_.size()) dispatcher_.post(now + cycle_time(1, clock_), *this, 0);
+  // One more after the last sum, which takes it off the pins.
+  if (more) dispatcher_.post(now + cycle_time(1, clock_), *this, 0);
 }
 
 void LaneReplay::offer(std::size_t input) {

@@ -132,9 +132,9 @@ int replay(const ReplayOptions& options) {
     result["sums"] = counters.sums;
     result["cycles"] = counters.cycles;
     result["blocked"] = counters.blocked;
-    text += fmt::format(
-        "wrote {}, {} sums of the model at reduction.out_*, in {} cycles, of {} of which the output was blocked\n",
-        options.vcd, counters.sums, counters.cycles, counters.blocked);
+    text +=
+        fmt::format("wrote {}, {} sums of the model at reduction.out_*, in {} cycles; its output was blocked in {}\n",
+                    options.vcd, counters.sums, counters.cycles, counters.blocked);
   }
   if (options.json) {
     print_json(result);

@@ -299,8 +299,8 @@ TEST_F(LaneCliTest, LearnsQueuesAndStalls) {
   for (const json& residual : json::parse(calibrated.out)["residual"]) EXPECT_LE(residual["p99"], 2) << residual;
   const json engine = json::parse(test::read_file(folder_ / "q.json"))["fabric"]["switch"]["reduction"];
   EXPECT_EQ(engine["clock"], "100MHz");
-  EXPECT_EQ(engine["latency"], "30ns");
-  EXPECT_EQ(engine["int32"], 4);  // 8 bytes every other cycle
+  EXPECT_EQ(engine["latency"], "40ns");  // one of them in the queue
+  EXPECT_EQ(engine["int32"], 4);         // 8 bytes every other cycle
   EXPECT_EQ(
       engine["pipeline"],
       json::parse(
@@ -323,18 +323,6 @@ TEST_F(LaneCliTest, LearnsQueuesAndStalls) {
     ASSERT_EQ(without.code, 0) << without.err;
     EXPECT_EQ(weft("vcd compare " + wave + " ../other.vcd" + sums).code, 1);
   }
-
-  // In a machine: with room for one sum the lane stalls, which costs time, and nothing else.
-  const std::string bounds =
-      " --set fabric.switch.reduction.sum_buffer=4KiB --set fabric.switch.reduction.operand_buffer=4KiB";
-  const auto time = [&](const std::string& more) {
-    const Ran ran = weft(all_reduce("--type int32 --data --patch ../lane.json" + more));
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(json::parse(ran.out)["rows"][0]["wrong"], 0);
-    return json::parse(ran.out)["rows"][0]["time_us"].get<double>();
-  };
-  (void)time;
-  (void)bounds;
 }
 
 /// What a platform's engine got comes to RTL, which adds it up alike.
