@@ -36,12 +36,32 @@ void StreamPins::hold_up(std::int64_t taken, std::int64_t edge, bool by_receiver
   waves_.set(edges_.at(edge - 1), pin, 1);
 }
 
+void StreamPins::show(std::int64_t edge, std::initializer_list<std::uint64_t> values) {
+  waves_.set(edges_.at(edge), valid_, 1);
+  std::size_t field = 0;
+  for (const std::uint64_t value : values) waves_.set(edges_.at(edge), fields_[field++], value);
+}
+
+void StreamPins::offer(Time at, std::initializer_list<std::uint64_t> values) {
+  offered_ = std::max(edges_.from(at), free_);
+  show(offered_, values);
+  waves_.set(edges_.at(offered_), last_, 1);
+  waves_.set(edges_.at(offered_), ready_, 0);
+  waves_.hold(clock_, edges_.at(offered_));
+}
+
+void StreamPins::take(Time at) {
+  const std::int64_t edge = std::max(offered_, edges_.from(at)) + 1;
+  waves_.set(edges_.at(edge - 1), ready_, 1);
+  waves_.set(edges_.at(edge), valid_, 0);
+  waves_.set(edges_.at(edge), last_, 0);
+  waves_.release(clock_, edges_.at(edge));
+  free_ = edge;
+}
+
 void StreamPins::transfer(const Transfer& transfer, std::initializer_list<std::uint64_t> values) {
   const std::int64_t start = std::max(edges_.from(transfer.offered), free_);
-  waves_.set(edges_.at(start), valid_, 1);
-  std::size_t field = 0;
-  for (const std::uint64_t value : values) waves_.set(edges_.at(start), fields_[field++], value);
-
+  show(start, values);
   const std::int64_t beats = transfer.beats;
   const std::int64_t first = std::max(start, edges_.from(transfer.from)) + 1;
   const std::int64_t last = std::max(first + beats - 1, edges_.from(transfer.to));

@@ -43,7 +43,12 @@ class StreamPins {
   /// `values` of the fields hold for all of its beats. Transfers are told in the order in which they pass.
   void transfer(const Transfer& transfer, std::initializer_list<std::uint64_t> values);
 
+  /// A beat of which it is not known yet when it will be taken. One at a time; the receiver is not ready until then.
+  void offer(Time at, std::initializer_list<std::uint64_t> values);
+  void take(Time at);
+
  private:
+  void show(std::int64_t edge, std::initializer_list<std::uint64_t> values);
   void hold_up(std::int64_t taken, std::int64_t edge, bool by_receiver);
   void show(std::int64_t edge, const Transfer& transfer, std::int64_t beat);
 
@@ -56,8 +61,9 @@ class StreamPins {
   Waves::Pin last_;
   Waves::Pin data_;
   std::vector<Waves::Pin> fields_;
-  bool known_ = false;     ///< the data pins show something
-  std::int64_t free_ = 0;  ///< the edge at which the latest beat leaves
+  std::int64_t offered_ = 0;  ///< the edge from which a beat waits
+  bool known_ = false;        ///< the data pins show something
+  std::int64_t free_ = 0;     ///< the edge at which the latest beat leaves
 };
 
 }  // namespace weft

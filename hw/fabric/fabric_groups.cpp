@@ -80,14 +80,16 @@ Fabric::GroupTree Fabric::plan_tree(const std::vector<std::uint32_t>& ends, bool
                         "that those do not use; more groups need more lanes, and none on a switch or fat-tree");
 }
 
-/// RTL has as many inputs as it was built with.
+/// RTL has as many inputs as it was built with, and a model with bounded buffers 64.
 void Fabric::require_engine(std::uint32_t sw, std::size_t children) const {
   const ReductionEngine* engine = switches_[sw]->engine();
   if (engine == nullptr || children <= engine->most_children()) return;
+  const std::string& name = config().switch_config.reduction.implementation;
   throw ConfigError(plan_->path() + ".switch.reduction.implementation",
-                    "expected model, or one that adds " + std::to_string(children) + " operands, which a tree has in " +
-                        topology().switches[sw].name + "; got " + config().switch_config.reduction.implementation +
-                        ", which adds " + std::to_string(engine->most_children()) + " at the most");
+                    std::string("expected model") + (name == "model" ? " without bounds of its buffers" : "") +
+                        ", or one that adds " + std::to_string(children) + " operands, which a tree has in " +
+                        topology().switches[sw].name + "; got " + name + ", which adds " +
+                        std::to_string(engine->most_children()) + " at the most");
 }
 
 bool Fabric::join(std::uint32_t number, const GroupTree& tree, const GroupOptions& options,

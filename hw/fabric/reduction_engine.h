@@ -25,13 +25,41 @@ namespace weft::fabric {
 /// the result is the same bit for bit; one without payload counts and adds nothing. A streaming tree passes the sum on
 /// while its operands still arrive; a low-latency tree waits until they are whole.
 ///
-/// This is the table. What adds is a ReductionModel, or whatever is provided under another name, such as a block of
-/// RTL (hw/fabric/reduction_engines.h).
+/// This is the table. What adds is a ReductionModel, whose operands and sums have all the room that they need; a
+/// ReductionLaneEngine, cycle by cycle, where that room is bounded; or whatever is provided under another name, such as
+/// a block of RTL (hw/fabric/reduction_engines.h).
 ///
 /// Left out: the choice of tree by the subnet manager, and recovery of lost operands: links that carry reductions must
 /// not lose packets.
 class ReductionEngine {
  public:
+  /// What happens in the adders while nobody takes their sums: see vcd::BlockModel.
+  enum class Stall : std::uint8_t { kRigid, kElastic };
+  /// How they hold beats back, as `weft vcd calibrate` finds it in a waveform.
+  struct Pipeline {
+    Stall stall = Stall::kRigid;
+    Bytes queue;
+    bool registered = false;
+    bool fall_through = true;
+    Bytes depth;
+    int pause = 0;
+
+    template <typename Visitor>
+    void fields(Visitor&& visit) {
+      visit("stall", stall,
+            "While the output is blocked: rigid, nothing inside moves; elastic, beats close up until `depth` is full");
+      visit("queue", queue, "Of an operand, that an input takes before the other operands of its chunk are there",
+            Range{0, 1 << 24});
+      visit("registered", registered, "A place that leaves the queue is free from the next cycle on");
+      visit("fall_through", fall_through,
+            "A beat passes an empty queue in the cycle in which it is taken, else it spends one of the latency there");
+      visit("depth", depth,
+            "Elastic: operand bytes of a child inside, beyond its queue; 0: as many as the latency fills",
+            Range{0, 1 << 24});
+      visit("pause", pause, "Cycles between the last beat of a packet and the first of the next, beyond a beat's own",
+            Range{0, 1 << 16});
+    }
+  };
   struct Config {
     int trees = 0;
     int chunks = 4096;
@@ -45,6 +73,9 @@ class ReductionEngine {
     int low_latency_bytes = 64;
     Time latency = Time(200'000);
     Time low_latency = Time(100'000);
+    Bytes operand_buffer;
+    Bytes sum_buffer;
+    Pipeline pipeline;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -66,7 +97,22 @@ class ReductionEngine {
       visit("latency", latency, "Through the adders of a streaming tree", Range{0, 100'000'000});
       visit("low_latency", low_latency, "The same for a low-latency tree, from the last byte on",
             Range{0, 100'000'000});
+      visit("operand_buffer", operand_buffer,
+            "For operands of a port that wait for their turn in the adders; what is more keeps its place in the input "
+            "buffer of its link, and the credit. 0: as much as open chunks need",
+            Range{0, 1LL << 40});
+      visit("sum_buffer", sum_buffer,
+            "For sums that wait for outputs of the switch; while it is full the adders' output is blocked. 0: without "
+            "limit",
+            Range{0, 1LL << 40});
+      visit(
+          "pipeline", pipeline,
+          "How the adders of the model hold beats back where one of these buffers is bounded. Without, nothing blocks "
+          "them, and this has no effect");
     }
+
+    /// Whether something can hold the adders up.
+    [[nodiscard]] bool bounded() const { return operand_buffer > Bytes() || sum_buffer > Bytes(); }
   };
   struct Tree {
     std::vector<std::uint16_t> children;  ///< ports, ascending
@@ -78,11 +124,13 @@ class ReductionEngine {
     std::int64_t operands = 0;
     std::int64_t operand_bytes = 0;
     std::int64_t most_open = 0;  ///< chunks
-    std::int64_t cycles = 0;     ///< of the clock of RTL, which stands still while nothing is to do
+    std::int64_t cycles = 0;     ///< of a lane's clock, which stands still while nothing is to do
+    std::int64_t blocked = 0;    ///< of these, with a beat of a sum for which the switch had no room
+    std::int64_t held = 0;       ///< operands that kept the credit of their link beyond their last byte
   };
   /// What became of an operand.
   struct Outcome {
-    Time consumed;          ///< its input buffer is free
+    Time consumed;          ///< its input buffer is free; kNever: ReductionSite::release will tell
     Packet* sum = nullptr;  ///< if it was the last of its chunk, and the engine knows the sum at once
     Time head;              ///< the sum's first byte
     Time tail;              ///< and last
@@ -100,6 +148,9 @@ class ReductionEngine {
 
   /// An operand whose first byte came at `now`. From here on the packet is the engine's.
   virtual Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) = 0;
+
+  /// A sum that it gave has left the switch, with its last copy. `bytes` are those of its payload.
+  virtual void left(std::uint32_t /*bytes*/, Time /*gone*/) {}
 
   /// Tells what its pins show, if anybody wants what is in `scope`. Before the run.
   virtual void record(Waves& waves, const std::string& scope) = 0;
@@ -134,5 +185,9 @@ class ReductionEngine {
   int trees_ = 0;
   int windows_ = 0;
 };
+
+inline EnumNames<ReductionEngine::Stall> enum_names(ReductionEngine::Stall /*tag*/) {
+  return {{"rigid", ReductionEngine::Stall::kRigid}, {"elastic", ReductionEngine::Stall::kElastic}};
+}
 
 }  // namespace weft::fabric

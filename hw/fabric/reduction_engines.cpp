@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/fabric/reduction_engines.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
+#include "hw/fabric/modelled_lane.h"
+#include "hw/fabric/reduction_lane_engine.h"
 #include "hw/fabric/reduction_model.h"
 
 namespace weft::fabric {
@@ -46,6 +49,14 @@ void check_reduction_engine(const std::string& name, const std::string& path) {
 std::unique_ptr<ReductionEngine> make_reduction_engine(const ReductionSite& site) {
   const auto found = makers().find(site.config.implementation);
   if (found != makers().end()) return found->second(site);
+  if (site.config.bounded()) {
+    LaneShape shape = ModelledLane::shape_of(site.config);
+    shape.children = std::min(shape.children, site.ports);
+    const PinsMaker lane = [&site, shape](auto& /*clk*/, auto& /*reset*/) {
+      return std::make_unique<ModelledLane>(site.config, shape);
+    };
+    return std::make_unique<ReductionLaneEngine>("reduction", shape, lane, site);
+  }
   return std::make_unique<ReductionModel>(site.config, site.ports, site.packets);
 }
 

@@ -25,6 +25,13 @@ struct ReductionSite {
   /// Its first byte was there at `head`, and the switch counts its own latency from then on. From a process of the
   /// kernel or an event of the dispatcher.
   std::function<void(Packet& sum, Time head)> pass_on;
+  /// For an operand that was not consumed at once: its input buffer is free at `gone`, now or later.
+  struct Held {
+    std::uint16_t port = 0;
+    std::uint8_t lane = 0;
+    std::uint32_t wire_bytes = 0;
+  };
+  std::function<void(const Held& held, Time gone)> release;
 };
 
 using ReductionMaker = std::function<std::unique_ptr<ReductionEngine>(const ReductionSite&)>;

@@ -84,7 +84,10 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       sum.tail_lag_ps = static_cast<std::uint32_t>(std::min(whole - head, latency_).count());
       dispatcher_.post(whole, *this, kEmitWhole, reinterpret_cast<std::uint64_t>(&sum));
     };
-    engine_ = make_reduction_engine({config_.reduction, radix, dispatcher, packets, pass_on});
+    const auto release_held = [this](const ReductionSite::Held& held, Time gone) {
+      release(dispatcher_.now(), held.port, held.lane, held.wire_bytes, gone);
+    };
+    engine_ = make_reduction_engine({config_.reduction, radix, dispatcher, packets, pass_on, release_held});
   }
   inspects_ = buffer_ != nullptr || ingress_interval_ > Time();
 }

@@ -301,6 +301,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void emit(Time now, Packet& packet);
   void emit_whole(Time now, Packet& packet);
   void replicate(Time now, const Group& group, Packet& packet);
+  std::uint16_t original_of(Time now, const Packet& packet, std::size_t copies);
   void copy_left(Time now, std::uint16_t original, Time gone);
   [[nodiscard]] std::uint32_t tree_of(Time now, Packet& packet) const;
   void send_copy(Time now, std::uint32_t output, const Group& group, Packet& packet);
@@ -369,10 +370,10 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::unique_ptr<ReductionEngine> engine_;
   std::vector<std::unique_ptr<Group>> groups_;  // by number of the tree
   const GroupTrees* group_trees_ = nullptr;
-  /// A packet of which copies are here, and what its input buffer waits for.
+  /// A packet of which copies are here, and what its input buffer waits for, or that of the engine's sums.
   struct Original {
     std::uint32_t copies = 0;
-    std::uint32_t wire_bytes = 0;
+    std::uint32_t bytes = 0;  ///< in that buffer
     std::uint16_t ingress = 0;
     std::uint8_t lane = 0;
     Time gone;

@@ -50,7 +50,7 @@ void Switch::reduce(Time now, std::uint32_t group, Packet& packet) {
   const std::uint8_t lane = packet.lane;
   const std::uint32_t bytes = packet.wire_bytes;
   const ReductionEngine::Outcome outcome = engine_->take(group, input, packet, now);
-  release(now, input, lane, bytes, outcome.consumed);
+  if (outcome.consumed != kNever) release(now, input, lane, bytes, outcome.consumed);
   if (outcome.sum == nullptr) return;
   outcome.sum->tail_lag_ps = static_cast<std::uint32_t>((outcome.tail - outcome.head).count());
   // The engine lies between the stages of input and output: what it sends has passed the first ones.
@@ -62,6 +62,7 @@ void Switch::emit(Time now, Packet& packet) {
   packet.ingress = static_cast<std::uint16_t>(radix());  // the engine's queue
   packet.via = Packet::kNowhere;
   if (group.parent != Packet::kNowhere) {
+    if (config_.reduction.sum_buffer > Bytes()) packet.via = original_of(now, packet, 1);
     send_copy(now, group.parent, group, packet);
     return;
   }
@@ -92,21 +93,13 @@ void Switch::replicate(Time now, const Group& group, Packet& packet) {
   }
   if (group.parent != Packet::kNowhere && group.parent != packet.ingress) ports.push_back(group.parent);
   if (ports.empty()) {
+    if (packet.ingress == radix()) engine_->left(packet.payload_bytes, now);
     discard(now, packet);
     return;
   }
-  std::uint16_t original = Packet::kNowhere;
-  if (packet.ingress != radix()) {
-    if (free_originals_.empty()) {
-      free_originals_.push_back(static_cast<std::uint16_t>(originals_.size()));
-      originals_.emplace_back();
-    }
-    original = free_originals_.back();
-    free_originals_.pop_back();
-    originals_[original] = {static_cast<std::uint32_t>(ports.size()), packet.wire_bytes, packet.ingress, packet.lane,
-                            now};
-  }
-  packet.via = original;
+  packet.via = packet.ingress != radix() || config_.reduction.sum_buffer > Bytes()
+                   ? original_of(now, packet, ports.size())
+                   : Packet::kNowhere;
   const std::uint32_t header = packet.wire_bytes - packet.payload_bytes;
   std::vector<Packet*>& copies = copies_;
   copies.assign(1, &packet);
@@ -133,6 +126,18 @@ void Switch::replicate(Time now, const Group& group, Packet& packet) {
   }
 }
 
+std::uint16_t Switch::original_of(Time now, const Packet& packet, std::size_t copies) {
+  if (free_originals_.empty()) {
+    free_originals_.push_back(static_cast<std::uint16_t>(originals_.size()));
+    originals_.emplace_back();
+  }
+  const std::uint16_t original = free_originals_.back();
+  free_originals_.pop_back();
+  const std::uint32_t bytes = packet.ingress == radix() ? packet.payload_bytes : packet.wire_bytes;
+  originals_[original] = {static_cast<std::uint32_t>(copies), bytes, packet.ingress, packet.lane, now};
+  return original;
+}
+
 /// A copy for a link that is down, of a tree that its group has no longer, would wait in vain.
 void Switch::send_copy(Time now, std::uint32_t output, const Group& group, Packet& packet) {
   if (group_trees_ != nullptr && transmitters_[output].down_at(now) && group_trees_->left_behind(packet, now)) {
@@ -148,11 +153,15 @@ void Switch::drop_copy(Time now, Packet& packet) {
 }
 
 void Switch::copy_left(Time now, std::uint16_t index, Time gone) {
-  if (index == Packet::kNowhere) return;  // from the engine
+  if (index == Packet::kNowhere) return;  // from an engine that does not ask
   Original& original = originals_[index];
   original.gone = std::max(original.gone, gone);
   if (--original.copies != 0) return;
-  release(now, original.ingress, original.lane, original.wire_bytes, original.gone);
+  if (original.ingress == radix()) {
+    engine_->left(original.bytes, original.gone);
+  } else {
+    release(now, original.ingress, original.lane, original.bytes, original.gone);
+  }
   free_originals_.push_back(index);
 }
 

@@ -50,6 +50,12 @@ BankHbm::BankHbm(sc_core::sc_module_name name, const Config& config, Dispatcher&
 
 BankHbm::~BankHbm() = default;
 
+void BankHbm::record(Waves& waves) {
+  for (Port& port : ports_) {
+    if (waves.wants(port.socket.name())) port.waves = std::make_unique<MemoryWaves>(waves, port.socket.name());
+  }
+}
+
 dram::Counters BankHbm::dram_counters() {
   run_memory(memory_.clock_at(dispatcher_.now()));
   return memory_.counters();
@@ -143,7 +149,16 @@ void BankHbm::take(Transaction& transaction, Time now) {
   // Bursts that are under way leave it at that; an error is answered without any.
   payload.set_response_status(check(payload));
   transaction.port->entering.push_back(&transaction);
-  if (transaction.port->entering.size() == 1) enter(*transaction.port, now);
+  if (transaction.port->entering.size() != 1) return;
+  show_first(*transaction.port, now);
+  enter(*transaction.port, now);
+}
+
+/// The request whose turn it is.
+void BankHbm::show_first(Port& port, Time now) {
+  if (port.waves == nullptr || port.entering.empty()) return;
+  Transaction& first = *port.entering.front();
+  first.shown = port.waves->ask(*first.payload, now);
 }
 
 void BankHbm::enter(Port& port, Time now) {
@@ -158,6 +173,8 @@ void BankHbm::enter(Port& port, Time now) {
       return;
     }
     port.entering.pop_front();
+    if (port.waves != nullptr) port.waves->take(now);
+    show_first(port, now);
     end_request(transaction, now);
   }
 }
@@ -317,6 +334,8 @@ void BankHbm::finish(Transaction& transaction) {
     post(at, kAnswer, *transaction.port, &transaction);
   } else {
     count(transaction, at);
+    Port& port = *transaction.port;
+    if (port.waves != nullptr) port.waves->answer_at(transaction.shown, *transaction.payload, at);
     dispatcher_.notify(*transaction.waiting, at);
   }
 }
@@ -346,6 +365,7 @@ void BankHbm::answer(Port& port, Time now) {
   port.answers.pop_front();
   port.answered = &transaction;
   count(transaction, now);
+  if (port.waves != nullptr) port.waves->answer(transaction.shown, *transaction.payload, now);
   tlm::tlm_phase phase = tlm::BEGIN_RESP;
   sc_core::sc_time delay;
   const tlm::tlm_sync_enum sync = port.socket->nb_transport_bw(*transaction.payload, phase, delay);
@@ -358,6 +378,7 @@ void BankHbm::end_response(Port& port, Time at) {
   if (transaction == nullptr) return;
   port.answered = nullptr;
   port.answer_free = at;
+  if (port.waves != nullptr) port.waves->end_answer(at);
   tlm::tlm_generic_payload* payload = transaction->payload;
   retire(*transaction);
   if (!port.answers.empty() || at > dispatcher_.now()) post(at, kAnswerFree, port);

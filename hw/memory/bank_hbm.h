@@ -15,6 +15,7 @@
 #include "hw/core/quantity.h"
 #include "hw/memory/dram/memory_system.h"
 #include "hw/memory/memory.h"
+#include "hw/memory/memory_waves.h"
 
 namespace weft::memory {
 
@@ -87,6 +88,7 @@ class BankHbm final : public Memory, public EventTarget {
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] Bytes capacity() const { return Bytes(static_cast<std::int64_t>(capacity_)); }
   BackingStore& store() override { return store_; }
+  void record(Waves& waves) override;
 
   /// Of all channels up to the dispatcher's now(), with the refreshes of pauses.
   [[nodiscard]] dram::Counters dram_counters();
@@ -108,6 +110,7 @@ class BankHbm final : public Memory, public EventTarget {
     std::uint32_t pending = 0;             ///< bursts with places that are not done
     bool in_call = false;                  ///< within the call of its BEGIN_REQ
     bool taken = false;                    ///< all has entered
+    std::uint32_t shown = 0;               ///< its id in a waveform
   };
   struct Burst {
     Transaction* transaction = nullptr;
@@ -146,6 +149,7 @@ class BankHbm final : public Memory, public EventTarget {
     Transaction* answered = nullptr;    ///< between BEGIN_RESP and END_RESP
     Time answer_free;                   ///< the response channel, after an END_RESP in the future
     std::vector<std::unique_ptr<sc_core::sc_event>> idle_events;
+    std::unique_ptr<MemoryWaves> waves;  ///< null where nobody records
   };
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
@@ -157,6 +161,7 @@ class BankHbm final : public Memory, public EventTarget {
   [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;
   void take(Transaction& transaction, Time now);
   void enter(Port& port, Time now);
+  static void show_first(Port& port, Time now);
   [[nodiscard]] bool enter_bursts(Transaction& transaction, Time now);
   void end_request(Transaction& transaction, Time now);
   void expect_room(Port& port, Time now);

@@ -36,6 +36,12 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
 
 Hbm::~Hbm() = default;
 
+void Hbm::record(Waves& waves) {
+  for (Port& port : ports_) {
+    if (waves.wants(port.socket.name())) port.waves = std::make_unique<MemoryWaves>(waves, port.socket.name());
+  }
+}
+
 inline bool Hbm::in_range(const tlm::tlm_generic_payload& payload) const {
   return payload.get_address() < capacity_ && payload.get_data_length() <= capacity_ - payload.get_address();
 }
@@ -123,6 +129,8 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
   delay = to_delay(Time(done.count() - now));
   payload.set_dmi_allowed(owner.data_);
   payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  if (waves != nullptr) [[unlikely]]
+    waves->transaction(payload, Time(asked), Time(start), done);
 }
 
 tlm::tlm_sync_enum Hbm::Port::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,

@@ -14,6 +14,7 @@
 #include "hw/core/quantity.h"
 #include "hw/core/stall.h"
 #include "hw/memory/memory.h"
+#include "hw/memory/memory_waves.h"
 #include "hw/memory/stream_model.h"
 
 #include <tlm>
@@ -73,6 +74,7 @@ class Hbm final : public Memory {
   [[nodiscard]] Traffic traffic(std::size_t master) const override { return ports_[master].counters; }
   [[nodiscard]] const Config& config() const { return config_; }
   BackingStore& store() override { return store_; }
+  void record(Waves& waves) override;
 
  private:
   struct Port final : public tlm::tlm_fw_transport_if<> {
@@ -92,7 +94,8 @@ class Hbm final : public Memory {
     alignas(64) Hbm& owner;
     std::size_t index;  ///< in `busy_until_`
     Counters counters;
-    std::uint64_t next = 0;  ///< where its latest request ended
+    std::uint64_t next = 0;              ///< where its latest request ended
+    std::unique_ptr<MemoryWaves> waves;  ///< null where nobody records
   };
   /// A StreamModel at this memory's rate.
   struct Derived {

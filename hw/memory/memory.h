@@ -8,6 +8,7 @@
 #include <tlm>
 
 #include "hw/core/quantity.h"
+#include "hw/core/waves.h"
 #include "hw/memory/backing_store.h"
 
 namespace weft::memory {
@@ -33,6 +34,8 @@ class Memory : public sc_core::sc_module {
   [[nodiscard]] virtual const std::string& master_name(std::size_t master) const = 0;
   [[nodiscard]] virtual Traffic traffic(std::size_t master) const = 0;
   virtual BackingStore& store() = 0;
+  /// Tells what its sockets would show, in NAME.from_MASTER (hw/memory/memory_waves.h). Before the run.
+  virtual void record(Waves& waves) = 0;
 };
 
 }  // namespace weft::memory

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "hw/rtl/reduction_lane_engine.h"
+#include "hw/fabric/reduction_lane_engine.h"
 
 /// Joins a SystemC module with the pins of hw/rtl/reduction_lane.sv to the switches of a platform. What `verilator
 /// --sc` makes of that file is one; so is what it makes of any module with the same ports, whatever is inside, and a
@@ -72,7 +72,7 @@ void to_words(const T& value, std::vector<std::uint32_t>& words) {
 
 /// A module and a signal for each of its pins.
 template <typename Lane, std::size_t kChildren, std::size_t kBytes>
-class ReductionLane final : public LanePins {
+class ReductionLane final : public fabric::LanePins {
  public:
   ReductionLane(sc_core::sc_signal<bool>& clk, sc_core::sc_signal<bool>& reset) : lane_("lane") {
     lane_.clk(clk);
@@ -94,7 +94,7 @@ class ReductionLane final : public LanePins {
     lane_.error(error_);
   }
 
-  void drive(const LaneInputs& inputs) override {
+  void drive(const fabric::LaneInputs& inputs) override {
     kind_.write(static_cast<Value<decltype(Lane::kind)>>(inputs.kind));
     children_.write(static_cast<Value<decltype(Lane::children)>>(inputs.children));
     in_valid_.write(static_cast<Value<decltype(Lane::in_valid)>>(inputs.valid));
@@ -102,9 +102,10 @@ class ReductionLane final : public LanePins {
     in_adds_.write(static_cast<Value<decltype(Lane::in_adds)>>(inputs.adds));
     in_data_.write(pins::from_words<Value<decltype(Lane::in_data)>>(inputs.data));
     in_id_.write(pins::from_words<Value<decltype(Lane::in_id)>>(inputs.id));
+    out_ready_.write(inputs.out_ready);
   }
 
-  void sample(LaneOutputs& outputs) const override {
+  void sample(fabric::LaneOutputs& outputs) const override {
     outputs.ready = in_ready_.read();
     outputs.error = error_.read();
     outputs.valid = out_valid_.read();
@@ -149,11 +150,11 @@ class ReductionLane final : public LanePins {
 /// Provides `Lane`, which was built with so many children and bytes a beat, under a name.
 template <typename Lane, std::size_t kChildren, std::size_t kBytes>
 void provide_reduction_lane(const std::string& name) {
-  const PinsMaker pins = [](sc_core::sc_signal<bool>& clk, sc_core::sc_signal<bool>& reset) {
+  const fabric::PinsMaker pins = [](sc_core::sc_signal<bool>& clk, sc_core::sc_signal<bool>& reset) {
     return std::make_unique<ReductionLane<Lane, kChildren, kBytes>>(clk, reset);
   };
   fabric::provide_reduction_engine(name, [pins](const fabric::ReductionSite& site) {
-    return std::make_unique<ReductionLaneEngine>("reduction", LaneShape{kChildren, kBytes}, pins, site);
+    return std::make_unique<fabric::ReductionLaneEngine>("reduction", fabric::LaneShape{kChildren, kBytes}, pins, site);
   });
 }
 

@@ -93,8 +93,7 @@ int run_analytical(const CollectiveOptions& options, const std::vector<std::uint
         "--set analytical.dimensions.0.all_reduce=" +
         options.algorithm);
   }
-  if (!options.waves.file.empty())
-    throw UsageError("--vcd: expected nothing, since an analytical network has no modules");
+  options.waves.refuse_without_modules();
   return run_analytical_collective(
       {options.platform, value_of<CollectiveOp>(options.op), options.op, sizes, options.type, element, options.json});
 }

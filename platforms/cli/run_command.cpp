@@ -72,8 +72,7 @@ int run(RunOptions options) {
   if (is_analytical(options.platform)) {
     if (!options.timeline.empty())
       throw UsageError("--timeline: expected nothing, since an analytical network has none");
-    if (!options.waves.file.empty())
-      throw UsageError("--vcd: expected nothing, since an analytical network has no modules");
+    options.waves.refuse_without_modules();
     return run_analytical({options.platform, options.out, options.json});
   }
   Platform platform(options.platform);

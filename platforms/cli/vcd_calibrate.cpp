@@ -43,13 +43,13 @@ std::string stall_text(const vcd::Calibration& found) {
                      found.config.depth);
 }
 
-std::string lines_of(const vcd::Calibration& found, const vcd::BlockTrace& trace, Frequency clock, std::int64_t bytes) {
+std::string text_of(const vcd::Calibration& found, const vcd::BlockTrace& trace, Frequency clock, std::int64_t bytes) {
   const auto cycles = [](std::uint64_t count) { return fmt::format("{} {}", count, count == 1 ? "cycle" : "cycles"); };
   std::vector<std::vector<std::string>> lines = {
       {trace.file, fmt::format("{} inputs, {} beats at the output", found.config.inputs, trace.output.size())},
       {"  clock", to_text(clock)},
-      {"  latency", cycles(found.config.latency) + ", " +
-                        to_text(cycle_time(static_cast<std::int64_t>(found.config.latency), clock))}};
+      {"  latency", cycles(found.config.from_input()) + ", " +
+                        to_text(cycle_time(static_cast<std::int64_t>(found.config.from_input()), clock))}};
   for (const auto& [kind, interval] : found.intervals) {
     const std::string name = kind.empty() ? "  a beat" : "  a beat of kind " + kind;
     lines.push_back(
@@ -57,7 +57,9 @@ std::string lines_of(const vcd::Calibration& found, const vcd::BlockTrace& trace
   }
   lines.push_back(
       {"  between transactions", (found.pause_seen ? "" : "at most ") + cycles(found.config.pause) + " more"});
-  lines.push_back({"  an input's queue", fmt::format("{} beats", found.config.queue)});
+  lines.push_back(
+      {"  an input's queue", fmt::format("{} beats{}", found.config.queue,
+                                         found.config.registered ? ", whose places are free a cycle later" : "")});
   lines.push_back({"  output blocked", stall_text(found)});
   std::size_t width = 0;
   for (const auto& line : lines) width = std::max(width, line[0].size());
@@ -74,15 +76,20 @@ ordered_json to_json(const Checked& checked) {
           {"worst", checked.residual.worst}};
 }
 
+const char* stall_name(vcd::BlockModel::Stall stall) {
+  return stall == vcd::BlockModel::Stall::kRigid ? "rigid" : "elastic";
+}
+
 ordered_json to_json(const vcd::Calibration& found) {
-  const bool rigid = found.config.stall == vcd::BlockModel::Stall::kRigid;
-  ordered_json json = {{"latency", found.config.latency},
+  ordered_json json = {{"latency", found.config.from_input()},
                        {"intervals", ordered_json::object()},
                        {"pause", found.config.pause},
                        {"queue", found.config.queue},
-                       {"stall", rigid ? "rigid" : "elastic"}};
+                       {"registered", found.config.registered},
+                       {"fall_through", found.config.passes()},
+                       {"stall", stall_name(found.config.stall)}};
   for (const auto& [kind, interval] : found.intervals) json["intervals"][kind] = interval;
-  if (!rigid) json["depth"] = found.config.depth;
+  if (found.config.stall == vcd::BlockModel::Stall::kElastic) json["depth"] = found.config.depth;
   json["seen"] = {{"interval", found.interval_seen},
                   {"pause", found.pause_seen},
                   {"stall", found.stall_seen},
@@ -100,7 +107,17 @@ ordered_json patch_of(const vcd::Calibration& found, const vcd::BlockTrace& trac
       if (kind.empty() || type_of(trace, kind) == type) engine[std::string(name)] = a_cycle;
     }
   }
-  engine["latency"] = to_text(cycle_time(static_cast<std::int64_t>(found.config.latency), clock));
+  engine["latency"] = to_text(cycle_time(static_cast<std::int64_t>(found.config.from_input()), clock));
+  const auto beats = [bytes](std::uint64_t count) { return to_text(Bytes(static_cast<std::int64_t>(count) * bytes)); };
+  ordered_json pipeline = {{"queue", beats(found.config.queue)},
+                           {"registered", found.config.registered},
+                           {"fall_through", found.config.passes()},
+                           {"pause", found.config.pause}};
+  if (found.stall_seen) {
+    pipeline["stall"] = stall_name(found.config.stall);
+    if (found.config.stall == vcd::BlockModel::Stall::kElastic) pipeline["depth"] = beats(found.config.depth);
+  }
+  engine["pipeline"] = std::move(pipeline);
   ordered_json patch = std::move(engine);
   for (std::size_t end = at.size(); end != std::string::npos;) {
     const std::size_t dot = at.rfind('.', end - 1);
@@ -147,7 +164,7 @@ int calibrate(const CalibrateOptions& options) {
                 {"patch", patch}});
     return good ? kDone : kFailed;
   }
-  print(lines_of(found, trace, clock, bytes));
+  print(text_of(found, trace, clock, bytes));
   std::vector<std::vector<std::string>> table = {
       {"predicted, off by (cycles)", "transactions", "mean", "p99", "worst"}};
   for (const Checked& checked : checks) {

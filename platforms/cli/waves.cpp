@@ -39,6 +39,10 @@ void WaveOptions::add_to(CLI::App& app) {
   app.add_flag("--vcd-clocks", free_clocks, "Clocks run all the time, also where nothing happens");
 }
 
+void WaveOptions::refuse_without_modules() const {
+  if (!file.empty()) throw UsageError("--vcd: expected nothing, since an analytical network has no modules");
+}
+
 WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine) : file_(options.file), vcd_(options.file) {
   if (file_.extension() == ".fst") {
     if (!is_installed(kConverter)) {

@@ -19,6 +19,8 @@ struct WaveOptions {
   bool free_clocks = false;
 
   void add_to(CLI::App& app);
+  /// For an analytical network, which has none that could be recorded: throws UsageError if a file is asked for.
+  void refuse_without_modules() const;
 };
 
 /// A waveform in the making. A file that ends in .fst is written as VCD first and then converted by vcd2fst.

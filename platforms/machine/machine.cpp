@@ -340,6 +340,7 @@ void Machine::record(Waves& waves) {
   for (const auto& node : nodes_) node->record(waves);
   for (const auto& nic : nics_) nic->record(waves);
   for (const auto& port : ports_) port->record(waves);
+  for (const auto& memory : memories_) memory->record(waves);
 }
 
 void Machine::run() {

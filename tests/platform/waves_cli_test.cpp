@@ -3,15 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
 #include "tests/support/cli.h"
+#include "tests/support/programs.h"
 
 namespace weft {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 using test::BadInput;
 using test::CliTest;
@@ -101,12 +104,40 @@ TEST_F(WavesCliTest, RefusesWhatCannotBeRecorded) {
        {"--vcd: expected a file that can be written", "no/x.vcd"}},
       {"run", "run ../small.json --vcd x.vcd --vcd-scope nothing", {"--vcd-scope: expected one of", "port*.out (4)"}},
       {"analytical", "run astra-ring-8 --set network=analytical --vcd x.vcd", {"--vcd: expected nothing"}},
+      {"analytical collective",
+       "collective astra-ring-8 --set network=analytical --op all_reduce --vcd x.vcd",
+       {"--vcd: expected nothing, since an analytical network has no modules"}},
   };
   for (const BadInput& bad : cases) expect_refused(bad);
-  if (std::system("command -v vcd2fst >/dev/null 2>&1") == 0) return;
-  expect_refused({"no converter",
-                  "collective ../reduce.json --op all_reduce --vcd x.fst --vcd-scope '*'",
-                  {"--vcd: expected vcd2fst, of Debian's package gtkwave"}});
+}
+
+/// Runs programs of its own in the place of those that are installed.
+class ConverterCliTest : public WavesCliTest {
+ protected:
+  ConverterCliTest() {
+    fs::create_directory(folder_ / "programs");
+    setenv("PATH", file("programs").c_str(), 1);
+  }
+  void install(const std::string& script) {
+    write("programs/vcd2fst", "#!/bin/sh\n" + script + "\n");
+    fs::permissions(folder_ / "programs/vcd2fst", fs::perms::owner_all);
+  }
+};
+
+TEST_F(ConverterCliTest, ConvertsWhatItRecorded) {
+  const std::string record = all_reduce("--vcd-scope '*.reduction' --vcd ../r.");
+  expect_refused({"no converter", (record + "fst").c_str(), {"--vcd: expected vcd2fst, of Debian's package gtkwave"}});
+  ASSERT_EQ(weft(record + "vcd").code, 0);
+  install("echo converted > $2; while read -r line; do echo \"$line\" >> $2; done < $1");
+  const Ran ran = weft(record + "fst");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(test::read_file(folder_ / "r.fst"), "converted\n" + test::read_file(folder_ / "r.vcd"));
+  EXPECT_FALSE(fs::exists(folder_ / "r.fst.vcd"));
+  install("echo it will not do >&2; exit 3");
+  const Ran failed = weft(record + "fst");
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_NE(failed.err.find("cannot write ../r.fst: it will not do"), std::string::npos) << failed.err;
+  EXPECT_FALSE(fs::exists(folder_ / "r.fst.vcd"));
 }
 
 TEST_F(WavesCliTest, TakesPatches) {
@@ -144,9 +175,7 @@ TEST_F(WavesCliTest, TakesPatches) {
 class LaneCliTest : public WavesCliTest {
  protected:
   void SetUp() override {
-    if (std::system("command -v iverilog >/dev/null 2>&1") != 0) {
-      GTEST_SKIP() << "iverilog is not installed; ./weft installs it";
-    }
+    if (test::skips_without("iverilog")) return;
     const std::string source = WEFT_SOURCE_DIR;
     ASSERT_EQ(std::system(("iverilog -g2012 -Wno-timescale -y " + source + "/hw/rtl -Y .sv -o " + file("lane") + " " +
                            source + "/tests/rtl/lane_tb.sv")
@@ -180,9 +209,10 @@ class LaneCliTest : public WavesCliTest {
     }
     write(name, text);
   }
-  void simulate(const std::string& stimulus, const std::string& wave) {
-    const std::string command = "vvp -N " + file("lane") + " +stimulus=" + file(stimulus) + " +vcd=" + file(wave) +
-                                " >" + file("log") + " 2>&1";
+  void simulate(const std::string& stimulus, const std::string& wave, const std::string& simulator = "") {
+    const std::string program = simulator.empty() ? "vvp -N " + file("lane") : simulator;
+    const std::string command =
+        program + " +stimulus=" + file(stimulus) + " +vcd=" + file(wave) + " >" + file("log") + " 2>&1";
     ASSERT_EQ(std::system(command.c_str()), 0) << test::read_file(folder_ / "log");
   }
   static constexpr const char* kLane =
@@ -213,12 +243,12 @@ TEST_F(LaneCliTest, IsCalibratedAndReplayed) {
   EXPECT_EQ(found["residual"][1]["transactions"], 60);
   EXPECT_LE(found["residual"][1]["p99"], 2);
   const json patch = json::parse(test::read_file(folder_ / "lane.json"));
-  EXPECT_EQ(patch,
-            json::parse(R"({"fabric": {"switch": {"reduction": {"clock": "1GHz", "int32": 8, "latency": "6ns"}}}})"));
+  EXPECT_EQ(patch, json::parse(R"({"fabric": {"switch": {"reduction": {"clock": "1GHz", "int32": 8, "latency": "6ns",
+      "pipeline": {"queue": "0B", "registered": false, "fall_through": true, "pause": 0, "stall": "rigid"}}}}})"));
   const Ran applied = weft(all_reduce("--type int32 --patch ../lane.json"));
   EXPECT_EQ(applied.code, 0) << applied.err;
 
-  // The model and RTL give the same sums; at the same times where the output is never blocked.
+  // The model and RTL give the same sums at the same times, also where the output is blocked.
   const std::string model =
       "vcd replay ../%.vcd --patch ../lane.json --vcd "
       "../model.vcd --stimulus ../again.txt --json" +
@@ -228,19 +258,70 @@ TEST_F(LaneCliTest, IsCalibratedAndReplayed) {
     return weft(command.replace(command.find('%'), 1, name));
   };
   const std::string maps = " --map tb.clk=reduction.clk --map tb.reset= --map 'tb.lane.*=reduction.*'";
-  for (const char* name : {"free", "a"}) {
+  for (const char* name : {"free", "a", "b"}) {
     SCOPED_TRACE(name);
     const Ran replayed = replay(name);
     ASSERT_EQ(replayed.code, 0) << replayed.err;
     EXPECT_EQ(json::parse(replayed.out)["sums"], 60);
-    const bool free = std::string(name) == "free";
-    const Ran same = weft("vcd compare ../" + std::string(name) + ".vcd ../model.vcd" + kSums + maps +
-                          (free ? " --tolerance 2 --packet-times" : ""));
+    EXPECT_EQ(json::parse(replayed.out)["blocked"] > 0, std::string(name) != "free");
+    const Ran same = weft("vcd compare ../" + std::string(name) + ".vcd ../model.vcd --tolerance 0" + kSums + maps);
     EXPECT_EQ(same.code, 0) << same.out << same.err;
     // RTL again.
     simulate("again.txt", "again.vcd");
     const Ran sums = weft("vcd compare ../" + std::string(name) + ".vcd ../again.vcd" + kSums);
     EXPECT_EQ(sums.code, 0) << sums.out << sums.err;
+#ifdef WEFT_LANE_TB
+    simulate("again.txt", "verilator.vcd", WEFT_LANE_TB);
+    const Ran by_verilator =
+        weft("vcd compare ../again.vcd ../verilator.vcd --tolerance 0" + std::string(kSums) + " --map 'tb.*=TOP.tb.*'");
+    EXPECT_EQ(by_verilator.code, 0) << by_verilator.out << by_verilator.err;
+#endif
+  }
+}
+
+/// RTL with shallow queues and a slow consumer is what the model becomes: on other stimulus its sums come at the same
+/// times, and a platform takes it.
+TEST_F(LaneCliTest, LearnsQueuesAndStalls) {
+  const std::string source = WEFT_SOURCE_DIR "/tests/rtl/queued_lane_tb.sv";
+  for (const int seed : {1, 7, 8}) {
+    const std::string n = std::to_string(seed);
+    const std::string command = "iverilog -g2012 -Ptb.SEED=" + n + " -o " + file("queued") + " " + source +
+                                " && vvp -N " + file("queued") + " +vcd=" + file("q" + n + ".vcd");
+    ASSERT_EQ(std::system(("(" + command + ") >" + file("log") + " 2>&1").c_str()), 0)
+        << test::read_file(folder_ / "log");
+  }
+  const std::string lane =
+      " --clock tb.lane.clk --reset tb.lane.reset --input tb.lane.in_ --split 3 --output tb.lane.out_ --kind "
+      "tb.lane.kind ";
+  const Ran calibrated =
+      weft("vcd calibrate ../q1.vcd --check ../q7.vcd --check ../q8.vcd --out ../q.json --json" + lane);
+  ASSERT_EQ(calibrated.code, 0) << calibrated.out << calibrated.err;
+  for (const json& residual : json::parse(calibrated.out)["residual"]) EXPECT_LE(residual["p99"], 2) << residual;
+  const json engine = json::parse(test::read_file(folder_ / "q.json"))["fabric"]["switch"]["reduction"];
+  EXPECT_EQ(engine["clock"], "100MHz");
+  EXPECT_EQ(engine["latency"], "40ns");  // one of them in the queue
+  EXPECT_EQ(engine["int32"], 4);         // 8 bytes every other cycle
+  EXPECT_EQ(
+      engine["pipeline"],
+      json::parse(
+          R"({"queue": "16B", "registered": true, "fall_through": false, "pause": 0, "stall": "elastic", "depth": "24B"})"));
+
+  for (const char* name : {"q7", "q8"}) {
+    SCOPED_TRACE(name);
+    const std::string wave = "../" + std::string(name) + ".vcd";
+    const Ran replayed = weft("vcd replay " + wave + " --patch ../q.json --vcd ../model.vcd" + lane);
+    ASSERT_EQ(replayed.code, 0) << replayed.err;
+    const std::string sums =
+        " --clock tb.lane.clk --reset tb.lane.reset --valid tb.lane.out_valid --ready tb.lane.out_ready --data "
+        "tb.lane.out_data --last tb.lane.out_last --id tb.lane.out_id --map tb.lane.reset= --map "
+        "'tb.lane.*=reduction.*' --tolerance 2 --packet-times ";
+    const Ran same = weft("vcd compare " + wave + " ../model.vcd" + sums);
+    EXPECT_EQ(same.code, 0) << same.out << same.err;
+    // Without what was learnt of queues and stalls the times are others.
+    const Ran without = weft("vcd replay " + wave + " --patch ../q.json --set fabric.switch.reduction.pipeline.stall=" +
+                             "rigid --set fabric.switch.reduction.pipeline.queue=0B --vcd ../other.vcd" + lane);
+    ASSERT_EQ(without.code, 0) << without.err;
+    EXPECT_EQ(weft("vcd compare " + wave + " ../other.vcd" + sums).code, 1);
   }
 }
 

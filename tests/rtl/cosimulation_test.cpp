@@ -18,11 +18,11 @@ namespace {
 
 using namespace weft::literals;
 
-constexpr std::size_t kChildren = 4;
+constexpr std::size_t kChildren = WEFT_LANE_CHILDREN;
 constexpr std::int64_t kLaneCycles = 3 * (kChildren - 1);  // hw/rtl/reduction_lane.sv says so
 
 TEST(Cosimulation, TheLaneAddsWhatTheModelAddsWhateverComesWhen) {
-  using Bench = test::LaneBench<Vweft_reduction_lane, kChildren, 64>;
+  using Bench = test::LaneBench<Vweft_reduction_lane, kChildren, WEFT_LANE_BYTES>;
   std::vector<Time> heads;
   for (const bool data : {true, false}) {
     test::fresh_kernel();
@@ -56,6 +56,8 @@ MachineConfig machine_of(const std::string& implementation, const std::vector<st
 struct Outcome {
   Time end;
   std::int64_t cycles = 0;
+  std::int64_t blocked = 0;
+  std::int64_t held = 0;
   std::vector<std::vector<std::byte>> memories;
 };
 
@@ -82,9 +84,13 @@ Outcome all_reduce(const MachineConfig& config, ElementType type, std::uint64_t 
     rank.processor->spawn("rank", 0, communicator.all_reduce(static_cast<int>(r), buffers[r], bytes, type));
   }
   machine.run();
-  Outcome outcome{machine.dispatcher().last_change(), 0, {}};
+  Outcome outcome;
+  outcome.end = machine.dispatcher().last_change();
   for (std::size_t s = 0; s < machine.network().switch_count(); ++s) {
-    outcome.cycles += machine.network().switch_at(s).engine()->counters().cycles;
+    const fabric::ReductionEngine::Counters& counters = machine.network().switch_at(s).engine()->counters();
+    outcome.cycles += counters.cycles;
+    outcome.blocked += counters.blocked;
+    outcome.held += counters.held;
   }
   for (std::size_t r = 0; config.data && r < size; ++r) {
     outcome.memories.emplace_back(bytes);
@@ -132,6 +138,31 @@ TEST(Cosimulation, TheLaneRunsAtItsOwnClock) {
   const Time least = cycle_time(kBytes / 64, 250_MHz) - transfer_time(Bytes(kBytes), normal.fabric.link.rate);
   EXPECT_GT(longer, least * 9 / 10);
   EXPECT_LT(longer, least * 12 / 10);
+}
+
+/// Room for two sums and two operands of a port: the lane is blocked and links lack credit, RTL and its model alike.
+TEST(Cosimulation, BoundedBuffersHoldRtlAndItsModelUpAlike) {
+  constexpr std::uint64_t kBytes = 256 << 10;
+  MachineConfig model = machine_of("model", {});
+  model.fabric.segment = Bytes(4096);
+  const Outcome free = all_reduce(model, ElementType::kFp32, kBytes);
+  EXPECT_EQ(free.blocked + free.held, 0);
+  fabric::ReductionEngine::Config& reduction = model.fabric.switch_config.reduction;
+  reduction.latency = cycle_time(kLaneCycles, reduction.clock);  // the adapter's cycle is in the model of the lane
+  reduction.sum_buffer = reduction.operand_buffer = Bytes(2 * 4096);
+  MachineConfig rtl = model;
+  rtl.fabric.switch_config.reduction.implementation = "rtl";
+  const Outcome modelled = all_reduce(model, ElementType::kFp32, kBytes);
+  const Outcome real = all_reduce(rtl, ElementType::kFp32, kBytes);
+  EXPECT_EQ(real.end, modelled.end);
+  EXPECT_EQ(real.cycles, modelled.cycles);
+  EXPECT_EQ(real.blocked, modelled.blocked);
+  EXPECT_EQ(real.held, modelled.held);
+  EXPECT_EQ(real.memories, free.memories);
+  EXPECT_EQ(modelled.memories, free.memories);
+  EXPECT_GT(modelled.blocked, 0);
+  EXPECT_GT(modelled.held, 0);
+  EXPECT_GT(modelled.end, free.end);
 }
 
 /// The path and what was expected.

@@ -15,8 +15,7 @@ namespace {
 class LaneIcarus : public RtlTest {};
 
 TEST_F(LaneIcarus, AddsAsTheModelDoes) {
-  need("iverilog");
-  if (IsSkipped()) return;
+  if (test::skips_without("iverilog")) return;
   const char* wanted = std::getenv("WEFT_ICARUS_PAIRS");
   const std::uint64_t pairs = wanted == nullptr ? 100'000 : std::strtoull(wanted, nullptr, 10);
   ASSERT_GT(pairs, 0U) << "WEFT_ICARUS_PAIRS is no number";

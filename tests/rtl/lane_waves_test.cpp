@@ -22,8 +22,7 @@ constexpr std::uint32_t kFirstId = 1000;
 class LaneWaves : public RtlTest {
  protected:
   void SetUp() override {
-    need("iverilog");
-    if (IsSkipped()) return;
+    if (test::skips_without("iverilog")) return;
     LaneStimulus stimulus(folder_ / "stimulus", folder_ / "expected");
     Random random(1, "waves");
     for (std::uint32_t i = 0; i < kLines; ++i) {

@@ -23,8 +23,7 @@ class RtlSources : public RtlTest {
 };
 
 TEST_F(RtlSources, PassVerilatorsLint) {
-  need("verilator");
-  if (IsSkipped()) return;
+  if (test::skips_without("verilator")) return;
   for (const auto& file : files()) {
     const Outcome outcome = shell("verilator --lint-only -Wall -y '" + rtl() + "' '" + file.string() + "'");
     EXPECT_EQ(outcome.status, 0) << outcome.text;
@@ -36,8 +35,7 @@ TEST_F(RtlSources, PassVerilatorsLint) {
 }
 
 TEST_F(RtlSources, AreCompiledByIcarus) {
-  need("iverilog");
-  if (IsSkipped()) return;
+  if (test::skips_without("iverilog")) return;
   for (const auto& file : files()) {
     const Outcome outcome =
         shell("iverilog -g2012 -Wall -y '" + rtl() + "' -Y .sv -o compiled '" + file.string() + "'");

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/programs.h"
 #include "tests/support/vcd.h"
 
 namespace weft::test {
@@ -14,13 +15,6 @@ namespace weft::test {
 /// Runs the simulators of hw/rtl, in a folder of its own for each test.
 class RtlTest : public VcdTest {
  protected:
-  /// Skips what comes after it where a tool is missing; the caller returns if IsSkipped().
-  static void need(const std::string& tool) {
-    if (std::system(("command -v " + tool + " >/dev/null 2>&1").c_str()) != 0) {
-      GTEST_SKIP() << tool << " is not installed; ./weft installs it";
-    }
-  }
-
   struct Outcome {
     int status = 0;
     std::string text;  ///< stdout and stderr
@@ -42,8 +36,7 @@ class RtlTest : public VcdTest {
 
   /// Compares the recorded cycles with what Icarus makes of the inputs. `dut` is a file of tests/rtl/play.
   void play(const std::string& dut, const std::string& cycles_file, std::uint64_t cycles) const {
-    need("iverilog");
-    if (IsSkipped()) return;
+    if (skips_without("iverilog")) return;
     icarus("tb", bench("play_tb.sv") + " " + bench("play/" + dut));
     const Outcome outcome = shell("vvp -N tb +cycles=" + cycles_file);
     EXPECT_EQ(outcome.status, 0) << outcome.text;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,10 +19,11 @@
 
 namespace weft::test {
 
-/// The adapter with a lane, and the model with the same operands to compare with.
-template <typename Lane, std::size_t kChildren, std::size_t kBytes>
-class LaneBench {
+/// An engine, and the model with the same operands to compare with.
+class EngineBench {
  public:
+  using Config = fabric::ReductionEngine::Config;
+  using Maker = std::function<std::unique_ptr<fabric::ReductionEngine>(const fabric::ReductionSite&)>;
   struct Sum {
     std::uint32_t psn;
     std::uint32_t source;
@@ -30,20 +32,29 @@ class LaneBench {
     std::vector<std::byte> bytes;
   };
 
-  explicit LaneBench(Frequency clock = Frequency(1'000'000'000))
-      : dispatcher("dispatcher"), script("script", dispatcher) {
+  struct Release {
+    std::uint16_t port;
+    Time gone;
+
+    bool operator==(const Release&) const = default;
+  };
+
+  explicit EngineBench(const Config& with = {}, const Maker& make = fabric::make_reduction_engine)
+      : dispatcher("dispatcher"), script("script", dispatcher), config(with) {
     config.trees = 4;
-    config.clock = clock;
     model = std::make_unique<fabric::ReductionModel>(config, 8, packets);
     const auto pass_on = [this](Packet& sum, Time head) {
       sums.push_back({sum.psn, sum.source, head, dispatcher.now(), bytes_of(sum)});
+      const Time now = std::max(gone, dispatcher.now());
+      gone = now + sum_takes;
+      engine->left(sum.payload_bytes, gone);
       packets.give_back(&sum);
     };
-    const rtl::PinsMaker pins = [](auto& clk, auto& reset) {
-      return std::make_unique<rtl::ReductionLane<Lane, kChildren, kBytes>>(clk, reset);
+    const auto release = [this](const fabric::ReductionSite::Held& held, Time at) {
+      EXPECT_GE(at, dispatcher.now());
+      releases.push_back({held.port, at});
     };
-    engine = std::make_unique<rtl::ReductionLaneEngine>("reduction", rtl::LaneShape{kChildren, kBytes}, pins,
-                                                        fabric::ReductionSite{config, 8, dispatcher, packets, pass_on});
+    engine = make(fabric::ReductionSite{config, 8, dispatcher, packets, pass_on, release});
   }
 
   void open(std::uint32_t group, const std::vector<std::uint16_t>& children, bool streaming = true) {
@@ -56,7 +67,7 @@ class LaneBench {
             Time lag = Time(), ElementType type = ElementType::kFp32, bool data = true) {
     script.at(at, [=, this] {
       const auto outcome = engine->take(group, port, *operand(port, psn, bytes, lag, type, data), at);
-      EXPECT_EQ(outcome.consumed, at + lag);
+      EXPECT_EQ(outcome.consumed, config.operand_buffer > Bytes() ? kNever : at + lag);
       EXPECT_EQ(outcome.sum, nullptr);
       Packet* sum = model->take(group, port, *operand(port, psn, bytes, lag, type, data), at).sum;
       if (sum == nullptr) return;
@@ -83,10 +94,13 @@ class LaneBench {
   PacketPool packets;
   Dispatcher dispatcher;
   test::Script script;
-  fabric::ReductionEngine::Config config;
+  Config config;
   std::unique_ptr<fabric::ReductionModel> model;
-  std::unique_ptr<rtl::ReductionLaneEngine> engine;
+  std::unique_ptr<fabric::ReductionEngine> engine;
+  Time sum_takes;  ///< through the output of a switch, one after the other
+  Time gone;
   std::vector<Sum> sums;
+  std::vector<Release> releases;
   std::vector<Sum> expected;
 
  private:
@@ -97,7 +111,7 @@ class LaneBench {
   Packet* operand(std::uint16_t port, std::uint32_t psn, const std::vector<std::byte>& bytes, Time lag,
                   ElementType type, bool data) {
     Packet* packet = packets.take();
-    packet->source = port;
+    packet->source = packet->ingress = port;
     packet->psn = psn;
     packet->opcode = Opcode::kReduce;
     packet->queue_pair = static_cast<std::uint32_t>(type);
@@ -108,6 +122,27 @@ class LaneBench {
     packets.attach_payload(*packet, packet->payload_bytes);
     std::memcpy(packet->payload, bytes.data(), bytes.size());
     return packet;
+  }
+};
+
+/// The adapter with a lane.
+template <typename Lane, std::size_t kChildren, std::size_t kBytes>
+class LaneBench : public EngineBench {
+ public:
+  explicit LaneBench(const Config& with = {}) : EngineBench(with, &LaneBench::make) {}
+  explicit LaneBench(Frequency clock) : LaneBench(at(clock)) {}
+
+ private:
+  static Config at(Frequency clock) {
+    Config with;
+    with.clock = clock;
+    return with;
+  }
+  static std::unique_ptr<fabric::ReductionEngine> make(const fabric::ReductionSite& site) {
+    const fabric::PinsMaker pins = [](auto& clk, auto& reset) {
+      return std::make_unique<rtl::ReductionLane<Lane, kChildren, kBytes>>(clk, reset);
+    };
+    return std::make_unique<fabric::ReductionLaneEngine>("reduction", fabric::LaneShape{kChildren, kBytes}, pins, site);
   }
 };
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "tests/support/programs.h"
 #include "tests/support/vcd.h"
 #include "traces/vcd/block_model.h"
 
@@ -70,6 +71,14 @@ TEST(BlockModel, JoinsItsInputsAndPaces) {
   config.interval = 2;
   config.pause = 1;
   EXPECT_EQ(run(config, {{"bbbllbbbb", "bbbllbbbb"}, "rrrrrrrrr"})[0], "t.t.t..t.");
+
+  BlockModel::Config one;
+  one.queue = 1;
+  one.falls_through = false;
+  EXPECT_EQ(one.from_input(), 2U);
+  EXPECT_EQ(run(one, {{"bbb..."}, "rrrrrr"}), (std::vector<std::string>{"ttt...", "..vvv."}));
+  one.registered = true;
+  EXPECT_EQ(run(one, {{"bbbbb.."}, "rrrrrrr"}), (std::vector<std::string>{"t.t.t..", "..v.v.v"}));
   EXPECT_THROW(BlockModel({.inputs = 0}), std::invalid_argument);
   EXPECT_THROW(BlockModel({.interval = 0}), std::invalid_argument);
   EXPECT_THROW(BlockModel({.stall = Stall::kElastic}), std::invalid_argument);
@@ -162,9 +171,7 @@ endmodule
 class VcdCalibrate : public test::VcdTest {
  protected:
   void SetUp() override {
-    if (std::system("command -v iverilog >/dev/null 2>&1") != 0) {
-      GTEST_SKIP() << "iverilog is not installed; ./weft installs it";
-    }
+    if (test::skips_without("iverilog")) return;
     write("tb.v", kBlocks);
   }
   BlockTrace simulate(int kind, int seed) {

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "tests/support/programs.h"
 #include "tests/support/vcd.h"
 #include "traces/vcd/compare.h"
 
@@ -43,9 +44,7 @@ class VcdSimulators : public test::VcdTest {
  protected:
   void SetUp() override {
     for (const char* tool : {"iverilog", "vvp", "verilator", "make"}) {
-      if (std::system((std::string("command -v ") + tool + " >/dev/null 2>&1").c_str()) != 0) {
-        GTEST_SKIP() << tool << " is not installed; ./weft installs it";
-      }
+      if (test::skips_without(tool)) return;
     }
     write("tb.v", kDesign);
   }

@@ -9,7 +9,7 @@ namespace weft::vcd {
 
 std::string BlockModel::Config::text() const {
   return fmt::format("latency {}, interval {}, pause {}, queue {}{}, ", latency, interval, pause, queue,
-                     registered ? " registered" : "") +
+                     (registered ? " registered" : "") + std::string(passes() ? "" : " and a cycle there")) +
          (stall == Stall::kRigid ? std::string("rigid") : fmt::format("elastic with {} beats", depth));
 }
 
@@ -32,20 +32,22 @@ void BlockModel::step(const std::vector<Offer>& offers, bool ready) {
   const bool moves = !valid() || ready;
   if (leaves) inside_.pop_front();
   const bool room = rigid ? moves : inside_.size() < config_.depth;
+  const bool passes = config_.passes();
   bool joins = room && edge_ >= next_join_;
   for (std::size_t i = 0; i < config_.inputs; ++i) {
-    joins = joins && (!waiting_[i].empty() || offers[i] != Offer::kNothing);
+    const std::deque<Waiting>& queue = waiting_[i];
+    joins = joins && (queue.empty() ? passes && offers[i] != Offer::kNothing : queue.front().from <= edge_);
   }
   bool last = false;
   for (std::size_t i = 0; i < config_.inputs; ++i) {
-    std::deque<Offer>& queue = waiting_[i];
+    std::deque<Waiting>& queue = waiting_[i];
     // Through an empty queue a beat passes at the same edge.
     const std::size_t leaving = joins && !queue.empty() && !config_.registered ? 1 : 0;
     const bool place = queue.size() - leaving < config_.queue || (joins && queue.empty());
     taken_[i] = offers[i] != Offer::kNothing && place;
-    if (taken_[i]) queue.push_back(offers[i]);
+    if (taken_[i]) queue.push_back({offers[i], edge_ + (passes ? 0 : 1)});
     if (!joins) continue;
-    last = last || queue.front() == Offer::kLastBeat;
+    last = last || queue.front().offer == Offer::kLastBeat;
     queue.pop_front();
   }
   if (joins) {

@@ -28,10 +28,15 @@ class BlockModel {
     std::uint64_t pause = 0;     ///< so many more after the last beat of a transaction
     std::uint64_t queue = 0;     ///< beats that an input takes before the others have theirs; 0: it waits for all
     bool registered = false;     ///< a place that a beat leaves in the queue is free from the next edge on
+    bool falls_through =
+        true;  ///< an empty queue passes a beat on at the edge that takes it, else from the next one on
     Stall stall = Stall::kRigid;
     std::uint64_t depth = 0;  ///< elastic: joined beats inside at the most
 
     [[nodiscard]] std::string text() const;
+    /// Edges from the one that takes the last beat of a set to the first that has the result at the output.
+    [[nodiscard]] std::uint64_t from_input() const { return latency + (passes() ? 0 : 1); }
+    [[nodiscard]] bool passes() const { return falls_through || queue == 0; }
     bool operator==(const Config&) const = default;
   };
   /// What an input offers at an edge.
@@ -48,12 +53,17 @@ class BlockModel {
   [[nodiscard]] bool taken(std::size_t input) const { return taken_[input]; }
 
  private:
+  struct Waiting {
+    Offer offer;
+    std::uint64_t from;  ///< the edge at which it can join
+  };
+
   Config config_;
   std::uint64_t edge_ = 0;
   std::uint64_t moved_ = 0;  ///< edges at which a rigid pipeline moved
   std::uint64_t next_join_ = 0;
-  std::deque<std::uint64_t> inside_;        ///< of each beat, when it is due: an edge, or a move
-  std::vector<std::deque<Offer>> waiting_;  ///< by input, beats in its queue
+  std::deque<std::uint64_t> inside_;          ///< of each beat, when it is due: an edge, or a move
+  std::vector<std::deque<Waiting>> waiting_;  ///< by input, beats in its queue
   std::vector<bool> taken_;
 };
 

@@ -323,15 +323,19 @@ Calibration calibrate(const BlockTrace& trace) {
   // queues hide cannot be read off: the search begins at several of each.
   Search search(trace);
   const auto begin = [&](BlockModel::Stall stall, std::uint64_t queue, std::uint64_t depth) {
-    for (const bool registered : {false, true}) {
-      for (const std::uint64_t more : {0, 1, 3}) {
-        Calibration start = found;
-        start.config.stall = stall;
-        start.config.queue = queue;
-        start.config.registered = registered;
-        start.config.depth = depth;
+    // With a queue, a place in it may be free a cycle later, and a beat may spend a cycle of the latency there.
+    for (const unsigned kind_of_queue : {0U, 1U, 2U, 3U}) {
+      Calibration start = found;
+      start.config.stall = stall;
+      start.config.queue = queue;
+      start.config.depth = depth;
+      start.config.registered = (kind_of_queue & 1) != 0;
+      start.config.falls_through = (kind_of_queue & 2) == 0;
+      if (kind_of_queue != 0 && queue == 0) continue;
+      if (!start.config.falls_through && start.config.latency-- == 0) continue;
+      for (const std::uint64_t more : {0, 1, 2}) {
         for (auto& [kind, interval] : start.intervals) interval += more;
-        if (queue > 0 || !registered) search.begin_at(start);
+        search.begin_at(start);
       }
     }
   };

@@ -14,66 +14,29 @@
 #include "hw/core/dispatcher.h"
 #include "hw/core/packet.h"
 #include "hw/core/waves.h"
+#include "hw/fabric/lane_pins.h"
+#include "hw/fabric/lane_waves.h"
 #include "hw/fabric/reduction_engines.h"
 
-/// Blocks of RTL in the place of models: pins, clocks and what joins them to packets.
-namespace weft::rtl {
+namespace weft::fabric {
 
-/// Parameters that a reduction lane was built with.
-struct LaneShape {
-  std::size_t children = 0;  ///< operands that it adds, at most 64
-  std::size_t bytes = 0;     ///< of a beat, a multiple of 4
-};
-
-/// What is on the input pins of a lane (hw/rtl/reduction_lane.sv). Of sets of children, child i is bit i.
-struct LaneInputs {
-  ElementType kind = ElementType::kFp32;
-  std::uint64_t children = 0;  ///< which take part; this and `kind` change only when no beat is inside
-  std::uint64_t valid = 0;
-  std::uint64_t last = 0;
-  std::uint64_t adds = 0;
-  std::vector<std::uint32_t> data;  ///< words, one child after the other
-  std::vector<std::uint32_t> id;    ///< by child
-};
-
-/// What is on its output pins.
-struct LaneOutputs {
-  std::uint64_t ready = 0;
-  bool valid = false;
-  bool last = false;
-  bool adds = false;
-  bool error = false;
-  std::uint32_t id = 0;
-  std::vector<std::uint32_t> data;  ///< words
-};
-
-/// The pins of one lane, whatever its type (hw/rtl/reduction_lane.h). Its outputs are always taken.
-class LanePins {
- public:
-  LanePins(const LanePins&) = delete;
-  LanePins& operator=(const LanePins&) = delete;
-  virtual ~LanePins() = default;
-
-  virtual void drive(const LaneInputs& inputs) = 0;
-  virtual void sample(LaneOutputs& outputs) const = 0;
-
- protected:
-  LanePins() = default;
-};
-
-/// Builds the module and binds its clock and reset.
-using PinsMaker =
-    std::function<std::unique_ptr<LanePins>(sc_core::sc_signal<bool>& clk, sc_core::sc_signal<bool>& reset)>;
-
-/// The engine of a switch around one lane of RTL that adds, all else being as in the model: packets come in and go out,
-/// and the lane sees their bytes as beats on pins, at the edges of `reduction.clock`.
+/// The engine of a switch around one lane that adds, RTL or a ModelledLane, all else being as in the model: packets
+/// come in and go out, and the lane sees their bytes as beats on pins, at the edges of `reduction.clock`.
 ///
 /// Operands wait in buffers, of which each open chunk has one for each child; so an operand leaves its input buffer as
-/// fast as it comes. Chunks pass the lane one after the other, of all trees together, in the order in which the last of
-/// their operands began to come. Each child's beats are put on its pins as they come in, those of the next chunk right
-/// behind. When the next chunk is of another tree or element type, the lane runs
-/// empty first. The sum leaves the switch's pipeline as if its first byte had entered it at the edge at which the first
-/// beat came out, or at that of the last one in a low-latency tree.
+/// fast as it comes. With `operand_buffer` a port has so many bytes for that, and the first operands that do not fit
+/// keep the credit of their link until the lane has taken as much as is too much. Operands of trees that come in
+/// another order from one child than from the other can then wait for each other for ever, as in hardware that is built
+/// so.
+///
+/// With `sum_buffer` the lane's output is taken while there is room for the whole of the sum that it begins, or nothing
+/// else is there; a sum leaves the buffer with the last byte of its last copy.
+///
+/// Chunks pass the lane one after the other, of all trees together, in the order in which the last of their operands
+/// began to come. Each child's beats are put on its pins as they come in, those of the next chunk right behind. When the
+/// next chunk is of another tree or element type, the lane runs empty first. The sum leaves the switch's pipeline as if
+/// its first byte had entered it at the edge at which the first beat came out, or at that of the last one in a
+/// low-latency tree.
 ///
 /// The clock runs while something is to do: then it has the edges that a clock without end would have, a whole number
 /// of periods since the start of the simulation. The adapter is a register: what has come at an edge is on the pins
@@ -83,25 +46,34 @@ using PinsMaker =
 /// does nothing for 100,000 cycles with beats before it or in it.
 ///
 /// Without data the lane adds zeros, at the same times.
-class ReductionLaneEngine final : public sc_core::sc_module, public fabric::ReductionEngine {
+class ReductionLaneEngine final : public sc_core::sc_module, public ReductionEngine {
  public:
   SC_HAS_PROCESS(ReductionLaneEngine);
   ReductionLaneEngine(sc_core::sc_module_name name, const LaneShape& shape, const PinsMaker& make,
-                      const fabric::ReductionSite& site);
+                      const ReductionSite& site);
 
   [[nodiscard]] std::size_t most_children() const override { return shape_.children; }
   Outcome take(std::uint32_t group, std::uint16_t port, Packet& packet, Time now) override;
+  void left(std::uint32_t bytes, Time gone) override;
   /// The pins of the lane, under the names that they have in its source, in SCOPE.lane.
   void record(Waves& waves, const std::string& scope) override;
   [[nodiscard]] std::size_t open_chunks() const override { return chunks_.size(); }
 
  private:
-  /// Where the lane's pins are recorded.
-  struct Recorded {
-    Waves& waves;
-    Waves::Clock clk;
-    Waves::Pin reset, kind, children, in_valid, in_ready, in_data, in_last, in_adds, in_id;
-    Waves::Pin out_valid, out_ready, out_data, out_last, out_adds, out_id, error;
+  /// Operands of a port for which it has no buffer beyond that of its link.
+  struct Operands {
+    struct Held {
+      ReductionSite::Held place;
+      std::uint32_t bytes;
+      Time whole;
+    };
+    std::int64_t waiting = 0;  ///< bytes that are here and not in the lane
+    std::int64_t held_bytes = 0;
+    std::deque<Held> held;
+  };
+  struct Leaving {
+    Time gone;
+    std::uint32_t bytes;
   };
   struct Chunk {
     std::uint64_t key = 0;
@@ -125,7 +97,6 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   void toggle();
   void step();
   void wake(Time at);
-  void show(Time now);
   [[nodiscard]] bool takes_part(std::size_t child) const { return (in_.children >> child & 1) != 0; }
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] bool starves() const;
@@ -134,6 +105,9 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   bool schedule_next();
   void offer(std::size_t child, Time now);
   void collect(Time now);
+  void taken(std::size_t child);
+  void release_held(std::uint16_t port, Time now);
+  [[nodiscard]] bool has_room(Time now);
   void finish(Chunk& chunk, Time now);
   [[noreturn]] void fail(const std::string& what) const;
 
@@ -141,6 +115,7 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   Dispatcher& dispatcher_;
   PacketPool& packets_;
   std::function<void(Packet&, Time)> pass_on_;
+  std::function<void(const ReductionSite::Held&, Time)> release_;
   ClockEdges edges_;
   sc_core::sc_signal<bool> clk_;
   sc_core::sc_signal<bool> reset_;
@@ -159,8 +134,11 @@ class ReductionLaneEngine final : public sc_core::sc_module, public fabric::Redu
   std::deque<Chunk*> ready_;      ///< all their operands have begun to come, and none is in the lane
   std::deque<Chunk*> scheduled_;  ///< the first one is the next that the lane gives
   Position given_;
-  std::vector<Position> fed_;  ///< by child
-  std::unique_ptr<Recorded> recorded_;
+  std::vector<Position> fed_;       ///< by child
+  std::vector<Operands> operands_;  ///< by port; none where they have all the room
+  std::int64_t sum_bytes_ = 0;      ///< of sums that have begun to come out of the lane and not left the switch
+  std::vector<Leaving> leaving_;    ///< of these, what goes at a time that is known
+  std::unique_ptr<LaneWaves> waves_;
 };
 
-}  // namespace weft::rtl
+}  // namespace weft::fabric

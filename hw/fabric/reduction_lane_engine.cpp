@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hw/rtl/reduction_lane_engine.h"
+#include "hw/fabric/reduction_lane_engine.h"
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-namespace weft::rtl {
+namespace weft::fabric {
 namespace {
 
 constexpr std::int64_t kAsleep = -1;
@@ -17,20 +17,22 @@ constexpr int kPatience = 100'000;  // edges
 }  // namespace
 
 ReductionLaneEngine::ReductionLaneEngine(sc_core::sc_module_name name, const LaneShape& shape, const PinsMaker& make,
-                                         const fabric::ReductionSite& site)
+                                         const ReductionSite& site)
     : sc_module(name),
       ReductionEngine(site.config),
       shape_(shape),
       dispatcher_(site.dispatcher),
       packets_(site.packets),
       pass_on_(site.pass_on),
+      release_(site.release),
       edges_(site.config.clock),
       clk_("clk", false),
       reset_("reset", true),
       edge_("edge"),
       next_edge_(kAsleep),
       reset_edges_(kResetEdges),
-      fed_(shape.children) {
+      fed_(shape.children),
+      operands_(site.config.operand_buffer > Bytes() ? site.ports : 0) {
   in_.data.resize(shape.children * shape.bytes / 4);
   in_.id.resize(shape.children);
   out_.data.resize(shape.bytes / 4);
@@ -69,7 +71,43 @@ ReductionLaneEngine::Outcome ReductionLaneEngine::take(std::uint32_t group, std:
     ready_.push_back(&chunk);
     wake(now);
   }
-  return {whole, nullptr, Time(), Time()};
+  if (operands_.empty()) return {whole, nullptr, Time(), Time()};
+  Operands& operands = operands_[port];
+  operands.waiting += packet.payload_bytes;
+  operands.held_bytes += packet.payload_bytes;
+  operands.held.push_back({{port, packet.lane, packet.wire_bytes}, packet.payload_bytes, whole});
+  release_held(port, now);
+  return {kNever, nullptr, Time(), Time()};
+}
+
+/// The oldest ones go as far as what then is held still covers what does not fit.
+void ReductionLaneEngine::release_held(std::uint16_t port, Time now) {
+  Operands& operands = operands_[port];
+  const std::int64_t excess = operands.waiting - config().operand_buffer.count();
+  while (!operands.held.empty()) {
+    const Operands::Held& first = operands.held.front();
+    if (excess > operands.held_bytes - first.bytes) return;
+    if (now > first.whole) ++counters_.held;
+    release_(first.place, std::max(now, first.whole));
+    operands.held_bytes -= first.bytes;
+    operands.held.pop_front();
+  }
+}
+
+void ReductionLaneEngine::left(std::uint32_t bytes, Time gone) {
+  if (config().sum_buffer > Bytes()) leaving_.push_back({gone, bytes});
+}
+
+/// Whether the next beat of a sum is taken.
+bool ReductionLaneEngine::has_room(Time now) {
+  if (config().sum_buffer == Bytes() || given_.beat > 0 || scheduled_.empty()) return true;
+  std::erase_if(leaving_, [&](const Leaving& sum) {
+    if (sum.gone > now) return false;
+    sum_bytes_ -= sum.bytes;
+    return true;
+  });
+  const std::int64_t bytes = scheduled_.front()->sum->payload_bytes;
+  return sum_bytes_ == 0 || sum_bytes_ + bytes <= config().sum_buffer.count();
 }
 
 void ReductionLaneEngine::wake(Time at) {
@@ -87,58 +125,23 @@ void ReductionLaneEngine::toggle() {
     next_edge_ = kAsleep;
     high_ = true;
     clk_.write(true);
-    if (recorded_ != nullptr) recorded_->waves.run(recorded_->clk, now, now);
+    if (waves_ != nullptr) waves_->run(now, now);
     ++counters_.cycles;
     dispatcher_.notify(edge_, now + cycle_time(1, config().clock) / 2);
     return;
   }
   high_ = false;
   clk_.write(false);
-  if (recorded_ != nullptr) show(now);
+  if (waves_ != nullptr) {
+    pins_->sample(out_);
+    waves_->show(now, reset_.read(), in_, out_);
+  }
   const Time at = reset_edges_ > 0 || is_busy() ? now : next_arrival();
   if (at != kNever) wake(at);
 }
 
 void ReductionLaneEngine::record(Waves& waves, const std::string& scope) {
-  if (!waves.wants(scope)) return;
-  const std::string lane = scope + ".lane.";
-  const int children = static_cast<int>(shape_.children);
-  const auto pin = [&](const char* name, int width = 1) { return waves.pin(lane + name, width); };
-  const auto bus = [&](const char* name, std::size_t bytes) { return waves.bus(lane + name, bytes); };
-  recorded_ = std::make_unique<Recorded>(
-      Recorded{waves, waves.clock(lane + "clk", config().clock), pin("reset"), pin("kind", 2),
-               pin("children", children), pin("in_valid", children), pin("in_ready", children),
-               bus("in_data", shape_.children * shape_.bytes), pin("in_last", children), pin("in_adds", children),
-               bus("in_id", shape_.children * sizeof(std::uint32_t)), pin("out_valid"), pin("out_ready"),
-               bus("out_data", shape_.bytes), pin("out_last"), pin("out_adds"), pin("out_id", 32), pin("error")});
-  waves.set(Time(), recorded_->reset, 1);
-  waves.set(Time(), recorded_->out_ready, 1);
-}
-
-/// At a falling edge: what the rising one has changed is there, and the next one sees it.
-void ReductionLaneEngine::show(Time now) {
-  pins_->sample(out_);
-  Recorded& r = *recorded_;
-  const auto set = [&](Waves::Pin pin, std::uint64_t value) { r.waves.set(now, pin, value); };
-  const auto bytes = [&](Waves::Pin bus, const std::vector<std::uint32_t>& words) {
-    r.waves.set_bytes(now, bus, reinterpret_cast<const std::byte*>(words.data()), words.size() * sizeof(std::uint32_t));
-  };
-  set(r.reset, reset_.read() ? 1 : 0);
-  set(r.kind, static_cast<std::uint64_t>(in_.kind));
-  set(r.children, in_.children);
-  set(r.in_valid, in_.valid);
-  set(r.in_ready, out_.ready);
-  set(r.in_last, in_.last);
-  set(r.in_adds, in_.adds);
-  bytes(r.in_data, in_.data);
-  bytes(r.in_id, in_.id);
-  set(r.out_valid, out_.valid ? 1 : 0);
-  set(r.error, out_.error ? 1 : 0);
-  if (!out_.valid) return;
-  set(r.out_last, out_.last ? 1 : 0);
-  set(r.out_adds, out_.adds ? 1 : 0);
-  set(r.out_id, out_.id);
-  bytes(r.out_data, out_.data);
+  if (waves.wants(scope)) waves_ = std::make_unique<LaneWaves>(waves, scope + ".lane", config().clock, shape_);
 }
 
 /// At a rising edge, like any other register: it sees what the pins were before it.
@@ -148,7 +151,7 @@ void ReductionLaneEngine::step() {
     return;
   }
   const Time now = dispatcher_.now();
-  pins_->sample(out_);
+  pins_->edge(out_);
   if (out_.error) fail("its error pin is 1");
   const std::uint64_t taken = in_.valid & out_.ready;
   idle_edges_ = taken != 0 || out_.valid || starves() || !is_busy() ? 0 : idle_edges_ + 1;
@@ -157,17 +160,32 @@ void ReductionLaneEngine::step() {
   }
   const std::uint64_t waiting = in_.valid &= ~taken;
   for (std::size_t child = 0; child < shape_.children; ++child) {
-    if ((taken >> child & 1) == 0) continue;
-    Position& fed = fed_[child];
-    const Chunk& chunk = *scheduled_[fed.chunk - given_.chunk];
-    if (++fed.beat == chunk.beats) fed = {fed.chunk + 1, 0};
+    if ((taken >> child & 1) != 0) this->taken(child);
   }
-  if (out_.valid) collect(now);
+  const bool given = out_.valid && in_.out_ready;
+  if (out_.valid && !given) ++counters_.blocked;
+  if (given) collect(now);
   if (scheduled_.empty()) schedule_next();
   for (std::size_t child = 0; child < shape_.children; ++child) {
     if (takes_part(child) && (in_.valid >> child & 1) == 0) offer(child, now);
   }
-  if (taken != 0 || in_.valid != waiting) pins_->drive(in_);
+  const bool was_ready = in_.out_ready;
+  in_.out_ready = has_room(now);
+  if (taken != 0 || in_.valid != waiting || in_.out_ready != was_ready) pins_->drive(in_);
+}
+
+/// A beat of a child is in the lane.
+void ReductionLaneEngine::taken(std::size_t child) {
+  Position& fed = fed_[child];
+  const Chunk& chunk = *scheduled_[fed.chunk - given_.chunk];
+  if (!operands_.empty()) {
+    const std::uint16_t port = chunk.operands[child]->ingress;
+    const std::size_t begin = fed.beat * shape_.bytes;
+    const std::size_t bytes = chunk.operands[child]->payload_bytes;
+    if (begin < bytes) operands_[port].waiting -= static_cast<std::int64_t>(std::min(shape_.bytes, bytes - begin));
+    release_held(port, dispatcher_.now());
+  }
+  if (++fed.beat == chunk.beats) fed = {fed.chunk + 1, 0};
 }
 
 /// Whether a beat is before the lane or in it.
@@ -259,7 +277,10 @@ void ReductionLaneEngine::collect(Time now) {
     fail("it gave a beat with " + text(out_.id, out_.last, out_.adds) + " where the next one had " +
          text(chunk.number, last, adds(chunk.sum)));
   }
-  if (given_.beat == 0) chunk.head = now;
+  if (given_.beat == 0) {
+    chunk.head = now;
+    if (config().sum_buffer > Bytes()) sum_bytes_ += chunk.sum->payload_bytes;
+  }
   if (out_.adds && chunk.sum->payload != nullptr) {
     const std::size_t begin = given_.beat * shape_.bytes;
     std::memcpy(chunk.sum->payload + begin, out_.data.data(), std::min(shape_.bytes, chunk.sum->payload_bytes - begin));
@@ -289,4 +310,4 @@ void ReductionLaneEngine::fail(const std::string& what) const {
   std::abort();  // whoever handles reports lets it go on
 }
 
-}  // namespace weft::rtl
+}  // namespace weft::fabric
