@@ -251,12 +251,24 @@ void BankHbm::offer(Port& port, std::uint32_t queue, dram::Clock now) {
   }
 }
 
+bool BankHbm::is_partial(const Burst& burst) const {
+  if (burst.bytes < burst_bytes_) return true;
+  const tlm::tlm_generic_payload& payload = *burst.transaction->payload;
+  const unsigned char* enables = payload.get_byte_enable_ptr();
+  if (enables == nullptr) return false;
+  for (std::uint32_t i = burst.offset; i < burst.offset + burst.bytes; ++i) {
+    if (enables[i % payload.get_byte_enable_length()] != TLM_BYTE_ENABLED) return true;
+  }
+  return false;
+}
+
 bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
   Burst& burst = bursts_[index];
   const Time time = memory_.time_of(now);
   const bool write = burst.transaction->payload->is_write();
   const std::uint64_t tag = static_cast<std::uint64_t>(burst.queue) << 32 | index;
-  const dram::Accept accept = memory_.push({burst.location, write, burst.arrives, tag}, now);
+  const bool partial = write && is_partial(burst);
+  const dram::Accept accept = memory_.push({burst.location, write, burst.arrives, tag, partial}, now);
   if (accept == dram::Accept::kFull || accept == dram::Accept::kBehindRead) return false;
   turn_[burst.queue] = port.index;
   port.counters.waited += time - burst.arrives;
@@ -290,9 +302,11 @@ void BankHbm::run_memory(dram::Clock until) {
 void BankHbm::step(dram::Clock now) {
   const dram::PseudoChannel::Served served = memory_.step();
   if (!served.any) return;
-  --queued_;
-  const auto queue = static_cast<std::uint32_t>(served.tag >> 32);
-  if (!served.write) burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done));
+  const std::uint32_t queue = served.internal ? served.channel * pseudo_channels_ + served.pseudo_channel
+                                              : static_cast<std::uint32_t>(served.tag >> 32);
+  if (!served.internal) --queued_;
+  if (!served.write && !served.internal)
+    burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done));
   // Those that wait for this queue, beginning behind the one that was let in last.
   const std::size_t last = turn_[queue];
   for (std::size_t i = 1; i <= ports_.size(); ++i) {

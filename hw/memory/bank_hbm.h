@@ -20,15 +20,16 @@ namespace weft::memory {
 
 /// High-bandwidth memory to the bank (hw/memory/dram) behind TLM-2.0 base-protocol sockets, one for each master.
 ///
-/// Timing: a transaction is cut into bursts of the device; one that a transaction covers in part costs a whole burst.
-/// Each master has a place for `outstanding` bursts at its end of the link: a transaction is taken in, and END_REQ
-/// comes, when the last of its bursts has a place. A burst crosses the link in `latency`, is delayed by the
-/// controller's own latency, and then waits for room in its pseudo channel's queue: in order with the others of its
-/// master that are for the same one, while those for other ones pass, and masters that wait for one take turns, burst
-/// by burst. Nothing else limits what enters at once: no on-chip interconnect is modelled. A burst of a read is done at
-/// the end of its data. Writes are posted: a burst of a write is done when the controller has queued it. A transaction
-/// is answered when its last burst is done, plus `latency`, in the order in which transactions become done and not in
-/// that of the requests. A burst's place is free again when it is done, plus `latency`.
+/// Timing: a transaction is cut into bursts of the device; one that a transaction covers in part costs a whole burst
+/// and, with ECC, a write of it a read before (dram::EccStage). Each master has a place for `outstanding` bursts at its
+/// end of the link: a transaction is taken in, and END_REQ comes, when the last of its bursts has a place. A burst
+/// crosses the link in `latency`, is delayed by the controller's own latency, and then waits for room in its pseudo
+/// channel's queue: in order with the others of its master that are for the same one, while those for other ones pass,
+/// and masters that wait for one take turns, burst by burst. Nothing else limits what enters at once: no on-chip
+/// interconnect is modelled. A burst of a read is done at the end of its data. Writes are posted: a burst of a write is
+/// done when the controller has queued it. A transaction is answered when its last burst is done, plus `latency`, in
+/// the order in which transactions become done and not in that of the requests. A burst's place is free again when it
+/// is done, plus `latency`.
 ///
 /// Protocol: nb_transport with four phases, of which a payload must have a memory manager; END_REQ comes as the return
 /// of BEGIN_REQ if there are places at once. b_transport waits, honours its delay before it begins, returns without
@@ -164,6 +165,8 @@ class BankHbm final : public Memory, public EventTarget {
   void append(List& list, std::uint32_t index);
   void arrive(Port& port, dram::Clock now);
   void offer(Port& port, std::uint32_t queue, dram::Clock now);
+  /// Whether a write leaves bytes of the burst as they are.
+  [[nodiscard]] bool is_partial(const Burst& burst) const;
   [[nodiscard]] bool push(Port& port, std::uint32_t index, dram::Clock now);
   void burst_done(std::uint32_t index, Time done);
   void finish(Transaction& transaction);

@@ -7,11 +7,6 @@
 #include "hw/core/annotation.h"
 
 namespace weft::memory {
-namespace {
-
-constexpr std::uint64_t kBurst = 32;  // of every HBM
-
-}  // namespace
 
 Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
          const std::vector<std::string>& masters, bool data, const Stall::Config& stall, const StreamModel* model,
@@ -30,11 +25,18 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
   for (const std::string& master : masters) ports_.emplace_back(*this, master, ports_.size());
   if (model == nullptr) return;
   derived_ = std::make_unique<Derived>();
+  derived_->burst = static_cast<std::uint64_t>(model->burst.count());
   for (std::size_t size = 0; size < model->sustained.size(); ++size) {
     for (std::size_t share = 0; share < StreamModel::kShares; ++share) {
       const double rate = static_cast<double>(config.rate.count()) * model->sustained[size][share];
       derived_->times[size][share] = ByteTime(Rate(std::llround(rate)));
     }
+  }
+  if (model->partial_writes > 0) {
+    const auto time = [&](double share) {
+      return ByteTime(Rate(std::llround(static_cast<double>(config.rate.count()) * share)))(model->burst.count());
+    };
+    derived_->partial = std::max(Time(), time(model->partial_writes) - time(model->sustained[0].back()));
   }
   read_latency_ = interconnect + model->read;
   write_latency_ = interconnect + model->write;
@@ -57,9 +59,15 @@ void Hbm::move_bytes(tlm::tlm_generic_payload& payload) {
 
 Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows) {
   constexpr int kWindow = 16;
-  const std::uint64_t first = payload.get_address() / kBurst * kBurst;
+  const std::uint64_t within = burst - 1;
+  const std::uint64_t first = payload.get_address() & ~within;
   const std::uint64_t end = payload.get_address() + payload.get_data_length();
-  const auto bytes = static_cast<std::int64_t>((end + kBurst - 1) / kBurst * kBurst - first);
+  const auto bytes = static_cast<std::int64_t>(((end + within) & ~within) - first);
+  Time modify;
+  if (partial > Time() && payload.is_write()) [[unlikely]] {
+    const int parts = (first != payload.get_address() ? 1 : 0) + ((end & within) != 0 ? 1 : 0);
+    modify = partial * (static_cast<std::uint64_t>(bytes) == burst ? std::min(parts, 1) : parts);
+  }
   std::size_t size = StreamModel::kSequence;
   if (!follows && bytes < 8 * StreamModel::kSizes.back()) {
     --size;
@@ -77,8 +85,8 @@ Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows)
   const std::int64_t share = written_bytes * kSteps / std::max<std::int64_t>(1, read_bytes + written_bytes);
   const auto below = static_cast<std::size_t>(share / kParts);
   const Time low = times[size][below](bytes);
-  if (share % kParts == 0) return low;
-  return low + (times[size][below + 1](bytes) - low) * (share % kParts) / kParts;
+  if (share % kParts == 0) return modify + low;
+  return modify + low + (times[size][below + 1](bytes) - low) * (share % kParts) / kParts;
 }
 
 void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {

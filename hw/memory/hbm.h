@@ -30,8 +30,9 @@ namespace weft::memory {
 /// next request instead. Banks, refresh and row hits are not modelled; `efficiency` stands for them (STREAM reaches 90
 /// to 93 % of the pin rate), or a StreamModel, which has been derived from them: then the rate is the pin rate times
 /// what banks sustain for requests of this size and for the share of writes among the latest 16 to 32 requests, whole
-/// bursts are charged, and `latency` is that of the interconnect, to which reads and writes add theirs. A request that
-/// begins where the same master's latest one ended counts as part of a sequence, as one of 32 KiB or more does.
+/// bursts are charged, with ECC more for those that a write ends within, and `latency` is that of the interconnect, to
+/// which reads and writes add theirs. A request that begins where the same master's latest one ended counts as part of
+/// a sequence, as one of 32 KiB or more does.
 ///
 /// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null
 /// data pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves
@@ -95,9 +96,11 @@ class Hbm final : public Memory {
   /// A StreamModel at this memory's rate.
   struct Derived {
     std::array<std::array<ByteTime, StreamModel::kShares>, StreamModel::kSizes.size() + 1> times;
+    std::uint64_t burst = 0;
     std::int64_t read_bytes = 0;  ///< of the latest requests
     std::int64_t written_bytes = 0;
     int requests = 0;
+    Time partial;  ///< what a burst written in part takes beyond a whole one
     /// How long the memory is busy with it.
     Time length(const tlm::tlm_generic_payload& payload, bool follows);
   };

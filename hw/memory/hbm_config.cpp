@@ -25,13 +25,15 @@ void HbmConfig::check(const std::string& path) const {
     const std::string stage = path + ".stacks.stack_interleave";
     throw ConfigError(error.path() == stage ? path + ".stacks.interleave" : error.path(), error.expected());
   }
-  const dram::AddressMap map(memory.device.geometry, memory.mapping, path + ".stacks.mapping", memory.stacks,
-                             memory.stack_interleave);
-  if (detail == HbmDetail::kStream) return;
+  const dram::AddressMap map = memory.map(path + ".stacks.mapping");
+  if (detail == HbmDetail::kStream && memory.controller.inline_covers() == 0) return;
   if (static_cast<std::uint64_t>(capacity.count()) > map.capacity()) {
-    throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()) +
-                                              ", got " + to_text(capacity));
+    throw ConfigError(path + ".capacity", std::string("at most what its stacks hold") +
+                                              (memory.controller.inline_covers() > 0 ? " beside inline ECC" : "") +
+                                              ", which is " + to_text(memory.capacity()) + ", got " +
+                                              to_text(capacity));
   }
+  if (detail == HbmDetail::kStream) return;
   const double peak = memory.peak_bytes_per_second() * 8;
   const auto pins = static_cast<double>(rate.count());
   if (std::abs(pins - peak) > kTolerance * peak) {

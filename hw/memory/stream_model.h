@@ -20,7 +20,8 @@ namespace weft::memory {
 /// - sequences: what is read and what is written lie in halves of their own and follow each other in pieces of 4 KiB,
 ///   as a kernel's do (MemoryMaster);
 /// - requests of each of `kSizes` bytes at random multiples of their size, reads and writes in random order.
-/// Each for the shares of writes 0, 1/4, 1/2, 3/4 and 1. Latency is the mean of random reads that meet nobody.
+/// Each for the shares of writes 0, 1/4, 1/2, 3/4 and 1. Latency is the mean of random reads that meet nobody. With ECC
+/// also random writes of part of a burst, each of which reads it first.
 ///
 /// Left out: that a master's requests come later when one queue holds most of what it has under way.
 struct StreamModel {
@@ -30,6 +31,9 @@ struct StreamModel {
 
   /// Shares of the peak, by size (the last one sequences) and share of writes.
   std::array<std::array<double, kShares>, kSizes.size() + 1> sustained{};
+  Bytes burst = Bytes(32);
+  /// Of random writes of part of a burst; 0: they cost as much as whole ones.
+  double partial_writes = 0;
   Time read;   ///< in the controller and the DRAM, without the interconnect
   Time write;  ///< until the controller has queued it
 };

@@ -18,6 +18,7 @@ PseudoChannel::PseudoChannel(const Device& device, const ControllerConfig& confi
       stacks_(device.geometry.stack_ids),
       banks_of_group_(device.geometry.banks),
       index_(static_cast<std::uint8_t>(index)),
+      read_latency_(device.timing.cl + clocks_of(config.ecc, device.timing.clock)),
       slots_(static_cast<std::size_t>(config.read_queue + config.write_queue)),
       banks_(static_cast<std::size_t>(device.geometry.all_banks())) {
   capacity_ = {config.read_queue, config.write_queue};
@@ -152,7 +153,7 @@ PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
     if (bank.close_hint > 0) --bank.close_hint;
   }
   row_stale_ |= refreshing_ || bank_refresh_ == bit;
-  Served served{true, columns_.best.write, slot.created, slot.tag, at + timing_.bl};
+  Served served{true, columns_.best.write, false, slot.created, slot.tag, at + timing_.bl};
   command = {at, columns_.best.kind, false, index_, columns_.best.bank, 0, slot.column, slot.row};
   if (columns_.best.write) {
     ++counters_.writes;
@@ -163,7 +164,7 @@ PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
     precharge = std::max(precharge, at + timing_.write_to_precharge());
   } else {
     ++counters_.reads;
-    served.done += timing_.cl;
+    served.done += read_latency_;
     column_any_ = {at + timing_.ccds, at + timing_.rtw};
     column_group_[0][group] = at + timing_.ccdl;
     precharge = std::max(precharge, at + timing_.rtp);
