@@ -34,6 +34,7 @@ BankHbm::BankHbm(sc_core::sc_module_name name, const Config& config, Dispatcher&
       config_(config),
       dispatcher_(dispatcher),
       data_(data),
+      link_time_(config.interconnect_rate == Rate() ? Rate(8) : config.interconnect_rate),
       burst_bytes_(static_cast<std::uint64_t>(config.device.geometry.burst.count())),
       pseudo_channels_(static_cast<std::uint32_t>(config.device.geometry.pseudo_channels)),
       memory_(config, observer),
@@ -63,8 +64,12 @@ Memory::Traffic BankHbm::traffic(std::size_t master) const {
   const Counters& counters = ports_[master].counters;
   const double bytes = static_cast<double>(counters.bursts) * static_cast<double>(burst_bytes_);
   const double busy = bytes / config_.peak_bytes_per_second() * 1e12;
-  return {counters.reads, counters.writes, counters.read_bytes, counters.written_bytes,
-          Time(static_cast<std::int64_t>(busy))};
+  return {counters.reads,
+          counters.writes,
+          counters.read_bytes,
+          counters.written_bytes,
+          Time(static_cast<std::int64_t>(busy)),
+          counters.crossing + counters.waited};
 }
 
 void BankHbm::post(Time when, std::uint32_t kind, const Port& port, Transaction* transaction) {
@@ -169,7 +174,13 @@ bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
     return true;
   }
   Port& port = *transaction.port;
-  const Time arrives = memory_.time_of(memory_.clock_at(now + config_.latency + config_.controller.latency));
+  const auto arrival = [this](Time leaves) {
+    return memory_.time_of(memory_.clock_at(leaves + config_.latency + config_.controller.latency));
+  };
+  const bool limited = config_.interconnect_rate > Rate();
+  const Time from = std::max(now, link_free_);
+  std::int64_t carried = 0;
+  Time arrives = arrival(now);
   const std::uint32_t length = payload.get_data_length();
   while (transaction.entered < length && port.places < config_.outstanding) {
     if (free_burst_ == kNone) {
@@ -186,12 +197,19 @@ bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
     burst.offset = transaction.entered;
     burst.bytes = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(length - transaction.entered, burst_bytes_ - address % burst_bytes_));
+    if (limited) {
+      const Time begins = from + link_time_(carried);
+      carried += static_cast<std::int64_t>(burst_bytes_);
+      port.counters.crossing += begins - now;
+      arrives = arrival(begins);
+    }
     burst.arrives = arrives;
     append(port.arriving, index);
     transaction.entered += burst.bytes;
     ++transaction.pending;
     ++port.places;
   }
+  if (limited) link_free_ = from + link_time_(carried);
   if (port.arrival_at == kNever && port.arriving.head != kNone) {
     port.arrival_at = bursts_[port.arriving.head].arrives;
     post(port.arrival_at, kArrival, port);

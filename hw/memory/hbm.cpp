@@ -29,7 +29,7 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
   for (std::size_t size = 0; size < model->sustained.size(); ++size) {
     for (std::size_t share = 0; share < StreamModel::kShares; ++share) {
       const double rate = static_cast<double>(config.rate.count()) * model->sustained[size][share];
-      derived_->times[size][share] = ByteTime(Rate(std::llround(rate)));
+      derived_->times[size][share] = ByteTime(config.through_interconnect(std::llround(rate)));
     }
   }
   if (model->partial_writes > 0) {
@@ -117,6 +117,7 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
     other += shared;
   }
   owner.busy_until_[index] = busy_until;
+  counters.waited += Time(busy_until - start - length);
   if (payload.is_read()) {
     ++counters.reads;
     counters.read_bytes += bytes;

@@ -49,13 +49,15 @@ std::shared_ptr<const StreamModel> HbmConfig::model() const {
 
 Rate HbmConfig::sustained() const {
   if (!has_stacks()) return Hbm::Config::sustained();
-  return Rate(std::llround(static_cast<double>(rate.count()) * model()->sustained[StreamModel::kSequence][1]));
+  return through_interconnect(
+      std::llround(static_cast<double>(rate.count()) * model()->sustained[StreamModel::kSequence][1]));
 }
 
 BankHbm::Config HbmConfig::banks() const {
   BankHbm::Config config;
   static_cast<dram::MemoryConfig&>(config) = stacks.memory();
   config.latency = interconnect / 2;
+  config.interconnect_rate = interconnect_rate;
   config.capacity = capacity;
   config.outstanding = stacks.outstanding;
   if (config.outstanding > 0) return config;

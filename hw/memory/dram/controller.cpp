@@ -11,6 +11,7 @@ Controller::Controller(const Device& device, const ControllerConfig& config, int
       observer_(observer) {
   for (int i = 0; i < device.geometry.pseudo_channels; ++i) pseudo_channels_.emplace_back(device, config, i);
   if (config.ecc.mode == EccMode::kOff) return;
+  checked_ = true;
   for (int i = 0; i < device.geometry.pseudo_channels; ++i) ecc_.emplace_back(device, config);
 }
 
@@ -28,16 +29,16 @@ Clock Controller::next() {
     offer(each.column(column_free_), each, false);
     offer(each.row(row_free_), each, true);
   }
-  if (ecc_.empty()) return best->at;
+  if (!checked_) return best->at;
   chosen_stage_ = nullptr;
-  chosen_at_ = best->at;
+  Clock at = best->at;
   for (std::size_t i = 0; i < ecc_.size(); ++i) {
-    if (ecc_[i].next() > chosen_at_ || (chosen_stage_ != nullptr && ecc_[i].next() == chosen_at_)) continue;
-    chosen_at_ = ecc_[i].next();
+    if (ecc_[i].next() > at || (chosen_stage_ != nullptr && ecc_[i].next() == at)) continue;
+    at = ecc_[i].next();
     chosen_stage_ = &ecc_[i];
     chosen_ = &pseudo_channels_[i];
   }
-  return chosen_at_;
+  return at;
 }
 
 PseudoChannel::Served Controller::step() {
@@ -48,7 +49,9 @@ PseudoChannel::Served Controller::step() {
     what.pseudo_channel = static_cast<std::uint8_t>(pseudo_channel);
     return what;
   };
-  if (chosen_stage_ != nullptr) return place(chosen_stage_->step(*chosen_, order_), chosen_stage_ - ecc_.data());
+  if (checked_ && chosen_stage_ != nullptr) {
+    return place(chosen_stage_->step(*chosen_, order_), chosen_stage_ - ecc_.data());
+  }
   if (chosen_row_) {
     chosen_->issue_row(command);
     if (command.kind == CommandKind::kRefreshDue) return served;
@@ -59,7 +62,7 @@ PseudoChannel::Served Controller::step() {
     served = chosen_->issue_column(command);
     column_free_ = command.at + column_slots_;
     column_busy_ += column_slots_;
-    if (!ecc_.empty()) {
+    if (checked_) {
       served = place(ecc_[command.pseudo_channel].served(served, command.at), command.pseudo_channel);
     }
   }

@@ -24,7 +24,7 @@ class Controller {
   /// `now` is not after next().
   Accept push(const Request& request, Clock now) {
     const std::size_t i = request.location.pseudo_channel;
-    if (ecc_.empty()) return pseudo_channels_[i].push(request, now, ++order_);
+    if (!checked_) return pseudo_channels_[i].push(request, now, ++order_);
     return ecc_[i].push(pseudo_channels_[i], request, now, order_);
   }
   /// Time of the next command, or of a refresh that becomes due; kNeverClock if there is nothing to do.
@@ -44,14 +44,12 @@ class Controller {
 
  private:
   std::vector<PseudoChannel> pseudo_channels_;
-  std::vector<EccStage> ecc_;  ///< by pseudo channel; none without ECC
-  Clock row_free_ = 0;         // the buses, from when on
+  Clock row_free_ = 0;  // the buses, from when on
   Clock column_free_ = 0;
   std::uint64_t order_ = 0;
   PseudoChannel* chosen_ = nullptr;  ///< by next(), for step()
   bool chosen_row_ = false;
-  EccStage* chosen_stage_ = nullptr;  ///< in place of a command
-  Clock chosen_at_ = 0;
+  bool checked_ = false;  ///< with ECC
   Clock row_busy_ = 0;
   Clock column_busy_ = 0;
   Clock activate_slots_;
@@ -59,6 +57,8 @@ class Controller {
   Clock column_slots_;
   std::uint16_t channel_;
   CommandObserver* observer_;
+  std::vector<EccStage> ecc_;         ///< by pseudo channel; none without ECC
+  EccStage* chosen_stage_ = nullptr;  ///< in place of a command
 };
 
 }  // namespace weft::dram

@@ -18,9 +18,9 @@ PseudoChannel::PseudoChannel(const Device& device, const ControllerConfig& confi
       stacks_(device.geometry.stack_ids),
       banks_of_group_(device.geometry.banks),
       index_(static_cast<std::uint8_t>(index)),
-      read_latency_(device.timing.cl + clocks_of(config.ecc, device.timing.clock)),
       slots_(static_cast<std::size_t>(config.read_queue + config.write_queue)),
       banks_(static_cast<std::size_t>(device.geometry.all_banks())) {
+  timing_.cl += static_cast<int>(clocks_of(config.ecc, timing_.clock));  // to the first data, corrected
   capacity_ = {config.read_queue, config.write_queue};
   write_high_ = std::max(1, config.write_queue * config.write_high / 100);
   write_low_ = std::min(write_high_ - 1, config.write_queue * config.write_low / 100);
@@ -164,7 +164,7 @@ PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
     precharge = std::max(precharge, at + timing_.write_to_precharge());
   } else {
     ++counters_.reads;
-    served.done += read_latency_;
+    served.done += timing_.cl;
     column_any_ = {at + timing_.ccds, at + timing_.rtw};
     column_group_[0][group] = at + timing_.ccdl;
     precharge = std::max(precharge, at + timing_.rtp);

@@ -246,7 +246,6 @@ class PseudoChannel {
   int stacks_;
   int banks_of_group_;
   std::uint8_t index_;
-  Clock read_latency_;  ///< to the first data, corrected
   Counters counters_;
   std::vector<Slot> slots_;
   std::vector<Bank> banks_;
