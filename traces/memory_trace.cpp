@@ -132,7 +132,7 @@ bool MemoryTrace::next_plain(Entry& entry) {
     }
     if (digits == 15) return false;
   }
-  entry = {write, false, address, 0};
+  entry = {write, false, false, address, 0};
   from_ = static_cast<std::size_t>(at - buffer_.data());
   ++line_;
   return true;
@@ -148,8 +148,9 @@ bool MemoryTrace::next(Entry& entry) {
     skip_blanks(rest);
   } while (rest.empty() || rest.front() == '#');
   const std::string_view kind = take_word(rest);
-  if (kind != "R" && kind != "W") fail(line, "R or W, an address and maybe a time in nanoseconds");
-  entry.write = kind == "W";
+  if (kind != "R" && kind != "W" && kind != "M") fail(line, "R, W or M, an address and maybe a time in nanoseconds");
+  entry.write = kind != "R";
+  entry.partial = kind == "M";
   if (!parse_address(take_word(rest), entry.address))
     fail(line, "an address, such as 0x1f40, after " + std::string(kind));
   if (entry.address >= capacity_) {

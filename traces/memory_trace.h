@@ -14,13 +14,15 @@ namespace weft::traces {
 ///
 ///     R 0x1f40
 ///     W 8000 12.5
+///     M 8040
 ///
-/// R or W, the address in decimal or with 0x, and maybe the time in nanoseconds, at least that of the line before.
+/// R, W, or M for a write of part of a burst, whose other bytes are masked; the address in decimal or with 0x, and maybe the time in nanoseconds, at least that of the line before.
 /// Empty lines and those that begin with # are skipped. The file is read as it is consumed, whatever its size.
 class MemoryTrace {
  public:
   struct Entry {
     bool write = false;
+    bool partial = false;
     bool timed = false;
     std::uint64_t address = 0;
     std::int64_t time_ps = 0;

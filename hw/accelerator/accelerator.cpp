@@ -287,6 +287,10 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
   count_busy(now);
   counters_.computing += Time(command.compute_ps);
   counters_.energy += command.energy;
+  if (command.cached > 0) {
+    counters_.cached_bytes += static_cast<std::int64_t>(command.cached);
+    counters_.missed_bytes += static_cast<std::int64_t>(std::min(command.cached, command.read + command.written));
+  }
   if (probe_ != nullptr) {
     while (kernel_tracks_.size() <= slot) {
       kernel_tracks_.push_back(probe_->add_track(process_, "compute " + std::to_string(kernel_tracks_.size() + 1)));

@@ -78,9 +78,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   };
   struct Counters {
     std::int64_t kernels = 0;
-    Time busy;          ///< the core array had a kernel
-    Time computing;     ///< of that, what its arithmetic alone needs
-    double energy = 0;  ///< joules of the kernels' operations
+    Time busy;                      ///< the core array had a kernel
+    Time computing;                 ///< of that, what its arithmetic alone needs
+    double energy = 0;              ///< joules of the kernels' operations
+    std::int64_t cached_bytes = 0;  ///< that kernels asked of the last-level cache
+    std::int64_t missed_bytes = 0;  ///< of these, what HBM moved
     std::int64_t copies = 0;
     std::int64_t copied_bytes = 0;
     std::vector<Time> waited;  ///< by semaphore: what streams that had come to a wait for it stood there

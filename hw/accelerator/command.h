@@ -35,7 +35,8 @@ struct Command {
   std::int64_t compute_ps = 0;
   std::uint64_t read = 0;
   std::uint64_t written = 0;
-  double energy = 0;  ///< joules of its operations, for the counters; its bytes of HBM are the memory's to count
+  std::uint64_t cached = 0;  ///< that a kernel asks of the last-level cache, for the counters
+  double energy = 0;         ///< joules of its operations, for the counters; its bytes of HBM are the memory's to count
   std::uint64_t source = 0;
   std::uint64_t other = 0;
   std::uint64_t destination = 0;

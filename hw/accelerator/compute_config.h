@@ -68,6 +68,8 @@ struct ComputeConfig {
   Compute vector_fp32 = Compute(66'900'000'000'000);
   double sparsity = 2;
   Bytes l2_size = Bytes(50LL << 20);
+  /// Measured on an H200, the same GPU (te42kyfo/gpu-benches, gpu-l2-cache).
+  Rate l2_rate = Rate(9'700LL * 8'000'000'000);
   /// Only to choose tiles, as a library does that knows its part. HBM itself is modelled elsewhere.
   Rate planned_memory = Rate(3'080LL * 8'000'000'000);
 
@@ -102,6 +104,10 @@ struct ComputeConfig {
     visit("sparsity", sparsity,
           "Speed of tensor cores when half of one operand is 0 (2:4), to dense; 1: not supported");
     visit("l2_size", l2_size, "Last-level cache");
+    visit(
+        "l2_rate", l2_rate,
+        "What kernels that stream get from the last-level cache; 0bps: it is no cache but memory that products manage",
+        Range{0});
     visit("planned_memory", planned_memory, "Rate of HBM that tiles are chosen for", Range{8});
     visit("launch", launch, "Start and end of a kernel on the device, with cold operands");
     visit("tile_latency", tile_latency, "Filling and draining the pipeline of an output tile");

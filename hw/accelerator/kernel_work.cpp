@@ -2,6 +2,7 @@
 #include "hw/accelerator/kernel_work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -51,7 +52,8 @@ EnumNames<Cost> enum_names(Cost) {
           {"split-k sum", Cost::kReduction},
           {"softmax", Cost::kSoftmax},
           {"panel latency", Cost::kPanels},
-          {"power cap", Cost::kPowerCap}};
+          {"power cap", Cost::kPowerCap},
+          {"L2", Cost::kCache}};
 }
 
 void require_not_negative(const char* shape, std::initializer_list<std::int64_t> dimensions) {
@@ -113,6 +115,8 @@ void append(KernelWork& work, const KernelWork& next) {
   work.compute += next.compute;
   work.read += next.read;
   work.written += next.written;
+  work.cached += next.cached;
+  work.cache += next.cache;
   work.flops += next.flops;
   for (std::size_t c = 0; c < kCosts; ++c) work.parts[c] += next.parts[c];
   work.array_energy += next.array_energy;
@@ -120,12 +124,17 @@ void append(KernelWork& work, const KernelWork& next) {
   work.clock = std::min(work.clock, next.clock);
 }
 
-KernelWork streaming_work(const ComputeConfig& config, double read, double written, double flops, int launches) {
+KernelWork streaming_work(const ComputeConfig& config, double read, double written, double flops, int launches,
+                          double again) {
   KernelWork work{.launch = config.launch * launches,
                   .compute = to_time(flops / per_second(config.vector_fp32)),
                   .read = to_bytes(read),
                   .written = to_bytes(written),
                   .flops = flops};
+  if (config.l2_rate > Rate(0)) {
+    work.cached = to_bytes(read + written + again);
+    work.cache = transfer_time(work.cached, config.l2_rate);
+  }
   work.array_energy = operations_energy(config, DataType::kFp32, flops);
   Seconds parts{};
   at(parts, Cost::kVector) = seconds(work.compute);
@@ -133,8 +142,37 @@ KernelWork streaming_work(const ComputeConfig& config, double read, double writt
   return work;
 }
 
+double hit_rate(const KernelWork& work) {
+  if (work.cached == Bytes(0)) return 0;
+  return std::max(
+      0.0, 1 - static_cast<double>((work.read + work.written).count()) / static_cast<double>(work.cached.count()));
+}
+
+double cache_hit_rate(const ComputeConfig& config, Bytes working_set) {
+  constexpr int kWays = 16;
+  if (config.l2_rate == Rate(0) || config.l2_size == Bytes(0)) return 0;
+  // Of the other lines, as many lie in a line's set as a Poisson distribution says.
+  const double mean = kWays * static_cast<double>(working_set.count()) / static_cast<double>(config.l2_size.count());
+  double term = std::exp(-mean);
+  double sum = 0;
+  for (int others = 0; others < kWays; ++others) {
+    sum += term;
+    term *= mean / (others + 1);
+  }
+  return std::min(1.0, sum);
+}
+
+KernelWork with_warm_operands(const ComputeConfig& config, KernelWork work) {
+  const double lost = 1 - cache_hit_rate(config, work.read + work.written);
+  const auto left = [lost](Bytes bytes) { return to_bytes(static_cast<double>(bytes.count()) * lost); };
+  work.read = left(work.read);
+  work.written = left(work.written);
+  work.memory_energy *= lost;
+  return work;
+}
+
 Time estimate(const KernelWork& work, Rate memory) {
-  return work.launch + std::max(work.compute, transfer_time(work.read + work.written, memory));
+  return work.launch + std::max({work.compute, work.cache, transfer_time(work.read + work.written, memory)});
 }
 
 std::vector<std::pair<Cost, Time>> breakdown(const KernelWork& work, Rate memory) {
@@ -144,8 +182,10 @@ std::vector<std::pair<Cost, Time>> breakdown(const KernelWork& work, Rate memory
   };
   add(Cost::kLaunch, work.launch);
   const Time moving = transfer_time(work.read + work.written, memory);
-  if (moving > work.compute) {
+  if (moving > work.compute && moving >= work.cache) {
     add(Cost::kMemory, moving);
+  } else if (work.cache > work.compute) {
+    add(Cost::kCache, work.cache);
   } else {
     for (std::size_t c = 0; c < kCosts; ++c) add(static_cast<Cost>(c), work.parts[c]);
   }

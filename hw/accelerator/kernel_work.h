@@ -31,9 +31,10 @@ enum class Cost : std::uint8_t {
   kSoftmax,       ///< of attention, where tensor cores wait for it
   kPanels,        ///< columns of a factorisation, one after the other
   kPowerCap,      ///< the clock that the power cap takes
+  kCache,         ///< the rate of the last-level cache, in kernels that stream
 };
 EnumNames<Cost> enum_names(Cost);
-constexpr std::size_t kCosts = 12;
+constexpr std::size_t kCosts = 13;
 
 /// What a kernel needs from an accelerator. Of several kernels in a row (a split product) it is the sum.
 struct KernelWork {
@@ -41,6 +42,8 @@ struct KernelWork {
   Time compute{};    ///< how long the core array is busy when HBM is infinitely fast
   Bytes read{};      ///< from HBM
   Bytes written{};   ///< to HBM
+  Bytes cached{};    ///< that SMs ask of the last-level cache, both ways; a multicast counts for every receiver
+  Time cache{};      ///< what that takes at l2_rate; of products and attention `compute` has it, by operand_rate
   double flops = 0;  ///< useful operations, for utilisation: recomputed, padded and masked ones do not count
   /// What `compute` goes to, by Cost; adds up to it.
   std::array<Time, kCosts> parts{};
@@ -49,8 +52,22 @@ struct KernelWork {
   double clock = 1;          ///< share of the clock that the power cap leaves
 };
 
+/// Of what SMs ask of the last-level cache, the share that it need not ask of HBM; 0 if they ask nothing.
+[[nodiscard]] double hit_rate(const KernelWork& work);
+
+/// The share of hits in the last-level cache when `working_set` bytes are used again and again in one order: lines lie
+/// in sets of 16 at random, and the one used longest ago goes, so that a set hits if no more than 16 lines are in it.
+/// No parameter is fitted; sets of 16 are recalled. Checked against what was measured on H200, A100 and H100
+/// (te42kyfo/gpu-benches, kernel_cache_test.cpp): H200 within 20 %; the other two lose their hits at 0.8 of l2_size.
+[[nodiscard]] double cache_hit_rate(const ComputeConfig& config, Bytes working_set);
+
+/// The same work when all of its operands, those it writes too, were used just before: it moves what the cache has
+/// lost since. Between the kernels of a run nobody says which operands they share, so there all are taken as cold.
+[[nodiscard]] KernelWork with_warm_operands(const ComputeConfig& config, KernelWork work);
+
 /// Time on an otherwise idle accelerator whose kernels see `memory` from HBM (about 92 % of its peak): the launch, then
-/// the longer of computing and moving. The measurements ask for no exposed share of the shorter one.
+/// the longest of computing, moving and the last-level cache. The measurements ask for no exposed share of the shorter
+/// ones.
 [[nodiscard]] Time estimate(const KernelWork& work, Rate memory);
 
 /// The parts of estimate() that are not 0, largest first; they add up to it. What is hidden behind HBM, or HBM's time

@@ -34,6 +34,7 @@ BankHbm::BankHbm(sc_core::sc_module_name name, const Config& config, Dispatcher&
       config_(config),
       dispatcher_(dispatcher),
       data_(data),
+      link_time_(config.interconnect_rate == Rate() ? Rate(8) : config.interconnect_rate),
       burst_bytes_(static_cast<std::uint64_t>(config.device.geometry.burst.count())),
       pseudo_channels_(static_cast<std::uint32_t>(config.device.geometry.pseudo_channels)),
       memory_(config, observer),
@@ -69,8 +70,12 @@ Memory::Traffic BankHbm::traffic(std::size_t master) const {
   const Counters& counters = ports_[master].counters;
   const double bytes = static_cast<double>(counters.bursts) * static_cast<double>(burst_bytes_);
   const double busy = bytes / config_.peak_bytes_per_second() * 1e12;
-  return {counters.reads, counters.writes, counters.read_bytes, counters.written_bytes,
-          Time(static_cast<std::int64_t>(busy))};
+  return {counters.reads,
+          counters.writes,
+          counters.read_bytes,
+          counters.written_bytes,
+          Time(static_cast<std::int64_t>(busy)),
+          counters.crossing + counters.waited};
 }
 
 void BankHbm::post(Time when, std::uint32_t kind, const Port& port, Transaction* transaction) {
@@ -186,7 +191,13 @@ bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
     return true;
   }
   Port& port = *transaction.port;
-  const Time arrives = memory_.time_of(memory_.clock_at(now + config_.latency + config_.controller.latency));
+  const auto arrival = [this](Time leaves) {
+    return memory_.time_of(memory_.clock_at(leaves + config_.latency + config_.controller.latency));
+  };
+  const bool limited = config_.interconnect_rate > Rate();
+  const Time from = std::max(now, link_free_);
+  std::int64_t carried = 0;
+  Time arrives = arrival(now);
   const std::uint32_t length = payload.get_data_length();
   while (transaction.entered < length && port.places < config_.outstanding) {
     if (free_burst_ == kNone) {
@@ -203,12 +214,19 @@ bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
     burst.offset = transaction.entered;
     burst.bytes = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(length - transaction.entered, burst_bytes_ - address % burst_bytes_));
+    if (limited) {
+      const Time begins = from + link_time_(carried);
+      carried += static_cast<std::int64_t>(burst_bytes_);
+      port.counters.crossing += begins - now;
+      arrives = arrival(begins);
+    }
     burst.arrives = arrives;
     append(port.arriving, index);
     transaction.entered += burst.bytes;
     ++transaction.pending;
     ++port.places;
   }
+  if (limited) link_free_ = from + link_time_(carried);
   if (port.arrival_at == kNever && port.arriving.head != kNone) {
     port.arrival_at = bursts_[port.arriving.head].arrives;
     post(port.arrival_at, kArrival, port);
@@ -268,12 +286,24 @@ void BankHbm::offer(Port& port, std::uint32_t queue, dram::Clock now) {
   }
 }
 
+bool BankHbm::is_partial(const Burst& burst) const {
+  if (burst.bytes < burst_bytes_) return true;
+  const tlm::tlm_generic_payload& payload = *burst.transaction->payload;
+  const unsigned char* enables = payload.get_byte_enable_ptr();
+  if (enables == nullptr) return false;
+  for (std::uint32_t i = burst.offset; i < burst.offset + burst.bytes; ++i) {
+    if (enables[i % payload.get_byte_enable_length()] != TLM_BYTE_ENABLED) return true;
+  }
+  return false;
+}
+
 bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
   Burst& burst = bursts_[index];
   const Time time = memory_.time_of(now);
   const bool write = burst.transaction->payload->is_write();
   const std::uint64_t tag = static_cast<std::uint64_t>(burst.queue) << 32 | index;
-  const dram::Accept accept = memory_.push({burst.location, write, burst.arrives, tag}, now);
+  const bool partial = write && is_partial(burst);
+  const dram::Accept accept = memory_.push({burst.location, write, burst.arrives, tag, partial}, now);
   if (accept == dram::Accept::kFull || accept == dram::Accept::kBehindRead) return false;
   turn_[burst.queue] = port.index;
   port.counters.waited += time - burst.arrives;
@@ -307,9 +337,11 @@ void BankHbm::run_memory(dram::Clock until) {
 void BankHbm::step(dram::Clock now) {
   const dram::PseudoChannel::Served served = memory_.step();
   if (!served.any) return;
-  --queued_;
-  const auto queue = static_cast<std::uint32_t>(served.tag >> 32);
-  if (!served.write) burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done));
+  const std::uint32_t queue = served.internal ? served.channel * pseudo_channels_ + served.pseudo_channel
+                                              : static_cast<std::uint32_t>(served.tag >> 32);
+  if (!served.internal) --queued_;
+  if (!served.write && !served.internal)
+    burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done));
   // Those that wait for this queue, beginning behind the one that was let in last.
   const std::size_t last = turn_[queue];
   for (std::size_t i = 1; i <= ports_.size(); ++i) {

@@ -21,15 +21,17 @@ namespace weft::memory {
 
 /// High-bandwidth memory to the bank (hw/memory/dram) behind TLM-2.0 base-protocol sockets, one for each master.
 ///
-/// Timing: a transaction is cut into bursts of the device; one that a transaction covers in part costs a whole burst.
-/// Each master has a place for `outstanding` bursts at its end of the link: a transaction is taken in, and END_REQ
-/// comes, when the last of its bursts has a place. A burst crosses the link in `latency`, is delayed by the
-/// controller's own latency, and then waits for room in its pseudo channel's queue: in order with the others of its
-/// master that are for the same one, while those for other ones pass, and masters that wait for one take turns, burst
-/// by burst. Nothing else limits what enters at once: no on-chip interconnect is modelled. A burst of a read is done at
-/// the end of its data. Writes are posted: a burst of a write is done when the controller has queued it. A transaction
-/// is answered when its last burst is done, plus `latency`, in the order in which transactions become done and not in
-/// that of the requests. A burst's place is free again when it is done, plus `latency`.
+/// Timing: a transaction is cut into bursts of the device; one that a transaction covers in part costs a whole burst
+/// and, with ECC, a write of it a read before (dram::EccStage). Each master has a place for `outstanding` bursts at its
+/// end of the link: a transaction is taken in, and END_REQ comes, when the last of its bursts has a place. A burst
+/// crosses the link in `latency`, is delayed by the controller's own latency, and then waits for room in its pseudo
+/// channel's queue: in order with the others of its master that are for the same one, while those for other ones pass,
+/// and masters that wait for one take turns, burst by burst. With `interconnect_rate` the link carries so many bytes
+/// of all masters together, reads and writes alike: bursts pass it one after the other, in the order in which they got
+/// their places. A burst of a read is done at the end of its data. Writes are posted: a burst of a write is
+/// done when the controller has queued it. A transaction is answered when its last burst is done, plus `latency`, in
+/// the order in which transactions become done and not in that of the requests. A burst's place is free again when it
+/// is done, plus `latency`.
 ///
 /// Protocol: nb_transport with four phases, of which a payload must have a memory manager; END_REQ comes as the return
 /// of BEGIN_REQ if there are places at once. b_transport waits, honours its delay before it begins, returns without
@@ -47,6 +49,7 @@ class BankHbm final : public Memory, public EventTarget {
  public:
   struct Config : dram::MemoryConfig {
     Time latency = Time(50'000);
+    Rate interconnect_rate{};
     int outstanding = 1024;
     Bytes capacity = Bytes(0);  ///< that is used of it; 0: all
 
@@ -54,6 +57,7 @@ class BankHbm final : public Memory, public EventTarget {
     void fields(Visitor&& visit) {
       dram::MemoryConfig::fields(visit);
       visit("latency", latency, "From a master to the controllers, and the same back", Range{0, 100'000'000});
+      visit("interconnect_rate", interconnect_rate, "Of the link, for all masters together; 0bps: no limit", Range{0});
       visit("outstanding", outstanding, "Bursts of a master on their way", Range{1, 1 << 20});
       visit("capacity", capacity, "What is used of it; 0: all", Range{0, 1LL << 50});
     }
@@ -67,6 +71,7 @@ class BankHbm final : public Memory, public EventTarget {
     std::int64_t bursts = 0;
     std::int64_t errors = 0;  ///< answered with an error
     Time held;                ///< of transactions, from BEGIN_REQ to END_REQ: no place
+    Time crossing;            ///< of bursts, for others on the link
     Time waited;              ///< of bursts, for room in the controllers: the queue was full, or it was others' turn
     Time read_latency;        ///< sums over transactions, from BEGIN_REQ to BEGIN_RESP
     Time write_latency;
@@ -169,6 +174,8 @@ class BankHbm final : public Memory, public EventTarget {
   void append(List& list, std::uint32_t index);
   void arrive(Port& port, dram::Clock now);
   void offer(Port& port, std::uint32_t queue, dram::Clock now);
+  /// Whether a write leaves bytes of the burst as they are.
+  [[nodiscard]] bool is_partial(const Burst& burst) const;
   [[nodiscard]] bool push(Port& port, std::uint32_t index, dram::Clock now);
   void burst_done(std::uint32_t index, Time done);
   void finish(Transaction& transaction);
@@ -185,6 +192,8 @@ class BankHbm final : public Memory, public EventTarget {
   Config config_;
   Dispatcher& dispatcher_;
   bool data_;
+  ByteTime link_time_;
+  Time link_free_;
   std::uint64_t burst_bytes_;
   std::uint32_t pseudo_channels_;
   dram::MemorySystem memory_;

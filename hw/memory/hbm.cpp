@@ -7,11 +7,6 @@
 #include "hw/core/annotation.h"
 
 namespace weft::memory {
-namespace {
-
-constexpr std::uint64_t kBurst = 32;  // of every HBM
-
-}  // namespace
 
 Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
          const std::vector<std::string>& masters, bool data, const Stall::Config& stall, const StreamModel* model,
@@ -29,7 +24,14 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
       config_(config) {
   for (const std::string& master : masters) ports_.emplace_back(*this, master, ports_.size());
   if (model == nullptr) return;
-  derived_ = std::make_unique<Derived>(Derived{.model = *model, .rate = static_cast<double>(config.rate.count())});
+  derived_ = std::make_unique<Derived>(
+      Derived{.model = *model, .config = config_, .burst = static_cast<std::uint64_t>(model->burst().count())});
+  if (const double partial = model->partial_writes(); partial > 0) {
+    const auto time = [&](double share) {
+      return ByteTime(Rate(std::llround(static_cast<double>(config.rate.count()) * share)))(model->burst().count());
+    };
+    derived_->partial = std::max(Time(), time(partial) - time(model->sustained(0, StreamModel::kShares - 1)));
+  }
   read_latency_ = interconnect + model->read();
   write_latency_ = interconnect + model->write();
 }
@@ -58,15 +60,22 @@ void Hbm::move_bytes(tlm::tlm_generic_payload& payload) {
 inline Time Hbm::Derived::time(std::size_t size, std::size_t share, std::int64_t bytes) {
   std::optional<ByteTime>& one = times[size][share];
   if (!one) [[unlikely]]
-    one.emplace(Rate(std::llround(rate * model.sustained(size, share))));
+    one.emplace(config.through_interconnect(
+        std::llround(static_cast<double>(config.rate.count()) * model.sustained(size, share))));
   return (*one)(bytes);
 }
 
 Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows) {
   constexpr int kWindow = 16;
-  const std::uint64_t first = payload.get_address() / kBurst * kBurst;
+  const std::uint64_t within = burst - 1;
+  const std::uint64_t first = payload.get_address() & ~within;
   const std::uint64_t end = payload.get_address() + payload.get_data_length();
-  const auto bytes = static_cast<std::int64_t>((end + kBurst - 1) / kBurst * kBurst - first);
+  const auto bytes = static_cast<std::int64_t>(((end + within) & ~within) - first);
+  Time modify;
+  if (partial > Time() && payload.is_write()) [[unlikely]] {
+    const int parts = (first != payload.get_address() ? 1 : 0) + ((end & within) != 0 ? 1 : 0);
+    modify = partial * (static_cast<std::uint64_t>(bytes) == burst ? std::min(parts, 1) : parts);
+  }
   std::size_t size = StreamModel::kSequence;
   if (!follows && bytes < 8 * StreamModel::kSizes.back()) {
     --size;
@@ -84,8 +93,8 @@ Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows)
   const std::int64_t share = written_bytes * kSteps / std::max<std::int64_t>(1, read_bytes + written_bytes);
   const auto below = static_cast<std::size_t>(share / kParts);
   const Time low = time(size, below, bytes);
-  if (share % kParts == 0) return low;
-  return low + (time(size, below + 1, bytes) - low) * (share % kParts) / kParts;
+  if (share % kParts == 0) return modify + low;
+  return modify + low + (time(size, below + 1, bytes) - low) * (share % kParts) / kParts;
 }
 
 void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
@@ -116,6 +125,7 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
     other += shared;
   }
   owner.busy_until_[index] = busy_until;
+  counters.waited += Time(busy_until - start - length);
   if (payload.is_read()) {
     ++counters.reads;
     counters.read_bytes += bytes;

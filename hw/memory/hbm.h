@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -28,12 +29,14 @@ namespace weft::memory {
 /// busy at the same time share equally: a request takes longer by what the others still have to move, up to its own
 /// size, and delays them by as much. So two that both have a backlog get half each, while a short request need not wait
 /// behind a long one, as it would not with interleaved banks. Latency is added once per request and does not occupy the
-/// memory. A request returns its annotated delay before later requests of others delay it: those delay the master's
+/// memory. Masters share an interconnect of `interconnect_rate` in the same way: the slower of both sets the rate. A
+/// request returns its annotated delay before later requests of others delay it: those delay the master's
 /// next request instead. Banks, refresh and row hits are not modelled; `efficiency` stands for them (STREAM reaches 90
 /// to 93 % of the pin rate), or a StreamModel, which has been derived from them: then the rate is the pin rate times
 /// what banks sustain for requests of this size and for the share of writes among the latest 16 to 32 requests, whole
-/// bursts are charged, and `latency` is that of the interconnect, to which reads and writes add theirs. A request that
-/// begins where the same master's latest one ended counts as part of a sequence, as one of 32 KiB or more does.
+/// bursts are charged, with ECC more for those that a write ends within, and `latency` is that of the interconnect, to
+/// which reads and writes add theirs. A request that begins where the same master's latest one ended counts as part of
+/// a sequence, as one of 32 KiB or more does.
 ///
 /// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null
 /// data pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves
@@ -46,6 +49,7 @@ class Hbm final : public Memory {
     Rate rate = Rate(3350LL * 8'000'000'000);
     double efficiency = 0.92;
     Time latency = Time(500'000);
+    Rate interconnect_rate{};
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -53,9 +57,15 @@ class Hbm final : public Memory {
       visit("rate", rate, "Pin rate of all stacks together", Range{1'000'000'000, 1'000'000'000'000'000});
       visit("efficiency", efficiency, "Share of the pin rate that long transfers sustain");
       visit("latency", latency, "First request to first data of an idle memory", Range{0, 100'000'000});
+      visit("interconnect_rate", interconnect_rate,
+            "What all masters together get through the on-chip interconnect, both ways; 0bps: no limit", Range{0});
     }
     [[nodiscard]] Rate sustained() const {
-      return Rate(static_cast<std::int64_t>(static_cast<double>(rate.count()) * efficiency));
+      return through_interconnect(static_cast<std::int64_t>(static_cast<double>(rate.count()) * efficiency));
+    }
+    /// What is left of a memory's rate behind the interconnect.
+    [[nodiscard]] Rate through_interconnect(std::int64_t memory) const {
+      return interconnect_rate == Rate() ? Rate(memory) : std::min(Rate(memory), interconnect_rate);
     }
   };
   using Counters = Traffic;  ///< busy: time at the sustained rate for what this master moved
@@ -100,11 +110,13 @@ class Hbm final : public Memory {
   /// A StreamModel at this memory's rate.
   struct Derived {
     const StreamModel& model;
-    double rate;  ///< of the pins
+    const Config& config;
+    std::uint64_t burst = 0;
     std::array<std::array<std::optional<ByteTime>, StreamModel::kShares>, StreamModel::kSizes.size() + 1> times = {};
     std::int64_t read_bytes = 0;  ///< of the latest requests
     std::int64_t written_bytes = 0;
     int requests = 0;
+    Time partial;  ///< what a burst written in part takes beyond a whole one
     [[nodiscard]] Time time(std::size_t size, std::size_t share, std::int64_t bytes);
     /// How long the memory is busy with it.
     Time length(const tlm::tlm_generic_payload& payload, bool follows);

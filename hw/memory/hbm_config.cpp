@@ -25,12 +25,14 @@ void HbmConfig::check(const std::string& path) const {
     const std::string stage = path + ".stacks.stack_interleave";
     throw ConfigError(error.path() == stage ? path + ".stacks.interleave" : error.path(), error.expected());
   }
-  const dram::AddressMap map(memory.device.geometry, memory.mapping, path + ".stacks.mapping", memory.stacks,
-                             memory.stack_interleave);
-  if (detail == HbmDetail::kStream) return;
+  const dram::AddressMap map = memory.map(path + ".stacks.mapping");
+  if (detail == HbmDetail::kStream && memory.controller.inline_covers() == 0) return;
   if (static_cast<std::uint64_t>(capacity.count()) > map.capacity()) {
-    throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()));
+    throw ConfigError(path + ".capacity", std::string("at most what its stacks hold") +
+                                              (memory.controller.inline_covers() > 0 ? " beside inline ECC" : "") +
+                                              ", which is " + to_text(memory.capacity()));
   }
+  if (detail == HbmDetail::kStream) return;
   const double peak = memory.peak_bytes_per_second() * 8;
   const auto pins = static_cast<double>(rate.count());
   if (std::abs(pins - peak) > kTolerance * peak) {
@@ -46,13 +48,15 @@ std::shared_ptr<const StreamModel> HbmConfig::model() const {
 
 Rate HbmConfig::sustained() const {
   if (!has_stacks()) return Hbm::Config::sustained();
-  return Rate(std::llround(static_cast<double>(rate.count()) * model()->sustained(StreamModel::kSequence, 1)));
+  const double share = model()->sustained(StreamModel::kSequence, 1);
+  return through_interconnect(std::llround(static_cast<double>(rate.count()) * share));
 }
 
 BankHbm::Config HbmConfig::banks() const {
   BankHbm::Config config;
   static_cast<dram::MemoryConfig&>(config) = stacks.memory();
   config.latency = interconnect / 2;
+  config.interconnect_rate = interconnect_rate;
   config.capacity = capacity;
   config.outstanding = stacks.outstanding;
   if (config.outstanding > 0) return config;

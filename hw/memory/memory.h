@@ -24,7 +24,8 @@ class Memory : public sc_core::sc_module {
     std::int64_t writes = 0;
     std::int64_t read_bytes = 0;
     std::int64_t written_bytes = 0;
-    Time busy;  ///< that the memory alone takes for it
+    Time busy;    ///< that the memory alone takes for it
+    Time waited;  ///< of requests, for what other masters moved
   };
 
   explicit Memory(sc_core::sc_module_name name) : sc_module(name) {}

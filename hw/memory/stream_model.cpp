@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/memory/stream_model.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,7 +39,7 @@ class Values {
 class Channel {
  public:
   explicit Channel(const dram::MemoryConfig& config)
-      : map_(config.device.geometry, config.mapping, "mapping", config.stacks, config.stack_interleave),
+      : map_(config.map()),
         memory_(alone(config)),
         replay_(memory_, config.controller.read_queue * config.device.geometry.pseudo_channels),
         random_(1, "stream model"),
@@ -46,7 +47,8 @@ class Channel {
         stacks_(static_cast<std::uint64_t>(config.stacks)),
         interleave_(static_cast<std::uint64_t>(config.stack_interleave.count())),
         refresh_(memory_.time_of(config.device.refresh_interval())),
-        peak_(memory_.config().device.peak_bytes_per_second()) {}
+        peak_(memory_.config().device.peak_bytes_per_second()),
+        columns_(data_columns(config)) {}
 
   /// The sustained share of the peak when `more` sends some requests at each call.
   template <typename More>
@@ -59,7 +61,7 @@ class Channel {
     return static_cast<double>(replay_.bytes() - before) / seconds / peak_;
   }
   /// The bursts of [address, address + bytes) that lie here.
-  void send(bool write, std::uint64_t address, std::uint64_t bytes) {
+  void send(bool write, std::uint64_t address, std::uint64_t bytes, bool partial = false) {
     const std::uint64_t end = address + bytes;
     for (std::uint64_t at = address; at < end; at += burst_) {
       if (const std::uint64_t piece = at / interleave_; piece % stacks_ != 0) {
@@ -67,7 +69,7 @@ class Channel {
         if (at >= end) break;
       }
       const dram::Location location = map_.locate(at);
-      if (location.channel == 0) replay_.request(write, location);
+      if (location.channel == 0) replay_.request(write, location, partial);
     }
   }
   /// A random multiple of `bytes` from which on some burst lies here.
@@ -76,7 +78,7 @@ class Channel {
     dram::Location location;
     location.pseudo_channel = static_cast<std::uint8_t>(below(g.pseudo_channels));
     location.bank = static_cast<std::uint8_t>(below(g.all_banks()));
-    location.column = static_cast<std::uint16_t>(below(g.columns));
+    location.column = static_cast<std::uint16_t>(below(columns_));
     location.row = static_cast<std::uint32_t>(below(g.rows));
     return map_.address(location) / bytes * bytes;
   }
@@ -101,6 +103,10 @@ class Channel {
     config.mapping = "burst";  // requests come with their places
     return config;
   }
+  static std::int64_t data_columns(const dram::MemoryConfig& config) {
+    const int covers = config.controller.inline_covers();
+    return config.device.geometry.columns / (covers + 1) * std::max(1, covers);
+  }
 
   dram::AddressMap map_;
   dram::MemorySystem memory_;
@@ -111,6 +117,7 @@ class Channel {
   std::uint64_t interleave_;
   Time refresh_;
   double peak_;
+  std::int64_t columns_;  ///< with data
 };
 
 }  // namespace
@@ -138,6 +145,13 @@ double StreamModel::sustained(std::size_t size, std::size_t share) const {
     next += kPiece;
   });
   return *known;
+}
+
+double StreamModel::partial_writes() const {
+  if (config_.controller.ecc.mode == dram::EccMode::kOff) return 0;
+  Channel channel(config_);
+  const auto bytes = static_cast<std::uint64_t>(burst().count());
+  return channel.sustained([&] { channel.send(true, channel.place(bytes), bytes, true); });
 }
 
 std::shared_ptr<const StreamModel> stream_model(const dram::MemoryConfig& config) {

@@ -21,7 +21,8 @@ namespace weft::memory {
 /// - sequences: what is read and what is written lie in halves of their own and follow each other in pieces of 4 KiB,
 ///   as a kernel's do (MemoryMaster);
 /// - requests of each of `kSizes` bytes at random multiples of their size, reads and writes in random order.
-/// Each for the shares of writes 0, 1/4, 1/2, 3/4 and 1. Latency is the mean of random reads that meet nobody.
+/// Each for the shares of writes 0, 1/4, 1/2, 3/4 and 1. Latency is the mean of random reads that meet nobody. With ECC
+/// also random writes of part of a burst, each of which reads it first.
 ///
 /// Left out: that a master's requests come later when one queue holds most of what it has under way.
 class StreamModel {
@@ -36,6 +37,9 @@ class StreamModel {
   /// The share of the peak, by size (kSequence: sequences) and quarters of writes. Each is measured when it is first
   /// asked for, for about 10 ms: a run needs few of them.
   [[nodiscard]] double sustained(std::size_t size, std::size_t share) const;
+  /// The same of random writes of part of a burst, measured at each call; 0: they cost as much as whole ones.
+  [[nodiscard]] double partial_writes() const;
+  [[nodiscard]] Bytes burst() const { return config_.device.geometry.burst; }
   /// In the controller and the DRAM, without the interconnect.
   [[nodiscard]] Time read() const { return read_; }
   /// Until the controller has queued it.

@@ -34,6 +34,7 @@ struct Target {
   std::string part;
   std::vector<std::string> overrides;
   std::int64_t sms = 0;
+  bool warm = false;
   bool json = false;
 };
 
@@ -59,6 +60,7 @@ struct Accelerator {
   std::string name;
   ComputeConfig compute;
   Rate memory;  ///< what kernels see of it
+  bool warm = false;
 };
 
 /// A kernel on an accelerator.
@@ -102,7 +104,7 @@ Accelerator find(const Target& target) {
     throw UsageError(fmt::format("--sms: expected at most the {} of {}, got {}", compute.sms, name, target.sms));
   }
   if (target.sms > 0) compute = partition(compute, target.sms);
-  return {name, compute, part->hbm.sustained()};
+  return {name, compute, part->hbm.sustained(), target.warm};
 }
 
 double peak_of(const ComputeConfig& config, DataType type) {
@@ -127,6 +129,7 @@ Row time_of(const KernelShape& shape, const Accelerator& on) {
   } catch (const std::invalid_argument& error) {
     throw UsageError(error.what());
   }
+  if (on.warm) row.work = with_warm_operands(on.compute, row.work);
   row.time = estimate(row.work, on.memory);
   row.memory = transfer_time(row.work.read + row.work.written, on.memory);
   row.costs = breakdown(row.work, on.memory);
@@ -179,6 +182,9 @@ nlohmann::ordered_json to_json(const Row& row, const Accelerator& on) {
   for (const auto& [cost, time] : row.costs) json["breakdown_us"][std::string(name_of(cost))] = to_us(time);
   json["read_bytes"] = row.work.read.count();
   json["written_bytes"] = row.work.written.count();
+  json["l2_bytes"] = row.work.cached.count();
+  json["l2_hit_rate"] = hit_rate(row.work);
+  json["l2_us"] = to_us(row.work.cache);
   json["flops"] = row.work.flops;
   json["intensity"] = intensity(row);
   json["ridge"] = ridge(row, on);
@@ -201,9 +207,16 @@ void print_report(const Row& row, const Accelerator& on) {
   for (const auto& [cost, time] : row.costs) {
     parts.push_back({"  " + std::string(name_of(cost)), short_time(time), percent(to_seconds(time) / seconds)});
   }
-  const bool memory_bound = row.memory > row.work.compute;
-  const Time hidden = memory_bound ? row.work.compute : row.memory;
-  if (hidden > Time()) parts.push_back({memory_bound ? "  computing" : "  HBM", short_time(hidden), "hidden"});
+  const Time longest = std::max({row.work.compute, row.memory, row.work.cache});
+  bool shown = false;
+  for (const auto& [name, time] : {std::pair("  computing", row.work.compute), std::pair("  HBM", row.memory),
+                                   std::pair("  L2", row.work.cache)}) {
+    if (time == longest && !shown) {
+      shown = true;
+    } else if (time > Time()) {
+      parts.push_back({name, short_time(time), "hidden"});
+    }
+  }
   print(in_columns(parts));
   const double memory = static_cast<double>(on.memory.count()) / 8;
   std::string text;
@@ -215,6 +228,11 @@ void print_report(const Row& row, const Accelerator& on) {
                       short_bytes(static_cast<double>(row.work.read.count())),
                       short_bytes(static_cast<double>(row.work.written.count())), moved(row) / seconds * 1e-9,
                       percent(moved(row) / seconds / memory), memory * 1e-9);
+  if (row.work.cached > Bytes(0)) {
+    text += fmt::format("L2          {} asked of it, {} hits{}\n",
+                        short_bytes(static_cast<double>(row.work.cached.count())), percent(hit_rate(row.work)),
+                        on.warm ? ", with warm operands" : "");
+  }
   text += fmt::format("intensity   {:.4g} FLOP/byte; the ridge is at {:.4g}\n", intensity(row), ridge(row, on));
   if (row.plan.units > 0) text += "plan        " + plan_text(row) + "\n";
   text += fmt::format("energy      {:.4g} mJ: operations {:.4g}, HBM {:.4g}, idle {:.4g}; {:.4g} W on average\n",
@@ -394,6 +412,7 @@ Target joined(const Target& before, const Target& after) {
   take(target.part, before.part, "--part");
   target.overrides.insert(target.overrides.begin(), before.overrides.begin(), before.overrides.end());
   if (target.sms == 0) target.sms = before.sms;
+  target.warm |= before.warm;
   target.json |= before.json;
   return target;
 }
@@ -412,6 +431,7 @@ void add_target(CLI::App& app, Target& target) {
       ->type_name("PATH=VALUE");
   app.add_option("--sms", target.sms, "SMs that it has, a partition of the array; all of them if left out")
       ->check(CLI::Range(1, 4096));
+  app.add_flag("--warm", target.warm, "Operands were used just before: the last-level cache has what fits");
   app.add_flag("--json", target.json, "Print JSON");
 }
 

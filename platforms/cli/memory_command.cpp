@@ -62,7 +62,7 @@ dram::MemoryConfig read_config(const Options& options) {
   document.check_unused();
   try {
     config.check();
-    dram::AddressMap(config.device.geometry, config.mapping);
+    [[maybe_unused]] const dram::AddressMap map = config.map();
   } catch (const ConfigError& error) {
     throw document.explain(error);
   }
@@ -97,12 +97,12 @@ Result simulate(const Options& options) {
   while (trace.next(entry)) {
     ++(entry.write ? result.writes : result.reads);
     if (rate) {
-      result.replay->request(entry.write, entry.address, Time(static_cast<std::int64_t>(at >> 32)));
+      result.replay->request(entry.write, entry.address, Time(static_cast<std::int64_t>(at >> 32)), entry.partial);
       at += gap;
     } else if (entry.timed) {
-      result.replay->request(entry.write, entry.address, Time(entry.time_ps));
+      result.replay->request(entry.write, entry.address, Time(entry.time_ps), entry.partial);
     } else {
-      result.replay->request(entry.write, entry.address);
+      result.replay->request(entry.write, entry.address, entry.partial);
     }
   }
   if (result.requests() == 0) throw UsageError(options.trace + ": expected at least one request");
@@ -154,7 +154,11 @@ ordered_json to_json(const Options& options, const Result& result) {
             {"auto_precharges", counters.auto_precharges},
             {"refreshes", counters.refreshes},
             {"bank_refreshes", counters.bank_refreshes},
-            {"turnarounds", counters.turnarounds}}},
+            {"turnarounds", counters.turnarounds},
+            {"check_reads", counters.check_reads},
+            {"check_writes", counters.check_writes},
+            {"modified", counters.modified}}},
+          {"capacity_bytes", result.config.capacity().count()},
           {"busy",
            {{"data_bus", busy.data_bus},
             {"turnaround", busy.turnaround},
@@ -198,6 +202,15 @@ std::string to_text(const Options& options, const Result& result) {
       {"  data bus, turnarounds", percent(result.occupancy.data_bus) + ", " + percent(result.occupancy.turnaround)});
   lines.push_back({"  row bus", percent(result.occupancy.row_bus)});
   lines.push_back({"  tFAW, tRC", percent(result.occupancy.faw) + ", " + percent(result.occupancy.bank)});
+  if (const dram::Counters& c = result.counters; result.config.controller.ecc.mode != dram::EccMode::kOff) {
+    const double bursts = static_cast<double>(c.reads + c.writes);
+    const auto share = [&](std::int64_t part) { return percent(static_cast<double>(part) / bursts); };
+    lines.push_back(
+        {"  ECC", fmt::format("{}, {} left of {}", name_of(result.config.controller.ecc.mode),
+                              weft::to_text(result.config.capacity()),
+                              weft::to_text(result.config.device.geometry.capacity() * result.config.stacks))});
+    lines.push_back({"  check bits, modified", share(c.check_reads + c.check_writes) + ", " + share(c.modified)});
+  }
   lines.push_back({"  energy", fmt::format("{:.2f} pJ/bit, {:.3f} W", result.pj_per_bit(), result.watts())});
   lines.push_back({"  simulated", fmt::format("{:.2f} million requests/s", result.requests() / result.seconds * 1e-6)});
   return in_columns(lines);
@@ -218,7 +231,8 @@ int run(const Options& options) {
 Command memory_command(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* app = parent.add_subcommand("memory", "Runs a trace of memory requests through the banks of an HBM");
-  app->add_option("trace", options->trace, "Lines of R or W, an address, maybe a time in ns; - is standard input")
+  app->add_option("trace", options->trace,
+                  "Lines of R, W or M (a masked write), an address, maybe a time in ns; - is standard input")
       ->required();
   app->add_option("--device", options->device, "A part of kind dram (see weft parts --kind dram)");
   app->add_option("--mapping", options->mapping, "burst, 128B, or fields of the address from its lowest bit");

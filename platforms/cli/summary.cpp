@@ -141,6 +141,7 @@ ordered_json bank_summary(Machine& machine, Time span) {
       masters[m].writes += counters.writes;
       masters[m].bursts += counters.bursts;
       masters[m].held += counters.held;
+      masters[m].crossing += counters.crossing;
       masters[m].waited += counters.waited;
       masters[m].read_latency += counters.read_latency;
       masters[m].write_latency += counters.write_latency;
@@ -156,6 +157,7 @@ ordered_json bank_summary(Machine& machine, Time span) {
         {"mean_read_latency_ns", ns(counters.mean_read_latency())},
         {"mean_write_latency_ns", ns(counters.mean_write_latency())},
         {"held_ns_per_request", ns(counters.held / requests)},
+        {"crossing_ns_per_burst", ns(counters.crossing / std::max<std::int64_t>(1, counters.bursts))},
         {"waited_ns_per_burst", ns(counters.waited / std::max<std::int64_t>(1, counters.bursts))}};
   }
   const std::int64_t all = std::max<std::int64_t>(1, rows.row_hits + rows.row_closed + rows.row_conflicts);
@@ -189,7 +191,17 @@ ordered_json memory_summary(Machine& machine, Time span) {
       const memory::Memory::Traffic traffic = machine.memory(i).traffic(m);
       all.push_back({"", share(traffic.busy, span), traffic.read_bytes + traffic.written_bytes});
     }
-    masters[first.master_name(m)] = aggregate(all);
+    ordered_json& master = masters[first.master_name(m)] = aggregate(all);
+    std::int64_t requests = 0;
+    Time waited;
+    for (int i = 0; i < machine.size(); ++i) {
+      const memory::Memory::Traffic traffic = machine.memory(i).traffic(m);
+      requests += traffic.reads + traffic.writes;
+      waited += traffic.waited;
+    }
+    master["requests"] = requests;
+    master["waited_ns_per_request"] =
+        requests == 0 ? 0 : static_cast<double>(waited.count()) * 1e-3 / static_cast<double>(requests);
   }
   std::uint64_t allocated = 0;
   for (int i = 0; i < machine.size(); ++i) allocated = std::max(allocated, machine.rank(i).memory.used());
@@ -221,24 +233,31 @@ ordered_json counter_summary(Machine& machine, Time span) {
   std::int64_t kernels = 0;
   std::int64_t copies = 0;
   std::int64_t copied = 0;
+  std::int64_t cached = 0;
+  std::int64_t missed = 0;
   for (int i = 0; i < machine.size(); ++i) {
     const accelerator::Accelerator::Counters& counters = machine.accelerator(i).counters();
     arrays.push_back({"", share(counters.busy, span), 0});
     kernels += counters.kernels;
     copies += counters.copies;
     copied += counters.copied_bytes;
+    cached += counters.cached_bytes;
+    missed += counters.missed_bytes;
   }
   const double energy = account_energy(machine, span).all_accelerators().total();
   const double seconds = to_seconds(span) * machine.size();
   const ordered_json busy = aggregate(arrays);
-  ordered_json json = {{"accelerator",
-                        {{"utilisation_mean", busy["mean"]},
-                         {"utilisation_max", busy["max"]},
-                         {"kernels", kernels},
-                         {"copies", copies},
-                         {"copied_bytes", copied},
-                         {"energy_j", energy},
-                         {"power_mean_w", seconds > 0 ? energy / seconds : 0}}}};
+  ordered_json json = {
+      {"accelerator",
+       {{"utilisation_mean", busy["mean"]},
+        {"utilisation_max", busy["max"]},
+        {"kernels", kernels},
+        {"copies", copies},
+        {"copied_bytes", copied},
+        {"l2_bytes", cached},
+        {"l2_hit_rate", cached > 0 ? 1 - static_cast<double>(missed) / static_cast<double>(cached) : 0},
+        {"energy_j", energy},
+        {"power_mean_w", seconds > 0 ? energy / seconds : 0}}}};
   json.update(interface_summary(machine));
   return json;
 }

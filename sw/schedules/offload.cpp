@@ -128,6 +128,8 @@ PlannedKernel Offload::adam_of(std::uint64_t piece) const {
   kernel.work.compute = Time(part(kernel.work.compute.count()));
   kernel.work.read = Bytes(part(kernel.work.read.count()));
   kernel.work.written = Bytes(part(kernel.work.written.count()));
+  kernel.work.cached = Bytes(part(kernel.work.cached.count()));
+  kernel.work.cache = Time(part(kernel.work.cache.count()));
   kernel.work.array_energy *= share;
   kernel.work.memory_energy *= share;
   return kernel;

@@ -106,7 +106,7 @@ TEST_F(MemoryTest, RefusesBadInput) {
   const std::vector<BadInput> cases = {
       {"no trace", "memory", {"trace"}},
       {"trace absent", "memory nofile.trc", {"nofile.trc: expected a trace of memory requests"}},
-      {"neither read nor write", "memory ../kind.trc", {"../kind.trc:2: expected R or W", "X 1"}},
+      {"neither read nor write", "memory ../kind.trc", {"../kind.trc:2: expected R, W or M", "X 1"}},
       {"address beyond", "memory ../far.trc", {"../far.trc:2: expected an address below 1073741824"}},
       {"time runs back", "memory ../back.trc", {"../back.trc:2: expected a time that is not before"}},
       {"nothing in it", "memory ../empty.trc", {"../empty.trc: expected at least one request"}},

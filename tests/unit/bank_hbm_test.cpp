@@ -440,5 +440,56 @@ TEST(BankHbm, TouchesNoMemoryWithoutData) {
   EXPECT_FALSE(bench.master[0]->socket->get_direct_mem_ptr(payload, dmi));
 }
 
+TEST(BankHbm, MastersShareTheInterconnect) {
+  for (const Rate rate : {4_GBps, Rate(0)}) {
+    test::fresh_kernel();
+    BankHbm::Config config = banks_of("hbm2");
+    config.interconnect_rate = rate;
+    BankBench bench(config, 2, false);
+    constexpr int kEach = 100;
+    bench.run([&] {
+      for (int i = 0; i < kEach; ++i) {
+        for (std::size_t m = 0; m < 2; ++m) {
+          bench.master[m]->send(tlm::TLM_READ_COMMAND, static_cast<std::uint64_t>(i) * 4096, nullptr, 4096);
+        }
+      }
+    });
+    Time last;
+    for (std::size_t m = 0; m < 2; ++m) {
+      ASSERT_EQ(bench.master[m]->answers.size(), static_cast<std::size_t>(kEach));
+      last = std::max(last, bench.master[m]->answers.back().at);
+    }
+    const double seconds = static_cast<double>((last - 1_us).count()) * 1e-12;
+    const double bytes = 2.0 * kEach * 4096;
+    if (rate > Rate(0)) {
+      EXPECT_NEAR(bytes / seconds, 4e9, 0.02e9);
+      EXPECT_GT(bench.hbm->counters(0).crossing, Time());
+      EXPECT_GT(bench.hbm->counters(1).crossing, Time());
+    } else {
+      EXPECT_GT(bytes / seconds, 20e9);
+      EXPECT_EQ(bench.hbm->counters(0).crossing + bench.hbm->counters(1).crossing, Time());
+    }
+  }
+}
+
+/// Byte enables and lengths that leave some of a burst as it is.
+TEST(BankHbm, WithEccAPartOfABurstIsReadFirst) {
+  for (const dram::EccMode mode : {dram::EccMode::kOff, dram::EccMode::kSideband, dram::EccMode::kInline}) {
+    test::fresh_kernel();
+    BankHbm::Config config = banks_of("gddr6");
+    config.controller.ecc.mode = mode;
+    BankBench bench(config);
+    NbMaster& m = *bench.master[0];
+    const auto bytes = pattern_bytes(100, 1);
+    auto copy = bytes;
+    bench.run([&] { m.send(tlm::TLM_WRITE_COMMAND, 16, copy.data(), 100); });  // 16, 32, 32 and 20 bytes
+    EXPECT_EQ(bench.hbm->dram_counters().modified, mode == dram::EccMode::kOff ? 0 : 2);
+    std::vector<std::byte> back(100);
+    bench.hbm->store().read(16, back.data(), back.size());
+    EXPECT_EQ(back, bytes);
+    EXPECT_EQ(bench.hbm->capacity(), mode == dram::EccMode::kInline ? 480_MiB : 512_MiB);
+  }
+}
+
 }  // namespace
 }  // namespace weft::memory

@@ -3,123 +3,21 @@
 // written.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 
 #include "hw/core/random.h"
 #include "hw/memory/dram/replay.h"
 #include "tests/support/dram.h"
-#include "tests/support/dram_checker.h"
+#include "tests/support/dram_bench.h"
 
 namespace weft::dram {
 namespace {
 
 using test::memory_of;
+using test::stress;
+using Bench = test::DramBench;
 using namespace weft::literals;
-
-/// Offers requests with data to a memory and follows what becomes of them.
-class Bench {
- public:
-  explicit Bench(const MemoryConfig& config) : checker(config.device), memory(config, &checker) {}
-
-  /// Steps until the request is taken. Its time is no earlier than `at`.
-  void request(bool write, std::uint64_t address, Clock at) {
-    now_ = std::max(now_, at);
-    const std::uint64_t tag = ++tags_;
-    for (;;) {
-      while (memory.next() < now_) step();
-      switch (memory.push({memory.locate(address), write, Time(), tag}, now_)) {
-        case Accept::kQueued:
-          pending_[tag] = {write, address, write ? 0 : newest_[address]};
-          if (write) newest_[address] = tag;
-          return;
-        case Accept::kForwarded:
-          EXPECT_FALSE(write);
-          EXPECT_NE(newest_[address], stored_[address]) << "nothing was waiting to be written";
-          ++served;
-          return;
-        case Accept::kFull:
-        case Accept::kBehindRead:
-          now_ = std::max(now_, memory.next());
-          step();
-      }
-    }
-  }
-  void finish() {
-    while (memory.waiting() > 0) {
-      memory.next();
-      step();
-    }
-    EXPECT_TRUE(pending_.empty());
-    EXPECT_EQ(stored_, newest_);
-    EXPECT_EQ(served, tags_);
-    const Clock end = memory.next() - 1;
-    if (memory.config().controller.refresh != RefreshPolicy::kOff) {
-      checker.check_refresh(std::min(end, last_), memory.config().controller.refresh == RefreshPolicy::kPerBank,
-                            1 + memory.config().controller.refresh_postpone);
-    }
-    EXPECT_TRUE(checker.violations().empty()) << checker.text();
-  }
-
-  test::DramChecker checker;
-  MemorySystem memory;
-  std::uint64_t served = 0;
-
- private:
-  struct Pending {
-    bool write;
-    std::uint64_t address;
-    std::uint64_t expected;  ///< by a read: the write that it must see
-  };
-  void step() {
-    last_ = memory.next();
-    ASSERT_LT(last_, kNeverClock) << "requests wait and nothing happens";
-    const PseudoChannel::Served done = memory.step();
-    if (!done.any) return;
-    const auto found = pending_.find(done.tag);
-    ASSERT_NE(found, pending_.end()) << "served twice or never asked for";
-    const Pending& request = found->second;
-    EXPECT_EQ(done.write, request.write);
-    if (request.write) {
-      EXPECT_GT(done.tag, stored_[request.address]) << "writes out of order";
-      stored_[request.address] = done.tag;
-    } else {
-      EXPECT_EQ(stored_[request.address], request.expected);
-    }
-    ++served;
-    pending_.erase(found);
-  }
-
-  Clock now_ = 0;
-  Clock last_ = 0;
-  std::uint64_t tags_ = 0;
-  std::map<std::uint64_t, Pending> pending_;
-  std::map<std::uint64_t, std::uint64_t> newest_;  ///< write by address, as the source has sent them
-  std::map<std::uint64_t, std::uint64_t> stored_;  ///< as the banks have them
-};
-
-/// Streams, few and many rows, hot addresses, reads and writes, bursts and pauses.
-void stress(Bench& bench, std::uint64_t seed, int requests) {
-  Random random(seed, "stress");
-  const std::uint64_t capacity = bench.memory.map().capacity();
-  std::uint64_t stream = 0;
-  Clock at = 0;
-  for (int i = 0; i < requests; ++i) {
-    const int phase = i / 200 % 5;
-    const std::uint64_t draw = random.next();
-    std::uint64_t address = draw % capacity;
-    if (phase == 1) address = stream += 32;
-    if (phase == 2) address = draw % 64 * (capacity / 64) + draw / 64 % 4 * 32;  // rows of the same banks
-    if (phase == 3) address = draw % 32 * 32;                                    // addresses that meet again
-    if (phase == 4 && draw % 8 == 0) at += static_cast<Clock>(random.next() % 400);
-    const double writes = i / 1000 % 2 == 0 ? 0.33 : 0.8;
-    bench.request(random.share() < writes, address % capacity / 32 * 32, at);
-    if (draw % 1000 == 0) at += 20'000;
-  }
-  bench.finish();
-}
 
 class DramStress : public testing::TestWithParam<std::string> {};
 
@@ -371,6 +269,14 @@ TEST(DramController, RefusesContradictions) {
   fails([](MemoryConfig& c) { c.device.timing.refi = 400, c.device.temperature = 90; }, "device.temperature");
   fails([](MemoryConfig& c) { c.controller.write_low = 80; }, "controller.write_low");
   fails([](MemoryConfig& c) { c.mapping = "row"; }, "mapping");
+  const auto inline_fails = [&fails](auto&& change, const std::string& path) {
+    fails([&](MemoryConfig& c) { c.controller.ecc.mode = EccMode::kInline, change(c); }, path);
+  };
+  inline_fails([](MemoryConfig& c) { c.controller.ecc.covers = 8; }, "controller.ecc.covers");
+  inline_fails([](MemoryConfig& c) { c.controller.ecc.covers = 63; }, "controller.ecc.covers");
+  inline_fails([](MemoryConfig& c) { c.controller.read_queue = 1; }, "controller.read_queue");
+  inline_fails([](MemoryConfig& c) { c.controller.write_queue = 1; }, "controller.write_queue");
+  inline_fails([](MemoryConfig& c) { c.mapping = "128B"; }, "mapping");
 }
 
 }  // namespace

@@ -80,10 +80,32 @@ TEST(AddressMap, DividesAddressesAmongAnyNumberOfStacks) {
   }
 }
 
+/// The highest columns of each row are left to check bits, and addresses have no gap there.
+TEST(AddressMap, PassesOverCheckBits) {
+  Geometry geometry = hbm3();
+  geometry.columns = 64;
+  geometry.channels = 2;
+  Random random(1, "covers");
+  for (const int covers : {1, 3, 7, 15}) {
+    for (const int stacks : {1, 3}) {
+      const AddressMap map(geometry, "128B", "mapping", stacks, Bytes(256), covers);
+      const auto parts = static_cast<std::uint64_t>(covers);
+      EXPECT_EQ(map.capacity(), static_cast<std::uint64_t>(geometry.capacity().count() * stacks) / (parts + 1) * parts);
+      EXPECT_EQ(map.locate(map.capacity() - 1).row, 16383U);
+      for (int i = 0; i < 1000; ++i) {
+        const std::uint64_t address = random.next() % map.capacity() / 32 * 32;
+        const Location place = map.locate(address);
+        ASSERT_LT(place.column, 64 / (covers + 1) * covers);
+        EXPECT_EQ(map.address(place), address);
+      }
+    }
+  }
+}
+
 TEST(AddressMap, SaysWhatIsWrong) {
-  const auto fails = [](const char* text, const std::string& part) {
+  const auto fails = [](const char* text, const std::string& part, int covers = 0) {
     try {
-      const AddressMap map(hbm3(), text, "some.mapping");
+      const AddressMap map(hbm3(), text, "some.mapping", 1, Bytes(256), covers);
       ADD_FAILURE() << text;
     } catch (const ConfigError& error) {
       EXPECT_EQ(error.path(), "some.mapping");
@@ -96,6 +118,7 @@ TEST(AddressMap, SaysWhatIsWrong) {
   fails("offset:5,pseudo_channel:2,bank_group:2,column:5,bank:2,stack_id:1,row", "1 bits of pseudo_channel");
   fails("offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row:3", "14 bits of row");
   fails("pseudo_channel,offset,bank_group,column,bank,stack_id,row", "offset first");
+  fails("128B", "the 4 highest bits of column side by side, for inline ECC that covers 15 bursts", 15);
   fails("offset:x,row", "a number of bits after offset:");
   fails("offset:-1,row", "a number of bits after offset:");
 }

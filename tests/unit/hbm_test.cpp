@@ -239,5 +239,21 @@ TEST(Hbm, TouchesNoMemoryWithoutData) {
   EXPECT_EQ(bench.hbm->store().pages(), 0u);
 }
 
+TEST(Hbm, MastersShareAnInterconnectThatIsSlowerThanIt) {
+  Hbm::Config config = one_byte_per_ps();
+  config.interconnect_rate = 250_GBps;
+  EXPECT_EQ(config.sustained(), 250_GBps);
+  HbmBench bench(2, config, false);
+  bench.run([&] {
+    EXPECT_EQ(bench.master(0).read(0, nullptr, 1000), 4000_ps + 500_ns);
+    // Half each from here on, and the counters say who waited for whom.
+    EXPECT_EQ(bench.master(1).read(0, nullptr, 1000), 8000_ps + 500_ns);
+  });
+  EXPECT_EQ(bench.hbm->traffic(0).waited, 0_ps);
+  EXPECT_EQ(bench.hbm->traffic(1).waited, 4000_ps);
+  config.interconnect_rate = 2000_GBps;
+  EXPECT_EQ(config.sustained(), 1000_GBps);
+}
+
 }  // namespace
 }  // namespace weft::memory

@@ -69,8 +69,8 @@ TEST_F(MemoryTraceTest, ReadsFilesBeyondItsBuffer) {
 }
 
 TEST_F(MemoryTraceTest, SaysWhatIsWrong) {
-  fails("R 0\nX 1\n", 2, "expected R or W");
-  fails("r 0", 1, "expected R or W");
+  fails("R 0\nX 1\n", 2, "expected R, W or M");
+  fails("r 0", 1, "expected R, W or M");
   fails("R\n", 1, "expected an address");
   fails("R 0x\n", 1, "expected an address");
   fails("R 12z\n", 1, "expected an address");

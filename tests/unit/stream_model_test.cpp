@@ -28,7 +28,7 @@ HbmConfig stacks_of(const std::string& part, int count) {
   HbmConfig config;
   config.stacks.count = count;
   config.stacks.device = test::memory_of(part).device;
-  config.stacks.channels = part.rfind("hbm2", 0) == 0 ? 8 : 16;
+  config.stacks.channels = part == "gddr6" ? 2 : part.rfind("hbm2", 0) == 0 ? 8 : 16;
   const dram::MemoryConfig memory = config.stacks.memory();
   config.rate = Rate(static_cast<std::int64_t>(memory.peak_bytes_per_second() * 8));
   config.capacity = memory.capacity();
@@ -154,7 +154,7 @@ TEST_P(StreamAgainstBank, GivesTheSameRateWithinFivePercent) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Parts, StreamAgainstBank, testing::Values("hbm2", "hbm2e", "hbm3", "hbm3e"));
+INSTANTIATE_TEST_SUITE_P(Parts, StreamAgainstBank, testing::Values("hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6"));
 
 TEST(StreamModel, SharesAreOfThePeakAndOrderedAsBanksHaveThem) {
   const dram::MemoryConfig config = stacks_of("hbm3", 5).stacks.memory();
@@ -188,6 +188,22 @@ TEST(StreamModel, IsMeasuredOnceForEachConfiguration) {
   EXPECT_EQ(five.model(), HbmConfig(five).model());
   EXPECT_NE(five.model(), hot.model());
   EXPECT_EQ(HbmConfig().model(), nullptr);
+}
+
+/// Inline check bits cost a sixteenth of a stream and half of random bursts; parts of bursts more still.
+TEST(StreamModel, HasWhatEccCosts) {
+  HbmConfig config = stacks_of("gddr6", 1);
+  const StreamModel off(config.stacks.memory());
+  EXPECT_EQ(off.partial_writes, 0);
+  config.stacks.controller.ecc.mode = dram::EccMode::kSideband;
+  const StreamModel sideband(config.stacks.memory());
+  EXPECT_EQ(sideband.sustained, off.sustained);
+  EXPECT_LT(sideband.partial_writes(), 0.8 * sideband.sustained(0, StreamModel::kShares - 1));
+  config.stacks.controller.ecc.mode = dram::EccMode::kInline;
+  const StreamModel checked(config.stacks.memory());
+  const double share = checked.sustained(StreamModel::kSequence, 0) / off.sustained(StreamModel::kSequence, 0);
+  EXPECT_NEAR(share, 15.0 / 16, 0.02);
+  EXPECT_LT(checked.sustained(0, 0), off.sustained(0, 0));
 }
 
 TEST(HbmConfig, StacksAtAnotherClockKeepTheirNanoseconds) {
@@ -231,6 +247,10 @@ TEST(HbmConfig, SaysWhatIsWrong) {
   config = stacks_of("hbm3", 5);
   config.stacks.interleave = Bytes(300);
   fails(config, "accelerator.hbm.stacks.interleave", "a power of two");
+  config = stacks_of("hbm3", 5);
+  config.stacks.controller.ecc.mode = dram::EccMode::kInline;
+  config.stacks.controller.ecc.covers = 7;
+  fails(config, "accelerator.hbm.capacity", "what its stacks hold beside inline ECC, which is 70GiB, got 80GiB");
   config = stacks_of("hbm3", 5);
   config.stacks.mapping = "offset,row";
   fails(config, "accelerator.hbm.stacks.mapping", "bits of channel");

@@ -70,6 +70,10 @@ KernelWork kernel_work(const ComputeConfig& config, const FlashAttention& shape)
     work.written = to_bytes(q + statistics);
   }
 
+  // Each row of tiles gets the other operands of its scores, and in the gradient adds to dQ.
+  const double others = 4 * dim / tile + (shape.backward ? 8 * dim / tile : 0.0);
+  work.cached = to_bytes(units * scores * others + q + static_cast<double>(work.written.count()));
+
   const double softmax_operations = matrices * useful * (kVectorPerScore + 1) * (shape.backward ? 2 : 1);
   work.array_energy = operations_energy(config, DataType::kBf16, work.flops) +
                       operations_energy(config, DataType::kFp32, softmax_operations);

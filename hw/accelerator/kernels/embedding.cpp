@@ -29,7 +29,8 @@ KernelWork kernel_work(const ComputeConfig& config, const Embedding& shape) {
   const double activations = tokens * columns * size_of(shape.type);
   const double indices = tokens * kIndex;
   if (!shape.backward) {
-    return streaming_work(config, used * in_sectors(columns * size_of(shape.type)) + indices, activations, 0);
+    const double row = in_sectors(columns * size_of(shape.type));
+    return streaming_work(config, used * row + indices, activations, 0, 1, (tokens - used) * row);
   }
   const double sums = used * in_sectors(columns * 4);
   const double zeros = shape.dense ? static_cast<double>(shape.rows) * columns * 4 : 0.0;

@@ -72,6 +72,7 @@ class Factorisation {
     const double bytes = static_cast<double>(blocks) * rectangle_bytes(width, width);
     block.read = to_bytes(bytes);
     block.written = to_bytes(bytes);
+    block.cached = block.read + block.written;
     const auto side = static_cast<double>(width);
     block.array_energy =
         operations_energy(config_, DataType::kFp32, static_cast<double>(blocks) * side * side * side / 3);
@@ -96,6 +97,7 @@ class Factorisation {
       product.compute += exposed;
       product.parts[static_cast<std::size_t>(Cost::kTiles)] += exposed;
       product.read += to_bytes(updated);
+      product.cached += to_bytes(updated);
       product.memory_energy += updated * joules(config_.power.memory_byte);
     }
     append(work_, product);

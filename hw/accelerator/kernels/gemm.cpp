@@ -167,6 +167,9 @@ KernelWork product_work(const ComputeConfig& config, const Product& product, Gem
                   .read = to_bytes(best_read),
                   .written = to_bytes(results * result_size(shape.type)),
                   .flops = product.flops};
+  const TileTime tile = tile_time(config, shape, best);
+  work.cached = to_bytes(static_cast<double>(best.units) * (tile.operands + tile.result) +
+                         best_sum * bytes_per_second(config.operand_rate));
   work.array_energy = operations_energy(config, shape.type, product.flops);
   settle(config, work, tiled_parts(config, product, best, best_compute, best_sum));
   return work;

@@ -50,7 +50,7 @@ KernelWork kernel_work(const ComputeConfig& config, const Norm& shape) {
   const double read = once + again + weights + (shape.backward ? statistics : 0.0);
   const double written = matrix + (shape.backward ? weights : statistics);
   return streaming_work(config, read, written, rows * columns * flops_per_element(shape),
-                        shape.kind == NormKind::kBatch ? 2 : 1);
+                        shape.kind == NormKind::kBatch ? 2 : 1, passes(shape) == 2 ? once - again : 0.0);
 }
 
 }  // namespace weft::accelerator

@@ -43,13 +43,16 @@ std::string expanded(const Geometry& geometry, std::string_view text) {
 }  // namespace
 
 AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const std::string& path, int stacks,
-                       Bytes interleave)
+                       Bytes interleave, int covers)
     : bank_bits_(bits_of(geometry.banks)),
       group_bits_(bank_bits_ + bits_of(geometry.bank_groups)),
       stacks_(static_cast<std::uint64_t>(stacks)),
       channels_(static_cast<std::uint64_t>(geometry.channels)),
       interleave_bits_(bits_of(interleave.count())),
-      capacity_(static_cast<std::uint64_t>(geometry.capacity().count() * stacks)) {
+      covers_(static_cast<std::uint64_t>(covers)),
+      covers_bits_(bits_of(covers + 1)),
+      capacity_(static_cast<std::uint64_t>(geometry.capacity().count() * stacks) / (covers_ + 1) *
+                std::max<std::uint64_t>(1, covers_)) {
   std::array<int, kFields> wanted{};
   wanted[kOffset] = bits_of(geometry.burst.count());
   wanted[kChannel] = bits_of(geometry.channels);
@@ -106,6 +109,16 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
                                   ", as the geometry has, not " + std::to_string(have[field]));
     }
   }
+  if (covers_ == 0) return;
+  const auto highest = std::find_if(piece_.begin(), piece_.begin() + pieces_, [&](const Piece& piece) {
+    return piece.field == kColumn && piece.to + piece.bits == wanted[kColumn];
+  });
+  if (highest == piece_.begin() + pieces_ || highest->bits < covers_bits_) {
+    throw ConfigError(path, "the " + std::to_string(covers_bits_) +
+                                " highest bits of column side by side, for inline ECC that covers " +
+                                std::to_string(covers) + " bursts");
+  }
+  covers_shift_ = highest->shift + highest->bits - covers_bits_;
 }
 
 std::uint64_t AddressMap::address(const Location& location) const {
@@ -121,6 +134,11 @@ std::uint64_t AddressMap::address(const Location& location) const {
   for (int i = 0; i < pieces_; ++i) {
     const Piece& piece = piece_[static_cast<std::size_t>(i)];
     address |= ((value[piece.field] >> piece.to) & piece.mask) << piece.shift;
+  }
+  if (covers_ != 0) {
+    const std::uint64_t part = address >> covers_shift_;
+    const std::uint64_t top = part & ((1ULL << covers_bits_) - 1);
+    address = (((part >> covers_bits_) * covers_ + top) << covers_shift_) | (address & ((1ULL << covers_shift_) - 1));
   }
   if (stacks_ == 1) return address;
   const std::uint64_t within = address & ((1ULL << interleave_bits_) - 1);

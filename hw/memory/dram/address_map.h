@@ -32,12 +32,16 @@ struct Location {
 /// A memory of several stacks, of which there may be any number, has a stage in front: `interleave` bytes lie in one
 /// stack, the next ones in the next, and so round all of them. That is a division by their number, whose remainder is
 /// the stack and whose quotient goes on as an address within it. Channels are counted through all stacks.
+///
+/// With inline ECC the highest columns of each row hold check bits, one burst for `covers` of data, and addresses pass
+/// over them by another such division. So the highest bits of the column, as many as `covers` has, must be side by
+/// side.
 class AddressMap {
  public:
   /// `geometry` is that of a stack, `interleave` a power of two. Throws ConfigError for `path` if the map does not
   /// cover each bit of the geometry exactly once.
   AddressMap(const Geometry& geometry, std::string_view text, const std::string& path = "mapping", int stacks = 1,
-             Bytes interleave = Bytes(256));
+             Bytes interleave = Bytes(256), int covers = 0);
 
   [[nodiscard]] Location locate(std::uint64_t address) const {
     if (stacks_ == 1) return locate_in_stack(address);
@@ -56,6 +60,12 @@ class AddressMap {
 
  private:
   [[nodiscard]] Location locate_in_stack(std::uint64_t address) const {
+    if (covers_ != 0) [[unlikely]] {
+      const std::uint64_t part = address >> covers_shift_;
+      const std::uint64_t round = part / covers_;
+      address = ((round << covers_bits_ | (part - round * covers_)) << covers_shift_) |
+                (address & ((1ULL << covers_shift_) - 1));
+    }
     std::array<std::uint32_t, kFields> value{};
     for (int i = 0; i < pieces_; ++i) {
       const Piece& piece = piece_[static_cast<std::size_t>(i)];
@@ -87,6 +97,9 @@ class AddressMap {
   std::uint64_t stacks_ = 1;
   std::uint64_t channels_ = 1;  ///< of a stack
   int interleave_bits_ = 0;
+  std::uint64_t covers_ = 0;  ///< 0: all columns are data
+  int covers_bits_ = 0;
+  int covers_shift_ = 0;  ///< where the highest bits of the column begin
   std::uint64_t capacity_ = 0;
 };
 

@@ -10,6 +10,9 @@ Controller::Controller(const Device& device, const ControllerConfig& config, int
       channel_(static_cast<std::uint16_t>(channel)),
       observer_(observer) {
   for (int i = 0; i < device.geometry.pseudo_channels; ++i) pseudo_channels_.emplace_back(device, config, i);
+  if (config.ecc.mode == EccMode::kOff) return;
+  checked_ = true;
+  for (int i = 0; i < device.geometry.pseudo_channels; ++i) ecc_.emplace_back(device, config);
 }
 
 Clock Controller::next() {
@@ -26,12 +29,29 @@ Clock Controller::next() {
     offer(each.column(column_free_), each, false);
     offer(each.row(row_free_), each, true);
   }
-  return best->at;
+  if (!checked_) return best->at;
+  chosen_stage_ = nullptr;
+  Clock at = best->at;
+  for (std::size_t i = 0; i < ecc_.size(); ++i) {
+    if (ecc_[i].next() > at || (chosen_stage_ != nullptr && ecc_[i].next() == at)) continue;
+    at = ecc_[i].next();
+    chosen_stage_ = &ecc_[i];
+    chosen_ = &pseudo_channels_[i];
+  }
+  return at;
 }
 
 PseudoChannel::Served Controller::step() {
   Command command;
   PseudoChannel::Served served;
+  const auto place = [this](PseudoChannel::Served what, std::ptrdiff_t pseudo_channel) {
+    what.channel = channel_;
+    what.pseudo_channel = static_cast<std::uint8_t>(pseudo_channel);
+    return what;
+  };
+  if (checked_ && chosen_stage_ != nullptr) {
+    return place(chosen_stage_->step(*chosen_, order_), chosen_stage_ - ecc_.data());
+  }
   if (chosen_row_) {
     chosen_->issue_row(command);
     if (command.kind == CommandKind::kRefreshDue) return served;
@@ -42,6 +62,9 @@ PseudoChannel::Served Controller::step() {
     served = chosen_->issue_column(command);
     column_free_ = command.at + column_slots_;
     column_busy_ += column_slots_;
+    if (checked_) {
+      served = place(ecc_[command.pseudo_channel].served(served, command.at), command.pseudo_channel);
+    }
   }
   if (observer_ != nullptr) {
     command.channel = channel_;
@@ -53,7 +76,15 @@ PseudoChannel::Served Controller::step() {
 int Controller::waiting() const {
   int waiting = 0;
   for (const PseudoChannel& each : pseudo_channels_) waiting += each.waiting();
+  for (const EccStage& each : ecc_) waiting += each.waiting();
   return waiting;
+}
+
+Counters Controller::counters() const {
+  Counters sum;
+  for (const PseudoChannel& each : pseudo_channels_) sum += each.counters();
+  for (const EccStage& each : ecc_) sum += each.counters();
+  return sum;
 }
 
 }  // namespace weft::dram

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "hw/memory/dram/ecc_stage.h"
 #include "hw/memory/dram/pseudo_channel.h"
 
 namespace weft::dram {
@@ -22,7 +23,9 @@ class Controller {
 
   /// `now` is not after next().
   Accept push(const Request& request, Clock now) {
-    return pseudo_channels_[request.location.pseudo_channel].push(request, now, ++order_);
+    const std::size_t i = request.location.pseudo_channel;
+    if (!checked_) return pseudo_channels_[i].push(request, now, ++order_);
+    return ecc_[i].push(pseudo_channels_[i], request, now, order_);
   }
   /// Time of the next command, or of a refresh that becomes due; kNeverClock if there is nothing to do.
   Clock next();
@@ -30,6 +33,7 @@ class Controller {
   PseudoChannel::Served step();
 
   [[nodiscard]] int waiting() const;
+  [[nodiscard]] Counters counters() const;
   [[nodiscard]] int pseudo_channels() const { return static_cast<int>(pseudo_channels_.size()); }
   [[nodiscard]] const PseudoChannel& pseudo_channel(int i) const {
     return pseudo_channels_[static_cast<std::size_t>(i)];
@@ -45,6 +49,7 @@ class Controller {
   std::uint64_t order_ = 0;
   PseudoChannel* chosen_ = nullptr;  ///< by next(), for step()
   bool chosen_row_ = false;
+  bool checked_ = false;  ///< with ECC
   Clock row_busy_ = 0;
   Clock column_busy_ = 0;
   Clock activate_slots_;
@@ -52,6 +57,8 @@ class Controller {
   Clock column_slots_;
   std::uint16_t channel_;
   CommandObserver* observer_;
+  std::vector<EccStage> ecc_;         ///< by pseudo channel; none without ECC
+  EccStage* chosen_stage_ = nullptr;  ///< in place of a command
 };
 
 }  // namespace weft::dram

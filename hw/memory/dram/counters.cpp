@@ -19,6 +19,9 @@ Counters& Counters::operator+=(const Counters& other) {
   refreshes += other.refreshes;
   bank_refreshes += other.bank_refreshes;
   turnarounds += other.turnarounds;
+  check_reads += other.check_reads;
+  check_writes += other.check_writes;
+  modified += other.modified;
   return *this;
 }
 

@@ -15,7 +15,7 @@ MemorySystem::MemorySystem(const MemoryConfig& config, CommandObserver* observer
     : config_(checked(config)),
       period_(config.device.timing.clock.count()),
       per_period_(UINT64_MAX / static_cast<std::uint64_t>(period_) + 1),
-      map_(config.device.geometry, config.mapping, "mapping", config.stacks, config.stack_interleave) {
+      map_(config.map()) {
   channels_.reserve(static_cast<std::size_t>(config.channels()));
   for (int i = 0; i < config.channels(); ++i) {
     channels_.emplace_back(config.device, config.controller, i, observer);
@@ -31,9 +31,7 @@ int MemorySystem::waiting() const {
 
 Counters MemorySystem::counters() const {
   Counters sum;
-  for (const Controller& channel : channels_) {
-    for (int i = 0; i < channel.pseudo_channels(); ++i) sum += channel.pseudo_channel(i).counters();
-  }
+  for (const Controller& channel : channels_) sum += channel.counters();
   return sum;
 }
 

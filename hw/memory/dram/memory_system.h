@@ -30,8 +30,15 @@ struct MemoryConfig {
           Range{64, 1 << 20});
   }
   [[nodiscard]] int channels() const { return stacks * device.geometry.channels; }
-  /// Of all stacks together.
-  [[nodiscard]] Bytes capacity() const { return device.geometry.capacity() * stacks; }
+  /// Of all stacks together, without what inline ECC reserves.
+  [[nodiscard]] Bytes capacity() const {
+    const int covers = controller.inline_covers();
+    return device.geometry.capacity() * stacks / (covers + 1) * std::max(1, covers);
+  }
+  /// Throws ConfigError for `path`.
+  [[nodiscard]] AddressMap map(const std::string& path = "mapping") const {
+    return {device.geometry, mapping, path, stacks, stack_interleave, controller.inline_covers()};
+  }
   [[nodiscard]] double peak_bytes_per_second() const { return device.peak_bytes_per_second() * stacks; }
   void check(const std::string& path = "") const {
     const std::string prefix = path.empty() ? "" : path + ".";
@@ -42,6 +49,10 @@ struct MemoryConfig {
     }
     if (stack_interleave < device.geometry.burst) {
       throw ConfigError(prefix + "stack_interleave", "a burst of the device at the least");
+    }
+    if (controller.inline_covers() >= device.geometry.columns) {
+      throw ConfigError(prefix + "controller.ecc.covers",
+                        "less than the bursts of a row, which are " + std::to_string(device.geometry.columns));
     }
   }
 };

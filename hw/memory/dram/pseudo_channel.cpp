@@ -20,6 +20,7 @@ PseudoChannel::PseudoChannel(const Device& device, const ControllerConfig& confi
       index_(static_cast<std::uint8_t>(index)),
       slots_(static_cast<std::size_t>(config.read_queue + config.write_queue)),
       banks_(static_cast<std::size_t>(device.geometry.all_banks())) {
+  timing_.cl += static_cast<int>(clocks_of(config.ecc, timing_.clock));  // to the first data, corrected
   capacity_ = {config.read_queue, config.write_queue};
   write_high_ = std::max(1, config.write_queue * config.write_high / 100);
   write_low_ = std::min(write_high_ - 1, config.write_queue * config.write_low / 100);
@@ -152,7 +153,7 @@ PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
     if (bank.close_hint > 0) --bank.close_hint;
   }
   row_stale_ |= refreshing_ || bank_refresh_ == bit;
-  Served served{true, columns_.best.write, slot.created, slot.tag, at + timing_.bl};
+  Served served{true, columns_.best.write, false, slot.created, slot.tag, at + timing_.bl};
   command = {at, columns_.best.kind, false, index_, columns_.best.bank, 0, slot.column, slot.row};
   if (columns_.best.write) {
     ++counters_.writes;

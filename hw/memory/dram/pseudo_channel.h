@@ -17,7 +17,8 @@ struct Request {
   Location location;
   bool write = false;
   Time created;           ///< carried along
-  std::uint64_t tag = 0;  ///< carried along
+  std::uint64_t tag = 0;  ///< carried along; its highest bit is the controller's
+  bool partial = false;   ///< a write of some bytes of the burst
 };
 
 /// What became of a request that was offered.
@@ -54,9 +55,13 @@ class PseudoChannel {
   struct Served {
     bool any = false;
     bool write = false;
+    bool internal =
+        false;  ///< of the controller's own: what waits for room may be offered again, else nothing happened
     Time created;
     std::uint64_t tag = 0;
-    Clock done = 0;  ///< end of its data
+    Clock done = 0;             ///< end of its data
+    std::uint16_t channel = 0;  ///< of an internal one, as is the next
+    std::uint8_t pseudo_channel = 0;
   };
 
   PseudoChannel(const Device& device, const ControllerConfig& config, int index);
@@ -90,6 +95,8 @@ class PseudoChannel {
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] int waiting() const { return count_[0] + count_[1]; }
+  /// For further reads (0) or writes (1).
+  [[nodiscard]] int room(std::size_t direction) const { return capacity_[direction] - count_[direction]; }
   /// Clocks by the busiest bank's activates: what tRC alone would take.
   [[nodiscard]] std::int64_t most_activates() const;
 

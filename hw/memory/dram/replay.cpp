@@ -26,7 +26,7 @@ void Replay::complete(Time created, Clock done) {
 void Replay::step() {
   const PseudoChannel::Served served = memory_.step();
   if (!served.any) return;
-  if (served.write) {
+  if (served.write || served.internal) {
     last_ = std::max(last_, served.done);
   } else {
     --reads_;
@@ -34,7 +34,7 @@ void Replay::step() {
   }
 }
 
-void Replay::request(bool write, const Location& location, Time at, bool timed) {
+void Replay::request(bool write, const Location& location, Time at, bool timed, bool partial) {
   source_ = std::max(source_, at);
   if (!write) {
     // Until there is a place for it.
@@ -49,7 +49,7 @@ void Replay::request(bool write, const Location& location, Time at, bool timed) 
       }
     }
   }
-  Request request{location, write, timed ? at : source_, 0};
+  Request request{location, write, timed ? at : source_, 0, partial};
   if (requests_++ == 0) first_ = request.created;
   Clock enters = std::max(entered_, memory_.clock_at(source_ + memory_.config().controller.latency));
   for (;;) {

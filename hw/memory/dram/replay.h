@@ -12,17 +12,27 @@ namespace weft::dram {
 /// reads are on their way, and the queue that it needs has room. Writes are posted: they are done for the source when
 /// the write queue has them.
 ///
+/// `partial` writes some bytes of a burst, of which the others must stay.
+///
 /// A read's latency is from its time, or from when it could go if it has none, to the end of its data.
 class Replay {
  public:
   Replay(MemorySystem& memory, int outstanding);
 
   /// One burst, as soon as it can go.
-  void request(bool write, std::uint64_t address) { request(write, memory_.locate(address), source_, false); }
-  void request(bool write, const Location& location) { request(write, location, source_, false); }
+  void request(bool write, std::uint64_t address, bool partial = false) {
+    request(write, memory_.locate(address), source_, false, partial);
+  }
+  void request(bool write, const Location& location, bool partial = false) {
+    request(write, location, source_, false, partial);
+  }
   /// One burst that goes at `at` or, if that is past or too much is on its way, as soon after it as it can.
-  void request(bool write, std::uint64_t address, Time at) { request(write, memory_.locate(address), at, true); }
-  void request(bool write, const Location& location, Time at) { request(write, location, at, true); }
+  void request(bool write, std::uint64_t address, Time at, bool partial = false) {
+    request(write, memory_.locate(address), at, true, partial);
+  }
+  void request(bool write, const Location& location, Time at, bool partial = false) {
+    request(write, location, at, true, partial);
+  }
   /// Serves what still waits.
   void finish();
 
@@ -34,7 +44,7 @@ class Replay {
   [[nodiscard]] const LatencyHistogram& read_latency() const { return read_latency_; }
 
  private:
-  void request(bool write, const Location& location, Time at, bool timed);
+  void request(bool write, const Location& location, Time at, bool timed, bool partial);
   void step();
   void complete(Time created, Clock done);
   /// Frees the places of reads that are done at `now`.
