@@ -360,7 +360,7 @@ TEST(TransformerTable, ListsTheNamesThereAre) {
     EXPECT_STREQ(error.what(),
                  "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-34b, llama2-70b, llama3-8b, "
                  "llama3-70b, "
-                 "llama3.1-405b, gpt3-175b, gpt-175b-fsdp, nano");
+                 "llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, nano");
   }
 }
 
