@@ -194,10 +194,10 @@ TEST(StreamModel, IsMeasuredOnceForEachConfiguration) {
 TEST(StreamModel, HasWhatEccCosts) {
   HbmConfig config = stacks_of("gddr6", 1);
   const StreamModel off(config.stacks.memory());
-  EXPECT_EQ(off.partial_writes, 0);
+  EXPECT_EQ(off.partial_writes(), 0);
   config.stacks.controller.ecc.mode = dram::EccMode::kSideband;
   const StreamModel sideband(config.stacks.memory());
-  EXPECT_EQ(sideband.sustained, off.sustained);
+  EXPECT_EQ(sideband.sustained(StreamModel::kSequence, 1), off.sustained(StreamModel::kSequence, 1));
   EXPECT_LT(sideband.partial_writes(), 0.8 * sideband.sustained(0, StreamModel::kShares - 1));
   config.stacks.controller.ecc.mode = dram::EccMode::kInline;
   const StreamModel checked(config.stacks.memory());
