@@ -116,7 +116,7 @@ class Hbm final : public Memory {
     std::int64_t read_bytes = 0;  ///< of the latest requests
     std::int64_t written_bytes = 0;
     int requests = 0;
-    Time partial;  ///< what a burst written in part takes beyond a whole one
+    Time partial{};  ///< what a burst written in part takes beyond a whole one
     [[nodiscard]] Time time(std::size_t size, std::size_t share, std::int64_t bytes);
     /// How long the memory is busy with it.
     Time length(const tlm::tlm_generic_payload& payload, bool follows);
