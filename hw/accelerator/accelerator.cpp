@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "hw/accelerator/kept_cores.h"
 #include "hw/core/annotation.h"
 
 namespace weft::accelerator {
@@ -252,7 +253,10 @@ Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const 
     length = Time(static_cast<std::int64_t>(static_cast<__int128>(length.count()) * pace_ / kEvenPace));
   if (!config_.shared_cores) return length;
   const std::int64_t sms = config_.compute.sms;
-  const std::int64_t taken = std::count_if(engines_.begin(), engines_.end(), [](const auto& e) { return !e.empty(); });
+  const std::int64_t working =
+      std::count_if(engines_.begin(), engines_.end(), [](const auto& e) { return !e.empty(); });
+  const auto kept = static_cast<std::int64_t>(semaphore(kCoresTaken) - semaphore(kCoresReturned));
+  const std::int64_t taken = std::max(working, kept);
   return length * sms / std::max<std::int64_t>(1, sms - taken);
 }
 

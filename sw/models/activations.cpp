@@ -10,9 +10,9 @@ constexpr std::int64_t kFp32Bytes = 4;
 constexpr std::int64_t kTokenNumber = 8;
 
 /// Of a norm: its input, what it gives, and what eager operators keep besides.
-std::int64_t of_norm(const Transformer& model, const StepShape& shape) {
+std::int64_t of_norm(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
-  const bool by_operators = shape.fusion == Fusion::kEager && model.norm == Norm::kRms;
+  const bool by_operators = !is_fused(kind, shape.fusion) && model.norm == Norm::kRms;
   return model.d_model * (2 * e + (by_operators ? kFp32Bytes + e : 0));
 }
 
@@ -27,8 +27,8 @@ std::int64_t of_whole_block(const Transformer& model, const StepShape& shape) {
   const std::int64_t kv_width = shape.repeat_kv ? model.query_width() : model.kv_width();
   const std::int64_t attention = (model.query_width() + 2 * kv_width) * e + of_attention_output(model, shape);
   // Up and what enters the down projection; with a gate that too, and eager its activation.
-  const std::int64_t hidden = 2 + (model.gated ? 1 + (shape.fusion == Fusion::kEager ? 1 : 0) : 0);
-  return 2 * of_norm(model, shape) + attention + hidden * model.ffn * e;
+  const std::int64_t hidden = 2 + (model.gated ? 1 + (is_fused(UnitKind::kBlock, shape.fusion) ? 0 : 1) : 0);
+  return 2 * of_norm(model, UnitKind::kBlock, shape) + attention + hidden * model.ffn * e;
 }
 
 /// Of a block with recomputation, for each token.
@@ -45,6 +45,7 @@ std::int64_t of_kept_block(const Transformer& model, const StepShape& shape) {
       return input + products * e + of_attention_output(model, shape);
     }
     case Recompute::kNone:
+    case Recompute::kSelectiveLayer:
       break;
   }
   return of_whole_block(model, shape);
@@ -62,8 +63,8 @@ std::int64_t kept_activations(const Transformer& model, UnitKind kind, const Ste
     case UnitKind::kHead:
       break;
   }
-  const std::int64_t word = shape.fusion == Fusion::kEager ? kFp32Bytes : shape.element_bytes;
-  return tokens * (of_norm(model, shape) + model.vocab * word);
+  const std::int64_t word = is_fused(kind, shape.fusion) ? shape.element_bytes : kFp32Bytes;
+  return tokens * (of_norm(model, kind, shape) + model.vocab * word);
 }
 
 std::int64_t recomputed_activations(const Transformer& model, const StepShape& shape) {

@@ -73,21 +73,37 @@ enum class Recompute {
   kNone,
   /// As torchtitan's selective checkpointing by operator: attention outputs and every other matrix product of the block
   /// (first, third, ...) are kept, all else is computed again. With separate projections that repeats wk, wo and w3.
-  /// Its other option, every second layer, is kFull for every second block and kNone for the others.
   kSelectiveOp,
+  /// As torchtitan's selective checkpointing by layer, with 2: of every second block (the second, fourth, ...) only the
+  /// input is kept, of the others all.
+  kSelectiveLayer,
   /// Only the block's input is kept.
   kFull,
 };
+
+/// What that is for block `block`, from 0: what its kernels and activations are to be asked for.
+constexpr Recompute recompute_of(Recompute recompute, std::int64_t block) {
+  if (recompute != Recompute::kSelectiveLayer) return recompute;
+  return block % 2 == 1 ? Recompute::kFull : Recompute::kNone;
+}
 
 /// How memory-bound work is cut into kernels.
 enum class Fusion {
   /// One kernel per operator of PyTorch 2 without compilation, each reading its operands from memory and writing its
   /// result; RMSNorm, rotary embedding and the loss in 32 bits, LayerNorm and GELU as PyTorch's own single kernels.
   kEager,
-  /// As torch.compile or hand-fused kernels: chains of elementwise operators read their inputs and write their outputs
-  /// once.
+  /// As torchtitan's torch.compile, block by block: within a block, chains of elementwise operators read their inputs
+  /// and write their outputs once, but for the rotary embedding, whose complex numbers TorchInductor leaves to the
+  /// operators (torchtitan issue 15). Embedding, head, loss and optimiser are not compiled.
+  kCompiledBlocks,
+  /// As hand-fused kernels: all such chains.
   kFused,
 };
+
+/// Whether elementwise work of a unit is fused.
+constexpr bool is_fused(UnitKind kind, Fusion fusion) {
+  return fusion == Fusion::kFused || (fusion == Fusion::kCompiledBlocks && kind == UnitKind::kBlock);
+}
 
 /// Which attention kernel is called.
 enum class AttentionKernel {

@@ -36,12 +36,12 @@ struct PerElement {
 
 class KernelList {
  public:
-  KernelList(const Transformer& model, const StepShape& shape)
+  KernelList(const Transformer& model, UnitKind kind, const StepShape& shape)
       : model_(model),
         shape_(shape),
         tokens_(shape.tokens()),
         e_(shape.element_bytes),
-        fused_(shape.fusion == Fusion::kFused) {}
+        fused_(is_fused(kind, shape.fusion)) {}
 
   std::vector<Kernel> take() { return std::move(kernels_); }
 
@@ -178,8 +178,9 @@ class KernelList {
   /// Queries and keys turned by their position; the gradient is turned back. Eager: to 32 bits, turn, and back.
   void rotary(std::string_view name) {
     if (model_.positions > 0) return;
-    elementwise(name, tokens_ * (model_.query_width() + model_.kv_width()),
-                fused_ ? PerElement{e_, e_, 2} : PerElement{e_ + 2 * kFp32, 2 * kFp32 + e_, 6});
+    elementwise(
+        name, tokens_ * (model_.query_width() + model_.kv_width()),
+        shape_.fusion == Fusion::kFused ? PerElement{e_, e_, 2} : PerElement{e_ + 2 * kFp32, 2 * kFp32 + e_, 6});
   }
 
   void residual(std::string_view name) { elementwise(name, tokens_ * model_.d_model, {2 * e_, e_}); }
@@ -251,7 +252,7 @@ class KernelList {
 }  // namespace
 
 std::vector<Kernel> forward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape) {
-  KernelList list(model, shape);
+  KernelList list(model, kind, shape);
   switch (kind) {
     case UnitKind::kEmbedding:
       list.embedding();
@@ -267,7 +268,7 @@ std::vector<Kernel> forward_kernels(const Transformer& model, UnitKind kind, con
 }
 
 std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, const StepShape& shape) {
-  KernelList list(model, shape);
+  KernelList list(model, kind, shape);
   switch (kind) {
     case UnitKind::kEmbedding:
       list.embedding_backward();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hw/accelerator/kept_cores.h"
 #include "sw/schedules/fsdp_check.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/offload.h"
@@ -64,7 +65,11 @@ struct Fsdp::Member {
   Time waited_scatter;
   Time waited_copies;
   Time waited_offload;
+  Time first_wait;                   ///< of the last step, for its first parameters
   std::unique_ptr<Offload> offload;  ///< null where nothing is offloaded
+  std::uint64_t kernel_cores = 0;    ///< that the kernel of a collective keeps
+  std::uint64_t cores_taken = 0;
+  std::uint64_t cores_returned = 0;
   Probe* probe = nullptr;
   int gather_track = 0;
   int scatter_track = 0;
@@ -78,6 +83,13 @@ struct Fsdp::Member {
         progress(its_rank.processor->create_completion_queue("the compute stream")),
         stages(*its_rank.processor, "the compute stream to end stage"),
         scatters(*its_rank.processor, "ReduceScatter") {}
+
+  void begin_kernel() {
+    if (kernel_cores != 0) rank.accelerator.signal(accelerator::kCoresTaken, cores_taken += kernel_cores);
+  }
+  void end_kernel() {
+    if (kernel_cores != 0) rank.accelerator.signal(accelerator::kCoresReturned, cores_returned += kernel_cores);
+  }
 };
 
 Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicator::Config& collectives,
@@ -92,7 +104,12 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
   flops_per_token_ = models::convention_flops_per_token(model, config.sequence, false);
   add_groups(collectives);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    allocate_state(*members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i])));
+    Member& member = *members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i]));
+    // Multicast is the host's or the interface's work.
+    if (collectives.algorithm != collectives::Algorithm::kMulticast) {
+      member.kernel_cores = static_cast<std::uint64_t>(member.rank.copy_engines);
+    }
+    allocate_state(member);
   }
 }
 
@@ -143,8 +160,7 @@ void Fsdp::allocate_state(Member& member) {
   allocate(member, "activations that a block computes again", plan_.recomputed_activations);
   if (!config_.offload.activations) {
     try {
-      allocate(member, "activations of " + std::to_string(plan_.layers) + " blocks",
-               static_cast<std::uint64_t>(plan_.layers) * plan_.block_activations);
+      allocate(member, "activations of " + std::to_string(plan_.layers) + " blocks", plan_.blocks_activations);
     } catch (const firmware::OutOfMemory& error) {
       throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes them fewer, and "
                                                              "workload.offload.activations puts them elsewhere"),
@@ -242,6 +258,9 @@ Task Fsdp::watch(Member& member) {
   for (std::uint64_t done = 0; done < per_step * static_cast<std::uint64_t>(config_.steps);) {
     done = (co_await member.progress.next()).id;
     member.stages.set(done);
+    if (done == per_step * (static_cast<std::uint64_t>(config_.steps) - 1) + 1) {
+      member.first_wait = waited(member.rank, kGathered) - member.waited_gather;
+    }
     if (done % per_step != 0) continue;
     member.ends.push_back(member.rank.processor->now());
     if (static_cast<int>(member.ends.size()) == config_.steps - 1) {
@@ -279,7 +298,8 @@ Task Fsdp::communicate(Member& member, bool gathers, bool scatters) {
       const std::uint64_t scatter_at =
           s < plan_.scatters.size() ? base + static_cast<std::uint64_t>(plan_.scatters[s].after) + 1 : UINT64_MAX;
       co_await member.stages.reach(std::min(gather_at, scatter_at));
-      if (gather_at <= scatter_at) {
+      // What both can start at: the gradients were there before the block that the parameters are ahead of began.
+      if (gather_at < scatter_at) {
         co_await gather(member, step, static_cast<int>(g));
         ++g;
       } else {
@@ -302,7 +322,9 @@ Task Fsdp::gather(Member& member, int step, int index) {
                       seed);
   }
   const Time began = member.rank.processor->now();
+  member.begin_kernel();
   co_await group.allgather(member.shard, buffer, bytes, unit);
+  member.end_kernel();
   if (member.rank.store != nullptr)
     member.wrong += check::compare_gathered(*member.rank.store, config_.parameter_type, buffer, bytes, seed);
   if (member.probe != nullptr) {
@@ -330,6 +352,7 @@ Task Fsdp::scatter(Member& member, int step, int index) {
                          member.index);
   }
   const Time began = member.rank.processor->now();
+  member.begin_kernel();
   if (shards_ == 1) {
     if (copies_ > 1) co_await copy_groups_[0]->all_reduce(member.copy, buffer, bytes, config_.reduce_type);
     check_sums(member, buffer, {0, bytes}, step, index);
@@ -339,6 +362,7 @@ Task Fsdp::scatter(Member& member, int step, int index) {
     co_await group.reduce_scatter(member.shard, buffer, shard, bytes, config_.reduce_type);
     if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, index);
   }
+  member.end_kernel();
   if (member.probe != nullptr) {
     const char* what = shards_ > 1 ? "reduce-scatter " : "all-reduce ";
     member.probe->slice(member.scatter_track, what + job.name, began, member.rank.processor->now());
@@ -365,7 +389,9 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
   const Time began = member.rank.processor->now();
   Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
+  member.begin_kernel();
   co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type);
+  member.end_kernel();
   check_sums(member, shard, own, step, index);
   if (member.probe == nullptr) co_return;
   member.probe->slice(member.copies_track, "all-reduce " + job.name, began, member.rank.processor->now());
@@ -390,11 +416,16 @@ FsdpResult Fsdp::result() const {
     previous = end;
   }
   const auto ranks = static_cast<std::int64_t>(members_.size());
+  const Time last_began = previous - result.steps.back();
   bool checked = false;
   std::int64_t wrong = 0;
   for (const auto& member : members_) {
-    result.compute += member->rank.accelerator.counters().busy - member->busy;
-    result.exposed_allgather += waited(member->rank, kGathered) - member->waited_gather;
+    // A rank that ended the step before ahead of others began the last one before it counts: by waiting for
+    // parameters of theirs, or where it needs none by computing.
+    const Time early = config_.steps > 1 ? last_began - member->ends[member->ends.size() - 2] : Time();
+    const Time waited_early = std::min(early, member->first_wait);
+    result.compute += member->rank.accelerator.counters().busy - member->busy - (early - waited_early);
+    result.exposed_allgather += waited(member->rank, kGathered) - member->waited_gather - waited_early;
     (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) +=
         waited(member->rank, kScattered) - member->waited_scatter;
     result.exposed_all_reduce += waited(member->rank, kReduced) - member->waited_copies;

@@ -2,6 +2,7 @@
 #include "sw/schedules/fsdp_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "sw/models/activations.h"
@@ -46,12 +47,21 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   shape.fusion = config.fusion;
   shape.attention = config.attention;
 
-  const auto kept = [&](UnitKind kind) {
-    return static_cast<std::uint64_t>(models::kept_activations(model, kind, shape));
+  const auto kept = [&](UnitKind kind, const models::StepShape& of) {
+    return static_cast<std::uint64_t>(models::kept_activations(model, kind, of));
   };
-  block_activations = kept(UnitKind::kBlock);
-  root_activations = kept(UnitKind::kEmbedding) + kept(UnitKind::kHead);
-  recomputed_activations = static_cast<std::uint64_t>(models::recomputed_activations(model, shape));
+  root_activations = kept(UnitKind::kEmbedding, shape) + kept(UnitKind::kHead, shape);
+  // Blocks are alike, or alternate.
+  std::array<models::StepShape, 2> shapes = {shape, shape};
+  for (std::int64_t b = 0; b < std::min<std::int64_t>(2, layers); ++b) {
+    models::StepShape& of = shapes[static_cast<std::size_t>(b)];
+    of.recompute = models::recompute_of(config.recompute, b);
+    const std::uint64_t each = kept(UnitKind::kBlock, of);
+    block_activations = std::max(block_activations, each);
+    blocks_activations += each * static_cast<std::uint64_t>((layers + 1 - b) / 2);
+    recomputed_activations =
+        std::max(recomputed_activations, static_cast<std::uint64_t>(models::recomputed_activations(model, of)));
+  }
 
   const std::uint64_t parameter_bytes = size_of(config.parameter_type);
   const std::uint64_t reduce_bytes = size_of(config.reduce_type);
@@ -87,7 +97,8 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   gather("root", root_elements, 0, last_stage, true);
   append(stages[0].kernels, models::forward_kernels(model, UnitKind::kEmbedding, shape), compute);
   const auto block_forward = models::forward_kernels(model, UnitKind::kBlock, shape);
-  const auto block_backward = models::backward_kernels(model, UnitKind::kBlock, shape);
+  const std::array block_backward = {models::backward_kernels(model, UnitKind::kBlock, shapes[0]),
+                                     models::backward_kernels(model, UnitKind::kBlock, shapes[1])};
   for (int b = 0; b <= last_block; ++b) {
     const int stage = 1 + b;
     const bool stays = !reshards || b == last_block;
@@ -101,7 +112,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
          compute);
   for (int b = last_block; b >= 0; --b) {
     const int stage = last_stage - 1 - b;
-    append(stages[static_cast<std::size_t>(stage)].kernels, block_backward, compute);
+    append(stages[static_cast<std::size_t>(stage)].kernels, block_backward[static_cast<std::size_t>(b % 2)], compute);
     stages[static_cast<std::size_t>(stage)].backward_of = b;
     if (reshards && b != last_block) {
       gather("block " + std::to_string(b) + " again", block_elements, stage, stage, false);

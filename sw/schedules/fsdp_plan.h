@@ -14,13 +14,16 @@
 namespace weft::models {
 
 inline EnumNames<Recompute> enum_names(Recompute /*tag*/) {
-  return {{"none", Recompute::kNone}, {"selective-op", Recompute::kSelectiveOp}, {"full", Recompute::kFull}};
+  return {{"none", Recompute::kNone},
+          {"selective-op", Recompute::kSelectiveOp},
+          {"selective-layer", Recompute::kSelectiveLayer},
+          {"full", Recompute::kFull}};
 }
 inline EnumNames<AttentionKernel> enum_names(AttentionKernel /*tag*/) {
   return {{"flash-2", AttentionKernel::kFlash2}, {"flash-3", AttentionKernel::kFlash3}};
 }
 inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
-  return {{"eager", Fusion::kEager}, {"fused", Fusion::kFused}};
+  return {{"eager", Fusion::kEager}, {"compiled-blocks", Fusion::kCompiledBlocks}, {"fused", Fusion::kFused}};
 }
 
 }  // namespace weft::models
@@ -44,7 +47,7 @@ struct FsdpConfig {
   int forward_prefetch = 1;
   int backward_prefetch = 1;
   int limit_all_gathers = 2;
-  bool separate_streams = true;
+  bool separate_streams = false;
   ElementType parameter_type = ElementType::kBf16;
   ElementType reduce_type = ElementType::kFp32;
   bool copies = true;
@@ -58,7 +61,8 @@ struct FsdpConfig {
     visit("sequence", sequence, "Tokens of a sequence", Range{1, 1 << 24});
     visit("layers", layers, "Blocks to train; 0: all of the model", Range{0, 10000});
     visit("recompute", recompute, "Activations computed again in the backward pass");
-    visit("fusion", fusion, "How elementwise work is cut into kernels: eager, or fused as by torch.compile");
+    visit("fusion", fusion,
+          "How elementwise work is cut into kernels: eager, blocks compiled as torchtitan does, or all fused");
     visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
     visit("steps", steps, "Training steps to run", Range{1, 1000});
     visit(
@@ -70,7 +74,8 @@ struct FsdpConfig {
           Range{0, 64});
     visit("backward_prefetch", backward_prefetch, "The same in the backward pass", Range{0, 64});
     visit("limit_all_gathers", limit_all_gathers, "Blocks gathered and not yet freed", Range{1, 64});
-    visit("separate_streams", separate_streams, "ReduceScatter beside Allgather; else one after the other, as issued");
+    visit("separate_streams", separate_streams,
+          "ReduceScatter beside Allgather, on a communicator of its own; else one after the other, as issued");
     visit("parameter_type", parameter_type, "Element type of gathered parameters");
     visit("reduce_type", reduce_type, "Element type in which gradients are summed");
     visit("copies", copies, "Kernels that copy into and out of the collectives' buffers, as FSDP2 has");
@@ -126,7 +131,8 @@ struct FsdpPlan {
   int block_buffers = 0;
   std::int64_t parameters = 0;
   std::int64_t layers = 0;
-  std::uint64_t block_activations = 0;       ///< bytes that a block keeps until its backward pass
+  std::uint64_t block_activations = 0;       ///< bytes that a block keeps until its backward pass, the most of all
+  std::uint64_t blocks_activations = 0;      ///< bytes that all blocks keep
   std::uint64_t root_activations = 0;        ///< the same of embedding and head
   std::uint64_t recomputed_activations = 0;  ///< bytes that a block's backward pass makes again
 

@@ -120,6 +120,55 @@ TEST(Schedule, PartsOfAStepAddUpAndComputeDominatesALargeBatch) {
   EXPECT_GE(result.other, 0_ns);
 }
 
+TEST(Schedule, PartsOfALaterStepAddUpWhereRanksEndAtDifferentTimes) {
+  for (const int shards : {4, 1}) {
+    MachineConfig machine = machine_of(4, 2, 4_KiB);
+    machine.accelerator.array.speed_spread = 0.1;
+    FsdpConfig workload = nano();
+    workload.steps = 2;
+    workload.shards = shards;
+    const FsdpResult result = run(machine, workload).result;
+    EXPECT_EQ(result.compute + result.exposed_allgather + result.exposed_reduce_scatter + result.exposed_all_reduce +
+                  result.other,
+              result.steps[1]);
+    EXPECT_GE(result.other, 0_ns);
+    EXPECT_GE(result.exposed_allgather, 0_ns);
+    test::fresh_kernel();
+  }
+}
+
+TEST(Schedule, RecomputesEverySecondBlock) {
+  const accelerator::ComputeConfig compute;
+  FsdpConfig workload = two_blocks();
+  workload.layers = 3;
+  const auto kernels = [&](models::Recompute recompute, int block) {
+    workload.recompute = recompute;
+    const schedules::FsdpPlan plan(workload, compute, 8);
+    return plan.stages[static_cast<std::size_t>(plan.backward_stage(block))].kernels.size();
+  };
+  const auto activations = [&](models::Recompute recompute) {
+    workload.recompute = recompute;
+    return schedules::FsdpPlan(workload, compute, 8).blocks_activations;
+  };
+  constexpr auto kLayer = models::Recompute::kSelectiveLayer;
+  EXPECT_EQ(kernels(kLayer, 0), kernels(models::Recompute::kNone, 0));
+  EXPECT_EQ(kernels(kLayer, 1), kernels(models::Recompute::kFull, 1));
+  EXPECT_EQ(kernels(kLayer, 2), kernels(models::Recompute::kNone, 2));
+  EXPECT_EQ(3 * activations(kLayer), 2 * activations(models::Recompute::kNone) + activations(models::Recompute::kFull));
+}
+
+TEST(Schedule, OneCommunicatorTakesTurnsInTheOrderOfIssue) {
+  MachineConfig machine = machine_of(8, 4, 64_KiB);
+  FsdpConfig workload = two_blocks();
+  workload.layers = 4;
+  workload.sequence = 512;  // communication is the bound
+  const FsdpResult one = run(machine, workload).result;
+  test::fresh_kernel();
+  workload.separate_streams = true;
+  const FsdpResult two = run(machine, workload).result;
+  EXPECT_LT(two.steps[0], one.steps[0]);
+}
+
 TEST(Schedule, PrefetchHidesAllgathers) {
   MachineConfig machine = machine_of(8, 4, 64_KiB);
   FsdpConfig workload = two_blocks();

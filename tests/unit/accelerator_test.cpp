@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/accelerator/kept_cores.h"
 #include "hw/memory/hbm.h"
 #include "tests/support/kernel.h"
 #include "tests/support/sockets.h"
@@ -454,6 +455,29 @@ TEST(Partitions, CopyEnginesTakeCoresWhereTheyAreShared) {
 
 TEST(Partitions, CopyEnginesHaveCoresOfTheirOwnElse) {
   EXPECT_EQ(beside_copies(false), 2_us + 40_us);
+}
+
+/// When a kernel of 40 us that begins at 2 us ends, where collectives' kernels keep 12 cores and return them after 12
+/// us.
+Time beside_a_collective(bool shared_cores) {
+  Accelerator::Config config;
+  config.shared_cores = shared_cores;
+  config.slice = 10_us;
+  Bench bench(config);
+  bench.at(1_us, signal(Command::kImmediate, kCoresTaken, 12));
+  bench.at(2_us, kernel(0, Time(), 40_us));
+  bench.at(2_us, notify(0, 1));
+  bench.at(12_us, signal(Command::kImmediate, kCoresReturned, 12));
+  bench.run();
+  return bench.notified(1);
+}
+
+TEST(Partitions, KernelsOfCollectivesKeepTheirCores) {
+  EXPECT_EQ(beside_a_collective(true), 2_us + 41_us);  // the first of four slices takes 11 us
+}
+
+TEST(Partitions, KernelsOfCollectivesHaveCoresOfTheirOwnElse) {
+  EXPECT_EQ(beside_a_collective(false), 2_us + 40_us);
 }
 
 TEST(Pace, SpreadsAsAsked) {

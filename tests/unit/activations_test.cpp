@@ -38,6 +38,7 @@ TEST(Activations, OfALlamaBlockByHand) {
   // Two norms in and out; queries, repeated keys and values, output and logarithms; gate, up and their product.
   const std::int64_t fused = 2 * (4 * 4096) + 2 * (4 * 4096) + 4 * 32 + 2 * (3 * 14336);
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kFused), tokens * fused);
+  EXPECT_EQ(kept(Recompute::kNone, Fusion::kCompiledBlocks), tokens * fused);
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kEager), tokens * (fused + 2 * (4 + 2) * 4096 + 2 * 14336));
 }
 
@@ -55,6 +56,8 @@ TEST(Activations, OfTheHeadAreMostlyTheLoss) {
   StepShape shape = shape_of(1, 1000, Recompute::kFull, Fusion::kFused);
   EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * (2 * 2 * 4096 + 2 * 128'256));
   shape.fusion = Fusion::kEager;
+  EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 4 + 2) * 4096 + 4 * 128'256));
+  shape.fusion = Fusion::kCompiledBlocks;
   EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 4 + 2) * 4096 + 4 * 128'256));
   EXPECT_EQ(kept_activations(model, UnitKind::kEmbedding, shape), 8000);
 }

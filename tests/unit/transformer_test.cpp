@@ -229,6 +229,9 @@ TEST(Transformer, RecomputesWhatItDidNotKeep) {
   EXPECT_THROW(named(selective, "ffn_residual"), std::invalid_argument);
   shape.recompute = Recompute::kFull;
   EXPECT_EQ(recomputed_products(llama, shape), (std::vector<std::string>{"wq", "wk", "wv", "wo", "w1_gate", "w3_up"}));
+  EXPECT_EQ(recompute_of(Recompute::kSelectiveLayer, 0), Recompute::kNone);
+  EXPECT_EQ(recompute_of(Recompute::kSelectiveLayer, 3), Recompute::kFull);
+  EXPECT_EQ(recompute_of(Recompute::kSelectiveOp, 3), Recompute::kSelectiveOp);
   shape.early_stop = false;
   const auto full = backward_kernels(llama, UnitKind::kBlock, shape);
   const auto forward = forward_kernels(llama, UnitKind::kBlock, shape);
@@ -305,11 +308,30 @@ TEST(Transformer, CountsTrafficOfElementwiseWork) {
   EXPECT_EQ(traffic(by_operator, "adam").bytes_read + traffic(by_operator, "adam").bytes_written, 80'000);
 }
 
+TEST(Transformer, CompiledBlocksAreFusedButForTheRotaryEmbedding) {
+  const Transformer& llama = model("llama3-8b");
+  const auto bytes = [&](UnitKind kind, const char* name, Fusion fusion) {
+    const StepShape shape{.sequence = 1024, .fusion = fusion};
+    const Elementwise pass = traffic(forward_kernels(llama, kind, shape), name);
+    return pass.bytes_read + pass.bytes_written;
+  };
+  for (const char* name : {"attn_norm", "ffn_norm", "swiglu"}) {
+    EXPECT_EQ(bytes(UnitKind::kBlock, name, Fusion::kCompiledBlocks), bytes(UnitKind::kBlock, name, Fusion::kFused));
+  }
+  EXPECT_EQ(bytes(UnitKind::kBlock, "rotary", Fusion::kCompiledBlocks),
+            bytes(UnitKind::kBlock, "rotary", Fusion::kEager));
+  for (const char* name : {"norm", "loss"}) {
+    EXPECT_EQ(bytes(UnitKind::kHead, name, Fusion::kCompiledBlocks), bytes(UnitKind::kHead, name, Fusion::kEager));
+  }
+  EXPECT_EQ(traffic(optimizer_kernels(1000, Fusion::kCompiledBlocks), "adam").launches,
+            traffic(optimizer_kernels(1000, Fusion::kEager), "adam").launches);
+}
+
 TEST(Transformer, FusionNeverAddsTraffic) {
   for (const char* name : {"llama3-8b", "gpt3-175b"}) {
     for (const UnitKind kind : {UnitKind::kEmbedding, UnitKind::kBlock, UnitKind::kHead}) {
       std::map<Fusion, std::int64_t> bytes;
-      for (const Fusion fusion : {Fusion::kEager, Fusion::kFused}) {
+      for (const Fusion fusion : {Fusion::kEager, Fusion::kCompiledBlocks, Fusion::kFused}) {
         StepShape shape{.sequence = 2048, .fusion = fusion};
         auto kernels = forward_kernels(model(name), kind, shape);
         for (const Kernel& kernel : backward_kernels(model(name), kind, shape)) kernels.push_back(kernel);
@@ -321,7 +343,8 @@ TEST(Transformer, FusionNeverAddsTraffic) {
           bytes[fusion] += traffic->bytes_read + traffic->bytes_written;
         }
       }
-      EXPECT_LE(bytes[Fusion::kFused], bytes[Fusion::kEager]) << name;
+      EXPECT_LE(bytes[Fusion::kFused], bytes[Fusion::kCompiledBlocks]) << name;
+      EXPECT_LE(bytes[Fusion::kCompiledBlocks], bytes[Fusion::kEager]) << name;
     }
   }
 }
