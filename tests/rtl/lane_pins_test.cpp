@@ -16,7 +16,7 @@ using fabric::LaneInputs;
 using fabric::LaneOutputs;
 
 constexpr fabric::LaneShape kShape{4, 8};
-constexpr std::size_t kWords = kShape.bytes / 4;
+constexpr std::size_t kPinWords = kShape.bytes / 4;
 
 void drive(Vlane_4x8& rtl, const LaneInputs& pins) {
   rtl.kind = static_cast<std::uint8_t>(pins.kind);
@@ -37,7 +37,7 @@ LaneOutputs outputs_of(const Vlane_4x8& rtl) {
   pins.last = rtl.out_last != 0;
   pins.adds = rtl.out_adds != 0;
   pins.id = rtl.out_id;
-  for (std::size_t i = 0; i < kWords; ++i) pins.data.push_back(word_of(rtl.out_data, i));
+  for (std::size_t i = 0; i < kPinWords; ++i) pins.data.push_back(word_of(rtl.out_data, i));
   return pins;
 }
 
@@ -57,11 +57,11 @@ TEST(LanePins, AreThoseOfTheModelInEveryCycle) {
   fabric::ModelledLane model(calibrated(), kShape);
   Random random(5, "");
   LaneInputs pins;
-  pins.data.resize(kShape.children * kWords);
+  pins.data.resize(kShape.children * kPinWords);
   pins.id.resize(kShape.children);
   std::vector<std::uint32_t> numbers(kShape.children);  // of each child's next beat
   LaneOutputs modelled;
-  modelled.data.resize(kWords);
+  modelled.data.resize(kPinWords);
   std::uint64_t sums = 0;
   std::uint64_t blocked = 0;
   for (int cycle = 0; cycle < 50'000; ++cycle) {
@@ -81,8 +81,8 @@ TEST(LanePins, AreThoseOfTheModelInEveryCycle) {
       pins.last = number % 3 == 2 ? pins.last | bit : pins.last & ~bit;
       pins.adds = (number + child) % 5 != 0 ? pins.adds | bit : pins.adds & ~bit;
       pins.id[child] = number / 3;
-      for (std::size_t word = 0; word < kWords; ++word) {
-        pins.data[child * kWords + word] = static_cast<std::uint32_t>(random.next());
+      for (std::size_t word = 0; word < kPinWords; ++word) {
+        pins.data[child * kPinWords + word] = static_cast<std::uint32_t>(random.next());
       }
     }
     pins.out_ready = cycle % 500 >= 400 || random.share() < 0.6;
