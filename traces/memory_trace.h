@@ -16,8 +16,9 @@ namespace weft::traces {
 ///     W 8000 12.5
 ///     M 8040
 ///
-/// R, W, or M for a write of part of a burst, whose other bytes are masked; the address in decimal or with 0x, and maybe the time in nanoseconds, at least that of the line before.
-/// Empty lines and those that begin with # are skipped. The file is read as it is consumed, whatever its size.
+/// R, W, or M for a write of part of a burst, whose other bytes are masked; the address in decimal or with 0x, and
+/// maybe the time in nanoseconds, at least that of the line before. Empty lines and those that begin with # are
+/// skipped. The file is read as it is consumed, whatever its size.
 class MemoryTrace {
  public:
   struct Entry {

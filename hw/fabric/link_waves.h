@@ -12,8 +12,8 @@ namespace weft::fabric {
 
 /// What one direction of a link would show: SCOPE.clk, valid, ready, last, psn, bytes (of the whole packet on the
 /// wire), destination, opcode and lane; and for each lane the credits in bytes that the sender has, with all of what
-/// lanes share, or whether it is paused. A link has no clock of its own that a model knows: this one is that of beats of 32 bytes, or more where it
-/// would be beyond 20 GHz.
+/// lanes share, or whether it is paused. A link has no clock of its own that a model knows: this one is that of beats
+/// of 32 bytes, or more where it would be beyond 20 GHz.
 class LinkWaves {
  public:
   LinkWaves(Waves& waves, const std::string& scope, const LinkConfig& config);

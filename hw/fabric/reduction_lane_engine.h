@@ -33,9 +33,9 @@ namespace weft::fabric {
 /// else is there; a sum leaves the buffer with the last byte of its last copy.
 ///
 /// Chunks pass the lane one after the other, of all trees together, in the order in which the last of their operands
-/// began to come. Each child's beats are put on its pins as they come in, those of the next chunk right behind. When the
-/// next chunk is of another tree or element type, the lane runs empty first. The sum leaves the switch's pipeline as if
-/// its first byte had entered it at the edge at which the first beat came out, or at that of the last one in a
+/// began to come. Each child's beats are put on its pins as they come in, those of the next chunk right behind. When
+/// the next chunk is of another tree or element type, the lane runs empty first. The sum leaves the switch's pipeline
+/// as if its first byte had entered it at the edge at which the first beat came out, or at that of the last one in a
 /// low-latency tree.
 ///
 /// The clock runs while something is to do: then it has the edges that a clock without end would have, a whole number

@@ -11,7 +11,8 @@
 namespace weft::test {
 
 inline const std::vector<std::string>& dram_parts() {
-  static const std::vector<std::string> names = {"hbm2", "hbm2-dramsys", "hbm2e", "hbm3", "hbm3e", "hbm4", "gddr6", "ddr4"};
+  static const std::vector<std::string> names = {"hbm2",  "hbm2-dramsys", "hbm2e", "hbm3",
+                                                 "hbm3e", "hbm4",         "gddr6", "ddr4"};
   return names;
 }
 
