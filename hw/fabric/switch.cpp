@@ -298,7 +298,7 @@ void Switch::mark(std::uint32_t output, Packet& packet) {
 }
 
 inline void Switch::forward(Time now, std::uint32_t index, std::uint32_t lane, Packet& packet) {
-  const Time ready = now + latency_;
+  const Time ready = now + latency_ - spent_;
   Output& output = outputs_[index];
   if (output.blocked_since != kNever) [[unlikely]] {
     port_counters_[index].blocked += now - output.blocked_since;

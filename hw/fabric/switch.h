@@ -339,6 +339,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   Time careful_from_ = kNever;  ///< routes change, or may lead nowhere
   Probe* probe_ = nullptr;
   Time latency_;
+  Time spent_;  ///< of the latency, by the sum that is being sent
   std::uint32_t lanes_;
   std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one; or flows by their hash
   std::uint32_t words_;

@@ -2,7 +2,6 @@
 // Groups in a switch: copies of multicast packets, operands and results of reductions.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "hw/fabric/switch.h"
 #include "hw/fabric/switch_tags.h"
@@ -73,9 +72,9 @@ void Switch::emit(Time now, Packet& packet) {
 /// RTL gives the bytes of a sum one after the other, but a packet has them all. What has passed since the first one is
 /// taken from the latency that the sum still has before it: so it cuts through, as far as that is long enough.
 void Switch::emit_whole(Time now, Packet& packet) {
-  const Time latency = std::exchange(latency_, latency_ - Time(packet.tail_lag_ps));
+  spent_ = Time(packet.tail_lag_ps);
   emit(now, packet);
-  latency_ = latency;
+  spent_ = Time();
 }
 
 void Switch::replicate(Time now, const Group& group, Packet& packet) {
