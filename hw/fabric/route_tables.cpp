@@ -208,13 +208,15 @@ std::vector<Routes> Topology::routes(Routing routing, std::uint64_t seed) const 
   } else {
     all = shortest_routes(routing);
   }
+  // Between two groups there is no third one to go by.
+  const bool detours = routing == Routing::kValiant && lanes_change && (!dragonfly || dragonfly->groups > 2);
   for (std::size_t s = 0; s < all.size(); ++s) {
     if (lanes_change) {
       std::vector<PortLanes> ports;
       for (const Neighbour& port : switches[s].ports) ports.push_back(port.lanes);
       all[s].change_lanes(std::move(ports));
     }
-    if (routing == Routing::kValiant && lanes_change) all[s].detour(seed, second_lane);
+    if (detours) all[s].detour(seed, second_lane);
   }
   return all;
 }

@@ -131,6 +131,23 @@ TEST(Valiant, DoesNotDetourWithinARouterOrAGroup) {
   }
 }
 
+TEST(Valiant, HasNowhereToGoByBetweenTwoGroups) {
+  FabricConfig config = dragonfly(Routing::kValiant);
+  config.groups = 2;
+  for (const int routers : {1, 4}) {
+    config.routers_per_group = routers;
+    config.link.lanes = routers > 1 ? 2 : 1;
+    const Plan plan(config, 4 * routers, "fabric", 1);
+    EXPECT_FALSE(plan.routes()[0].detours());
+    EXPECT_GT(last_arrival(config, 4 * routers, 1,
+                           [&](std::uint32_t s) {
+                             return (s + 2 * static_cast<std::uint32_t>(routers)) %
+                                    (4 * static_cast<std::uint32_t>(routers));
+                           }),
+              Time());
+  }
+}
+
 TEST(Ecmp, KeepsAFlowAndSpreadsFlows) {
   FabricConfig config;
   config.radix = 16;
