@@ -52,8 +52,8 @@ std::string text_of(const vcd::Calibration& found, const vcd::BlockTrace& trace,
                         to_text(cycle_time(static_cast<std::int64_t>(found.config.from_input()), clock))}};
   for (const auto& [kind, interval] : found.intervals) {
     const std::string name = kind.empty() ? "  a beat" : "  a beat of kind " + kind;
-    lines.push_back(
-        {name, fmt::format("every {}{}, {} bytes", found.interval_seen ? "" : "at most ", cycles(interval), bytes)});
+    const char* const bound = found.paces_seen.contains(kind) ? "" : "at most ";
+    lines.push_back({name, fmt::format("every {}{}, {} bytes", bound, cycles(interval), bytes)});
   }
   lines.push_back(
       {"  between transactions", (found.pause_seen ? "" : "at most ") + cycles(found.config.pause) + " more"});
@@ -90,18 +90,19 @@ ordered_json to_json(const vcd::Calibration& found) {
                        {"stall", stall_name(found.config.stall)}};
   for (const auto& [kind, interval] : found.intervals) json["intervals"][kind] = interval;
   if (found.config.stall == vcd::BlockModel::Stall::kElastic) json["depth"] = found.config.depth;
-  json["seen"] = {{"interval", found.interval_seen},
+  json["seen"] = {{"interval", found.paces_seen},
                   {"pause", found.pause_seen},
                   {"stall", found.stall_seen},
                   {"full", found.full_seen}};
   return json;
 }
 
-/// The values of a reduction engine, as a platform has them at `at`.
+/// The values of a reduction engine that the waveform shows, as a platform has them at `at`.
 ordered_json patch_of(const vcd::Calibration& found, const vcd::BlockTrace& trace, Frequency clock, std::int64_t bytes,
                       const std::string& at) {
   ordered_json engine = {{"clock", to_text(clock)}};
   for (const auto& [kind, interval] : found.intervals) {
+    if (!found.paces_seen.contains(kind)) continue;
     const std::int64_t a_cycle = std::max<std::int64_t>(1, bytes / static_cast<std::int64_t>(interval));
     for (const auto& [name, type] : enum_names(ElementType{})) {
       if (kind.empty() || type_of(trace, kind) == type) engine[std::string(name)] = a_cycle;

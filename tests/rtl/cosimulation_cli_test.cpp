@@ -54,6 +54,8 @@ TEST_F(CosimulationCli, ShowsItsPins) {
   const json patch = json::parse(test::read_file(folder_ / "lane.json"));
   EXPECT_EQ(patch.at("/fabric/switch/reduction/latency"_json_pointer), "9ns");
   EXPECT_EQ(patch.at("/fabric/switch/reduction/fp32"_json_pointer), 64);
+  // Of which there are single beats alone, those of barriers.
+  EXPECT_FALSE(patch.contains("/fabric/switch/reduction/int32"_json_pointer));
   EXPECT_EQ(patch.at("/fabric/switch/reduction/pipeline/queue"_json_pointer), "0B");
 }
 

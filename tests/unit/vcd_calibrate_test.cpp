@@ -193,7 +193,7 @@ class VcdCalibrate : public test::VcdTest {
 TEST_F(VcdCalibrate, FindsARigidPipeline) {
   const Calibration found = calibrate(simulate(0, 1));
   EXPECT_EQ(found.config.text(), "latency 5, interval 1, pause 0, queue 0, rigid");
-  EXPECT_TRUE(found.interval_seen && found.stall_seen && found.full_seen && found.pause_seen);
+  EXPECT_TRUE(!found.paces_seen.empty() && found.stall_seen && found.full_seen && found.pause_seen);
   const BlockTrace other = simulate(0, 2);
   EXPECT_EQ(other.data_bits, 8U);
   EXPECT_DOUBLE_EQ(other.period, 10'000);

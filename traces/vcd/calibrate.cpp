@@ -102,7 +102,7 @@ void find_intervals(Calibration& found, const std::vector<const std::vector<Beat
   }
   for (const auto& [kind, step] : loose) {
     const auto known = tight.find(kind);
-    found.interval_seen = found.interval_seen || known != tight.end();
+    if (known != tight.end()) found.paces_seen.insert(kind);
     found.intervals[kind] = known != tight.end() ? known->second : step == kUnseen ? 1 : step;
   }
   found.config.interval = found.intervals.begin()->second;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,10 @@ struct Calibration {
   BlockModel::Config config;
   std::map<std::string, std::uint64_t> intervals;  ///< of each type of elements, as Beat::kind has it
   // What the waveform showed, without which a value is only the most generous one that it allows.
-  bool interval_seen = false;  ///< beats waited for the block, or came one after the other
-  bool pause_seen = false;     ///< the same between transactions
-  bool stall_seen = false;     ///< the output was blocked
-  bool full_seen = false;      ///< ... until the inputs were, too
+  std::set<std::string> paces_seen;  ///< of these types beats waited for the block, or came one after the other
+  bool pause_seen = false;           ///< the same between transactions
+  bool stall_seen = false;           ///< the output was blocked
+  bool full_seen = false;            ///< ... until the inputs were, too
 
   [[nodiscard]] std::uint64_t interval_of(const std::string& kind) const;
 };
