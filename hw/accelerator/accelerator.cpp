@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "hw/accelerator/kept_cores.h"
 #include "hw/core/annotation.h"
 
 namespace weft::accelerator {
@@ -131,6 +130,10 @@ void Accelerator::accept(Time now, const Command& command) {
     case Operation::kNotify:
       notify(now, command);
       break;
+    case Operation::kKeepCores:
+    case Operation::kReturnCores:
+      keep_cores(command);
+      break;
     case Operation::kKernel:
     case Operation::kWait:
       SC_REPORT_FATAL(name(), "kernels and waits belong to a stream");
@@ -172,9 +175,18 @@ void Accelerator::advance(Time now, std::uint32_t index) {
       case Operation::kNotify:
         notify(now, command);
         break;
+      case Operation::kKeepCores:
+      case Operation::kReturnCores:
+        keep_cores(command);
+        break;
     }
     stream.queue.pop_front();
   }
+}
+
+void Accelerator::keep_cores(const Command& command) {
+  kept_cores_ +=
+      command.operation == Operation::kKeepCores ? std::int64_t{command.cores} : -std::int64_t{command.cores};
 }
 
 void Accelerator::signal(Time now, std::uint32_t index, std::uint64_t value) {
@@ -255,8 +267,7 @@ Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const 
   const std::int64_t sms = config_.compute.sms;
   const std::int64_t working =
       std::count_if(engines_.begin(), engines_.end(), [](const auto& e) { return !e.empty(); });
-  const auto kept = static_cast<std::int64_t>(semaphore(kCoresTaken) - semaphore(kCoresReturned));
-  const std::int64_t taken = std::max(working, kept);
+  const std::int64_t taken = std::max(working, kept_cores_);
   return length * sms / std::max<std::int64_t>(1, sms - taken);
 }
 

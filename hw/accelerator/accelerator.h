@@ -35,8 +35,8 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 ///
 /// A copy engine stands for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads
 /// and writes the memory, and needs `copy_overhead` each time. With `shared_cores` these are SMs of the array: a slice
-/// that begins while n of them work takes sms / (sms - n) times as long to compute. Approximate: a kernel loses whole
-/// waves, or none.
+/// that begins while n of them work, or are kept (kKeepCores), takes sms / (sms - n) times as long to compute.
+/// Approximate: a kernel loses whole waves, or none.
 ///
 /// Where a kernel's operands lie nobody says. With `place_kernels` what kernels read are sequential streams through the
 /// lower half of the memory, and what they write through its upper half; each slice goes on where the one before it
@@ -159,6 +159,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] Time slice_length(const Running& kernel, std::int64_t slice) const;
   void count_busy(Time now);
   void signal(Time now, std::uint32_t semaphore, std::uint64_t value);
+  void keep_cores(const Command& command);
   void queue_copy(Time now, const Command& command);
   void start_copy(Time now, std::uint32_t slot);
   void finish_copy(const Command& command);
@@ -181,7 +182,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::vector<Running> running_;           ///< slots are reused
   std::int64_t pace_;
   std::int64_t free_cores_ = 0;
-  Time counted_;  ///< `busy` is up to date until here
+  std::int64_t kept_cores_ = 0;  ///< by kernels of collectives
+  Time counted_;                 ///< `busy` is up to date until here
   std::vector<std::uint64_t> semaphores_;
   std::vector<std::deque<std::uint32_t>> engines_;  ///< by copy engine: slots of `copies_`, the first one running
   std::deque<std::pair<std::uint64_t, Command>> arriving_;  ///< written, with a delay that is not over

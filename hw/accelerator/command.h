@@ -18,10 +18,15 @@ enum class Operation : std::uint8_t {
   kSignal,  ///< raises `semaphore` to `value`
   kWait,    ///< until `semaphore` has reached `value`
   kNotify,  ///< writes a Done with `id` to `completion_address`
+  /// The kernel of a collective, which firmware runs copy by copy, begins to keep `cores` of the array, and no longer
+  /// does. It keeps them also while it waits for others (a maintainer's word in NVIDIA/nccl issue 689).
+  kKeepCores,
+  kReturnCores,
 };
 
 struct Command {
-  /// Not in a stream: done as it is written. For kSignal, and for kCopy and kReduce, which go to their engine at once.
+  /// Not in a stream: done as it is written. For kSignal, kNotify, kKeepCores and kReturnCores, and for kCopy and
+  /// kReduce, which go to their engine at once.
   static constexpr std::uint32_t kImmediate = UINT32_MAX;
 
   Operation operation = Operation::kKernel;
@@ -29,7 +34,7 @@ struct Command {
   std::uint32_t stream = 0;
   std::uint32_t engine = 0;
   std::uint32_t semaphore = 0;
-  std::uint32_t cores = 0;  ///< SMs that a kernel runs on; 0: all of them
+  std::uint32_t cores = 0;  ///< SMs that a kernel runs on, 0: all of them; or that are kept
   std::uint64_t value = 0;
   std::int64_t launch_ps = 0;
   std::int64_t compute_ps = 0;

@@ -224,6 +224,13 @@ class CommandWindow {
   void signal(std::uint32_t semaphore, std::uint64_t value) {
     submit({.operation = Operation::kSignal, .stream = Command::kImmediate, .semaphore = semaphore, .value = value});
   }
+  /// The kernel of a collective keeps so many cores of the array, until it returns them.
+  void keep_cores(std::uint32_t cores) {
+    submit({.operation = Operation::kKeepCores, .stream = Command::kImmediate, .cores = cores});
+  }
+  void return_cores(std::uint32_t cores) {
+    submit({.operation = Operation::kReturnCores, .stream = Command::kImmediate, .cores = cores});
+  }
   /// destination = source + other, by a copy engine; `queue` gets `id` when it is done.
   void reduce(std::uint32_t engine, ElementType type, std::uint64_t source, std::uint64_t other,
               std::uint64_t destination, std::uint64_t bytes, const CompletionQueue& queue, std::uint64_t id) {

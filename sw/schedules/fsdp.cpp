@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "hw/accelerator/kept_cores.h"
 #include "sw/schedules/fsdp_check.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/offload.h"
@@ -67,9 +66,7 @@ struct Fsdp::Member {
   Time waited_offload;
   Time first_wait;                   ///< of the last step, for its first parameters
   std::unique_ptr<Offload> offload;  ///< null where nothing is offloaded
-  std::uint64_t kernel_cores = 0;    ///< that the kernel of a collective keeps
-  std::uint64_t cores_taken = 0;
-  std::uint64_t cores_returned = 0;
+  std::uint32_t kernel_cores = 0;    ///< that the kernel of a collective keeps
   Probe* probe = nullptr;
   int gather_track = 0;
   int scatter_track = 0;
@@ -85,10 +82,10 @@ struct Fsdp::Member {
         scatters(*its_rank.processor, "ReduceScatter") {}
 
   void begin_kernel() {
-    if (kernel_cores != 0) rank.accelerator.signal(accelerator::kCoresTaken, cores_taken += kernel_cores);
+    if (kernel_cores != 0) rank.accelerator.keep_cores(kernel_cores);
   }
   void end_kernel() {
-    if (kernel_cores != 0) rank.accelerator.signal(accelerator::kCoresReturned, cores_returned += kernel_cores);
+    if (kernel_cores != 0) rank.accelerator.return_cores(kernel_cores);
   }
 };
 
@@ -107,7 +104,7 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
     Member& member = *members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i]));
     // Multicast is the host's or the interface's work.
     if (collectives.algorithm != collectives::Algorithm::kMulticast) {
-      member.kernel_cores = static_cast<std::uint64_t>(member.rank.copy_engines);
+      member.kernel_cores = static_cast<std::uint32_t>(member.rank.copy_engines);
     }
     allocate_state(member);
   }

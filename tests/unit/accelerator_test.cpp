@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "hw/accelerator/kept_cores.h"
 #include "hw/memory/hbm.h"
 #include "tests/support/kernel.h"
 #include "tests/support/sockets.h"
@@ -457,6 +456,14 @@ TEST(Partitions, CopyEnginesHaveCoresOfTheirOwnElse) {
   EXPECT_EQ(beside_copies(false), 2_us + 40_us);
 }
 
+Command cores(Operation operation, std::uint32_t count) {
+  Command command;
+  command.operation = operation;
+  command.stream = Command::kImmediate;
+  command.cores = count;
+  return command;
+}
+
 /// When a kernel of 40 us that begins at 2 us ends, where collectives' kernels keep 12 cores and return them after 12
 /// us.
 Time beside_a_collective(bool shared_cores) {
@@ -464,10 +471,10 @@ Time beside_a_collective(bool shared_cores) {
   config.shared_cores = shared_cores;
   config.slice = 10_us;
   Bench bench(config);
-  bench.at(1_us, signal(Command::kImmediate, kCoresTaken, 12));
+  bench.at(1_us, cores(Operation::kKeepCores, 12));
   bench.at(2_us, kernel(0, Time(), 40_us));
   bench.at(2_us, notify(0, 1));
-  bench.at(12_us, signal(Command::kImmediate, kCoresReturned, 12));
+  bench.at(12_us, cores(Operation::kReturnCores, 12));
   bench.run();
   return bench.notified(1);
 }
