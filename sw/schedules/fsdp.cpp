@@ -157,7 +157,8 @@ void Fsdp::allocate_state(Member& member) {
   allocate(member, "activations that a block computes again", plan_.recomputed_activations);
   if (!config_.offload.activations) {
     try {
-      allocate(member, "activations of " + std::to_string(plan_.layers) + " blocks", plan_.blocks_activations);
+      allocate(member, "activations of " + std::to_string(plan_.layers) + " blocks",
+               plan_.activations_before(plan_.layers));
     } catch (const firmware::OutOfMemory& error) {
       throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes them fewer, and "
                                                              "workload.offload.activations puts them elsewhere"),

@@ -51,14 +51,11 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     return static_cast<std::uint64_t>(models::kept_activations(model, kind, of));
   };
   root_activations = kept(UnitKind::kEmbedding, shape) + kept(UnitKind::kHead, shape);
-  // Blocks are alike, or alternate.
   std::array<models::StepShape, 2> shapes = {shape, shape};
   for (std::int64_t b = 0; b < std::min<std::int64_t>(2, layers); ++b) {
     models::StepShape& of = shapes[static_cast<std::size_t>(b)];
     of.recompute = models::recompute_of(config.recompute, b);
-    const std::uint64_t each = kept(UnitKind::kBlock, of);
-    block_activations = std::max(block_activations, each);
-    blocks_activations += each * static_cast<std::uint64_t>((layers + 1 - b) / 2);
+    block_activations[static_cast<std::size_t>(b)] = kept(UnitKind::kBlock, of);
     recomputed_activations =
         std::max(recomputed_activations, static_cast<std::uint64_t>(models::recomputed_activations(model, of)));
   }

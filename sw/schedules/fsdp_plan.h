@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -131,11 +132,20 @@ struct FsdpPlan {
   int block_buffers = 0;
   std::int64_t parameters = 0;
   std::int64_t layers = 0;
-  std::uint64_t block_activations = 0;       ///< bytes that a block keeps until its backward pass, the most of all
-  std::uint64_t blocks_activations = 0;      ///< bytes that all blocks keep
+  /// Bytes that a block keeps until its backward pass, of blocks with even and odd numbers: they are alike, or
+  /// alternate.
+  std::array<std::uint64_t, 2> block_activations{};
   std::uint64_t root_activations = 0;        ///< the same of embedding and head
   std::uint64_t recomputed_activations = 0;  ///< bytes that a block's backward pass makes again
 
+  /// What a block keeps, and what all blocks before it do, each rounded up to a multiple of `alignment`.
+  [[nodiscard]] std::uint64_t activations_of(std::int64_t block, std::uint64_t alignment = 1) const {
+    return (block_activations[static_cast<std::size_t>(block % 2)] + alignment - 1) / alignment * alignment;
+  }
+  [[nodiscard]] std::uint64_t activations_before(std::int64_t block, std::uint64_t alignment = 1) const {
+    return static_cast<std::uint64_t>((block + 1) / 2) * activations_of(0, alignment) +
+           static_cast<std::uint64_t>(block / 2) * activations_of(1, alignment);
+  }
   [[nodiscard]] int forward_stage(int block) const { return 1 + block; }
   [[nodiscard]] int backward_stage(int block) const { return static_cast<int>(stages.size()) - 2 - block; }
 

@@ -18,6 +18,8 @@ constexpr std::uint32_t kMoments = Offload::kFirstSemaphore + 2;
 
 // The kernel updates one while another is loaded or stored.
 constexpr std::uint64_t kMomentBuffers = 2;
+/// Slots begin where memory is aligned.
+constexpr std::uint64_t kAlignment = 256;
 
 void require_remote(const firmware::Rank& rank, const char* field) {
   if (rank.remote.exists()) return;
@@ -39,20 +41,19 @@ Offload::Offload(firmware::Rank& rank, const FsdpConfig& config, const FsdpPlan&
       stages_(stages),
       layers_(static_cast<int>(plan.layers)),
       pieces_stored_(*rank.processor, "a piece of moments to be stored") {
-  if (config.offload.activations) place_activations(plan.block_activations);
+  if (config.offload.activations) place_activations();
   if (config.offload.optimizer && !plan.optimizer.empty()) place_moments(8 * shard);
 }
 
-void Offload::place_activations(std::uint64_t bytes) {
+void Offload::place_activations() {
   require_remote(rank_, "activations");
-  // Slots begin where memory is aligned.
-  activation_bytes_ = (bytes + 255) / 256 * 256;
+  slot_bytes_ = std::max(plan_.activations_of(0, kAlignment), plan_.activations_of(1, kAlignment));
   slots_ = std::min(config_.offload.buffers, layers_);
   offloaded_ = layers_ - slots_;
   slot_ = rank_.memory.allocate("activations of " + std::to_string(slots_) + " blocks on their way",
-                                static_cast<std::uint64_t>(slots_) * activation_bytes_);
+                                static_cast<std::uint64_t>(slots_) * slot_bytes_);
   if (offloaded_ == 0) return;
-  const std::uint64_t away = static_cast<std::uint64_t>(offloaded_) * activation_bytes_;
+  const std::uint64_t away = plan_.activations_before(offloaded_, kAlignment);
   activations_ =
       rank_.remote.base +
       rank_.remote.own.allocate("activations of " + std::to_string(offloaded_) + " blocks in remote memory", away);
@@ -65,7 +66,8 @@ void Offload::place_activations(std::uint64_t bytes) {
 void Offload::place_moments(std::uint64_t bytes) {
   require_remote(rank_, "optimizer");
   moment_bytes_ = bytes;
-  piece_ = std::min((static_cast<std::uint64_t>(config_.offload.piece.count()) + 255) / 256 * 256, bytes);
+  piece_ = std::min(
+      (static_cast<std::uint64_t>(config_.offload.piece.count()) + kAlignment - 1) / kAlignment * kAlignment, bytes);
   pieces_ = (bytes + piece_ - 1) / piece_;
   moment_buffers_ = rank_.memory.allocate("moments on their way", kMomentBuffers * piece_);
   moments_ = rank_.remote.base + rank_.remote.own.allocate("two moments in 32 bits in remote memory", bytes);
@@ -107,9 +109,8 @@ std::uint64_t Offload::stage_ended(int step, int stage) const {
 }
 
 Offload::Place Offload::activation(int block) const {
-  const auto b = static_cast<std::uint64_t>(block);
-  return {slot_ + b % static_cast<std::uint64_t>(slots_) * activation_bytes_, activations_ + b * activation_bytes_,
-          activation_bytes_};
+  return {slot_ + static_cast<std::uint64_t>(block % slots_) * slot_bytes_,
+          activations_ + plan_.activations_before(block, kAlignment), plan_.activations_of(block, kAlignment)};
 }
 
 Offload::Place Offload::moment(std::uint64_t piece) const {

@@ -73,7 +73,7 @@ class Offload {
     std::uint64_t bytes = 0;
   };
 
-  void place_activations(std::uint64_t bytes);
+  void place_activations();
   void place_moments(std::uint64_t bytes);
   firmware::Task store_activations();
   firmware::Task load_activations();
@@ -103,7 +103,7 @@ class Offload {
   int layers_;
   int slots_ = 0;      ///< of activations; 0 if they stay
   int offloaded_ = 0;  ///< blocks whose activations leave
-  std::uint64_t activation_bytes_ = 0;
+  std::uint64_t slot_bytes_ = 0;
   std::uint64_t slot_ = 0;         ///< address of the first
   std::uint64_t activations_ = 0;  ///< address in remote memory
   std::uint64_t moment_bytes_ = 0;

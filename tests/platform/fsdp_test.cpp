@@ -148,7 +148,7 @@ TEST(Schedule, RecomputesEverySecondBlock) {
   };
   const auto activations = [&](models::Recompute recompute) {
     workload.recompute = recompute;
-    return schedules::FsdpPlan(workload, compute, 8).blocks_activations;
+    return schedules::FsdpPlan(workload, compute, 8).activations_before(3);
   };
   constexpr auto kLayer = models::Recompute::kSelectiveLayer;
   EXPECT_EQ(kernels(kLayer, 0), kernels(models::Recompute::kNone, 0));

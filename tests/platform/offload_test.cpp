@@ -59,6 +59,7 @@ struct OffloadCase {
   int devices;
   int buffers;
   Time stall;
+  models::Recompute recompute = models::Recompute::kSelectiveOp;
 };
 
 class Offloaded : public testing::TestWithParam<OffloadCase> {};
@@ -72,6 +73,7 @@ TEST_P(Offloaded, StateComesBackAsItLeft) {
   config.stall = c.stall;
   FsdpConfig workload = offloaded();
   workload.offload.buffers = c.buffers;
+  workload.recompute = c.recompute;
   Machine machine(config);
   const FsdpResult result = run_offloaded(machine, workload);
   EXPECT_EQ(result.wrong, 0);
@@ -80,12 +82,15 @@ TEST_P(Offloaded, StateComesBackAsItLeft) {
   const schedules::FsdpPlan plan(workload, config.accelerator.array.compute, 4);
   const auto shard = static_cast<std::int64_t>((plan.parameters + 3) / 4);
   const auto blocks = static_cast<std::int64_t>(plan.layers) - std::min<std::int64_t>(c.buffers, plan.layers);
-  const auto block = static_cast<std::int64_t>((plan.block_activations + 255) / 256 * 256);
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(machine.remote_dma(i).counters().stored_bytes, 2 * (8 * shard + blocks * block));
-    EXPECT_EQ(machine.remote_dma(i).counters().loaded_bytes, 2 * (8 * shard + blocks * block));
+  std::int64_t away = 8 * shard;
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    away += static_cast<std::int64_t>((plan.activations_of(block) + 255) / 256 * 256);
   }
-  EXPECT_EQ(result.remote_bytes, static_cast<std::uint64_t>(8 * shard + blocks * block));
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(machine.remote_dma(i).counters().stored_bytes, 2 * away);
+    EXPECT_EQ(machine.remote_dma(i).counters().loaded_bytes, 2 * away);
+  }
+  EXPECT_EQ(result.remote_bytes, static_cast<std::uint64_t>(away));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Offloaded,
@@ -93,7 +98,9 @@ INSTANTIATE_TEST_SUITE_P(All, Offloaded,
                                          OffloadCase{"Far", RemoteKind::kCxl, CxlPath::kFar, 3, 3, 0_ns},
                                          OffloadCase{"FarStalled", RemoteKind::kCxl, CxlPath::kFar, 2, 2, 2000_ns},
                                          OffloadCase{"HostStalled", RemoteKind::kPerNode, CxlPath::kNear, 1, 2, 500_ns},
-                                         OffloadCase{"EnoughSlots", RemoteKind::kCxl, CxlPath::kNear, 1, 8, 0_ns}),
+                                         OffloadCase{"EnoughSlots", RemoteKind::kCxl, CxlPath::kNear, 1, 8, 0_ns},
+                                         OffloadCase{"EverySecondBlock", RemoteKind::kCxl, CxlPath::kFar, 2, 1, 0_ns,
+                                                     models::Recompute::kSelectiveLayer}),
                          [](const auto& test) { return test.param.name; });
 
 /// Two blocks of Llama 3 8B would have slots; four are trained.
@@ -143,7 +150,7 @@ TEST(Offloading, IsHiddenByAFastPoolAndExposedByASlowOne) {
   }
   // No faster than the link lets two blocks' activations and all moments through, one way.
   const schedules::FsdpPlan plan(four_blocks(), config.accelerator.array.compute, 4);
-  const auto bytes = static_cast<double>(2 * plan.block_activations) + 2.0 * static_cast<double>(plan.parameters);
+  const auto bytes = static_cast<double>(2 * plan.activations_of(0)) + 2.0 * static_cast<double>(plan.parameters);
   EXPECT_GT(static_cast<double>(slow.steps[1].count()), bytes / 20e9 * 1e12);
 }
 
