@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kFetchTarget = 7;
 constexpr std::size_t kLookAhead = 4;
 constexpr std::size_t kLookAgain = 2;
+// Slots with no more events than this leave no time for that: an event of the next one may prefetch instead.
+constexpr std::size_t kSparse = 2;
 
 std::int64_t kernel_now() {
   return static_cast<std::int64_t>(sc_core::sc_time_stamp().value());
@@ -130,7 +132,7 @@ void Dispatcher::insert_into_batch(Event event) {
 
 std::int64_t Dispatcher::next_occupied() const {
   // The slots form a ring that starts behind the current one: look at the rest of its word, then at whole words.
-  const auto start = static_cast<std::size_t>((current_slot_ + 1) & (kSlots - 1));
+  const std::size_t start = head_of(current_slot_ + 1);
   const std::size_t words = occupied_.size();
   std::size_t word = start >> 6;
   std::uint64_t bits = occupied_[word] & (~0ULL << (start & 63));
@@ -151,7 +153,7 @@ std::int64_t Dispatcher::next_occupied() const {
     bits = occupied_[word];
     if (word == start >> 6) bits &= ~(~0ULL << (start & 63));
   }
-  if (bits == 0) return -1;
+  if (bits == 0) return kNoSlot;
   const auto index = static_cast<std::int64_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
   return current_slot_ + 1 + ((index - static_cast<std::int64_t>(start)) & (kSlots - 1));
 }
@@ -159,10 +161,9 @@ std::int64_t Dispatcher::next_occupied() const {
 std::int64_t Dispatcher::next_time() const {
   if (cursor_ < batch_size_) return time_of(batch_[cursor_]);
   std::int64_t best = overflow_.empty() ? INT64_MAX : overflow_.top().time;
-  const std::int64_t slot = next_occupied();
-  if (slot >= 0) {
-    for (std::uint32_t n = heads_[static_cast<std::size_t>(slot & (kSlots - 1))]; n != kNil; n = nodes_[n].next) {
-      best = std::min(best, (slot << kSlotBits) + nodes_[n].event.time_in_slot());
+  if (next_slot_ != kNoSlot) {
+    for (std::uint32_t n = heads_[head_of(next_slot_)]; n != kNil; n = nodes_[n].next) {
+      best = std::min(best, (next_slot_ << kSlotBits) + nodes_[n].event.time_in_slot());
     }
   }
   return best;
@@ -177,7 +178,7 @@ void Dispatcher::enter_slot(std::int64_t slot) {
     insert_into_wheel(overflow_.top().event, overflow_.top().time >> kSlotBits);
     overflow_.pop();
   }
-  const auto head = static_cast<std::size_t>(slot & (kSlots - 1));
+  const std::size_t head = head_of(slot);
   for (std::uint32_t index = heads_[head]; index != kNil;) {
     Node& node = nodes_[index];
     __builtin_prefetch(reinterpret_cast<const void*>(node.event.data));
@@ -190,8 +191,17 @@ void Dispatcher::enter_slot(std::int64_t slot) {
   heads_[head] = kNil;
   occupied_[head >> 6] &= ~(1ULL << (head & 63));
   if (occupied_[head >> 6] == 0) summary_[head >> 12] &= ~(1ULL << (head >> 6 & 63));
-  ahead_ = heads_[static_cast<std::size_t>((slot + 1) & (kSlots - 1))];
-  if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
+  next_slot_ = next_occupied();
+  if (batch_size_ <= kSparse) {
+    ahead_ = kNil;
+    if (next_slot_ != kNoSlot) {
+      const Event& next = nodes_[heads_[head_of(next_slot_)]].event;
+      targets_[next.target()]->prepare(next.tag(), next.data);
+    }
+  } else {
+    ahead_ = heads_[head_of(slot + 1)];
+    if (ahead_ != kNil) __builtin_prefetch(&nodes_[ahead_]);
+  }
   sort_batch();
 }
 
@@ -249,12 +259,9 @@ inline void Dispatcher::prepare_batch() {
 }
 
 bool Dispatcher::open_next_slot(std::int64_t limit) {
-  std::int64_t slot = next_occupied();
-  if (!overflow_.empty()) {
-    const std::int64_t far = overflow_.top().time >> kSlotBits;
-    if (slot < 0 || far < slot) slot = far;
-  }
-  if (slot < 0 || (slot << kSlotBits) > limit) return false;
+  std::int64_t slot = next_slot_;
+  if (!overflow_.empty()) slot = std::min(slot, overflow_.top().time >> kSlotBits);
+  if (slot == kNoSlot || (slot << kSlotBits) > limit) return false;
   enter_slot(slot);
   return true;
 }

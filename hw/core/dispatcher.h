@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <functional>
@@ -27,8 +28,7 @@ class alignas(64) EventTarget {
   /// Runs at simulated time `now`. `tag` and `data` are what was posted; `data` is usually a Packet.
   virtual void on_event(Time now, std::uint32_t tag, std::uint64_t data) = 0;
 
-  /// Called shortly before an event when many are close together: a chance to prefetch what it will touch, nothing
-  /// else.
+  /// Called shortly before an event, though not before each: a chance to prefetch what it will touch, nothing else.
   virtual void prepare(std::uint32_t /*tag*/, std::uint64_t /*data*/) {}
   /// Called when what `prepare` has fetched should be here, a little before the event: a chance to follow pointers.
   virtual void prepare_more(std::uint32_t /*tag*/, std::uint64_t /*data*/) {}
@@ -114,6 +114,7 @@ class Dispatcher final : public sc_core::sc_module {
   static constexpr std::uint64_t kSlotMask = (1ULL << kSlotBits) - 1;
   static constexpr std::uint64_t kTagMask = (1ULL << kTagBits) - 1;
   static constexpr std::int64_t kSlots = 8192;
+  static constexpr std::int64_t kNoSlot = INT64_MAX;
   static constexpr std::uint32_t kNil = UINT32_MAX;
   static_assert(kSlotBits + kTargetBits + kTagBits == 64);
 
@@ -176,7 +177,7 @@ class Dispatcher final : public sc_core::sc_module {
     if (free_ == kNil) [[unlikely]]
       grow_nodes();
     const std::uint32_t index = free_;
-    const auto head = static_cast<std::size_t>(slot & (kSlots - 1));
+    const std::size_t head = head_of(slot);
     Node& node = nodes_[index];
     free_ = node.next;
     node.event = event;
@@ -186,7 +187,9 @@ class Dispatcher final : public sc_core::sc_module {
       summary_[head >> 12] |= 1ULL << (head >> 6 & 63);
     }
     heads_[head] = index;
+    next_slot_ = std::min(next_slot_, slot);
   }
+  static std::size_t head_of(std::int64_t slot) { return static_cast<std::size_t>(slot & (kSlots - 1)); }
   [[nodiscard]] std::int64_t next_occupied() const;
   [[nodiscard]] std::int64_t next_time() const;
 
@@ -200,6 +203,7 @@ class Dispatcher final : public sc_core::sc_module {
   std::int64_t horizon_ = 0;
   std::int64_t limit_ = INT64_MAX;
   std::int64_t current_slot_ = 0;
+  std::int64_t next_slot_ = kNoSlot;  // of the wheel's, the first with events
   bool running_ = false;
   std::uint64_t handled_ = 0;
   std::uint64_t posted_ = 0;

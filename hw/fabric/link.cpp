@@ -142,14 +142,6 @@ Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time 
   return kNever;
 }
 
-bool Transmitter::another_borrows(const Lane& than) {
-  for (std::size_t i = 0; i <= other_lanes_.size(); ++i) {
-    const Lane& other = lane(static_cast<int>(i));
-    if (other.available < 0 && &other != &than) return true;
-  }
-  return false;
-}
-
 /// What comes back to other lanes may be of the shared buffer: takes all credits in the order of their times.
 Time Transmitter::shared_credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
   const std::size_t lanes = 1 + other_lanes_.size();

@@ -206,7 +206,9 @@ class alignas(64) Transmitter final : public Backward {
   }
   Time later_credit_at(int lane, std::int64_t wire_bytes, Time now);
   Time shared_credit_at(int lane, std::int64_t wire_bytes, Time now);
-  [[nodiscard]] bool another_borrows(const Lane& than);
+  [[nodiscard]] bool another_borrows(const Lane& than) const {
+    return shared_ - shared_free_ > std::max<std::int64_t>(-than.available, 0);
+  }
   /// Bytes that a lane may send, as far as credits have been taken out of the lanes.
   [[nodiscard]] std::int64_t room(const Lane& lane) const {
     return std::max<std::int64_t>(lane.available, 0) + shared_free_;

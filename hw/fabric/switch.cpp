@@ -280,8 +280,8 @@ void Switch::send_by(Time now, std::uint32_t index, std::uint32_t lane, Packet& 
   ++counters_.queued;
   if (marks_) mark(index, packet);
   if (input < inputs_.size()) inputs_[input].waits(now, packet);
-  enqueue(index, lane, packet);
-  arm(now, index);
+  // Behind others of its queue it changes nothing about what is sent next.
+  if (enqueue(index, lane, packet)) arm(now, index);
 }
 
 void Switch::mark(std::uint32_t output, Packet& packet) {
@@ -333,12 +333,13 @@ void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint
   book(*buffer_, dispatcher_, *this, input, lane, bytes, gone);
 }
 
-inline void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
+inline bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   if (queues_[output] == nullptr) queues_[output] = std::make_unique<Queue[]>(lanes_ * sources_);
   const std::uint32_t source = source_of(packet);
   Queue& q = queue(output, lane, source);
   packet.next = nullptr;
-  if (q.head == nullptr) {
+  const bool first = q.head == nullptr;
+  if (first) {
     q.head = &packet;
     nonempty_[(output * lanes_ + lane) * words_ + source / 64] |= 1ULL << (source % 64);
   } else {
@@ -346,23 +347,30 @@ inline void Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& pa
   }
   q.tail = &packet;
   Output& state = outputs_[output];
+  state.lanes |= static_cast<std::uint8_t>(1U << lane);
   ++state.waiting;
   state.waiting_bytes += packet.wire_bytes;
   state.most_waiting_bytes = std::max(state.most_waiting_bytes, state.waiting_bytes);
   largest_ = std::max(largest_, packet.wire_bytes);
   if (probe_ != nullptr) [[unlikely]]
     draw(output);
+  return first;
 }
 
 Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
   Queue& q = queue(output, lane, input);
   Packet* packet = q.head;
   q.head = packet->next;
+  Output& state = outputs_[output];
   if (q.head == nullptr) {
-    nonempty_[(output * lanes_ + lane) * words_ + input / 64] &= ~(1ULL << (input % 64));
+    std::uint64_t* words = &nonempty_[(output * lanes_ + lane) * words_];
+    words[input / 64] &= ~(1ULL << (input % 64));
+    if (std::all_of(words, words + words_, [](std::uint64_t word) { return word == 0; })) {
+      state.lanes &= static_cast<std::uint8_t>(~(1U << lane));
+    }
   }
-  --outputs_[output].waiting;
-  outputs_[output].waiting_bytes -= packet->wire_bytes;
+  --state.waiting;
+  state.waiting_bytes -= packet->wire_bytes;
   if (probe_ != nullptr) [[unlikely]]
     draw(output);
   return packet;
@@ -442,7 +450,7 @@ void Switch::serve(Time now, std::uint32_t index) {
     } else {
       std::uint32_t lane = output.next_lane;
       for (std::uint32_t step = 0; step < lanes_; ++step, lane = after(lane, lanes_)) {
-        if (serve_lane(now, index, lane) != Turn::kSent) continue;
+        if ((output.lanes >> lane & 1U) == 0 || serve_lane(now, index, lane) != Turn::kSent) continue;
         output.next_lane = static_cast<std::uint8_t>(after(lane, lanes_));
         break;
       }
@@ -457,7 +465,8 @@ void Switch::arm(Time now, std::uint32_t index) {
   const Time free = std::max(now, std::max(transmitter.free_at(), output.next_grant) - latency_);
   if (output.service_at <= free) return;
   Time at = kNever;
-  for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+  for (std::uint32_t lanes = output.lanes; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
     Time crossbar = kNever;
     const int input = pick_input(index, lane, now, crossbar);
     if (input < 0) {
@@ -467,6 +476,7 @@ void Switch::arm(Time now, std::uint32_t index) {
     const Packet* first = queue(index, lane, static_cast<std::uint32_t>(input)).head;
     // It has not been touched since it came: where any packet may be sent it can wait to be fetched.
     __builtin_prefetch(first);
+    if (static_cast<std::size_t>(input) < inputs_.size()) __builtin_prefetch(&inputs_[static_cast<std::size_t>(input)]);
     if (transmitter.may_send(static_cast<int>(lane), largest_)) {
       at = now;
       break;

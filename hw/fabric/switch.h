@@ -276,6 +276,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     std::uint32_t waiting = 0;
     std::array<std::uint16_t, 8> next_input{};  ///< by lane
     std::uint8_t next_lane = 0;
+    std::uint8_t lanes = 0;  ///< a bit per lane with a packet
   };
 
   void prefetch_output(std::uint32_t output) const {
@@ -308,7 +309,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void drop_copy(Time now, Packet& packet);
   void serve(Time now, std::uint32_t output);
   void forward(Time now, std::uint32_t output, std::uint32_t lane, Packet& packet);
-  void enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
+  /// True if it is the first of its queue.
+  bool enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet);
   void draw(std::uint32_t output);
   void mark(std::uint32_t output, Packet& packet);
   Packet* dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t input);
