@@ -58,20 +58,26 @@ class Waves {
 /// The rising edges of a clock: number k at k cycles after time 0, rounded to the nearest picosecond.
 class ClockEdges {
  public:
-  constexpr explicit ClockEdges(Frequency frequency) : frequency_(frequency) {}
+  constexpr explicit ClockEdges(Frequency frequency)
+      : frequency_(frequency), period_(kSecond % frequency.count() == 0 ? kSecond / frequency.count() : 0) {}
 
-  [[nodiscard]] constexpr Time at(std::int64_t edge) const { return cycle_time(edge, frequency_); }
+  [[nodiscard]] constexpr Time at(std::int64_t edge) const {
+    return period_ != 0 ? Time(edge * period_) : cycle_time(edge, frequency_);
+  }
   /// The first one that is not before `time`.
   [[nodiscard]] constexpr std::int64_t from(Time time) const {
     const auto product = static_cast<__int128>(time.count()) * frequency_.count();
-    auto edge = static_cast<std::int64_t>(product / 1'000'000'000'000);
+    auto edge = static_cast<std::int64_t>(product / kSecond);
     while (at(edge) < time) ++edge;
     while (edge > 0 && at(edge - 1) >= time) --edge;
     return edge;
   }
 
  private:
+  static constexpr std::int64_t kSecond = 1'000'000'000'000;
+
   Frequency frequency_;
+  std::int64_t period_;  ///< 0 if it is not whole picoseconds
 };
 
 }  // namespace weft

@@ -60,7 +60,7 @@ Waves::Clock WaveFile::clock(const std::string& name, Frequency frequency) {
     writer_.alias(name, clocks_[i].id);
     return {static_cast<std::uint32_t>(i)};
   }
-  clocks_.push_back({frequency, writer_.bits(name)});
+  clocks_.push_back({frequency, ClockEdges(frequency), writer_.bits(name)});
   // Up to the first edge it is low.
   nets_.push_back({clocks_.back().id});
   set(Time(), {static_cast<std::uint32_t>(nets_.size() - 1)}, 0);
@@ -162,7 +162,7 @@ void WaveFile::prepare(Oscillator& clock, std::int64_t until) const {
 
 /// Finds when a clock that is low rises next, within what it has to run.
 void WaveFile::schedule(Oscillator& clock) {
-  const ClockEdges edges(clock.frequency);
+  const ClockEdges& edges = clock.edges;
   clock.due = INT64_MAX;
   for (std::int64_t next = edges.at(clock.next).count(); clock.at < clock.spans.size(); ++clock.at) {
     const Span& span = clock.spans[clock.at];
@@ -190,7 +190,7 @@ void WaveFile::write_clocks(std::int64_t until) {
     first->high = !first->high;
     writer_.change(static_cast<std::uint64_t>(time), first->id, first->high ? 1 : 0);
     if (first->high) {
-      first->due = (time + ClockEdges(first->frequency).at(++first->next).count()) / 2;
+      first->due = (time + first->edges.at(++first->next).count()) / 2;
     } else {
       schedule(*first);
     }

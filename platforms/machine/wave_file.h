@@ -75,6 +75,7 @@ class WaveFile final : public Waves {
   };
   struct Oscillator {
     Frequency frequency;
+    ClockEdges edges;
     vcd::Writer::Id id;
     std::vector<Span> spans = {};  ///< in which it runs, and of which nothing is written yet
     int holders = 0;

@@ -180,11 +180,23 @@ void Writer::put_time(std::uint64_t time) {
   if (!started_) write_header();
   if (time == time_) return;
   time_ = time;
-  char digits[20];
-  const auto end = std::to_chars(digits, digits + sizeof digits, time).ptr;
-  buffer_ += '#';
-  buffer_.append(digits, end);
+  char line[24] = {'#'};
+  char* const end = std::to_chars(line + 1, line + sizeof line - 1, time).ptr;
+  *end = '\n';
+  buffer_.append(line, end + 1);
+}
+
+/// Most of a file are the edges of clocks.
+void Writer::put_bit(std::uint64_t time, Net& net, bool value) {
+  const char digit = value ? '1' : '0';
+  if (net.value.front() == digit && started_ && time >= time_) return;
+  put_time(time);
+  net.value.front() = digit;
+  if (off_) return;
+  buffer_ += digit;
+  buffer_ += net.code;
   buffer_ += '\n';
+  flush_if_full();
 }
 
 void Writer::put(std::uint64_t time, Id id, SignalKind kind, std::string_view value) {
@@ -204,6 +216,7 @@ void Writer::change(std::uint64_t time, Id id, std::uint64_t value) {
     throw std::invalid_argument(
         fmt::format("a change in a VCD file: expected a value of {} bits, got {}", width, value));
   }
+  if (width == 1 && nets_[id.index].kind == SignalKind::kBits) return put_bit(time, nets_[id.index], value != 0);
   char text[64];
   std::size_t from = 64;
   do {

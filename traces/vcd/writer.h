@@ -91,6 +91,7 @@ class Writer {
   void put(std::uint64_t time, Id id, SignalKind kind, std::string_view value);
   void put_value(const Net& net);
   void put_time(std::uint64_t time);
+  void put_bit(std::uint64_t time, Net& net, bool value);
   void flush_if_full();
 
   traces::WholeFile file_;
