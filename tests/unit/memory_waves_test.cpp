@@ -6,8 +6,11 @@
 
 #include <vector>
 
+#include "hw/memory/bank_hbm.h"
 #include "hw/memory/hbm.h"
 #include "platforms/machine/wave_file.h"
+#include "tests/support/dram.h"
+#include "tests/support/nb_master.h"
 #include "tests/support/sockets.h"
 #include "tests/support/vcd.h"
 #include "traces/vcd/block_trace.h"
@@ -88,6 +91,51 @@ TEST_F(MemoryWavesTest, ShowRequestsAndAnswersOfTheSocketsThatAreWanted) {
   EXPECT_EQ(trace.output[1].time, 1'506'000U);
   EXPECT_EQ(number(trace.output[1].id), 1U);
   EXPECT_FALSE(trace.output[1].adds);
+}
+
+/// A memory that learns as time goes on what it can take: the four phases of its socket.
+TEST_F(MemoryWavesTest, ShowWhatWaitsForBanks) {
+  Dispatcher dispatcher("dispatcher");
+  test::Script script("script", dispatcher);
+  BankHbm::Config config;
+  static_cast<dram::MemoryConfig&>(config) = test::memory_of("hbm2");
+  config.outstanding = 4;
+  const auto burst = static_cast<std::uint32_t>(config.device.geometry.burst.count());
+  BankHbm hbm("hbm", config, dispatcher, {"nic"}, false);
+  test::NbMaster nic("nic", dispatcher);
+  nic.socket.bind(hbm.socket(0));
+  const std::string file = folder_ / "banks.vcd";
+  platforms::WaveFile waves(file, {"hbm"}, dispatcher, /*free_clocks=*/true);
+  hbm.record(waves);
+  script.at(1_us, [&] {
+    nic.send(tlm::TLM_READ_COMMAND, 0, nullptr, 4 * burst);
+    nic.send(tlm::TLM_WRITE_COMMAND, 1 << 20, nullptr, burst);
+  });
+  sc_core::sc_start();
+  waves.close(3_us);
+
+  const vcd::BlockTrace trace = read(file, "hbm.from_nic");
+  ASSERT_EQ(trace.inputs[0].size(), 2U);
+  ASSERT_EQ(trace.output.size(), 2U);
+  ASSERT_EQ(nic.answers.size(), 2U);
+  const vcd::Beat& read = trace.inputs[0][0];
+  EXPECT_EQ(read.time, 1'000'500U);
+  EXPECT_EQ(read.adds, false);
+  EXPECT_EQ(number(read.kind), 4 * burst);
+  // The bursts of the read have all places until its first data are back.
+  const vcd::Beat& write = trace.inputs[0][1];
+  EXPECT_EQ(write.offered, read.taken + 1);
+  EXPECT_GT(write.taken, write.offered);
+  EXPECT_GT(Time(static_cast<std::int64_t>(write.time)), 1_us + 2 * config.latency);
+  EXPECT_EQ(write.adds, true);
+  EXPECT_EQ(number(write.data), 1U << 20);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(number(trace.output[i].id), nic.answers[i].id);
+    // From the edge at or after it until the next.
+    const std::int64_t at = nic.answers[i].at.count();
+    EXPECT_EQ(trace.output[i].time, static_cast<std::uint64_t>((at + 499) / 500 * 500 + 500));
+    EXPECT_FALSE(trace.output[i].adds);
+  }
 }
 
 }  // namespace
