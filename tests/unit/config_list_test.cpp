@@ -112,6 +112,10 @@ TEST(ConfigLists, FromAFileBesideThePlatform) {
   EXPECT_EQ(error(R"([{"widht": 1}])"),
             "weft_stages.json: 0.widht: expected a known key, got \"widht\". Did you mean \"width\"?");
   std::filesystem::remove(folder / "weft_stages.json");
+  const std::string absent = error_of([&] { read_pipeline(R"({"stages": "sort merge"})"); });
+  EXPECT_TRUE(absent.ends_with(
+      "p.json: stages: expected a list, or the name of a file with one in JSON or CSV, got \"sort merge\""))
+      << absent;
 }
 
 TEST(ConfigLists, InACsvFile) {
