@@ -332,7 +332,10 @@ Calibration calibrate(const BlockTrace& trace) {
       start.config.registered = (kind_of_queue & 1) != 0;
       start.config.falls_through = (kind_of_queue & 2) == 0;
       if (kind_of_queue != 0 && queue == 0) continue;
-      if (!start.config.falls_through && start.config.latency-- == 0) continue;
+      if (!start.config.falls_through) {
+        if (start.config.latency == 0) continue;
+        --start.config.latency;
+      }
       for (const std::uint64_t more : {0, 1, 2}) {
         for (auto& [kind, interval] : start.intervals) interval += more;
         search.begin_at(start);
