@@ -192,11 +192,7 @@ void Writer::put_bit(std::uint64_t time, Net& net, bool value) {
   if (net.value.front() == digit && started_ && time >= time_) return;
   put_time(time);
   net.value.front() = digit;
-  if (off_) return;
-  buffer_ += digit;
-  buffer_ += net.code;
-  buffer_ += '\n';
-  flush_if_full();
+  if (!off_) put_value(net);
 }
 
 void Writer::put(std::uint64_t time, Id id, SignalKind kind, std::string_view value) {
