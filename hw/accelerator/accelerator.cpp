@@ -131,8 +131,10 @@ void Accelerator::accept(Time now, const Command& command) {
       notify(now, command);
       break;
     case Operation::kKeepCores:
+      keep_cores(now, command);
+      break;
     case Operation::kReturnCores:
-      keep_cores(command);
+      return_cores(now, command.cores);
       break;
     case Operation::kKernel:
     case Operation::kWait:
@@ -176,17 +178,43 @@ void Accelerator::advance(Time now, std::uint32_t index) {
         notify(now, command);
         break;
       case Operation::kKeepCores:
+        keep_cores(now, command);
+        break;
       case Operation::kReturnCores:
-        keep_cores(command);
+        return_cores(now, command.cores);
         break;
     }
     stream.queue.pop_front();
   }
 }
 
-void Accelerator::keep_cores(const Command& command) {
-  kept_cores_ +=
-      command.operation == Operation::kKeepCores ? std::int64_t{command.cores} : -std::int64_t{command.cores};
+void Accelerator::keep_cores(Time now, const Command& command) {
+  asking_.push_back(command);
+  grant_cores(now);
+}
+
+void Accelerator::grant_cores(Time now) {
+  while (!asking_.empty()) {
+    const std::int64_t left = config_.compute.sms - kept_cores_ - asking_.front().cores;
+    if (std::any_of(running_.begin(), running_.end(), [left](const Running& kernel) {
+          return kernel.active && kernel.done < kernel.slices && kernel.blocks > std::max<std::int64_t>(0, left);
+        })) {
+      return;
+    }
+    kept_cores_ += asking_.front().cores;
+    notify(now, asking_.front());
+    asking_.pop_front();
+  }
+}
+
+void Accelerator::return_cores(Time now, std::int64_t cores) {
+  kept_cores_ -= cores;
+  for (Running& kernel : running_) {
+    if (!kernel.active || kernel.late == 0) continue;
+    kernel.late = std::max<std::int64_t>(0, kernel.late - cores);
+    if (kernel.late == 0) kernel.late_from = now;
+  }
+  grant_cores(now);
 }
 
 void Accelerator::signal(Time now, std::uint32_t index, std::uint64_t value) {
@@ -238,6 +266,8 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   kernel.active = true;
   kernel.stream = stream;
   kernel.cores = cores;
+  if (config_.shared_cores) kernel.blocks = command.blocks;
+  if (kernel.blocks > 0) kernel.late = std::max<std::int64_t>(0, kernel.blocks + kept_cores_ - config_.compute.sms);
   kernel.began = now;
   const std::int64_t slice = config_.slice.count();
   const Time moving =
@@ -245,6 +275,7 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   const std::int64_t length = std::max(command.compute_ps, moving.count());
   kernel.slices = std::max<std::int64_t>(1, (length + slice - 1) / slice);
   const Time start = now + Time(command.launch_ps) + stall_.next();
+  kernel.computing_from = start;
   request_slice(kernel, start);
   if (kernel.slices > 1) request_slice(kernel, start);
   expect_slice(static_cast<std::uint32_t>(slot - running_.begin()), start + slice_length(kernel, 0));
@@ -267,7 +298,8 @@ Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const 
   const std::int64_t sms = config_.compute.sms;
   const std::int64_t working =
       std::count_if(engines_.begin(), engines_.end(), [](const auto& e) { return !e.empty(); });
-  const std::int64_t taken = std::max(working, kept_cores_);
+  // What is kept costs a persistent kernel late blocks, and the others nothing.
+  const std::int64_t taken = kernel.blocks > 0 && kept_cores_ > 0 ? 0 : std::max(working, kept_cores_);
   return length * sms / std::max<std::int64_t>(1, sms - taken);
 }
 
@@ -296,6 +328,13 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
     if (kernel.requested < kernel.slices) request_slice(kernel, now);
     expect_slice(slot, now + slice_length(kernel, kernel.done));
     return;
+  }
+  if (kernel.blocks > 0 && kernel.done == kernel.slices) {
+    if (kernel.late > 0) kernel.late_from = now;
+    kernel.late = 0;
+    grant_cores(now);
+    const Time end = kernel.late_from == kNever ? now : kernel.late_from + (now - kernel.computing_from);
+    if (end > now) return dispatcher_.post(end, *this, kSlice, slot);
   }
   const Command command = streams_[kernel.stream].queue.front();
   ++counters_.kernels;

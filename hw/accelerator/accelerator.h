@@ -38,6 +38,11 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// that begins while n of them work, or are kept (kKeepCores), takes sms / (sms - n) times as long to compute.
 /// Approximate: a kernel loses whole waves, or none.
 ///
+/// A persistent kernel loses more: its blocks do not pass work on to each other. Those whose SMs a collective's kernel
+/// keeps run when it has returned them, or after the others, and take as long, so that the kernel takes up to twice its
+/// time (pytorch issue 143988, of FSDP on H100; NVIDIA's developer forum, topic 337991). A collective's kernel in turn
+/// waits for SMs that such a kernel's first blocks have; between other kernels' blocks it gets them at once.
+///
 /// Where a kernel's operands lie nobody says. With `place_kernels` what kernels read are sequential streams through the
 /// lower half of the memory, and what they write through its upper half; each slice goes on where the one before it
 /// ended, from kernel to kernel, and begins anew at the end of its half.
@@ -140,7 +145,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     bool active = false;
     std::uint32_t stream = 0;
     std::int64_t cores = 0;
+    std::int64_t blocks = 0;  ///< of a persistent one
+    std::int64_t late = 0;    ///< of its blocks, those whose SMs are kept by others
+    Time late_from = kNever;  ///< when the last of them could begin
     Time began;
+    Time computing_from;  ///< after the launch
     std::int64_t slices = 0;
     std::int64_t done = 0;
     std::int64_t requested = 0;
@@ -159,7 +168,9 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] Time slice_length(const Running& kernel, std::int64_t slice) const;
   void count_busy(Time now);
   void signal(Time now, std::uint32_t semaphore, std::uint64_t value);
-  void keep_cores(const Command& command);
+  void keep_cores(Time now, const Command& command);
+  void grant_cores(Time now);  ///< to those that ask, in their order, as far as there are any
+  void return_cores(Time now, std::int64_t cores);
   void queue_copy(Time now, const Command& command);
   void start_copy(Time now, std::uint32_t slot);
   void finish_copy(const Command& command);
@@ -183,6 +194,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   std::int64_t pace_;
   std::int64_t free_cores_ = 0;
   std::int64_t kept_cores_ = 0;  ///< by kernels of collectives
+  std::deque<Command> asking_;   ///< for cores to keep
   Time counted_;                 ///< `busy` is up to date until here
   std::vector<std::uint64_t> semaphores_;
   std::vector<std::deque<std::uint32_t>> engines_;  ///< by copy engine: slots of `copies_`, the first one running

@@ -12,14 +12,15 @@ namespace weft::accelerator {
 /// Commands of a stream run in order; streams run beside each other. Semaphores count up: a wait is over when its
 /// semaphore has reached the value.
 enum class Operation : std::uint8_t {
-  kKernel,  ///< `launch`, `compute`, `read`, `written`, `cores`, `energy`, `label`
+  kKernel,  ///< `launch`, `compute`, `read`, `written`, `cores`, `blocks`, `energy`, `label`
   kCopy,    ///< `bytes` from `source` to `destination` by copy engine `engine`
   kReduce,  ///< `bytes` of source + other to destination, of `type`, by copy engine `engine`
   kSignal,  ///< raises `semaphore` to `value`
   kWait,    ///< until `semaphore` has reached `value`
   kNotify,  ///< writes a Done with `id` to `completion_address`
-  /// The kernel of a collective, which firmware runs copy by copy, begins to keep `cores` of the array, and no longer
-  /// does. It keeps them also while it waits for others (a maintainer's word in NVIDIA/nccl issue 689).
+  /// The kernel of a collective, which firmware runs copy by copy, asks for `cores` of the array to keep, of which a
+  /// Done with `id` at `completion_address` tells that it has them, and returns them. It keeps them also while it waits
+  /// for others (a maintainer's word in NVIDIA/nccl issue 689).
   kKeepCores,
   kReturnCores,
 };
@@ -35,6 +36,9 @@ struct Command {
   std::uint32_t engine = 0;
   std::uint32_t semaphore = 0;
   std::uint32_t cores = 0;  ///< SMs that a kernel runs on, 0: all of them; or that are kept
+  /// Of a persistent kernel, whose blocks share out its work at the start, one to an SM; 0: a kernel of many short
+  /// ones.
+  std::uint32_t blocks = 0;
   std::uint64_t value = 0;
   std::int64_t launch_ps = 0;
   std::int64_t compute_ps = 0;
@@ -47,7 +51,7 @@ struct Command {
   std::uint64_t destination = 0;
   std::uint64_t bytes = 0;
   std::uint64_t id = 0;
-  std::uint64_t completion_address = 0;  ///< for kNotify, and when an immediate kCopy or kReduce is done
+  std::uint64_t completion_address = 0;  ///< for kNotify, kKeepCores, and when an immediate kCopy or kReduce is done
   const char* label = nullptr;           ///< for pictures; a literal or kept by the caller for the run
 };
 static_assert(std::is_trivially_copyable_v<Command>);

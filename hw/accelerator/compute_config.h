@@ -91,6 +91,7 @@ struct ComputeConfig {
   /// The measurements came from short, cool runs; real training at 500 to 700 W clocks lower. They do not tell how
   /// much.
   double power_limit = 1.0;
+  bool persistent_products = false;
   PowerConfig power;
 
   template <typename Visitor>
@@ -120,6 +121,8 @@ struct ComputeConfig {
           "Share of the tensor peak that instructions reach which wait for their result, as older kernels use");
     visit("panel_step", panel_step, "A column of a factorisation's panel, which waits for the one before");
     visit("power_limit", power_limit, "Share of the sustained tensor rate that the power limit leaves");
+    visit("persistent_products", persistent_products,
+          "Kernels of products have one block for each SM, which shares out its tiles at the start");
     visit("power", power, "What it draws");
   }
 };

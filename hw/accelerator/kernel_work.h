@@ -50,6 +50,7 @@ struct KernelWork {
   double array_energy = 0;   ///< joules of the operations
   double memory_energy = 0;  ///< joules of HBM's bytes
   double clock = 1;          ///< share of the clock that the power cap leaves
+  std::int64_t blocks = 0;   ///< of a persistent kernel, see Command
 };
 
 /// Of what SMs ask of the last-level cache, the share that it need not ask of HBM; 0 if they ask nothing.

@@ -224,9 +224,13 @@ class CommandWindow {
   void signal(std::uint32_t semaphore, std::uint64_t value) {
     submit({.operation = Operation::kSignal, .stream = Command::kImmediate, .semaphore = semaphore, .value = value});
   }
-  /// The kernel of a collective keeps so many cores of the array, until it returns them.
-  void keep_cores(std::uint32_t cores) {
-    submit({.operation = Operation::kKeepCores, .stream = Command::kImmediate, .cores = cores});
+  /// The kernel of a collective keeps so many cores of the array from when `queue` gets `id` until it returns them.
+  void keep_cores(std::uint32_t cores, const CompletionQueue& queue, std::uint64_t id) {
+    submit({.operation = Operation::kKeepCores,
+            .stream = Command::kImmediate,
+            .cores = cores,
+            .id = id,
+            .completion_address = queue.address()});
   }
   void return_cores(std::uint32_t cores) {
     submit({.operation = Operation::kReturnCores, .stream = Command::kImmediate, .cores = cores});

@@ -12,8 +12,7 @@ constexpr std::int64_t kTokenNumber = 8;
 /// Of a norm: its input, what it gives, and what eager operators keep besides.
 std::int64_t of_norm(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
-  const bool by_operators = !is_fused(kind, shape.fusion) && model.norm == Norm::kRms;
-  return model.d_model * (2 * e + (by_operators ? kFp32Bytes + e : 0));
+  return model.d_model * (2 * e + (has_single_norms(model.norm, kind, shape.fusion) ? 0 : kFp32Bytes + e));
 }
 
 /// Of attention: its output, and the logarithm of each row's sum.

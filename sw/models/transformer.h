@@ -92,6 +92,9 @@ enum class Fusion {
   /// One kernel per operator of PyTorch 2 without compilation, each reading its operands from memory and writing its
   /// result; RMSNorm, rotary embedding and the loss in 32 bits, LayerNorm and GELU as PyTorch's own single kernels.
   kEager,
+  /// As kEager with RMSNorm as one kernel each way, and a small one for the weights' gradient (the Triton kernel of
+  /// torchtitan pull request 181).
+  kFusedNorms,
   /// As torchtitan's torch.compile, block by block: within a block, chains of elementwise operators read their inputs
   /// and write their outputs once, but for the rotary embedding, whose complex numbers TorchInductor leaves to the
   /// operators (torchtitan issue 15). Embedding, head, loss and optimiser are not compiled.
@@ -103,6 +106,11 @@ enum class Fusion {
 /// Whether elementwise work of a unit is fused.
 constexpr bool is_fused(UnitKind kind, Fusion fusion) {
   return fusion == Fusion::kFused || (fusion == Fusion::kCompiledBlocks && kind == UnitKind::kBlock);
+}
+
+/// Whether a unit's norms are single kernels that keep nothing but their operands.
+constexpr bool has_single_norms(Norm norm, UnitKind kind, Fusion fusion) {
+  return norm == Norm::kLayer || fusion == Fusion::kFusedNorms || is_fused(kind, fusion);
 }
 
 /// Which attention kernel is called.

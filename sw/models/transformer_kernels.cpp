@@ -41,7 +41,8 @@ class KernelList {
         shape_(shape),
         tokens_(shape.tokens()),
         e_(shape.element_bytes),
-        fused_(is_fused(kind, shape.fusion)) {}
+        fused_(is_fused(kind, shape.fusion)),
+        single_norms_(has_single_norms(model.norm, kind, shape.fusion)) {}
 
   std::vector<Kernel> take() { return std::move(kernels_); }
 
@@ -188,7 +189,7 @@ class KernelList {
   void norm(std::string_view name, bool adds_residual) {
     PerElement each{e_, e_};
     if (adds_residual) each = {2 * e_, 2 * e_};
-    if (!fused_ && model_.norm == Norm::kRms) {
+    if (!single_norms_) {
       // To 32 bits, square, mean, (epsilon and root of a number a token,) scale, back, times the weight.
       each.read = e_ + kFp32 + kFp32 + kFp32 + kFp32 + e_;
       each.written = kFp32 + kFp32 + 0 + kFp32 + e_ + e_;
@@ -209,6 +210,8 @@ class KernelList {
       if (model_.norm == Norm::kLayer) {
         // The input's gradient and the weights', each from the input and the output's gradient.
         each = {4 * e_, e_, 2};
+      } else if (single_norms_) {
+        each = {2 * e_, e_, 2};
       } else {
         // Operator by operator from the last: times the weight, the weight's gradient and its sum over tokens, to 32
         // bits; the scale's two operands and the sum of one; the mean's, the square's two, the sum of both ways to the
@@ -246,6 +249,7 @@ class KernelList {
   const std::int64_t tokens_;
   const std::int64_t e_;
   const bool fused_;
+  const bool single_norms_;
   std::vector<Kernel> kernels_;
 };
 

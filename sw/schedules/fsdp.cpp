@@ -51,6 +51,10 @@ struct Fsdp::Member {
   int shard;  ///< and its place in the others
   Rank& rank;
   firmware::CompletionQueue& progress;
+  // Each kind of collective learns here that its kernel has its cores.
+  firmware::CompletionQueue& gather_cores;
+  firmware::CompletionQueue& scatter_cores;
+  firmware::CompletionQueue& copies_cores;
   Counter stages;    ///< done since the beginning
   Counter scatters;  ///< done since the beginning, for the thread that adds up copies
   std::vector<std::uint64_t> gather_buffers;
@@ -78,11 +82,16 @@ struct Fsdp::Member {
         shard(number % shards),
         rank(its_rank),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
+        gather_cores(its_rank.processor->create_completion_queue("cores for an Allgather's kernel")),
+        scatter_cores(its_rank.processor->create_completion_queue("cores for a ReduceScatter's kernel")),
+        copies_cores(its_rank.processor->create_completion_queue("cores for an AllReduce's kernel")),
         stages(*its_rank.processor, "the compute stream to end stage"),
         scatters(*its_rank.processor, "ReduceScatter") {}
 
-  void begin_kernel() {
-    if (kernel_cores != 0) rank.accelerator.keep_cores(kernel_cores);
+  Task begin_kernel(firmware::CompletionQueue& has_cores) {
+    if (kernel_cores == 0) co_return;
+    rank.accelerator.keep_cores(kernel_cores, has_cores, 0);
+    co_await has_cores.next();
   }
   void end_kernel() {
     if (kernel_cores != 0) rank.accelerator.return_cores(kernel_cores);
@@ -319,8 +328,8 @@ Task Fsdp::gather(Member& member, int step, int index) {
     check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes, group.block(bytes, member.shard, unit),
                       seed);
   }
+  co_await member.begin_kernel(member.gather_cores);
   const Time began = member.rank.processor->now();
-  member.begin_kernel();
   co_await group.allgather(member.shard, buffer, bytes, unit);
   member.end_kernel();
   if (member.rank.store != nullptr)
@@ -349,8 +358,8 @@ Task Fsdp::scatter(Member& member, int step, int index) {
     check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, index),
                          member.index);
   }
+  co_await member.begin_kernel(member.scatter_cores);
   const Time began = member.rank.processor->now();
-  member.begin_kernel();
   if (shards_ == 1) {
     if (copies_ > 1) co_await copy_groups_[0]->all_reduce(member.copy, buffer, bytes, config_.reduce_type);
     check_sums(member, buffer, {0, bytes}, step, index);
@@ -385,9 +394,9 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   const std::uint64_t unit = size_of(config_.reduce_type);
   const Extent own = scatter_group(member).block(job.elements * unit, member.shard, unit);
   const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
+  co_await member.begin_kernel(member.copies_cores);
   const Time began = member.rank.processor->now();
   Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
-  member.begin_kernel();
   co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type);
   member.end_kernel();
   check_sums(member, shard, own, step, index);

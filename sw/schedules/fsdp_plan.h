@@ -24,7 +24,10 @@ inline EnumNames<AttentionKernel> enum_names(AttentionKernel /*tag*/) {
   return {{"flash-2", AttentionKernel::kFlash2}, {"flash-3", AttentionKernel::kFlash3}};
 }
 inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
-  return {{"eager", Fusion::kEager}, {"compiled-blocks", Fusion::kCompiledBlocks}, {"fused", Fusion::kFused}};
+  return {{"eager", Fusion::kEager},
+          {"fused-norms", Fusion::kFusedNorms},
+          {"compiled-blocks", Fusion::kCompiledBlocks},
+          {"fused", Fusion::kFused}};
 }
 
 }  // namespace weft::models
@@ -63,7 +66,8 @@ struct FsdpConfig {
     visit("layers", layers, "Blocks to train; 0: all of the model", Range{0, 10000});
     visit("recompute", recompute, "Activations computed again in the backward pass");
     visit("fusion", fusion,
-          "How elementwise work is cut into kernels: eager, blocks compiled as torchtitan does, or all fused");
+          "How elementwise work is cut into kernels: eager, with norms in one kernel, blocks compiled as torchtitan "
+          "does, or all fused");
     visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
     visit("steps", steps, "Training steps to run", Range{1, 1000});
     visit(

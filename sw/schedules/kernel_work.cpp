@@ -43,6 +43,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const char* label, con
   command.read = static_cast<std::uint64_t>(work.read.count());
   command.written = static_cast<std::uint64_t>(work.written.count());
   command.cached = static_cast<std::uint64_t>(work.cached.count());
+  command.blocks = static_cast<std::uint32_t>(work.blocks);
   command.energy = work.array_energy;
   command.label = label;
   return command;

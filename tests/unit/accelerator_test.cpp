@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// An accelerator with a memory, whose command window and completion queue the test holds.
 #include "hw/accelerator/accelerator.h"
 
 #include <gtest/gtest.h>
@@ -16,99 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "hw/memory/hbm.h"
-#include "tests/support/kernel.h"
-#include "tests/support/sockets.h"
+#include "tests/support/accelerator_bench.h"
 
 namespace weft::accelerator {
 namespace {
 
 using namespace weft::literals;
-
-class Bench {
- public:
-  explicit Bench(Accelerator::Config config = {})
-      : dispatcher("dispatcher"),
-        script("script", dispatcher),
-        hbm("hbm", memory_config(), dispatcher, {"compute", "copy", "other"}, true, {}),
-        accelerator("accelerator", config, dispatcher, true, {}),
-        window("window"),
-        other("other"),
-        done("done", dispatcher) {
-    accelerator.compute.bind(hbm.socket(0));
-    accelerator.copy.bind(hbm.socket(1));
-    other.socket.bind(hbm.socket(2));
-    window.socket.bind(accelerator.registers);
-    accelerator.completion.bind(done.socket);
-  }
-  /// One byte takes a picosecond, and nothing else.
-  static memory::Hbm::Config memory_config() {
-    memory::Hbm::Config config;
-    config.rate = 1000_GBps;
-    config.efficiency = 1.0;
-    config.latency = Time();
-    return config;
-  }
-  void submit(const Command& command, Time delay = Time()) {
-    window.write(kCommandWindow, &command, sizeof command, delay);
-    ASSERT_EQ(window.status(), tlm::TLM_OK_RESPONSE);
-  }
-  void at(Time when, const Command& command) {
-    script.at(when, [this, command] { submit(command); });
-  }
-  void run() {
-    sc_core::sc_start();
-    EXPECT_EQ(accelerator.left_over(), std::vector<std::string>());
-  }
-  /// When `id` was notified; kNever if it was not.
-  [[nodiscard]] Time notified(std::uint64_t id) const {
-    for (const auto& entry : done.written) {
-      if (entry.entry.id == id) return entry.at;
-    }
-    return kNever;
-  }
-
-  Dispatcher dispatcher;
-  test::Script script;
-  memory::Hbm hbm;
-  Accelerator accelerator;
-  test::Initiator window;
-  test::Initiator other;
-  test::Sink<Done> done;
-};
-
-Command kernel(std::uint32_t stream, Time launch, Time compute, std::uint64_t read = 0, std::uint64_t written = 0) {
-  Command command;
-  command.operation = Operation::kKernel;
-  command.stream = stream;
-  command.launch_ps = launch.count();
-  command.compute_ps = compute.count();
-  command.read = read;
-  command.written = written;
-  return command;
-}
-Command notify(std::uint32_t stream, std::uint64_t id) {
-  Command command;
-  command.operation = Operation::kNotify;
-  command.stream = stream;
-  command.id = id;
-  command.completion_address = 5;
-  return command;
-}
-Command semaphore(Operation operation, std::uint32_t stream, std::uint32_t index, std::uint64_t value) {
-  Command command;
-  command.operation = operation;
-  command.stream = stream;
-  command.semaphore = index;
-  command.value = value;
-  return command;
-}
-Command wait(std::uint32_t stream, std::uint32_t index, std::uint64_t value) {
-  return semaphore(Operation::kWait, stream, index, value);
-}
-Command signal(std::uint32_t stream, std::uint32_t index, std::uint64_t value) {
-  return semaphore(Operation::kSignal, stream, index, value);
-}
+using namespace test_bench;
 
 TEST(Streams, RunInOrderAndKernelsTakeTheirTime) {
   Bench bench;
@@ -255,22 +168,6 @@ TEST(Kernels, BoundByComputingDoNot) {
 
 // --- Copy engines ---
 
-Command copy(Operation operation, std::uint32_t engine, std::uint64_t source, std::uint64_t other,
-             std::uint64_t destination, std::uint64_t bytes, ElementType type = ElementType::kFp32,
-             std::uint64_t id = 0) {
-  Command command;
-  command.operation = operation;
-  command.stream = Command::kImmediate;
-  command.engine = engine;
-  command.source = source;
-  command.other = other;
-  command.destination = destination;
-  command.bytes = bytes;
-  command.type = type;
-  command.id = id;
-  return command;
-}
-
 TEST(CopyEngines, MoveBytes) {
   Bench bench;
   const auto bytes = test::pattern_bytes(100'001, 4);
@@ -389,103 +286,6 @@ TEST(Reduction, MayBeInPlaceAndLeavesWhatFillsNoElement) {
 }
 
 // ---- Core partitions
-
-Command on_cores(std::uint32_t cores, Command command) {
-  command.cores = cores;
-  return command;
-}
-
-TEST(Partitions, RunSideBySideWhileTheirCoresFit) {
-  Bench bench;
-  bench.at(1_us, on_cores(100, kernel(0, Time(), 20_us)));
-  bench.at(1_us, on_cores(32, kernel(1, Time(), 50_us)));
-  bench.at(1_us, on_cores(40, kernel(2, Time(), 10_us)));  // until the first one ends there are no 40 cores
-  for (std::uint32_t s = 0; s < 3; ++s) bench.at(1_us, notify(s, s));
-  bench.run();
-  EXPECT_EQ(bench.notified(0), 21_us);
-  EXPECT_EQ(bench.notified(1), 51_us);
-  EXPECT_EQ(bench.notified(2), 31_us);
-  EXPECT_EQ(bench.accelerator.counters().kernels, 3);
-  EXPECT_EQ(bench.accelerator.counters().busy, 50_us);
-  EXPECT_EQ(bench.accelerator.counters().computing, 80_us);
-}
-
-TEST(Partitions, AKernelOfTheWholeArrayWaitsForAllAndHoldsBackTheRest) {
-  Bench bench;
-  bench.at(1_us, on_cores(10, kernel(0, Time(), 20_us)));
-  bench.at(2_us, kernel(1, Time(), 10_us));
-  bench.at(3_us, on_cores(10, kernel(2, Time(), 5_us)));
-  for (std::uint32_t s = 0; s < 3; ++s) bench.at(4_us, notify(s, s));
-  bench.run();
-  EXPECT_EQ(bench.notified(0), 21_us);
-  EXPECT_EQ(bench.notified(1), 31_us);
-  EXPECT_EQ(bench.notified(2), 36_us);
-  EXPECT_EQ(bench.accelerator.counters().busy, 35_us);
-}
-
-TEST(Partitions, CompeteForMemory) {
-  // Two of 10 us of traffic each; a byte takes a picosecond.
-  Bench bench;
-  bench.at(1_us, on_cores(66, kernel(0, Time(), 2_us, 10'000'000)));
-  bench.at(1_us, on_cores(66, kernel(1, Time(), 2_us, 10'000'000)));
-  for (std::uint32_t s = 0; s < 2; ++s) bench.at(1_us, notify(s, s));
-  bench.run();
-  EXPECT_EQ(std::max(bench.notified(0), bench.notified(1)), 21_us);
-}
-
-/// When a kernel of 40 us that begins at 2 us ends, beside 12 engines that are busy all the time.
-Time beside_copies(bool shared_cores) {
-  Accelerator::Config config;
-  config.shared_cores = shared_cores;
-  Bench bench(config);
-  for (std::uint32_t engine = 0; engine < 12; ++engine) {
-    bench.at(1_us, copy(Operation::kCopy, engine, 0, 0, 1 << 20, 5'000'000, ElementType::kFp32, 100 + engine));
-  }
-  bench.at(2_us, kernel(0, Time(), 40_us));
-  bench.at(2_us, notify(0, 1));
-  bench.run();
-  EXPECT_GT(bench.notified(100), bench.notified(1));
-  return bench.notified(1);
-}
-
-TEST(Partitions, CopyEnginesTakeCoresWhereTheyAreShared) {
-  EXPECT_EQ(beside_copies(true), 2_us + 44_us);
-}
-
-TEST(Partitions, CopyEnginesHaveCoresOfTheirOwnElse) {
-  EXPECT_EQ(beside_copies(false), 2_us + 40_us);
-}
-
-Command cores(Operation operation, std::uint32_t count) {
-  Command command;
-  command.operation = operation;
-  command.stream = Command::kImmediate;
-  command.cores = count;
-  return command;
-}
-
-/// When a kernel of 40 us that begins at 2 us ends, where collectives' kernels keep 12 cores and return them after 12
-/// us.
-Time beside_a_collective(bool shared_cores) {
-  Accelerator::Config config;
-  config.shared_cores = shared_cores;
-  config.slice = 10_us;
-  Bench bench(config);
-  bench.at(1_us, cores(Operation::kKeepCores, 12));
-  bench.at(2_us, kernel(0, Time(), 40_us));
-  bench.at(2_us, notify(0, 1));
-  bench.at(12_us, cores(Operation::kReturnCores, 12));
-  bench.run();
-  return bench.notified(1);
-}
-
-TEST(Partitions, KernelsOfCollectivesKeepTheirCores) {
-  EXPECT_EQ(beside_a_collective(true), 2_us + 41_us);  // the first of four slices takes 11 us
-}
-
-TEST(Partitions, KernelsOfCollectivesHaveCoresOfTheirOwnElse) {
-  EXPECT_EQ(beside_a_collective(false), 2_us + 40_us);
-}
 
 TEST(Pace, SpreadsAsAsked) {
   constexpr int kAccelerators = 10'000;

@@ -40,6 +40,7 @@ TEST(Activations, OfALlamaBlockByHand) {
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kFused), tokens * fused);
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kCompiledBlocks), tokens * fused);
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kEager), tokens * (fused + 2 * (4 + 2) * 4096 + 2 * 14336));
+  EXPECT_EQ(kept(Recompute::kNone, Fusion::kFusedNorms), tokens * (fused + 2 * 14336));
 }
 
 TEST(Activations, RecomputationMakesTheRestAgain) {

@@ -327,6 +327,23 @@ TEST(Transformer, CompiledBlocksAreFusedButForTheRotaryEmbedding) {
             traffic(optimizer_kernels(1000, Fusion::kEager), "adam").launches);
 }
 
+TEST(Transformer, FusedNormsLeaveTheRestEager) {
+  const Transformer& llama = model("llama3-8b");
+  const std::int64_t n = 1024LL * 4096;
+  const StepShape shape{.sequence = 1024, .fusion = Fusion::kFusedNorms};
+  const StepShape eager{.sequence = 1024, .fusion = Fusion::kEager};
+  const auto forward = forward_kernels(llama, UnitKind::kBlock, shape);
+  EXPECT_EQ(traffic(forward, "ffn_norm").bytes_read, 2 * n);  // the residual sum is a kernel of its own
+  EXPECT_EQ(traffic(forward, "ffn_norm").launches, 1);
+  for (const char* name : {"attn_residual", "rotary", "swiglu"}) {
+    EXPECT_EQ(traffic(forward, name).bytes_read,
+              traffic(forward_kernels(llama, UnitKind::kBlock, eager), name).bytes_read);
+  }
+  // Input and gradient, and four sums of two.
+  EXPECT_EQ(traffic(backward_kernels(llama, UnitKind::kBlock, shape), "attn_norm.grad").bytes_read,
+            2 * 2 * n + 3 * 2 * 2 * n);
+}
+
 TEST(Transformer, FusionNeverAddsTraffic) {
   for (const char* name : {"llama3-8b", "gpt3-175b"}) {
     for (const UnitKind kind : {UnitKind::kEmbedding, UnitKind::kBlock, UnitKind::kHead}) {

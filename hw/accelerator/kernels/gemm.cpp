@@ -184,7 +184,11 @@ KernelWork kernel_work(const ComputeConfig& config, const Gemm& shape, GemmPlan*
     throw std::invalid_argument("gemm: this part has no sparse products (its sparsity is 1)");
   }
   if (results_of(shape) == 0) return {};
-  return product_work(config, plain_product(shape), plan);
+  GemmPlan chosen;
+  KernelWork work = product_work(config, plain_product(shape), &chosen);
+  if (config.persistent_products) work.blocks = std::min(chosen.units, config.sms);
+  if (plan != nullptr) *plan = chosen;
+  return work;
 }
 
 }  // namespace weft::accelerator
