@@ -9,10 +9,10 @@ namespace {
 constexpr std::int64_t kFp32Bytes = 4;
 constexpr std::int64_t kTokenNumber = 8;
 
-/// Of a norm: its input, what it gives, and what eager operators keep besides.
+/// Of a norm: its input and what it gives; eager operators keep the scaled one, too.
 std::int64_t of_norm(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
-  return model.d_model * (2 * e + (has_single_norms(model.norm, kind, shape.fusion) ? 0 : kFp32Bytes + e));
+  return model.d_model * (has_single_norms(model.norm, kind, shape.fusion) ? 2 * e : kFp32Bytes + 2 * e);
 }
 
 /// Of attention: its output, and the logarithm of each row's sum.

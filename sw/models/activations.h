@@ -11,10 +11,10 @@
 /// that is no parameter, once, in the type in which it is kept. So a block without recomputation keeps the inputs of
 /// both norms and what they give; queries, keys and values as attention reads them (copied to one per query head with
 /// `repeat_kv`), its output, and a 32-bit logarithm for each head and token; what gate and up projections give, and
-/// what enters the down projection. Eager work keeps besides, as PyTorch's operators do: for each RMSNorm its input in
-/// 32 bits and the scaled one, and the activated gate. With recomputation a block keeps its input and what Recompute
-/// says. The embedding keeps token numbers of 64 bits; the head its norm's tensors and the loss's logarithms of each
-/// word, in 32 bits if eager.
+/// what enters the down projection. Eager work keeps, as PyTorch's operators do, for each RMSNorm its input in 32 bits
+/// in place of 16 and the scaled one besides, and the activated gate. With recomputation a block keeps its input and
+/// what Recompute says. The embedding keeps token numbers of 64 bits; the head its norm's tensors and the loss's
+/// logarithms of each word, in 32 bits if eager.
 ///
 /// For GPT's blocks, fused, without dropout and without a stored attention matrix, this is 32 s b h bytes and the
 /// logarithms: the 34 s b h of Korthikanti et al. (Reducing Activation Recomputation in Large Transformer Models, 2022,

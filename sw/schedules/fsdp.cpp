@@ -59,6 +59,7 @@ struct Fsdp::Member {
   Counter scatters;  ///< done since the beginning, for the thread that adds up copies
   std::vector<std::uint64_t> gather_buffers;
   std::vector<std::uint64_t> scatter_buffers;
+  std::uint64_t root_gradients = 0;  ///< to be scattered when all blocks' activations, whose place they take, are used
   std::vector<std::uint64_t> gradients;  ///< the shard of each unit, in the order of ReduceScatters
   std::vector<Time> ends;
   std::int64_t wrong = 0;
@@ -152,7 +153,8 @@ void Fsdp::allocate_state(Member& member) {
     member.gather_buffers.push_back(allocate(member, "a gathered block", plan_.block_elements * parameter_bytes));
   }
   for (int b = 0; b < kScatterBuffers; ++b) {
-    member.scatter_buffers.push_back(allocate(member, "gradients to be scattered", largest * reduce_bytes));
+    member.scatter_buffers.push_back(
+        allocate(member, "gradients to be scattered", plan_.block_elements * reduce_bytes));
   }
   std::uint64_t ends = 0;
   for (const Scatter& scatter : plan_.scatters) {
@@ -164,15 +166,20 @@ void Fsdp::allocate_state(Member& member) {
   for (std::uint64_t& place : member.gradients) place += gradients;
   allocate(member, "activations of embedding and head", plan_.root_activations);
   allocate(member, "activations that a block computes again", plan_.recomputed_activations);
+  const std::uint64_t root_bytes = plan_.root_elements * reduce_bytes;
+  const std::uint64_t block_activations = plan_.activations_before(plan_.layers);
   if (!config_.offload.activations) {
     try {
-      allocate(member, "activations of " + std::to_string(plan_.layers) + " blocks",
-               plan_.activations_before(plan_.layers));
+      member.root_gradients =
+          allocate(member, "activations of " + std::to_string(plan_.layers) + " blocks", block_activations);
     } catch (const firmware::OutOfMemory& error) {
       throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes them fewer, and "
                                                              "workload.offload.activations puts them elsewhere"),
                                   error.path());
     }
+  }
+  if (config_.offload.activations || block_activations < root_bytes) {
+    member.root_gradients = allocate(member, "gradients of the root unit", root_bytes);
   }
   if (!config_.offload.activations && !config_.offload.optimizer) return;
   const std::uint64_t before = member.rank.memory.used();
@@ -353,7 +360,8 @@ Task Fsdp::scatter(Member& member, int step, int index) {
   const std::uint64_t bytes = job.elements * unit;
   const std::uint64_t done =
       static_cast<std::uint64_t>(step) * plan_.scatters.size() + static_cast<std::uint64_t>(index) + 1;
-  const std::uint64_t buffer = member.scatter_buffers[(done - 1) % kScatterBuffers];
+  const bool is_root = static_cast<std::size_t>(index) + 1 == plan_.scatters.size();
+  const std::uint64_t buffer = is_root ? member.root_gradients : member.scatter_buffers[(done - 1) % kScatterBuffers];
   if (member.rank.store != nullptr) {
     check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, index),
                          member.index);

@@ -39,7 +39,7 @@ TEST(Activations, OfALlamaBlockByHand) {
   const std::int64_t fused = 2 * (4 * 4096) + 2 * (4 * 4096) + 4 * 32 + 2 * (3 * 14336);
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kFused), tokens * fused);
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kCompiledBlocks), tokens * fused);
-  EXPECT_EQ(kept(Recompute::kNone, Fusion::kEager), tokens * (fused + 2 * (4 + 2) * 4096 + 2 * 14336));
+  EXPECT_EQ(kept(Recompute::kNone, Fusion::kEager), tokens * (fused + 2 * (4 - 2 + 2) * 4096 + 2 * 14336));
   EXPECT_EQ(kept(Recompute::kNone, Fusion::kFusedNorms), tokens * (fused + 2 * 14336));
 }
 
@@ -57,9 +57,9 @@ TEST(Activations, OfTheHeadAreMostlyTheLoss) {
   StepShape shape = shape_of(1, 1000, Recompute::kFull, Fusion::kFused);
   EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * (2 * 2 * 4096 + 2 * 128'256));
   shape.fusion = Fusion::kEager;
-  EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 4 + 2) * 4096 + 4 * 128'256));
+  EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 2 + 2) * 4096 + 4 * 128'256));
   shape.fusion = Fusion::kCompiledBlocks;
-  EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 4 + 2) * 4096 + 4 * 128'256));
+  EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 2 + 2) * 4096 + 4 * 128'256));
   EXPECT_EQ(kept_activations(model, UnitKind::kEmbedding, shape), 8000);
 }
 
