@@ -2,6 +2,7 @@
 #include "sw/schedules/fsdp.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "sw/schedules/fsdp_check.h"
 #include "sw/schedules/kernel_work.h"
@@ -123,7 +124,8 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
 void Fsdp::add_groups(const Communicator::Config& collectives) {
   const auto add = [&](Groups& groups, const std::string& name, int first, int count, int step) {
     std::vector<Rank*> members;
-    for (int i = 0; i < count; ++i) members.push_back(ranks_[static_cast<std::size_t>(first + i * step)]);
+    members.reserve(static_cast<std::size_t>(count));
+    for (std::ptrdiff_t i = 0; i < count; ++i) members.push_back(*(ranks_.begin() + first + i * step));
     const std::string which = count == static_cast<int>(ranks_.size()) ? "" : " of rank " + std::to_string(first);
     groups.push_back(std::make_unique<Communicator>(std::move(members), collectives, name + which));
   };

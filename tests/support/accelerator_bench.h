@@ -118,4 +118,9 @@ inline Command copy(Operation operation, std::uint32_t engine, std::uint64_t sou
   return command;
 }
 
+inline Command on_cores(std::uint32_t cores, Command command) {
+  command.cores = cores;
+  return command;
+}
+
 }  // namespace weft::accelerator::test_bench

@@ -14,11 +14,6 @@ namespace {
 using namespace weft::literals;
 using namespace test_bench;
 
-Command on_cores(std::uint32_t cores, Command command) {
-  command.cores = cores;
-  return command;
-}
-
 TEST(Partitions, RunSideBySideWhileTheirCoresFit) {
   Bench bench;
   bench.at(1_us, on_cores(100, kernel(0, Time(), 20_us)));
