@@ -12,7 +12,7 @@ StreamPins::StreamPins(Waves& waves, const std::string& name, const std::string&
   valid_ = waves.pin(start + "valid");
   ready_ = waves.pin(start + "ready");
   last_ = waves.pin(start + "last");
-  for (const Field& field : fields) fields_.push_back(waves.pin(start + field.name, field.width));
+  for (const Field& field : fields) fields_.push_back({waves.pin(start + field.name, field.width)});
   if (beat_bytes != 0) data_ = waves.bus(start + "data", beat_bytes);
   waves.set(Time(), ready_, 1);
 }
@@ -38,8 +38,11 @@ void StreamPins::hold_up(std::int64_t taken, std::int64_t edge, bool by_receiver
 
 void StreamPins::show(std::int64_t edge, std::initializer_list<std::uint64_t> values) {
   waves_.set(edges_.at(edge), valid_, 1);
-  std::size_t field = 0;
-  for (const std::uint64_t value : values) waves_.set(edges_.at(edge), fields_[field++], value);
+  auto field = fields_.begin();
+  for (const std::uint64_t value : values) {
+    if (value != field->value) waves_.set(edges_.at(edge), field->pin, value);
+    field++->value = value;
+  }
 }
 
 void StreamPins::offer(Time at, std::initializer_list<std::uint64_t> values) {

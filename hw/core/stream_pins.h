@@ -48,6 +48,11 @@ class StreamPins {
   void take(Time at);
 
  private:
+  struct Shown {
+    Waves::Pin pin;
+    std::uint64_t value = 0;
+  };
+
   void show(std::int64_t edge, std::initializer_list<std::uint64_t> values);
   void hold_up(std::int64_t taken, std::int64_t edge, bool by_receiver);
   void show(std::int64_t edge, const Transfer& transfer, std::int64_t beat);
@@ -60,7 +65,7 @@ class StreamPins {
   Waves::Pin ready_;
   Waves::Pin last_;
   Waves::Pin data_;
-  std::vector<Waves::Pin> fields_;
+  std::vector<Shown> fields_;
   std::int64_t offered_ = 0;  ///< the edge from which a beat waits
   bool known_ = false;        ///< the data pins show something
   std::int64_t free_ = 0;     ///< the edge at which the latest beat leaves

@@ -66,6 +66,7 @@ class ClockEdges {
   }
   /// The first one that is not before `time`.
   [[nodiscard]] constexpr std::int64_t from(Time time) const {
+    if (period_ != 0) return (time.count() + period_ - 1) / period_;
     const auto product = static_cast<__int128>(time.count()) * frequency_.count();
     auto edge = static_cast<std::int64_t>(product / kSecond);
     while (at(edge) < time) ++edge;

@@ -11,10 +11,10 @@ constexpr std::array<StreamPins::Field, 5> kLinkFields = {
     {{"psn", 32}, {"bytes", 32}, {"destination", 32}, {"opcode", 8}, {"lane", 3}}};
 
 Frequency beat_clock(Rate rate) {
-  constexpr std::int64_t kFastest = 20'000'000'000;
-  std::int64_t bits = 32 * 8;
-  while (rate.count() / bits > kFastest) bits *= 2;
-  return Frequency(rate.count() / bits);
+  constexpr std::int64_t kBits = 64 * 8;
+  std::int64_t hertz = 1'000'000'000;
+  while (rate.count() / kBits > hertz) hertz *= 2;
+  return Frequency(hertz);
 }
 
 }  // namespace

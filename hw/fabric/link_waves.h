@@ -12,8 +12,9 @@ namespace weft::fabric {
 
 /// What one direction of a link would show: SCOPE.clk, valid, ready, last, psn, bytes (of the whole packet on the
 /// wire), destination, opcode and lane; and for each lane the credits in bytes that the sender has, with all of what
-/// lanes share, or whether it is paused. A link has no clock of its own that a model knows: this one is that of beats
-/// of 32 bytes, or more where it would be beyond 20 GHz.
+/// lanes share, or whether it is paused. A link has no clock of its own that a model knows. This one has 1 GHz, or as
+/// many times two as it takes for beats of no more than 64 bytes, the least that a packet has: its edges then are those
+/// of most other clocks, and a file is mostly edges of clocks.
 class LinkWaves {
  public:
   LinkWaves(Waves& waves, const std::string& scope, const LinkConfig& config);

@@ -2,11 +2,20 @@
 #include "platforms/machine/wave_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <tuple>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 namespace weft::platforms {
+namespace {
+
+/// Of the keys of a radix sort.
+constexpr int kDigitBits = 10;
+constexpr std::size_t kDigit = (1U << kDigitBits) - 1;
+
+}  // namespace
 
 WaveFile::WaveFile(std::filesystem::path file, std::vector<std::string> scopes, const Dispatcher& dispatcher,
                    bool free_clocks)
@@ -55,55 +64,27 @@ Waves::Pin WaveFile::bus(const std::string& name, std::size_t bytes) {
 }
 
 Waves::Clock WaveFile::clock(const std::string& name, Frequency frequency) {
-  for (std::size_t i = 0; i < clocks_.size(); ++i) {
-    if (clocks_[i].frequency != frequency) continue;
-    writer_.alias(name, clocks_[i].id);
-    return {static_cast<std::uint32_t>(i)};
+  if (const std::optional<Clock> known = clocks_.find(frequency)) {
+    writer_.alias(name, clocks_.id(*known));
+    return *known;
   }
-  clocks_.push_back({frequency, ClockEdges(frequency), writer_.bits(name)});
+  const Clock clock = clocks_.add(frequency, writer_.bits(name));
   // Up to the first edge it is low.
-  nets_.push_back({clocks_.back().id});
+  nets_.push_back({clocks_.id(clock)});
   set(Time(), {static_cast<std::uint32_t>(nets_.size() - 1)}, 0);
-  const Clock clock{static_cast<std::uint32_t>(clocks_.size() - 1)};
   if (free_clocks_) hold(clock, Time());
   return clock;
 }
 
-void WaveFile::tell(Change change) {
-  change.order = order_++;
-  changes_.push_back(change);
-  if (changes_.size() >= limit_) drain(dispatcher_.now().count());
-}
-
 void WaveFile::set_bytes(Time at, Pin bus, const std::byte* bytes, std::size_t count) {
-  if (bytes == nullptr) return tell({at.count(), bus.index, What::kUnknown, 0, 0});
+  if (bytes == nullptr) return tell(Change{at.count(), 0, bus.index, 0, What::kUnknown});
   const std::size_t place = bytes_.size();
   bytes_.insert(bytes_.end(), bytes, bytes + count);
-  tell({at.count(), bus.index, What::kBytes, static_cast<std::uint32_t>(count), place});
-}
-
-void WaveFile::run(Clock clock, Time from, Time to) {
-  std::vector<Span>& spans = clocks_[clock.index].spans;
-  // Mostly one follows the other, or lies beside it.
-  if (!spans.empty() && from.count() <= spans.back().to && from.count() >= spans.back().from) {
-    spans.back().to = std::max(spans.back().to, to.count());
-    return;
-  }
-  spans.push_back({from.count(), to.count()});
-}
-
-void WaveFile::hold(Clock clock, Time from) {
-  Oscillator& held = clocks_[clock.index];
-  if (held.holders++ == 0) held.held_from = from.count();
-}
-
-void WaveFile::release(Clock clock, Time to) {
-  Oscillator& held = clocks_[clock.index];
-  if (--held.holders == 0) run(clock, Time(held.held_from), to);
+  tell(Change{at.count(), place, bus.index, static_cast<std::uint32_t>(count), What::kBytes});
 }
 
 void WaveFile::write(const Change& change) {
-  Net& net = nets_[change.pin];
+  const Net& net = nets_[change.pin];
   const auto time = static_cast<std::uint64_t>(change.time);
   switch (change.what) {
     case What::kSet:
@@ -116,25 +97,66 @@ void WaveFile::write(const Change& change) {
   }
 }
 
+void WaveFile::take_due(std::int64_t until) {
+  due_.clear();
+  auto later = changes_.begin();
+  for (const Change& change : changes_) {
+    if (change.time < until) {
+      due_.push_back(change);
+    } else {
+      *later++ = change;
+    }
+  }
+  changes_.erase(later, changes_.end());
+}
+
+/// By time, then by pin, then as they were told. A radix sort: a few passes over neighbours in memory, where comparing
+/// would cost more than all else that is done with a change.
+void WaveFile::sort_due() {
+  const auto pass = [&](auto&& digit_of) {
+    std::array<std::uint32_t, kDigit + 1> places{};
+    for (const Change& change : due_) ++places[digit_of(change)];
+    std::exclusive_scan(places.begin(), places.end(), places.begin(), 0U);
+    sorted_.resize(due_.size());
+    for (const Change& change : due_) sorted_[places[digit_of(change)]++] = change;
+    due_.swap(sorted_);
+  };
+  std::int64_t first = INT64_MAX;
+  std::int64_t last = 0;
+  for (const Change& change : due_) {
+    first = std::min(first, change.time);
+    last = std::max(last, change.time);
+  }
+  for (int shift = 0; nets_.size() >> shift != 0; shift += kDigitBits) {
+    pass([&](const Change& change) { return change.pin >> shift & kDigit; });
+  }
+  for (int shift = 0; first < last && (last - first) >> shift != 0; shift += kDigitBits) {
+    pass([&](const Change& change) { return static_cast<std::size_t>((change.time - first) >> shift) & kDigit; });
+  }
+}
+
 /// Writes everything that lies before `until`: nothing can be told of it any more.
-void WaveFile::drain(std::int64_t until) {
-  const auto later = std::partition(changes_.begin(), changes_.end(), [&](const Change& c) { return c.time < until; });
-  std::sort(changes_.begin(), later, [](const Change& a, const Change& b) {
-    return std::tie(a.time, a.pin, a.order) < std::tie(b.time, b.pin, b.order);
-  });
-  for (Oscillator& clock : clocks_) prepare(clock, until);
-  for (auto change = changes_.begin(); change != later; ++change) {
+void WaveFile::drain(Time until) {
+  take_due(until.count());
+  sort_due();
+  clocks_.begin(until);
+  for (auto change = due_.begin(); change != due_.end(); ++change) {
     Net& net = nets_[change->pin];
     if (change->what == What::kSet) net.value = change->value;
     if (change->what == What::kAdd) net.value += change->value;
     const auto next = change + 1;
-    if (next != later && next->time == change->time && next->pin == change->pin) continue;
-    write_clocks(change->time + 1);
+    if (next != due_.end() && next->time == change->time && next->pin == change->pin) continue;
+    clocks_.write(Time(change->time + 1));
     write(*change);
   }
-  write_clocks(until);
+  clocks_.write(until);
+  clocks_.forget(until);
+  keep_bytes();
+  limit_ = std::max(kLeast, 2 * changes_.size());
+}
 
-  changes_.erase(changes_.begin(), later);
+/// Only those of changes that still wait.
+void WaveFile::keep_bytes() {
   kept_bytes_.clear();
   for (Change& change : changes_) {
     if (change.what != What::kBytes) continue;
@@ -143,69 +165,14 @@ void WaveFile::drain(std::int64_t until) {
     kept_bytes_.insert(kept_bytes_.end(), from, from + change.count);
   }
   bytes_.swap(kept_bytes_);
-  limit_ = std::max(kLeast, 2 * changes_.size());
-  for (Oscillator& clock : clocks_) {
-    const auto over = [&](const Span& span) { return span.to < until; };
-    clock.spans.erase(std::remove_if(clock.spans.begin(), clock.spans.end(), over), clock.spans.end());
-  }
-}
-
-void WaveFile::prepare(Oscillator& clock, std::int64_t until) const {
-  if (clock.holders > 0) {
-    clock.spans.push_back({clock.held_from, until - 1});
-    clock.held_from = until;
-  }
-  std::sort(clock.spans.begin(), clock.spans.end(), [](const Span& a, const Span& b) { return a.from < b.from; });
-  clock.at = 0;
-  if (!clock.high) schedule(clock);
-}
-
-/// Finds when a clock that is low rises next, within what it has to run.
-void WaveFile::schedule(Oscillator& clock) {
-  const ClockEdges& edges = clock.edges;
-  clock.due = INT64_MAX;
-  for (std::int64_t next = edges.at(clock.next).count(); clock.at < clock.spans.size(); ++clock.at) {
-    const Span& span = clock.spans[clock.at];
-    if (next > span.to) continue;
-    if (next < span.from) {
-      clock.next = edges.from(Time(span.from));
-      next = edges.at(clock.next).count();
-      if (next > span.to) continue;
-    }
-    clock.due = next;
-    return;
-  }
-}
-
-void WaveFile::write_clocks(std::int64_t until) {
-  for (;;) {
-    Oscillator* first = nullptr;
-    std::int64_t time = until;
-    for (Oscillator& clock : clocks_) {
-      if (clock.due >= time) continue;
-      time = clock.due;
-      first = &clock;
-    }
-    if (first == nullptr) return;
-    first->high = !first->high;
-    writer_.change(static_cast<std::uint64_t>(time), first->id, first->high ? 1 : 0);
-    if (first->high) {
-      first->due = (time + first->edges.at(++first->next).count()) / 2;
-    } else {
-      schedule(*first);
-    }
-  }
 }
 
 void WaveFile::close(Time until) {
-  std::int64_t end = std::max(dispatcher_.now(), until).count() + 1;
-  for (const Change& change : changes_) end = std::max(end, change.time + 1);
-  for (const Oscillator& clock : clocks_) {
-    for (const Span& span : clock.spans) end = std::max(end, span.to + 1);
-  }
-  drain(end);
+  Time end = std::max({dispatcher_.now(), until, clocks_.end()});
+  for (const Change& change : changes_) end = std::max(end, Time(change.time));
+  drain(end + Time(1));
   // Clocks that are up come down.
-  write_clocks(INT64_MAX);
+  clocks_.write(kNever);
   writer_.close();
 }
 

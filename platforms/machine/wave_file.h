@@ -11,6 +11,7 @@
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/waves.h"
+#include "platforms/machine/wave_clocks.h"
 #include "traces/vcd/writer.h"
 
 namespace weft::platforms {
@@ -38,14 +39,16 @@ class WaveFile final : public Waves {
   Pin pin(const std::string& name, int width = 1) override;
   Pin bus(const std::string& name, std::size_t bytes) override;
   Clock clock(const std::string& name, Frequency frequency) override;
-  void set(Time at, Pin pin, std::uint64_t value) override { tell({at.count(), pin.index, What::kSet, 0, value}); }
+  void set(Time at, Pin pin, std::uint64_t value) override {
+    tell(Change{at.count(), value, pin.index, 0, What::kSet});
+  }
   void add(Time at, Pin pin, std::int64_t difference) override {
-    tell({at.count(), pin.index, What::kAdd, 0, static_cast<std::uint64_t>(difference)});
+    tell(Change{at.count(), static_cast<std::uint64_t>(difference), pin.index, 0, What::kAdd});
   }
   void set_bytes(Time at, Pin bus, const std::byte* bytes, std::size_t count) override;
-  void run(Clock clock, Time from, Time to) override;
-  void hold(Clock clock, Time from) override;
-  void release(Clock clock, Time to) override;
+  void run(Clock clock, Time from, Time to) override { clocks_.run(clock, from, to); }
+  void hold(Clock clock, Time from) override { clocks_.hold(clock, from); }
+  void release(Clock clock, Time to) override { clocks_.release(clock, to); }
 
   /// The scope that chose nothing; empty if each chose something. After modules were asked to record.
   [[nodiscard]] std::string unused() const;
@@ -56,42 +59,29 @@ class WaveFile final : public Waves {
   void close(Time end = Time());
 
  private:
-  enum class What : std::uint8_t { kSet, kAdd, kBytes, kUnknown };
+  enum class What : std::uint32_t { kSet, kAdd, kBytes, kUnknown };
   struct Change {
     std::int64_t time;
-    std::uint32_t pin;
-    What what;
-    std::uint32_t count;  ///< of bytes
     std::uint64_t value;  ///< or where the bytes are
-    std::uint64_t order = 0;
+    std::uint32_t pin;
+    std::uint32_t count : 30;  ///< of bytes
+    What what : 2;
   };
   struct Net {
     vcd::Writer::Id id;
     std::uint64_t value = 0;
   };
-  struct Span {
-    std::int64_t from;
-    std::int64_t to;
-  };
-  struct Oscillator {
-    Frequency frequency;
-    ClockEdges edges;
-    vcd::Writer::Id id;
-    std::vector<Span> spans = {};  ///< in which it runs, and of which nothing is written yet
-    int holders = 0;
-    std::int64_t held_from = 0;
-    std::int64_t next = 1;  ///< the first edge that is not written; a file begins with a clock that is low
-    bool high = false;
-    std::size_t at = 0;            ///< of the spans
-    std::int64_t due = INT64_MAX;  ///< when it changes next
-  };
 
-  void tell(Change change);
-  void drain(std::int64_t until);
+  void tell(const Change& change) {
+    changes_.push_back(change);
+    if (changes_.size() >= limit_) [[unlikely]]
+      drain(dispatcher_.now());
+  }
+  void drain(Time until);
+  void take_due(std::int64_t until);
+  void sort_due();
   void write(const Change& change);
-  void write_clocks(std::int64_t until);
-  static void schedule(Oscillator& clock);
-  void prepare(Oscillator& clock, std::int64_t until) const;
+  void keep_bytes();
 
   vcd::Writer writer_;
   std::vector<std::string> scopes_;
@@ -100,13 +90,14 @@ class WaveFile final : public Waves {
   const Dispatcher& dispatcher_;
   bool free_clocks_;
   std::vector<Net> nets_;
-  std::vector<Oscillator> clocks_;
-  std::vector<Change> changes_;
+  WaveClocks clocks_{writer_};
+  std::vector<Change> changes_;  ///< in the order in which they were told
+  std::vector<Change> due_;      ///< those that are being written
+  std::vector<Change> sorted_;
   std::vector<std::byte> bytes_;
   std::vector<std::byte> kept_bytes_;
-  std::uint64_t order_ = 0;
   std::size_t limit_ = kLeast;
-  static constexpr std::size_t kLeast = 1U << 14;
+  static constexpr std::size_t kLeast = 1U << 11;
 };
 
 }  // namespace weft::platforms

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <random>
 #include <stdexcept>
+#include <vector>
 
 #include "tests/support/vcd.h"
 
@@ -146,6 +148,84 @@ TEST_F(VcdWriter, IsReadBack) {
   }
 }
 
+/// A number, bits and bytes of the same value are the same value.
+TEST_F(VcdWriter, WritesAValueOnce) {
+  const auto bytes = [](std::initializer_list<int> values) {
+    std::vector<std::byte> made;
+    for (const int value : values) made.push_back(static_cast<std::byte>(value));
+    return made;
+  };
+  Writer writer(folder_ / "once.vcd");
+  const auto a = writer.bits("a", 20);
+  const auto clock = writer.bits("clock");
+  writer.change_bits(1, a, "101");
+  writer.change(2, a, 5);
+  writer.change_bytes(3, a, bytes({5, 0}));
+  writer.change(4, a, 0x182);
+  writer.change_bits(5, a, "00110000010");
+  writer.change_bytes(6, a, bytes({0x82, 1}));
+  writer.change_bytes(7, a, bytes({0, 0}));
+  writer.change(8, a, 0);
+  writer.change_bits(9, a, "x");
+  writer.change_bytes(10, a, bytes({0x82, 1}));
+  writer.toggle(std::array<Writer::Toggle, 4>{{{11, clock}, {12, clock}, {123'456, clock}, {123'456'789, clock}}});
+  writer.off(123'456'790);
+  writer.toggle(std::array<Writer::Toggle, 1>{{{123'456'791, clock}}});
+  writer.on(123'456'792);
+  writer.close();
+  const std::string text = text_of("once.vcd");
+  EXPECT_EQ(text.substr(text.find("#1\n")), R"(#1
+b101 !
+#4
+b110000010 !
+#7
+b0 !
+#9
+bx !
+#10
+b110000010 !
+#11
+1"
+#12
+0"
+#123456
+1"
+#123456789
+0"
+#123456790
+$dumpoff
+bx !
+x"
+$end
+#123456791
+#123456792
+$dumpon
+b110000010 !
+1"
+$end
+)");
+}
+
+TEST_F(VcdWriter, WritesTimesOfAnyLength) {
+  Writer writer(folder_ / "times.vcd");
+  const auto clock = writer.bits("clock");
+  std::string expected;
+  bool value = true;
+  for (std::uint64_t power = 10; power <= UINT64_MAX / 10; power *= 10) {
+    for (const std::uint64_t time : {power - 1, power, power + 1, power + 9'999, 2 * power + 70'000}) {
+      if (power < 100'000 && time > power + 1) continue;
+      writer.change(time, clock, value ? 1 : 0);
+      expected += "#" + std::to_string(time) + (value ? "\n1!\n" : "\n0!\n");
+      value = !value;
+    }
+  }
+  writer.change(UINT64_MAX, clock, value ? 1 : 0);
+  expected += "#18446744073709551615" + std::string(value ? "\n1!\n" : "\n0!\n");
+  writer.close();
+  const std::string text = text_of("times.vcd");
+  EXPECT_EQ(text.substr(text.find("#9\n")), expected);
+}
+
 TEST_F(VcdWriter, RefusesWrongUse) {
   Writer writer(folder_ / "wrong.vcd");
   const auto a = writer.bits("t.a", 4);
@@ -180,6 +260,7 @@ TEST_F(VcdWriter, RefusesWrongUse) {
   fails([&] { writer.trigger(0, a); }, kind);
   fails([&] { writer.change(0, {9}, 1); }, kind);
   writer.change(5, a, 1);
+  fails([&] { writer.toggle(std::array<Writer::Toggle, 1>{{{9, {77}}}}); }, kind);
   fails([&] { writer.change(4, a, 1); }, "a change in a VCD file: expected a time from 5 on, got 4");
   fails(declare("t.late"), "signal \"t.late\" of a VCD file: expected declarations before the first change");
   fails(

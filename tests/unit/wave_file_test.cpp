@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <random>
+#include <set>
 
+#include "hw/fabric/link_waves.h"
 #include "tests/support/vcd.h"
 #include "traces/vcd/sampler.h"
 
@@ -105,6 +109,63 @@ TEST_F(WaveFileTest, ClocksRunWhereTheyAreNeeded) {
   const std::vector<std::string> free = edges_of(true);
   EXPECT_EQ(free[1], "3333 6667 10000 13333 16667 20000 23333 26667 30000 ");
   EXPECT_EQ(std::count(free[0].begin(), free[0].end(), ' '), 30);
+}
+
+TEST_F(WaveFileTest, ClocksOfAnyFrequencyRunInAnyOrder) {
+  Dispatcher dispatcher("dispatcher");
+  const std::string file = folder_ / "clocks.vcd";
+  WaveFile waves(file, {"*"}, dispatcher);
+  const std::vector<Frequency> frequencies = {1000_MHz, 300_MHz, Frequency(1'711'111'111)};
+  std::vector<std::set<std::int64_t>> expected(frequencies.size());
+  std::mt19937 random(7);
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    const ClockEdges edges(frequencies[i]);
+    const Waves::Clock clock = waves.clock("c" + std::to_string(i), frequencies[i]);
+    for (int span = 0; span < 60; ++span) {
+      const Time from(static_cast<std::int64_t>(random() % 1'000'000));
+      const Time to = from + Time(static_cast<std::int64_t>(random() % 20'000));
+      waves.run(clock, from, to);
+      for (std::int64_t edge = std::max<std::int64_t>(1, edges.from(from)); edges.at(edge) <= to; ++edge) {
+        expected[i].insert(edges.at(edge).count());
+      }
+    }
+  }
+  waves.close();
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    vcd::Sampler sampler(file, {"c" + std::to_string(i), "", false}, {});
+    std::set<std::int64_t> found;
+    while (sampler.next()) found.insert(static_cast<std::int64_t>(sampler.time()));
+    EXPECT_EQ(found, expected[i]) << i;
+  }
+}
+
+TEST_F(WaveFileTest, LinksKeepUpWithSmallPackets) {
+  Dispatcher dispatcher("dispatcher");
+  for (const Rate rate : {100_Gbps, 400_Gbps, 800_Gbps, 3600_Gbps}) {
+    SCOPED_TRACE(rate.count());
+    const std::string file = folder_ / "link.vcd";
+    WaveFile waves(file, {"*"}, dispatcher);
+    fabric::LinkConfig config;
+    config.rate = rate;
+    config.flow_control = fabric::FlowControl::kLossy;
+    fabric::LinkWaves link(waves, "l", config);
+    Packet packet{};
+    packet.wire_bytes = 66;
+    const Time length = transfer_time(Bytes(66), rate);
+    constexpr std::uint32_t kPackets = 1000;
+    for (; packet.psn < kPackets; ++packet.psn) link.packet(packet, length * packet.psn, length);
+    waves.close();
+    vcd::Sampler sampler(file, {"l.clk", "", false}, {"l.valid", "l.ready", "l.last", "l.psn"});
+    std::uint32_t packets = 0;
+    std::uint64_t last = 0;
+    while (sampler.next()) {
+      if (sampler.value(0) != "1" || sampler.value(1) != "1" || sampler.value(2) != "1") continue;
+      EXPECT_EQ(std::stoull(std::string(sampler.value(3)), nullptr, 2), packets++);
+      last = sampler.time();
+    }
+    EXPECT_EQ(packets, kPackets);
+    EXPECT_LE(last, static_cast<std::uint64_t>((length * kPackets).count()) + 2'000);
+  }
 }
 
 TEST_F(WaveFileTest, WritesBytesAndChoosesScopes) {

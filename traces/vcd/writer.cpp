@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -13,18 +15,38 @@
 namespace weft::vcd {
 namespace {
 
-constexpr std::size_t kFlushAt = 1U << 18;
+constexpr std::size_t kBuffer = 1U << 16;
+constexpr std::size_t kLongestTime = 24;
+constexpr std::uint64_t kFourDigits = 10'000;
 
-/// Each byte as its eight bits.
-const std::array<std::string_view, 256> kBitsOfByte = [] {
-  static std::array<char, 8 * 256> all;
-  std::array<std::string_view, 256> bytes;
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    for (std::size_t bit = 0; bit < 8; ++bit) all[8 * byte + bit] = (byte >> (7 - bit) & 1) != 0 ? '1' : '0';
-    bytes[byte] = std::string_view(all.data() + 8 * byte, 8);
-  }
-  return bytes;
+/// Each byte as its eight bits, and eight characters more, so that eight can be copied from any place.
+constexpr std::array<char, 8 * 257> kBitsOfByte = [] {
+  std::array<char, 8 * 257> all{};
+  for (std::size_t i = 0; i < 8 * 256; ++i) all[i] = (i / 8 >> (7 - i % 8) & 1) != 0 ? '1' : '0';
+  return all;
 }();
+
+char* put_eight_bits(char* to, unsigned byte) {
+  std::memcpy(to, &kBitsOfByte[8 * std::size_t{byte}], 8);
+  return to + 8;
+}
+
+/// Without zeros before the first 1. Writes up to seven characters beyond.
+char* put_top_bits(char* to, unsigned byte) {
+  const auto zeros = static_cast<std::size_t>(std::countl_zero(static_cast<std::uint8_t>(byte)));
+  std::memcpy(to, &kBitsOfByte[8 * std::size_t{byte} + zeros], 8);
+  return to + 8 - zeros;
+}
+
+/// With zeros before it: two digits after the other in the bytes of one number, since a time stands before each edge.
+void put_four_digits(char* to, std::uint32_t number) {
+  static_assert(std::endian::native == std::endian::little);
+  const std::uint32_t hundreds = number * 5243 >> 19;
+  std::uint32_t digits = hundreds | (number - 100 * hundreds) << 16;
+  const std::uint32_t tens = digits * 103 >> 10 & 0x000F'000F;
+  digits = (tens | (digits - 10 * tens) << 8) + 0x3030'3030;
+  std::memcpy(to, &digits, 4);
+}
 
 /// Bijective numbers of base 94, in the characters ! to ~, the first of which changes fastest.
 std::string code_of(std::size_t index) {
@@ -72,6 +94,7 @@ Writer::Writer(std::filesystem::path file, Options options) : file_(std::move(fi
     throw std::invalid_argument("a VCD file: expected a timescale of 1, 10 or 100 and s to fs, got " +
                                 options_.timescale.text());
   }
+  buffer_.resize(kBuffer);
 }
 
 Writer::Id Writer::bits(std::string_view name, int width, std::string_view type) {
@@ -104,10 +127,12 @@ void Writer::alias(std::string_view name, Id id) {
 Writer::Id Writer::declare(std::string_view name, SignalKind kind, int width, std::string_view type) {
   const auto index = static_cast<std::uint32_t>(nets_.size());
   add_name(name, type, index);
-  nets_.push_back({kind, width, code_of(index),
-                   kind == SignalKind::kReal     ? "r0"
-                   : kind == SignalKind::kString ? ""
-                                                 : "x"});
+  Net net{.kind = kind, .width = width, .code = code_of(index)};
+  net.value = kind == SignalKind::kReal ? "r0" : kind == SignalKind::kString ? "" : "x";
+  const bool bit = kind == SignalKind::kEvent || (kind == SignalKind::kBits && width == 1);
+  const std::string end = (bit ? "" : " ") + net.code + '\n';
+  net.end_size = static_cast<std::uint8_t>(end.copy(net.end.data(), net.end.size()));
+  nets_.push_back(std::move(net));
   return {index};
 }
 
@@ -130,9 +155,9 @@ void Writer::add_name(std::string_view name, std::string_view type, std::uint32_
 
 void Writer::write_header() {
   started_ = true;
-  if (!options_.date.empty()) buffer_ += "$date " + options_.date + " $end\n";
-  if (!options_.version.empty()) buffer_ += "$version " + options_.version + " $end\n";
-  buffer_ += "$timescale " + options_.timescale.text() + " $end\n";
+  if (!options_.date.empty()) put_line("$date " + options_.date + " $end");
+  if (!options_.version.empty()) put_line("$version " + options_.version + " $end");
+  put_line("$timescale " + options_.timescale.text() + " $end");
   Scope top;
   for (const Declared& declared : declared_) {
     Scope* scope = &top;
@@ -143,34 +168,98 @@ void Writer::write_header() {
     scope->signals.emplace_back(declared.name.substr(from), &declared);
   }
   write_scope(top, "");
-  buffer_ += "$enddefinitions $end\n#0\n$dumpvars\n";
+  put_line("$enddefinitions $end\n#0\n$dumpvars");
   for (const Net& net : nets_) {
     if (net.kind != SignalKind::kEvent) put_value(net);
   }
-  buffer_ += "$end\n";
+  put_line("$end");
 }
 
 void Writer::write_scope(const Scope& scope, const std::string& name) {
-  if (!name.empty()) buffer_ += "$scope module " + name + " $end\n";
+  if (!name.empty()) put_line("$scope module " + name + " $end");
   for (const auto& [leaf, declared] : scope.signals) {
     const Net& net = nets_[declared->net];
     const std::string range =
         net.kind == SignalKind::kBits && net.width > 1 ? fmt::format(" [{}:0]", net.width - 1) : std::string();
-    buffer_ += fmt::format("$var {} {} {} {}{} $end\n", declared->type, net.width, net.code, leaf, range);
+    put_line(fmt::format("$var {} {} {} {}{} $end", declared->type, net.width, net.code, leaf, range));
   }
   for (const auto& [leaf, inner] : scope.scopes) write_scope(*inner, leaf);
-  if (!name.empty()) buffer_ += "$upscope $end\n";
+  if (!name.empty()) put_line("$upscope $end");
+}
+
+void Writer::make_room(std::size_t size) {
+  flush();
+  if (buffer_.size() < size) buffer_.resize(size);
+}
+
+void Writer::put_line(std::string_view text) {
+  char* const to = room(text.size() + 1);
+  std::memcpy(to, text.data(), text.size());
+  to[text.size()] = '\n';
+  used_ += text.size() + 1;
+}
+
+/// A net's value, without what begins and ends its line. Writes up to seven characters beyond.
+char* Writer::put_text(const Net& net, char* to) {
+  if (net.form == Form::kText) {
+    std::memcpy(to, net.value.data(), net.value.size());
+    return to + net.value.size();
+  }
+  static_assert(std::endian::native == std::endian::little);
+  const bool is_number = net.form == Form::kNumber;
+  std::size_t top = is_number ? (static_cast<std::size_t>(std::bit_width(net.number)) + 7) / 8 : net.value.size();
+  const auto* const bytes = is_number ? reinterpret_cast<const unsigned char*>(&net.number)
+                                      : reinterpret_cast<const unsigned char*>(net.value.data());
+  if (top == 0) {
+    *to = '0';
+    return to + 1;
+  }
+  to = put_top_bits(to, bytes[--top]);
+  while (top-- > 0) to = put_eight_bits(to, bytes[top]);
+  return to;
+}
+
+std::string Writer::text_of(const Net& net) {
+  std::string text(std::max(net.value.size(), static_cast<std::size_t>(net.width) + 8), ' ');
+  text.resize(static_cast<std::size_t>(put_text(net, text.data()) - text.data()));
+  return text;
 }
 
 void Writer::put_value(const Net& net) {
-  if (net.value.empty()) return;
-  const bool scalar = net.kind == SignalKind::kEvent || (net.kind == SignalKind::kBits && net.width == 1);
-  if (net.kind == SignalKind::kBits && !scalar) buffer_ += 'b';
-  buffer_ += net.value;
-  if (!scalar) buffer_ += ' ';
-  buffer_ += net.code;
-  buffer_ += '\n';
-  flush_if_full();
+  if (net.form == Form::kText && net.value.empty()) return;
+  char* const start = room(std::max(net.value.size(), static_cast<std::size_t>(net.width)) + 24);
+  char* to = start;
+  if (net.width == 1 && net.form == Form::kNumber) {
+    *to++ = net.number == 0 ? '0' : '1';
+  } else {
+    if (net.kind == SignalKind::kBits && net.width > 1) *to++ = 'b';
+    to = put_text(net, to);
+  }
+  std::memcpy(to, net.end.data(), net.end.size());
+  used_ += static_cast<std::size_t>(to - start) + net.end_size;
+}
+
+char* Writer::put_whole_time(std::uint64_t time, char* to) {
+  *to = '#';
+  char* const end = std::to_chars(to + 1, to + kLongestTime, time).ptr;
+  if (time >= kFourDigits) {
+    time_base_ = time - time % kFourDigits;
+    time_start_size_ = static_cast<std::size_t>(end - to) - 4;
+    std::memcpy(time_start_.data(), to, time_start_size_);
+  }
+  *end = '\n';
+  return end + 1;
+}
+
+/// Its line, of up to kLongestTime characters. What it begins with is mostly that of the line before.
+inline char* Writer::put_later_time(std::uint64_t time, char* to) {
+  time_ = time;
+  if (time < kFourDigits || time - time_base_ >= kFourDigits) return put_whole_time(time, to);
+  std::memcpy(to, time_start_.data(), time_start_.size());
+  to += time_start_size_;
+  put_four_digits(to, static_cast<std::uint32_t>(time - time_base_));
+  to[4] = '\n';
+  return to + 5;
 }
 
 void Writer::put_time(std::uint64_t time) {
@@ -179,47 +268,59 @@ void Writer::put_time(std::uint64_t time) {
   }
   if (!started_) write_header();
   if (time == time_) return;
-  time_ = time;
-  char line[24] = {'#'};
-  char* const end = std::to_chars(line + 1, line + sizeof line - 1, time).ptr;
-  *end = '\n';
-  buffer_.append(line, end + 1);
+  char* const start = room(kLongestTime);
+  used_ += static_cast<std::size_t>(put_later_time(time, start) - start);
 }
 
-/// Most of a file are the edges of clocks.
-void Writer::put_bit(std::uint64_t time, Net& net, bool value) {
-  const char digit = value ? '1' : '0';
-  if (net.value.front() == digit && started_ && time >= time_) return;
-  put_time(time);
-  net.value.front() = digit;
-  if (!off_) put_value(net);
+void Writer::refuse_kind() {
+  throw std::invalid_argument("a change in a VCD file: expected the id of a signal of the value's kind");
 }
 
-void Writer::put(std::uint64_t time, Id id, SignalKind kind, std::string_view value) {
-  if (id.index >= nets_.size() || nets_[id.index].kind != kind) {
-    throw std::invalid_argument("a change in a VCD file: expected the id of a signal of the value's kind");
-  }
+void Writer::put(std::uint64_t time, Id id, SignalKind kind, std::string_view text) {
+  if (id.index >= nets_.size() || nets_[id.index].kind != kind) refuse_kind();
   Net& net = nets_[id.index];
-  if (net.value == value && kind != SignalKind::kEvent && started_ && time >= time_) return;
+  if (kind != SignalKind::kEvent && follows(time)) {
+    if (net.form == Form::kText ? net.value == text : text_of(net) == text) return;
+  }
   put_time(time);
-  net.value = value;
+  net.form = Form::kText;
+  net.value = text;
   if (!off_) put_value(net);
 }
 
 void Writer::change(std::uint64_t time, Id id, std::uint64_t value) {
-  const int width = id.index < nets_.size() ? nets_[id.index].width : 64;
-  if (width < 64 && value >> width != 0) {
+  Net& net = bits_of(id);
+  if (net.width < 64 && value >> net.width != 0) {
     throw std::invalid_argument(
-        fmt::format("a change in a VCD file: expected a value of {} bits, got {}", width, value));
+        fmt::format("a change in a VCD file: expected a value of {} bits, got {}", net.width, value));
   }
-  if (width == 1 && nets_[id.index].kind == SignalKind::kBits) return put_bit(time, nets_[id.index], value != 0);
-  char text[64];
-  std::size_t from = 64;
-  do {
-    text[--from] = static_cast<char>('0' + (value & 1));
-    value >>= 1;
-  } while (value != 0);
-  put(time, id, SignalKind::kBits, std::string_view(text + from, 64 - from));
+  if (net.form == Form::kNumber && net.number == value && follows(time)) return;
+  if (net.form != Form::kNumber && follows(time)) {
+    const Net told{.form = Form::kNumber, .width = net.width, .number = value};
+    if (text_of(net) == text_of(told)) return;
+  }
+  put_time(time);
+  net.form = Form::kNumber;
+  net.number = value;
+  if (!off_) put_value(net);
+}
+
+void Writer::toggle(std::span<const Toggle> toggles) {
+  for (const auto& [time, id] : toggles) {
+    Net& net = bits_of(id);
+    const bool is_one = net.form == Form::kNumber ? net.number == 1 : net.value == "1";
+    // The first value, one while the writer is off, and wrong use are left to change().
+    if (net.form != Form::kNumber || net.width != 1 || !started_ || off_ || time < time_) {
+      change(time, id, is_one ? 0 : 1);
+      continue;
+    }
+    char* const start = room(kLongestTime + 1 + net.end.size());
+    char* to = time == time_ ? start : put_later_time(time, start);
+    net.number ^= 1;
+    *to++ = is_one ? '0' : '1';
+    std::memcpy(to, net.end.data(), net.end.size());
+    used_ += static_cast<std::size_t>(to - start) + net.end_size;
+  }
 }
 
 void Writer::change_bits(std::uint64_t time, Id id, std::string_view bits) {
@@ -233,17 +334,23 @@ void Writer::change_bits(std::uint64_t time, Id id, std::string_view bits) {
 }
 
 void Writer::change_bytes(std::uint64_t time, Id id, std::span<const std::byte> bytes) {
-  const auto width = id.index < nets_.size() ? static_cast<std::size_t>(nets_[id.index].width) : 8 * bytes.size();
-  if (8 * bytes.size() > width) {
+  Net& net = bits_of(id);
+  if (8 * bytes.size() > static_cast<std::size_t>(net.width)) {
     throw std::invalid_argument(
-        fmt::format("a change in a VCD file: expected at most {} bits, got {} bytes", width, bytes.size()));
+        fmt::format("a change in a VCD file: expected at most {} bits, got {} bytes", net.width, bytes.size()));
   }
-  bits_.clear();
-  std::size_t top = bytes.size();
-  while (top > 0 && bytes[top - 1] == std::byte{}) --top;
-  if (top == 0) return put(time, id, SignalKind::kBits, "0");
-  for (std::size_t i = top; i-- > 0;) bits_ += kBitsOfByte[static_cast<std::size_t>(bytes[i])];
-  put(time, id, SignalKind::kBits, std::string_view(bits_).substr(bits_.find('1')));
+  std::size_t size = bytes.size();
+  while (size > 0 && bytes[size - 1] == std::byte{}) --size;
+  const std::string_view value(reinterpret_cast<const char*>(bytes.data()), size);
+  if (net.form == Form::kBytes && net.value == value && follows(time)) return;
+  if (net.form != Form::kBytes && follows(time)) {
+    const Net told{.form = Form::kBytes, .width = net.width, .value = std::string(value)};
+    if (text_of(net) == text_of(told)) return;
+  }
+  put_time(time);
+  net.form = Form::kBytes;
+  net.value = value;
+  if (!off_) put_value(net);
 }
 
 void Writer::change_real(std::uint64_t time, Id id, double value) {
@@ -262,41 +369,40 @@ void Writer::off(std::uint64_t time) {
   put_time(time);
   if (off_) return;
   off_ = true;
-  buffer_ += "$dumpoff\n";
+  put_line("$dumpoff");
   for (const Net& net : nets_) {
     if (net.kind != SignalKind::kBits) continue;
     Net unknown = net;
+    unknown.form = Form::kText;
     unknown.value = "x";
     put_value(unknown);
   }
-  buffer_ += "$end\n";
+  put_line("$end");
 }
 
 void Writer::on(std::uint64_t time) {
   put_time(time);
   if (!off_) return;
   off_ = false;
-  buffer_ += "$dumpon\n";
+  put_line("$dumpon");
   for (const Net& net : nets_) {
     if (net.kind != SignalKind::kEvent) put_value(net);
   }
-  buffer_ += "$end\n";
+  put_line("$end");
 }
 
 void Writer::advance(std::uint64_t time) {
   put_time(time);
 }
 
-void Writer::flush_if_full() {
-  if (buffer_.size() < kFlushAt) return;
-  file_.write(buffer_);
-  buffer_.clear();
+void Writer::flush() {
+  file_.write({buffer_.data(), used_});
+  used_ = 0;
 }
 
 void Writer::close() {
   if (!started_) write_header();
-  file_.write(buffer_);
-  buffer_.clear();
+  flush();
   file_.close();
 }
 

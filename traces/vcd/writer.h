@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -54,6 +55,12 @@ class Writer {
 
   /// Times must not run back. Bits beyond the width must be 0.
   void change(std::uint64_t time, Id id, std::uint64_t value);
+  struct Toggle {
+    std::uint64_t time = 0;
+    Id id;
+  };
+  /// Signals of one bit take the other value, what is no 1 becomes 1: for clocks, whose edges are most of many files.
+  void toggle(std::span<const Toggle> toggles);
   /// Bits as 0, 1, x and z, extended on the left as a reader does.
   void change_bits(std::uint64_t time, Id id, std::string_view bits);
   /// Bytes of a signal of as many, the least significant first; those that are missing at the top are 0.
@@ -71,11 +78,17 @@ class Writer {
   void close();
 
  private:
+  /// In which form a net's value is kept: as it was told, so that most changes make no text but that in the file.
+  enum class Form : std::uint8_t { kText, kNumber, kBytes };
   struct Net {
     SignalKind kind = SignalKind::kBits;
+    Form form = Form::kText;
     int width = 1;
-    std::string code;
-    std::string value;  ///< as it is written, without its code; empty of a string that has none
+    std::uint64_t number = 0;  ///< of kNumber
+    std::string value = {};    ///< of kText as it is written, empty of a string that has none; of kBytes the bytes
+    std::string code = {};
+    std::array<char, 8> end = {};  ///< of its lines: a blank where the value is no bit, code and newline
+    std::uint8_t end_size = 0;
   };
   struct Declared {
     std::string name;
@@ -88,19 +101,41 @@ class Writer {
   void add_name(std::string_view name, std::string_view type, std::uint32_t net);
   void write_header();
   void write_scope(const Scope& scope, const std::string& name);
-  void put(std::uint64_t time, Id id, SignalKind kind, std::string_view value);
-  void put_value(const Net& net);
+  void put(std::uint64_t time, Id id, SignalKind kind, std::string_view text);
+  Net& bits_of(Id id) {
+    if (id.index >= nets_.size() || nets_[id.index].kind != SignalKind::kBits) refuse_kind();
+    return nets_[id.index];
+  }
+  [[noreturn]] static void refuse_kind();
+  /// Whether a value that is there already needs no line.
+  [[nodiscard]] bool follows(std::uint64_t time) const { return started_ && time >= time_; }
   void put_time(std::uint64_t time);
-  void put_bit(std::uint64_t time, Net& net, bool value);
-  void flush_if_full();
+  char* put_later_time(std::uint64_t time, char* to);
+  char* put_whole_time(std::uint64_t time, char* to);
+  void put_value(const Net& net);
+  static char* put_text(const Net& net, char* to);
+  static std::string text_of(const Net& net);
+  /// As much of the buffer as `size` characters take; `used_` is for the caller to move.
+  char* room(std::size_t size) {
+    if (buffer_.size() - used_ < size) [[unlikely]]
+      make_room(size);
+    return buffer_.data() + used_;
+  }
+  void make_room(std::size_t size);
+  void put_line(std::string_view text);
+  void flush();
 
   traces::WholeFile file_;
   Options options_;
-  std::string buffer_;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;  ///< of the buffer
   std::vector<Net> nets_;
   std::vector<Declared> declared_;
   std::map<std::string, bool, std::less<>> taken_;  ///< full names; true where it is a scope
   std::uint64_t time_ = 0;
+  std::uint64_t time_base_ = 0;           ///< time_ without its last four digits,
+  std::array<char, 24> time_start_ = {};  ///< and the begin of its line up to them
+  std::size_t time_start_size_ = 0;
   bool started_ = false;
   bool off_ = false;
   std::string bits_;
