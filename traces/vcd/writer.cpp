@@ -202,8 +202,7 @@ void Writer::put_line(std::string_view text) {
 /// A net's value, without what begins and ends its line. Writes up to seven characters beyond.
 char* Writer::put_text(const Net& net, char* to) {
   if (net.form == Form::kText) {
-    std::memcpy(to, net.value.data(), net.value.size());
-    return to + net.value.size();
+    return std::copy(net.value.begin(), net.value.end(), to);
   }
   static_assert(std::endian::native == std::endian::little);
   const bool is_number = net.form == Form::kNumber;
