@@ -24,6 +24,21 @@ ordered_json list_of(const std::vector<Used>& all) {
   return list;
 }
 
+/// Of all engines of a network; `most_open` is the largest of any.
+void add(fabric::ReductionEngine::Counters& sum, fabric::Fabric& network) {
+  for (std::size_t s = 0; s < network.switch_count(); ++s) {
+    const fabric::ReductionEngine* engine = network.switch_at(s).engine();
+    if (engine == nullptr) continue;
+    const fabric::ReductionEngine::Counters& counters = engine->counters();
+    sum.operands += counters.operands;
+    sum.operand_bytes += counters.operand_bytes;
+    sum.most_open = std::max(sum.most_open, counters.most_open);
+    sum.cycles += counters.cycles;
+    sum.blocked += counters.blocked;
+    sum.held += counters.held;
+  }
+}
+
 void add(ordered_json& json, const nic::Nic::Counters& counters) {
   const auto sum = [&json](const char* key, std::int64_t value) {
     json[key] = json.contains(key) ? json[key].get<std::int64_t>() + value : value;
@@ -225,6 +240,14 @@ ordered_json interface_summary(Machine& machine) {
   }
   ordered_json json = {{"nic", nics}};
   if (!ports.empty()) json["scale_up_port"] = ports;
+  fabric::ReductionEngine::Counters engines;
+  add(engines, machine.network());
+  for (std::size_t n = 0; n < machine.node_count(); ++n) add(engines, machine.node_network(n));
+  if (engines.operands > 0) {
+    json["reduction"] = {{"operands", engines.operands},   {"operand_bytes", engines.operand_bytes},
+                         {"most_open", engines.most_open}, {"cycles", engines.cycles},
+                         {"blocked", engines.blocked},     {"held", engines.held}};
+  }
   return json;
 }
 

@@ -49,6 +49,10 @@ TEST_F(WavesCliTest, RecordsWithoutChangingTheRun) {
   EXPECT_TRUE(nothing_written());
   EXPECT_EQ(json::parse(plain.out)["digest"], json::parse(recorded.out)["digest"]);
   EXPECT_EQ(json::parse(plain.out)["rows"], json::parse(recorded.out)["rows"]);
+  const json reduction = json::parse(plain.out)["counters"]["reduction"];
+  EXPECT_EQ(reduction["operands"], 4 * (16 + 1));  // packets of 4 KiB of each host, and the one that says it is there
+  EXPECT_EQ(reduction["operand_bytes"], 4 << 16);
+  EXPECT_GE(reduction["most_open"], 1);
 
   const Ran info = weft("vcd info ../reduce.vcd --json");
   const json signals = json::parse(info.out)["signals"];
