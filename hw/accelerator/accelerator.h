@@ -66,6 +66,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Time copy_overhead = Time(1'000'000);
     Time slice = Time(50'000'000);
     bool shared_cores = false;
+    Time relay;
     double speed_spread = 0;
 
     template <typename Visitor>
@@ -76,7 +77,13 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
       visit("copy_rate", copy_rate, "Bytes that one of them produces", Range{1'000'000'000, 1LL << 60});
       visit("copy_overhead", copy_overhead, "Start and end of one transfer, with its flags", Range{0, 1'000'000'000});
       visit("slice", slice, "Granularity at which kernels compete for memory", Range{1'000'000, 1'000'000'000'000});
-      visit("shared_cores", shared_cores, "Copy engines are SMs, which kernels lack while they work");
+      visit("shared_cores", shared_cores,
+            "Collectives are kernels: copy engines are SMs, which other kernels lack while they work, and rings pass "
+            "through staging buffers");
+      visit("relay", relay,
+            "From such a kernel's request for the network by way of a thread of the host to its NIC, and from the peer's "
+            "NIC to the peer's kernel, together",
+            Range{0, 1'000'000'000});
       visit("speed_spread", speed_spread,
             "Standard deviation of the speed of accelerators, as a share of it, up to 0.1");
     }

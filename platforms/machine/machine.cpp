@@ -275,6 +275,8 @@ void Machine::bind_rank(std::size_t i) {
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
   rank.store = config_.data ? &hbm.store() : nullptr;
   rank.copy_engines = config_.accelerator.array.copy_engines;
+  rank.staged = config_.accelerator.array.shared_cores;
+  rank.relay = config_.accelerator.array.relay;
   rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity, "accelerator.hbm.capacity");
   if (has_remote_memory()) bind_remote_memory(i);
 

@@ -7,9 +7,10 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::uint64_t kReduction = 1ULL << 63;  // marks completions of the copy engine
-constexpr std::uint32_t kChunk = 0;               // immediates
+constexpr std::uint64_t kEngine = 1ULL << 63;  // marks completions of the copy engine
+constexpr std::uint32_t kChunk = 0;            // immediates
 constexpr std::uint32_t kEntered = 1;
+constexpr std::uint32_t kCredits = 2;            // and more by as many as are given
 constexpr std::uint64_t kConsumed = UINT64_MAX;  // a slot that was not sent on
 
 }  // namespace
@@ -38,8 +39,8 @@ std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firm
         "a chunk from rank " + std::to_string(previous.index) + ", or a credit or acknowledgement from rank " +
         std::to_string(next.index) + ", in " + name + ", queue");
     if (size == 1) return members;  // nothing to join
-    member.next_ = firmware::QueuePair(rank.towards(next), *member.completions_);
-    member.previous_ = firmware::QueuePair(rank.towards(previous), *member.completions_);
+    member.next_ = member.connection(next);
+    member.previous_ = member.connection(previous);
   }
   for (int i = 0; i < size; ++i) {
     firmware::QueuePair::connect(members[static_cast<std::size_t>(i)]->next_,
@@ -48,25 +49,32 @@ std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firm
   return members;
 }
 
+firmware::QueuePair RingMember::connection(const firmware::Rank& peer) const {
+  const firmware::Interface& interface = rank_.towards(peer);
+  firmware::QueuePair pair(interface, *completions_);
+  if (&interface == &rank_.scale_out) pair.relay(rank_.relay);
+  return pair;
+}
+
 void RingMember::take(const nic::Completion& entry) {
-  if (entry.id == kReduction) {
-    ++progress_.reduced;
+  if (entry.id == kEngine) {
+    ++progress_.moved;
   } else if (entry.verb != nic::Verb::kReceive) {
     ++progress_.sent;
     return_slots();
-  } else if (!entry.has_immediate) {
-    ++progress_.credits;
+  } else if (entry.immediate == kChunk) {
+    ++progress_.arrived;
   } else if (entry.immediate == kEntered) {
     ++next_entered_;
   } else {
-    ++progress_.arrived;
+    progress_.credits += entry.immediate - kCredits;
   }
 }
 
 void RingMember::return_slots() {
   while (!filled_.empty() && (filled_.front() == kConsumed || filled_.front() < progress_.sent)) {
     filled_.pop_front();
-    previous_.send(0, 0, false);
+    previous_.send_immediate(kCredits + 1);
   }
 }
 
@@ -86,30 +94,93 @@ Task RingMember::enter(std::uint64_t chunks_in, std::uint64_t credits_in) {
   co_await until([this] { return next_entered_ >= entered_; });
 }
 
+/// The chunks that an Allgather or a Broadcast brings to a buffer of this member, and those that it sends from there.
+class RingMember::Flow {
+ public:
+  /// `coming` chunks come and `going` are sent; `next` says where in `buffer` the next one that comes belongs.
+  Flow(RingMember& ring, std::uint64_t buffer, std::uint64_t coming, std::uint64_t going, std::function<Extent()> next)
+      : ring_(ring), buffer_(buffer), coming_(coming), going_(going), next_(std::move(next)) {}
+
+  Task enter() { return ring_.enter(coming_, staged_ ? (going_ + batch_ - 1) / batch_ : 0); }
+  /// Until one more chunk is in the buffer.
+  Task receive() {
+    ++received_;
+    return ring_.until([this] {
+      unstage();
+      return (staged_ ? ring_.progress_.moved : ring_.progress_.arrived) >= received_;
+    });
+  }
+  Task send(Extent chunk) {
+    const std::uint64_t from = buffer_ + chunk.offset;
+    if (staged_) {
+      co_await ring_.until([this] {
+        unstage();
+        return ring_.progress_.credits + static_cast<std::uint64_t>(ring_.options_.slots) > sent_;
+      });
+    }
+    ring_.next_.write(from, staged_ ? ring_.slot_address(sent_) : from, chunk.bytes, true, kChunk, !staged_);
+    ++sent_;
+  }
+  /// Until all that was sent is there, which with staging the credits say.
+  Task finish() {
+    return ring_.until([this] {
+      unstage();
+      return (staged_ ? ring_.progress_.credits : ring_.progress_.sent) == going_;
+    });
+  }
+
+ private:
+  /// Slots are emptied whatever the caller waits for, so that no member waits for one that waits for itself.
+  void unstage() {
+    if (!staged_) return;
+    for (; begun_ < ring_.progress_.arrived; ++begun_) {
+      const Extent chunk = next_();
+      ring_.rank_.accelerator.copy(static_cast<std::uint32_t>(ring_.engine_), ring_.slot_address(begun_),
+                                   buffer_ + chunk.offset, chunk.bytes, *ring_.completions_, kEngine);
+    }
+    while (ring_.progress_.moved >= returned_ + batch_ || (ring_.progress_.moved == coming_ && returned_ < coming_)) {
+      const std::uint64_t count = std::min(batch_, coming_ - returned_);
+      ring_.previous_.send_immediate(kCredits + static_cast<std::uint32_t>(count));
+      returned_ += count;
+    }
+  }
+
+  RingMember& ring_;
+  std::uint64_t buffer_;
+  std::uint64_t coming_;
+  std::uint64_t going_;
+  std::function<Extent()> next_;
+  bool staged_ = ring_.rank_.staged;
+  std::uint64_t batch_ = std::max(static_cast<std::uint64_t>(ring_.options_.slots) / 4, std::uint64_t{1});
+  std::uint64_t received_ = 0;
+  std::uint64_t sent_ = 0;
+  std::uint64_t begun_ = 0;     ///< copies out of slots
+  std::uint64_t returned_ = 0;  ///< slots
+};
+
 Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Counter* got) {
   if (size_ == 1) co_return;
   const auto chunks_of = [&](int block) { return Chunks{blocks(block), options_.chunk}; };
   std::uint64_t coming = 0;
-  for (int step = 1; step < size_; ++step) coming += chunks_of(step_block(step)).count();
-  co_await enter(coming, 0);
-
-  std::uint64_t sent = 0;
-  std::uint64_t arrived = 0;
+  std::uint64_t going = 0;
+  for (int step = 0; step + 1 < size_; ++step) {
+    going += chunks_of(step_block(step)).count();
+    coming += chunks_of(step_block(step + 1)).count();
+  }
+  Flow flow(*this, buffer, coming, going, [&, step = 1, i = std::uint64_t{0}]() mutable {
+    for (; i == chunks_of(step_block(step)).count(); i = 0) ++step;
+    return chunks_of(step_block(step))[i++];
+  });
+  co_await flow.enter();
   for (int step = 0; step < size_; ++step) {
     const Chunks chunks = chunks_of(step_block(step));
     for (std::uint64_t i = 0; i < chunks.count(); ++i) {
-      if (step > 0) {
-        ++arrived;
-        co_await until([this, arrived] { return progress_.arrived >= arrived; });
-      }
-      if (step == size_ - 1) continue;  // it has come all the way round
-      const Extent chunk = chunks[i];
-      next_.write(buffer + chunk.offset, buffer + chunk.offset, chunk.bytes, true, kChunk, true);
-      ++sent;
+      if (step > 0) co_await flow.receive();
+      if (step + 1 < size_) co_await flow.send(chunks[i]);
     }
     if (step > 0 && got != nullptr) got->increment();
   }
-  co_await until([this, sent] { return progress_.sent == sent; });
+  co_await flow.finish();
 }
 
 Task RingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
@@ -117,14 +188,14 @@ Task RingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
   const Chunks chunks{part, options_.chunk};
   const bool receives = position_ != root;
   const bool sends = (position_ + 1) % size_ != root;
-  co_await enter(receives ? chunks.count() : 0, 0);
+  Flow flow(*this, buffer, receives ? chunks.count() : 0, sends ? chunks.count() : 0,
+            [&, i = std::uint64_t{0}]() mutable { return chunks[i++]; });
+  co_await flow.enter();
   for (std::uint64_t i = 0; i < chunks.count(); ++i) {
-    if (receives) co_await until([this, i] { return progress_.arrived > i; });
-    if (!sends) continue;
-    const Extent chunk = chunks[i];
-    next_.write(buffer + chunk.offset, buffer + chunk.offset, chunk.bytes, true, kChunk, true);
+    if (receives) co_await flow.receive();
+    if (sends) co_await flow.send(chunks[i]);
   }
-  co_await until([this, sent = sends ? chunks.count() : 0] { return progress_.sent == sent; });
+  co_await flow.finish();
 }
 
 Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type,
@@ -134,7 +205,7 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
     const Extent own = blocks(0);
     if (input + own.offset == output || own.bytes == 0) co_return;
     rank_.accelerator.copy(static_cast<std::uint32_t>(engine_), input + own.offset, output, own.bytes, *completions_,
-                           kReduction);
+                           kEngine);
     co_await completions_->next();
     co_return;
   }
@@ -174,8 +245,8 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
           co_await until([this, arrived] { return progress_.arrived >= arrived; });
           const std::uint64_t target = last ? output + (chunk.offset - chunks.extent.offset) : slot;
           rank_.accelerator.reduce(static_cast<std::uint32_t>(engine_), type, slot, source, target, chunk.bytes,
-                                   *completions_, kReduction);
-          co_await until([this, arrived] { return progress_.reduced >= arrived; });
+                                   *completions_, kEngine);
+          co_await until([this, arrived] { return progress_.moved >= arrived; });
           source = slot;
           filled_.push_back(last ? kConsumed : sent);
           if (last) return_slots();

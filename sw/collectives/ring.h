@@ -18,12 +18,15 @@
 namespace weft::collectives {
 
 /// One member's place in one ring: a queue pair to the next member, one to the previous, staging slots for what is
-/// reduced.
+/// reduced or copied.
 ///
-/// Chunks are RDMA writes with immediate. An Allgather writes straight to where a chunk belongs in the peer's buffer,
-/// which has the same address on every rank; a ReduceScatter writes to the peer's staging slots. Nothing is written
-/// before the peer said that it has entered the collective, and no slot before it is free: both are empty sends against
-/// the ring's direction, each worth one credit or, at the beginning, a collective's worth.
+/// Chunks are RDMA writes with immediate. A ReduceScatter writes to the peer's staging slots. So do an Allgather and a
+/// Broadcast where ranks are `staged`, as NCCL's do into buffers that are not registered (its primitive
+/// recvCopySend): a copy engine takes a chunk to its place, from which it goes on. Else they write straight to where a
+/// chunk belongs in the peer's buffer, which has the same address on every rank. Nothing is written before the peer
+/// said that it has entered the collective, and no slot before it is free: both are empty sends against the ring's
+/// direction, each worth one credit or, at the beginning, a collective's worth. Towards other nodes all requests take
+/// `relay` longer: a thread of the host makes them for the kernel.
 class RingMember {
  public:
   struct Options {
@@ -63,11 +66,13 @@ class RingMember {
     std::uint64_t arrived = 0;
     std::uint64_t sent = 0;  ///< acknowledged
     std::uint64_t credits = 0;
-    std::uint64_t reduced = 0;
+    std::uint64_t moved = 0;  ///< by the copy engine
   };
+  class Flow;
   /// Takes completions until `condition` holds.
   template <typename Condition>
   firmware::Task until(Condition condition);
+  [[nodiscard]] firmware::QueuePair connection(const firmware::Rank& peer) const;
   void take(const nic::Completion& entry);
   firmware::Task enter(std::uint64_t chunks_in, std::uint64_t credits_in);
   void return_slots();

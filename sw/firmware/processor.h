@@ -18,6 +18,7 @@
 #include "hw/core/fixed_vector.h"
 #include "hw/core/random.h"
 #include "hw/core/register_file.h"
+#include "hw/core/slots.h"
 #include "hw/core/stall.h"
 #include "hw/nic/work.h"
 #include "sw/firmware/core.h"
@@ -184,6 +185,9 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   /// work. A refusal is a firmware bug and ends the simulation.
   void write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, bool charged = true);
 
+  /// The same of a work request that somebody else writes, `delay` after the running thread has told him to.
+  void write_later(std::size_t device, std::uint64_t offset, const nic::WorkRequest& request, Time delay);
+
   struct Delay {
     Processor& processor;
     Time length;
@@ -237,6 +241,14 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   }
   [[nodiscard]] Time stretched(Time alone, Time shared) const;
   bool take_entry(std::uint64_t queue, const void* data, std::uint32_t bytes, Time at);
+  void write_at(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, Time at);
+
+  /// A write that somebody else makes later.
+  struct Handed {
+    std::size_t device = 0;
+    std::uint64_t offset = 0;
+    nic::WorkRequest request;
+  };
 
   Config config_;
   RegisterFile mailbox_file_;
@@ -247,7 +259,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   std::vector<Thread*> free_threads_;
   std::deque<CompletionQueue> queues_;
   std::deque<Arriving> arriving_;  ///< slots are reused
-  Random random_;                  ///< of repeats
+  Slots<Handed> handed_;
+  Random random_;  ///< of repeats
   std::uint32_t spawned_ = 0;
   bool started_ = false;
   tlm::tlm_generic_payload payload_;

@@ -24,6 +24,8 @@ struct Rank {
   Interface offload;   ///< scale_out's NIC as its own cores see it; its processor is null where it has none
   CommandWindow accelerator;
   int copy_engines = 1;
+  bool staged = false;  ///< collectives are kernels of its cores: what comes in rings passes through their buffers
+  Time relay;           ///< from such a kernel by a thread of the host to scale_out, and from there to another kernel
   memory::BackingStore* store = nullptr;  ///< debug access to its memory; null when data is off
   MemoryMap memory{Bytes()};
   RemoteWindow remote;  ///< of memory beyond its own, where the machine has any

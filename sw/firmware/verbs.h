@@ -29,6 +29,8 @@ class WorkQueue {
   [[nodiscard]] std::uint32_t number() const { return number_; }
   /// From now on posting is a part of work that the firmware is charged for as a whole.
   void prepay() { charged_ = false; }
+  /// From now on each request but receives comes to the interface so much later than it is posted: another hands it on.
+  void relay(Time delay) { relay_ = delay; }
 
   /// Posts requests, all of them receives or none, with one doorbell for each nic::kLongestBatch: they are written to
   /// memory and the interface fetches them from there.
@@ -53,12 +55,16 @@ class WorkQueue {
 
   void post(nic::WorkRequest request) {
     request.queue_pair = number_;
+    if (relay_ > Time() && request.verb != nic::Verb::kReceive) {
+      return interface_.processor->write_later(interface_.device, nic::kDoorbell, request, relay_);
+    }
     interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request, charged_);
   }
 
   Interface interface_;
   std::uint32_t number_ = 0;
   bool charged_ = true;
+  Time relay_;
 };
 
 /// One end of a reliable connection, owned by a firmware thread.
