@@ -7,6 +7,7 @@
 
 #include "platforms/cli/analytical_collective.h"
 #include "platforms/cli/analytical_platform.h"
+#include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
@@ -30,21 +31,6 @@ struct CollectiveOptions {
   bool json = false;
   bool cold = false;
 };
-
-template <typename E>
-std::vector<std::string> names_of() {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : enum_names(E{})) names.emplace_back(name);
-  return names;
-}
-
-template <typename E>
-E value_of(const std::string& text) {
-  for (const auto& [name, value] : enum_names(E{})) {
-    if (name == text) return value;
-  }
-  return E{};  // CLI11 has checked it
-}
 
 void print_table(const std::vector<CollectiveResult>& results, const CollectiveOptions& options,
                  std::uint64_t element) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/config/field_visitor.h"
@@ -35,13 +36,6 @@ std::string seen_from(const fs::path& platform, const fs::path& file) {
   return (relative.empty() ? fs::absolute(file) : relative).string();
 }
 
-analytical::Congestion congestion_of(const std::string& text) {
-  for (const auto& [name, value] : enum_names(analytical::Congestion{})) {
-    if (name == text) return value;
-  }
-  return {};  // CLI11 has checked it
-}
-
 int run(const ImportOptions& options) {
   astra::System system = astra::read_system(options.network, options.system);
   if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end);
@@ -65,7 +59,7 @@ int run(const ImportOptions& options) {
     platform.update(astra::machine_of(system, options.rendezvous));
     workload["compute"] = astra::compute_of(system);
   } else {
-    system.config.congestion = congestion_of(options.congestion);
+    system.config.congestion = value_of<analytical::Congestion>(options.congestion);
     system.config.rendezvous = options.rendezvous;
     platform["network"] = "analytical";
     platform["analytical"] = config_to_json(system.config);
@@ -96,7 +90,7 @@ Command import_command(CLI::App& parent) {
   astra
       ->add_option("--analytical", options->congestion,
                    "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
-      ->check(CLI::IsMember({"unaware", "aware", "cut-through"}));
+      ->check(CLI::IsMember(names_of<analytical::Congestion>()));
   astra->add_flag("--rendezvous-protocol", options->rendezvous, "A request goes ahead of each message");
   astra->add_option("--out", options->out, "Platform to write")->required();
   return {app, [options] { return run(*options); }};

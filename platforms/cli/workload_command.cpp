@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "platforms/cli/accelerator.h"
+#include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/config/catalogue.h"
@@ -42,6 +43,7 @@ struct WorkloadOptions {
   std::optional<std::int64_t> layers;
   std::string type = "bf16";
   bool sequence_parallel = false;
+  std::string recompute = "none";
   std::int64_t experts = 0;
   std::int64_t top_k = 1;
   std::optional<int> prefetch;
@@ -96,6 +98,7 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   config.sequence = options.sequence.value_or(config.model.sequence);
   config.element_bytes = options.type == "fp32" ? 4 : 2;
   config.sequence_parallel = options.sequence_parallel;
+  config.recompute = value_of<models::Recompute>(options.recompute);
   config.experts = options.experts;
   config.top_k = options.top_k;
   if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1) {
@@ -197,6 +200,7 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"sequence", config.sequence},
                        {"type", options.type},
                        {"sequence_parallel", config.sequence_parallel},
+                       {"recompute", options.recompute},
                        {"experts", config.experts},
                        {"top_k", config.top_k},
                        {"steps", config.steps},
@@ -285,6 +289,11 @@ Command workload_command(CLI::App& parent) {
       ->check(CLI::IsMember({"bf16", "fp16", "fp32"}));
   app->add_flag("--sequence-parallel", options->sequence_parallel,
                 "Norms and residual sums are cut along the sequence among the ranks of tp");
+  app->add_option("--recompute", options->recompute,
+                  "Activations of blocks that are computed again: every other product and what hangs on it, every "
+                  "second block, or all")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names_of<models::Recompute>()));
   app->add_option("--experts", options->experts, "In place of each MLP; 0: the MLP itself")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{0}, kMostLayers));

@@ -137,12 +137,18 @@ std::int64_t total_parameters(const Transformer& model) {
 
 std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool with_recompute) {
   std::int64_t sum = 0;
-  for (const UnitKind kind : {UnitKind::kEmbedding, UnitKind::kBlock, UnitKind::kHead}) {
-    const std::int64_t times = kind == UnitKind::kBlock ? model.layers : 1;
-    for (const Kernel& kernel : forward_kernels(model, kind, shape)) sum += times * flops(kernel);
-    for (const Kernel& kernel : backward_kernels(model, kind, shape)) {
-      if (with_recompute || !kernel.recompute) sum += times * flops(kernel);
+  const auto add = [&](UnitKind kind, const StepShape& of) {
+    for (const Kernel& kernel : forward_kernels(model, kind, of)) sum += flops(kernel);
+    for (const Kernel& kernel : backward_kernels(model, kind, of)) {
+      if (with_recompute || !kernel.recompute) sum += flops(kernel);
     }
+  };
+  add(UnitKind::kEmbedding, shape);
+  add(UnitKind::kHead, shape);
+  for (std::int64_t block = 0; block < model.layers; ++block) {
+    StepShape of_block = shape;
+    of_block.recompute = recompute_of(shape.recompute, block);
+    add(UnitKind::kBlock, of_block);
   }
   return sum;
 }

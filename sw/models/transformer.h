@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hw/core/fields.h"
 #include "sw/models/kernels.h"
 
 /// Decoder-only transformers as layer tables: their parameters, and the kernels of a training step.
@@ -80,6 +81,12 @@ enum class Recompute {
   /// Only the block's input is kept.
   kFull,
 };
+inline EnumNames<Recompute> enum_names(Recompute /*tag*/) {
+  return {{"none", Recompute::kNone},
+          {"selective-op", Recompute::kSelectiveOp},
+          {"selective-layer", Recompute::kSelectiveLayer},
+          {"full", Recompute::kFull}};
+}
 
 /// What that is for block `block`, from 0: what its kernels and activations are to be asked for.
 constexpr Recompute recompute_of(Recompute recompute, std::int64_t block) {
@@ -102,6 +109,12 @@ enum class Fusion {
   /// As hand-fused kernels: all such chains.
   kFused,
 };
+inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
+  return {{"eager", Fusion::kEager},
+          {"fused-norms", Fusion::kFusedNorms},
+          {"compiled-blocks", Fusion::kCompiledBlocks},
+          {"fused", Fusion::kFused}};
+}
 
 /// Whether elementwise work of a unit is fused.
 constexpr bool is_fused(UnitKind kind, Fusion fusion) {
@@ -118,6 +131,9 @@ enum class AttentionKernel {
   kFlash2,  ///< FlashAttention-2, what PyTorch's scaled_dot_product_attention has
   kFlash3,  ///< FlashAttention-3, or another that keeps tensor cores busy during the softmax
 };
+inline EnumNames<AttentionKernel> enum_names(AttentionKernel /*tag*/) {
+  return {{"flash-2", AttentionKernel::kFlash2}, {"flash-3", AttentionKernel::kFlash3}};
+}
 
 /// The share of a training step that one kernel list covers: one micro-batch of one rank.
 struct StepShape {

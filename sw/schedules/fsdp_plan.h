@@ -12,26 +12,6 @@
 #include "sw/models/transformer.h"
 #include "sw/schedules/offload_config.h"
 
-namespace weft::models {
-
-inline EnumNames<Recompute> enum_names(Recompute /*tag*/) {
-  return {{"none", Recompute::kNone},
-          {"selective-op", Recompute::kSelectiveOp},
-          {"selective-layer", Recompute::kSelectiveLayer},
-          {"full", Recompute::kFull}};
-}
-inline EnumNames<AttentionKernel> enum_names(AttentionKernel /*tag*/) {
-  return {{"flash-2", AttentionKernel::kFlash2}, {"flash-3", AttentionKernel::kFlash3}};
-}
-inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
-  return {{"eager", Fusion::kEager},
-          {"fused-norms", Fusion::kFusedNorms},
-          {"compiled-blocks", Fusion::kCompiledBlocks},
-          {"fused", Fusion::kFused}};
-}
-
-}  // namespace weft::models
-
 namespace weft::schedules {
 
 /// Data parallel training with what is trained in shards (Zhao et al., VLDB 2023; defaults as torchtitan runs FSDP2).

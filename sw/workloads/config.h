@@ -22,6 +22,7 @@ struct WorkloadConfig {
   std::int64_t sequence = 1;
   int element_bytes = 2;  ///< of parameters, activations and gradients
   bool sequence_parallel = false;
+  models::Recompute recompute = models::Recompute::kNone;
   std::int64_t experts = 0;  ///< in place of each MLP; 0: the model's own MLP
   std::int64_t top_k = 1;    ///< experts that a token goes to
   int prefetch = 1;          ///< units that are gathered ahead of the one that computes, with fsdp

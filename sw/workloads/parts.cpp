@@ -38,7 +38,13 @@ constexpr std::array<std::string_view, kParts> kPartNames = {"embedding forward"
                                                              "attention.qkv input gradient",
                                                              "attention.qkv weight gradient",
                                                              "attention.norm backward",
-                                                             "embedding backward"};
+                                                             "embedding backward",
+                                                             "attention.norm again",
+                                                             "attention.qkv again",
+                                                             "attention.core again",
+                                                             "attention.out again",
+                                                             "mlp.norm again",
+                                                             "mlp.up again"};
 
 /// Kernels of sw/models/transformer_kernels.cpp by name.
 constexpr std::pair<std::string_view, Part> kPartOf[] = {
@@ -95,24 +101,37 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"positions.grad", Part::kEmbeddingGradient},
 };
 
-/// A kernel that is not in the table would be work that nobody does.
+constexpr std::pair<Part, Part> kAgain[] = {
+    {Part::kAttentionNorm, Part::kAttentionNormAgain},
+    {Part::kAttentionQkv, Part::kAttentionQkvAgain},
+    {Part::kAttentionCore, Part::kAttentionCoreAgain},
+    {Part::kAttentionOut, Part::kAttentionOutAgain},
+    {Part::kMlpNorm, Part::kMlpNormAgain},
+    {Part::kMlpUp, Part::kMlpUpAgain},
+};
+
+/// A kernel that is not in the tables would be work that nobody does.
 Part part_of(const Kernel& kernel) {
   for (const auto& [name, part] : kPartOf) {
-    if (name == kernel.name) return part;
+    if (name != kernel.name) continue;
+    if (!kernel.recompute) return part;
+    for (const auto& [first, again] : kAgain) {
+      if (first == part) return again;
+    }
   }
   throw std::logic_error("kernel " + std::string(kernel.name) + " belongs to no part of a workload");
 }
 
 bool is_of_mlp(Part part) {
   return part == Part::kMlpUp || part == Part::kMlpDown || part == Part::kMlpDownGradient ||
-         part == Part::kMlpUpInputGradient || part == Part::kMlpUpWeightGradient;
+         part == Part::kMlpUpInputGradient || part == Part::kMlpUpWeightGradient || part == Part::kMlpUpAgain;
 }
 
 /// What Megatron's sequence parallelism cuts along the sequence.
 bool is_beside_tensor_parallel(Part part) {
   return part == Part::kAttentionNorm || part == Part::kMlpNorm || part == Part::kMlpResidual ||
          part == Part::kHeadNorm || part == Part::kHeadNormGradient || part == Part::kMlpNormGradient ||
-         part == Part::kAttentionNormGradient;
+         part == Part::kAttentionNormGradient || part == Part::kAttentionNormAgain || part == Part::kMlpNormAgain;
 }
 
 bool is_weight_gradient(std::string_view kernel) {
@@ -149,6 +168,9 @@ RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : c
   shape.fusion = models::Fusion::kFused;
   shape.repeat_kv = false;
   shape.element_bytes = config.element_bytes;
+  // By layer, the parts are those of a block that is computed again.
+  const bool by_layer = config.recompute == models::Recompute::kSelectiveLayer;
+  shape.recompute = by_layer ? models::Recompute::kFull : config.recompute;
   for (const UnitKind kind : {UnitKind::kEmbedding, UnitKind::kBlock, UnitKind::kHead}) {
     add_all(forward_kernels(local, kind, shape), false);
     add_all(backward_kernels(local, kind, shape), false);

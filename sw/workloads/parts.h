@@ -41,8 +41,15 @@ enum class Part : std::uint8_t {
   kAttentionQkvWeightGradient,
   kAttentionNormGradient,
   kEmbeddingGradient,
+  // Of a block's forward pass, what is computed again.
+  kAttentionNormAgain,
+  kAttentionQkvAgain,
+  kAttentionCoreAgain,
+  kAttentionOutAgain,
+  kMlpNormAgain,
+  kMlpUpAgain,
 };
-inline constexpr std::size_t kParts = 25;
+inline constexpr std::size_t kParts = 31;
 /// Such as "attention.qkv forward".
 [[nodiscard]] std::string_view name_of(Part part);
 

@@ -81,7 +81,8 @@ class RankStep {
   Ids block_backward(Unit unit, const Ids& gradient);
   Ids head_backward();
   void embedding_backward(const Ids& gradient);
-  Ids attention(const Ids& qkv);
+  Ids recompute(Unit unit, const Ids& start);
+  Ids attention(const Ids& qkv, bool again = false);
   Ids attention_backward(const Ids& gradient);
 
   // Communication
@@ -103,6 +104,7 @@ class RankStep {
   [[nodiscard]] Unit first_block(std::int64_t virtual_stage) const {
     return 1 + virtual_stage * config_.layers_of_chunk();
   }
+  [[nodiscard]] models::Recompute recomputes(Unit block) const { return recompute_of(config_.recompute, block - 1); }
   [[nodiscard]] bool shards() const { return config_.parallel.degree(Axis::kShard) > 1; }
   /// With fsdp and without a pipeline, head and embedding are one unit.
   [[nodiscard]] bool has_root_unit() const { return shards() && config_.reshards(); }

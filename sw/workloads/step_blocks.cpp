@@ -11,7 +11,7 @@ using chakra::CollectiveType;
 namespace {
 
 /// Messages of a ring in a block.
-enum RingMessage : std::int64_t { kKeys, kKeysAgain, kGradients, kRingMessages };
+enum RingMessage : std::int64_t { kKeys, kKeysAgain, kGradients, kKeysToRecompute, kRingMessages };
 
 }  // namespace
 
@@ -64,8 +64,9 @@ Ids RankStep::exchange_tokens(const std::string& what, const Ids& in) {
                              in);
 }
 
-Ids RankStep::attention(const Ids& qkv) {
-  if (cp_ == 1) return compute(Part::kAttentionCore, qkv);
+Ids RankStep::attention(const Ids& qkv, bool again) {
+  const Part part = again ? Part::kAttentionCoreAgain : Part::kAttentionCore;
+  if (cp_ == 1) return compute(part, qkv);
   const std::int64_t place = config_.parallel.coordinate(rank_, Axis::kContext);
   const std::int64_t next = config_.parallel.with(rank_, Axis::kContext, (place + 1) % cp_);
   const std::int64_t before = config_.parallel.with(rank_, Axis::kContext, (place + cp_ - 1) % cp_);
@@ -73,15 +74,15 @@ Ids RankStep::attention(const Ids& qkv) {
   Ids keys = qkv;
   Ids result;
   for (std::int64_t i = 0; i < cp_; ++i) {
-    const std::int64_t tag = (unit_ * cp_ + i) * kRingMessages + kKeys;
-    const std::string ring = " ring" + std::to_string(i);
+    const std::int64_t tag = (unit_ * cp_ + i) * kRingMessages + (again ? kKeysToRecompute : kKeys);
+    const std::string ring = (again ? " to recompute ring" : " ring") + std::to_string(i);
     Ids next_keys;
     if (i + 1 < cp_) {
       emitter_.send(name(prefix_ + "keys and values send" + ring), Purpose::kContextParallel, next, tag, bytes, keys);
       next_keys = emitter_.receive(name(prefix_ + "keys and values receive" + ring), before, tag, bytes,
                                    emitter_.last_compute());
     }
-    result = compute(Part::kAttentionCore, joined({qkv, keys}), ring);
+    result = compute(part, joined({qkv, keys}), ring);
     keys = std::move(next_keys);
   }
   return result;
@@ -133,14 +134,31 @@ Ids RankStep::block(Unit unit, const Ids& in) {
   return compute(Part::kMlpResidual, joined({middle, x}));
 }
 
+/// The forward pass again, as far as the backward pass needs it. Selective checkpointing keeps what comes out of
+/// attention and of communication, as torchtitan's list of operators has it, but for gathered tokens.
+Ids RankStep::recompute(Unit unit, const Ids& start) {
+  if (recomputes(unit) == models::Recompute::kNone) return {};
+  const bool whole = recomputes(unit) == models::Recompute::kFull;
+  Ids x = gather_tokens("attention again", compute(Part::kAttentionNormAgain, start));
+  x = compute(Part::kAttentionQkvAgain, x);
+  if (whole) x = attention(x, true);
+  x = compute(Part::kAttentionOutAgain, x);
+  if (whole) x = sum_tokens("attention again", x);
+  x = gather_tokens("mlp again", compute(Part::kMlpNormAgain, x));
+  if (whole) x = exchange_tokens("dispatch again", x);
+  return compute(Part::kMlpUpAgain, x);
+}
+
 Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const Ids parameters = begin(unit);
-  Ids x = joined({gradient, parameters});
+  const Ids again = recompute(unit, joined({gradient, parameters}));
+  Ids x = joined({gradient, parameters, again});
   x = gather_tokens("mlp gradient", x);
   x = exchange_tokens("combine gradient", x);
   const Ids down = compute(Part::kMlpDownGradient, joined({x, parameters}));
-  // Experts keep what was sent to them.
-  Ids input = config_.experts == 0 ? gather_tokens("mlp input again", {}) : Ids{};
+  // Experts keep what was sent to them, and recomputing has gathered the rest.
+  const bool gathers = recomputes(unit) == models::Recompute::kNone;
+  Ids input = gathers && config_.experts == 0 ? gather_tokens("mlp input again", {}) : Ids{};
   x = compute(Part::kMlpUpInputGradient, down);
   x = exchange_tokens("dispatch gradient", x);
   Ids sum = sum_tokens("mlp gradient", x);
@@ -150,7 +168,7 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   x = gather_tokens("attention gradient", middle);
   x = compute(Part::kAttentionOutGradient, x);
   const Ids core = attention_backward(x);
-  input = gather_tokens("attention input again", {});
+  input = gathers ? gather_tokens("attention input again", {}) : Ids{};
   sum = sum_tokens("attention gradient", compute(Part::kAttentionQkvInputGradient, core));
   static_cast<void>(compute(Part::kAttentionQkvWeightGradient, joined({core, input})));
   Ids result = compute(Part::kAttentionNormGradient, joined({sum, middle}));

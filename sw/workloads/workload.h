@@ -85,7 +85,12 @@ struct RankSums {
 /// Nodes have num_ops and tensor_size for a roofline, and a duration if the config has times. Elementwise work counts
 /// as no operations in RankSums; in a node that has nothing else num_ops is 1, since ASTRA-sim divides by it.
 ///
-/// Left out: recomputation, dropout, the gradient norm's AllReduce, a router's own work, the loss's mean over ranks.
+/// `recompute` runs a block's forward pass again before its backward pass, as far as that needs it, by the kernels of
+/// an FSDP run. Tokens are gathered again, which serves the weights' gradients, too. Sums, exchanges and attention's
+/// ring are done again where all is recomputed, and kept where it is selective by operator, as in torchtitan's list of
+/// operators (its parallelize_llama.py).
+///
+/// Left out: dropout, the gradient norm's AllReduce, a router's own work, the loss's mean over ranks.
 class TransformerWorkload {
  public:
   /// Throws WorkloadError.

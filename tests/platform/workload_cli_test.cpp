@@ -70,6 +70,7 @@ TEST_F(WorkloadCli, TellsAllInJson) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json result = json::parse(ran.out);
   EXPECT_EQ(result["model"], "nano");
+  EXPECT_EQ(result["recompute"], "none");
   EXPECT_EQ(result["parallel"]["pp"], 2);
   EXPECT_EQ(result["ranks"], 2);
   EXPECT_EQ(result["bubble"], 1.0 / 8);
@@ -92,7 +93,8 @@ TEST_F(WorkloadCli, TakesOtherTablesAndOptions) {
         "mine,6,96,384,6,6,,1000,no,yes,128,yes,layer,128\n");
   const Ran ran = weft(
       "workload mine --table ../models.csv --parallel tp=3,ep=2,cp=2,fsdp=2,dp=2,pp=2 --sequence-parallel --experts 4 "
-      "--top-k 2 --sequence 96 --layers 4 --prefetch 2 --steps 2 --type fp32 --schedule gpipe --microbatches 3 --out "
+      "--top-k 2 --sequence 96 --layers 4 --prefetch 2 --steps 2 --type fp32 --schedule gpipe --microbatches 3 "
+      "--recompute selective-layer --out "
       "w");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const char* part : {"context parallel", "expert parallel", "bytes: parameters", "tied embedding"}) {
@@ -134,6 +136,7 @@ TEST_F(WorkloadCli, RefusesBadInput) {
        "workload nano --parallel pp=2 --virtual-stages 2 --out w",
        {"--virtual-stages: expected --schedule interleaved"}},
       {"schedule", "workload nano --schedule zigzag --out w", {"--schedule", "1f1b", "interleaved"}},
+      {"recompute", "workload nano --recompute some --out w", {"--recompute", "selective-op"}},
       {"batch", "workload nano --parallel dp=4 --batch 6 --out w", {"--batch: expected a multiple of 4", "got 6"}},
       {"context", "workload nano --parallel cp=3 --out w", {"--sequence: expected a multiple of 6", "got 256"}},
       {"no experts",

@@ -28,11 +28,13 @@ struct Product {
   bool tied = false;
   int prefetch = 1;
   int steps = 1;
+  models::Recompute recompute = models::Recompute::kNone;
 };
 
 std::ostream& operator<<(std::ostream& out, const Product& product) {
   return out << product.parallel << " m=" << product.microbatches << " v=" << product.virtual_stages
-             << (product.sequence_parallel ? " sp" : "") << " experts=" << product.experts;
+             << (product.sequence_parallel ? " sp" : "") << " experts=" << product.experts
+             << " recompute=" << static_cast<int>(product.recompute);
 }
 
 WorkloadConfig config_of(const Product& product) {
@@ -45,6 +47,7 @@ WorkloadConfig config_of(const Product& product) {
   config.model.tied = product.tied;
   config.prefetch = product.prefetch;
   config.steps = product.steps;
+  config.recompute = product.recompute;
   return config;
 }
 
@@ -53,12 +56,16 @@ std::int64_t operations_of(const WorkloadConfig& config) {
   models::StepShape shape;
   shape.sequences = config.batch;
   shape.sequence = config.sequence;
+  shape.recompute = config.recompute;
   std::int64_t sum = step_flops(config.model, shape, true);
-  for (const auto& kernels : {forward_kernels(config.model, models::UnitKind::kBlock, shape),
-                              backward_kernels(config.model, models::UnitKind::kBlock, shape)}) {
-    for (const models::Kernel& kernel : kernels) {
-      if (kernel.name.starts_with("w1") || kernel.name.starts_with("w2") || kernel.name.starts_with("w3")) {
-        sum += (config.top_k - 1) * config.model.layers * flops(kernel);
+  for (std::int64_t block = 0; block < config.model.layers; ++block) {
+    shape.recompute = recompute_of(config.recompute, block);
+    for (const auto& kernels : {forward_kernels(config.model, models::UnitKind::kBlock, shape),
+                                backward_kernels(config.model, models::UnitKind::kBlock, shape)}) {
+      for (const models::Kernel& kernel : kernels) {
+        if (kernel.name.starts_with("w1") || kernel.name.starts_with("w2") || kernel.name.starts_with("w3")) {
+          sum += (config.top_k - 1) * flops(kernel);
+        }
       }
     }
   }
@@ -124,6 +131,17 @@ std::vector<Product> products() {
     const std::int64_t stages = parse_parallelism(parallel).degree(Axis::kPipeline);
     all.push_back({parallel, kGPipe, 1, 3, false, experts, 1, true});
     all.push_back({parallel, kInterleaved, 3, 2 * stages, has_tensor, experts, 1, false, 1, 2});
+  }
+  for (const models::Recompute recompute :
+       {models::Recompute::kSelectiveOp, models::Recompute::kSelectiveLayer, models::Recompute::kFull}) {
+    const auto add_again = [&](Product product) {
+      product.recompute = recompute;
+      all.push_back(product);
+    };
+    add_again({"tp=1"});
+    add_again({"tp=2,cp=2,dp=2", k1F1B, 1, 1, true});
+    add_again({"tp=2,ep=2,fsdp=2", k1F1B, 1, 2, true, 4, 2});
+    add_again({"cp=3,fsdp=2,pp=2", kInterleaved, 3, 2});
   }
   return all;
 }

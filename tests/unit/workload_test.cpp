@@ -110,6 +110,31 @@ TEST(Workload, SequenceParallelGathersAndScatters) {
   }
 }
 
+/// Collectives of tensor parallelism on a rank, by type.
+std::pair<int, int> gathers_and_scatters(const WorkloadConfig& config) {
+  std::pair<int, int> counts;
+  for (const Node& node : test::nodes_of(TransformerWorkload(config), 0)) {
+    if (node.type != NodeType::kCollective) continue;
+    counts.first += node.comm_type() == chakra::CollectiveType::kAllGather ? 1 : 0;
+    counts.second += node.comm_type() == chakra::CollectiveType::kReduceScatter ? 1 : 0;
+  }
+  return counts;
+}
+
+TEST(Workload, RecomputingGathersTokensOnceAgainAndSumsThemOnlyInFull) {
+  WorkloadConfig config = workload_config("tp=2");
+  config.sequence_parallel = true;
+  const auto [gathers, scatters] = gathers_and_scatters(config);
+  const int layers = static_cast<int>(config.model.layers);
+  // The gather of a product's input, for its weight's gradient, is that of recomputing.
+  config.recompute = models::Recompute::kSelectiveOp;
+  EXPECT_EQ(gathers_and_scatters(config), std::pair(gathers, scatters));
+  config.recompute = models::Recompute::kFull;
+  EXPECT_EQ(gathers_and_scatters(config), std::pair(gathers, scatters + layers));
+  config.recompute = models::Recompute::kSelectiveLayer;
+  EXPECT_EQ(gathers_and_scatters(config), std::pair(gathers, scatters + layers / 2));
+}
+
 TEST(Workload, DataParallelReducesTheGradients) {
   const WorkloadConfig config = workload_config("dp=3", 2);
   EXPECT_EQ(sums_of(config).of(Purpose::kGradients).bytes, total_parameters(config.model) * kBytes);
