@@ -27,6 +27,7 @@ std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firm
                                                           const Options& options, int engine, const std::string& name) {
   const int size = static_cast<int>(ranks.size());
   std::vector<std::unique_ptr<RingMember>> members;
+  members.reserve(ranks.size());
   for (int i = 0; i < size; ++i) {
     members.push_back(std::make_unique<RingMember>(*ranks[static_cast<std::size_t>(i)], i, size, options, engine));
   }

@@ -38,8 +38,8 @@ struct StagedCase {
   Bytes chunk;
   int slots;
 };
-void PrintTo(const StagedCase& c, std::ostream* out) {
-  *out << c.name;
+std::ostream& operator<<(std::ostream& out, const StagedCase& c) {
+  return out << c.name;
 }
 
 const StagedCase kStagedCases[] = {
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(TwoLevels, StagedRings,
                          staged_name);
 
 /// Bytes that copy engines moved for an Allgather of `bytes`.
-std::int64_t copied(MachineConfig config, std::uint64_t bytes) {
+std::int64_t copied(const MachineConfig& config, std::uint64_t bytes) {
   test::fresh_kernel();
   Machine machine(config);
   run_collective(machine, CollectiveOp::kAllgather, {bytes}, ElementType::kFp32, nullptr, false);
@@ -101,7 +101,7 @@ TEST(StagedRing, CopiesEveryBlockOnceAtEachOtherMember) {
   EXPECT_EQ(copied(config, 1 << 20), 0);
 }
 
-Time gather(MachineConfig config) {
+Time gather(const MachineConfig& config) {
   test::fresh_kernel();
   Machine machine(config);
   return run_collective(machine, CollectiveOp::kAllgather, {4096}, ElementType::kFp32, nullptr, false)[0].time;
