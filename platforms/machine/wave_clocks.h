@@ -60,6 +60,7 @@ class WaveClocks {
   static void step(Oscillator& clock);
   static void schedule(Oscillator& clock);
   void write_edges(std::int64_t until);
+  void run_alone(Oscillator& clock, std::int64_t until);
 
   vcd::Writer& writer_;
   std::vector<Oscillator> clocks_;
