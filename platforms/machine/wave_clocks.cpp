@@ -75,6 +75,7 @@ void WaveClocks::step(Oscillator& clock) {
 
 void WaveClocks::begin(Time until) {
   next_ = INT64_MAX;
+  until_ = until.count();
   for (Oscillator& clock : clocks_) {
     if (clock.holders > 0) {
       run(clock, clock.held_from, until.count() - 1);
@@ -86,11 +87,13 @@ void WaveClocks::begin(Time until) {
   }
 }
 
-/// Finds when a clock that is low rises next, within what it has to run.
-void WaveClocks::schedule(Oscillator& clock) {
+/// Finds when a clock that is low rises next, within what it has to run. Not in spans that begin later than what may be
+/// written: others can still be told before them.
+void WaveClocks::schedule(Oscillator& clock) const {
   clock.due = INT64_MAX;
   for (; clock.at < clock.spans.size(); ++clock.at) {
     const Span& span = clock.spans[clock.at];
+    if (span.from >= until_) return;
     if (clock.rise > span.to) continue;
     if (clock.rise < span.from) {
       seek(clock, clock.edges.from(Time(span.from)));
