@@ -40,7 +40,7 @@ void WaveOrder::sort_out(const std::vector<Change>& changes, const std::vector<s
   }
 }
 
-/// First into about as many spans of time as there are changes, which leaves each near its place, then step by step.
+/// First into spans of time, a few changes each, which leaves all near their places, then step by step.
 void WaveOrder::sort() {
   if (due_.empty()) return;
   std::int64_t first = INT64_MAX;
@@ -51,7 +51,7 @@ void WaveOrder::sort() {
   }
   const auto length = static_cast<std::uint64_t>(last - first);
   const int shift =
-      std::max(0, static_cast<int>(std::bit_width(length)) - static_cast<int>(std::bit_width(due_.size())));
+      std::max(0, static_cast<int>(std::bit_width(length)) - static_cast<int>(std::bit_width(due_.size())) + 2);
   const auto span_of = [&](const Place& place) { return static_cast<std::size_t>((place.time - first) >> shift); };
   ends_.assign((length >> shift) + 1, 0);
   for (const Place& place : due_) ++ends_[span_of(place)];

@@ -15,7 +15,8 @@
 namespace weft::vcd {
 namespace {
 
-constexpr std::size_t kBuffer = 1U << 20;
+constexpr std::size_t kBuffer =
+    1U << 17;  // more at once makes some kernels look for memory in one piece, at ten times the cost
 constexpr std::size_t kPage = 1U << 12;
 constexpr std::size_t kLongestTime = 24;
 constexpr std::uint64_t kFourDigits = 10'000;
@@ -37,6 +38,14 @@ char* put_top_bits(char* to, unsigned byte) {
   const auto zeros = static_cast<std::size_t>(std::countl_zero(static_cast<std::uint8_t>(byte)));
   std::memcpy(to, &kBitsOfByte[8 * std::size_t{byte} + zeros], 8);
   return to + 8 - zeros;
+}
+
+/// From its first 1 on. Writes up to seven characters beyond.
+char* put_number(char* to, std::uint64_t number) {
+  const int bits = std::max(1, static_cast<int>(std::bit_width(number)));
+  number <<= 64 - bits;
+  for (int at = 0; at < bits; at += 8, number <<= 8) put_eight_bits(to + at, static_cast<unsigned>(number >> 56));
+  return to + bits;
 }
 
 /// With zeros before it: two digits after the other in the bytes of one number, since a time stands before each edge.
@@ -209,11 +218,9 @@ char* Writer::put_text(const Net& net, char* to) {
   if (net.form == Form::kText) {
     return std::copy(net.value.begin(), net.value.end(), to);
   }
-  static_assert(std::endian::native == std::endian::little);
-  const bool is_number = net.form == Form::kNumber;
-  std::size_t top = is_number ? (static_cast<std::size_t>(std::bit_width(net.number)) + 7) / 8 : net.value.size();
-  const auto* const bytes = is_number ? reinterpret_cast<const unsigned char*>(&net.number)
-                                      : reinterpret_cast<const unsigned char*>(net.value.data());
+  if (net.form == Form::kNumber) return put_number(to, net.number);
+  std::size_t top = net.value.size();
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(net.value.data());
   if (top == 0) {
     *to = '0';
     return to + 1;
