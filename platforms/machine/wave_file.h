@@ -11,8 +11,8 @@
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/waves.h"
-#include "platforms/machine/background.h"
 #include "platforms/machine/wave_order.h"
+#include "traces/background.h"
 #include "traces/vcd/writer.h"
 
 namespace weft::platforms {
@@ -87,7 +87,7 @@ class WaveFile final : public Waves {
   bool free_clocks_;
   WaveOrder order_{writer_};
   WaveOrder::Told told_;
-  Background<WaveOrder::Told> background_{[this](WaveOrder::Told& told) { order_.write(told); }};
+  traces::Background<WaveOrder::Told> background_{[this](WaveOrder::Told& told) { order_.write(told); }};
 };
 
 }  // namespace weft::platforms

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread that works on blocks: their order, how many wait, and what the work throws.
-#include "platforms/machine/background.h"
+#include "traces/background.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace weft::platforms {
+namespace weft::traces {
 namespace {
 
 using Block = std::vector<int>;
@@ -103,4 +103,4 @@ TEST(Background, LeavesWhatWaits) {
 }
 
 }  // namespace
-}  // namespace weft::platforms
+}  // namespace weft::traces

@@ -255,6 +255,21 @@ TEST_F(VcdWriter, TogglesAsItChanges) {
   EXPECT_TRUE(text_of("edges.vcd") == text_of("changes.vcd"));
 }
 
+TEST_F(VcdWriter, ThrowsWhatTheDiskRefuses) {
+  const std::string file = folder_ / "full.vcd";
+  std::filesystem::create_symlink("/dev/full", file + ".part");
+  {
+    Writer writer(file);
+    const auto clock = writer.bits("clock");
+    writer.change(0, clock, 0);
+    EXPECT_THROW(writer.toggle(clock, {.from = 1, .count = 1'000'000, .gaps = {500, 500}}), std::system_error);
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+  std::filesystem::create_symlink("/dev/full", file + ".part");
+  Writer small(file);
+  EXPECT_THROW(small.close(), std::system_error);
+}
+
 TEST_F(VcdWriter, RefusesWrongUse) {
   Writer writer(folder_ / "wrong.vcd");
   const auto a = writer.bits("t.a", 4);

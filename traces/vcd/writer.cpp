@@ -197,13 +197,17 @@ void Writer::write_scope(const Scope& scope, const std::string& name) {
   if (!name.empty()) put_line("$upscope $end");
 }
 
-/// Writes whole pages, which cost the kernel least, and keeps what began another one.
+/// Hands over whole pages, which cost the kernel least, and keeps what began another one.
 void Writer::make_room(std::size_t size) {
-  const std::size_t whole = used_ - used_ % kPage;
-  file_.write({buffer_.data(), whole});
-  used_ -= whole;
-  std::memmove(buffer_.data(), buffer_.data() + whole, used_);
-  if (buffer_.size() < used_ + size) buffer_.resize(used_ + size);
+  const std::size_t rest = used_ % kPage;
+  std::array<char, kPage> begun;
+  std::memcpy(begun.data(), buffer_.data() + used_ - rest, rest);
+  Full full{std::move(buffer_), used_ - rest};
+  background_.give(full);
+  buffer_ = std::move(full.buffer);
+  buffer_.resize(std::max(kBuffer, rest + size));
+  std::memcpy(buffer_.data(), begun.data(), rest);
+  used_ = rest;
 }
 
 void Writer::put_line(std::string_view text) {
@@ -456,6 +460,7 @@ void Writer::advance(std::uint64_t time) {
 
 void Writer::close() {
   if (!started_) write_header();
+  background_.wait();
   file_.write({buffer_.data(), used_});
   used_ = 0;
   file_.close();

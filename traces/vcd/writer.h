@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/background.h"
 #include "traces/vcd/header.h"
 #include "traces/whole_file.h"
 
@@ -29,7 +30,8 @@ namespace weft::vcd {
 /// Names are levels joined by dots; signals of one scope are gathered whatever the order of their declaration. All of
 /// them are declared before the first change; a signal without a value is x, a real one 0. A value that a signal
 /// already has is not written again. The file appears when it is closed (traces::WholeFile). Wrong use throws
-/// std::invalid_argument, and what the disk refuses std::system_error.
+/// std::invalid_argument, and what the disk refuses std::system_error: a thread of its own writes, and a later call or
+/// close() throws what it met.
 class Writer {
  public:
   struct Options {
@@ -127,6 +129,11 @@ class Writer {
   void make_room(std::size_t size);
   void put_line(std::string_view text);
 
+  struct Full {
+    std::vector<char> buffer;
+    std::size_t used = 0;
+  };
+
   traces::WholeFile file_;
   Options options_;
   std::vector<char> buffer_;
@@ -141,6 +148,7 @@ class Writer {
   bool started_ = false;
   bool off_ = false;
   std::string bits_;
+  traces::Background<Full> background_{[this](const Full& full) { file_.write({full.buffer.data(), full.used}); }};
 };
 
 }  // namespace weft::vcd

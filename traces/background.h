@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft::platforms {
+namespace weft::traces {
 
 /// A thread that works on blocks in the order in which they are given, while their owner fills the next one.
 ///
@@ -100,4 +100,4 @@ class Background {
   std::thread thread_;
 };
 
-}  // namespace weft::platforms
+}  // namespace weft::traces
