@@ -2,7 +2,6 @@
 #include "platforms/machine/wave_clocks.h"
 
 #include <algorithm>
-#include <array>
 
 namespace weft::platforms {
 namespace {
@@ -76,6 +75,7 @@ void WaveClocks::step(Oscillator& clock) {
 
 void WaveClocks::begin(Time until) {
   next_ = INT64_MAX;
+  until_ = until.count();
   for (Oscillator& clock : clocks_) {
     if (clock.holders > 0) {
       run(clock, clock.held_from, until.count() - 1);
@@ -87,11 +87,13 @@ void WaveClocks::begin(Time until) {
   }
 }
 
-/// Finds when a clock that is low rises next, within what it has to run.
-void WaveClocks::schedule(Oscillator& clock) {
+/// Finds when a clock that is low rises next, within what it has to run. Not in spans that begin later than what may be
+/// written: others can still be told before them.
+void WaveClocks::schedule(Oscillator& clock) const {
   clock.due = INT64_MAX;
   for (; clock.at < clock.spans.size(); ++clock.at) {
     const Span& span = clock.spans[clock.at];
+    if (span.from >= until_) return;
     if (clock.rise > span.to) continue;
     if (clock.rise < span.from) {
       seek(clock, clock.edges.from(Time(span.from)));
@@ -103,28 +105,40 @@ void WaveClocks::schedule(Oscillator& clock) {
 }
 
 void WaveClocks::write_edges(std::int64_t until) {
-  // The writer takes them by the hundred.
-  std::array<vcd::Writer::Toggle, 128> edges;
-  std::size_t count = 0;
   while (next_ < until) {
     Oscillator* first = clocks_.data();
     while (first->due != next_) ++first;
-    edges[count++] = {static_cast<std::uint64_t>(next_), first->id};
-    if (count == edges.size()) {
-      writer_.toggle(edges);
-      count = 0;
+    // Alone up to where another one changes, which is after this one where both change at once.
+    std::int64_t alone = until;
+    for (const Oscillator& clock : clocks_) {
+      if (&clock != first) alone = std::min(alone, clock.due);
     }
-    first->high = !first->high;
-    if (first->high) {
-      step(*first);
-      first->due = (next_ + first->rise) / 2;
-    } else {
-      schedule(*first);
-    }
+    run_alone(*first, std::max(alone, next_ + 1));
     next_ = INT64_MAX;
     for (const Oscillator& clock : clocks_) next_ = std::min(next_, clock.due);
   }
-  writer_.toggle({edges.data(), count});
+}
+
+/// Writes its next edge, and those before `until` that follow at the pace of its cycles.
+void WaveClocks::run_alone(Oscillator& clock, std::int64_t until) {
+  const auto count = [](std::int64_t number) { return static_cast<std::uint64_t>(number); };
+  if (clock.high) {
+    writer_.toggle(clock.id, {.from = count(clock.due)});
+    clock.high = false;
+    return schedule(clock);
+  }
+  const std::int64_t last = std::min(clock.spans[clock.at].to, until - 1);
+  const std::int64_t more = clock.remainder == 0 ? (last - clock.rise) / clock.cycle : 0;
+  clock.rise += more * clock.cycle;
+  const std::int64_t rise = clock.rise;
+  step(clock);
+  const std::int64_t fall = (rise + clock.rise) / 2;
+  clock.high = fall >= until;
+  writer_.toggle(clock.id, {.from = count(clock.due),
+                            .count = count(2 * more + (clock.high ? 1 : 2)),
+                            .gaps = {count(fall - rise), count(clock.rise - fall)}});
+  if (!clock.high) return schedule(clock);
+  clock.due = fall;
 }
 
 void WaveClocks::forget(Time until) {

@@ -58,12 +58,14 @@ class WaveClocks {
   static void run(Oscillator& clock, std::int64_t from, std::int64_t to);
   static void seek(Oscillator& clock, std::int64_t edge);
   static void step(Oscillator& clock);
-  static void schedule(Oscillator& clock);
+  void schedule(Oscillator& clock) const;
   void write_edges(std::int64_t until);
+  void run_alone(Oscillator& clock, std::int64_t until);
 
   vcd::Writer& writer_;
   std::vector<Oscillator> clocks_;
   std::int64_t next_ = INT64_MAX;  ///< when the first of them changes
+  std::int64_t until_ = 0;         ///< edges before it may be written
 };
 
 }  // namespace weft::platforms

@@ -11,7 +11,8 @@
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/waves.h"
-#include "platforms/machine/wave_clocks.h"
+#include "platforms/machine/wave_order.h"
+#include "traces/background.h"
 #include "traces/vcd/writer.h"
 
 namespace weft::platforms {
@@ -28,6 +29,9 @@ namespace weft::platforms {
 /// Clocks of one frequency are one net under several names, which keeps files small. By default a clock stands still
 /// while nothing is told that needs it, so that a long run with gaps makes a small file; its edges are at whole cycles
 /// all the same.
+///
+/// A thread of its own orders and writes, so that the models that tell go on meanwhile. The file does not depend on
+/// that. What the disk refuses is thrown by what is told or declared later, or by close().
 class WaveFile final : public Waves {
  public:
   /// `scopes` are patterns in which * stands for any characters; one that fits a module stands for all that it holds.
@@ -40,15 +44,21 @@ class WaveFile final : public Waves {
   Pin bus(const std::string& name, std::size_t bytes) override;
   Clock clock(const std::string& name, Frequency frequency) override;
   void set(Time at, Pin pin, std::uint64_t value) override {
-    tell(Change{at.count(), value, pin.index, 0, What::kSet});
+    tell(WaveOrder::Change{at.count(), value, pin.index, 0, What::kSet});
   }
   void add(Time at, Pin pin, std::int64_t difference) override {
-    tell(Change{at.count(), static_cast<std::uint64_t>(difference), pin.index, 0, What::kAdd});
+    tell(WaveOrder::Change{at.count(), static_cast<std::uint64_t>(difference), pin.index, 0, What::kAdd});
   }
   void set_bytes(Time at, Pin bus, const std::byte* bytes, std::size_t count) override;
-  void run(Clock clock, Time from, Time to) override { clocks_.run(clock, from, to); }
-  void hold(Clock clock, Time from) override { clocks_.hold(clock, from); }
-  void release(Clock clock, Time to) override { clocks_.release(clock, to); }
+  void run(Clock clock, Time from, Time to) override {
+    told_.clocks.push_back({from, to, clock, WaveOrder::Running::What::kRun});
+  }
+  void hold(Clock clock, Time from) override {
+    told_.clocks.push_back({from, from, clock, WaveOrder::Running::What::kHold});
+  }
+  void release(Clock clock, Time to) override {
+    told_.clocks.push_back({to, to, clock, WaveOrder::Running::What::kRelease});
+  }
 
   /// The scope that chose nothing; empty if each chose something. After modules were asked to record.
   [[nodiscard]] std::string unused() const;
@@ -59,29 +69,15 @@ class WaveFile final : public Waves {
   void close(Time end = Time());
 
  private:
-  enum class What : std::uint32_t { kSet, kAdd, kBytes, kUnknown };
-  struct Change {
-    std::int64_t time;
-    std::uint64_t value;  ///< or where the bytes are
-    std::uint32_t pin;
-    std::uint32_t count : 30;  ///< of bytes
-    What what : 2;
-  };
-  struct Net {
-    vcd::Writer::Id id;
-    std::uint64_t value = 0;
-  };
+  using What = WaveOrder::What;
 
-  void tell(const Change& change) {
-    changes_.push_back(change);
-    if (changes_.size() >= limit_) [[unlikely]]
-      drain(dispatcher_.now());
+  Pin declare(vcd::Writer::Id id);
+  void tell(const WaveOrder::Change& change) {
+    told_.changes.push_back(change);
+    if (told_.changes.size() >= told_.limit) [[unlikely]]
+      hand_over();
   }
-  void drain(Time until);
-  void take_due(std::int64_t until);
-  void sort_due();
-  void write(const Change& change);
-  void keep_bytes();
+  void hand_over();
 
   vcd::Writer writer_;
   std::vector<std::string> scopes_;
@@ -89,15 +85,9 @@ class WaveFile final : public Waves {
   std::map<std::string, int> offered_;
   const Dispatcher& dispatcher_;
   bool free_clocks_;
-  std::vector<Net> nets_;
-  WaveClocks clocks_{writer_};
-  std::vector<Change> changes_;  ///< in the order in which they were told
-  std::vector<Change> due_;      ///< those that are being written
-  std::vector<Change> sorted_;
-  std::vector<std::byte> bytes_;
-  std::vector<std::byte> kept_bytes_;
-  std::size_t limit_ = kLeast;
-  static constexpr std::size_t kLeast = 1U << 11;
+  WaveOrder order_{writer_};
+  WaveOrder::Told told_;
+  traces::Background<WaveOrder::Told> background_{[this](WaveOrder::Told& told) { order_.write(told); }};
 };
 
 }  // namespace weft::platforms

@@ -168,9 +168,11 @@ TEST_F(VcdWriter, WritesAValueOnce) {
   writer.change(8, a, 0);
   writer.change_bits(9, a, "x");
   writer.change_bytes(10, a, bytes({0x82, 1}));
-  writer.toggle(std::array<Writer::Toggle, 4>{{{11, clock}, {12, clock}, {123'456, clock}, {123'456'789, clock}}});
+  writer.toggle(clock, {.from = 11, .count = 2, .gaps = {1, 0}});
+  writer.toggle(clock, {.from = 123'456});
+  writer.toggle(clock, {.from = 123'456'789});
   writer.off(123'456'790);
-  writer.toggle(std::array<Writer::Toggle, 1>{{{123'456'791, clock}}});
+  writer.toggle(clock, {.from = 123'456'791});
   writer.on(123'456'792);
   writer.close();
   const std::string text = text_of("once.vcd");
@@ -226,6 +228,48 @@ TEST_F(VcdWriter, WritesTimesOfAnyLength) {
   EXPECT_EQ(text.substr(text.find("#9\n")), expected);
 }
 
+/// Many edges at once are those that changes make one by one, wherever they begin and however far they are apart.
+TEST_F(VcdWriter, TogglesAsItChanges) {
+  std::mt19937_64 random(3);
+  Writer edges(folder_ / "edges.vcd");
+  Writer changes(folder_ / "changes.vcd");
+  for (Writer* writer : {&edges, &changes}) {
+    for (int i = 0; i < 100; ++i) writer->bits("s" + std::to_string(i));
+  }
+  std::uint64_t time = 0;
+  std::array<std::uint64_t, 100> values{};
+  for (int i = 0; i < 400; ++i) {
+    const Writer::Id id{static_cast<std::uint32_t>(random() % 100)};
+    const std::uint64_t most = i % 2 == 0 ? 600 : 30'000;
+    Writer::Edges run{
+        time + random() % 3 * (random() % 20'000), 1 + random() % 3000, {1 + random() % most, 1 + random() % most}};
+    edges.toggle(id, run);
+    for (std::uint64_t edge = 0; edge < run.count; ++edge) {
+      time = edge == 0 ? run.from : time + run.gaps[(edge + 1) % 2];
+      changes.change(time, id, values[id.index] ^= 1);
+    }
+    if (i % 100 == 50) time *= 100;
+  }
+  edges.close();
+  changes.close();
+  EXPECT_TRUE(text_of("edges.vcd") == text_of("changes.vcd"));
+}
+
+TEST_F(VcdWriter, ThrowsWhatTheDiskRefuses) {
+  const std::string file = folder_ / "full.vcd";
+  std::filesystem::create_symlink("/dev/full", file + ".part");
+  {
+    Writer writer(file);
+    const auto clock = writer.bits("clock");
+    writer.change(0, clock, 0);
+    EXPECT_THROW(writer.toggle(clock, {.from = 1, .count = 1'000'000, .gaps = {500, 500}}), std::system_error);
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+  std::filesystem::create_symlink("/dev/full", file + ".part");
+  Writer small(file);
+  EXPECT_THROW(small.close(), std::system_error);
+}
+
 TEST_F(VcdWriter, RefusesWrongUse) {
   Writer writer(folder_ / "wrong.vcd");
   const auto a = writer.bits("t.a", 4);
@@ -260,7 +304,7 @@ TEST_F(VcdWriter, RefusesWrongUse) {
   fails([&] { writer.trigger(0, a); }, kind);
   fails([&] { writer.change(0, {9}, 1); }, kind);
   writer.change(5, a, 1);
-  fails([&] { writer.toggle(std::array<Writer::Toggle, 1>{{{9, {77}}}}); }, kind);
+  fails([&] { writer.toggle({77}, {.from = 9}); }, kind);
   fails([&] { writer.change(4, a, 1); }, "a change in a VCD file: expected a time from 5 on, got 4");
   fails(declare("t.late"), "signal \"t.late\" of a VCD file: expected declarations before the first change");
   fails(

@@ -8,6 +8,7 @@
 #include <array>
 #include <random>
 #include <set>
+#include <system_error>
 
 #include "hw/fabric/link_waves.h"
 #include "tests/support/vcd.h"
@@ -166,6 +167,29 @@ TEST_F(WaveFileTest, LinksKeepUpWithSmallPackets) {
     EXPECT_EQ(packets, kPackets);
     EXPECT_LE(last, static_cast<std::uint64_t>((length * kPackets).count()) + 2'000);
   }
+}
+
+/// The thread that writes fails, and whoever tells is told.
+TEST_F(WaveFileTest, ThrowsWhatTheDiskRefuses) {
+  Dispatcher dispatcher("dispatcher");
+  Teller teller("teller", dispatcher);
+  WaveFile other(folder_ / "other.vcd", {"a"}, dispatcher);
+  teller.waves = &other;
+  teller.pin = other.pin("a.value", 32);
+  teller.sum = other.pin("a.sum", 32);
+  sc_core::sc_start();
+  const std::filesystem::path file = folder_ / "full.vcd";
+  std::filesystem::create_symlink("/dev/full", file.string() + ".part");
+  {
+    WaveFile waves(file, {"a"}, dispatcher);
+    const Waves::Pin pin = waves.pin("a.value", 32);
+    const auto tell = [&] {
+      for (std::uint32_t i = 1; i < 2'000'000; ++i) waves.set(Time(10LL * i), pin, i);
+    };
+    EXPECT_THROW(tell(), std::system_error);
+    EXPECT_THROW(waves.close(), std::system_error);
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 TEST_F(WaveFileTest, WritesBytesAndChoosesScopes) {

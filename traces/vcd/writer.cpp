@@ -15,7 +15,9 @@
 namespace weft::vcd {
 namespace {
 
-constexpr std::size_t kBuffer = 1U << 16;
+constexpr std::size_t kBuffer =
+    1U << 17;  // more at once makes some kernels look for memory in one piece, at ten times the cost
+constexpr std::size_t kPage = 1U << 12;
 constexpr std::size_t kLongestTime = 24;
 constexpr std::uint64_t kFourDigits = 10'000;
 
@@ -36,6 +38,14 @@ char* put_top_bits(char* to, unsigned byte) {
   const auto zeros = static_cast<std::size_t>(std::countl_zero(static_cast<std::uint8_t>(byte)));
   std::memcpy(to, &kBitsOfByte[8 * std::size_t{byte} + zeros], 8);
   return to + 8 - zeros;
+}
+
+/// From its first 1 on. Writes up to seven characters beyond.
+char* put_number(char* to, std::uint64_t number) {
+  const int bits = std::max(1, static_cast<int>(std::bit_width(number)));
+  number <<= 64 - bits;
+  for (int at = 0; at < bits; at += 8, number <<= 8) put_eight_bits(to + at, static_cast<unsigned>(number >> 56));
+  return to + bits;
 }
 
 /// With zeros before it: two digits after the other in the bytes of one number, since a time stands before each edge.
@@ -187,9 +197,17 @@ void Writer::write_scope(const Scope& scope, const std::string& name) {
   if (!name.empty()) put_line("$upscope $end");
 }
 
+/// Hands over whole pages, which cost the kernel least, and keeps what began another one.
 void Writer::make_room(std::size_t size) {
-  flush();
-  if (buffer_.size() < size) buffer_.resize(size);
+  const std::size_t rest = used_ % kPage;
+  std::array<char, kPage> begun;
+  std::memcpy(begun.data(), buffer_.data() + used_ - rest, rest);
+  Full full{std::move(buffer_), used_ - rest};
+  background_.give(full);
+  buffer_ = std::move(full.buffer);
+  buffer_.resize(std::max(kBuffer, rest + size));
+  std::memcpy(buffer_.data(), begun.data(), rest);
+  used_ = rest;
 }
 
 void Writer::put_line(std::string_view text) {
@@ -204,11 +222,9 @@ char* Writer::put_text(const Net& net, char* to) {
   if (net.form == Form::kText) {
     return std::copy(net.value.begin(), net.value.end(), to);
   }
-  static_assert(std::endian::native == std::endian::little);
-  const bool is_number = net.form == Form::kNumber;
-  std::size_t top = is_number ? (static_cast<std::size_t>(std::bit_width(net.number)) + 7) / 8 : net.value.size();
-  const auto* const bytes = is_number ? reinterpret_cast<const unsigned char*>(&net.number)
-                                      : reinterpret_cast<const unsigned char*>(net.value.data());
+  if (net.form == Form::kNumber) return put_number(to, net.number);
+  std::size_t top = net.value.size();
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(net.value.data());
   if (top == 0) {
     *to = '0';
     return to + 1;
@@ -304,22 +320,70 @@ void Writer::change(std::uint64_t time, Id id, std::uint64_t value) {
   if (!off_) put_value(net);
 }
 
-void Writer::toggle(std::span<const Toggle> toggles) {
-  for (const auto& [time, id] : toggles) {
-    Net& net = bits_of(id);
-    const bool is_one = net.form == Form::kNumber ? net.number == 1 : net.value == "1";
-    // The first value, one while the writer is off, and wrong use are left to change().
-    if (net.form != Form::kNumber || net.width != 1 || !started_ || off_ || time < time_) {
-      change(time, id, is_one ? 0 : 1);
-      continue;
+void Writer::toggle(Id id, const Edges& edges) {
+  Net& net = bits_of(id);
+  std::uint64_t time = edges.from;
+  for (std::uint64_t edge = 0; edge < edges.count; ++edge) {
+    const std::size_t turn = edge % 2;
+    if (net.form == Form::kNumber && net.width == 1 && follows(time) && !off_) {
+      return put_edges({time, edges.count - edge, {edges.gaps[turn], edges.gaps[1 - turn]}}, net);
     }
-    char* const start = room(kLongestTime + 1 + net.end.size());
-    char* to = time == time_ ? start : put_later_time(time, start);
-    net.number ^= 1;
-    *to++ = is_one ? '0' : '1';
-    std::memcpy(to, net.end.data(), net.end.size());
-    used_ += static_cast<std::size_t>(to - start) + net.end_size;
+    // The first value, one while the writer is off, and wrong use.
+    const bool is_one = net.form == Form::kNumber ? net.number == 1 : net.value == "1";
+    change(time, id, is_one ? 0 : 1);
+    time += edges.gaps[turn];
   }
+}
+
+/// Lines of times that differ in the last four digits alone are copies but for these and the value.
+void Writer::put_edges(const Edges& edges, Net& net) {
+  constexpr std::size_t kLine = 32;
+  static_assert(kLongestTime + sizeof(net.end) <= kLine);
+  constexpr std::uint64_t kMost = 1024;  // at once
+  std::uint64_t time = edges.from;
+  std::uint64_t gap = edges.gaps[0];
+  std::uint64_t next_gap = edges.gaps[1];
+  std::uint64_t left = edges.count;
+  std::size_t value = net.number;
+  const auto step = [&] {
+    time_ = time;
+    time += gap;
+    std::swap(gap, next_gap);
+    --left;
+  };
+  while (left > 0) {
+    char* const start = room(kLine * kMost);
+    char* to = time == time_ ? start : put_later_time(time, start);
+    value ^= 1;
+    *to++ = static_cast<char>('0' + value);
+    std::memcpy(to, net.end.data(), net.end.size());
+    to += net.end_size;
+    step();
+    if (left > 0 && time - time_base_ < kFourDigits && time_ >= kFourDigits) {
+      std::array<char, 2 * kLine> lines;
+      for (std::size_t digit = 0; digit < 2; ++digit) {
+        char* line = &lines[kLine * digit];
+        std::memcpy(line, time_start_.data(), time_start_.size());
+        line += time_start_size_ + 4;
+        *line++ = '\n';
+        *line++ = static_cast<char>('0' + digit);
+        std::memcpy(line, net.end.data(), net.end.size());
+      }
+      const std::size_t digits = time_start_size_;
+      const std::size_t size = digits + 6 + net.end_size;
+      const std::uint64_t base = time_base_;
+      const std::uint64_t later = left - std::min(left, kMost - 1);
+      while (left > later && time - base < kFourDigits && time > time_) {
+        value ^= 1;
+        std::memcpy(to, &lines[kLine * value], kLine);
+        put_four_digits(to + digits, static_cast<std::uint32_t>(time - base));
+        to += size;
+        step();
+      }
+    }
+    used_ += static_cast<std::size_t>(to - start);
+  }
+  net.number = value;
 }
 
 void Writer::change_bits(std::uint64_t time, Id id, std::string_view bits) {
@@ -394,14 +458,11 @@ void Writer::advance(std::uint64_t time) {
   put_time(time);
 }
 
-void Writer::flush() {
-  file_.write({buffer_.data(), used_});
-  used_ = 0;
-}
-
 void Writer::close() {
   if (!started_) write_header();
-  flush();
+  background_.wait();
+  file_.write({buffer_.data(), used_});
+  used_ = 0;
   file_.close();
 }
 

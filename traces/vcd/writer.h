@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/background.h"
 #include "traces/vcd/header.h"
 #include "traces/whole_file.h"
 
@@ -29,7 +30,8 @@ namespace weft::vcd {
 /// Names are levels joined by dots; signals of one scope are gathered whatever the order of their declaration. All of
 /// them are declared before the first change; a signal without a value is x, a real one 0. A value that a signal
 /// already has is not written again. The file appears when it is closed (traces::WholeFile). Wrong use throws
-/// std::invalid_argument, and what the disk refuses std::system_error.
+/// std::invalid_argument, and what the disk refuses std::system_error: a thread of its own writes, and a later call or
+/// close() throws what it met.
 class Writer {
  public:
   struct Options {
@@ -55,12 +57,14 @@ class Writer {
 
   /// Times must not run back. Bits beyond the width must be 0.
   void change(std::uint64_t time, Id id, std::uint64_t value);
-  struct Toggle {
-    std::uint64_t time = 0;
-    Id id;
+  /// So many, from a time on; the gaps between them take turns.
+  struct Edges {
+    std::uint64_t from = 0;
+    std::uint64_t count = 1;
+    std::array<std::uint64_t, 2> gaps = {};
   };
-  /// Signals of one bit take the other value, what is no 1 becomes 1: for clocks, whose edges are most of many files.
-  void toggle(std::span<const Toggle> toggles);
+  /// A signal of one bit takes the other value, what is no 1 becomes 1: for clocks, whose edges are most of many files.
+  void toggle(Id id, const Edges& edges);
   /// Bits as 0, 1, x and z, extended on the left as a reader does.
   void change_bits(std::uint64_t time, Id id, std::string_view bits);
   /// Bytes of a signal of as many, the least significant first; those that are missing at the top are 0.
@@ -112,6 +116,7 @@ class Writer {
   void put_time(std::uint64_t time);
   char* put_later_time(std::uint64_t time, char* to);
   char* put_whole_time(std::uint64_t time, char* to);
+  void put_edges(const Edges& edges, Net& net);
   void put_value(const Net& net);
   static char* put_text(const Net& net, char* to);
   static std::string text_of(const Net& net);
@@ -123,7 +128,11 @@ class Writer {
   }
   void make_room(std::size_t size);
   void put_line(std::string_view text);
-  void flush();
+
+  struct Full {
+    std::vector<char> buffer;
+    std::size_t used = 0;
+  };
 
   traces::WholeFile file_;
   Options options_;
@@ -139,6 +148,7 @@ class Writer {
   bool started_ = false;
   bool off_ = false;
   std::string bits_;
+  traces::Background<Full> background_{[this](const Full& full) { file_.write({full.buffer.data(), full.used}); }};
 };
 
 }  // namespace weft::vcd
