@@ -15,8 +15,8 @@
 namespace weft::vcd {
 namespace {
 
-constexpr std::size_t kBuffer =
-    1U << 17;  // more at once makes some kernels look for memory in one piece, at ten times the cost
+/// More at once makes some kernels look for memory in one piece, at ten times the cost.
+constexpr std::size_t kBuffer = 1U << 17;
 constexpr std::size_t kPage = 1U << 12;
 constexpr std::size_t kLongestTime = 24;
 constexpr std::uint64_t kFourDigits = 10'000;
@@ -202,8 +202,8 @@ void Writer::make_room(std::size_t size) {
   const std::size_t rest = used_ % kPage;
   std::array<char, kPage> begun;
   std::memcpy(begun.data(), buffer_.data() + used_ - rest, rest);
-  Full full{std::move(buffer_), used_ - rest};
-  background_.give(full);
+  Full full{std::exchange(buffer_, {}), std::exchange(used_, 0) - rest};
+  background_.give(full);  // or throws what the disk said, again and again
   buffer_ = std::move(full.buffer);
   buffer_.resize(std::max(kBuffer, rest + size));
   std::memcpy(buffer_.data(), begun.data(), rest);
