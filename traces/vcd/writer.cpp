@@ -15,7 +15,7 @@
 namespace weft::vcd {
 namespace {
 
-/// More at once makes some kernels look for memory in one piece, at ten times the cost.
+/// More at once makes some kernels look for memory in one piece, at three to six times the cost.
 constexpr std::size_t kBuffer = 1U << 17;
 constexpr std::size_t kPage = 1U << 12;
 constexpr std::size_t kLongestTime = 24;
