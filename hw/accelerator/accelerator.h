@@ -80,10 +80,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
       visit("shared_cores", shared_cores,
             "Collectives are kernels: copy engines are SMs, which other kernels lack while they work, and rings pass "
             "through staging buffers");
-      visit("relay", relay,
-            "From such a kernel's request for the network by way of a thread of the host to its NIC, and from the peer's "
-            "NIC to the peer's kernel, together",
-            Range{0, 1'000'000'000});
+      visit(
+          "relay", relay,
+          "From such a kernel's request for the network by way of a thread of the host to its NIC, and from the peer's "
+          "NIC to the peer's kernel, together",
+          Range{0, 1'000'000'000});
       visit("speed_spread", speed_spread,
             "Standard deviation of the speed of accelerators, as a share of it, up to 0.1");
     }

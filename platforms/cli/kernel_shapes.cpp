@@ -30,16 +30,21 @@ using accelerator::Optimiser;
 using accelerator::OptimiserKind;
 
 template <typename E>
+std::string listed() {
+  return join(names_of<E>(), ", ");
+}
+
+template <typename E>
 E parse_enum(const std::string& text, const std::string& option) {
   for (const auto& [name, value] : enum_names(E{})) {
     if (name == text) return value;
   }
-  throw UsageError(option + ": expected one of " + join(names_of<E>(), ", ") + ", got " + in_quotes(text));
+  throw UsageError(option + ": expected one of " + listed<E>() + ", got " + in_quotes(text));
 }
 
 void add_type(CLI::App& app, std::string& type, const std::string& option = "--type",
               const std::string& doc = "Type of the operands") {
-  app.add_option(option, type, doc + ": " + join(names_of<DataType>(), ", "))->capture_default_str()->type_name("TYPE");
+  app.add_option(option, type, doc + ": " + listed<DataType>())->capture_default_str()->type_name("TYPE");
 }
 
 double product(const KernelKind::Values& values) {
@@ -142,7 +147,7 @@ class ConvolutionKind final : public KernelKind {
   }
   void add_options(CLI::App& app) override {
     add_type(app, type_);
-    app.add_option("--pass", pass_, join(names_of<ConvolutionPass>(), ", "))->capture_default_str()->type_name("PASS");
+    app.add_option("--pass", pass_, listed<ConvolutionPass>())->capture_default_str()->type_name("PASS");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     const std::int64_t size = values.at("size");
@@ -192,7 +197,7 @@ class NormKindOf final : public KernelKind {
   }
   void add_options(CLI::App& app) override {
     add_type(app, type_);
-    app.add_option("--kind", kind_, join(names_of<NormKind>(), ", "))->capture_default_str()->type_name("KIND");
+    app.add_option("--kind", kind_, listed<NormKind>())->capture_default_str()->type_name("KIND");
     app.add_flag("--backward", backward_, "The gradient");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
@@ -317,7 +322,7 @@ class OptimiserKindOf final : public KernelKind {
     return {{"parameters", "How many are updated", 0}};
   }
   void add_options(CLI::App& app) override {
-    app.add_option("--kind", kind_, join(names_of<OptimiserKind>(), ", "))->capture_default_str()->type_name("KIND");
+    app.add_option("--kind", kind_, listed<OptimiserKind>())->capture_default_str()->type_name("KIND");
     add_type(app, type_, "--type", "Type of the parameters");
     add_type(app, gradient_, "--gradient", "Type of the gradients");
     app.add_flag("--no-master", no_master_, "Keep no float32 copy of narrower parameters");

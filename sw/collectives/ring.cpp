@@ -168,10 +168,11 @@ Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Coun
     going += chunks_of(step_block(step)).count();
     coming += chunks_of(step_block(step + 1)).count();
   }
-  Flow flow(*this, buffer, coming, going, [&, step = 1, i = std::uint64_t{0}]() mutable {
-    for (; i == chunks_of(step_block(step)).count(); i = 0) ++step;
-    return chunks_of(step_block(step))[i++];
-  });
+  Flow flow(*this, buffer, coming, going,
+            [&, step = 1, i = std::uint64_t{0}, chunks = chunks_of(step_block(1))]() mutable {
+              for (; i == chunks.count(); i = 0) chunks = chunks_of(step_block(++step));
+              return chunks[i++];
+            });
   co_await flow.enter();
   for (int step = 0; step < size_; ++step) {
     const Chunks chunks = chunks_of(step_block(step));

@@ -25,8 +25,9 @@ namespace weft::collectives {
 /// recvCopySend): a copy engine takes a chunk to its place, from which it goes on. Else they write straight to where a
 /// chunk belongs in the peer's buffer, which has the same address on every rank. Nothing is written before the peer
 /// said that it has entered the collective, and no slot before it is free: both are empty sends against the ring's
-/// direction, each worth one credit or, at the beginning, a collective's worth. Towards other nodes all requests take
-/// `relay` longer: a thread of the host makes them for the kernel.
+/// direction, of which the immediate says how many slots they give back: one of a ReduceScatter, else a quarter of all
+/// where so many come. Towards other nodes all requests take `relay` longer: a thread of the host makes them for the
+/// kernel.
 class RingMember {
  public:
   struct Options {

@@ -76,8 +76,9 @@ void Processor::write(std::size_t device, std::uint64_t offset, const void* data
   write_at(device, offset, data, bytes, now());
 }
 
-void Processor::write_later(std::size_t device, std::uint64_t offset, const nic::WorkRequest& request, Time delay) {
-  charge(config_.post_cycles);
+void Processor::write_later(std::size_t device, std::uint64_t offset, const nic::WorkRequest& request, Time delay,
+                            bool charged) {
+  if (charged) charge(config_.post_cycles);
   const std::uint32_t slot = handed_.take();
   handed_[slot] = {device, offset, request};
   dispatcher_.post(now() + delay, *this, kHanded, slot);

@@ -185,8 +185,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   /// work. A refusal is a firmware bug and ends the simulation.
   void write(std::size_t device, std::uint64_t offset, const void* data, std::uint32_t bytes, bool charged = true);
 
-  /// The same of a work request that somebody else writes, `delay` after the running thread has told him to.
-  void write_later(std::size_t device, std::uint64_t offset, const nic::WorkRequest& request, Time delay);
+  /// The same of a work request that somebody else writes, `delay` after the running thread has told them to.
+  void write_later(std::size_t device, std::uint64_t offset, const nic::WorkRequest& request, Time delay, bool charged);
 
   struct Delay {
     Processor& processor;

@@ -56,7 +56,7 @@ class WorkQueue {
   void post(nic::WorkRequest request) {
     request.queue_pair = number_;
     if (relay_ > Time() && request.verb != nic::Verb::kReceive) {
-      return interface_.processor->write_later(interface_.device, nic::kDoorbell, request, relay_);
+      return interface_.processor->write_later(interface_.device, nic::kDoorbell, request, relay_, charged_);
     }
     interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request, charged_);
   }

@@ -145,18 +145,15 @@ TEST_F(WaveOrderTest, ClocksRunWhereItIsToldLate) {
   order.add(id);
   WaveOrder::Told told;
   told.changes.push_back(Change{0, 0, 0, 0, What::kSet});
-  told.clocks.push_back({20_ns, 21_ns, clock, Running::What::kRun});
-  told.until = 1_ns;
-  order.write(told);
-  told.clocks.push_back({3_ns, 4_ns, clock, Running::What::kRun});
-  told.until = 10_ns;
-  order.write(told);
-  told.clocks.push_back({12_ns, 12_ns, clock, Running::What::kHold});
-  told.until = 13_ns;
-  order.write(told);
-  told.clocks.push_back({14_ns, 14_ns, clock, Running::What::kRelease});
-  told.until = 15_ns;
-  order.write(told);
+  const auto tell = [&](Time from, Time to, Running::What what, Time until) {
+    told.clocks.push_back({from, to, clock, what});
+    told.until = until;
+    order.write(told);
+  };
+  tell(20_ns, 21_ns, Running::What::kRun, 1_ns);
+  tell(3_ns, 4_ns, Running::What::kRun, 10_ns);
+  tell(12_ns, 12_ns, Running::What::kHold, 13_ns);
+  tell(14_ns, 14_ns, Running::What::kRelease, 15_ns);
   EXPECT_TRUE(told.clocks.empty());
   order.finish(Time());
   writer.close();
