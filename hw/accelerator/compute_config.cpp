@@ -60,6 +60,7 @@ ComputeConfig partition(const ComputeConfig& config, std::int64_t sms) {
   scale(part.tensor_8bit);
   scale(part.tensor_tf32);
   scale(part.vector_fp32);
+  scale(part.vector_fp64);
   scale(part.operand_rate);
   scale(part.l2_rate);
   return part;

@@ -66,6 +66,7 @@ struct ComputeConfig {
   Compute tensor_8bit = Compute(1'978'900'000'000'000);
   Compute tensor_tf32 = Compute(494'700'000'000'000);
   Compute vector_fp32 = Compute(66'900'000'000'000);
+  Compute vector_fp64 = Compute(33'500'000'000'000);
   double sparsity = 2;
   Bytes l2_size = Bytes(50LL << 20);
   /// Measured on an H200, the same GPU (te42kyfo/gpu-benches, gpu-l2-cache).
@@ -102,6 +103,7 @@ struct ComputeConfig {
     visit("tensor_8bit", tensor_8bit, "Dense peak of tensor operations on fp8", Range{1});
     visit("tensor_tf32", tensor_tf32, "Dense peak of tensor operations on float32 operands", Range{1});
     visit("vector_fp32", vector_fp32, "Peak of the float32 vector units", Range{1});
+    visit("vector_fp64", vector_fp64, "Peak of the float64 vector units", Range{1});
     visit("sparsity", sparsity,
           "Speed of tensor cores when half of one operand is 0 (2:4), to dense; 1: not supported");
     visit("l2_size", l2_size, "Last-level cache");

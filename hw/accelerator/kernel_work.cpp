@@ -125,17 +125,17 @@ void append(KernelWork& work, const KernelWork& next) {
 }
 
 KernelWork streaming_work(const ComputeConfig& config, double read, double written, double flops, int launches,
-                          double again) {
+                          double again, double doubles) {
   KernelWork work{.launch = config.launch * launches,
-                  .compute = to_time(flops / per_second(config.vector_fp32)),
+                  .compute = to_time(flops / per_second(config.vector_fp32) + doubles / per_second(config.vector_fp64)),
                   .read = to_bytes(read),
                   .written = to_bytes(written),
-                  .flops = flops};
+                  .flops = flops + doubles};
   if (config.l2_rate > Rate(0)) {
     work.cached = to_bytes(read + written + again);
     work.cache = transfer_time(work.cached, config.l2_rate);
   }
-  work.array_energy = operations_energy(config, DataType::kFp32, flops);
+  work.array_energy = operations_energy(config, DataType::kFp32, flops + 2 * doubles);
   Seconds parts{};
   at(parts, Cost::kVector) = seconds(work.compute);
   settle(config, work, parts);

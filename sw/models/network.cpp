@@ -116,6 +116,10 @@ std::int64_t parameters(const Layer& layer) {
   return layer.channels_out * (layer.kernel_inputs() + (layer.bias ? 1 : 0));
 }
 
+int tensors(const Layer& layer) {
+  return layer.kind == LayerKind::kNorm || layer.bias ? 2 : 1;
+}
+
 std::int64_t multiplications(const Layer& layer) {
   return layer.kind == LayerKind::kNorm ? 0 : layer.positions() * layer.channels_out * layer.kernel_inputs();
 }

@@ -60,6 +60,8 @@ struct Layer {
 /// A norm has no factors; it is trained by plain gradients.
 [[nodiscard]] bool has_factors(const Layer& layer);
 [[nodiscard]] std::int64_t parameters(const Layer& layer);
+/// In how many tensors they are: weights and biases, or a norm's scales and shifts.
+[[nodiscard]] int tensors(const Layer& layer);
 /// Multiplications of a forward pass over one sample. A norm counts as none.
 [[nodiscard]] std::int64_t multiplications(const Layer& layer);
 

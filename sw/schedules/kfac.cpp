@@ -338,6 +338,7 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t ba
   const Time from = processor.now();
   // The wait for it ends before it is told of: what has begun counts as going on.
   Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever});
+  co_await processor.delay(config_.negotiation * message.tensors);
   co_await collect(member, message);
   transfer.to = processor.now();
   if (member.probe != nullptr) {

@@ -127,10 +127,11 @@ class Kfac {
   firmware::Task profile(Member& member);
   firmware::Task time_collectives(Member& member, collectives::Communicator& group, bool broadcasts,
                                   std::vector<kfac::Sample>& samples);
-  firmware::Task time_inverses(Member& member, std::vector<kfac::Sample>& samples);
+  firmware::Task time_matrices(Member& member, std::vector<kfac::Sample>& inverses, std::vector<kfac::Sample>& packing);
   firmware::Task time_layers(Member& member, std::vector<double>& seconds);
   void decide(const std::vector<kfac::Sample>& all_reduces, const std::vector<kfac::Sample>& broadcasts,
-              const std::vector<kfac::Sample>& inverses, const std::vector<double>& stages);
+              const std::vector<kfac::Sample>& inverses, const std::vector<kfac::Sample>& packing,
+              const std::vector<double>& stages);
 
   void enqueue(Member& member, const KfacStage& stage);
   void end_stage(Member& member, const KfacStage& stage);

@@ -45,7 +45,7 @@ inline EnumNames<InversePlacement> enum_names(InversePlacement /*tag*/) {
           {"balanced", InversePlacement::kBalanced}};
 }
 
-/// By which of the measured costs a balanced placement judges what sending an inverse takes.
+/// By which of the measured costs a balanced placement judges what sending an inverse takes, beside packing it.
 enum class SendingCost : std::uint8_t { kBroadcast, kAllReduce };
 inline EnumNames<SendingCost> enum_names(SendingCost /*tag*/) {
   return {{"broadcast", SendingCost::kBroadcast}, {"all-reduce", SendingCost::kAllReduce}};
@@ -139,6 +139,7 @@ struct KfacConfig {
   KfacCollectives broadcasts = KfacCollectives::kPlatform;
   int steps = 1;
   Time launch;
+  Time negotiation;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -173,6 +174,10 @@ struct KfacConfig {
     visit("broadcasts", broadcasts, "Algorithm of what broadcasts inverses");
     visit("steps", steps, "Training steps to run", Range{1, 10'000});
     visit("launch", launch, "What the host spends on launching a kernel", Range{0, 1'000'000'000});
+    visit("negotiation", negotiation,
+          "What ranks spend on agreeing on each tensor before a message of it, or of several, begins, as Horovod's do "
+          "without its cache",
+          Range{0, 1'000'000'000});
   }
 
   // What the switches come to:
@@ -198,6 +203,10 @@ struct KfacConfig {
     if (fusion != FactorFusion::kAlgorithm) return fusion;
     return algorithm == KfacAlgorithm::kSpd ? FactorFusion::kDynamic : FactorFusion::kThreshold;
   }
+  /// The schedule itself makes one tensor of several factors, not the library.
+  [[nodiscard]] bool merges_factors() const {
+    return factor_fusion() == FactorFusion::kDynamic || factor_fusion() == FactorFusion::kOptimal;
+  }
   [[nodiscard]] InversePlacement inverse_placement() const {
     if (placement != InversePlacement::kAlgorithm) return placement;
     if (algorithm == KfacAlgorithm::kSpd) return InversePlacement::kBalanced;
@@ -206,9 +215,7 @@ struct KfacConfig {
   /// Whether anything is decided from measurements.
   [[nodiscard]] bool profiles() const {
     if (!second_order() || local_factors()) return false;
-    const FactorFusion how = factor_fusion();
-    return (pipelined() && (how == FactorFusion::kDynamic || how == FactorFusion::kOptimal)) ||
-           inverse_placement() == InversePlacement::kBalanced;
+    return (pipelined() && merges_factors()) || inverse_placement() == InversePlacement::kBalanced;
   }
 };
 

@@ -44,6 +44,12 @@ std::vector<PlannedKernel> KfacPlan::inverse(std::int64_t side) const {
   return planned(kfac::inverse_kernels(side));
 }
 
+std::vector<PlannedKernel> KfacPlan::packing(std::int64_t side) const {
+  std::vector<PlannedKernel> kernels = planned(kfac::pack_kernels(side));
+  for (const PlannedKernel& kernel : planned(kfac::unpack_kernels(side))) kernels.push_back(kernel);
+  return kernels;
+}
+
 KfacDecisions KfacPlan::unmeasured() const {
   KfacDecisions decisions;
   const std::int64_t limit = config_.fusion_threshold.count() / static_cast<std::int64_t>(kKfacElement);

@@ -47,8 +47,8 @@ enum class KfacWork : std::uint8_t {
   kPackFactor,     ///< its triangle, into the buffer from which it is sent
   kUnpackFactor,   ///< the mean over ranks
   kInvert,         ///< with damping
-  kPackInverse,    ///< its triangle
-  kUnpackInverse,  ///< at all but the owner
+  kPackInverse,    ///< its triangle, at all ranks alike
+  kUnpackInverse,  ///< also at its owner
   kPrecondition,
   kUpdate,
   kKeep,        ///< what has come into a layer, compressed
@@ -96,6 +96,7 @@ struct KfacMessage {
   std::size_t count = 1;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
+  int tensors = 1;  ///< that the library is given
 };
 
 /// A training step as lists.
@@ -146,6 +147,8 @@ class KfacPlan {
   /// Factors in the order of KfacLayout::triangles.
   [[nodiscard]] const std::vector<std::size_t>& triangle_order() const { return layout_.triangle_order; }
   [[nodiscard]] std::vector<PlannedKernel> inverse(std::int64_t side) const;
+  /// Of an inverse that is sent: its triangle packed and unpacked.
+  [[nodiscard]] std::vector<PlannedKernel> packing(std::int64_t side) const;
 
  private:
   class Builder;

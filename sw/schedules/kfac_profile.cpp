@@ -29,6 +29,7 @@ Task Kfac::time_collectives(Member& member, Communicator& group, bool broadcasts
   for (std::uint64_t elements = kSmallestElements; kKfacElement * elements <= kProfileBytes; elements *= kSizesApart) {
     co_await group.barrier(member.index);
     const Time from = member.rank.processor->now();
+    co_await member.rank.processor->delay(config_.negotiation);
     if (broadcasts) {
       co_await group.broadcast(member.index, root, profile_buffer_, kKfacElement * elements);
     } else {
@@ -38,12 +39,13 @@ Task Kfac::time_collectives(Member& member, Communicator& group, bool broadcasts
   }
 }
 
-Task Kfac::time_inverses(Member& member, std::vector<Sample>& samples) {
+Task Kfac::time_matrices(Member& member, std::vector<Sample>& inverses, std::vector<Sample>& packing) {
   const std::set<std::int64_t> sides(plan_.sides().begin(), plan_.sides().end());
   std::vector<KfacStage> stages;
-  stages.reserve(sides.size());
+  stages.reserve(2 * sides.size());
   for (const std::int64_t side : sides) {
     stages.push_back({KfacWork::kInvert, KfacPart::kInverseComp, 0, {}, plan_.inverse(side), {}});
+    stages.push_back({KfacWork::kPackInverse, KfacPart::kInverseComm, 0, {}, plan_.packing(side), {}});
   }
   const std::uint64_t before = member.profile_stages.value();
   const std::size_t first = member.profile_times.size();
@@ -55,7 +57,8 @@ Task Kfac::time_inverses(Member& member, std::vector<Sample>& samples) {
   co_await member.profile_stages.reach(before + stages.size());
   std::size_t next = first;
   for (const std::int64_t side : sides) {
-    samples.push_back({static_cast<double>(side), seconds(member.profile_times[next++])});
+    inverses.push_back({static_cast<double>(side), seconds(member.profile_times[next++])});
+    packing.push_back({static_cast<double>(models::triangle(side)), seconds(member.profile_times[next++])});
   }
 }
 
@@ -81,12 +84,13 @@ Task Kfac::profile(Member& member) {
   std::vector<Sample> all_reduces;
   std::vector<Sample> broadcasts;
   std::vector<Sample> inverses;
+  std::vector<Sample> packing;
   std::vector<double> layers;
   co_await time_collectives(member, *all_reduce_group_, false, all_reduces);
   co_await time_collectives(member, *broadcast_group_, true, broadcasts);
-  co_await time_inverses(member, inverses);
+  co_await time_matrices(member, inverses, packing);
   co_await time_layers(member, layers);
-  if (member.index == 0) decide(all_reduces, broadcasts, inverses, layers);
+  if (member.index == 0) decide(all_reduces, broadcasts, inverses, packing, layers);
   // Nobody has the decisions before rank 0 has made them.
   const std::uint64_t decisions = kKfacElement * (plan_.sides().size() + plan_.network().layers.size());
   co_await broadcast_group_->broadcast(member.index, 0, profile_buffer_, std::min(decisions, kProfileBytes));
@@ -94,7 +98,8 @@ Task Kfac::profile(Member& member) {
 }
 
 void Kfac::decide(const std::vector<Sample>& all_reduces, const std::vector<Sample>& broadcasts,
-                  const std::vector<Sample>& inverses, const std::vector<double>& stages) {
+                  const std::vector<Sample>& inverses, const std::vector<Sample>& packing,
+                  const std::vector<double>& stages) {
   profile_.all_reduce = kfac::fit_linear(all_reduces);
   profile_.broadcast = kfac::fit_linear(broadcasts);
   profile_.inverses = inverses;
@@ -122,9 +127,8 @@ void Kfac::decide(const std::vector<Sample>& all_reduces, const std::vector<Samp
   }
 
   if (config_.pipelined()) {
-    const FactorFusion fusion = config_.factor_fusion();
-    if (fusion == FactorFusion::kDynamic || fusion == FactorFusion::kOptimal) {
-      const bool optimal = fusion == FactorFusion::kOptimal;
+    if (config_.merges_factors()) {
+      const bool optimal = config_.factor_fusion() == FactorFusion::kOptimal;
       const kfac::LinearCost& cost = profile_.all_reduce;
       kfac::Groups groups = optimal ? kfac::fuse_optimal(a, cost) : kfac::fuse_dynamic(a, cost);
       // What of A is still under way when the backward pass begins holds up G.
@@ -136,10 +140,13 @@ void Kfac::decide(const std::vector<Sample>& all_reduces, const std::vector<Samp
     }
   }
   if (config_.inverse_placement() == InversePlacement::kBalanced) {
-    const kfac::LinearCost sending =
+    const kfac::LinearCost& sending =
         config_.sending == SendingCost::kBroadcast ? profile_.broadcast : profile_.all_reduce;
-    decisions_.placement = kfac::place_balanced(plan_.sides(), static_cast<int>(ranks_.size()),
-                                                kfac::MatrixCost(profile_.inverses), sending);
+    // Of matrices of one side there is no line, and nothing to choose between.
+    const kfac::LinearCost handling = packing.size() > 1 ? kfac::fit_linear(packing) : kfac::LinearCost{};
+    const auto sent = [&](double elements) { return sending(elements) + handling(elements); };
+    decisions_.placement =
+        kfac::place_balanced(plan_.sides(), static_cast<int>(ranks_.size()), kfac::MatrixCost(profile_.inverses), sent);
   }
   plan_steps();
 }

@@ -14,21 +14,6 @@ using models::Layer;
 
 namespace {
 
-/// A pass over a triangle through a list of positions, of two 64-bit indices each, as libraries pick and place
-/// elements.
-kfac::LayerKernel indexed(std::string_view name, std::int64_t elements) {
-  return {name, accelerator::Elementwise{elements, Bytes((4 + 16) * elements), Bytes(4 * elements)}};
-}
-
-std::vector<kfac::LayerKernel> pack_kernels(std::int64_t side) {
-  return {indexed("pack", models::triangle(side))};
-}
-
-/// Both halves of the square.
-std::vector<kfac::LayerKernel> unpack_kernels(std::int64_t side) {
-  return {indexed("unpack.upper", models::triangle(side)), indexed("unpack.lower", models::triangle(side))};
-}
-
 std::size_t index(int value) {
   return static_cast<std::size_t>(value);
 }
@@ -89,7 +74,8 @@ class KfacPlan::Builder {
     add(KfacWork::kFactor, KfacPart::kFactorComp, static_cast<int>(f), local_owner(f),
         which == 0 ? kfac::factor_a_kernels(shape, batch) : kfac::factor_g_kernels(shape, batch));
     if (!plan_.config_.local_factors()) {
-      add(KfacWork::kPackFactor, KfacPart::kFactorComm, static_cast<int>(f), {}, pack_kernels(plan_.sides_[f]));
+      add(KfacWork::kPackFactor, KfacPart::kFactorComm, static_cast<int>(f), {},
+          kfac::pack_factor_kernels(plan_.sides_[f], plan_.config_.merges_factors()));
     }
     factor_ready_[f] = last();
   }
@@ -104,8 +90,9 @@ class KfacPlan::Builder {
       KfacMessage message = gradients_of(first, count, dear ? "ReduceScatter of gradients" : "gradients");
       message.traffic = KfacTraffic::kGradients;
       message.ready = config.wait_free ? gradient_ready_[layers - first - count] : last();
-      if (dear) message.collective = KfacCollective::kReduceScatter;
-      if (config.compression.on()) {
+      if (dear) {
+        message.collective = KfacCollective::kReduceScatter;
+      } else if (config.compression.on()) {
         message.collective = KfacCollective::kSparse;
         message.first = group;
         message.count = 1;
@@ -113,6 +100,11 @@ class KfacPlan::Builder {
         message.address = plan_.layout_.sparse[group].pairs;
         message.bytes = sizeof(compression::Pair) * static_cast<std::uint64_t>(plan_.layout_.sparse[group].target) *
                         static_cast<std::uint64_t>(plan_.ranks_);
+      } else {
+        message.tensors = 0;
+        for (std::size_t l = layers - first - count; l < layers - first; ++l) {
+          message.tensors += models::tensors(plan_.network_.layers[l]);
+        }
       }
       send(std::move(message));
       first += count;
@@ -198,6 +190,7 @@ class KfacPlan::Builder {
         message.name +=
             " to " + factor_name(plan_.network_, order[first + count - 1]) + ", " + std::to_string(count) + " factors";
       }
+      if (!plan_.config_.merges_factors()) message.tensors = static_cast<int>(count);
       if (!plan_.config_.pipelined()) message.ready = last();
       for (std::size_t i = first; i < first + count; ++i) {
         message.ready = std::max(message.ready, factor_ready_[order[i]]);
@@ -219,7 +212,8 @@ class KfacPlan::Builder {
   }
   void unpack_factors() {
     for (const std::size_t f : plan_.layout_.triangle_order) {
-      add(KfacWork::kUnpackFactor, KfacPart::kFactorComm, static_cast<int>(f), {}, unpack_kernels(plan_.sides_[f]));
+      add(KfacWork::kUnpackFactor, KfacPart::kFactorComm, static_cast<int>(f), {},
+          kfac::unpack_factor_kernels(plan_.sides_[f], plan_.config_.merges_factors()));
     }
   }
   void invert() {
@@ -232,7 +226,7 @@ class KfacPlan::Builder {
       add(KfacWork::kInvert, KfacPart::kInverseComp, static_cast<int>(f), {owner}, kfac::inverse_kernels(side));
       for (PlannedKernel& kernel : step_.stages.back().kernels) kernel.label = plan_.inverse_labels_[f].c_str();
       if (sends && owner != kfac::kEveryone) {
-        add(KfacWork::kPackInverse, KfacPart::kInverseComm, static_cast<int>(f), {owner}, pack_kernels(side));
+        add(KfacWork::kPackInverse, KfacPart::kInverseComm, static_cast<int>(f), {}, kfac::pack_kernels(side));
       }
       ready[f] = last();
     }
@@ -253,8 +247,8 @@ class KfacPlan::Builder {
     for (std::size_t f = 0; f < factors; ++f) {
       const int owner = decisions_.placement.owner[f];
       if (owner == kfac::kEveryone) continue;
-      add(KfacWork::kUnpackInverse, KfacPart::kInverseComm, static_cast<int>(f), {owner, true},
-          unpack_kernels(plan_.sides_[f]));
+      add(KfacWork::kUnpackInverse, KfacPart::kInverseComm, static_cast<int>(f), {},
+          kfac::unpack_kernels(plan_.sides_[f]));
     }
   }
   void precondition() {

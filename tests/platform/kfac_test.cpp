@@ -149,6 +149,27 @@ TEST(KfacSchedule, DecidesFromWhatItMeasuresOfTheMachine) {
   EXPECT_EQ(std::accumulate(dear.decisions.factors.begin(), dear.decisions.factors.end(), std::size_t{0}), 108U);
 }
 
+TEST(KfacSchedule, NegotiationIsPaidForEachTensor) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kMpd);
+  config.wait_free = false;
+  const KfacResult none = run_kfac(kfac_machine(4), config).result;
+  config.negotiation = 100_us;
+  const KfacResult some = run_kfac(kfac_machine(4), config).result;
+  const auto more = [&](KfacPart part) { return to_seconds(kfac_part(some, part) - kfac_part(none, part)); };
+  EXPECT_NEAR(more(KfacPart::kGradientComm), 161 * 1e-4, 2e-4);  // 54 weights, a bias, 53 norms of two
+  EXPECT_NEAR(more(KfacPart::kFactorComm), 108 * 1e-4, 2e-4);
+  EXPECT_NEAR(more(KfacPart::kInverseComm), 108 * 1e-4, 2e-4);
+  EXPECT_NEAR(more(KfacPart::kInverseComp), 0, 2e-4);
+}
+
+TEST(KfacSchedule, APlacementCountsPackingAsWell) {
+  MachineConfig machine = kfac_machine(4);
+  const KfacOutcome fast = run_kfac(machine, kfac_workload(KfacAlgorithm::kSpd));
+  machine.accelerator.array.compute.vector_fp64 = Compute(30'000'000'000);
+  const KfacOutcome slow = run_kfac(machine, kfac_workload(KfacAlgorithm::kSpd));
+  EXPECT_LT(slow.result.inverse_messages, fast.result.inverse_messages);
+}
+
 TEST(KfacSchedule, OneRankSendsNothing) {
   for (const auto& [name, algorithm] : enum_names(KfacAlgorithm())) {
     KfacConfig config = kfac_workload(algorithm);

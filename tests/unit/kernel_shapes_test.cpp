@@ -188,6 +188,17 @@ TEST(NormKernel, SmallOnesAreLaunches) {
 
 // ---- Embedding
 
+TEST(ElementwiseKernel, OperationsIn64BitsHaveTheirOwnRateAndTwiceTheEnergy) {
+  ComputeConfig config = kH100;
+  config.vector_fp64 = Compute(config.vector_fp32.count() / 32);
+  const KernelWork wide = kernel_work(config, Elementwise{.elements = 1 << 20, .doubles_per_element = 100});
+  const KernelWork narrow = kernel_work(config, Elementwise{.elements = 1 << 20, .flops_per_element = 3201});
+  const KernelWork twice = kernel_work(config, Elementwise{.elements = 1 << 20, .flops_per_element = 201});
+  EXPECT_NEAR(static_cast<double>(wide.compute.count()), static_cast<double>(narrow.compute.count()), 2.0);
+  EXPECT_DOUBLE_EQ(wide.flops, 101.0 * (1 << 20));
+  EXPECT_DOUBLE_EQ(wide.array_energy, twice.array_energy);
+}
+
 TEST(EmbeddingKernel, GathersWholeSectors) {
   const KernelWork wide = kernel_work(kH100, Embedding{.tokens = 1000, .rows = 50'000, .columns = 4096});
   EXPECT_EQ(wide.read, Bytes(1000LL * 8192 + 8000));

@@ -212,6 +212,30 @@ TEST(KfacNetwork, KernelsHaveTheLayersShapes) {
   EXPECT_EQ(totals(empty).parameters, 0);
 }
 
+TEST(KfacKernels, TrianglesArePickedAndPlacedByListsOfPositions) {
+  constexpr std::int64_t kElements = 10 * 11 / 2;
+  const auto bytes = [](const std::vector<LayerKernel>& kernels) {
+    std::int64_t sum = 0;
+    for (const LayerKernel& kernel : kernels) {
+      const auto& pass = std::get<accelerator::Elementwise>(kernel.shape);
+      sum += (pass.read + pass.written).count();
+    }
+    return sum;
+  };
+  const auto doubles = [](const LayerKernel& kernel) {
+    return std::get<accelerator::Elementwise>(kernel.shape).doubles_per_element;
+  };
+  // A list is 16 bytes an element; whoever reads it reads and writes an element of 4.
+  EXPECT_EQ(bytes(pack_kernels(10)), (16 + 24) * kElements);
+  EXPECT_EQ(bytes(unpack_kernels(10)), (2 * 16 + 3 * 24) * kElements);
+  EXPECT_GT(doubles(pack_kernels(10)[0]), 0);
+  EXPECT_EQ(doubles(pack_kernels(10)[1]), 0);
+  EXPECT_EQ(bytes(pack_factor_kernels(10, false)), bytes(pack_kernels(10)));
+  EXPECT_EQ(bytes(pack_factor_kernels(10, true)), bytes(pack_kernels(10)) + 8 * kElements);
+  EXPECT_EQ(bytes(unpack_factor_kernels(10, false)), bytes(unpack_kernels(10)) + 8 * 10 * 10);
+  EXPECT_EQ(bytes(unpack_factor_kernels(10, true)), bytes(unpack_factor_kernels(10, false)) + 8 * kElements);
+}
+
 // FACTS.md's refits of inversion on RTX 2080 Ti to the published sums of all inversions (Non-Dist), and the published
 // model, which exceeds these sums.
 double cubic(double n) {

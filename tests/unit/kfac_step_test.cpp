@@ -157,6 +157,26 @@ TEST(KfacStepPlan, EveryTriangleIsSentOnceAndUnpackedAfterAllHaveCome) {
   }
 }
 
+TEST(KfacStepPlan, AMessageHasTheTensorsThatTheLibraryIsGiven) {
+  const auto tensors = [](FactorFusion fusion, KfacTraffic traffic) {
+    KfacConfig config;
+    config.algorithm = KfacAlgorithm::kMpd;
+    config.fusion = fusion;
+    const Planned planned(config, 4);
+    const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
+    std::vector<int> counts;
+    for (const KfacMessage* message : of(step, traffic)) counts.push_back(message->tensors);
+    return counts;
+  };
+  // Weights and biases of a and b, scales and shifts of n.
+  EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kGradients), std::vector<int>{6});
+  EXPECT_EQ(tensors(FactorFusion::kNone, KfacTraffic::kFactors), (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kFactors), (std::vector<int>{2, 2}));
+  // The schedule merges them before.
+  for (const int count : tensors(FactorFusion::kDynamic, KfacTraffic::kFactors)) EXPECT_EQ(count, 1);
+  EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kInverses), (std::vector<int>{1, 1, 1, 1}));
+}
+
 TEST(KfacStepPlan, TheBackwardPassCanWaitForTheFactorsOfInputs) {
   KfacConfig config;
   config.fusion = FactorFusion::kNone;
@@ -167,7 +187,7 @@ TEST(KfacStepPlan, TheBackwardPassCanWaitForTheFactorsOfInputs) {
   EXPECT_EQ(step.stages[find_stage(step, KfacWork::kBackward, 2)].after[1], 2U);
 }
 
-TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsAndTheOthersUnpack) {
+TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsAndAllPackAndUnpack) {
   KfacConfig config;
   config.algorithm = KfacAlgorithm::kMpd;
   const Planned planned(config, 3);
@@ -179,10 +199,12 @@ TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsAndTheOthersUnpack) {
     EXPECT_EQ(messages[factor]->root, owner);
     EXPECT_EQ(messages[factor]->ready, find_stage(step, KfacWork::kPackInverse, 3));
     const KfacStage& invert = step.stages[find_stage(step, KfacWork::kInvert, static_cast<int>(factor))];
+    const KfacStage& pack = step.stages[find_stage(step, KfacWork::kPackInverse, static_cast<int>(factor))];
     const KfacStage& unpack = step.stages[find_stage(step, KfacWork::kUnpackInverse, static_cast<int>(factor))];
     for (int rank = 0; rank < 3; ++rank) {
       EXPECT_EQ(invert.doers.has(rank), rank == owner);
-      EXPECT_EQ(unpack.doers.has(rank), rank != owner);
+      EXPECT_TRUE(pack.doers.has(rank));
+      EXPECT_TRUE(unpack.doers.has(rank));
     }
     EXPECT_EQ(unpack.after[2], 4U);
   }

@@ -56,9 +56,9 @@ void settle(const ComputeConfig& config, KernelWork& work, const Seconds& parts)
 /// One kernel after another.
 void append(KernelWork& work, const KernelWork& next);
 
-/// A kernel that streams through memory and does `flops` on the vector units meanwhile. `again`: bytes that it reads
-/// once more and finds in the last-level cache.
+/// A kernel that streams through memory and does `flops` on the vector units meanwhile, and `doubles` in 64 bits, each
+/// with the energy of two. `again`: bytes that it reads once more and finds in the last-level cache.
 KernelWork streaming_work(const ComputeConfig& config, double read, double written, double flops, int launches = 1,
-                          double again = 0);
+                          double again = 0, double doubles = 0);
 
 }  // namespace weft::accelerator

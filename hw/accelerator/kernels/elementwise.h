@@ -14,6 +14,7 @@ struct Elementwise {
   Bytes read{};
   Bytes written{};
   double flops_per_element = 1;
+  double doubles_per_element = 0;  ///< operations in 64 bits
 };
 
 /// Device memory to device memory by a kernel (copy engines have a module of their own).
