@@ -205,7 +205,8 @@ struct KfacConfig {
   }
   /// The schedule itself makes one tensor of several factors, not the library.
   [[nodiscard]] bool merges_factors() const {
-    return factor_fusion() == FactorFusion::kDynamic || factor_fusion() == FactorFusion::kOptimal;
+    const FactorFusion how = factor_fusion();
+    return pipelined() && (how == FactorFusion::kDynamic || how == FactorFusion::kOptimal);
   }
   [[nodiscard]] InversePlacement inverse_placement() const {
     if (placement != InversePlacement::kAlgorithm) return placement;
@@ -215,7 +216,7 @@ struct KfacConfig {
   /// Whether anything is decided from measurements.
   [[nodiscard]] bool profiles() const {
     if (!second_order() || local_factors()) return false;
-    return (pipelined() && merges_factors()) || inverse_placement() == InversePlacement::kBalanced;
+    return merges_factors() || inverse_placement() == InversePlacement::kBalanced;
   }
 };
 

@@ -126,18 +126,16 @@ void Kfac::decide(const std::vector<Sample>& all_reduces, const std::vector<Samp
     since = 0;
   }
 
-  if (config_.pipelined()) {
-    if (config_.merges_factors()) {
-      const bool optimal = config_.factor_fusion() == FactorFusion::kOptimal;
-      const kfac::LinearCost& cost = profile_.all_reduce;
-      kfac::Groups groups = optimal ? kfac::fuse_optimal(a, cost) : kfac::fuse_dynamic(a, cost);
-      // What of A is still under way when the backward pass begins holds up G.
-      const kfac::Pipeline sent = kfac::run_pipeline(a, groups, cost);
-      const double busy = config_.wait_for_a ? 0 : std::max(0.0, sent.exposed() - after_last_a);
-      const kfac::Groups more = optimal ? kfac::fuse_optimal(g, cost, busy) : kfac::fuse_dynamic(g, cost);
-      groups.insert(groups.end(), more.begin(), more.end());
-      decisions_.factors = groups;
-    }
+  if (config_.merges_factors()) {
+    const bool optimal = config_.factor_fusion() == FactorFusion::kOptimal;
+    const kfac::LinearCost& cost = profile_.all_reduce;
+    kfac::Groups groups = optimal ? kfac::fuse_optimal(a, cost) : kfac::fuse_dynamic(a, cost);
+    // What of A is still under way when the backward pass begins holds up G.
+    const kfac::Pipeline sent = kfac::run_pipeline(a, groups, cost);
+    const double busy = config_.wait_for_a ? 0 : std::max(0.0, sent.exposed() - after_last_a);
+    const kfac::Groups more = optimal ? kfac::fuse_optimal(g, cost, busy) : kfac::fuse_dynamic(g, cost);
+    groups.insert(groups.end(), more.begin(), more.end());
+    decisions_.factors = groups;
   }
   if (config_.inverse_placement() == InversePlacement::kBalanced) {
     const kfac::LinearCost& sending =

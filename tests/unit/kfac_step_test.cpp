@@ -158,10 +158,11 @@ TEST(KfacStepPlan, EveryTriangleIsSentOnceAndUnpackedAfterAllHaveCome) {
 }
 
 TEST(KfacStepPlan, AMessageHasTheTensorsThatTheLibraryIsGiven) {
-  const auto tensors = [](FactorFusion fusion, KfacTraffic traffic) {
+  const auto tensors = [](FactorFusion fusion, KfacTraffic traffic, KfacSwitch pipelining = KfacSwitch::kOff) {
     KfacConfig config;
     config.algorithm = KfacAlgorithm::kMpd;
     config.fusion = fusion;
+    config.pipelining = pipelining;
     const Planned planned(config, 4);
     const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
     std::vector<int> counts;
@@ -172,8 +173,11 @@ TEST(KfacStepPlan, AMessageHasTheTensorsThatTheLibraryIsGiven) {
   EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kGradients), std::vector<int>{6});
   EXPECT_EQ(tensors(FactorFusion::kNone, KfacTraffic::kFactors), (std::vector<int>{1, 1, 1, 1}));
   EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kFactors), (std::vector<int>{2, 2}));
+  EXPECT_EQ(tensors(FactorFusion::kDynamic, KfacTraffic::kFactors), (std::vector<int>{2, 2}));
   // The schedule merges them before.
-  for (const int count : tensors(FactorFusion::kDynamic, KfacTraffic::kFactors)) EXPECT_EQ(count, 1);
+  const std::vector<int> merged = tensors(FactorFusion::kDynamic, KfacTraffic::kFactors, KfacSwitch::kOn);
+  EXPECT_FALSE(merged.empty());
+  for (const int count : merged) EXPECT_EQ(count, 1);
   EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kInverses), (std::vector<int>{1, 1, 1, 1}));
 }
 
