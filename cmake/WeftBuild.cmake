@@ -22,7 +22,7 @@ target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual
 if(WEFT_SANITIZE)
   target_compile_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer
                                               -fno-sanitize-recover=all)
-  # Each TEST is a process: one at a fixed address starts in three quarters of the time.
+  # Each suite of tests is a process: one at a fixed address starts in three quarters of the time.
   target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE} -no-pie)
 endif()
 

@@ -11,7 +11,6 @@
 
 namespace weft::collectives {
 
-using dimensions::Algorithm;
 using dimensions::Operation;
 using firmware::Rank;
 using firmware::Task;
@@ -63,8 +62,8 @@ std::vector<MachineDimension> machine_dimensions(const Rank& rank) {
 
 }  // namespace
 
-Algorithm DimensionsConfig::algorithm(Operation operation, std::size_t dimension) const {
-  const std::vector<Algorithm>* all = &all_to_all;
+dimensions::Algorithm DimensionsConfig::algorithm(Operation operation, std::size_t dimension) const {
+  const std::vector<dimensions::Algorithm>* all = &all_to_all;
   if (operation == Operation::kAllReduce) all = &all_reduce;
   if (operation == Operation::kAllgather) all = &all_gather;
   if (operation == Operation::kReduceScatter) all = &reduce_scatter;
@@ -204,13 +203,13 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
                       "expected baseline with optimization baseline, where the order of dimensions does not matter");
   }
   for (const auto& [text, operation] : enum_names(Operation{})) {
-    std::vector<Algorithm>& algorithms = plan_config_.algorithms[static_cast<std::size_t>(operation)];
+    std::vector<dimensions::Algorithm>& algorithms = plan_config_.algorithms[static_cast<std::size_t>(operation)];
     for (const std::size_t d : kept) algorithms.push_back(in_one_dimension(config.algorithm(operation, d)));
   }
 }
 
 void DimensionGroup::check(Operation operation) const {
-  for (const Algorithm algorithm : plan_config_.algorithms[static_cast<std::size_t>(operation)]) {
+  for (const dimensions::Algorithm algorithm : plan_config_.algorithms[static_cast<std::size_t>(operation)]) {
     if (is_possible(operation, algorithm)) continue;
     throw ConfigError("collectives.dimensions." + std::string(name_of(operation)), possible_names(operation));
   }

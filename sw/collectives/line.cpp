@@ -14,7 +14,7 @@ using firmware::Task;
 namespace {
 
 // Whose a completion is: a passage's, by its slot, if it is neither of these.
-constexpr std::uint64_t kEngine = 1ULL << 63;  // and the strand and the slot
+constexpr std::uint64_t kEngineBit = 1ULL << 63;  // and the strand and the slot
 constexpr int kStrandBit = 32;
 constexpr std::uint64_t kReceive = 1ULL << 62;  // and the peer
 constexpr std::uint64_t kWake = UINT64_MAX;
@@ -140,7 +140,7 @@ void LineMember::take(const nic::Completion& entry) {
     const auto slot = static_cast<std::uint32_t>(entry.id);
     active = &*std::find_if(active_.begin(), active_.end(),
                             [slot](const Active& each) { return each.passage->slot() == slot; });
-    if ((entry.id & kEngine) != 0) {
+    if ((entry.id & kEngineBit) != 0) {
       active->passage->computed(static_cast<int>(entry.id >> kStrandBit & 1));
     } else {
       active->passage->written();
@@ -231,13 +231,13 @@ std::uint32_t LineMember::engine(std::uint32_t slot, std::uint32_t part) const {
 void LineMember::reduce(ElementType type, std::uint64_t source, std::uint64_t other, std::uint64_t target,
                         std::uint64_t bytes, std::uint32_t part, std::uint32_t slot, int strand) {
   rank_.accelerator.reduce(engine(slot, part), type, source, other, target, bytes, *completions_,
-                           kEngine | static_cast<std::uint64_t>(strand) << kStrandBit | slot);
+                           kEngineBit | static_cast<std::uint64_t>(strand) << kStrandBit | slot);
 }
 
 void LineMember::copy(std::uint64_t source, std::uint64_t target, std::uint64_t bytes, std::uint32_t part,
                       std::uint32_t slot, int strand) {
   rank_.accelerator.copy(engine(slot, part), source, target, bytes, *completions_,
-                         kEngine | static_cast<std::uint64_t>(strand) << kStrandBit | slot);
+                         kEngineBit | static_cast<std::uint64_t>(strand) << kStrandBit | slot);
 }
 
 }  // namespace weft::collectives

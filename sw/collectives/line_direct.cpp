@@ -12,7 +12,7 @@ void expect_all(Strand& strand, int messages) {
 }
 
 /// Addends are summed in the order of members from the next one on, so that a sum does not depend on who is late.
-Task reduce_scatter_steps(Strand strand) {
+Task direct_reduce_scatter_steps(Strand strand) {
   const int position = strand.position();
   for (int i = 1; i < strand.members(); ++i) {
     const int peer = strand.ahead(i);
@@ -30,7 +30,7 @@ Task reduce_scatter_steps(Strand strand) {
   co_await strand.computed();
 }
 
-Task allgather_steps(Strand strand, int before) {
+Task direct_allgather_steps(Strand strand, int before) {
   const Pieces& own = strand.block(strand.position());
   for (int i = 1; i < strand.members(); ++i) {
     co_await strand.permission(strand.ahead(i));
@@ -43,18 +43,18 @@ Task allgather_steps(Strand strand, int before) {
 
 Task direct_reduce_scatter(Strand strand) {
   expect_all(strand, 1);
-  co_await reduce_scatter_steps(strand);
+  co_await direct_reduce_scatter_steps(strand);
 }
 
 Task direct_allgather(Strand strand) {
   expect_all(strand, 1);
-  co_await allgather_steps(strand, 0);
+  co_await direct_allgather_steps(strand, 0);
 }
 
 Task direct_all_reduce(Strand strand) {
   expect_all(strand, 2);
-  co_await reduce_scatter_steps(strand);
-  co_await allgather_steps(strand, 1);
+  co_await direct_reduce_scatter_steps(strand);
+  co_await direct_allgather_steps(strand, 1);
 }
 
 Task direct_all_to_all(Strand strand) {

@@ -13,7 +13,7 @@ Pieces share_of(const Strand& strand, int block, int share) {
 
 /// Step s sends block position - 1 - s; the sum of what is received in a step is sent in the next, and the last one is
 /// the own block. The peers know that this strand has begun.
-Task reduce_scatter_steps(Strand strand, int direction, int share) {
+Task ring_reduce_scatter_steps(Strand strand, int direction, int share) {
   const int next = strand.ahead(direction);
   const int previous = strand.ahead(-direction);
   const std::uint64_t region =
@@ -33,7 +33,7 @@ Task reduce_scatter_steps(Strand strand, int direction, int share) {
 }
 
 /// Step s sends block position - s, the own one first. So many messages have come before.
-Task allgather_steps(Strand strand, int direction, int share, int before) {
+Task ring_allgather_steps(Strand strand, int direction, int share, int before) {
   const int next = strand.ahead(direction);
   for (int step = 0; step + 1 < strand.members(); ++step) {
     if (step > 0) co_await strand.message(strand.ahead(-direction), before + step);
@@ -48,21 +48,21 @@ Task allgather_steps(Strand strand, int direction, int share, int before) {
 Task ring_reduce_scatter(Strand strand, int direction, int share) {
   strand.expect(strand.ahead(-direction), strand.members() - 1);
   co_await strand.permission(strand.ahead(direction));
-  co_await reduce_scatter_steps(strand, direction, share);
+  co_await ring_reduce_scatter_steps(strand, direction, share);
 }
 
 Task ring_allgather(Strand strand, int direction, int share) {
   strand.expect(strand.ahead(-direction), strand.members() - 1);
   co_await strand.permission(strand.ahead(direction));
-  co_await allgather_steps(strand, direction, share, 0);
+  co_await ring_allgather_steps(strand, direction, share, 0);
 }
 
 /// No permission is needed in between: a sum comes only after all have sent their addends of it.
 Task ring_all_reduce(Strand strand, int direction, int share) {
   strand.expect(strand.ahead(-direction), 2 * (strand.members() - 1));
   co_await strand.permission(strand.ahead(direction));
-  co_await reduce_scatter_steps(strand, direction, share);
-  co_await allgather_steps(strand, direction, share, strand.members() - 1);
+  co_await ring_reduce_scatter_steps(strand, direction, share);
+  co_await ring_allgather_steps(strand, direction, share, strand.members() - 1);
 }
 
 /// In step s come the blocks that the member s behind has for this one and the n - 1 - s after it; the first stays, the

@@ -7,8 +7,8 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::uint64_t kEngine = 1ULL << 63;  // marks completions of the copy engine
-constexpr std::uint32_t kChunk = 0;            // immediates
+constexpr std::uint64_t kEngineDone = 1ULL << 63;  // marks completions of the copy engine
+constexpr std::uint32_t kChunk = 0;                // immediates
 constexpr std::uint32_t kEntered = 1;
 constexpr std::uint32_t kCredits = 2;            // and more by as many as are given
 constexpr std::uint64_t kConsumed = UINT64_MAX;  // a slot that was not sent on
@@ -58,7 +58,7 @@ firmware::QueuePair RingMember::connection(const firmware::Rank& peer) const {
 }
 
 void RingMember::take(const nic::Completion& entry) {
-  if (entry.id == kEngine) {
+  if (entry.id == kEngineDone) {
     ++progress_.moved;
   } else if (entry.verb != nic::Verb::kReceive) {
     ++progress_.sent;
@@ -137,7 +137,7 @@ class RingMember::Flow {
     for (; begun_ < ring_.progress_.arrived; ++begun_) {
       const Extent chunk = next_();
       ring_.rank_.accelerator.copy(static_cast<std::uint32_t>(ring_.engine_), ring_.slot_address(begun_),
-                                   buffer_ + chunk.offset, chunk.bytes, *ring_.completions_, kEngine);
+                                   buffer_ + chunk.offset, chunk.bytes, *ring_.completions_, kEngineDone);
     }
     while (ring_.progress_.moved >= returned_ + batch_ || (ring_.progress_.moved == coming_ && returned_ < coming_)) {
       const std::uint64_t count = std::min(batch_, coming_ - returned_);
@@ -207,7 +207,7 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
     const Extent own = blocks(0);
     if (input + own.offset == output || own.bytes == 0) co_return;
     rank_.accelerator.copy(static_cast<std::uint32_t>(engine_), input + own.offset, output, own.bytes, *completions_,
-                           kEngine);
+                           kEngineDone);
     co_await completions_->next();
     co_return;
   }
@@ -247,7 +247,7 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
           co_await until([this, arrived] { return progress_.arrived >= arrived; });
           const std::uint64_t target = last ? output + (chunk.offset - chunks.extent.offset) : slot;
           rank_.accelerator.reduce(static_cast<std::uint32_t>(engine_), type, slot, source, target, chunk.bytes,
-                                   *completions_, kEngine);
+                                   *completions_, kEngineDone);
           co_await until([this, arrived] { return progress_.moved >= arrived; });
           source = slot;
           filled_.push_back(last ? kConsumed : sent);

@@ -214,6 +214,11 @@ class CommandWindow {
 
   /// Performance counters, read in no time.
   [[nodiscard]] const accelerator::Accelerator::Counters& counters() const { return accelerator_->counters(); }
+  /// How long streams have waited for a semaphore.
+  [[nodiscard]] Time waited(std::size_t semaphore) const {
+    const std::vector<Time>& times = counters().waited;
+    return semaphore < times.size() ? times[semaphore] : Time();
+  }
 
   void submit(const Command& command) {
     processor_->write(device_, accelerator::kCommandWindow, &command, sizeof command);

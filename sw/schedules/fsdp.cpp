@@ -18,7 +18,6 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::uint32_t kComputeStream = 0;
 // Semaphores of the accelerator: Allgathers and ReduceScatters done since the beginning.
 constexpr std::uint32_t kGathered = 0;
 constexpr std::uint32_t kScattered = 1;
@@ -36,11 +35,6 @@ int shards_of(const FsdpConfig& config, std::size_t ranks) {
 
 std::uint64_t gradient_seed(int step, int index) {
   return static_cast<std::uint64_t>(step) * 1000 + 500 + static_cast<std::uint64_t>(index);
-}
-
-Time waited(const Rank& rank, std::uint32_t semaphore) {
-  const auto& times = rank.accelerator.counters().waited;
-  return semaphore < times.size() ? times[semaphore] : Time();
 }
 
 }  // namespace
@@ -275,15 +269,15 @@ Task Fsdp::watch(Member& member) {
     done = (co_await member.progress.next()).id;
     member.stages.set(done);
     if (done == per_step * (static_cast<std::uint64_t>(config_.steps) - 1) + 1) {
-      member.first_wait = waited(member.rank, kGathered) - member.waited_gather;
+      member.first_wait = member.rank.accelerator.waited(kGathered) - member.waited_gather;
     }
     if (done % per_step != 0) continue;
     member.ends.push_back(member.rank.processor->now());
     if (static_cast<int>(member.ends.size()) == config_.steps - 1) {
       member.busy = member.rank.accelerator.counters().busy;
-      member.waited_gather = waited(member.rank, kGathered);
-      member.waited_scatter = waited(member.rank, kScattered);
-      member.waited_copies = waited(member.rank, kReduced);
+      member.waited_gather = member.rank.accelerator.waited(kGathered);
+      member.waited_scatter = member.rank.accelerator.waited(kScattered);
+      member.waited_copies = member.rank.accelerator.waited(kReduced);
       if (member.offload) member.waited_offload = member.offload->waited();
     }
   }
@@ -442,10 +436,10 @@ FsdpResult Fsdp::result() const {
     const Time early = config_.steps > 1 ? last_began - member->ends[member->ends.size() - 2] : Time();
     const Time waited_early = std::min(early, member->first_wait);
     result.compute += member->rank.accelerator.counters().busy - member->busy - (early - waited_early);
-    result.exposed_allgather += waited(member->rank, kGathered) - member->waited_gather - waited_early;
+    result.exposed_allgather += member->rank.accelerator.waited(kGathered) - member->waited_gather - waited_early;
     (shards_ > 1 ? result.exposed_reduce_scatter : result.exposed_all_reduce) +=
-        waited(member->rank, kScattered) - member->waited_scatter;
-    result.exposed_all_reduce += waited(member->rank, kReduced) - member->waited_copies;
+        member->rank.accelerator.waited(kScattered) - member->waited_scatter;
+    result.exposed_all_reduce += member->rank.accelerator.waited(kReduced) - member->waited_copies;
     checked = checked || member->rank.store != nullptr;
     wrong += member->wrong;
     if (!member->offload) continue;

@@ -9,6 +9,9 @@
 
 namespace weft::schedules {
 
+/// Kernels run in one stream, one after the other.
+constexpr std::uint32_t kComputeStream = 0;
+
 /// What a kernel of a layer table needs from an accelerator. Operands of 1, 2 and 4 bytes are FP8, BF16 and TF32.
 /// Attention has as many keys as queries.
 [[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& compute,

@@ -17,16 +17,7 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::uint32_t kComputeStream = 0;
 constexpr std::uint64_t kCount = 4;
-
-std::size_t index(KfacTraffic traffic) {
-  return static_cast<std::size_t>(traffic);
-}
-
-std::size_t index(KfacPart part) {
-  return static_cast<std::size_t>(part);
-}
 
 KfacPart part_of(KfacTraffic traffic) {
   switch (traffic) {
@@ -39,11 +30,6 @@ KfacPart part_of(KfacTraffic traffic) {
       break;
   }
   return KfacPart::kInverseComm;
-}
-
-Time waited(const Rank& rank, std::size_t semaphore) {
-  const auto& times = rank.accelerator.counters().waited;
-  return semaphore < times.size() ? times[semaphore] : Time();
 }
 
 models::Network network_of(const KfacConfig& config) {
@@ -269,7 +255,7 @@ void Kfac::end_stage(Member& member, const KfacStage& stage) {
   const Time now = member.rank.processor->now();
   Time computed = now - member.last_end;
   for (std::size_t t = 0; t < kKfacTraffics; ++t) {
-    const Time sum = waited(member.rank, t);
+    const Time sum = member.rank.accelerator.waited(t);
     const Time stood = sum - member.waited[t];
     member.waited[t] = sum;
     if (stood <= Time()) continue;

@@ -34,11 +34,17 @@ enum class KfacPart : std::uint8_t {
   kCompression,  ///< gradients made sparse, and what came added up; activations compressed and restored
 };
 constexpr std::size_t kKfacParts = 8;
+constexpr std::size_t index(KfacPart part) {
+  return static_cast<std::size_t>(part);
+}
 
 /// What is sent, each counted by a semaphore of the accelerator. kDelayed is what a later step waits for: gradients
 /// gathered (dear), weights averaged (dasgd).
 enum class KfacTraffic : std::uint8_t { kGradients, kFactors, kInverses, kDelayed };
 constexpr std::size_t kKfacTraffics = 4;
+constexpr std::size_t index(KfacTraffic traffic) {
+  return static_cast<std::size_t>(traffic);
+}
 
 enum class KfacWork : std::uint8_t {
   kForward,

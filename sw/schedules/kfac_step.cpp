@@ -18,10 +18,6 @@ std::size_t index(int value) {
   return static_cast<std::size_t>(value);
 }
 
-std::size_t index(KfacTraffic traffic) {
-  return static_cast<std::size_t>(traffic);
-}
-
 }  // namespace
 
 compression::Distribution distribution_of(GradientCompression method) {

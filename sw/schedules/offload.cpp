@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sw/collectives/pattern.h"
+#include "sw/schedules/kernel_work.h"
 
 namespace weft::schedules {
 
@@ -11,7 +12,6 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::uint32_t kComputeStream = 0;
 constexpr std::uint32_t kStored = Offload::kFirstSemaphore;
 constexpr std::uint32_t kLoaded = Offload::kFirstSemaphore + 1;
 constexpr std::uint32_t kMoments = Offload::kFirstSemaphore + 2;
@@ -98,9 +98,8 @@ void Offload::start(const std::string& name) {
 }
 
 Time Offload::waited() const {
-  const std::vector<Time>& times = rank_.accelerator.counters().waited;
   Time sum;
-  for (std::uint32_t s = kFirstSemaphore; s < kFirstSemaphore + kSemaphores && s < times.size(); ++s) sum += times[s];
+  for (std::uint32_t s = 0; s < kSemaphores; ++s) sum += rank_.accelerator.waited(kFirstSemaphore + s);
   return sum;
 }
 
