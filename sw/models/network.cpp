@@ -56,7 +56,7 @@ template <typename Row>
 Layer read_layer(const Row& row) {
   Layer layer;
   layer.name = row.required("layer");
-  const std::string kind = row.text("kind");
+  const std::string& kind = row.text("kind");
   if (kind != "conv" && kind != "linear" && kind != "norm") row.fail("kind", "conv, linear or norm");
   layer.kind = kind == "conv" ? LayerKind::kConv : kind == "linear" ? LayerKind::kLinear : LayerKind::kNorm;
   layer.channels_in = row.integer("channels_in", 1, kMaxChannels);

@@ -126,7 +126,7 @@ struct KfacUpdates {
   int starts = -1;  ///< the slot of the averaging that begins; -1: none does
   int joins = -1;   ///< that of the one which is merged; of dear 0: there are gradients of the step before
 
-  auto operator<=>(const KfacUpdates&) const = default;
+  auto operator<=>(const KfacUpdates&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 /// A network with what follows from it alone: kernels of every piece of work, in the order in which they are done.
