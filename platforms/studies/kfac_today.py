@@ -43,7 +43,8 @@ def print_row(cells):
 def main():
     arguments = sys.argv[1:] or ["resnet50-kfac-64xh100"]
     if arguments[0] in ("-h", "--help"):
-        sys.exit(__doc__)
+        print(__doc__.strip())
+        return
     print_row(["Factors are added up by", "Inverses are broadcast by", "Step", "FactorComm", "InverseComm"])
     print_row(["---"] * 5)
     for sums, broadcasts in COLLECTIVES:

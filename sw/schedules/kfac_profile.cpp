@@ -140,8 +140,9 @@ void Kfac::decide(const std::vector<Sample>& all_reduces, const std::vector<Samp
   if (config_.inverse_placement() == InversePlacement::kBalanced) {
     const kfac::LinearCost& sending =
         config_.sending == SendingCost::kBroadcast ? profile_.broadcast : profile_.all_reduce;
-    // Of matrices of one side there is no line, and nothing to choose between.
-    const kfac::LinearCost handling = packing.size() > 1 ? kfac::fit_linear(packing) : kfac::LinearCost{};
+    // Through matrices of one side there is no line.
+    const kfac::LinearCost handling =
+        packing.size() == 1 ? kfac::LinearCost{packing.front().seconds, 0} : kfac::fit_linear(packing);
     const auto sent = [&](double elements) { return sending(elements) + handling(elements); };
     decisions_.placement =
         kfac::place_balanced(plan_.sides(), static_cast<int>(ranks_.size()), kfac::MatrixCost(profile_.inverses), sent);
