@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "hw/fabric/implementations.h"
+
 namespace weft::fabric {
 namespace {
 
@@ -36,17 +38,17 @@ Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, D
     : sc_module(name), plan_(std::move(plan)), dispatcher_(dispatcher), group_trees_(changes_of(*plan_)) {
   const Topology& network = topology();
   const Switch::Config& chosen = config().switch_config;
-  Switch::Config others = chosen;
-  others.reduction.implementation = ReductionEngine::Config().implementation;
   std::vector<LinkConfig> links;
   for (std::size_t i = 0; i < network.switches.size(); ++i) {
     const Topology::Node& node = network.switches[i];
     links.clear();
     for (const Topology::Neighbour& port : node.ports) links.push_back(network.link_of(port));
-    const std::vector<std::string>& named = chosen.reduction.switches;
-    const bool is_chosen = named.empty() || std::find(named.begin(), named.end(), node.name) != named.end();
-    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), is_chosen ? chosen : others, dispatcher, packets,
-                                                 plan_->routes()[i], links, stall));
+    Switch::Config own = chosen;
+    if (!is_chosen(chosen.reduction.switches, node.name))
+      own.reduction.implementation = ReductionEngine::Config().implementation;
+    if (!is_chosen(chosen.arbiter.switches, node.name)) own.arbiter.implementation = ArbiterConfig().implementation;
+    switches_.push_back(
+        std::make_unique<Switch>(node.name.c_str(), own, dispatcher, packets, plan_->routes()[i], links, stall));
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     for (std::size_t p = 0; p < network.switches[i].ports.size(); ++p) {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "hw/fabric/deadlock.h"
+#include "hw/fabric/implementations.h"
 #include "hw/fabric/reduction_engines.h"
 
 namespace weft::fabric {
@@ -43,6 +44,7 @@ Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::u
       reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)) {
   check_passage();
   check_reduction();
+  check_arbiter();
   for (std::uint32_t e = 0; e < topology_.ends.size(); ++e) {
     const std::uint32_t link = link_index(e);
     if (end_configs_.contains(link)) continue;
@@ -117,14 +119,46 @@ void Plan::check_reduction() const {
   const ReductionEngine::Config& reduction = config_.switch_config.reduction;
   const std::string path = path_ + ".switch.reduction.";
   check_reduction_engine(reduction.implementation, path + "implementation");
-  for (std::size_t i = 0; i < reduction.switches.size(); ++i) {
-    const std::string& name = reduction.switches[i];
+  check_switches(reduction.switches, path + "switches.");
+}
+
+void Plan::check_switches(const std::vector<std::string>& names, const std::string& path) const {
+  for (std::size_t i = 0; i < names.size(); ++i) {
     const auto& all = topology_.switches;
-    if (std::any_of(all.begin(), all.end(), [&name](const Topology::Node& node) { return node.name == name; }))
+    if (std::any_of(all.begin(), all.end(), [&](const Topology::Node& node) { return node.name == names[i]; }))
       continue;
-    throw ConfigError(
-        path + "switches." + std::to_string(i),
-        "expected a switch of the network, such as " + all.front().name + " or " + all.back().name + ", got " + name);
+    throw ConfigError(path + std::to_string(i), "expected a switch of the network, such as " + all.front().name +
+                                                    " or " + all.back().name + ", got " + names[i]);
+  }
+}
+
+void Plan::check_arbiter() const {
+  const Switch::Config& with = config_.switch_config;
+  const std::string& chosen = with.arbiter.implementation;
+  const std::string path = path_ + ".switch.arbiter.";
+  fabric::check_arbiter(chosen, path + "implementation");
+  check_switches(with.arbiter.switches, path + "switches.");
+  if (!with.arbiter.has_pins()) return;
+  const auto refuse = [&](const std::string& expected) { throw ConfigError(path + "implementation", expected); };
+  const auto refuse_with = [&](const char* field) {
+    refuse(std::string("expected model with switch.") + field + ": what is behind pins knows no more than turns, got " +
+           chosen);
+  };
+  if (!with.weights.empty()) refuse_with("weights");
+  if (with.flow_queues > 0) refuse_with("flow_queues");
+  if (with.speedup > 0) refuse_with("speedup");
+  const bool reduces = with.reduction.trees > 0;
+  for (const Topology::Node& node : topology_.switches) {
+    if (!is_chosen(with.arbiter.switches, node.name)) continue;
+    const ArbiterShape needed = {node.ports.size() + (reduces ? 1 : 0),
+                                 static_cast<std::size_t>(topology_.link_of(node.ports.front()).lanes)};
+    const ArbiterShape shape = arbiter_block(chosen, needed).shape;
+    if (shape.inputs >= needed.inputs && shape.lanes >= needed.lanes) continue;
+    const auto text = [](const ArbiterShape& of) {
+      return std::to_string(of.inputs) + " inputs and " + std::to_string(of.lanes) + " lanes";
+    };
+    refuse("expected model, or one for " + text(needed) + ", which " + node.name + " has" +
+           (reduces ? ", its engine among them" : "") + "; got " + chosen + ", for " + text(shape));
   }
 }
 

@@ -40,9 +40,6 @@ using ReductionMaker = std::function<std::unique_ptr<ReductionEngine>(const Redu
 /// of the switch. A name that is there already gets another maker.
 void provide_reduction_engine(const std::string& name, ReductionMaker make);
 
-/// What `reduction.implementation` may be: model first, then by name.
-std::vector<std::string> reduction_engines();
-
 /// Throws ConfigError, with `path`, for a name that nobody has provided.
 void check_reduction_engine(const std::string& name, const std::string& path);
 

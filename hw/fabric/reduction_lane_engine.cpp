@@ -10,7 +10,6 @@
 namespace weft::fabric {
 namespace {
 
-constexpr std::int64_t kAsleep = -1;
 constexpr int kResetEdges = 4;
 constexpr int kPatience = 100'000;  // edges
 
@@ -25,22 +24,19 @@ ReductionLaneEngine::ReductionLaneEngine(sc_core::sc_module_name name, const Lan
       packets_(site.packets),
       pass_on_(site.pass_on),
       release_(site.release),
-      edges_(site.config.clock),
-      clk_("clk", false),
+      clock_(site.dispatcher, site.config.clock),
       reset_("reset", true),
-      edge_("edge"),
-      next_edge_(kAsleep),
       reset_edges_(kResetEdges),
       fed_(shape.children),
       operands_(site.config.operand_buffer > Bytes() ? site.ports : 0) {
   in_.data.resize(shape.children * shape.bytes / 4);
   in_.id.resize(shape.children);
   out_.data.resize(shape.bytes / 4);
-  pins_ = make(clk_, reset_);
+  pins_ = make(clock_.signal(), reset_);
   SC_METHOD(toggle);
-  sensitive << edge_;
+  sensitive << clock_.event();
   SC_METHOD(step);
-  sensitive << clk_.posedge_event();
+  sensitive << clock_.signal().posedge_event();
   dont_initialize();
 }
 
@@ -69,7 +65,7 @@ ReductionLaneEngine::Outcome ReductionLaneEngine::take(std::uint32_t group, std:
     const auto bytes = static_cast<std::uint32_t>(shape_.bytes);
     chunk.beats = std::max(1U, (chunk.sum->payload_bytes + bytes - 1) / bytes);
     ready_.push_back(&chunk);
-    wake(now);
+    clock_.wake(now);
   }
   if (operands_.empty()) return {whole, nullptr, Time(), Time()};
   Operands& operands = operands_[port];
@@ -110,34 +106,19 @@ bool ReductionLaneEngine::has_room(Time now) {
   return sum_bytes_ == 0 || sum_bytes_ + bytes <= config().sum_buffer.count();
 }
 
-void ReductionLaneEngine::wake(Time at) {
-  if (high_) return;  // it is seen at the falling edge
-  const std::int64_t edge = std::max(edge_number_ + 1, edges_.from(at));
-  if (next_edge_ != kAsleep && next_edge_ <= edge) return;
-  next_edge_ = edge;
-  dispatcher_.notify(edge_, edges_.at(edge));
-}
-
 void ReductionLaneEngine::toggle() {
   const Time now = dispatcher_.now();
-  if (next_edge_ != kAsleep && !high_) {
-    edge_number_ = next_edge_;
-    next_edge_ = kAsleep;
-    high_ = true;
-    clk_.write(true);
+  if (clock_.toggle()) {
     if (waves_ != nullptr) waves_->run(now, now);
     ++counters_.cycles;
-    dispatcher_.notify(edge_, now + cycle_time(1, config().clock) / 2);
     return;
   }
-  high_ = false;
-  clk_.write(false);
   if (waves_ != nullptr) {
     pins_->sample(out_);
     waves_->show(now, reset_.read(), in_, out_);
   }
   const Time at = reset_edges_ > 0 || is_busy() ? now : next_arrival();
-  if (at != kNever) wake(at);
+  if (at != kNever) clock_.wake(at);
 }
 
 void ReductionLaneEngine::record(Waves& waves, const std::string& scope) {

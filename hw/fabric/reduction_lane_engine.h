@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "hw/core/dispatcher.h"
+#include "hw/core/gated_clock.h"
 #include "hw/core/packet.h"
 #include "hw/core/waves.h"
 #include "hw/fabric/lane_pins.h"
@@ -38,9 +39,8 @@ namespace weft::fabric {
 /// as if its first byte had entered it at the edge at which the first beat came out, or at that of the last one in a
 /// low-latency tree.
 ///
-/// The clock runs while something is to do: then it has the edges that a clock without end would have, a whole number
-/// of periods since the start of the simulation. The adapter is a register: what has come at an edge is on the pins
-/// after it, and the lane takes it at the next one. Reset is held for the first edges of the simulation.
+/// The clock runs while something is to do (GatedClock). The adapter is a register: what has come at an edge is on the
+/// pins after it, and the lane takes it at the next one. Reset is held for the first edges of the simulation.
 ///
 /// What it finds wrong ends the simulation: an error pin that rises, a sum that is not the next one due, a lane that
 /// does nothing for 100,000 cycles with beats before it or in it.
@@ -96,7 +96,6 @@ class ReductionLaneEngine final : public sc_core::sc_module, public ReductionEng
 
   void toggle();
   void step();
-  void wake(Time at);
   [[nodiscard]] bool takes_part(std::size_t child) const { return (in_.children >> child & 1) != 0; }
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] bool starves() const;
@@ -116,19 +115,14 @@ class ReductionLaneEngine final : public sc_core::sc_module, public ReductionEng
   PacketPool& packets_;
   std::function<void(Packet&, Time)> pass_on_;
   std::function<void(const ReductionSite::Held&, Time)> release_;
-  ClockEdges edges_;
-  sc_core::sc_signal<bool> clk_;
+  GatedClock clock_;
   sc_core::sc_signal<bool> reset_;
-  sc_core::sc_event edge_;
   std::unique_ptr<LanePins> pins_;
   LaneInputs in_;
   LaneOutputs out_;
 
-  bool high_ = false;             ///< the clock
-  std::int64_t edge_number_ = 0;  ///< of the latest rising edge
-  std::int64_t next_edge_;        ///< scheduled; kAsleep if none is
-  int reset_edges_;               ///< still to come
-  int idle_edges_ = 0;            ///< since anything moved
+  int reset_edges_;     ///< still to come
+  int idle_edges_ = 0;  ///< since anything moved
 
   std::unordered_map<std::uint64_t, Chunk> chunks_;
   std::deque<Chunk*> ready_;      ///< all their operands have begun to come, and none is in the lane

@@ -39,6 +39,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
           std::max(links.size() + (config.reduction.trees > 0 ? 1 : 0), static_cast<std::size_t>(config.flow_queues)))),
       words_((sources_ + 63) / 64),
       limits_crossbar_(config.speedup > 0),
+      has_arbiters_(config.arbiter.has_pins()),
       by_flow_(config.flow_queues > 0),
       rates_differ_(std::any_of(links.begin(), links.end(),
                                 [&links](const LinkConfig& link) { return link.rate != links.front().rate; })),
@@ -90,6 +91,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     engine_ = make_reduction_engine({config_.reduction, radix, dispatcher, packets, pass_on, release_held});
   }
   inspects_ = buffer_ != nullptr || ingress_interval_ > Time();
+  if (has_arbiters_) build_arbiters();
 }
 
 Switch::~Switch() = default;
@@ -271,7 +273,7 @@ void Switch::send_by(Time now, std::uint32_t index, std::uint32_t lane, Packet& 
   const std::uint32_t input = packet.ingress;
   if (output.waiting == 0 && std::max(transmitter.free_at(), output.next_grant) <= now + latency_ &&
       transmitter.credit_at(static_cast<int>(lane), packet.wire_bytes, now) == now &&
-      (!limits_crossbar_ || crossbar_free_[input] <= now)) {
+      (!limits_crossbar_ || crossbar_free_[input] <= now) && !has_arbiters_) {
     output.next_input[lane] = static_cast<std::uint16_t>(after(input, sources_));
     output.next_lane = static_cast<std::uint8_t>(after(lane, lanes_));
     forward(now, index, lane, packet);
@@ -399,7 +401,6 @@ inline int Switch::pick_input(std::uint32_t output, std::uint32_t lane, Time now
 }
 
 inline Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint32_t lane) {
-  Output& output = outputs_[index];
   Time free = kNever;
   const int input = pick_input(index, lane, now, free);
   if (input < 0) return Turn::kNothing;
@@ -410,14 +411,19 @@ inline Switch::Turn Switch::serve_lane(Time now, std::uint32_t index, std::uint3
     if (deficit < first.wire_bytes) return Turn::kTooShort;
     deficit -= first.wire_bytes;
   }
-  Packet* packet = dequeue(index, lane, static_cast<std::uint32_t>(input));
-  output.next_input[lane] = static_cast<std::uint16_t>(after(static_cast<std::uint32_t>(input), sources_));
+  outputs_[index].next_input[lane] = static_cast<std::uint16_t>(after(static_cast<std::uint32_t>(input), sources_));
+  send_first(now, index, lane, static_cast<std::uint32_t>(input));
+  return Turn::kSent;
+}
+
+[[gnu::always_inline]] inline void Switch::send_first(Time now, std::uint32_t index, std::uint32_t lane,
+                                                      std::uint32_t input) {
+  Packet* packet = dequeue(index, lane, input);
   const std::uint32_t from = packet->ingress;
   if (buffer_ != nullptr && from < inputs_.size()) buffer_->prefetch(from, packet->lane);
   packet->tail_lag_ps =
       from < inputs_.size() ? static_cast<std::uint32_t>(inputs_[from].missing(now, *packet).count()) : 0;
   forward(now, index, lane, *packet);
-  return Turn::kSent;
 }
 
 /// Deficit round robin: a lane goes on while it has bytes left of its turn, and loses them when it has no packet.
@@ -444,6 +450,8 @@ void Switch::serve(Time now, std::uint32_t index) {
   if (now < output.service_at && output.service_at != kNever) return;  // overtaken by an earlier arbitration
   output.service_at = kNever;
   if (output.waiting == 0) return;
+  if (has_arbiters_) [[unlikely]]
+    return ask(now, index);
   if (std::max(transmitters_[index].free_at(), output.next_grant) <= now + latency_) {
     if (weighs_) {
       serve_by_weight(now, index);
@@ -459,7 +467,28 @@ void Switch::serve(Time now, std::uint32_t index) {
   if (output.waiting != 0) arm(now, index);
 }
 
+/// An output that could send from `free` on may at `at`, as far as credit goes.
+inline void Switch::serve_at(Time now, std::uint32_t index, Time at, Time free) {
+  Output& output = outputs_[index];
+  if (at > free) {
+    ++counters_.credit_waits;
+    if (output.blocked_since == kNever) output.blocked_since = free;
+    if (changed_ < changes_.size() && waits_for_routes(now, index, at)) [[unlikely]]
+      return;
+  }
+  if (at == kNever) {
+    transmitters_[index].wait_for_credit();
+    return;
+  }
+  at = std::max(at, free);
+  if (output.service_at <= at) return;
+  output.service_at = at;
+  dispatcher_.post(at, *this, kServe | index);
+}
+
 void Switch::arm(Time now, std::uint32_t index) {
+  if (has_arbiters_) [[unlikely]]
+    return arm_to_ask(now, index);
   Output& output = outputs_[index];
   Transmitter& transmitter = transmitters_[index];
   const Time free = std::max(now, std::max(transmitter.free_at(), output.next_grant) - latency_);
@@ -484,20 +513,24 @@ void Switch::arm(Time now, std::uint32_t index) {
     at = std::min(at, transmitter.credit_at(static_cast<int>(lane), first->wire_bytes, now));
     if (at == now) break;
   }
-  if (at > free) {
-    ++counters_.credit_waits;
-    if (output.blocked_since == kNever) output.blocked_since = free;
-    if (changed_ < changes_.size() && waits_for_routes(now, index, at)) [[unlikely]]
-      return;
-  }
-  if (at == kNever) {
-    transmitter.wait_for_credit();
-    return;
-  }
-  at = std::max(at, free);
-  if (output.service_at <= at) return;
-  output.service_at = at;
-  dispatcher_.post(at, *this, kServe | index);
+  serve_at(now, index, at, free);
+}
+
+/// By an arbiter behind pins: what of this touches a packet's path (switch_arbiters.cpp has the rest).
+void Switch::grant(Time now, std::uint32_t index, std::uint32_t lane, std::uint32_t input) {
+  // It may have been routed again meanwhile.
+  if (queues_[index] != nullptr && queue(index, lane, input).head != nullptr) send_first(now, index, lane, input);
+  if (outputs_[index].waiting != 0) arm(now, index);
+}
+
+/// An output that has packets asks for one two cycles before it can send it.
+void Switch::arm_to_ask(Time now, std::uint32_t index) {
+  const OutputArbiter& arbiter = *arbiters_[index];
+  if (arbiter.requests()) return;  // it sees all that is there
+  const Output& output = outputs_[index];
+  const Time free =
+      std::max(now, std::max(transmitters_[index].free_at(), output.next_grant) - latency_ - arbiter.lead());
+  if (output.service_at > free) serve_at(now, index, first_credit(now, index), free);
 }
 
 }  // namespace weft::fabric

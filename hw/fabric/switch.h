@@ -15,6 +15,7 @@
 #include "hw/core/probe.h"
 #include "hw/fabric/group_trees.h"
 #include "hw/fabric/link.h"
+#include "hw/fabric/output_arbiter.h"
 #include "hw/fabric/protocol.h"
 #include "hw/fabric/reduction_engines.h"
 #include "hw/fabric/routing.h"
@@ -71,9 +72,9 @@ struct SwitchPower {
 /// 1990): a flow that shares its input with others then gets as much of an output as one that comes alone. The
 /// latencies of the stages add up with `latency`; the interval of the slowest stage on either side of the queue bounds
 /// the packets per second of a port. A packet is arbitrated so much before its output becomes free that an output under
-/// load never idles for arbitration. One that comes by a slower link asks for its output only when it can leave without
-/// a gap. With `speedup` an input passes the crossbar at that many times its output's rate,
-/// one packet at a time; 0 lets it feed all outputs at once.
+/// load never idles for arbitration. With `arbiter` something behind pins chooses, such as RTL (OutputArbiter). One
+/// that comes by a slower link asks for its output only when it can leave without a gap. With `speedup` an input passes
+/// the crossbar at that many times its output's rate, one packet at a time; 0 lets it feed all outputs at once.
 ///
 /// With credits the input buffer is the sender's to know and is given back when the last byte has left. Without, it is
 /// a SharedBuffer: what does not fit pauses the sender or is dropped, by the link's flow control. A packet that finds
@@ -95,6 +96,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     Stage route;
     Stage admission;
     Stage arbitration;
+    ArbiterConfig arbiter;
     Stage crossbar;
     Stage egress;
     double speedup = 0;
@@ -113,6 +115,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
       visit("route", route, "Output and lane from the destination");
       visit("admission", admission, "A place in the buffer");
       visit("arbitration", arbitration, "The choice of the next packet of an output");
+      visit("arbiter", arbiter, "What makes that choice");
       visit("crossbar", crossbar, "From input to output");
       visit("egress", egress, "Rewriting, and to the wire");
       visit("speedup", speedup, "Rate at which an input passes the crossbar, of its output's; 0: without limit",
@@ -207,7 +210,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   /// ends that after the run.
   void record(Probe& probe, const std::string& process);
   void finish_drawing();
-  /// Tells what the pins of its outputs, NAME.outN, and of its engine, NAME.reduction, would show. Before the run.
+  /// Tells what the pins of its outputs, NAME.outN, of their arbiters, NAME.arbiterN, if these have any, and of its
+  /// engine, NAME.reduction, would show. Before the run.
   void record(Waves& waves);
   /// Packets in its queues.
   [[nodiscard]] std::int64_t waiting() const;
@@ -319,8 +323,18 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] int pick_input(std::uint32_t output, std::uint32_t lane, Time now, Time& free) const;
   enum class Turn : std::uint8_t { kSent, kTooShort, kNothing };
   Turn serve_lane(Time now, std::uint32_t output, std::uint32_t lane);
+  void send_first(Time now, std::uint32_t output, std::uint32_t lane, std::uint32_t input);
   void serve_by_weight(Time now, std::uint32_t output);
   void arm(Time now, std::uint32_t output);
+  void serve_at(Time now, std::uint32_t output, Time at, Time free);
+  void build_arbiters();
+  template <typename What>
+  void for_each_queue(Time now, std::uint32_t output, const What& what);
+  void look(Time now, std::uint32_t output, ArbiterInputs& inputs);
+  void ask(Time now, std::uint32_t output);
+  void arm_to_ask(Time now, std::uint32_t output);
+  void grant(Time now, std::uint32_t output, std::uint32_t lane, std::uint32_t input);
+  Time first_credit(Time now, std::uint32_t output);
   void take_changed_routes(Time now);
   void route_again(Time now, std::uint32_t output);
   bool waits_for_routes(Time now, std::uint32_t output, Time at);
@@ -348,6 +362,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::uint32_t largest_ = 0;  ///< wire bytes of any packet that has waited
   bool inspects_;              ///< something other than routing happens to what arrives
   bool limits_crossbar_;
+  bool has_arbiters_;
   bool by_flow_;
   bool rates_differ_;  ///< of its links
   bool marks_;
@@ -371,7 +386,8 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::vector<std::int64_t> deficits_;  // by output and lane
   std::vector<Time> crossbar_free_;     // by source
   std::unique_ptr<ReductionEngine> engine_;
-  std::vector<std::unique_ptr<Group>> groups_;  // by number of the tree
+  std::vector<std::unique_ptr<OutputArbiter>> arbiters_;  ///< by output; none where the model chooses
+  std::vector<std::unique_ptr<Group>> groups_;            // by number of the tree
   const GroupTrees* group_trees_ = nullptr;
   /// A packet of which copies are here, and what its input buffer waits for, or that of the engine's sums.
   struct Original {

@@ -52,6 +52,7 @@ void Switch::record(Waves& waves) {
   for (std::size_t port = 0; port < transmitters_.size(); ++port) {
     transmitters_[port].record(waves, std::string(name()) + ".out" + std::to_string(port));
   }
+  for (const auto& arbiter : arbiters_) arbiter->record(waves, arbiter->name());
   if (engine_ != nullptr) engine_->record(waves, std::string(name()) + ".reduction");
 }
 

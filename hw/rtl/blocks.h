@@ -3,8 +3,8 @@
 
 namespace weft::rtl {
 
-/// Provides the RTL that comes with Weft under the names that a platform gives it: `rtl`, the reduction lane. Nothing
-/// if Weft was built without Verilator. Before a platform is built.
+/// Provides the RTL that comes with Weft, the reduction lane of a switch and the arbiter of its outputs, under the name
+/// that a platform gives either: `rtl`. Nothing if Weft was built without Verilator. Before a platform is built.
 void provide_blocks();
 
 }  // namespace weft::rtl

@@ -11,8 +11,8 @@
 module voq_arbiter #(
     parameter INPUTS = 8,
     parameter LANES = 2,
-    parameter INPUT = 3,  // bits of an input's number
-    parameter LANE = 1    // of a lane's
+    parameter INPUT = INPUTS > 1 ? $clog2(INPUTS) : 1,  // bits of an input's number
+    parameter LANE = LANES > 1 ? $clog2(LANES) : 1      // of a lane's
 ) (
     input                     clk,
     input                     reset,

@@ -62,3 +62,11 @@ if(NOT time LESS model)
   message(FATAL_ERROR "with my-lane it takes ${time} us, with the model ${model} us")
 endif()
 message("${time} us with my-lane, ${model} us with the model")
+
+# Turns of inputs or not, an AllToAll moves the same bytes.
+step("an AllToAll with my-arbiter" ${WORK}/rtl/my-weft collective rtl-16 --op all_to_all --algorithm dimensions --data --bytes 64KiB --json
+     --set fabric.switch.reduction.implementation=model --set fabric.switch.arbiter.implementation=my-arbiter)
+string(JSON wrong GET "${output}" rows 0 wrong)
+if(NOT wrong EQUAL 0)
+  message(FATAL_ERROR "${wrong} elements that passed my-arbiter are wrong")
+endif()

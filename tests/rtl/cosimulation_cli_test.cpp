@@ -59,6 +59,33 @@ TEST_F(CosimulationCli, ShowsItsPins) {
   EXPECT_EQ(patch.at("/fabric/switch/reduction/pipeline/queue"_json_pointer), "0B");
 }
 
+/// A user's way: one line for the arbiters, and their pins beside those of the rule at the same clock.
+TEST_F(CosimulationCli, ArbitersInRtlGrantWhatTheirRuleGrants) {
+  const std::string arbiter = "network.spine0.arbiter2";
+  const auto record = [&](const std::string& implementation) {
+    const std::string out = (folder_ / (implementation + ".vcd")).string();
+    const test::Ran ran = weft(
+        "collective rtl-16 --op all_to_all --algorithm dimensions --bytes 64KiB --data --no-warmup --set "
+        "fabric.link.buffer=8KiB --set fabric.switch.reduction.implementation=model --set "
+        "fabric.switch.arbiter.implementation=" +
+        implementation + " --vcd-scope " + arbiter + " --vcd " + out);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return out;
+  };
+  const std::string clocked = record("clocked");
+  const std::string rtl = record("rtl");
+  const auto compare = [&](const std::string& data) {
+    return weft("vcd compare " + clocked + " " + rtl + " --clock " + arbiter + ".clk --valid " + arbiter +
+                ".grant_valid --ready " + arbiter + ".take --data " + arbiter + "." + data + " --json");
+  };
+  for (const char* data : {"grant_input", "grant_lane"}) {
+    const test::Ran same = compare(data);
+    EXPECT_EQ(same.code, 0) << same.out << same.err;
+  }
+  const json result = json::parse(compare("grant_input").out);
+  EXPECT_GT(result.at("reference").at("items").get<int>(), 40) << result;
+}
+
 TEST_F(CosimulationCli, RefusesWhatItDoesNotHave) {
   for (const auto& bad : {
            test::BadInput{"another name",

@@ -165,6 +165,34 @@ TEST(Cosimulation, BoundedBuffersHoldRtlAndItsModelUpAlike) {
   EXPECT_GT(modelled.end, free.end);
 }
 
+/// Rings over four leaves, whose links have room for two packets: outputs wait for credit, and inputs for outputs.
+TEST(Cosimulation, ArbitersInRtlSendWhatTheirRuleSendsAtTheEdgesOfAClock) {
+  constexpr std::uint64_t kBytes = 60'000;
+  const auto run = [](const std::string& arbiter, const std::vector<std::string>& switches, bool data) {
+    MachineConfig config = machine_of("model", {});
+    config.collectives.algorithm = collectives::Algorithm::kRing;
+    config.fabric.segment = 4_KiB;
+    config.fabric.link.buffer = 9_KiB;
+    config.fabric.switch_config.arbiter.implementation = arbiter;
+    config.fabric.switch_config.arbiter.switches = switches;
+    config.data = data;
+    return all_reduce(config, ElementType::kFp32, kBytes);
+  };
+  const Outcome model = run("model", {}, true);
+  const Outcome clocked = run("clocked", {}, true);
+  const Outcome rtl = run("rtl", {}, true);
+  EXPECT_EQ(rtl.memories, model.memories);
+  EXPECT_EQ(rtl.end, clocked.end);
+  EXPECT_EQ(run("rtl", {}, false).end, rtl.end);
+  // Two cycles of each hop of a ring, at the most.
+  EXPECT_GT(rtl.end, model.end);
+  EXPECT_NEAR(static_cast<double>(rtl.end.count()), static_cast<double>(model.end.count()),
+              0.01 * static_cast<double>(model.end.count()));
+  const Time one = run("rtl", {"leaf2"}, true).end;
+  EXPECT_GT(one, model.end);
+  EXPECT_LT(one, rtl.end);
+}
+
 /// The path and what was expected.
 std::string error_of(const MachineConfig& config) {
   test::fresh_kernel();
@@ -188,6 +216,33 @@ TEST(Cosimulation, SaysWhatItCannotDo) {
       "fabric.switch.reduction.switches.1: expected a switch of the network, such as leaf0 or spine0, got spine1");
   EXPECT_EQ(error_of(machine_of("verilog", {})),
             "fabric.switch.reduction.implementation: expected one of model, rtl, got verilog");
+}
+
+TEST(Cosimulation, SaysWhatArbitersCannotDo) {
+  const MachineConfig normal = machine_of("model", {});
+  const auto error = [&](const std::string& arbiter, const auto& change) {
+    MachineConfig config = normal;
+    config.fabric.switch_config.arbiter.implementation = arbiter;
+    change(config.fabric);
+    return error_of(config);
+  };
+  const std::string path = "fabric.switch.arbiter.implementation: expected ";
+  EXPECT_EQ(error("islip", [](auto& /*fabric*/) {}), path + "one of model, clocked, rtl, got islip");
+  EXPECT_EQ(error("rtl", [](auto& fabric) { fabric.link.lanes = 4; }),
+            path + "model, or one for 9 inputs and 4 lanes, which leaf0 has, its engine among them; got rtl, for " +
+                std::to_string(WEFT_ARBITER_INPUTS) + " inputs and " + std::to_string(WEFT_ARBITER_LANES) + " lanes");
+  const std::string turns = ": what is behind pins knows no more than turns, got clocked";
+  EXPECT_EQ(error("clocked",
+                  [](auto& fabric) {
+                    fabric.switch_config.weights = {2, 1};
+                  }),
+            path + "model with switch.weights" + turns);
+  EXPECT_EQ(error("clocked", [](auto& fabric) { fabric.switch_config.flow_queues = 8; }),
+            path + "model with switch.flow_queues" + turns);
+  EXPECT_EQ(error("clocked", [](auto& fabric) { fabric.switch_config.speedup = 2; }),
+            path + "model with switch.speedup" + turns);
+  EXPECT_EQ(error("clocked", [](auto& fabric) { fabric.switch_config.arbiter.switches = {"leaf9"}; }),
+            "fabric.switch.arbiter.switches.0: expected a switch of the network, such as leaf0 or spine0, got leaf9");
 }
 
 }  // namespace

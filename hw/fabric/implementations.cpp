@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/fabric/implementations.h"
+
+#include <algorithm>
+
+#include "hw/core/fields.h"
+
+namespace weft::fabric {
+
+void check_implementation(const std::vector<std::string>& known, const std::string& name, const std::string& path) {
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  std::string all;
+  for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+  std::string expected = "expected one of " + all + ", got " + name;
+  if (name == "rtl") {
+    expected +=
+        ", which the command weft has if it was built with Verilator: install the package verilator, configure and "
+        "build again";
+  }
+  throw ConfigError(path, expected);
+}
+
+bool is_chosen(const std::vector<std::string>& switches, const std::string& name) {
+  return switches.empty() || std::find(switches.begin(), switches.end(), name) != switches.end();
+}
+
+}  // namespace weft::fabric
