@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -51,6 +52,12 @@ class WaveFile final : public Waves {
   }
   void set_bytes(Time at, Pin bus, const std::byte* bytes, std::size_t count) override;
   void run(Clock clock, Time from, Time to) override {
+    // Interfaces of a switch are mostly busy together.
+    if (!told_.clocks.empty() && told_.clocks.back().covers(clock, from)) {
+      WaveOrder::Running& latest = told_.clocks.back();
+      latest.to = std::max(latest.to, to);
+      return;
+    }
     told_.clocks.push_back({from, to, clock, WaveOrder::Running::What::kRun});
   }
   void hold(Clock clock, Time from) override {

@@ -28,6 +28,11 @@ class WaveOrder {
     Time to;
     Waves::Clock clock;
     What what;
+
+    /// Whether a clock runs at a time by this.
+    [[nodiscard]] bool covers(Waves::Clock which, Time at) const {
+      return what == What::kRun && clock.index == which.index && from <= at && at <= to;
+    }
   };
   /// In the order in which it was told. Of what lies before `until` nothing more will be.
   struct Told {

@@ -214,7 +214,8 @@ TEST_F(VcdWriter, WritesTimesOfAnyLength) {
   std::string expected;
   bool value = true;
   for (std::uint64_t power = 10; power <= UINT64_MAX / 10; power *= 10) {
-    for (const std::uint64_t time : {power - 1, power, power + 1, power + 9'999, 2 * power + 70'000}) {
+    for (const std::uint64_t time :
+         {power - 1, power, power + 1, power + 9'999, 2 * power - 1, 2 * power, 2 * power + 70'000}) {
       if (power < 100'000 && time > power + 1) continue;
       writer.change(time, clock, value ? 1 : 0);
       expected += "#" + std::to_string(time) + (value ? "\n1!\n" : "\n0!\n");

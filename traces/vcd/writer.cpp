@@ -266,9 +266,22 @@ char* Writer::put_whole_time(std::uint64_t time, char* to) {
   return end + 1;
 }
 
+/// Goes on to the next ten thousand, as text; false where that needs another digit.
+inline bool Writer::raise_time_base() {
+  std::size_t digit = time_start_size_ - 1;
+  while (time_start_[digit] == '9') --digit;
+  if (time_start_[digit] == '#') return false;
+  ++time_start_[digit];
+  while (++digit < time_start_size_) time_start_[digit] = '0';
+  time_base_ += kFourDigits;
+  return true;
+}
+
 /// Its line, of up to kLongestTime characters. What it begins with is mostly that of the line before.
 inline char* Writer::put_later_time(std::uint64_t time, char* to) {
   time_ = time;
+  const bool is_next = time_base_ != 0 && time - time_base_ - kFourDigits < kFourDigits;
+  if (is_next && !raise_time_base()) return put_whole_time(time, to);
   if (time < kFourDigits || time - time_base_ >= kFourDigits) return put_whole_time(time, to);
   std::memcpy(to, time_start_.data(), time_start_.size());
   to += time_start_size_;

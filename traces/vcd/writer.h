@@ -114,6 +114,7 @@ class Writer {
   /// Whether a value that is there already needs no line.
   [[nodiscard]] bool follows(std::uint64_t time) const { return started_ && time >= time_; }
   void put_time(std::uint64_t time);
+  bool raise_time_base();
   char* put_later_time(std::uint64_t time, char* to);
   char* put_whole_time(std::uint64_t time, char* to);
   void put_edges(const Edges& edges, Net& net);
