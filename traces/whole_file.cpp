@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/whole_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -21,9 +24,23 @@ WholeFile::~WholeFile() {
 
 void WholeFile::write(std::string_view bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.get()) != bytes.size()) fail();
+  written_ += static_cast<std::int64_t>(bytes.size());
+  if (written_ >= reserved_) reserve();
+}
+
+/// A file system that cannot do it, or is full, lets writes tell.
+void WholeFile::reserve() {
+  reserved_ = written_ + kPiece;
+#ifdef FALLOC_FL_KEEP_SIZE
+  fallocate(fileno(stream_.get()), FALLOC_FL_KEEP_SIZE, written_, kPiece);
+#endif
 }
 
 void WholeFile::close() {
+  // What is beyond the end goes back; where that fails, it is as long all the same.
+  if (reserved_ > kPiece && std::fflush(stream_.get()) == 0 && ftruncate(fileno(stream_.get()), written_) != 0) {
+    errno = 0;
+  }
   // Closing writes what the stream still buffers, and may fail as any write may.
   if (std::fclose(stream_.release()) != 0) {
     const int error = errno;
