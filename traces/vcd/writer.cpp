@@ -48,14 +48,18 @@ char* put_number(char* to, std::uint64_t number) {
   return to + bits;
 }
 
-/// With zeros before it: two digits after the other in the bytes of one number, since a time stands before each edge.
+/// Each number of four digits, with zeros before it.
+constexpr std::array<char, 4 * kFourDigits> kDigits = [] {
+  std::array<char, 4 * kFourDigits> all{};
+  for (std::size_t i = 0; i < kFourDigits; ++i) {
+    std::size_t rest = i;
+    for (std::size_t digit = 4; digit-- > 0; rest /= 10) all[4 * i + digit] = static_cast<char>('0' + rest % 10);
+  }
+  return all;
+}();
+
 void put_four_digits(char* to, std::uint32_t number) {
-  static_assert(std::endian::native == std::endian::little);
-  const std::uint32_t hundreds = number * 5243 >> 19;
-  std::uint32_t digits = hundreds | (number - 100 * hundreds) << 16;
-  const std::uint32_t tens = digits * 103 >> 10 & 0x000F'000F;
-  digits = (tens | (digits - 10 * tens) << 8) + 0x3030'3030;
-  std::memcpy(to, &digits, 4);
+  std::memcpy(to, &kDigits[4 * std::size_t{number}], 4);
 }
 
 /// Bijective numbers of base 94, in the characters ! to ~, the first of which changes fastest.
