@@ -93,7 +93,10 @@ std::vector<LayerKernel> forward_kernels(const Layer& layer, std::int64_t batch)
     case LayerKind::kNorm:
       break;
   }
-  return {{"norm", norm(layer, batch, false)}, {"activation", pass(rows * layer.channels_out, 1, 1)}};
+  std::vector<LayerKernel> kernels = {{"norm", norm(layer, batch, false)}};
+  if (layer.residual) kernels.push_back({"addition", pass(rows * layer.channels_out, 2, 1)});
+  kernels.push_back({"activation", pass(rows * layer.channels_out, 1, 1)});
+  return kernels;
 }
 
 std::vector<LayerKernel> backward_kernels(const Layer& layer, std::int64_t batch, bool first) {
@@ -112,6 +115,8 @@ std::vector<LayerKernel> backward_kernels(const Layer& layer, std::int64_t batch
     case LayerKind::kNorm:
       kernels.push_back({"activation.gradient", pass(rows * layer.channels_out, 2, 1)});
       kernels.push_back({"norm.gradient", norm(layer, batch, true)});
+      // That of what skipped the layers, and theirs.
+      if (layer.residual) kernels.push_back({"addition.gradient", pass(rows * layer.channels_out, 2, 1)});
       break;
   }
   return kernels;

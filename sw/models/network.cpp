@@ -57,8 +57,10 @@ Layer read_layer(const Row& row) {
   Layer layer;
   layer.name = row.required("layer");
   const std::string& kind = row.text("kind");
-  if (kind != "conv" && kind != "linear" && kind != "norm") row.fail("kind", "conv, linear or norm");
-  layer.kind = kind == "conv" ? LayerKind::kConv : kind == "linear" ? LayerKind::kLinear : LayerKind::kNorm;
+  layer.residual = kind == "residual-norm";
+  const bool norm = layer.residual || kind == "norm";
+  if (kind != "conv" && kind != "linear" && !norm) row.fail("kind", "conv, linear, norm or residual-norm");
+  layer.kind = norm ? LayerKind::kNorm : kind == "conv" ? LayerKind::kConv : LayerKind::kLinear;
   layer.channels_in = row.integer("channels_in", 1, kMaxChannels);
   layer.channels_out = row.integer("channels_out", 1, kMaxChannels);
   layer.height = row.integer("height", 1, kMaxImage);

@@ -17,7 +17,9 @@
 /// A network of one's own is a CSV file with these columns, one row for each layer; `load_network` reads it:
 ///
 ///     layer                        a name that no other row has
-///     kind                         conv, linear or norm (batch normalisation, followed by an activation)
+///     kind                         conv, linear, norm (batch normalisation, followed by an activation) or
+///     residual-norm
+///                                  (to which what skipped the layers before it is added ahead of the activation)
 ///     channels_in, channels_out    of a linear layer its inputs and outputs; of a norm both the same
 ///     kernel_height, kernel_width, stride, pad_height, pad_width    of a conv only, otherwise empty
 ///     height, width                of the image that comes in; for a linear layer, positions that it is applied to
@@ -31,7 +33,7 @@
 ///       "bias": true },
 ///       ... ] }
 ///
-/// Left out: grouped and dilated convolutions, pooling, additions and concatenations: they hold no parameters.
+/// Left out: grouped and dilated convolutions, pooling and concatenations.
 namespace weft::models {
 
 enum class LayerKind { kConv, kLinear, kNorm };
@@ -49,6 +51,7 @@ struct Layer {
   std::int64_t height = 1;
   std::int64_t width = 1;
   bool bias = false;
+  bool residual = false;  ///< of a norm: something is added to it
 
   [[nodiscard]] std::int64_t out_height() const { return (height + 2 * pad_height - kernel_height) / stride + 1; }
   [[nodiscard]] std::int64_t out_width() const { return (width + 2 * pad_width - kernel_width) / stride + 1; }

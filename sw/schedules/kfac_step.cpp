@@ -239,10 +239,11 @@ class KfacPlan::Builder {
             .address = plan_.layout_.inverse_triangles[f],
             .bytes = bytes_of_elements(models::triangle(plan_.sides_[f]))});
     }
-    await(KfacTraffic::kInverses);
+    // Each as it comes.
     for (std::size_t f = 0; f < factors; ++f) {
       const int owner = decisions_.placement.owner[f];
       if (owner == kfac::kEveryone) continue;
+      if (plan_.ranks_ > 1) ++await_[index(KfacTraffic::kInverses)];
       add(KfacWork::kUnpackInverse, KfacPart::kInverseComm, static_cast<int>(f), {},
           kfac::unpack_kernels(plan_.sides_[f]));
     }

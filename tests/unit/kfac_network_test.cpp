@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -69,7 +70,8 @@ TEST(KfacNetwork, HasPublishedTotals) {
 }
 
 TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
-  EXPECT_EQ(table_error("a,pool,1,1,,,,,,1,1,no"), ":2: column 'kind': expected conv, linear or norm, got 'pool'");
+  EXPECT_EQ(table_error("a,pool,1,1,,,,,,1,1,no"),
+            ":2: column 'kind': expected conv, linear, norm or residual-norm, got 'pool'");
   EXPECT_EQ(table_error("a,linear,8,4,3,,,,,1,1,no"),
             ":2: column 'kernel_height': expected nothing for a linear layer, got '3'");
   EXPECT_EQ(table_error("a,linear,8,4,,,,,,1,1,no\na,linear,4,2,,,,,,1,1,no"),
@@ -188,6 +190,17 @@ TEST(KfacNetwork, KernelsHaveTheLayersShapes) {
   EXPECT_TRUE(factor_a_kernels(norm, 7).empty() && factor_g_kernels(norm, 7).empty());
   EXPECT_TRUE(precondition_kernels(norm).empty());
   EXPECT_EQ(factor_a_kernels(linear, 7).size(), 5U);
+  models::Layer sum = norm;
+  sum.residual = true;
+  EXPECT_EQ(parameters(sum), parameters(norm));
+  for (const auto& [with, without] : {std::pair(forward_kernels(sum, 7), forward_kernels(norm, 7)),
+                                      std::pair(backward_kernels(sum, 7, false), backward_kernels(norm, 7, false))}) {
+    ASSERT_EQ(with.size(), without.size() + 1);
+    const auto added = std::find_if(with.begin(), with.end(),
+                                    [](const LayerKernel& kernel) { return kernel.name.starts_with("addition"); });
+    ASSERT_NE(added, with.end());
+    EXPECT_EQ(std::get<accelerator::Elementwise>(added->shape).read.count(), 2 * 4 * 7 * 5 * 4);
+  }
 
   const Network network{"small", 7, {conv, norm, linear}};
   EXPECT_EQ(factor_sides(network), (std::vector<std::int64_t>{13, 5, 20, 2}));
@@ -348,7 +361,7 @@ TEST_F(KfacPublished, InversePlacement) {
 }
 
 // Exposed seconds of the factors' all-reduces, with Weft's kernels for computing; in brackets the published ones. What
-// there is to hide behind is too short (factors 25 and 33 %, forward and backward 22 and 35 %): the published times
+// there is to hide behind is too short (factors 6 and 15 %, forward and backward 16 and 31 %): the published times
 // have a framework's host beside the kernels. Held are the order that follows from the rules and, of three models of
 // the all-reduce, the one that comes near for ResNet-152. ResNet-50 is not met by any.
 TEST_F(KfacPublished, FactorPipelining) {
@@ -406,7 +419,9 @@ TEST_F(KfacPublished, FactorPipelining) {
       // 15 % before a factor's scalings and averages were kernels of their own, which brought its computing from 33 %
       // to 15 % below what was published.
       EXPECT_NEAR(threshold / row.threshold, 0.8, 0.02);
-      EXPECT_NEAR(rule / row.optimal, 1, 0.1);
+      // The same for the rule, by half as much: 11 % since the additions of residual blocks are kernels, which
+      // computing lacked (9 % before).
+      EXPECT_NEAR(rule / row.optimal, 0.9, 0.02);
     }
   }
 }
