@@ -29,7 +29,7 @@ class GraphJob final : public Job {
   void build(Machine& machine) override {
     machine_ = &machine;
     const MachineConfig& config = machine.config();
-    engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives.dimensions,
+    engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives,
                                                        config.accelerator.array.compute, traces_);
   }
   void record(Probe& probe, int ranks) override { engine_->record(probe, ranks); }

@@ -68,7 +68,9 @@ std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
 }
 
 int run(RunOptions options) {
-  if (!options.traces.empty()) options.platform.overrides.push_back(workload_of(options.traces));
+  // In place of the platform's own, so that it comes before what --set says of it.
+  std::vector<std::string>& overrides = options.platform.overrides;
+  if (!options.traces.empty()) overrides.insert(overrides.begin(), workload_of(options.traces));
   if (is_analytical(options.platform)) {
     if (!options.timeline.empty())
       throw UsageError("--timeline: expected nothing, since an analytical network has none");

@@ -42,8 +42,13 @@ struct WorkloadOptions {
   std::optional<std::int64_t> sequence;
   std::optional<std::int64_t> layers;
   std::string type = "bf16";
+  std::string reduce_type;
   bool sequence_parallel = false;
   std::string recompute = "none";
+  std::string fusion = "fused";
+  std::string attention;
+  std::string weight_gradients = "beside";
+  bool copies = false;
   std::int64_t experts = 0;
   std::int64_t top_k = 1;
   std::optional<int> prefetch;
@@ -73,17 +78,31 @@ models::Transformer read_model(const WorkloadOptions& options) {
   }
 }
 
-std::function<std::int64_t(const models::Kernel&)> times_on(const std::string& accelerator) {
-  if (accelerator.empty()) return {};
+/// What kernels take and ask for on a part.
+void time_on(const std::string& accelerator, WorkloadConfig& config) {
+  if (accelerator.empty()) return;
   const std::optional<AcceleratorPart> part = find_accelerator(accelerator);
   if (!part) {
     throw UsageError("--accelerator: expected a part of kind accelerator, one of " +
                      join(Catalogue().names(std::string(AcceleratorPart::kPartKind)), ", ") + ", got " +
                      in_quotes(accelerator));
   }
-  return [part](const models::Kernel& kernel) {
+  config.time = [part](const models::Kernel& kernel) {
     return estimate(schedules::kernel_work(part->array.compute, kernel), part->hbm.sustained()).count();
   };
+  config.demand = [part](const models::Kernel& kernel) {
+    return schedules::kernel_demand(schedules::kernel_work(part->array.compute, kernel));
+  };
+}
+
+int bytes_of(const std::string& type) {
+  return type == "fp32" ? 4 : 2;
+}
+
+/// The attention of a stack whose other kernels are cut like that, where nobody says.
+std::string attention_of(const WorkloadOptions& options) {
+  if (!options.attention.empty()) return options.attention;
+  return options.fusion == "fused" ? "flash-3" : "flash-2";
 }
 
 WorkloadConfig read_config(const WorkloadOptions& options) {
@@ -96,9 +115,14 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   config.microbatches = options.microbatches.value_or(config.parallel.degree(workloads::Axis::kPipeline));
   config.batch = options.batch.value_or(config.replicas() * config.microbatches);
   config.sequence = options.sequence.value_or(config.model.sequence);
-  config.element_bytes = options.type == "fp32" ? 4 : 2;
+  config.element_bytes = bytes_of(options.type);
+  config.gradient_bytes = bytes_of(options.reduce_type.empty() ? options.type : options.reduce_type);
   config.sequence_parallel = options.sequence_parallel;
   config.recompute = value_of<models::Recompute>(options.recompute);
+  config.fusion = value_of<models::Fusion>(options.fusion);
+  config.attention = value_of<models::AttentionKernel>(attention_of(options));
+  config.weight_gradients_beside = options.weight_gradients == "beside";
+  config.copies = options.copies;
   config.experts = options.experts;
   config.top_k = options.top_k;
   if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1) {
@@ -106,7 +130,7 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   }
   config.prefetch = options.prefetch.value_or(1);
   config.steps = options.steps;
-  config.time = times_on(options.accelerator);
+  time_on(options.accelerator, config);
   return config;
 }
 
@@ -199,8 +223,13 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"batch", config.batch},
                        {"sequence", config.sequence},
                        {"type", options.type},
+                       {"reduce_type", options.reduce_type.empty() ? options.type : options.reduce_type},
                        {"sequence_parallel", config.sequence_parallel},
                        {"recompute", options.recompute},
+                       {"fusion", options.fusion},
+                       {"attention", attention_of(options)},
+                       {"weight_gradients", options.weight_gradients},
+                       {"copies", options.copies},
                        {"experts", config.experts},
                        {"top_k", config.top_k},
                        {"steps", config.steps},
@@ -287,6 +316,8 @@ Command workload_command(CLI::App& parent) {
   app->add_option("--type", options->type, "Of parameters, activations and gradients")
       ->capture_default_str()
       ->check(CLI::IsMember({"bf16", "fp16", "fp32"}));
+  app->add_option("--reduce-type", options->reduce_type, "In which gradients are summed; --type if left out")
+      ->check(CLI::IsMember({"bf16", "fp16", "fp32"}));
   app->add_flag("--sequence-parallel", options->sequence_parallel,
                 "Norms and residual sums are cut along the sequence among the ranks of tp");
   app->add_option("--recompute", options->recompute,
@@ -294,6 +325,22 @@ Command workload_command(CLI::App& parent) {
                   "second block, or all")
       ->capture_default_str()
       ->check(CLI::IsMember(names_of<models::Recompute>()));
+  app->add_option("--fusion", options->fusion,
+                  "How elementwise work is cut into kernels: as hand-written ones, or as PyTorch's: operator by "
+                  "operator, with norms in one kernel, or with blocks compiled; these copy keys and values to one per "
+                  "query head")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names_of<models::Fusion>()));
+  app->add_option("--attention", options->attention,
+                  "Attention kernel; flash-3 with --fusion fused and else flash-2 if left out")
+      ->check(CLI::IsMember(names_of<models::AttentionKernel>()));
+  app->add_option("--weight-gradients", options->weight_gradients,
+                  "Computed beside the sums of inputs' gradients among the ranks of tp, as Megatron does, or before "
+                  "them, as PyTorch does by itself")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"beside", "before"}));
+  app->add_flag("--copies", options->copies,
+                "Kernels that copy into and out of the buffers of collectives, as PyTorch's FSDP2 and DTensor have");
   app->add_option("--experts", options->experts, "In place of each MLP; 0: the MLP itself")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{0}, kMostLayers));

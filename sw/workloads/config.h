@@ -8,6 +8,7 @@
 #include "sw/models/transformer.h"
 #include "sw/workloads/parallelism.h"
 #include "sw/workloads/pipeline.h"
+#include "traces/chakra/kernels.h"
 
 namespace weft::workloads {
 
@@ -20,15 +21,27 @@ struct WorkloadConfig {
   std::int64_t microbatches = 1;
   std::int64_t batch = 1;  ///< sequences of a step, of all ranks
   std::int64_t sequence = 1;
-  int element_bytes = 2;  ///< of parameters, activations and gradients
+  int element_bytes = 2;   ///< of parameters, activations and gradients
+  int gradient_bytes = 2;  ///< of gradients while ranks add them up
   bool sequence_parallel = false;
   models::Recompute recompute = models::Recompute::kNone;
+  models::Fusion fusion = models::Fusion::kFused;
+  models::AttentionKernel attention = models::AttentionKernel::kFlash3;
+  /// Weights' gradients are computed beside the sums of the inputs' among the ranks of tp, as Megatron-LM has it, and
+  /// not before them, as PyTorch does where nobody says otherwise: a product's backward pass gives both.
+  bool weight_gradients_beside = true;
+  /// Kernels that copy into and out of collectives' buffers: of fsdp as FSDP2 has them, and with sequence_parallel what
+  /// is gathered or scattered along a dimension that is not the first (DTensor, by chunk and cat in PyTorch's
+  /// _functional_collectives.py).
+  bool copies = false;
   std::int64_t experts = 0;  ///< in place of each MLP; 0: the model's own MLP
   std::int64_t top_k = 1;    ///< experts that a token goes to
   int prefetch = 1;          ///< units that are gathered ahead of the one that computes, with fsdp
   int steps = 1;
   /// Picoseconds that a kernel takes, for durations; without it nodes have none.
   std::function<std::int64_t(const models::Kernel&)> time;
+  /// What it asks of an accelerator, for machines that execute kernels; without it nodes have none.
+  std::function<chakra::KernelDemand(const models::Kernel&)> demand;
 
   [[nodiscard]] Pipeline pipeline() const {
     return {schedule, parallel.degree(Axis::kPipeline), virtual_stages, microbatches};

@@ -71,6 +71,11 @@ TEST_F(WorkloadCli, TellsAllInJson) {
   const json result = json::parse(ran.out);
   EXPECT_EQ(result["model"], "nano");
   EXPECT_EQ(result["recompute"], "none");
+  EXPECT_EQ(result["fusion"], "fused");
+  EXPECT_EQ(result["attention"], "flash-3");
+  EXPECT_EQ(result["weight_gradients"], "beside");
+  EXPECT_EQ(result["copies"], false);
+  EXPECT_EQ(result["reduce_type"], "bf16");
   EXPECT_EQ(result["parallel"]["pp"], 2);
   EXPECT_EQ(result["ranks"], 2);
   EXPECT_EQ(result["bubble"], 1.0 / 8);
@@ -102,6 +107,43 @@ TEST_F(WorkloadCli, TakesOtherTablesAndOptions) {
   }
   const Ran check = weft("trace check w/mine");
   EXPECT_EQ(check.code, 0) << check.out;
+}
+
+TEST_F(WorkloadCli, KernelsAreCutAsTheyAreAskedFor) {
+  const auto seconds = [this](const std::string& options) {
+    const Ran made = weft("workload nano --parallel tp=2 --accelerator h100-sxm --out w " + options);
+    EXPECT_EQ(made.code, 0) << made.err;
+    return json::parse(weft("trace info w/nano --json").out)["compute_us"].get<double>();
+  };
+  const double fused = seconds("");
+  EXPECT_EQ(seconds("--fusion fused --attention flash-3 --weight-gradients before --reduce-type fp32"), fused);
+  const double compiled = seconds("--fusion compiled-blocks");
+  EXPECT_EQ(seconds("--fusion compiled-blocks --attention flash-2"), compiled);
+  EXPECT_GT(compiled, fused);
+  const double norms = seconds("--fusion fused-norms");
+  EXPECT_GT(norms, compiled);
+  EXPECT_GT(seconds("--fusion eager"), norms);
+  EXPECT_GT(seconds("--sequence-parallel --copies"), seconds("--sequence-parallel"));
+}
+
+// What --set says of the workload is of the traces', not of the platform's own.
+TEST_F(WorkloadCli, TracesTakeTheKeysOfGraphs) {
+  ASSERT_EQ(weft("workload nano --parallel tp=2,dp=4 --layers 2 --accelerator h100-sxm --out ../w").code, 0);
+  const auto time = [this](const std::string& options) {
+    const Ran ran = weft("run llama3-8b-fsdp-8xh100 --traces ../w/nano --out ../o --json " + options);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out)["last_finish_ns"].get<double>();
+  };
+  const double dimensions = time("");
+  EXPECT_EQ(time("--set workload.library=dimensions --set workload.compute=kernels"), dimensions);
+  EXPECT_NE(time("--set workload.library=communicators"), dimensions);
+  EXPECT_NE(time("--set workload.compute=duration"), dimensions);
+  expect_refused({"a key of FSDP",
+                  "run llama3-8b-fsdp-8xh100 --traces ../w/nano --set workload.sequences=2",
+                  {"workload.sequences: expected one of communications,", "library", "got \"sequences\""}});
+  expect_refused({"library",
+                  "run llama3-8b-fsdp-8xh100 --traces ../w/nano --set workload.library=nccl",
+                  {"workload.library", "dimensions", "communicators"}});
 }
 
 TEST_F(WorkloadCli, RefusesBadInput) {
@@ -137,6 +179,10 @@ TEST_F(WorkloadCli, RefusesBadInput) {
        {"--virtual-stages: expected --schedule interleaved"}},
       {"schedule", "workload nano --schedule zigzag --out w", {"--schedule", "1f1b", "interleaved"}},
       {"recompute", "workload nano --recompute some --out w", {"--recompute", "selective-op"}},
+      {"fusion", "workload nano --fusion some --out w", {"--fusion", "compiled-blocks"}},
+      {"attention", "workload nano --attention flash-4 --out w", {"--attention", "flash-3"}},
+      {"weights' gradients", "workload nano --weight-gradients after --out w", {"--weight-gradients", "before"}},
+      {"type of sums", "workload nano --reduce-type int8 --out w", {"--reduce-type", "fp32"}},
       {"batch", "workload nano --parallel dp=4 --batch 6 --out w", {"--batch: expected a multiple of 4", "got 6"}},
       {"context", "workload nano --parallel cp=3 --out w", {"--sequence: expected a multiple of 6", "got 256"}},
       {"no experts",
