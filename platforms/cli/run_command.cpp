@@ -56,7 +56,8 @@ std::unique_ptr<Job> make_job(Platform& platform) {
   if (kind == "fsdp") return make_fsdp_job(platform);
   if (kind == "kfac") return make_kfac_job(platform);
   if (kind == "chakra") return make_graph_job(platform);
-  workload.child("kind").fail("\"fsdp\", \"kfac\" or \"chakra\"");
+  if (kind == "transformer") return make_transformer_job(platform);
+  workload.child("kind").fail("\"fsdp\", \"kfac\", \"transformer\" or \"chakra\"");
 }
 
 std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {

@@ -12,6 +12,15 @@
 
 namespace weft::workloads {
 
+/// Where weights' gradients are computed in tensor parallelism.
+enum class WeightGradients : std::uint8_t {
+  kBeside,  ///< the sums of inputs' gradients among the ranks of tp, as Megatron-LM has it
+  kBefore,  ///< them, as in PyTorch, where the backward pass of a product gives both and the sum comes behind it
+};
+inline EnumNames<WeightGradients> enum_names(WeightGradients /*tag*/) {
+  return {{"beside", WeightGradients::kBeside}, {"before", WeightGradients::kBefore}};
+}
+
 /// A training step: the network, and how it is cut.
 struct WorkloadConfig {
   models::Transformer model;
@@ -27,9 +36,7 @@ struct WorkloadConfig {
   models::Recompute recompute = models::Recompute::kNone;
   models::Fusion fusion = models::Fusion::kFused;
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
-  /// Weights' gradients are computed beside the sums of the inputs' among the ranks of tp, as Megatron-LM has it, and
-  /// not before them, as PyTorch does where nobody says otherwise: a product's backward pass gives both.
-  bool weight_gradients_beside = true;
+  WeightGradients weight_gradients = WeightGradients::kBeside;
   /// Kernels that copy into and out of collectives' buffers: of fsdp as FSDP2 has them, and with sequence_parallel what
   /// is gathered or scattered along a dimension that is not the first (DTensor, by chunk and cat in PyTorch's
   /// _functional_collectives.py).

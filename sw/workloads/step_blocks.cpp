@@ -168,9 +168,10 @@ Ids RankStep::recompute(Unit unit, const Ids& start) {
 /// The sum of inputs' gradients and the product for the weights', one beside the other or one after the other.
 Ids RankStep::beside_weights(const Ids& summands, const std::function<Ids(const Ids&)>& sum,
                              const std::function<void()>& weights) {
-  if (!config_.weight_gradients_beside) weights();
+  const bool beside = config_.weight_gradients == WeightGradients::kBeside;
+  if (!beside) weights();
   Ids result = sum(summands);
-  if (config_.weight_gradients_beside) weights();
+  if (beside) weights();
   return result;
 }
 

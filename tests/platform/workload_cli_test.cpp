@@ -146,6 +146,49 @@ TEST_F(WorkloadCli, TracesTakeTheKeysOfGraphs) {
                   {"workload.library", "dimensions", "communicators"}});
 }
 
+// A platform's own step is what the command writes.
+TEST_F(WorkloadCli, APlatformMayHaveAStepOfItsOwn) {
+  const std::string machine = "run llama3-8b-tp8-fsdp8-64xh100 --set accelerators=8 --json ";
+  const Ran ran = weft(machine +
+                       "--set workload.model=nano --set workload.parallel=tp=2,fsdp=4 --set workload.batch=8 "
+                       "--set workload.steps=2 --out ../o");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json result = json::parse(ran.out);
+  EXPECT_EQ(result["workload"], (json{{"kind", "transformer"}, {"model", "nano"}, {"parallel", "tp=2,fsdp=4"}}));
+  const double step = result["last_finish_ns"].get<double>() * 1e-9 / 2;
+  EXPECT_NEAR(result["tokens_per_s_per_gpu"].get<double>(), 256 / step, 1e-6 * 256 / step);
+  EXPECT_EQ(result["mfu_percent"].get<double>(), 100 * result["mfu"].get<double>());
+
+  const Ran made = weft(
+      "workload nano --parallel tp=2,fsdp=4 --batch 8 --sequence-parallel --recompute selective-op --fusion "
+      "compiled-blocks --weight-gradients before --copies --reduce-type fp32 --steps 2 --accelerator h100-sxm --out "
+      "../w");
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Ran again = weft(machine +
+                         "--traces ../w/nano --set workload.library=communicators --set workload.communications=0 "
+                         "--out ../o");
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(json::parse(again.out)["last_finish_ns"], result["last_finish_ns"]);
+}
+
+TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
+  const std::vector<BadInput> cases = {
+      {"degrees", "parallel=tp=8", {"workload.parallel: expected degrees whose product is the 64 accelerators, got 8"}},
+      {"heads", "parallel=tp=64", {"workload.parallel: expected a divisor of the 32 heads of llama3-8b, got 64"}},
+      {"degree", "parallel=xp=64", {"workload.parallel: expected degrees of tp, cp", "got \"xp=64\""}},
+      {"model", "model=nanno", {"workload.model: no transformer 'nanno', expected one of llama2-7b,"}},
+      {"batch", "batch=7", {"workload.batch: expected a multiple of 8", "got 7"}},
+      {"top k", "top_k=2", {"workload.top_k: expected --experts"}},
+      {"fusion", "fusion=some", {"workload.fusion: expected one of eager,", "got \"some\""}},
+      {"key", "sequences=2", {"workload.sequences: expected a known key, got \"sequences\""}},
+      {"kind", "kind=train", {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\" or \"chakra\""}},
+  };
+  for (const BadInput& bad : cases) {
+    const std::string arguments = std::string("run llama3-8b-tp8-fsdp8-64xh100 --set workload.") + bad.arguments;
+    expect_refused({bad.what, arguments.c_str(), bad.message});
+  }
+}
+
 TEST_F(WorkloadCli, RefusesBadInput) {
   write("file", "");
   write("bad.csv", "name,layers\nx,1\n");

@@ -151,7 +151,12 @@ TEST_P(WorkloadKernels, AreCutByTensorAndSequenceParallelism) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WorkloadKernels,
-                         testing::Values(Fusion::kEager, Fusion::kFusedNorms, Fusion::kCompiledBlocks, Fusion::kFused));
+                         testing::Values(Fusion::kEager, Fusion::kFusedNorms, Fusion::kCompiledBlocks, Fusion::kFused),
+                         [](const auto& drawn) {
+                           std::string name(weft::name_of(drawn.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
   WorkloadConfig config = config_of("llama3-8b", "fsdp=4");
@@ -199,7 +204,7 @@ TEST(WorkloadOrder, WeightsGradientsComeBeforeTheSumsWhereSaid) {
     return found;
   };
   for (const bool beside : {true, false}) {
-    config.weight_gradients_beside = beside;
+    config.weight_gradients = beside ? WeightGradients::kBeside : WeightGradients::kBefore;
     EXPECT_EQ(place("layer1.mlp gradient all-reduce mb0") < place("layer1.mlp.up weight gradient mb0"), beside);
     EXPECT_EQ(place("layer1.attention gradient all-reduce mb0") < place("layer1.attention.qkv weight gradient mb0"),
               beside);
