@@ -196,6 +196,7 @@ void Accelerator::keep_cores(Time now, const Command& command) {
 void Accelerator::grant_cores(Time now) {
   while (!asking_.empty()) {
     const std::int64_t left = config_.compute.sms - kept_cores_ - asking_.front().cores;
+    if (config_.shared_cores && left < 0) return;
     if (std::any_of(running_.begin(), running_.end(), [left](const Running& kernel) {
           return kernel.active && kernel.done < kernel.slices && kernel.blocks > std::max<std::int64_t>(0, left);
         })) {

@@ -41,7 +41,8 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// A persistent kernel loses more: its blocks do not pass work on to each other. Those whose SMs a collective's kernel
 /// keeps run when it has returned them, or after the others, and take as long, so that the kernel takes up to twice its
 /// time (pytorch issue 143988, of FSDP on H100; NVIDIA's developer forum, topic 337991). A collective's kernel in turn
-/// waits for SMs that such a kernel's first blocks have; between other kernels' blocks it gets them at once.
+/// waits for SMs that such a kernel's first blocks have; between other kernels' blocks it gets them at once, if other
+/// collectives have left so many.
 ///
 /// Where a kernel's operands lie nobody says. With `place_kernels` what kernels read are sequential streams through the
 /// lower half of the memory, and what they write through its upper half; each slice goes on where the one before it

@@ -14,6 +14,7 @@
 #include "sw/schedules/fsdp_plan.h"
 #include "sw/schedules/graph.h"
 #include "sw/schedules/kfac_config.h"
+#include "sw/workloads/options.h"
 
 namespace weft::platforms {
 namespace {
@@ -89,9 +90,10 @@ int describe_all(bool as_json) {
   for (FieldDoc& field : describe(schedules::GraphConfig(), "workload")) fields.push_back(std::move(field));
   for (FieldDoc& field : describe(analytical::AnalyticalConfig(), "analytical")) fields.push_back(std::move(field));
   const std::vector<FieldDoc> kfac = describe(schedules::KfacConfig(), "workload");
+  const std::vector<FieldDoc> transformer = describe(workloads::StepOptions(), "workload");
   if (as_json) {
     nlohmann::ordered_json json = nlohmann::ordered_json::array();
-    fields.insert(fields.end(), kfac.begin(), kfac.end());
+    for (const auto* more : {&kfac, &transformer}) fields.insert(fields.end(), more->begin(), more->end());
     for (const FieldDoc& field : fields) {
       json.push_back({{"path", field.path},
                       {"type", field.type},
@@ -118,6 +120,8 @@ int describe_all(bool as_json) {
     print(fmt::format("\n## {}\n\n{}", is_workload ? "workload of kind `fsdp`" : section.title, table(section.fields)));
   }
   print("\n## workload of kind `kfac`\n\n" + table(kfac));
+  print("\n## workload of kind `transformer`\n\nAnd those of graphs, from `workload.compute` to `workload.type`.\n\n" +
+        table(transformer));
   print("\n## Of `weft memory`\n\nNot of a platform: what its `--set` changes.\n\n" +
         table(describe(dram::MemoryConfig())));
   return kDone;

@@ -6,6 +6,7 @@
 
 #include "platforms/cli/job.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/speed.h"
 #include "platforms/cli/summary.h"
 #include "sw/schedules/fsdp.h"
 
@@ -16,42 +17,24 @@ using nlohmann::ordered_json;
 using schedules::FsdpConfig;
 using schedules::FsdpResult;
 
-/// What the user came for, of the last step.
-struct Speed {
-  double step_s;
-  double tokens_per_s;  ///< of one accelerator
-  double tflops;
-  double mfu;
-};
-
+/// Of the last step.
 Speed speed_of(const FsdpResult& result, const MachineConfig& machine) {
-  Speed speed{};
-  speed.step_s = result.steps.empty() ? 0 : to_seconds(result.steps.back());
-  if (speed.step_s <= 0) return speed;
-  speed.tokens_per_s = static_cast<double>(result.tokens_per_rank_step) / speed.step_s;
-  const double flops = speed.tokens_per_s * result.model_flops_per_token;
-  speed.tflops = flops * 1e-12;
-  speed.mfu = flops / static_cast<double>(machine.accelerator.array.compute.tensor_16bit.count());
-  return speed;
+  return speed_of(result.steps.empty() ? Time() : result.steps.back(), static_cast<double>(result.tokens_per_rank_step),
+                  result.model_flops_per_token, machine);
 }
 
 ordered_json to_json(const FsdpResult& result, const Speed& speed) {
   ordered_json steps = ordered_json::array();
   for (const Time step : result.steps) steps.push_back(to_us(step));
-  ordered_json json = {{"step_time_us", steps.empty() ? ordered_json(0) : steps.back()},
-                       {"steps_us", steps},
-                       {"tokens_per_s_per_gpu", speed.tokens_per_s},
-                       {"tflops_per_gpu", speed.tflops},
-                       {"mfu", speed.mfu},
-                       {"mfu_percent", speed.mfu * 100},
-                       {"breakdown_us",
-                        {{"compute", to_us(result.compute)},
-                         {"exposed_allgather", to_us(result.exposed_allgather)},
-                         {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},
-                         {"exposed_all_reduce", to_us(result.exposed_all_reduce)},
-                         {"exposed_offload", to_us(result.exposed_offload)},
-                         {"other", to_us(result.other)}}},
-                       {"wrong", nullptr}};
+  ordered_json json = {{"step_time_us", steps.empty() ? ordered_json(0) : steps.back()}, {"steps_us", steps}};
+  json.update(to_json(speed));
+  json["breakdown_us"] = {{"compute", to_us(result.compute)},
+                          {"exposed_allgather", to_us(result.exposed_allgather)},
+                          {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},
+                          {"exposed_all_reduce", to_us(result.exposed_all_reduce)},
+                          {"exposed_offload", to_us(result.exposed_offload)},
+                          {"other", to_us(result.other)}};
+  json["wrong"] = nullptr;
   if (result.wrong >= 0) json["wrong"] = result.wrong;
   // Parts of one name, such as buffers, together.
   ordered_json& memory = json["accelerator_memory_bytes"] = ordered_json::object();

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "platforms/cli/graph_workload.h"
 #include "platforms/cli/job.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/speed.h"
 #include "platforms/cli/summary.h"
+#include "platforms/cli/transformer_workload.h"
 #include "sw/schedules/graph.h"
 #include "traces/chakra/ranks.h"
 #include "traces/chakra/statistics.h"
@@ -23,13 +27,18 @@ class GraphJob final : public Job {
   explicit GraphJob(Platform& platform) {
     traces_ = read_graph_workload(platform.document(), static_cast<std::uint32_t>(platform.machine().accelerators));
     platform.workload().read(config_);
-    nodes_ = chakra::statistics({{traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, 0), 0}}).nodes;
+    count_nodes();
+  }
+  GraphJob(Platform& platform, TransformerStep step) : step_(std::move(step)) {
+    traces_ = step_->traces;
+    platform.workload().read(config_);
+    count_nodes();
   }
 
   void build(Machine& machine) override {
     machine_ = &machine;
     const MachineConfig& config = machine.config();
-    engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives.dimensions,
+    engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives,
                                                        config.accelerator.array.compute, traces_);
   }
   void record(Probe& probe, int ranks) override { engine_->record(probe, ranks); }
@@ -43,6 +52,10 @@ class GraphJob final : public Job {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
   }
   [[nodiscard]] ordered_json workload() const override {
+    if (step_) {
+      return {
+          {"kind", "transformer"}, {"model", step_->config.model.name}, {"parallel", step_->config.parallel.text()}};
+    }
     return {{"kind", "chakra"}, {"traces", traces_.source.string()}};
   }
   [[nodiscard]] ordered_json summary() const override {
@@ -59,6 +72,7 @@ class GraphJob final : public Job {
                          {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
                          {"wrong", nullptr}};
     if (machine_->has_remote_memory()) json["memory_transfers"] = result.transfers;
+    if (step_) json.update(to_json(speed_of(*last)));
     if (result.wrong >= 0) json["wrong"] = result.wrong;
     return json;
   }
@@ -72,12 +86,28 @@ class GraphJob final : public Job {
         short_time(*first), short_time(*last), short_time(busy()), share, result.nodes, result.collectives,
         result.messages);
     if (machine_->has_remote_memory()) text += fmt::format("memory transfers {:>12}\n", result.transfers);
+    if (step_) {
+      const Speed speed = speed_of(*last);
+      text += fmt::format("tokens/s per GPU {:>12.0f}\nTFLOPS per GPU   {:>12.1f}\nMFU              {:>10.1f} %\n",
+                          speed.tokens_per_s, speed.tflops, speed.mfu * 100);
+    }
     if (result.wrong >= 0) text += fmt::format("wrong elements   {:>12}\n", result.wrong);
     return text;
   }
   [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }
 
  private:
+  void count_nodes() {
+    nodes_ = chakra::statistics({{traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, 0), 0}}).nodes;
+  }
+  /// Of steps that take so long together.
+  [[nodiscard]] Speed speed_of(Time span) const {
+    const workloads::WorkloadConfig& config = step_->config;
+    const double tokens = static_cast<double>(config.batch) * static_cast<double>(config.sequence) / machine_->size();
+    return weft::platforms::speed_of(span / config.steps, tokens,
+                                     models::convention_flops_per_token(config.model, config.sequence, false),
+                                     machine_->config());
+  }
   /// Of a core array, the mean over ranks.
   [[nodiscard]] Time busy() const {
     Time sum;
@@ -85,6 +115,7 @@ class GraphJob final : public Job {
     return sum / machine_->size();
   }
 
+  std::optional<TransformerStep> step_;  ///< none for traces of others
   schedules::GraphConfig config_;
   dimensions::Workload traces_;
   std::uint64_t nodes_ = 0;
@@ -93,6 +124,10 @@ class GraphJob final : public Job {
 };
 
 }  // namespace
+
+std::unique_ptr<Job> make_transformer_job(Platform& platform) {
+  return platform.checked([&] { return std::make_unique<GraphJob>(platform, generate_step(platform)); });
+}
 
 std::unique_ptr<Job> make_graph_job(Platform& platform) {
   return std::make_unique<GraphJob>(platform);

@@ -19,18 +19,18 @@ using dimensions::Operation;
 
 namespace {
 
-/// Traces are read in their own format alone: a folder of converted ones, for as long as the command runs.
-class ConvertedTraces {
+/// A folder of this process's own.
+class TraceFolder {
  public:
-  ConvertedTraces() : folder_(fs::temp_directory_path() / ("weft-traces-" + std::to_string(getpid()))) {
+  TraceFolder() : folder_(fs::temp_directory_path() / ("weft-traces-" + std::to_string(getpid()))) {
     fs::create_directories(folder_);
   }
-  ~ConvertedTraces() {
+  ~TraceFolder() {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
-  ConvertedTraces(const ConvertedTraces&) = delete;
-  ConvertedTraces& operator=(const ConvertedTraces&) = delete;
+  TraceFolder(const TraceFolder&) = delete;
+  TraceFolder& operator=(const TraceFolder&) = delete;
 
   [[nodiscard]] const fs::path& folder() const { return folder_; }
 
@@ -38,14 +38,19 @@ class ConvertedTraces {
   fs::path folder_;
 };
 
+/// Traces are read in their own format alone.
 fs::path converted(const fs::path& json) {
-  static const ConvertedTraces traces;
-  fs::path trace = traces.folder() / json.filename().replace_extension(".et");
+  fs::path trace = trace_folder() / json.filename().replace_extension(".et");
   chakra::convert_from_json(json, trace);
   return trace;
 }
 
 }  // namespace
+
+fs::path trace_folder() {
+  static const TraceFolder traces;
+  return traces.folder();
+}
 
 dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks) {
   const auto beside = [&document](const std::string& path) { return fs::path(document.file()).parent_path() / path; };

@@ -44,5 +44,6 @@ class Job {
 std::unique_ptr<Job> make_fsdp_job(Platform& platform);
 std::unique_ptr<Job> make_graph_job(Platform& platform);
 std::unique_ptr<Job> make_kfac_job(Platform& platform);
+std::unique_ptr<Job> make_transformer_job(Platform& platform);
 
 }  // namespace weft::platforms

@@ -56,7 +56,8 @@ std::unique_ptr<Job> make_job(Platform& platform) {
   if (kind == "fsdp") return make_fsdp_job(platform);
   if (kind == "kfac") return make_kfac_job(platform);
   if (kind == "chakra") return make_graph_job(platform);
-  workload.child("kind").fail("\"fsdp\", \"kfac\" or \"chakra\"");
+  if (kind == "transformer") return make_transformer_job(platform);
+  workload.child("kind").fail("\"fsdp\", \"kfac\", \"transformer\" or \"chakra\"");
 }
 
 std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
@@ -68,7 +69,9 @@ std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
 }
 
 int run(RunOptions options) {
-  if (!options.traces.empty()) options.platform.overrides.push_back(workload_of(options.traces));
+  // In place of the platform's own, so that it comes before what --set says of it.
+  std::vector<std::string>& overrides = options.platform.overrides;
+  if (!options.traces.empty()) overrides.insert(overrides.begin(), workload_of(options.traces));
   if (is_analytical(options.platform)) {
     if (!options.timeline.empty())
       throw UsageError("--timeline: expected nothing, since an analytical network has none");

@@ -13,9 +13,10 @@
 #include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/transformer_workload.h"
 #include "platforms/config/catalogue.h"
 #include "platforms/config/text.h"
-#include "sw/schedules/kernel_work.h"
+#include "sw/workloads/options.h"
 #include "sw/workloads/workload.h"
 #include "traces/chakra/ranks.h"
 
@@ -27,6 +28,7 @@ using nlohmann::ordered_json;
 using workloads::PipelineSchedule;
 using workloads::Purpose;
 using workloads::RankSums;
+using workloads::StepOptions;
 using workloads::TransformerWorkload;
 using workloads::WorkloadConfig;
 using workloads::WorkloadError;
@@ -42,8 +44,13 @@ struct WorkloadOptions {
   std::optional<std::int64_t> sequence;
   std::optional<std::int64_t> layers;
   std::string type = "bf16";
+  std::string reduce_type;
   bool sequence_parallel = false;
   std::string recompute = "none";
+  std::string fusion = "fused";
+  std::string attention;
+  std::string weight_gradients = "beside";
+  bool copies = false;
   std::int64_t experts = 0;
   std::int64_t top_k = 1;
   std::optional<int> prefetch;
@@ -54,16 +61,6 @@ struct WorkloadOptions {
   bool json = false;
 };
 
-const std::vector<std::pair<std::string, PipelineSchedule>> kSchedules = {
-    {"gpipe", PipelineSchedule::kGPipe},
-    {"1f1b", PipelineSchedule::kOneForwardOneBackward},
-    {"interleaved", PipelineSchedule::kInterleaved}};
-
-PipelineSchedule schedule_of(const std::string& text) {
-  return std::find_if(kSchedules.begin(), kSchedules.end(), [&](const auto& each) { return each.first == text; })
-      ->second;
-}
-
 models::Transformer read_model(const WorkloadOptions& options) {
   try {
     return find_transformer(
@@ -73,40 +70,50 @@ models::Transformer read_model(const WorkloadOptions& options) {
   }
 }
 
-std::function<std::int64_t(const models::Kernel&)> times_on(const std::string& accelerator) {
-  if (accelerator.empty()) return {};
+/// What kernels take and ask for on a part.
+void time_on_part(const std::string& accelerator, WorkloadConfig& config) {
+  if (accelerator.empty()) return;
   const std::optional<AcceleratorPart> part = find_accelerator(accelerator);
   if (!part) {
     throw UsageError("--accelerator: expected a part of kind accelerator, one of " +
                      join(Catalogue().names(std::string(AcceleratorPart::kPartKind)), ", ") + ", got " +
                      in_quotes(accelerator));
   }
-  return [part](const models::Kernel& kernel) {
-    return estimate(schedules::kernel_work(part->array.compute, kernel), part->hbm.sustained()).count();
-  };
+  time_on(part->array.compute, part->hbm.sustained(), config);
+}
+
+/// The attention of a stack whose other kernels are cut like that, where nobody says.
+std::string attention_of(const WorkloadOptions& options) {
+  if (!options.attention.empty()) return options.attention;
+  return options.fusion == "fused" ? "flash-3" : "flash-2";
 }
 
 WorkloadConfig read_config(const WorkloadOptions& options) {
-  WorkloadConfig config;
-  config.model = read_model(options);
-  if (options.layers) config.model.layers = *options.layers;
-  config.parallel = workloads::parse_parallelism(options.parallel);
-  config.schedule = schedule_of(options.schedule);
-  config.virtual_stages = options.virtual_stages;
-  config.microbatches = options.microbatches.value_or(config.parallel.degree(workloads::Axis::kPipeline));
-  config.batch = options.batch.value_or(config.replicas() * config.microbatches);
-  config.sequence = options.sequence.value_or(config.model.sequence);
-  config.element_bytes = options.type == "fp32" ? 4 : 2;
-  config.sequence_parallel = options.sequence_parallel;
-  config.recompute = value_of<models::Recompute>(options.recompute);
-  config.experts = options.experts;
-  config.top_k = options.top_k;
+  StepOptions step;
+  step.parallel = options.parallel;
+  step.schedule = value_of<PipelineSchedule>(options.schedule);
+  step.virtual_stages = options.virtual_stages;
+  step.microbatches = options.microbatches.value_or(0);
+  step.batch = options.batch.value_or(0);
+  step.sequence = options.sequence.value_or(0);
+  step.layers = options.layers.value_or(0);
+  step.parameter_type = value_of<ElementType>(options.type);
+  step.reduce_type = value_of<ElementType>(options.reduce_type.empty() ? options.type : options.reduce_type);
+  step.sequence_parallel = options.sequence_parallel;
+  step.recompute = value_of<models::Recompute>(options.recompute);
+  step.fusion = value_of<models::Fusion>(options.fusion);
+  step.attention = value_of<models::AttentionKernel>(attention_of(options));
+  step.weight_gradients = value_of<workloads::WeightGradients>(options.weight_gradients);
+  step.copies = options.copies;
+  step.experts = options.experts;
+  step.top_k = options.top_k;
+  step.prefetch = options.prefetch.value_or(step.prefetch);
+  step.steps = options.steps;
+  WorkloadConfig config = step.config(read_model(options));
   if (options.prefetch && config.parallel.degree(workloads::Axis::kShard) == 1) {
     throw UsageError("--prefetch: expected fsdp above 1 in --parallel");
   }
-  config.prefetch = options.prefetch.value_or(1);
-  config.steps = options.steps;
-  config.time = times_on(options.accelerator);
+  time_on_part(options.accelerator, config);
   return config;
 }
 
@@ -199,8 +206,13 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"batch", config.batch},
                        {"sequence", config.sequence},
                        {"type", options.type},
+                       {"reduce_type", options.reduce_type.empty() ? options.type : options.reduce_type},
                        {"sequence_parallel", config.sequence_parallel},
                        {"recompute", options.recompute},
+                       {"fusion", options.fusion},
+                       {"attention", attention_of(options)},
+                       {"weight_gradients", options.weight_gradients},
+                       {"copies", options.copies},
                        {"experts", config.experts},
                        {"top_k", config.top_k},
                        {"steps", config.steps},
@@ -258,12 +270,8 @@ int run(const WorkloadOptions& options) {
 Command workload_command(CLI::App& parent) {
   auto options = std::make_shared<WorkloadOptions>();
   CLI::App* app = parent.add_subcommand("workload", "Writes a training step of a transformer as Chakra traces");
-  constexpr std::int64_t kMost = 1 << 30;
-  constexpr std::int64_t kMostLayers = 4096;
-  constexpr std::int64_t kMostMicrobatches = 1 << 15;  // with which tags stay below ASTRA-sim's own
-  std::vector<std::string> schedules;
-  schedules.reserve(kSchedules.size());
-  for (const auto& [name, schedule] : kSchedules) schedules.push_back(name);
+  constexpr std::int64_t kMost = StepOptions::kMostSequences;
+  constexpr std::int64_t kMostLayers = StepOptions::kMostLayers;
   app->add_option("MODEL", options->model, "A network of sw/models/transformers.csv")->required();
   app->add_option("--table", options->table, "Another table of networks, in that format");
   app->add_option(
@@ -272,12 +280,12 @@ Command workload_command(CLI::App& parent) {
       ->capture_default_str();
   app->add_option("--schedule", options->schedule, "Of the pipeline")
       ->capture_default_str()
-      ->check(CLI::IsMember(schedules));
+      ->check(CLI::IsMember(names_of<PipelineSchedule>()));
   app->add_option("--virtual-stages", options->virtual_stages, "Chunks of layers on a stage, interleaved")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, kMostLayers));
   app->add_option("--microbatches", options->microbatches, "Of a step; as many as pipeline stages if left out")
-      ->check(CLI::Range(std::int64_t{1}, kMostMicrobatches));
+      ->check(CLI::Range(std::int64_t{1}, StepOptions::kMostMicrobatches));
   app->add_option("--batch", options->batch, "Sequences of a step, of all ranks; one a microbatch if left out")
       ->check(CLI::Range(std::int64_t{1}, kMost));
   app->add_option("--sequence", options->sequence, "Tokens of a sequence; the network's own if left out")
@@ -287,6 +295,8 @@ Command workload_command(CLI::App& parent) {
   app->add_option("--type", options->type, "Of parameters, activations and gradients")
       ->capture_default_str()
       ->check(CLI::IsMember({"bf16", "fp16", "fp32"}));
+  app->add_option("--reduce-type", options->reduce_type, "In which gradients are summed; --type if left out")
+      ->check(CLI::IsMember({"bf16", "fp16", "fp32"}));
   app->add_flag("--sequence-parallel", options->sequence_parallel,
                 "Norms and residual sums are cut along the sequence among the ranks of tp");
   app->add_option("--recompute", options->recompute,
@@ -294,6 +304,22 @@ Command workload_command(CLI::App& parent) {
                   "second block, or all")
       ->capture_default_str()
       ->check(CLI::IsMember(names_of<models::Recompute>()));
+  app->add_option("--fusion", options->fusion,
+                  "How elementwise work is cut into kernels: as hand-written ones, or as PyTorch's: operator by "
+                  "operator, with norms in one kernel, or with blocks compiled; these copy keys and values to one per "
+                  "query head")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names_of<models::Fusion>()));
+  app->add_option("--attention", options->attention,
+                  "Attention kernel; flash-3 with --fusion fused and else flash-2 if left out")
+      ->check(CLI::IsMember(names_of<models::AttentionKernel>()));
+  app->add_option("--weight-gradients", options->weight_gradients,
+                  "Computed beside the sums of inputs' gradients among the ranks of tp, as Megatron does, or before "
+                  "them, as PyTorch does by itself")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names_of<workloads::WeightGradients>()));
+  app->add_flag("--copies", options->copies,
+                "Kernels that copy into and out of the buffers of collectives, as PyTorch's FSDP2 and DTensor have");
   app->add_option("--experts", options->experts, "In place of each MLP; 0: the MLP itself")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{0}, kMostLayers));
@@ -301,8 +327,10 @@ Command workload_command(CLI::App& parent) {
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, kMostLayers));
   app->add_option("--prefetch", options->prefetch, "With fsdp, units whose Allgather is issued ahead; 1 if left out")
-      ->check(CLI::Range(1, 2));
-  app->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(CLI::Range(1, 1000));
+      ->check(CLI::Range(1, StepOptions::kMostPrefetch));
+  app->add_option("--steps", options->steps, "Training steps")
+      ->capture_default_str()
+      ->check(CLI::Range(1, StepOptions::kMostSteps));
   app->add_option("--accelerator", options->accelerator,
                   "A part whose kernel model gives durations; without one there are none, for a roofline alone");
   app->add_option("--out", options->out, "Folder for NAME.RANK.et and NAME.groups.json")->required();

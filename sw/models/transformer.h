@@ -126,6 +126,12 @@ constexpr bool has_single_norms(Norm norm, UnitKind kind, Fusion fusion) {
   return norm == Norm::kLayer || fusion == Fusion::kFusedNorms || is_fused(kind, fusion);
 }
 
+/// Whether keys and values are copied out to one per query head before attention: torchtitan and Llama's reference code
+/// do, and a compiler does not undo it; hand-written attention reads each where it is.
+constexpr bool repeats_kv(Fusion fusion) {
+  return fusion != Fusion::kFused;
+}
+
 /// Which attention kernel is called.
 enum class AttentionKernel {
   kFlash2,  ///< FlashAttention-2, what PyTorch's scaled_dot_product_attention has
@@ -147,9 +153,7 @@ struct StepShape {
   Fusion fusion = Fusion::kEager;
   AttentionKernel attention = AttentionKernel::kFlash3;
   bool causal = true;
-  /// Keys and values are copied out to one per query head before attention, as torchtitan and Llama's reference code
-  /// do.
-  bool repeat_kv = true;
+  bool repeat_kv = true;  ///< see repeats_kv()
   int element_bytes = 2;
 
   [[nodiscard]] std::int64_t tokens() const { return sequences * sequence; }

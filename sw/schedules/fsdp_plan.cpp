@@ -46,6 +46,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   shape.recompute = config.recompute;
   shape.fusion = config.fusion;
   shape.attention = config.attention;
+  shape.repeat_kv = models::repeats_kv(config.fusion);
 
   const auto kept = [&](UnitKind kind, const models::StepShape& of) {
     return static_cast<std::uint64_t>(models::kept_activations(model, kind, of));

@@ -22,11 +22,11 @@ constexpr std::size_t kMostTold = 8;  // ranks in a report
 }  // namespace
 
 GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
-                         const collectives::DimensionsConfig& dimensions, const accelerator::ComputeConfig& compute,
-                         dimensions::Workload traces)
+                         const collectives::Communicator::Config& collectives,
+                         const accelerator::ComputeConfig& compute, dimensions::Workload traces)
     : ranks_(std::move(ranks)),
       config_(config),
-      dimensions_(dimensions),
+      collectives_(collectives),
       compute_(compute),
       traces_(std::move(traces)) {
   std::vector<std::uint32_t> everybody(ranks_.size());
@@ -60,7 +60,17 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
     some.push_back(ranks_[member]);
   }
   const std::string text = name.empty() ? "everybody" : "group " + name;
-  group.group = std::make_unique<collectives::DimensionGroup>(some, dimensions_, text);
+  group.group = std::make_unique<collectives::DimensionGroup>(some, collectives_.dimensions, text);
+  if (config_.library == Library::kCommunicators && some.size() > 1) {
+    group.communicator = std::make_unique<collectives::Communicator>(some, collectives_, text);
+    group.callers.resize(some.size());
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      // Multicast is the host's or the interface's work.
+      if (collectives_.algorithm == collectives::Algorithm::kMulticast) continue;
+      group.callers[i].cores =
+          &some[i]->processor->create_completion_queue("cores for a kernel of " + text + ", queue");
+    }
+  }
   group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);
   if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
   return group;

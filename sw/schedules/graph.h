@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "hw/accelerator/kernel.h"
 #include "hw/core/probe.h"
+#include "sw/collectives/communicator.h"
 #include "sw/collectives/dimensional.h"
 #include "sw/collectives/reference.h"
 #include "sw/collectives/shared_buffers.h"
@@ -24,14 +26,24 @@
 
 namespace weft::schedules {
 
-enum class ComputeTime : std::uint8_t { kAuto, kDuration, kOperations };
+enum class ComputeTime : std::uint8_t { kAuto, kKernels, kDuration, kOperations };
 inline EnumNames<ComputeTime> enum_names(ComputeTime /*tag*/) {
-  return {{"auto", ComputeTime::kAuto}, {"duration", ComputeTime::kDuration}, {"operations", ComputeTime::kOperations}};
+  return {{"auto", ComputeTime::kAuto},
+          {"kernels", ComputeTime::kKernels},
+          {"duration", ComputeTime::kDuration},
+          {"operations", ComputeTime::kOperations}};
+}
+
+/// Who runs a group's collectives.
+enum class Library : std::uint8_t { kDimensions, kCommunicators };
+inline EnumNames<Library> enum_names(Library /*tag*/) {
+  return {{"dimensions", Library::kDimensions}, {"communicators", Library::kCommunicators}};
 }
 
 /// How a rank works off its graph.
 struct GraphConfig {
   ComputeTime compute = ComputeTime::kAuto;
+  Library library = Library::kDimensions;
   int communications = 1;
   int kernels = 1;
   int memories = 1;
@@ -40,8 +52,12 @@ struct GraphConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("compute", compute,
-          "What a compute node costs: its duration, or its operations at the accelerator's 16-bit tensor peak beside "
-          "its bytes of memory traffic; auto: its duration if it has one");
+          "What a compute node costs: its kernels, its duration, or its operations at the accelerator's 16-bit tensor "
+          "peak beside its bytes of memory traffic; auto: the first of these that it has");
+    visit(
+        "library", library,
+        "Who runs collectives: dimensions, chunks of several at a time by collectives.dimensions; communicators, each "
+        "group's one after the other by collectives.algorithm, as kernels that keep cores where those are shared");
     visit("communications", communications, "Collectives and sends that a rank has under way at a time; 0: any number",
           Range{0, 1 << 20});
     visit("kernels", kernels, "Compute nodes that a rank has handed to its accelerator at a time", Range{1, 64});
@@ -66,6 +82,11 @@ struct GraphResult {
 /// compete for its memory; collectives to their group (collectives::DimensionGroup); sends and receives to the NIC;
 /// loads and stores of remote memory to its DMA engine, and refused where the machine has no such memory.
 ///
+/// With communicators as the library, AllReduces, Allgathers and ReduceScatters run as those of FSDP do: a group has a
+/// collectives::Communicator and does one at a time, in the order in which its members begin them, each a kernel that
+/// keeps as many SMs as there are copy engines from its start to its end, but for multicast. An AllToAll, which
+/// libraries make of sends and receives, stays with the dimensions.
+///
 /// A rank has as many kernels, communications and transfers of remote memory under way as is configured, and one
 /// operation of its CPU; receives wait beside these. Metadata takes no time. A send ends when the peer has acknowledged
 /// all of it. Of a memory node, tensor_size is what comes to the rank or leaves it. With the attribute in_switch it is
@@ -79,7 +100,7 @@ class GraphEngine {
  public:
   /// Opens the traces and joins the groups. Throws traces::FormatError and ConfigError.
   GraphEngine(std::vector<firmware::Rank*> ranks, const GraphConfig& config,
-              const collectives::DimensionsConfig& dimensions, const accelerator::ComputeConfig& compute,
+              const collectives::Communicator::Config& collectives, const accelerator::ComputeConfig& compute,
               dimensions::Workload traces);
   ~GraphEngine();
 
@@ -144,10 +165,26 @@ class GraphEngine {
     int first;  ///< the rank that began it
     int members = 0;
   };
+  /// A member's part of a collective.
+  struct Call {
+    collectives::Reference contents;
+    std::int64_t number = 0;  ///< of its group
+    int member = 0;
+    std::uint64_t input = 0;
+    std::uint64_t token = 0;
+  };
+  /// A member's calls of its communicator.
+  struct Caller {
+    std::deque<Call> calls;
+    bool runs = false;
+    firmware::CompletionQueue* cores = nullptr;  ///< tells that a kernel has its SMs; null where it keeps none
+  };
   struct GroupOf {
     std::string name;
-    std::map<std::int64_t, Begun> begun;  ///< by number
-    std::vector<int> member_of;           ///< by rank; -1: none
+    std::map<std::int64_t, Begun> begun;                      ///< by number
+    std::vector<int> member_of;                               ///< by rank; -1: none
+    std::unique_ptr<collectives::Communicator> communicator;  ///< null where the dimensions do all
+    std::vector<Caller> callers;                              ///< by member
     std::unique_ptr<collectives::DimensionGroup> group;
     std::unique_ptr<collectives::SharedBuffers> buffers;
     std::unique_ptr<RemoteGroup> remote;  ///< null where no switches run collectives of remote memory
@@ -162,6 +199,10 @@ class GraphEngine {
   void issue_kernel(End& end, Graph& graph, const chakra::Node& node);
   void issue_cpu(End& end, Graph& graph, const chakra::Node& node);
   void issue_collective(End& end, Graph& graph, const chakra::Node& node);
+  /// A thread for the calls that there are.
+  firmware::Task work_off(End& end, GroupOf& group, Caller& caller);
+  firmware::Task run(GroupOf& group, const Call& call) const;
+  void end_collective(End& end, GroupOf& group, const Call& call) const;
   /// What all members must do alike. Throws traces::FormatError where they do not.
   void compare(const End& end, const Graph& graph, const chakra::Node& node, GroupOf& group, std::int64_t number,
                const collectives::Reference& contents) const;
@@ -184,7 +225,7 @@ class GraphEngine {
 
   std::vector<firmware::Rank*> ranks_;
   GraphConfig config_;
-  collectives::DimensionsConfig dimensions_;
+  collectives::Communicator::Config collectives_;
   accelerator::ComputeConfig compute_;
   dimensions::Workload traces_;
   MessageTags tags_;

@@ -6,6 +6,8 @@
 
 #include "sw/collectives/reference.h"
 #include "sw/schedules/graph.h"
+#include "sw/schedules/kernel_work.h"
+#include "traces/chakra/kernels.h"
 #include "traces/chakra/ranks.h"
 #include "traces/format_error.h"
 
@@ -20,7 +22,7 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::uint32_t kStream = 0;
+constexpr std::uint32_t kStream = kComputeStream;
 
 /// A thread that ends after a while.
 Task wait(firmware::Processor& processor, Time length, firmware::CompletionQueue& events, std::uint64_t token) {
@@ -94,6 +96,15 @@ void GraphEngine::issue_cpu(End& end, Graph& graph, const Node& node) {
 }
 
 void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
+  const bool lists = config_.compute == ComputeTime::kAuto || config_.compute == ComputeTime::kKernels;
+  const std::vector<chakra::KernelDemand> kernels =
+      lists ? chakra::kernels_of(node) : std::vector<chakra::KernelDemand>();
+  if (!kernels.empty()) {
+    for (const chakra::KernelDemand& each : kernels) end.rank->accelerator.submit(kernel_command(kStream, each));
+    end.rank->accelerator.notify(kStream, *end.events, remember(end, graph, node));
+    return;
+  }
+  if (config_.compute == ComputeTime::kKernels) fail(*graph.window, node, "has no kernels");
   accelerator::Command kernel;
   kernel.operation = accelerator::Operation::kKernel;
   kernel.stream = kStream;
@@ -174,25 +185,24 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   const bool exchanges = *operation == Operation::kAllToAll;
   const std::uint64_t input = group.buffers->enter(number, contents.bytes * (exchanges ? 2 : 1));
   if (end.rank->store != nullptr) contents.fill(*end.rank->store, input, member);
-  const std::uint64_t token = remember(end, graph, node);
-  DimensionGroup::Call call;
-  call.operation = *operation;
-  call.input = input;
-  call.output = input + contents.bytes;
-  call.bytes = contents.bytes;
-  call.type = config_.type;
-  call.granule = size_of(config_.type);
-  call.priority = node.comm_priority();
-  group.group->begin(member, std::move(call), [&end, &group, contents, number, member, input, token] {
-    if (end.rank->store != nullptr) {
-      std::uint64_t result = input;
-      if (contents.operation == Operation::kReduceScatter) result += contents.block(member).offset;
-      if (contents.operation == Operation::kAllToAll) result += contents.bytes;
-      end.wrong += contents.wrong(*end.rank->store, result, member);
+  const Call call{contents, number, member, input, remember(end, graph, node)};
+  if (group.communicator != nullptr && !exchanges) {
+    Caller& caller = group.callers[static_cast<std::size_t>(member)];
+    caller.calls.push_back(call);
+    if (!std::exchange(caller.runs, true)) {
+      end.rank->processor->spawn("collectives of " + group.name, 1, work_off(end, group, caller));
     }
-    group.buffers->leave(number);
-    end.events->signal(token);
-  });
+    return;
+  }
+  DimensionGroup::Call request;
+  request.operation = *operation;
+  request.input = input;
+  request.output = input + contents.bytes;
+  request.bytes = contents.bytes;
+  request.type = config_.type;
+  request.granule = size_of(config_.type);
+  request.priority = node.comm_priority();
+  group.group->begin(member, std::move(request), [this, &end, &group, call] { end_collective(end, group, call); });
 }
 
 collectives::Reference GraphEngine::contents_of(const Graph& graph, const Node& node, Operation operation,

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/schedules/kernel_work.h"
 
+#include <cmath>
+
 namespace weft::schedules {
 namespace {
+
+constexpr double kNanojoule = 1e-9;
 
 accelerator::DataType data_type(int element_bytes) {
   return element_bytes == 2 ? accelerator::DataType::kBf16
@@ -46,6 +50,32 @@ accelerator::Command kernel_command(std::uint32_t stream, const char* label, con
   command.blocks = static_cast<std::uint32_t>(work.blocks);
   command.energy = work.array_energy;
   command.label = label;
+  return command;
+}
+
+chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work) {
+  chakra::KernelDemand kernel;
+  kernel.launch_ps = work.launch.count();
+  kernel.compute_ps = work.compute.count();
+  kernel.read = work.read.count();
+  kernel.written = work.written.count();
+  kernel.cached = work.cached.count();
+  kernel.blocks = work.blocks;
+  kernel.energy_nj = static_cast<std::int64_t>(std::llround(work.array_energy / kNanojoule));
+  return kernel;
+}
+
+accelerator::Command kernel_command(std::uint32_t stream, const chakra::KernelDemand& kernel) {
+  accelerator::Command command;
+  command.operation = accelerator::Operation::kKernel;
+  command.stream = stream;
+  command.launch_ps = kernel.launch_ps;
+  command.compute_ps = kernel.compute_ps;
+  command.read = static_cast<std::uint64_t>(kernel.read);
+  command.written = static_cast<std::uint64_t>(kernel.written);
+  command.cached = static_cast<std::uint64_t>(kernel.cached);
+  command.blocks = static_cast<std::uint32_t>(kernel.blocks);
+  command.energy = static_cast<double>(kernel.energy_nj) * kNanojoule;
   return command;
 }
 

@@ -6,6 +6,7 @@
 #include "hw/accelerator/command.h"
 #include "hw/accelerator/kernel.h"
 #include "sw/models/kernels.h"
+#include "traces/chakra/kernels.h"
 
 namespace weft::schedules {
 
@@ -20,5 +21,9 @@ constexpr std::uint32_t kComputeStream = 0;
 /// Launches it. `label` is kept by the caller for the run.
 [[nodiscard]] accelerator::Command kernel_command(std::uint32_t stream, const char* label,
                                                   const accelerator::KernelWork& work);
+
+/// The same in a trace, and from it; a trace keeps no labels, nor energy below a nanojoule.
+[[nodiscard]] chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work);
+[[nodiscard]] accelerator::Command kernel_command(std::uint32_t stream, const chakra::KernelDemand& kernel);
 
 }  // namespace weft::schedules

@@ -8,8 +8,18 @@
 #include "sw/models/transformer.h"
 #include "sw/workloads/parallelism.h"
 #include "sw/workloads/pipeline.h"
+#include "traces/chakra/kernels.h"
 
 namespace weft::workloads {
+
+/// Where weights' gradients are computed in tensor parallelism.
+enum class WeightGradients : std::uint8_t {
+  kBeside,  ///< the sums of inputs' gradients among the ranks of tp, as Megatron-LM has it
+  kBefore,  ///< them, as in PyTorch, where the backward pass of a product gives both and the sum comes behind it
+};
+inline EnumNames<WeightGradients> enum_names(WeightGradients /*tag*/) {
+  return {{"beside", WeightGradients::kBeside}, {"before", WeightGradients::kBefore}};
+}
 
 /// A training step: the network, and how it is cut.
 struct WorkloadConfig {
@@ -20,15 +30,25 @@ struct WorkloadConfig {
   std::int64_t microbatches = 1;
   std::int64_t batch = 1;  ///< sequences of a step, of all ranks
   std::int64_t sequence = 1;
-  int element_bytes = 2;  ///< of parameters, activations and gradients
+  int element_bytes = 2;   ///< of parameters, activations and gradients
+  int gradient_bytes = 2;  ///< of gradients while ranks add them up
   bool sequence_parallel = false;
   models::Recompute recompute = models::Recompute::kNone;
+  models::Fusion fusion = models::Fusion::kFused;
+  models::AttentionKernel attention = models::AttentionKernel::kFlash3;
+  WeightGradients weight_gradients = WeightGradients::kBeside;
+  /// Kernels that copy into and out of collectives' buffers: of fsdp as FSDP2 has them, and with sequence_parallel what
+  /// is gathered or scattered along a dimension that is not the first (DTensor, by chunk and cat in PyTorch's
+  /// _functional_collectives.py).
+  bool copies = false;
   std::int64_t experts = 0;  ///< in place of each MLP; 0: the model's own MLP
   std::int64_t top_k = 1;    ///< experts that a token goes to
   int prefetch = 1;          ///< units that are gathered ahead of the one that computes, with fsdp
   int steps = 1;
   /// Picoseconds that a kernel takes, for durations; without it nodes have none.
   std::function<std::int64_t(const models::Kernel&)> time;
+  /// What it asks of an accelerator, for machines that execute kernels; without it nodes have none.
+  std::function<chakra::KernelDemand(const models::Kernel&)> demand;
 
   [[nodiscard]] Pipeline pipeline() const {
     return {schedule, parallel.degree(Axis::kPipeline), virtual_stages, microbatches};

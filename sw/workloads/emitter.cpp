@@ -61,6 +61,7 @@ Ids Emitter::compute(std::string name, const Work& work, const Ids& data) {
   constexpr std::int64_t kPicosPerNano = 1000;
   const std::int64_t nanos = (work.picoseconds + kPicosPerNano / 2) / kPicosPerNano;
   if (nanos > 0) node.set_duration_nanos(static_cast<std::uint64_t>(nanos));
+  if (!work.kernels.empty()) chakra::set_kernels(node, work.kernels);
   sums_.operations += work.operations;
   Ids id = emit(node, data, last_compute());
   last_compute_ = id.front();

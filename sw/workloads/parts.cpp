@@ -49,13 +49,16 @@ constexpr std::array<std::string_view, kParts> kPartNames = {"embedding forward"
 /// Kernels of sw/models/transformer_kernels.cpp by name.
 constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"embedding", Part::kEmbedding},
+    {"positions", Part::kEmbedding},
     {"attn_norm", Part::kAttentionNorm},
     {"wq", Part::kAttentionQkv},
     {"wk", Part::kAttentionQkv},
     {"wv", Part::kAttentionQkv},
     {"rotary", Part::kAttentionQkv},
+    {"repeat_kv", Part::kAttentionQkv},
     {"attention", Part::kAttentionCore},
     {"wo", Part::kAttentionOut},
+    {"attn_residual", Part::kMlpNorm},
     {"ffn_norm", Part::kMlpNorm},
     {"w1_gate", Part::kMlpUp},
     {"w3_up", Part::kMlpUp},
@@ -86,6 +89,7 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"wo.wgrad", Part::kAttentionOutGradient},
     {"wo.bias_grad", Part::kAttentionOutGradient},
     {"attention.grad", Part::kAttentionCoreGradient},
+    {"repeat_kv.grad", Part::kAttentionQkvInputGradient},
     {"rotary.grad", Part::kAttentionQkvInputGradient},
     {"wq.dgrad", Part::kAttentionQkvInputGradient},
     {"wk.dgrad", Part::kAttentionQkvInputGradient},
@@ -165,8 +169,9 @@ RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : c
   models::StepShape shape;
   shape.sequences = config.sequences_of_microbatch();
   shape.sequence = config.sequence / config.parallel.degree(Axis::kContext);
-  shape.fusion = models::Fusion::kFused;
-  shape.repeat_kv = false;
+  shape.fusion = config.fusion;
+  shape.attention = config.attention;
+  shape.repeat_kv = models::repeats_kv(config.fusion);
   shape.element_bytes = config.element_bytes;
   // By layer, the parts are those of a block that is computed again.
   const bool by_layer = config.recompute == models::Recompute::kSelectiveLayer;
@@ -213,18 +218,25 @@ void RankShare::add(Part part, Kernel kernel) {
   if (auto* gemm = std::get_if<Gemm>(&kernel.shape); gemm != nullptr && config_.experts > 0 && is_of_mlp(part)) {
     group(*gemm, kernel.name, config_.experts / config_.parallel.degree(Axis::kExpert));
   }
-  Work& sum = parts_[static_cast<std::size_t>(part)];
+  add(parts_[static_cast<std::size_t>(part)], kernel);
+}
+
+void RankShare::add(Work& sum, const Kernel& kernel) const {
   sum.operations += flops(kernel);
   sum.bytes += bytes_moved(kernel);
   if (config_.time) sum.picoseconds += config_.time(kernel);
+  if (config_.demand) sum.kernels.push_back(config_.demand(kernel));
 }
 
 Work RankShare::optimizer(std::int64_t parameters) const {
   Work sum;
-  for (const Kernel& kernel : models::optimizer_kernels(parameters, models::Fusion::kFused)) {
-    sum.bytes += bytes_moved(kernel);
-    if (config_.time) sum.picoseconds += config_.time(kernel);
-  }
+  for (const Kernel& kernel : models::optimizer_kernels(parameters, config_.fusion)) add(sum, kernel);
+  return sum;
+}
+
+Work RankShare::copy(std::int64_t read, std::int64_t written) const {
+  Work sum;
+  add(sum, {"copy", Elementwise{read, written, 1}});
   return sum;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sw/workloads/config.h"
+#include "traces/chakra/kernels.h"
 
 /// What of the network is computed on a rank, cut where communication comes between.
 namespace weft::workloads {
@@ -58,6 +59,7 @@ struct Work {
   std::int64_t operations = 0;
   std::int64_t bytes = 0;
   std::int64_t picoseconds = 0;
+  std::vector<chakra::KernelDemand> kernels;
 };
 
 /// A rank's share of the parameters. Experts are reduced and sharded among other ranks than the rest.
@@ -80,6 +82,8 @@ class RankShare {
   [[nodiscard]] const Work& work(Part part) const { return parts_[static_cast<std::size_t>(part)]; }
   /// Adam on so many parameters of a rank.
   [[nodiscard]] Work optimizer(std::int64_t parameters) const;
+  /// A kernel that reads so many bytes and writes them elsewhere.
+  [[nodiscard]] Work copy(std::int64_t read, std::int64_t written) const;
 
   [[nodiscard]] Parameters embedding() const { return {embedding_, 0}; }
   [[nodiscard]] Parameters block() const { return block_; }
@@ -88,6 +92,7 @@ class RankShare {
   [[nodiscard]] std::int64_t vocabulary_table() const { return vocabulary_table_; }
 
  private:
+  void add(Work& sum, const models::Kernel& kernel) const;
   void add(Part part, models::Kernel kernel);
   void add_all(const std::vector<models::Kernel>& kernels, bool experts_only);
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "hw/core/fields.h"
+
 /// In which order a pipeline stage works off its microbatches.
 namespace weft::workloads {
 
@@ -17,6 +19,11 @@ enum class PipelineSchedule : std::uint8_t {
   /// section 2.2.2). Microbatches go in rounds of as many as there are stages.
   kInterleaved,
 };
+inline EnumNames<PipelineSchedule> enum_names(PipelineSchedule /*tag*/) {
+  return {{"gpipe", PipelineSchedule::kGPipe},
+          {"1f1b", PipelineSchedule::kOneForwardOneBackward},
+          {"interleaved", PipelineSchedule::kInterleaved}};
+}
 
 struct Pipeline {
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;

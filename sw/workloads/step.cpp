@@ -73,7 +73,7 @@ void RankStep::step() {
     // The stages' copies of the table, or their shards of them. A rank of the first stage comes here last.
     const Set table{"", share_.vocabulary_table(), groups_.dense()};
     all = joined({all, emitter_.tied_all_reduce("embedding.gradients all-reduce",
-                                                shard_elements(table) * config_.element_bytes, all)});
+                                                shard_elements(table) * config_.gradient_bytes, all)});
   }
   const std::string name = config_.steps > 1 ? "optimizer step" + std::to_string(step_) : "optimizer";
   emitter_.compute(name, share_.optimizer(emitter_.sums().parameters), all);
@@ -215,7 +215,12 @@ Ids RankStep::begin(Unit unit) {
     return result;
   };
   // The root unit is in use from the embedding to its gradient.
-  return gathers_->begin(unit, has_root_unit() ? 0 : -1, gathered_sets);
+  const std::size_t begun = gathers_->begun();
+  Ids parameters = gathers_->begin(unit, has_root_unit() ? 0 : -1, gathered_sets);
+  if (gathers_->begun() == begun) return parameters;
+  std::int64_t bytes = 0;
+  for (const ParameterGathers::Set& set : gathered_sets(unit)) bytes += set.bytes;
+  return copy("parameters copy-out", bytes, bytes, parameters);
 }
 
 /// After the backward pass of a unit: the gradients of all its microbatches, or with fsdp and no pipeline of each.
@@ -226,7 +231,11 @@ void RankStep::reduce_gradients(Unit unit) {
     if (set.elements == 0) continue;
     const std::string what = prefix_ + set.name + "gradients ";
     const std::int64_t members = config_.parallel.group_size(set.holders.shards);
-    const std::int64_t shard = shard_elements(set) * config_.element_bytes;
+    const std::int64_t shard = shard_elements(set) * config_.gradient_bytes;
+    if (members > 1) {
+      static_cast<void>(copy(set.name + std::string("gradients copy-in"), set.elements * config_.element_bytes,
+                             set.elements * config_.gradient_bytes, {}));
+    }
     Ids ids = emitter_.last_compute();
     ids = emitter_.collective(name(what + "reduce-scatter"), Purpose::kGradients,
                               {CollectiveType::kReduceScatter, shard * members, set.holders.shards}, ids);

@@ -44,6 +44,9 @@ class ParameterGathers {
     return begun_ > 0 && uses_[begun_ - 1] == unit ? gathered_[begun_ - 1] : Ids{};
   }
 
+  /// How many of the gathered units have begun to compute.
+  [[nodiscard]] std::size_t begun() const { return begun_; }
+
  private:
   void issue(const std::vector<Set>& sets);
 
@@ -87,8 +90,13 @@ class RankStep {
 
   // Communication
   Ids gather_tokens(const std::string& what, const Ids& in);
+  Ids start_gathering(const std::string& what, const Ids& in);
+  Ids copy_out(const std::string& what, const Ids& gathered);
+  Ids copy(const std::string& what, std::int64_t read, std::int64_t written, const Ids& data);
   Ids sum_tokens(const std::string& what, const Ids& in);
   Ids exchange_tokens(const std::string& what, const Ids& in);
+  Ids beside_weights(const Ids& summands, const std::function<Ids(const Ids&)>& sum,
+                     const std::function<void()>& weights);
   Ids receive_activations(const PipelineOperation& operation);
   void send_activations(const PipelineOperation& operation, const Ids& data);
   void name_unit(Unit unit);

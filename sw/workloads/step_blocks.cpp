@@ -39,8 +39,23 @@ Ids RankStep::compute(Part part, const Ids& data, const std::string& more) {
 
 // Within a block -----------------------------------------------------------------------------------------------------
 
+/// Of the collectives' buffers, where there are such kernels.
+Ids RankStep::copy(const std::string& what, std::int64_t read, std::int64_t written, const Ids& data) {
+  if (!config_.copies) return data;
+  return emitter_.compute(name(prefix_ + what), share_.copy(read, written), data);
+}
+
 /// Sequence parallelism: all tokens of the tensor-parallel ranks.
 Ids RankStep::gather_tokens(const std::string& what, const Ids& in) {
+  return copy_out(what, start_gathering(what, in));
+}
+
+Ids RankStep::copy_out(const std::string& what, const Ids& gathered) {
+  if (!config_.sequence_parallel) return gathered;
+  return copy(what + " copy-out", activation_bytes(), activation_bytes(), gathered);
+}
+
+Ids RankStep::start_gathering(const std::string& what, const Ids& in) {
   if (!config_.sequence_parallel) return in;
   return emitter_.collective(name(prefix_ + what + " all-gather"), Purpose::kTensorParallel,
                              {CollectiveType::kAllGather, activation_bytes(), AxisSet(Axis::kTensor)}, in);
@@ -49,11 +64,12 @@ Ids RankStep::gather_tokens(const std::string& what, const Ids& in) {
 /// The partial sums of the tensor-parallel ranks.
 Ids RankStep::sum_tokens(const std::string& what, const Ids& in) {
   const bool scatters = config_.sequence_parallel;
+  const Ids ready = scatters ? copy(what + " copy-in", activation_bytes(), activation_bytes(), in) : in;
   return emitter_.collective(name(prefix_ + what + (scatters ? " reduce-scatter" : " all-reduce")),
                              Purpose::kTensorParallel,
                              {scatters ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce,
                               activation_bytes(), AxisSet(Axis::kTensor)},
-                             in);
+                             ready);
 }
 
 /// To the experts or back.
@@ -149,6 +165,16 @@ Ids RankStep::recompute(Unit unit, const Ids& start) {
   return compute(Part::kMlpUpAgain, x);
 }
 
+/// The sum of inputs' gradients and the product for the weights', one beside the other or one after the other.
+Ids RankStep::beside_weights(const Ids& summands, const std::function<Ids(const Ids&)>& sum,
+                             const std::function<void()>& weights) {
+  const bool beside = config_.weight_gradients == WeightGradients::kBeside;
+  if (!beside) weights();
+  Ids result = sum(summands);
+  if (beside) weights();
+  return result;
+}
+
 Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const Ids parameters = begin(unit);
   const Ids again = recompute(unit, joined({gradient, parameters}));
@@ -158,19 +184,29 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const Ids down = compute(Part::kMlpDownGradient, joined({x, parameters}));
   // Experts keep what was sent to them, and recomputing has gathered the rest.
   const bool gathers = recomputes(unit) == models::Recompute::kNone;
-  Ids input = gathers && config_.experts == 0 ? gather_tokens("mlp input again", {}) : Ids{};
+  const bool gathers_mlp = gathers && config_.experts == 0;
+  Ids input = gathers_mlp ? start_gathering("mlp input again", {}) : Ids{};
   x = compute(Part::kMlpUpInputGradient, down);
   x = exchange_tokens("dispatch gradient", x);
-  Ids sum = sum_tokens("mlp gradient", x);
-  static_cast<void>(compute(Part::kMlpUpWeightGradient, joined({down, input})));
+  Ids sum = beside_weights(
+      x, [&](const Ids& summands) { return sum_tokens("mlp gradient", summands); },
+      [&] {
+        if (gathers_mlp) input = copy_out("mlp input again", input);
+        static_cast<void>(compute(Part::kMlpUpWeightGradient, joined({down, input})));
+      });
   const Ids middle = compute(Part::kMlpNormGradient, joined({sum, gradient}));
 
   x = gather_tokens("attention gradient", middle);
   x = compute(Part::kAttentionOutGradient, x);
   const Ids core = attention_backward(x);
-  input = gathers ? gather_tokens("attention input again", {}) : Ids{};
-  sum = sum_tokens("attention gradient", compute(Part::kAttentionQkvInputGradient, core));
-  static_cast<void>(compute(Part::kAttentionQkvWeightGradient, joined({core, input})));
+  input = gathers ? start_gathering("attention input again", {}) : Ids{};
+  sum = beside_weights(
+      compute(Part::kAttentionQkvInputGradient, core),
+      [&](const Ids& summands) { return sum_tokens("attention gradient", summands); },
+      [&] {
+        if (gathers) input = copy_out("attention input again", input);
+        static_cast<void>(compute(Part::kAttentionQkvWeightGradient, joined({core, input})));
+      });
   Ids result = compute(Part::kAttentionNormGradient, joined({sum, middle}));
   reduce_gradients(unit);
   return result;
@@ -205,11 +241,14 @@ void RankStep::head(const Ids& in) {
 
 Ids RankStep::head_backward() {
   const Ids parameters = begin(last_unit());
-  const Ids input = gather_tokens("input again", {});
+  const Ids input = start_gathering("input again", {});
   const Ids loss = loss_[static_cast<std::size_t>(microbatch_)];
   const Ids gradient = compute(Part::kHeadInputGradient, joined({loss, parameters}));
-  const Ids sum = sum_tokens("gradient", gradient);
-  static_cast<void>(compute(Part::kHeadWeightGradient, joined({gradient, input})));
+  const Ids sum = beside_weights(
+      gradient, [&](const Ids& summands) { return sum_tokens("gradient", summands); },
+      [&] {
+        static_cast<void>(compute(Part::kHeadWeightGradient, joined({gradient, copy_out("input again", input)})));
+      });
   Ids result = compute(Part::kHeadNormGradient, sum);
   reduce_gradients(last_unit());
   return result;

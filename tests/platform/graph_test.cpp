@@ -11,6 +11,7 @@
 #include "sw/schedules/graph.h"
 #include "tests/support/chakra.h"
 #include "tests/support/kernel.h"
+#include "traces/chakra/kernels.h"
 
 namespace weft::platforms {
 namespace {
@@ -62,8 +63,7 @@ class Graphs : public test::ChakraTest {
   GraphResult run() {
     test::fresh_kernel();
     Machine machine(machine_);
-    GraphEngine engine(machine.ranks(), config_, machine_.collectives.dimensions, machine_.accelerator.array.compute,
-                       workload_);
+    GraphEngine engine(machine.ranks(), config_, machine_.collectives, machine_.accelerator.array.compute, workload_);
     engine.start();
     try {
       machine.run();
@@ -131,6 +131,96 @@ TEST_F(Graphs, EveryKindOfCollectiveLeavesTheRightBytes) {
     EXPECT_EQ(result.nodes, 6 * nodes.size());
     EXPECT_EQ(result.collectives, 6 * nodes.size());
   }
+}
+
+TEST_F(Graphs, CommunicatorsLeaveTheRightBytes) {
+  std::vector<Node> nodes;
+  for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                    CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
+    for (const std::int64_t bytes : {4, 1000, 300'000}) {
+      nodes.push_back(collective_node(nodes.size(), type, bytes));
+      nodes.push_back(of_group(collective_node(nodes.size(), type, bytes), "others"));
+    }
+  }
+  nodes.push_back(collective_node(nodes.size(), CollectiveType::kBarrier, 0));
+  nodes.back().attributes.pop_back();
+  traces(nodes);
+  config_.library = schedules::Library::kCommunicators;
+  config_.communications = 0;
+  machine_.per_node = 2;
+  machine_.accelerator.array.shared_cores = true;
+  workload_.groups = {{"others", {0, 1, 2, 3, 4, 5}}};
+  for (const auto algorithm : {collectives::Algorithm::kRing, collectives::Algorithm::kHierarchical}) {
+    machine_.collectives.algorithm = algorithm;
+    const GraphResult result = run();
+    EXPECT_EQ(result.nodes, 6 * nodes.size());
+    EXPECT_EQ(result.collectives, 6 * nodes.size());
+  }
+}
+
+TEST_F(Graphs, ACommunicatorDoesOneCollectiveAtATime) {
+  machine_.data = false;
+  config_.communications = 0;
+  config_.library = schedules::Library::kCommunicators;
+  workload_.groups = {{"other", {0, 1, 2, 3, 4, 5}}};
+  const auto time = [this](const std::vector<Node>& nodes) {
+    traces(nodes);
+    return run().finished.front();
+  };
+  const Node first = collective_node(0, CollectiveType::kAllGather, 4000);
+  Node second = collective_node(1, CollectiveType::kAllGather, 4000);
+  const Time one = time({first});
+  EXPECT_GT(time({first, second}), one + one * 9 / 10);
+  EXPECT_LT(time({first, of_group(second, "other")}), one + one / 2);
+}
+
+// What a collective's kernel takes from what is computed beside it: nothing where cores are its own.
+TEST_F(Graphs, KernelsOfCommunicatorsKeepCores) {
+  machine_.data = false;
+  machine_.accelerator.array.copy_engines = 20;
+  machine_.accelerator.array.compute.sms = 100;
+  config_.library = schedules::Library::kCommunicators;
+  const auto time = [this](bool shares, const std::vector<Node>& nodes) {
+    machine_.accelerator.array.shared_cores = shares;
+    traces(nodes);
+    return static_cast<double>(run().finished.front().count()) * 1e-6;
+  };
+  const Node collective = collective_node(0, CollectiveType::kAllReduce, 64 << 20);
+  // -1: its duration alone.
+  const auto beside = [&](bool shares, std::int64_t blocks) {
+    Node kernel = kernel_node(1, 20'000'000);
+    if (blocks >= 0) chakra::set_kernels(kernel, {{.compute_ps = 20'000'000'000, .blocks = blocks}});
+    return time(shares, {collective, kernel});
+  };
+  constexpr double kAlone = 20'000;
+  constexpr double kNear = 60;  // a slice
+  const double collective_time = time(true, {collective});
+  ASSERT_GT(collective_time, 2000);
+  for (const std::int64_t blocks : {-1, 0, 100}) EXPECT_NEAR(beside(false, blocks), kAlone, kNear);
+  // While the collective runs, four fifths of the cores are left.
+  for (const std::int64_t blocks : {-1, 0}) EXPECT_NEAR(beside(true, blocks), kAlone + collective_time / 5, kNear);
+  // Persistent blocks that find no core begin when it has ended.
+  EXPECT_NEAR(beside(true, 100), kAlone + collective_time, kNear);
+  EXPECT_NEAR(beside(true, 80), kAlone, kNear);
+}
+
+TEST_F(Graphs, KernelsOfANodeFollowEachOtherAndUseTheMemory) {
+  machine_.data = false;
+  Node node = kernel_node(0, 77);
+  const std::int64_t bytes = 1 << 30;
+  chakra::set_kernels(node,
+                      {{.launch_ps = 3'000'000, .compute_ps = 50'000'000}, {.launch_ps = 2'000'000, .read = bytes}});
+  const Time moved = transfer_time(Bytes(bytes), machine_.accelerator.hbm.sustained());
+  const auto time = [&](schedules::ComputeTime compute) {
+    config_.compute = compute;
+    traces({node});
+    return run().finished.front();
+  };
+  for (const auto compute : {schedules::ComputeTime::kAuto, schedules::ComputeTime::kKernels}) {
+    EXPECT_GE(time(compute), 55_us + moved);
+    EXPECT_LT(time(compute), 60_us + moved);
+  }
+  EXPECT_LT(time(schedules::ComputeTime::kDuration), 5_us);
 }
 
 TEST_F(Graphs, GroupsOfSomeRanksRunBesideEachOther) {
@@ -289,6 +379,17 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   EXPECT_EQ(error(), "w.2.et: node 1 'n1' comm_dst: expected a rank below 6, got 6");
   trace(2, {chakra_node(1)});
   EXPECT_EQ(error(), "w.2.et: node 1 'n1' has no num_ops");
+  Node node = kernel_node(1, 5);
+  chakra::set_kernels(node, {{.launch_ps = -1}});
+  trace(2, {node});
+  const std::string list = ": attribute kernels: expected a list of 7 integers of 0 or more for each kernel";
+  EXPECT_EQ(error(), "w.2.et: node 1 'n1'" + list);
+  node.attributes = {Attribute::integer("kernels", 5)};
+  trace(2, {node});
+  EXPECT_EQ(error(), "w.2.et: node 1 'n1'" + list);
+  traces({kernel_node(0, 1)});
+  config_.compute = schedules::ComputeTime::kKernels;
+  EXPECT_EQ(error(), "w.0.et: node 0 'n0' has no kernels");
 }
 
 TEST_F(Graphs, RefuseCollectivesThatDifferBetweenRanks) {

@@ -62,8 +62,7 @@ class RemoteMemoryNodes : public test::ChakraTest {
     workload.prefix = traces;
     workload.shared = shared;
     workload.groups["pair"] = {1, 2};
-    GraphEngine engine(machine.ranks(), graph, config.collectives.dimensions, config.accelerator.array.compute,
-                       workload);
+    GraphEngine engine(machine.ranks(), graph, config.collectives, config.accelerator.array.compute, workload);
     engine.start();
     machine.run();
     engine.check();

@@ -71,6 +71,11 @@ TEST_F(WorkloadCli, TellsAllInJson) {
   const json result = json::parse(ran.out);
   EXPECT_EQ(result["model"], "nano");
   EXPECT_EQ(result["recompute"], "none");
+  EXPECT_EQ(result["fusion"], "fused");
+  EXPECT_EQ(result["attention"], "flash-3");
+  EXPECT_EQ(result["weight_gradients"], "beside");
+  EXPECT_EQ(result["copies"], false);
+  EXPECT_EQ(result["reduce_type"], "bf16");
   EXPECT_EQ(result["parallel"]["pp"], 2);
   EXPECT_EQ(result["ranks"], 2);
   EXPECT_EQ(result["bubble"], 1.0 / 8);
@@ -102,6 +107,86 @@ TEST_F(WorkloadCli, TakesOtherTablesAndOptions) {
   }
   const Ran check = weft("trace check w/mine");
   EXPECT_EQ(check.code, 0) << check.out;
+}
+
+TEST_F(WorkloadCli, KernelsAreCutAsTheyAreAskedFor) {
+  const auto seconds = [this](const std::string& options) {
+    const Ran made = weft("workload nano --parallel tp=2 --accelerator h100-sxm --out w " + options);
+    EXPECT_EQ(made.code, 0) << made.err;
+    return json::parse(weft("trace info w/nano --json").out)["compute_us"].get<double>();
+  };
+  const double fused = seconds("");
+  EXPECT_EQ(seconds("--fusion fused --attention flash-3 --weight-gradients before --reduce-type fp32"), fused);
+  const double compiled = seconds("--fusion compiled-blocks");
+  EXPECT_EQ(seconds("--fusion compiled-blocks --attention flash-2"), compiled);
+  EXPECT_GT(compiled, fused);
+  const double norms = seconds("--fusion fused-norms");
+  EXPECT_GT(norms, compiled);
+  EXPECT_GT(seconds("--fusion eager"), norms);
+  EXPECT_GT(seconds("--sequence-parallel --copies"), seconds("--sequence-parallel"));
+}
+
+// What --set says of the workload is of the traces', not of the platform's own.
+TEST_F(WorkloadCli, TracesTakeTheKeysOfGraphs) {
+  ASSERT_EQ(weft("workload nano --parallel tp=2,dp=4 --layers 2 --accelerator h100-sxm --out ../w").code, 0);
+  const auto time = [this](const std::string& options) {
+    const Ran ran = weft("run llama3-8b-fsdp-8xh100 --traces ../w/nano --out ../o --json " + options);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out)["last_finish_ns"].get<double>();
+  };
+  const double dimensions = time("");
+  EXPECT_EQ(time("--set workload.library=dimensions --set workload.compute=kernels"), dimensions);
+  EXPECT_NE(time("--set workload.library=communicators"), dimensions);
+  EXPECT_NE(time("--set workload.compute=duration"), dimensions);
+  expect_refused({"a key of FSDP",
+                  "run llama3-8b-fsdp-8xh100 --traces ../w/nano --set workload.sequences=2",
+                  {"workload.sequences: expected one of communications,", "library", "got \"sequences\""}});
+  expect_refused({"library",
+                  "run llama3-8b-fsdp-8xh100 --traces ../w/nano --set workload.library=nccl",
+                  {"workload.library", "dimensions", "communicators"}});
+}
+
+// A platform's own step is what the command writes.
+TEST_F(WorkloadCli, APlatformMayHaveAStepOfItsOwn) {
+  const std::string machine = "run llama3-8b-tp8-fsdp8-64xh100 --set accelerators=8 --json ";
+  const Ran ran = weft(machine +
+                       "--set workload.model=nano --set workload.parallel=tp=2,fsdp=4 --set workload.batch=8 "
+                       "--set workload.steps=2 --out ../o");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json result = json::parse(ran.out);
+  EXPECT_EQ(result["workload"], (json{{"kind", "transformer"}, {"model", "nano"}, {"parallel", "tp=2,fsdp=4"}}));
+  const double step = result["last_finish_ns"].get<double>() * 1e-9 / 2;
+  EXPECT_NEAR(result["tokens_per_s_per_gpu"].get<double>(), 256 / step, 1e-6 * 256 / step);
+  EXPECT_EQ(result["mfu_percent"].get<double>(), 100 * result["mfu"].get<double>());
+
+  const Ran made = weft(
+      "workload nano --parallel tp=2,fsdp=4 --batch 8 --sequence-parallel --recompute selective-op --fusion "
+      "compiled-blocks --weight-gradients before --copies --reduce-type fp32 --steps 2 --accelerator h100-sxm --out "
+      "../w");
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Ran again = weft(machine +
+                         "--traces ../w/nano --set workload.library=communicators --set workload.communications=0 "
+                         "--out ../o");
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(json::parse(again.out)["last_finish_ns"], result["last_finish_ns"]);
+}
+
+TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
+  const std::vector<BadInput> cases = {
+      {"degrees", "parallel=tp=8", {"workload.parallel: expected degrees whose product is the 64 accelerators, got 8"}},
+      {"heads", "parallel=tp=64", {"workload.parallel: expected a divisor of the 32 heads of llama3-8b, got 64"}},
+      {"degree", "parallel=xp=64", {"workload.parallel: expected degrees of tp, cp", "got \"xp=64\""}},
+      {"model", "model=nanno", {"workload.model: no transformer 'nanno', expected one of llama2-7b,"}},
+      {"batch", "batch=7", {"workload.batch: expected a multiple of 8", "got 7"}},
+      {"top k", "top_k=2", {"workload.top_k: expected --experts"}},
+      {"fusion", "fusion=some", {"workload.fusion: expected one of eager,", "got \"some\""}},
+      {"key", "sequences=2", {"workload.sequences: expected a known key, got \"sequences\""}},
+      {"kind", "kind=train", {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\" or \"chakra\""}},
+  };
+  for (const BadInput& bad : cases) {
+    const std::string arguments = std::string("run llama3-8b-tp8-fsdp8-64xh100 --set workload.") + bad.arguments;
+    expect_refused({bad.what, arguments.c_str(), bad.message});
+  }
 }
 
 TEST_F(WorkloadCli, RefusesBadInput) {
@@ -137,6 +222,10 @@ TEST_F(WorkloadCli, RefusesBadInput) {
        {"--virtual-stages: expected --schedule interleaved"}},
       {"schedule", "workload nano --schedule zigzag --out w", {"--schedule", "1f1b", "interleaved"}},
       {"recompute", "workload nano --recompute some --out w", {"--recompute", "selective-op"}},
+      {"fusion", "workload nano --fusion some --out w", {"--fusion", "compiled-blocks"}},
+      {"attention", "workload nano --attention flash-4 --out w", {"--attention", "flash-3"}},
+      {"weights' gradients", "workload nano --weight-gradients after --out w", {"--weight-gradients", "before"}},
+      {"type of sums", "workload nano --reduce-type int8 --out w", {"--reduce-type", "fp32"}},
       {"batch", "workload nano --parallel dp=4 --batch 6 --out w", {"--batch: expected a multiple of 4", "got 6"}},
       {"context", "workload nano --parallel cp=3 --out w", {"--sequence: expected a multiple of 6", "got 256"}},
       {"no experts",

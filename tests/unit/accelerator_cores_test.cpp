@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <ostream>
+#include <vector>
 
 #include "hw/accelerator/accelerator.h"
 #include "tests/support/accelerator_bench.h"
@@ -185,6 +186,27 @@ INSTANTIATE_TEST_SUITE_P(Beside, KernelOfACollective,
                                          Ask{"ManyShortBlocks", true, 0, 10_us},
                                          Ask{"CoresOfItsOwn", false, 132, 10_us}),
                          [](const auto& drawn) { return drawn.param.name; });
+
+/// When four collectives' kernels have their cores, of which there are 132.
+std::vector<Time> granted_to_several(bool shared_cores) {
+  Bench bench(slices_of_10_us(shared_cores));
+  bench.at(1_us, cores(Operation::kKeepCores, 100, 0));
+  bench.at(2_us, cores(Operation::kKeepCores, 32, 1));
+  bench.at(3_us, cores(Operation::kKeepCores, 30, 2));
+  bench.at(4_us, cores(Operation::kKeepCores, 10, 3));
+  bench.at(5_us, cores(Operation::kReturnCores, 32));
+  bench.at(6_us, cores(Operation::kReturnCores, 100));
+  bench.run();
+  return {bench.notified(0), bench.notified(1), bench.notified(2), bench.notified(3)};
+}
+
+TEST(Partitions, KernelsOfCollectivesWaitForEachOthersCores) {
+  EXPECT_EQ(granted_to_several(true), (std::vector<Time>{1_us, 2_us, 5_us, 6_us}));
+}
+
+TEST(Partitions, KernelsOfCollectivesWithCoresOfTheirOwnDoNotWait) {
+  EXPECT_EQ(granted_to_several(false), (std::vector<Time>{1_us, 2_us, 3_us, 4_us}));
+}
 
 TEST(Partitions, AKernelOfACollectiveHasItsCoresWhileLateBlocksRun) {
   Bench bench(slices_of_10_us(true));

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "hw/accelerator/compute_config.h"
+#include "hw/core/quantity.h"
+#include "platforms/cli/platform.h"
+#include "sw/dimensions/workload.h"
+#include "sw/workloads/config.h"
+
+namespace weft::platforms {
+
+/// A workload's nodes last as long as their kernels take on an otherwise idle accelerator that sees `memory` of its
+/// HBM, and list them.
+void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::WorkloadConfig& config);
+
+/// A training step that was made for a machine.
+struct TransformerStep {
+  workloads::WorkloadConfig config;
+  dimensions::Workload traces;
+};
+
+/// The `workload` of a platform, of kind transformer: traces for its accelerators in a folder that lasts as long as the
+/// command runs. Throws InputError and ConfigError.
+TransformerStep generate_step(Platform& platform);
+
+}  // namespace weft::platforms

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/workloads/options.h"
+
+namespace weft::workloads {
+
+WorkloadConfig StepOptions::config(const models::Transformer& transformer) const {
+  const auto or_else = [](std::int64_t value, std::int64_t other) { return value != 0 ? value : other; };
+  WorkloadConfig result;
+  result.model = transformer;
+  result.model.layers = or_else(layers, transformer.layers);
+  result.parallel = parse_parallelism(parallel);
+  result.schedule = schedule;
+  result.virtual_stages = virtual_stages;
+  result.microbatches = or_else(microbatches, result.parallel.degree(Axis::kPipeline));
+  result.batch = or_else(batch, result.replicas() * result.microbatches);
+  result.sequence = or_else(sequence, transformer.sequence);
+  result.element_bytes = static_cast<int>(size_of(parameter_type));
+  result.gradient_bytes = static_cast<int>(size_of(reduce_type));
+  result.sequence_parallel = sequence_parallel;
+  result.recompute = recompute;
+  result.fusion = fusion;
+  result.attention = attention;
+  result.weight_gradients = weight_gradients;
+  result.copies = copies;
+  result.experts = experts;
+  result.top_k = top_k;
+  result.prefetch = prefetch;
+  result.steps = steps;
+  return result;
+}
+
+}  // namespace weft::workloads

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hw/core/element.h"
+#include "hw/core/fields.h"
+#include "sw/workloads/config.h"
+
+namespace weft::workloads {
+
+/// A training step as a user asks for it, in a platform or by `weft workload`. 0 leaves a number to the network, or to
+/// the others.
+struct StepOptions {
+  std::string model = "llama3-8b";
+  std::string parallel = "tp=1";
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  std::int64_t virtual_stages = 1;
+  std::int64_t microbatches = 0;
+  std::int64_t batch = 0;
+  std::int64_t sequence = 0;
+  std::int64_t layers = 0;
+  ElementType parameter_type = ElementType::kBf16;
+  ElementType reduce_type = ElementType::kBf16;
+  bool sequence_parallel = false;
+  models::Recompute recompute = models::Recompute::kNone;
+  models::Fusion fusion = models::Fusion::kFused;
+  models::AttentionKernel attention = models::AttentionKernel::kFlash3;
+  WeightGradients weight_gradients = WeightGradients::kBeside;
+  bool copies = false;
+  std::int64_t experts = 0;
+  std::int64_t top_k = 1;
+  int prefetch = 1;
+  int steps = 1;
+
+  static constexpr std::int64_t kMostSequences = 1 << 30;
+  static constexpr std::int64_t kMostLayers = 4096;
+  static constexpr std::int64_t kMostMicrobatches = 1 << 15;  ///< with which tags stay below ASTRA-sim's own
+  static constexpr int kMostSteps = 1000;
+  static constexpr int kMostPrefetch = 2;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("model", model, "A network of sw/models/transformers.csv");
+    visit("parallel", parallel,
+          "Degrees, such as tp=8,pp=4: tensor tp, context cp, expert ep, fully sharded fsdp, data dp, pipeline pp");
+    visit("schedule", schedule, "Of the pipeline");
+    visit("virtual_stages", virtual_stages, "Chunks of layers on a stage, interleaved", Range{1, kMostLayers});
+    visit("microbatches", microbatches, "Of a step; 0: as many as pipeline stages", Range{0, kMostMicrobatches});
+    visit("batch", batch, "Sequences of a step, of all ranks; 0: one a microbatch", Range{0, kMostSequences});
+    visit("sequence", sequence, "Tokens of a sequence; 0: the network's own", Range{0, kMostSequences});
+    visit("layers", layers, "Blocks; 0: the network's own", Range{0, kMostLayers});
+    visit("parameter_type", parameter_type, "Element type of parameters, activations and gradients");
+    visit("reduce_type", reduce_type, "Element type in which gradients are summed");
+    visit("sequence_parallel", sequence_parallel,
+          "Norms and residual sums are cut along the sequence among the ranks of tp");
+    visit("recompute", recompute, "Activations of blocks that are computed again");
+    visit("fusion", fusion, "How elementwise work is cut into kernels, as for kind fsdp");
+    visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
+    visit("weight_gradients", weight_gradients,
+          "Computed beside the sums of inputs' gradients among the ranks of tp, or before them");
+    visit("copies", copies, "Kernels that copy into and out of collectives' buffers, as FSDP2 and DTensor have");
+    visit("experts", experts, "In place of each MLP; 0: the MLP itself", Range{0, kMostLayers});
+    visit("top_k", top_k, "Experts that a token goes to", Range{1, kMostLayers});
+    visit("prefetch", prefetch, "With fsdp, units whose Allgather is issued ahead", Range{1, kMostPrefetch});
+    visit("steps", steps, "Training steps", Range{1, kMostSteps});
+  }
+
+  /// Of a network of that name, without times. Throws WorkloadError of --parallel.
+  [[nodiscard]] WorkloadConfig config(const models::Transformer& transformer) const;
+};
+
+}  // namespace weft::workloads

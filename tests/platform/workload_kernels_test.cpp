@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What generated workloads compute, against what an FSDP run does: the same kernels, however they are cut into nodes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sw/schedules/fsdp_plan.h"
+#include "sw/schedules/kernel_work.h"
+#include "sw/workloads/workload.h"
+
+namespace weft::workloads {
+namespace {
+
+using chakra::KernelDemand;
+using models::AttentionKernel;
+using models::Fusion;
+using models::Recompute;
+
+constexpr std::int64_t kSequence = 1024;
+
+accelerator::ComputeConfig part() {
+  accelerator::ComputeConfig compute;
+  compute.persistent_products = true;
+  return compute;
+}
+
+WorkloadConfig config_of(const std::string& model, const std::string& parallel = "tp=1") {
+  WorkloadConfig config;
+  config.model = models::find_transformer(models::load_transformers(), model);
+  config.model.layers = 4;
+  config.parallel = parse_parallelism(parallel);
+  config.batch = 2 * config.replicas();
+  config.sequence = kSequence;
+  const accelerator::ComputeConfig compute = part();
+  config.time = [compute](const models::Kernel& kernel) {
+    return estimate(schedules::kernel_work(compute, kernel), compute.planned_memory).count();
+  };
+  config.demand = [compute](const models::Kernel& kernel) {
+    return schedules::kernel_demand(schedules::kernel_work(compute, kernel));
+  };
+  return config;
+}
+
+/// All of a rank's nodes.
+struct Sum {
+  std::int64_t picoseconds = 0;
+  std::vector<KernelDemand> kernels;  ///< sorted
+  std::int64_t nodes = 0;
+};
+
+bool before(const KernelDemand& a, const KernelDemand& b) {
+  const auto tuple = [](const KernelDemand& k) {
+    return std::array{k.launch_ps, k.compute_ps, k.read, k.written, k.cached, k.blocks, k.energy_nj};
+  };
+  return tuple(a) < tuple(b);
+}
+
+Sum sum_of(const WorkloadConfig& config) {
+  Sum sum;
+  const TransformerWorkload workload(config);
+  workload.generate(0, [&sum](const chakra::Node& node) {
+    if (node.type != chakra::NodeType::kCompute) return;
+    ++sum.nodes;
+    sum.picoseconds += static_cast<std::int64_t>(node.duration_nanos()) * 1000;
+    const std::vector<KernelDemand> kernels = chakra::kernels_of(node);
+    sum.kernels.insert(sum.kernels.end(), kernels.begin(), kernels.end());
+  });
+  std::sort(sum.kernels.begin(), sum.kernels.end(), before);
+  return sum;
+}
+
+Sum sum_of(const schedules::FsdpPlan& plan) {
+  Sum sum;
+  const auto add = [&sum](const std::vector<schedules::PlannedKernel>& kernels) {
+    for (const schedules::PlannedKernel& kernel : kernels) {
+      sum.picoseconds += estimate(kernel.work, part().planned_memory).count();
+      sum.kernels.push_back(schedules::kernel_demand(kernel.work));
+    }
+  };
+  for (const schedules::Stage& stage : plan.stages) {
+    add(stage.kernels);
+    add(stage.tail);
+  }
+  add(plan.optimizer);
+  std::sort(sum.kernels.begin(), sum.kernels.end(), before);
+  return sum;
+}
+
+class WorkloadKernels : public testing::TestWithParam<Fusion> {};
+
+TEST_P(WorkloadKernels, AreThoseOfFsdp) {
+  // With rotary embeddings, shared keys and gates, and without any of these.
+  for (const char* model : {"llama3-8b", "gpt2-xl"}) {
+    for (const Recompute recompute :
+         {Recompute::kNone, Recompute::kSelectiveOp, Recompute::kSelectiveLayer, Recompute::kFull}) {
+      for (const AttentionKernel attention : {AttentionKernel::kFlash2, AttentionKernel::kFlash3}) {
+        SCOPED_TRACE(std::string(model) + " " + std::to_string(static_cast<int>(recompute)));
+        WorkloadConfig config = config_of(model);
+        config.fusion = GetParam();
+        config.recompute = recompute;
+        config.attention = attention;
+        schedules::FsdpConfig fsdp;
+        fsdp.model = model;
+        fsdp.layers = config.model.layers;
+        fsdp.sequences = 2;
+        fsdp.sequence = kSequence;
+        fsdp.fusion = GetParam();
+        fsdp.recompute = recompute;
+        fsdp.attention = attention;
+        fsdp.copies = false;
+        const Sum here = sum_of(config);
+        const Sum there = sum_of(schedules::FsdpPlan(fsdp, part(), 1));
+        EXPECT_EQ(here.kernels, there.kernels);
+        // Durations are rounded to nanoseconds.
+        EXPECT_NEAR(static_cast<double>(here.picoseconds), static_cast<double>(there.picoseconds),
+                    500.0 * static_cast<double>(here.nodes));
+      }
+    }
+  }
+}
+
+TEST_P(WorkloadKernels, AreCutByTensorAndSequenceParallelism) {
+  const auto operations = [](const Sum& sum) {
+    std::int64_t energy = 0;
+    for (const KernelDemand& kernel : sum.kernels) energy += kernel.energy_nj;
+    return static_cast<double>(energy);
+  };
+  const auto moved = [](const Sum& sum) {
+    std::int64_t bytes = 0;
+    for (const KernelDemand& kernel : sum.kernels) bytes += kernel.read + kernel.written;
+    return bytes;
+  };
+  WorkloadConfig config = config_of("llama3-8b");
+  config.fusion = GetParam();
+  const Sum whole = sum_of(config);
+  config.parallel = parse_parallelism("tp=4");
+  const Sum cut = sum_of(config);
+  config.sequence_parallel = true;
+  const Sum along_the_sequence = sum_of(config);
+  EXPECT_EQ(cut.kernels.size(), whole.kernels.size());
+  EXPECT_NEAR(operations(cut) / operations(whole), 0.25, 0.01);
+  // Each rank passes all tokens through the norms, or a quarter of them.
+  EXPECT_GT(moved(cut), moved(whole) / 4);
+  EXPECT_LT(moved(along_the_sequence), moved(cut));
+  EXPECT_GT(cut.picoseconds, whole.picoseconds / 4);
+  EXPECT_LT(along_the_sequence.picoseconds, cut.picoseconds);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WorkloadKernels,
+                         testing::Values(Fusion::kEager, Fusion::kFusedNorms, Fusion::kCompiledBlocks, Fusion::kFused),
+                         [](const auto& drawn) {
+                           std::string name(weft::name_of(drawn.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
+  WorkloadConfig config = config_of("llama3-8b", "fsdp=4");
+  config.gradient_bytes = 4;
+  const std::size_t without = sum_of(config).kernels.size();
+  config.copies = true;
+  // The root unit once and each block twice are copied out, and the gradients of all in. FSDP2 keeps the last block.
+  EXPECT_EQ(sum_of(config).kernels.size() - without, (1 + 2 * 4) + (1 + 4));
+  schedules::FsdpConfig fsdp;
+  fsdp.layers = 4;
+  fsdp.sequences = 2;
+  fsdp.sequence = kSequence;
+  fsdp.fusion = Fusion::kFused;
+  fsdp.recompute = Recompute::kNone;
+  fsdp.attention = AttentionKernel::kFlash3;
+  fsdp.optimizer = false;
+  std::vector<KernelDemand> kernels = sum_of(config).kernels;
+  for (const KernelDemand& kernel : sum_of(schedules::FsdpPlan(fsdp, part(), 4)).kernels) {
+    const auto found = std::find(kernels.begin(), kernels.end(), kernel);
+    ASSERT_NE(found, kernels.end());
+    kernels.erase(found);
+  }
+  EXPECT_EQ(kernels.size(), 1U + 3U);  // the copy and the optimizer
+
+  config = config_of("llama3-8b", "tp=4");
+  config.sequence_parallel = true;
+  const std::size_t uncopied = sum_of(config).kernels.size();
+  config.copies = true;
+  // A block gathers 2 + 2 + 2 times and scatters 2 + 2, the embedding 1 + 1, the head 2 + 1.
+  EXPECT_EQ(sum_of(config).kernels.size() - uncopied, 4U * 10 + 2 + 3);
+  config.sequence_parallel = false;
+  EXPECT_EQ(sum_of(config).kernels.size(), uncopied);
+}
+
+TEST(WorkloadOrder, WeightsGradientsComeBeforeTheSumsWhereSaid) {
+  WorkloadConfig config = config_of("llama3-8b", "tp=2");
+  const auto place = [&config](const std::string& name) {
+    std::size_t found = SIZE_MAX;
+    std::size_t at = 0;
+    TransformerWorkload(config).generate(0, [&](const chakra::Node& node) {
+      if (node.name == name) found = at;
+      ++at;
+    });
+    EXPECT_NE(found, SIZE_MAX) << name;
+    return found;
+  };
+  for (const bool beside : {true, false}) {
+    config.weight_gradients = beside ? WeightGradients::kBeside : WeightGradients::kBefore;
+    EXPECT_EQ(place("layer1.mlp gradient all-reduce mb0") < place("layer1.mlp.up weight gradient mb0"), beside);
+    EXPECT_EQ(place("layer1.attention gradient all-reduce mb0") < place("layer1.attention.qkv weight gradient mb0"),
+              beside);
+    EXPECT_EQ(place("head.gradient all-reduce mb0") < place("head weight gradient mb0"), beside);
+  }
+}
+
+}  // namespace
+}  // namespace weft::workloads
