@@ -57,7 +57,7 @@ class WaveOrder {
   void finish(Time end);
 
  private:
-  static constexpr std::size_t kLeast = 1U << 12;
+  static constexpr std::size_t kLeast = 1U << 14;
 
   struct Net {
     vcd::Writer::Id id;

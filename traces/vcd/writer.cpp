@@ -15,8 +15,7 @@
 namespace weft::vcd {
 namespace {
 
-/// More at once makes some kernels look for memory in one piece, at three to six times the cost.
-constexpr std::size_t kBuffer = 1U << 17;
+constexpr std::size_t kBuffer = 1U << 19;
 constexpr std::size_t kPage = 1U << 12;
 constexpr std::size_t kLongestTime = 24;
 constexpr std::uint64_t kFourDigits = 10'000;
@@ -212,6 +211,12 @@ void Writer::make_room(std::size_t size) {
   buffer_.resize(std::max(kBuffer, rest + size));
   std::memcpy(buffer_.data(), begun.data(), rest);
   used_ = rest;
+}
+
+void Writer::store(std::string_view text) {
+  // More at once makes some kernels look for memory in one piece, at three to six times the cost.
+  constexpr std::size_t kPiece = 1U << 17;
+  for (; !text.empty(); text.remove_prefix(std::min(kPiece, text.size()))) file_.write(text.substr(0, kPiece));
 }
 
 void Writer::put_line(std::string_view text) {
@@ -478,7 +483,7 @@ void Writer::advance(std::uint64_t time) {
 void Writer::close() {
   if (!started_) write_header();
   background_.wait();
-  file_.write({buffer_.data(), used_});
+  store({buffer_.data(), used_});
   used_ = 0;
   file_.close();
 }

@@ -149,7 +149,9 @@ class Writer {
   bool started_ = false;
   bool off_ = false;
   std::string bits_;
-  traces::Background<Full> background_{[this](const Full& full) { file_.write({full.buffer.data(), full.used}); }};
+  void store(std::string_view text);
+
+  traces::Background<Full> background_{[this](const Full& full) { store({full.buffer.data(), full.used}); }};
 };
 
 }  // namespace weft::vcd
