@@ -177,11 +177,12 @@ std::vector<std::string> Fabric::changed_groups() const {
     const std::vector<std::uint32_t>& numbers = group_trees_.of(id);
     for (std::size_t epoch = 1; epoch < std::min(last + 1, numbers.size()); ++epoch) {
       if (numbers[epoch] == numbers[epoch - 1] || numbers[epoch - 1] == GroupTrees::kNone) continue;
-      const std::string name = std::string(this->name()) + ": group " + std::to_string(id);
-      const std::string since = " from " + to_text(group_trees_.begin(epoch)) + " on";
-      lines.push_back(numbers[epoch] == GroupTrees::kNone
-                          ? name + " has no tree" + since + ", since no other one can join its members"
-                          : name + " has another tree" + since + ": what was on its way was not repeated");
+      const bool lost = numbers[epoch] == GroupTrees::kNone;
+      std::string line = std::string(name()) + ": group " + std::to_string(id);
+      line += lost ? " has no tree from " : " has another tree from ";
+      line += to_text(group_trees_.begin(epoch)) + " on";
+      line += lost ? ", since no other one can join its members" : ": what was on its way was not repeated";
+      lines.push_back(std::move(line));
     }
   }
   return lines;

@@ -107,9 +107,9 @@ void Plan::check_passage() const {
                                               ", and a packet can hold " + to_text(kLongestPassage) + " at the most");
   };
   for (std::uint32_t s = 0; s < topology_.switches.size(); ++s) {
-    for (std::uint16_t p = 0; p < topology_.switches[s].ports.size(); ++p) {
+    for (std::size_t p = 0; p < topology_.switches[s].ports.size(); ++p) {
       const Topology::Neighbour& port = topology_.switches[s].ports[p];
-      check({false, s, p}, topology_.link_of(port), topology_.switches[s].name);
+      check({false, s, static_cast<std::uint16_t>(p)}, topology_.link_of(port), topology_.switches[s].name);
       if (port.is_end) check({true, port.index, 0}, topology_.link_of(port), "end" + std::to_string(port.index));
     }
   }

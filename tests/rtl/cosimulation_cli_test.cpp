@@ -35,7 +35,7 @@ TEST_F(CosimulationCli, OneLineTakesTheModelsPlace) {
 TEST_F(CosimulationCli, ShowsItsPins) {
   const std::string engine = "network.spine0.reduction";
   const auto record = [&](const std::string& file, const std::string& arguments) {
-    const std::string out = (folder_ / file).string();
+    std::string out = (folder_ / file).string();
     const test::Ran ran = weft("collective rtl-16 --op all_reduce --bytes 16KiB --data --no-warmup --vcd-scope " +
                                engine + " --vcd " + out + " " + arguments);
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -63,7 +63,7 @@ TEST_F(CosimulationCli, ShowsItsPins) {
 TEST_F(CosimulationCli, ArbitersInRtlGrantWhatTheirRuleGrants) {
   const std::string arbiter = "network.spine0.arbiter2";
   const auto record = [&](const std::string& implementation) {
-    const std::string out = (folder_ / (implementation + ".vcd")).string();
+    std::string out = (folder_ / (implementation + ".vcd")).string();
     const test::Ran ran = weft(
         "collective rtl-16 --op all_to_all --algorithm dimensions --bytes 64KiB --data --no-warmup --set "
         "fabric.link.buffer=8KiB --set fabric.switch.reduction.implementation=model --set "

@@ -52,7 +52,7 @@ TEST_F(WholeFiles, TakeNoMoreThanWasWritten) {
 
 TEST_F(WholeFiles, SayWhatTheyCannotWrite) {
   try {
-    WholeFile(folder_ / "nowhere" / "a.txt");
+    const WholeFile file(folder_ / "nowhere" / "a.txt");
     FAIL() << "no error";
   } catch (const std::system_error& error) {
     EXPECT_EQ(std::string(error.what()),
