@@ -2,6 +2,8 @@
 // Groups of a fabric: their trees, now and when routes change.
 #include <algorithm>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "hw/fabric/deadlock.h"
 #include "hw/fabric/fabric.h"
