@@ -72,7 +72,11 @@ class GraphJob final : public Job {
                          {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
                          {"wrong", nullptr}};
     if (machine_->has_remote_memory()) json["memory_transfers"] = result.transfers;
-    if (step_) json.update(to_json(speed_of(*last)));
+    if (step_) {
+      const Speed speed = speed_of(*last);
+      json["step_time_us"] = speed.step_s * 1e6;
+      json.update(to_json(speed));
+    }
     if (result.wrong >= 0) json["wrong"] = result.wrong;
     return json;
   }
