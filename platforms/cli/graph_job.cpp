@@ -92,8 +92,10 @@ class GraphJob final : public Job {
     if (machine_->has_remote_memory()) text += fmt::format("memory transfers {:>12}\n", result.transfers);
     if (step_) {
       const Speed speed = speed_of(*last);
-      text += fmt::format("tokens/s per GPU {:>12.0f}\nTFLOPS per GPU   {:>12.1f}\nMFU              {:>10.1f} %\n",
-                          speed.tokens_per_s, speed.tflops, speed.mfu * 100);
+      text += fmt::format(
+          "step time        {:>12}\ntokens/s per GPU {:>12.0f}\nTFLOPS per GPU   {:>12.1f}\nMFU              {:>10.1f} "
+          "%\n",
+          short_time(*last / step_->config.steps), speed.tokens_per_s, speed.tflops, speed.mfu * 100);
     }
     if (result.wrong >= 0) text += fmt::format("wrong elements   {:>12}\n", result.wrong);
     return text;

@@ -65,12 +65,11 @@ enum class KfacWork : std::uint8_t {
   kMerge,       ///< their mean, and what the rank has learnt since
 };
 
-/// Who computes it: everyone, one rank, or all but that one.
+/// Who computes it: everyone or one rank.
 struct Doers {
   int owner = kfac::kEveryone;
-  bool others = false;
 
-  [[nodiscard]] bool has(int rank) const { return owner == kfac::kEveryone || (owner == rank) != others; }
+  [[nodiscard]] bool has(int rank) const { return owner == kfac::kEveryone || owner == rank; }
 };
 
 /// What is computed between two points at which the firmware looks. All ranks have the same stages; those with no part
