@@ -2,7 +2,6 @@
 #include "traces/whole_file.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -37,10 +36,6 @@ void WholeFile::reserve() {
 }
 
 void WholeFile::close() {
-  // What is beyond the end goes back; where that fails, it is as long all the same.
-  if (reserved_ > kPiece && std::fflush(stream_.get()) == 0 && ftruncate(fileno(stream_.get()), written_) != 0) {
-    errno = 0;
-  }
   // Closing writes what the stream still buffers, and may fail as any write may.
   if (std::fclose(stream_.release()) != 0) {
     const int error = errno;
@@ -49,6 +44,8 @@ void WholeFile::close() {
     fail();
   }
   std::error_code error;
+  // What was asked for beyond the end goes back; where that fails, the file is as long all the same.
+  if (reserved_ > kPiece) std::filesystem::resize_file(part_, static_cast<std::uintmax_t>(written_), error);
   std::filesystem::rename(part_, file_, error);
   if (error) {
     std::remove(part_.c_str());

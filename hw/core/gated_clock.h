@@ -10,14 +10,22 @@
 
 namespace weft {
 
-/// A clock for pins that stands still while nobody needs it, since each of its edges stops the dispatcher. The edges
-/// that it has are those of a clock without end: a whole number of cycles since the start of the simulation.
+/// A clock for pins that stands still while nobody needs it, since each of its edges stops the dispatcher, and its
+/// reset. The edges that it has are those of a clock without end: a whole number of cycles since the start of the
+/// simulation.
 ///
 ///     SC_METHOD(toggle);  // is called once before the first edge, too
 ///     sensitive << clock_.event();
+///     SC_METHOD(step);
+///     sensitive << clock_.signal().posedge_event();
+///     dont_initialize();
 ///
 ///     void toggle() {
-///       if (!clock_.toggle() && anything_is_to_do()) clock_.wake(dispatcher_.now());
+///       if (!clock_.toggle() && (clock_.resets() || anything_is_to_do())) clock_.wake(dispatcher_.now());
+///     }
+///     void step() {
+///       if (clock_.reset_edge()) return;
+///       ...
 ///     }
 class GatedClock {
  public:
@@ -47,8 +55,17 @@ class GatedClock {
     return true;
   }
 
+  /// At a rising edge: whether it is one of the first of the simulation, for which reset is held.
+  bool reset_edge() {
+    if (!resets()) return false;
+    if (--reset_edges_ == 0) reset_.write(false);
+    return true;
+  }
+  [[nodiscard]] bool resets() const { return reset_edges_ > 0; }
+
   [[nodiscard]] const sc_core::sc_event& event() const { return event_; }
   [[nodiscard]] sc_core::sc_signal<bool>& signal() { return signal_; }
+  [[nodiscard]] sc_core::sc_signal<bool>& reset() { return reset_; }
 
  private:
   static constexpr std::int64_t kAsleep = -1;
@@ -57,8 +74,10 @@ class GatedClock {
   ClockEdges edges_;
   Time half_;
   sc_core::sc_signal<bool> signal_{"clk", false};
+  sc_core::sc_signal<bool> reset_{"reset", true};
   sc_core::sc_event event_{"edge"};
   bool high_ = false;
+  int reset_edges_ = 4;          ///< still to come
   std::int64_t number_ = 0;      ///< of the latest rising edge
   std::int64_t next_ = kAsleep;  ///< of the one that is scheduled
 };

@@ -2,6 +2,8 @@
 #include "hw/fabric/implementations.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <systemc>
 
 #include "hw/core/fields.h"
 
@@ -18,6 +20,12 @@ void check_implementation(const std::vector<std::string>& known, const std::stri
         "build again";
   }
   throw ConfigError(path, expected);
+}
+
+void fail_block(const std::string& name, Time now, const std::string& what) {
+  const std::string text = name + ": at " + to_text(now) + " " + what;
+  SC_REPORT_FATAL("weft.rtl", text.c_str());
+  std::abort();  // whoever handles reports lets it go on
 }
 
 bool is_chosen(const std::vector<std::string>& switches, const std::string& name) {

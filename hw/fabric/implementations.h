@@ -6,10 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "hw/core/quantity.h"
+
 namespace weft::fabric {
 
 /// Throws ConfigError, with `path`, for a name that is not among `known`.
 void check_implementation(const std::vector<std::string>& known, const std::string& name, const std::string& path);
+
+/// Ends the simulation: a block of this name does what it must not.
+[[noreturn]] void fail_block(const std::string& name, Time now, const std::string& what);
 
 /// Whether a switch has what is chosen for `switches`, of which none stands for all.
 bool is_chosen(const std::vector<std::string>& switches, const std::string& name);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hw/fabric/output_arbiter.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "hw/fabric/clocked_arbiter.h"
@@ -11,7 +10,6 @@ namespace weft::fabric {
 namespace {
 
 constexpr const char* kClocked = "clocked";
-constexpr int kResetEdges = 4;
 constexpr int kPatience = 64;  // edges
 
 Implementations<ArbiterBlock>& blocks() {
@@ -44,10 +42,9 @@ OutputArbiter::OutputArbiter(sc_core::sc_module_name name, const ArbiterBlock& b
       grant_(std::move(grant)),
       give_up_(std::move(give_up)),
       clock_(dispatcher, clock),
-      pins_(block.make(clock_.signal(), reset_)),
+      pins_(block.make(clock_.signal(), clock_.reset())),
       in_(no_queues()),
-      lead_(cycle_time(2, clock)),
-      reset_edges_(kResetEdges) {
+      lead_(cycle_time(2, clock)) {
   SC_METHOD(toggle);
   sensitive << clock_.event();
   SC_METHOD(step);
@@ -69,25 +66,20 @@ void OutputArbiter::toggle() {
     return;
   }
   if (shown_ != nullptr) show(now);
-  if (reset_edges_ > 0 || requests_ || in_.take) clock_.wake(now);
+  if (clock_.resets() || requests_ || in_.take) clock_.wake(now);
 }
 
 /// At a rising edge, like any other register: it sees what the pins were before it.
 void OutputArbiter::step() {
-  if (reset_edges_ > 0) {
-    if (--reset_edges_ == 0) reset_.write(false);
-    return;
-  }
+  if (clock_.reset_edge()) return;
   const Time now = dispatcher_.now();
   pins_->edge(out_);
   if (in_.take && out_.valid) {
     const bool is_there = out_.lane < shape_.lanes && out_.input < shape_.inputs;
     if (!is_there || !has(in_.credit, queue_of(out_.lane, out_.input))) {
-      const std::string text = std::string(name()) + ": at " + to_text(now) + " it granted input " +
-                               std::to_string(out_.input) + " of lane " + std::to_string(out_.lane) +
-                               ", where no packet waited with credit";
-      SC_REPORT_FATAL("weft.rtl", text.c_str());
-      std::abort();  // whoever handles reports lets it go on
+      fail_block(name(), now,
+                 "it granted input " + std::to_string(out_.input) + " of lane " + std::to_string(out_.lane) +
+                     ", where no packet waited with credit");
     }
     requests_ = false;
     grant_(now, out_.lane, out_.input);
@@ -95,8 +87,7 @@ void OutputArbiter::step() {
   ArbiterInputs next = no_queues();
   look_(now, next);
   if (requests_) {
-    const bool nothing_new = next.waiting == in_.waiting && next.credit == in_.credit;
-    idle_edges_ = nothing_new && in_.take ? idle_edges_ + 1 : 0;
+    idle_edges_ = sees(next) && in_.take ? idle_edges_ + 1 : 0;
     if (idle_edges_ == kPatience) {
       requests_ = false;
       gave_up_ = true;
@@ -134,7 +125,7 @@ void OutputArbiter::show(Time now) {
     waves.set_bytes(now, bus, reinterpret_cast<const std::byte*>(queues.data()), (shape_.queues() + 7) / 8);
   };
   pins_->sample(out_);
-  waves.set(now, shown_->reset, reset_.read() ? 1 : 0);
+  waves.set(now, shown_->reset, clock_.resets() ? 1 : 0);
   bits(shown_->waiting, in_.waiting);
   bits(shown_->credit, in_.credit);
   waves.set(now, shown_->take, in_.take ? 1 : 0);

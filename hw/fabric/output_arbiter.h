@@ -80,9 +80,10 @@ class OutputArbiter final : public sc_core::sc_module {
   /// The output takes the next packet that is granted.
   void request(Time now);
   [[nodiscard]] bool requests() const { return requests_; }
-  /// Whether it looked at just this in vain.
-  [[nodiscard]] bool gave_up_on(const ArbiterInputs& inputs) const {
-    return gave_up_ && inputs.waiting == in_.waiting && inputs.credit == in_.credit;
+  /// Whether it granted nothing for long, and this is what it saw.
+  [[nodiscard]] bool gave_up() const { return gave_up_; }
+  [[nodiscard]] bool sees(const ArbiterInputs& inputs) const {
+    return inputs.waiting == in_.waiting && inputs.credit == in_.credit;
   }
   /// How long before an output needs a packet it should ask.
   [[nodiscard]] Time lead() const { return lead_; }
@@ -114,12 +115,10 @@ class OutputArbiter final : public sc_core::sc_module {
   Grant grant_;
   GiveUp give_up_;
   GatedClock clock_;
-  sc_core::sc_signal<bool> reset_{"reset", true};
   std::unique_ptr<ArbiterPins> pins_;
   ArbiterInputs in_;
   ArbiterOutputs out_;
   Time lead_;
-  int reset_edges_;     ///< still to come
   int idle_edges_ = 0;  ///< since it was granted something, or saw something new
   bool requests_ = false;
   bool gave_up_ = false;

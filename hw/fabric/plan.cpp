@@ -44,7 +44,7 @@ Plan::Plan(const FabricConfig& config, int ends, const std::string& path, std::u
       reroutings_(find_reroutings(topology_, config, faulty_links_, path, seed)) {
   check_passage();
   check_reduction();
-  check_arbiter();
+  check_arbiters();
   for (std::uint32_t e = 0; e < topology_.ends.size(); ++e) {
     const std::uint32_t link = link_index(e);
     if (end_configs_.contains(link)) continue;
@@ -132,11 +132,11 @@ void Plan::check_switches(const std::vector<std::string>& names, const std::stri
   }
 }
 
-void Plan::check_arbiter() const {
+void Plan::check_arbiters() const {
   const Switch::Config& with = config_.switch_config;
   const std::string& chosen = with.arbiter.implementation;
   const std::string path = path_ + ".switch.arbiter.";
-  fabric::check_arbiter(chosen, path + "implementation");
+  check_arbiter(chosen, path + "implementation");
   check_switches(with.arbiter.switches, path + "switches.");
   if (!with.arbiter.has_pins()) return;
   const auto refuse = [&](const std::string& expected) { throw ConfigError(path + "implementation", expected); };

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdlib>
 #include <cstring>
 #include <string>
+
+#include "hw/fabric/implementations.h"
 
 namespace weft::fabric {
 namespace {
 
-constexpr int kResetEdges = 4;
 constexpr int kPatience = 100'000;  // edges
 
 }  // namespace
@@ -25,14 +25,12 @@ ReductionLaneEngine::ReductionLaneEngine(sc_core::sc_module_name name, const Lan
       pass_on_(site.pass_on),
       release_(site.release),
       clock_(site.dispatcher, site.config.clock),
-      reset_("reset", true),
-      reset_edges_(kResetEdges),
       fed_(shape.children),
       operands_(site.config.operand_buffer > Bytes() ? site.ports : 0) {
   in_.data.resize(shape.children * shape.bytes / 4);
   in_.id.resize(shape.children);
   out_.data.resize(shape.bytes / 4);
-  pins_ = make(clock_.signal(), reset_);
+  pins_ = make(clock_.signal(), clock_.reset());
   SC_METHOD(toggle);
   sensitive << clock_.event();
   SC_METHOD(step);
@@ -115,9 +113,9 @@ void ReductionLaneEngine::toggle() {
   }
   if (waves_ != nullptr) {
     pins_->sample(out_);
-    waves_->show(now, reset_.read(), in_, out_);
+    waves_->show(now, clock_.resets(), in_, out_);
   }
-  const Time at = reset_edges_ > 0 || is_busy() ? now : next_arrival();
+  const Time at = clock_.resets() || is_busy() ? now : next_arrival();
   if (at != kNever) clock_.wake(at);
 }
 
@@ -127,10 +125,7 @@ void ReductionLaneEngine::record(Waves& waves, const std::string& scope) {
 
 /// At a rising edge, like any other register: it sees what the pins were before it.
 void ReductionLaneEngine::step() {
-  if (reset_edges_ > 0) {
-    if (--reset_edges_ == 0) reset_.write(false);
-    return;
-  }
+  if (clock_.reset_edge()) return;
   const Time now = dispatcher_.now();
   pins_->edge(out_);
   if (out_.error) fail("its error pin is 1");
@@ -286,9 +281,7 @@ void ReductionLaneEngine::finish(Chunk& chunk, Time now) {
 }
 
 void ReductionLaneEngine::fail(const std::string& what) const {
-  const std::string text = std::string(name()) + ": at " + to_text(dispatcher_.now()) + " " + what;
-  SC_REPORT_FATAL("weft.rtl", text.c_str());
-  std::abort();  // whoever handles reports lets it go on
+  fail_block(name(), dispatcher_.now(), what);
 }
 
 }  // namespace weft::fabric

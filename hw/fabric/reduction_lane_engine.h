@@ -116,12 +116,10 @@ class ReductionLaneEngine final : public sc_core::sc_module, public ReductionEng
   std::function<void(Packet&, Time)> pass_on_;
   std::function<void(const ReductionSite::Held&, Time)> release_;
   GatedClock clock_;
-  sc_core::sc_signal<bool> reset_;
   std::unique_ptr<LanePins> pins_;
   LaneInputs in_;
   LaneOutputs out_;
 
-  int reset_edges_;     ///< still to come
   int idle_edges_ = 0;  ///< since anything moved
 
   std::unordered_map<std::uint64_t, Chunk> chunks_;

@@ -58,9 +58,13 @@ void Switch::ask(Time now, std::uint32_t index) {
 /// When the first of an output's packets has credit. An arbiter that granted nothing of what is there is asked again
 /// when something else has.
 Time Switch::first_credit(Time now, std::uint32_t index) {
-  ArbiterInputs inputs = arbiters_[index]->no_queues();
-  look(now, index, inputs);
-  const bool in_vain = arbiters_[index]->gave_up_on(inputs);
+  const OutputArbiter& arbiter = *arbiters_[index];
+  bool in_vain = arbiter.gave_up();
+  if (in_vain) {
+    ArbiterInputs inputs = arbiter.no_queues();
+    look(now, index, inputs);
+    in_vain = arbiter.sees(inputs);
+  }
   Time first = kNever;
   for_each_queue(now, index, [&](std::uint32_t /*lane*/, std::uint32_t /*input*/, Time credit) {
     if (credit > now || !in_vain) first = std::min(first, credit);

@@ -22,8 +22,6 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::uint32_t kStream = kComputeStream;
-
 /// A thread that ends after a while.
 Task wait(firmware::Processor& processor, Time length, firmware::CompletionQueue& events, std::uint64_t token) {
   co_await processor.delay(length);
@@ -100,14 +98,14 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
   const std::vector<chakra::KernelDemand> kernels =
       lists ? chakra::kernels_of(node) : std::vector<chakra::KernelDemand>();
   if (!kernels.empty()) {
-    for (const chakra::KernelDemand& each : kernels) end.rank->accelerator.submit(kernel_command(kStream, each));
-    end.rank->accelerator.notify(kStream, *end.events, remember(end, graph, node));
+    for (const chakra::KernelDemand& each : kernels) end.rank->accelerator.submit(kernel_command(kComputeStream, each));
+    end.rank->accelerator.notify(kComputeStream, *end.events, remember(end, graph, node));
     return;
   }
   if (config_.compute == ComputeTime::kKernels) fail(*graph.window, node, "has no kernels");
   accelerator::Command kernel;
   kernel.operation = accelerator::Operation::kKernel;
-  kernel.stream = kStream;
+  kernel.stream = kComputeStream;
   const std::uint64_t nanos = node.duration_nanos();
   const bool lasts = config_.compute == ComputeTime::kDuration || (config_.compute == ComputeTime::kAuto && nanos > 0);
   if (lasts) {
@@ -121,7 +119,7 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     kernel.energy = operations * joules(compute_.power.tensor_16bit);
   }
   end.rank->accelerator.submit(kernel);
-  end.rank->accelerator.notify(kStream, *end.events, remember(end, graph, node));
+  end.rank->accelerator.notify(kComputeStream, *end.events, remember(end, graph, node));
 }
 
 GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, const Node& node) {
