@@ -56,6 +56,12 @@ class Background {
     given_.notify_one();
   }
 
+  /// Whether its owner will have to wait soon, and could do some of the work first.
+  [[nodiscard]] bool behind() {
+    const std::lock_guard lock(mutex_);
+    return full_.size() >= kBlocks / 2;
+  }
+
   /// Until all blocks are done: then the owner has what the work uses to itself.
   void wait() {
     std::unique_lock lock(mutex_);

@@ -2,8 +2,11 @@
 #include "traces/whole_file.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -11,41 +14,59 @@ namespace weft::traces {
 
 WholeFile::WholeFile(std::filesystem::path file) : file_(std::move(file)), part_(file_) {
   part_ += ".part";
-  stream_.reset(std::fopen(part_.c_str(), "wb"));
-  if (stream_ == nullptr) fail();
+  descriptor_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail();
 }
 
 WholeFile::~WholeFile() {
-  if (stream_ == nullptr) return;
-  stream_.reset();
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
   std::remove(part_.c_str());
 }
 
 void WholeFile::write(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.get()) != bytes.size()) fail();
-  written_ += static_cast<std::int64_t>(bytes.size());
-  if (written_ >= reserved_) reserve();
+  if (!begun_.empty()) {
+    const std::size_t rest = std::min(bytes.size(), kBlock - begun_.size());
+    begun_.insert(begun_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(rest));
+    bytes.remove_prefix(rest);
+    if (begun_.size() < kBlock) return;
+    store({begun_.data(), begun_.size()});
+    begun_.clear();
+  }
+  for (; bytes.size() >= kBlock; bytes.remove_prefix(kBlock)) store(bytes.substr(0, kBlock));
+  begun_.insert(begun_.end(), bytes.begin(), bytes.end());
+}
+
+void WholeFile::store(std::string_view bytes) {
+  if (bytes.size() == kBlock && stored_ >= reserved_) reserve();
+  while (!bytes.empty()) {
+    const ssize_t stored = ::write(descriptor_, bytes.data(), bytes.size());
+    if (stored < 0 && errno == EINTR) continue;
+    if (stored < 0) fail();
+    bytes.remove_prefix(static_cast<std::size_t>(stored));
+    stored_ += stored;
+  }
 }
 
 /// A file system that cannot do it, or is full, lets writes tell.
 void WholeFile::reserve() {
-  reserved_ = written_ + kPiece;
+  reserved_ = stored_ + kRoom;
 #ifdef FALLOC_FL_KEEP_SIZE
-  fallocate(fileno(stream_.get()), FALLOC_FL_KEEP_SIZE, written_, kPiece);
+  fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, stored_, kRoom);
 #endif
 }
 
 void WholeFile::close() {
-  // Closing writes what the stream still buffers, and may fail as any write may.
-  if (std::fclose(stream_.release()) != 0) {
+  store({begun_.data(), begun_.size()});
+  // What was asked for beyond the end goes back; where that fails, the file is as long all the same.
+  if (reserved_ > stored_) static_cast<void>(ftruncate(descriptor_, stored_) == 0);
+  if (::close(std::exchange(descriptor_, -1)) != 0) {
     const int error = errno;
     std::remove(part_.c_str());
     errno = error;
     fail();
   }
   std::error_code error;
-  // What was asked for beyond the end goes back; where that fails, the file is as long all the same.
-  if (reserved_ > kPiece) std::filesystem::resize_file(part_, static_cast<std::uintmax_t>(written_), error);
   std::filesystem::rename(part_, file_, error);
   if (error) {
     std::remove(part_.c_str());

@@ -43,8 +43,8 @@ std::vector<std::string> WaveFile::offered() const {
 
 /// What the thread writes is declared while it stands.
 Waves::Pin WaveFile::declare(vcd::Writer::Id id) {
-  order_.add(id);
-  return {static_cast<std::uint32_t>(order_.pins() - 1)};
+  lines_.add(id);
+  return {static_cast<std::uint32_t>(lines_.pins() - 1)};
 }
 
 Waves::Pin WaveFile::pin(const std::string& name, int width) {
@@ -61,7 +61,7 @@ Waves::Pin WaveFile::bus(const std::string& name, std::size_t bytes) {
 
 Waves::Clock WaveFile::clock(const std::string& name, Frequency frequency) {
   background_.wait();
-  WaveClocks& clocks = order_.clocks();
+  WaveClocks& clocks = lines_.clocks();
   if (const std::optional<Clock> known = clocks.find(frequency)) {
     writer_.alias(name, clocks.id(*known));
     return *known;
@@ -74,23 +74,16 @@ Waves::Clock WaveFile::clock(const std::string& name, Frequency frequency) {
   return clock;
 }
 
-void WaveFile::set_bytes(Time at, Pin bus, const std::byte* bytes, std::size_t count) {
-  if (bytes == nullptr) return tell(WaveOrder::Change{at.count(), 0, bus.index, 0, What::kUnknown});
-  const std::size_t place = told_.bytes.size();
-  told_.bytes.insert(told_.bytes.end(), bytes, bytes + count);
-  tell(WaveOrder::Change{at.count(), place, bus.index, static_cast<std::uint32_t>(count), What::kBytes});
-}
-
 void WaveFile::hand_over() {
-  told_.until = dispatcher_.now();
-  background_.give(told_);
+  order_.take(dispatcher_.now(), part_);
+  if (background_.behind()) sort_(part_);
+  background_.give(part_);
 }
 
 void WaveFile::close(Time end) {
   background_.wait();
-  told_.until = dispatcher_.now();
-  order_.write(told_);
-  order_.finish(std::max(told_.until, end));
+  order_.take(kNever, part_);
+  lines_.finish(part_, std::max(dispatcher_.now(), end));
   writer_.close();
 }
 

@@ -13,6 +13,7 @@
 #include "hw/core/dispatcher.h"
 #include "hw/core/waves.h"
 #include "platforms/machine/wave_order.h"
+#include "platforms/machine/wave_writer.h"
 #include "traces/background.h"
 #include "traces/vcd/writer.h"
 
@@ -31,8 +32,9 @@ namespace weft::platforms {
 /// while nothing is told that needs it, so that a long run with gaps makes a small file; its edges are at whole cycles
 /// all the same.
 ///
-/// A thread of its own orders and writes, so that the models that tell go on meanwhile. The file does not depend on
-/// that. What the disk refuses is thrown by what is told or declared later, or by close().
+/// A thread of its own orders and writes, so that the models that tell go on meanwhile; when it falls behind, theirs
+/// helps it. The file does not depend on that. What the
+/// disk refuses is thrown by what is told or declared later, or by close().
 class WaveFile final : public Waves {
  public:
   /// `scopes` are patterns in which * stands for any characters; one that fits a module stands for all that it holds.
@@ -45,26 +47,25 @@ class WaveFile final : public Waves {
   Pin bus(const std::string& name, std::size_t bytes) override;
   Clock clock(const std::string& name, Frequency frequency) override;
   void set(Time at, Pin pin, std::uint64_t value) override {
-    tell(WaveOrder::Change{at.count(), value, pin.index, 0, What::kSet});
+    order_.tell(at, pin, WaveOrder::What::kSet, value);
+    hand_over_much();
   }
   void add(Time at, Pin pin, std::int64_t difference) override {
-    tell(WaveOrder::Change{at.count(), static_cast<std::uint64_t>(difference), pin.index, 0, What::kAdd});
+    order_.tell(at, pin, WaveOrder::What::kAdd, static_cast<std::uint64_t>(difference));
+    hand_over_much();
   }
-  void set_bytes(Time at, Pin bus, const std::byte* bytes, std::size_t count) override;
+  void set_bytes(Time at, Pin bus, const std::byte* bytes, std::size_t count) override {
+    order_.tell(at, bus, bytes, count);
+    hand_over_much();
+  }
   void run(Clock clock, Time from, Time to) override {
-    // Interfaces of a switch are mostly busy together.
-    if (!told_.clocks.empty() && told_.clocks.back().covers(clock, from)) {
-      WaveOrder::Running& latest = told_.clocks.back();
-      latest.to = std::max(latest.to, to);
-      return;
-    }
-    told_.clocks.push_back({from, to, clock, WaveOrder::Running::What::kRun});
+    order_.tell(WaveOrder::Running{from, to, clock, WaveOrder::Running::What::kRun});
   }
   void hold(Clock clock, Time from) override {
-    told_.clocks.push_back({from, from, clock, WaveOrder::Running::What::kHold});
+    order_.tell(WaveOrder::Running{from, from, clock, WaveOrder::Running::What::kHold});
   }
   void release(Clock clock, Time to) override {
-    told_.clocks.push_back({to, to, clock, WaveOrder::Running::What::kRelease});
+    order_.tell(WaveOrder::Running{to, to, clock, WaveOrder::Running::What::kRelease});
   }
 
   /// The scope that chose nothing; empty if each chose something. After modules were asked to record.
@@ -76,12 +77,9 @@ class WaveFile final : public Waves {
   void close(Time end = Time());
 
  private:
-  using What = WaveOrder::What;
-
   Pin declare(vcd::Writer::Id id);
-  void tell(const WaveOrder::Change& change) {
-    told_.changes.push_back(change);
-    if (told_.changes.size() >= told_.limit) [[unlikely]]
+  void hand_over_much() {
+    if (order_.full()) [[unlikely]]
       hand_over();
   }
   void hand_over();
@@ -92,9 +90,11 @@ class WaveFile final : public Waves {
   std::map<std::string, int> offered_;
   const Dispatcher& dispatcher_;
   bool free_clocks_;
-  WaveOrder order_{writer_};
-  WaveOrder::Told told_;
-  traces::Background<WaveOrder::Told> background_{[this](WaveOrder::Told& told) { order_.write(told); }};
+  WaveOrder order_;
+  WaveOrder::Part part_;
+  WaveSort sort_;
+  WaveWriter lines_{writer_};
+  traces::Background<WaveOrder::Part> background_{[this](WaveOrder::Part& part) { lines_.write(part); }};
 };
 
 }  // namespace weft::platforms

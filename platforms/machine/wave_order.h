@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "hw/core/quantity.h"
-#include "platforms/machine/wave_clocks.h"
-#include "traces/vcd/writer.h"
+#include "hw/core/waves.h"
 
 namespace weft::platforms {
 
-/// Puts what a WaveFile was told in the order of time, and writes it.
+/// Keeps what a WaveFile is told, and gives it part by part.
 class WaveOrder {
  public:
   enum class What : std::uint32_t { kSet, kAdd, kBytes, kUnknown };
@@ -34,36 +33,42 @@ class WaveOrder {
       return what == What::kRun && clock.index == which.index && from <= at && at <= to;
     }
   };
-  /// In the order in which it was told. Of what lies before `until` nothing more will be.
-  struct Told {
-    std::vector<Change> changes = {};
+  /// What lies before `until`, of which nothing more will be told.
+  struct Part {
+    std::vector<Change> changes = {};  ///< as they were told, or sorted
     std::vector<std::byte> bytes = {};
-    std::vector<Running> clocks = {};
+    std::vector<Running> clocks = {};  ///< all, as they were told
     Time until = Time();
-    std::size_t limit = kLeast;  ///< how many changes it should take: as many as wait, so that none is looked at often
+    bool sorted = false;
   };
 
-  explicit WaveOrder(vcd::Writer& writer) : writer_(writer), clocks_(writer) {}
-
-  /// Of the next pin.
-  void add(vcd::Writer::Id id) { nets_.push_back({id}); }
-  [[nodiscard]] std::size_t pins() const { return nets_.size(); }
-  [[nodiscard]] WaveClocks& clocks() { return clocks_; }
-
-  /// Writes everything before `told.until`, keeps the rest, and leaves `told` empty. Of several changes of one pin at a
-  /// time the last one told counts.
-  void write(Told& told);
-  /// Writes all that was kept, and what clocks have to run until `end` at least.
-  void finish(Time end);
+  void tell(Time at, Waves::Pin pin, What what, std::uint64_t value, std::size_t count = 0) {
+    changes_.push_back(Change{at.count(), value, pin.index, static_cast<std::uint32_t>(count), what});
+  }
+  /// Without bytes they are unknown.
+  void tell(Time at, Waves::Pin bus, const std::byte* bytes, std::size_t count);
+  void tell(const Running& running);
+  /// Whether enough was told to be taken: as much as waited then, so that nothing is looked at often.
+  [[nodiscard]] bool full() const { return changes_.size() >= limit_; }
+  /// Replaces `part`, and keeps what comes at `until` or later.
+  void take(Time until, Part& part);
 
  private:
   static constexpr std::size_t kLeast = 1U << 14;
 
-  struct Net {
-    vcd::Writer::Id id;
-    std::uint64_t value = 0;
-  };
-  /// Of a change that is due: 16 bytes that are sorted, where changes stay.
+  std::vector<Change> changes_;
+  std::vector<std::byte> bytes_;
+  std::vector<Running> clocks_;
+  std::size_t limit_ = kLeast;
+};
+
+/// Sorts a part's changes by time, those of one time by pin, and leaves those of one pin and time as they were told.
+class WaveSort {
+ public:
+  void operator()(WaveOrder::Part& part);
+
+ private:
+  /// Of a change: 16 bytes that are sorted, where changes stay.
   struct Place {
     std::int64_t time;
     std::uint32_t pin;
@@ -71,25 +76,13 @@ class WaveOrder {
     bool operator<(const Place& other) const { return time != other.time ? time < other.time : rank() < other.rank(); }
     [[nodiscard]] std::uint64_t rank() const { return std::uint64_t{pin} << 32 | told; }
   };
-  /// Changes that wait for their time, and the bytes of theirs.
-  struct Waiting {
-    std::vector<Change> changes;
-    std::vector<std::byte> bytes;
-  };
 
-  void run_clocks(const std::vector<Running>& clocks);
-  void sort_out(const std::vector<Change>& changes, const std::vector<std::byte>& bytes, std::int64_t until);
   void sort();
-  void write(const Change& change, const std::vector<std::byte>& bytes);
 
-  vcd::Writer& writer_;
-  WaveClocks clocks_;
-  std::vector<Net> nets_;
-  Waiting waiting_;
-  Waiting later_;
-  std::vector<Place> due_;
-  std::vector<Place> sorted_;
+  std::vector<Place> places_;
+  std::vector<Place> spread_;
   std::vector<std::uint32_t> ends_;
+  std::vector<WaveOrder::Change> sorted_;
 };
 
 }  // namespace weft::platforms

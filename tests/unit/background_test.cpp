@@ -53,9 +53,11 @@ TEST(Background, MakesItsOwnerWaitForRoom) {
     for (int i = 0; i < 2; ++i) background.give(block);
   });
   EXPECT_EQ(more.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  EXPECT_TRUE(background.behind());
   go.set_value();
   more.get();
   background.wait();
+  EXPECT_FALSE(background.behind());
   EXPECT_EQ(done, Background<Block>::kBlocks + 2);
 }
 

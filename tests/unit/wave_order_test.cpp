@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/machine/wave_writer.h"
 #include "tests/support/vcd.h"
 
 namespace weft::platforms {
@@ -25,35 +26,37 @@ constexpr std::uint32_t kPins = 40;
 constexpr std::uint32_t kBytes = 4;
 
 /// Pins of 64 bits, and behind them a bus.
-void declare(vcd::Writer& writer, WaveOrder& order) {
-  for (std::uint32_t i = 0; i < kPins; ++i) order.add(writer.bits("p" + std::to_string(i), 64));
-  order.add(writer.bits("bus", 8 * kBytes));
+void declare(vcd::Writer& writer, WaveWriter& lines) {
+  for (std::uint32_t i = 0; i < kPins; ++i) lines.add(writer.bits("p" + std::to_string(i), 64));
+  lines.add(writer.bits("bus", 8 * kBytes));
 }
 
-struct Part {
-  std::vector<Change> changes;
-  std::vector<std::byte> bytes;
-};
+using Told = std::pair<Change, std::vector<std::byte>>;
 
-/// Told at `now`, of up to `ahead` later: bursts of one time and reversed pins among them.
-Part random_part(std::mt19937& random, std::int64_t now, std::int64_t ahead) {
-  Part part;
-  const std::size_t count = random() % 400;
+/// At `now`, of up to `ahead` later: bursts of one time and reversed pins among them.
+std::vector<Told> random_changes(std::mt19937& random, std::int64_t now, std::int64_t ahead) {
+  std::vector<Told> told(random() % 400);
   const bool burst = random() % 4 == 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    Change change{now + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(ahead)), random() % 8, 0, 0,
-                  static_cast<What>(random() % 4)};
+  std::size_t i = 0;
+  for (auto& [change, bytes] : told) {
+    change = Change{now + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(ahead)), random() % 8, 0, 0,
+                    static_cast<What>(random() % 4)};
     if (burst) change.time = now;
     const bool bus = change.what == What::kBytes || change.what == What::kUnknown;
     change.pin = bus ? kPins : burst ? static_cast<std::uint32_t>(kPins - 1 - i % kPins) : random() % kPins;
-    if (change.what == What::kBytes) {
-      change.value = part.bytes.size();
-      change.count = 1 + random() % kBytes;
-      for (std::uint32_t byte = 0; byte < change.count; ++byte) part.bytes.push_back(std::byte(random() % 3));
-    }
-    part.changes.push_back(change);
+    if (change.what == What::kBytes) bytes.resize(1 + random() % kBytes);
+    for (std::byte& byte : bytes) byte = std::byte(random() % 3);
+    ++i;
   }
-  return part;
+  return told;
+}
+
+void tell(WaveOrder& order, const Told& told) {
+  const auto& [change, bytes] = told;
+  const Time at(change.time);
+  const Waves::Pin pin{change.pin};
+  if (change.what == What::kSet || change.what == What::kAdd) return order.tell(at, pin, change.what, change.value);
+  order.tell(at, pin, change.what == What::kBytes ? bytes.data() : nullptr, bytes.size());
 }
 
 class WaveOrderTest : public test::VcdTest {
@@ -71,27 +74,27 @@ TEST_F(WaveOrderTest, WritesWhatAStableSortGives) {
     SCOPED_TRACE(ahead);
     vcd::Writer parts(folder_ / "parts.vcd");
     vcd::Writer whole(folder_ / "whole.vcd");
-    WaveOrder order(parts);
-    WaveOrder unused(whole);
-    declare(parts, order);
+    WaveOrder order;
+    WaveWriter lines(parts);
+    WaveWriter unused(whole);
+    declare(parts, lines);
     declare(whole, unused);
-    std::vector<std::pair<Change, std::vector<std::byte>>> all;
-    WaveOrder::Told told;
+    std::vector<Told> all;
+    WaveOrder::Part part;
+    WaveSort sort;
     std::int64_t now = 0;
     for (int i = 0; i < 60; ++i) {
-      const Part part = random_part(random, now, ahead);
-      told.changes = part.changes;
-      told.bytes = part.bytes;
-      for (const Change& change : part.changes) {
-        const auto from = part.bytes.begin() + static_cast<std::ptrdiff_t>(change.count != 0 ? change.value : 0);
-        all.push_back({change, {from, from + change.count}});
+      for (const Told& told : random_changes(random, now, ahead)) {
+        tell(order, told);
+        all.push_back(told);
       }
       now += static_cast<std::int64_t>(random() % 5 == 0 ? 0 : random() % 2'000'000);
-      told.until = Time(now);
-      order.write(told);
-      EXPECT_TRUE(told.changes.empty() && told.bytes.empty());
+      order.take(Time(now), part);
+      if (i % 3 == 0) sort(part);
+      lines.write(part);
     }
-    order.finish(Time());
+    order.take(kNever, part);
+    lines.finish(part, Time());
     parts.close();
 
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
@@ -119,43 +122,47 @@ TEST_F(WaveOrderTest, WritesWhatAStableSortGives) {
   }
 }
 
-/// Blocks grow with what waits, so that it is not gone through for each few changes.
-TEST_F(WaveOrderTest, AsksForAsMuchAsWaits) {
-  vcd::Writer writer(folder_ / "waits.vcd");
-  WaveOrder order(writer);
-  declare(writer, order);
-  WaveOrder::Told told;
-  const std::size_t least = told.limit;
-  for (std::size_t i = 0; i < 3 * least; ++i) told.changes.push_back(Change{1000, i, 0, 0, What::kSet});
-  told.until = 1_ns;
-  order.write(told);
-  EXPECT_EQ(told.limit, 3 * least);
-  told.until = 2_ns;
-  order.write(told);
-  EXPECT_EQ(told.limit, least);
+/// Parts grow with what waits, so that it is not gone through for each few changes.
+TEST(WaveOrder, IsFullWhenAsMuchWasToldAsWaits) {
+  WaveOrder order;
+  WaveOrder::Part part;
+  const auto tell_until_full = [&] {
+    std::size_t told = 0;
+    for (; !order.full(); ++told) order.tell(2_ns, {0}, What::kSet, told);
+    return told;
+  };
+  const std::size_t least = tell_until_full();
+  for (std::size_t i = 0; i < 2 * least; ++i) order.tell(2_ns, {0}, What::kSet, i);
+  order.take(1_ns, part);
+  EXPECT_TRUE(part.changes.empty());
+  EXPECT_EQ(tell_until_full(), 3 * least);
+  order.take(3_ns, part);
+  EXPECT_EQ(part.changes.size(), 6 * least);
+  EXPECT_EQ(tell_until_full(), least);
 }
 
 /// What a clock has to run later may be told, and handed over, before what it has to run now.
 TEST_F(WaveOrderTest, ClocksRunWhereItIsToldLate) {
   const std::string file = folder_ / "clocks.vcd";
   vcd::Writer writer(file);
-  WaveOrder order(writer);
+  WaveOrder order;
+  WaveWriter lines(writer);
   const vcd::Writer::Id id = writer.bits("clk");
-  const Waves::Clock clock = order.clocks().add(1000_MHz, id);
-  order.add(id);
-  WaveOrder::Told told;
-  told.changes.push_back(Change{0, 0, 0, 0, What::kSet});
+  const Waves::Clock clock = lines.clocks().add(1000_MHz, id);
+  lines.add(id);
+  order.tell(Time(), {0}, What::kSet, 0);
+  WaveOrder::Part part;
   const auto tell = [&](Time from, Time to, Running::What what, Time until) {
-    told.clocks.push_back({from, to, clock, what});
-    told.until = until;
-    order.write(told);
+    order.tell({from, to, clock, what});
+    order.take(until, part);
+    lines.write(part);
   };
   tell(20_ns, 21_ns, Running::What::kRun, 1_ns);
   tell(3_ns, 4_ns, Running::What::kRun, 10_ns);
   tell(12_ns, 12_ns, Running::What::kHold, 13_ns);
   tell(14_ns, 14_ns, Running::What::kRelease, 15_ns);
-  EXPECT_TRUE(told.clocks.empty());
-  order.finish(Time());
+  order.take(kNever, part);
+  lines.finish(part, Time());
   writer.close();
   std::string rises;
   for (const std::string& change : changes_of(file)) {

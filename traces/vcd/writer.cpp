@@ -15,10 +15,12 @@
 namespace weft::vcd {
 namespace {
 
-constexpr std::size_t kBuffer = 1U << 19;
-constexpr std::size_t kPage = 1U << 12;
+constexpr std::size_t kBuffer = 4 * traces::WholeFile::kBlock;
 constexpr std::size_t kLongestTime = 24;
-constexpr std::uint64_t kFourDigits = 10'000;
+constexpr std::size_t kMostAtOnce = 1U << 15;
+
+constexpr std::uint32_t kFourDigits = 10'000;
+constexpr std::uint64_t kEightDigits = 100'000'000;
 
 /// Each byte as its eight bits, and eight characters more, so that eight can be copied from any place.
 constexpr std::array<char, 8 * 257> kBitsOfByte = [] {
@@ -57,8 +59,9 @@ constexpr std::array<char, 4 * kFourDigits> kDigits = [] {
   return all;
 }();
 
-void put_four_digits(char* to, std::uint32_t number) {
-  std::memcpy(to, &kDigits[4 * std::size_t{number}], 4);
+void put_eight_digits(char* to, std::uint32_t number) {
+  std::memcpy(to, &kDigits[4 * std::size_t{number / kFourDigits}], 4);
+  std::memcpy(to + 4, &kDigits[4 * std::size_t{number % kFourDigits}], 4);
 }
 
 /// Bijective numbers of base 94, in the characters ! to ~, the first of which changes fastest.
@@ -107,7 +110,7 @@ Writer::Writer(std::filesystem::path file, Options options) : file_(std::move(fi
     throw std::invalid_argument("a VCD file: expected a timescale of 1, 10 or 100 and s to fs, got " +
                                 options_.timescale.text());
   }
-  buffer_.resize(kBuffer);
+  buffer_.resize(kBuffer + kMostAtOnce);
 }
 
 Writer::Id Writer::bits(std::string_view name, int width, std::string_view type) {
@@ -200,23 +203,17 @@ void Writer::write_scope(const Scope& scope, const std::string& name) {
   if (!name.empty()) put_line("$upscope $end");
 }
 
-/// Hands over whole pages, which cost the kernel least, and keeps what began another one.
+/// Hands over whole blocks, which cost least, and keeps what began another one.
 void Writer::make_room(std::size_t size) {
-  const std::size_t rest = used_ % kPage;
-  std::array<char, kPage> begun;
-  std::memcpy(begun.data(), buffer_.data() + used_ - rest, rest);
-  Full full{std::exchange(buffer_, {}), std::exchange(used_, 0) - rest};
+  const std::size_t whole = used_ - used_ % traces::WholeFile::kBlock;
+  const std::vector<char> begun(buffer_.begin() + static_cast<std::ptrdiff_t>(whole),
+                                buffer_.begin() + static_cast<std::ptrdiff_t>(used_));
+  Full full{std::exchange(buffer_, {}), std::exchange(used_, 0) - begun.size()};
   background_.give(full);  // or throws what the disk said, again and again
   buffer_ = std::move(full.buffer);
-  buffer_.resize(std::max(kBuffer, rest + size));
-  std::memcpy(buffer_.data(), begun.data(), rest);
-  used_ = rest;
-}
-
-void Writer::store(std::string_view text) {
-  // More at once makes some kernels look for memory in one piece, at three to six times the cost.
-  constexpr std::size_t kPiece = 1U << 17;
-  for (; !text.empty(); text.remove_prefix(std::min(kPiece, text.size()))) file_.write(text.substr(0, kPiece));
+  buffer_.resize(std::max(kBuffer + kMostAtOnce, begun.size() + size));
+  std::copy(begun.begin(), begun.end(), buffer_.begin());
+  used_ = begun.size();
 }
 
 void Writer::put_line(std::string_view text) {
@@ -266,37 +263,24 @@ void Writer::put_value(const Net& net) {
 char* Writer::put_whole_time(std::uint64_t time, char* to) {
   *to = '#';
   char* const end = std::to_chars(to + 1, to + kLongestTime, time).ptr;
-  if (time >= kFourDigits) {
-    time_base_ = time - time % kFourDigits;
-    time_start_size_ = static_cast<std::size_t>(end - to) - 4;
+  if (time >= kEightDigits) {
+    time_base_ = time - time % kEightDigits;
+    time_start_size_ = static_cast<std::size_t>(end - to) - 8;
     std::memcpy(time_start_.data(), to, time_start_size_);
   }
   *end = '\n';
   return end + 1;
 }
 
-/// Goes on to the next ten thousand, as text; false where that needs another digit.
-inline bool Writer::raise_time_base() {
-  std::size_t digit = time_start_size_ - 1;
-  while (time_start_[digit] == '9') --digit;
-  if (time_start_[digit] == '#') return false;
-  ++time_start_[digit];
-  while (++digit < time_start_size_) time_start_[digit] = '0';
-  time_base_ += kFourDigits;
-  return true;
-}
-
 /// Its line, of up to kLongestTime characters. What it begins with is mostly that of the line before.
 inline char* Writer::put_later_time(std::uint64_t time, char* to) {
   time_ = time;
-  const bool is_next = time_base_ != 0 && time - time_base_ - kFourDigits < kFourDigits;
-  if (is_next && !raise_time_base()) return put_whole_time(time, to);
-  if (time < kFourDigits || time - time_base_ >= kFourDigits) return put_whole_time(time, to);
+  if (time_base_ == 0 || time - time_base_ >= kEightDigits) return put_whole_time(time, to);
   std::memcpy(to, time_start_.data(), time_start_.size());
   to += time_start_size_;
-  put_four_digits(to, static_cast<std::uint32_t>(time - time_base_));
-  to[4] = '\n';
-  return to + 5;
+  put_eight_digits(to, static_cast<std::uint32_t>(time - time_base_));
+  to[8] = '\n';
+  return to + 9;
 }
 
 void Writer::put_time(std::uint64_t time) {
@@ -337,7 +321,8 @@ void Writer::change(std::uint64_t time, Id id, std::uint64_t value) {
     if (text_of(net) == text_of(told)) return;
   }
   put_time(time);
-  net.form = Form::kNumber;
+  // A byte that was just written would hold up what is read together with it.
+  if (net.form != Form::kNumber) net.form = Form::kNumber;
   net.number = value;
   if (!off_) put_value(net);
 }
@@ -357,55 +342,55 @@ void Writer::toggle(Id id, const Edges& edges) {
   }
 }
 
-/// Lines of times that differ in the last four digits alone are copies but for these and the value.
+/// Lines of times that differ in the last eight digits alone are copies but for these.
 void Writer::put_edges(const Edges& edges, Net& net) {
-  constexpr std::size_t kLine = 32;
   static_assert(kLongestTime + sizeof(net.end) <= kLine);
-  constexpr std::uint64_t kMost = 1024;  // at once
   std::uint64_t time = edges.from;
   std::uint64_t gap = edges.gaps[0];
   std::uint64_t next_gap = edges.gaps[1];
   std::uint64_t left = edges.count;
+  const std::size_t end_size = net.end_size;
   std::size_t value = net.number;
-  const auto step = [&] {
-    time_ = time;
-    time += gap;
-    std::swap(gap, next_gap);
-    --left;
-  };
   while (left > 0) {
-    char* const start = room(kLine * kMost);
+    char* const start = room(kMostAtOnce);
     char* to = time == time_ ? start : put_later_time(time, start);
-    value ^= 1;
+    const std::uint64_t later = left - std::min(left, kMostAtOnce / kLine);
+    const auto step = [&] {
+      value ^= 1;
+      time_ = time;
+      time += gap;
+      std::swap(gap, next_gap);
+      --left;
+    };
+    step();
     *to++ = static_cast<char>('0' + value);
     std::memcpy(to, net.end.data(), net.end.size());
-    to += net.end_size;
-    step();
-    if (left > 0 && time - time_base_ < kFourDigits && time_ >= kFourDigits) {
-      std::array<char, 2 * kLine> lines;
-      for (std::size_t digit = 0; digit < 2; ++digit) {
-        char* line = &lines[kLine * digit];
-        std::memcpy(line, time_start_.data(), time_start_.size());
-        line += time_start_size_ + 4;
-        *line++ = '\n';
-        *line++ = static_cast<char>('0' + digit);
-        std::memcpy(line, net.end.data(), net.end.size());
-      }
-      const std::size_t digits = time_start_size_;
-      const std::size_t size = digits + 6 + net.end_size;
-      const std::uint64_t base = time_base_;
-      const std::uint64_t later = left - std::min(left, kMost - 1);
-      while (left > later && time - base < kFourDigits && time > time_) {
-        value ^= 1;
-        std::memcpy(to, &lines[kLine * value], kLine);
-        put_four_digits(to + digits, static_cast<std::uint32_t>(time - base));
-        to += size;
-        step();
-      }
+    to += end_size;
+    if (time_base_ != 0 && (edge_lines_.base != time_base_ || edge_lines_.net != &net)) prepare_edges(net);
+    const std::size_t digits = time_start_size_;
+    while (left > later && time - time_base_ < kEightDigits && time_base_ != 0 && time > time_) {
+      std::memcpy(to, &edge_lines_.lines[kLine * (value ^ 1)], kLine);
+      to += digits;
+      put_eight_digits(to, static_cast<std::uint32_t>(time - time_base_));
+      to += 10 + end_size;
+      step();
     }
     used_ += static_cast<std::size_t>(to - start);
   }
   net.number = value;
+}
+
+void Writer::prepare_edges(const Net& net) {
+  edge_lines_.base = time_base_;
+  edge_lines_.net = &net;
+  for (std::size_t digit = 0; digit < 2; ++digit) {
+    char* line = &edge_lines_.lines[kLine * digit];
+    std::memcpy(line, time_start_.data(), time_start_.size());
+    line += time_start_size_ + 8;
+    *line++ = '\n';
+    *line++ = static_cast<char>('0' + digit);
+    std::memcpy(line, net.end.data(), net.end.size());
+  }
 }
 
 void Writer::change_bits(std::uint64_t time, Id id, std::string_view bits) {
@@ -483,7 +468,7 @@ void Writer::advance(std::uint64_t time) {
 void Writer::close() {
   if (!started_) write_header();
   background_.wait();
-  store({buffer_.data(), used_});
+  file_.write({buffer_.data(), used_});
   used_ = 0;
   file_.close();
 }

@@ -114,10 +114,10 @@ class Writer {
   /// Whether a value that is there already needs no line.
   [[nodiscard]] bool follows(std::uint64_t time) const { return started_ && time >= time_; }
   void put_time(std::uint64_t time);
-  bool raise_time_base();
   char* put_later_time(std::uint64_t time, char* to);
   char* put_whole_time(std::uint64_t time, char* to);
   void put_edges(const Edges& edges, Net& net);
+  void prepare_edges(const Net& net);
   void put_value(const Net& net);
   static char* put_text(const Net& net, char* to);
   static std::string text_of(const Net& net);
@@ -143,15 +143,22 @@ class Writer {
   std::vector<Declared> declared_;
   std::map<std::string, bool, std::less<>> taken_;  ///< full names; true where it is a scope
   std::uint64_t time_ = 0;
-  std::uint64_t time_base_ = 0;           ///< time_ without its last four digits,
-  std::array<char, 24> time_start_ = {};  ///< and the begin of its line up to them
+  std::uint64_t time_base_ = 0;           ///< time_ without its last eight digits,
+  std::array<char, 16> time_start_ = {};  ///< and the begin of its line up to them
   std::size_t time_start_size_ = 0;
+  static constexpr std::size_t kLine = 32;
+  /// Of the two edges of a clock, but for the last eight digits of their times.
+  struct EdgeLines {
+    std::uint64_t base = 0;
+    const Net* net = nullptr;
+    std::array<char, 2 * kLine> lines = {};
+  };
+  EdgeLines edge_lines_;
   bool started_ = false;
   bool off_ = false;
   std::string bits_;
-  void store(std::string_view text);
 
-  traces::Background<Full> background_{[this](const Full& full) { store({full.buffer.data(), full.used}); }};
+  traces::Background<Full> background_{[this](const Full& full) { file_.write({full.buffer.data(), full.used}); }};
 };
 
 }  // namespace weft::vcd
