@@ -159,12 +159,15 @@ std::size_t CsvTable::column_index(std::string_view column) const {
   return static_cast<std::size_t>(found - columns().begin());
 }
 
-void CsvTable::expect_columns(std::initializer_list<std::string_view> names) const {
+void CsvTable::expect_columns(std::initializer_list<std::string_view> names,
+                              std::initializer_list<std::string_view> optional) const {
   for (const std::string_view name : names) static_cast<void>(column_index(name));
+  std::vector<std::string_view> known = names;
+  known.insert(known.end(), optional.begin(), optional.end());
   for (const std::string& column : columns()) {
-    if (std::find(names.begin(), names.end(), column) == names.end()) {
+    if (std::find(known.begin(), known.end(), column) == known.end()) {
       throw FormatError(file_, header_.line,
-                        fmt::format("unknown column '{}', expected {}", column, fmt::join(names, ", ")));
+                        fmt::format("unknown column '{}', expected {}", column, fmt::join(known, ", ")));
     }
   }
 }

@@ -72,8 +72,10 @@ class CsvTable {
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] const std::vector<std::string>& columns() const { return header_.fields; }
   [[nodiscard]] bool has_column(std::string_view column) const;
-  /// Throws unless the columns are exactly these, in any order: a misspelt column must not pass for an absent one.
-  void expect_columns(std::initializer_list<std::string_view> names) const;
+  /// Throws unless the columns are exactly these, in any order, some of which may be absent: a misspelt column must not
+  /// pass for one of those.
+  void expect_columns(std::initializer_list<std::string_view> names,
+                      std::initializer_list<std::string_view> optional = {}) const;
 
   [[nodiscard]] std::size_t size() const { return records_.size(); }
   [[nodiscard]] bool empty() const { return records_.empty(); }

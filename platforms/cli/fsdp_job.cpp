@@ -28,6 +28,7 @@ ordered_json to_json(const FsdpResult& result, const Speed& speed) {
   for (const Time step : result.steps) steps.push_back(to_us(step));
   ordered_json json = {{"step_time_us", steps.empty() ? ordered_json(0) : steps.back()}, {"steps_us", steps}};
   json.update(to_json(speed));
+  json["executed_tflops_per_gpu"] = speed.step_s > 0 ? result.operations_per_rank_step / speed.step_s * 1e-12 : 0;
   json["breakdown_us"] = {{"compute", to_us(result.compute)},
                           {"exposed_allgather", to_us(result.exposed_allgather)},
                           {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},

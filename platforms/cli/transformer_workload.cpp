@@ -26,7 +26,7 @@ ConfigError of_platform(const WorkloadError& error) {
 
 models::Transformer find_model(const std::string& name) {
   try {
-    return find_transformer(models::load_transformers(), name);
+    return find_decoder(models::load_transformers(), name);
   } catch (const std::invalid_argument& error) {
     throw ConfigError("workload.model", error.what());
   }

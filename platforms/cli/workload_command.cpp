@@ -63,8 +63,8 @@ struct WorkloadOptions {
 
 models::Transformer read_model(const WorkloadOptions& options) {
   try {
-    return find_transformer(
-        options.table.empty() ? models::load_transformers() : models::load_transformers(options.table), options.model);
+    return find_decoder(options.table.empty() ? models::load_transformers() : models::load_transformers(options.table),
+                        options.model);
   } catch (const std::invalid_argument& error) {
     throw UsageError("MODEL: " + std::string(error.what()));
   }

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::int64_t kFp32Bytes = 4;
 constexpr std::int64_t kTokenNumber = 8;
+constexpr std::int64_t kMask = 1;
 
 /// Of a norm: its input and what it gives; eager operators keep the scaled one, too.
 std::int64_t of_norm(const Transformer& model, UnitKind kind, const StepShape& shape) {
@@ -17,21 +18,33 @@ std::int64_t of_norm(const Transformer& model, UnitKind kind, const StepShape& s
 
 /// Of attention: its output, and the logarithm of each row's sum.
 std::int64_t of_attention_output(const Transformer& model, const StepShape& shape) {
-  return model.query_width() * shape.element_bytes + model.heads * kFp32Bytes;
+  return model.query_width() * shape.element_bytes + (model.relative > 0 ? 0 : model.heads * kFp32Bytes);
+}
+
+/// Of attention by operators: the softmax, what of it is multiplied with the values, and which of that is left out.
+std::int64_t of_scores(const Transformer& model, UnitKind kind, const StepShape& shape) {
+  if (model.relative == 0) return 0;
+  const bool fused = is_fused(kind, shape.fusion);
+  return model.heads * shape.sequence *
+         (shape.element_bytes + (fused ? 0 : kFp32Bytes) + (model.dropout && !fused ? kMask : 0));
 }
 
 /// Of a block that makes nothing again, for each token.
-std::int64_t of_whole_block(const Transformer& model, const StepShape& shape) {
+std::int64_t of_whole_block(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
   const std::int64_t kv_width = shape.repeat_kv ? model.query_width() : model.kv_width();
-  const std::int64_t attention = (model.query_width() + 2 * kv_width) * e + of_attention_output(model, shape);
+  const std::int64_t masks = model.dropout && !is_fused(kind, shape.fusion) ? kMask : 0;
+  const std::int64_t attention = of_norm(model, kind, shape) + (model.query_width() + 2 * kv_width) * e +
+                                 of_attention_output(model, shape) + of_scores(model, kind, shape) +
+                                 masks * model.d_model;
   // Up and what enters the down projection; with a gate that too, and eager its activation.
-  const std::int64_t hidden = 2 + (model.gated ? 1 + (is_fused(UnitKind::kBlock, shape.fusion) ? 0 : 1) : 0);
-  return 2 * of_norm(model, UnitKind::kBlock, shape) + attention + hidden * model.ffn * e;
+  const std::int64_t hidden = 2 + (model.gated ? 1 + (is_fused(kind, shape.fusion) ? 0 : 1) : 0);
+  return (crosses(model, kind) ? 2 : 1) * attention + of_norm(model, kind, shape) + (hidden * e + masks) * model.ffn +
+         masks * model.d_model;
 }
 
 /// Of a block with recomputation, for each token.
-std::int64_t of_kept_block(const Transformer& model, const StepShape& shape) {
+std::int64_t of_kept_block(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
   const std::int64_t input = model.d_model * e;
   switch (shape.recompute) {
@@ -39,37 +52,43 @@ std::int64_t of_kept_block(const Transformer& model, const StepShape& shape) {
       return input;
     case Recompute::kSelectiveOp: {
       // Every other product from the first: wq, wv, then gate and down, or up.
-      const std::int64_t products =
-          model.query_width() + model.kv_width() + model.ffn + (model.gated ? model.d_model : 0);
-      return input + products * e + of_attention_output(model, shape);
+      const std::int64_t products = (crosses(model, kind) ? 2 : 1) * (model.query_width() + model.kv_width()) +
+                                    model.ffn + (model.gated ? model.d_model : 0);
+      return input + products * e + (model.relative > 0 ? 0 : of_attention_output(model, shape));
     }
     case Recompute::kNone:
     case Recompute::kSelectiveLayer:
       break;
   }
-  return of_whole_block(model, shape);
+  return of_whole_block(model, kind, shape);
 }
 
 }  // namespace
 
 std::int64_t kept_activations(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t tokens = shape.tokens();
+  const std::int64_t sides = model.encoder > 0 ? 2 : 1;
+  const std::int64_t masks = model.dropout && !is_fused(kind, shape.fusion) ? kMask * model.d_model : 0;
   switch (kind) {
-    case UnitKind::kEmbedding:
-      return tokens * kTokenNumber;
+    case UnitKind::kEmbedding: {
+      const std::int64_t distances = model.relative > 0 ? model.heads * shape.sequence * shape.element_bytes : 0;
+      return tokens * sides * (kTokenNumber + masks + distances);
+    }
+    case UnitKind::kEncoderBlock:
     case UnitKind::kBlock:
-      return tokens * of_kept_block(model, shape);
+      return tokens * of_kept_block(model, kind, shape);
     case UnitKind::kHead:
       break;
   }
   const std::int64_t word = is_fused(kind, shape.fusion) ? shape.element_bytes : kFp32Bytes;
-  return tokens * (of_norm(model, kind, shape) + model.vocab * word);
+  return tokens * (sides * (of_norm(model, kind, shape) + masks) + model.vocab * word);
 }
 
-std::int64_t recomputed_activations(const Transformer& model, const StepShape& shape) {
+std::int64_t recomputed_activations(const Transformer& model, UnitKind kind, const StepShape& shape) {
   if (shape.recompute == Recompute::kNone) return 0;
   // Selective recomputation also keeps what the whole block would not: projections before they are turned or copied.
-  return std::max<std::int64_t>(0, shape.tokens() * (of_whole_block(model, shape) - of_kept_block(model, shape)));
+  return std::max<std::int64_t>(
+      0, shape.tokens() * (of_whole_block(model, kind, shape) - of_kept_block(model, kind, shape)));
 }
 
 }  // namespace weft::models

@@ -13,8 +13,9 @@
 /// `repeat_kv`), its output, and a 32-bit logarithm for each head and token; what gate and up projections give, and
 /// what enters the down projection. Eager work keeps, as PyTorch's operators do, for each RMSNorm its input in 32 bits
 /// in place of 16 and the scaled one besides, and the activated gate. With recomputation a block keeps its input and
-/// what Recompute says. The embedding keeps token numbers of 64 bits; the head its norm's tensors and the loss's
-/// logarithms of each word, in 32 bits if eager.
+/// what Recompute says. Attention by operators keeps the softmax in 32 bits and in 16 in place of the logarithm, and
+/// dropout a byte an element. The embedding keeps token numbers of 64 bits and what distances add to scores; the head
+/// its norm's tensors and the loss's logarithms of each word, in 32 bits if eager.
 ///
 /// For GPT's blocks, fused, without dropout and without a stored attention matrix, this is 32 s b h bytes and the
 /// logarithms: the 34 s b h of Korthikanti et al. (Reducing Activation Recomputation in Large Transformer Models, 2022,
@@ -28,6 +29,6 @@ namespace weft::models {
 std::int64_t kept_activations(const Transformer& model, UnitKind kind, const StepShape& shape);
 
 /// Bytes that a block's backward pass makes again, and holds while it runs.
-std::int64_t recomputed_activations(const Transformer& model, const StepShape& shape);
+std::int64_t recomputed_activations(const Transformer& model, UnitKind kind, const StepShape& shape);
 
 }  // namespace weft::models

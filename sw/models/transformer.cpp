@@ -18,7 +18,8 @@ namespace {
 constexpr std::int64_t kMaxWidth = 1 << 20;
 constexpr std::int64_t kMaxCount = 1 << 12;
 
-Transformer read_row(const traces::CsvTable::Row& row) {
+template <typename HasColumn>
+Transformer read_row(const traces::CsvTable::Row& row, const HasColumn& has_column) {
   Transformer model;
   model.name = row.required("name");
   model.layers = row.integer("layers", 1, kMaxCount);
@@ -43,6 +44,10 @@ Transformer read_row(const traces::CsvTable::Row& row) {
   if (model.positions > 0 && model.sequence > model.positions) {
     row.fail("sequence", fmt::format("at most the {} positions", model.positions));
   }
+  const auto has = [&](std::string_view column) { return has_column(column) && !row.text(column).empty(); };
+  if (has("encoder")) model.encoder = row.integer("encoder", 0, kMaxCount);
+  if (has("relative")) model.relative = row.integer("relative", 0, kMaxWidth);
+  if (has("dropout")) model.dropout = row.boolean("dropout");
   return model;
 }
 
@@ -76,10 +81,11 @@ std::vector<Transformer> load_transformers() {
 std::vector<Transformer> load_transformers(const std::filesystem::path& file) {
   const traces::CsvTable table = traces::CsvTable::read(file);
   table.expect_columns({"name", "layers", "d_model", "ffn", "heads", "kv_heads", "head_dim", "vocab", "gated", "tied",
-                        "positions", "bias", "norm", "sequence"});
+                        "positions", "bias", "norm", "sequence"},
+                       {"encoder", "relative", "dropout"});
   std::vector<Transformer> models;
   for (const traces::CsvTable::Row row : table) {
-    Transformer model = read_row(row);
+    Transformer model = read_row(row, [&](std::string_view column) { return table.has_column(column); });
     const bool is_known =
         std::any_of(models.begin(), models.end(), [&](const Transformer& known) { return known.name == model.name; });
     if (is_known) row.fail("name", "a name that no other row has");
@@ -97,6 +103,20 @@ const Transformer& find_transformer(const std::vector<Transformer>& models, std:
   throw std::invalid_argument(fmt::format("no transformer '{}', expected one of {}", name, names));
 }
 
+const Transformer& find_decoder(const std::vector<Transformer>& models, std::string_view name) {
+  const auto is_plain = [](const Transformer& model) {
+    return model.encoder == 0 && model.relative == 0 && !model.dropout;
+  };
+  const Transformer& found = find_transformer(models, name);
+  if (is_plain(found)) return found;
+  std::string names;
+  for (const Transformer& model : models) {
+    if (is_plain(model)) names += (names.empty() ? "" : ", ") + model.name;
+  }
+  throw std::invalid_argument(
+      fmt::format("{} has an encoder, relative positions or dropout, expected one of {}", name, names));
+}
+
 std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind) {
   TensorList list(model);
   const std::int64_t d = model.d_model;
@@ -104,19 +124,32 @@ std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind) {
     case UnitKind::kEmbedding:
       list.matrix("tok_embeddings", model.vocab, d);
       if (model.positions > 0) list.matrix("pos_embeddings", model.positions, d);
+      if (model.relative > 0) {
+        if (model.encoder > 0) list.matrix("encoder_distances", model.relative, model.heads);
+        list.matrix("distances", model.relative, model.heads);
+      }
       break;
+    case UnitKind::kEncoderBlock:
     case UnitKind::kBlock:
       list.linear("wq", model.query_width(), d);
       list.linear("wk", model.kv_width(), d);
       list.linear("wv", model.kv_width(), d);
       list.linear("wo", d, model.query_width());
+      if (crosses(model, kind)) {
+        list.linear("cross_wq", model.query_width(), d);
+        list.linear("cross_wk", model.kv_width(), d);
+        list.linear("cross_wv", model.kv_width(), d);
+        list.linear("cross_wo", d, model.query_width());
+      }
       if (model.gated) list.linear("w1_gate", model.ffn, d);
       list.linear("w3_up", model.ffn, d);
       list.linear("w2_down", d, model.ffn);
       list.norm("attn_norm");
+      if (crosses(model, kind)) list.norm("cross_norm");
       list.norm("ffn_norm");
       break;
     case UnitKind::kHead:
+      if (model.encoder > 0) list.norm("encoder_norm");
       list.norm("norm");
       if (!model.tied) list.matrix("lm_head", model.vocab, d);
       break;
@@ -131,8 +164,10 @@ std::int64_t unit_parameters(const Transformer& model, UnitKind kind) {
 }
 
 std::int64_t total_parameters(const Transformer& model) {
-  return unit_parameters(model, UnitKind::kEmbedding) + model.layers * unit_parameters(model, UnitKind::kBlock) +
-         unit_parameters(model, UnitKind::kHead);
+  std::int64_t sum = unit_parameters(model, UnitKind::kEmbedding) + unit_parameters(model, UnitKind::kHead) +
+                     model.layers * unit_parameters(model, UnitKind::kBlock);
+  if (model.encoder > 0) sum += model.encoder * unit_parameters(model, UnitKind::kEncoderBlock);
+  return sum;
 }
 
 std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool with_recompute) {
@@ -145,10 +180,10 @@ std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool w
   };
   add(UnitKind::kEmbedding, shape);
   add(UnitKind::kHead, shape);
-  for (std::int64_t block = 0; block < model.layers; ++block) {
+  for (std::int64_t block = 0; block < model.blocks(); ++block) {
     StepShape of_block = shape;
     of_block.recompute = recompute_of(shape.recompute, block);
-    add(UnitKind::kBlock, of_block);
+    add(block_kind(model, block), of_block);
   }
   return sum;
 }
@@ -157,9 +192,9 @@ std::int64_t convention_flops_per_token(const Transformer& model, std::int64_t s
   std::int64_t parameters = total_parameters(model);
   if (!with_embedding) {
     // A tied embedding is multiplied with in the head; only its positions are merely looked up.
-    parameters -= model.tied ? model.positions * model.d_model : unit_parameters(model, UnitKind::kEmbedding);
+    parameters -= unit_parameters(model, UnitKind::kEmbedding) - (model.tied ? model.vocab * model.d_model : 0);
   }
-  return 6 * parameters + 12 * model.layers * model.query_width() * sequence;
+  return 6 * parameters + 12 * model.attentions() * model.query_width() * sequence;
 }
 
 }  // namespace weft::models

@@ -10,14 +10,15 @@
 #include "hw/core/fields.h"
 #include "sw/models/kernels.h"
 
-/// Decoder-only transformers as layer tables: their parameters, and the kernels of a training step.
+/// Transformers as layer tables, decoders alone or behind an encoder as T5 (Raffel et al., JMLR 2020): their
+/// parameters, and the kernels of a training step.
 ///
 ///     const Transformer model = find_transformer(load_transformers(), "llama3-8b");
 ///     StepShape shape{.sequences = 2, .sequence = model.sequence, .recompute = Recompute::kSelectiveOp};
 ///     for (const Kernel& kernel : forward_kernels(model, UnitKind::kBlock, shape)) ...
 ///
-/// What is left out: dropout, mixture of experts, encoder-decoder models, tensor parallelism (divide the shapes), and
-/// what the sharding adds (casts and copies around collectives), which is the schedule's.
+/// What is left out: mixture of experts, tensor parallelism (divide the shapes), and what the sharding adds (casts and
+/// copies around collectives), which is the schedule's.
 namespace weft::models {
 
 enum class Norm { kRms, kLayer };
@@ -25,7 +26,7 @@ enum class Norm { kRms, kLayer };
 /// One row of transformers.csv, which describes the columns.
 struct Transformer {
   std::string name;
-  std::int64_t layers = 0;
+  std::int64_t layers = 0;  ///< of the decoder
   std::int64_t d_model = 0;
   std::int64_t ffn = 0;
   std::int64_t heads = 0;
@@ -38,7 +39,15 @@ struct Transformer {
   bool bias = false;
   Norm norm = Norm::kRms;
   std::int64_t sequence = 0;
+  std::int64_t encoder = 0;  ///< layers; with them each layer of the decoder attends to their result
+  std::int64_t relative =
+      0;  ///< buckets of distance whose weights are added to scores; then attention is no one kernel
+  bool dropout = false;
 
+  [[nodiscard]] std::int64_t blocks() const { return encoder + layers; }
+  [[nodiscard]] bool has_rotary() const { return positions == 0 && relative == 0; }
+  /// A block's attentions: to its own sequence, and of a decoder behind an encoder to the encoder's.
+  [[nodiscard]] std::int64_t attentions() const { return encoder + layers * (encoder > 0 ? 2 : 1); }
   [[nodiscard]] std::int64_t query_width() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_width() const { return kv_heads * head_dim; }
 };
@@ -48,6 +57,8 @@ std::vector<Transformer> load_transformers();
 std::vector<Transformer> load_transformers(const std::filesystem::path& file);
 /// Throws std::invalid_argument that lists the names there are.
 const Transformer& find_transformer(const std::vector<Transformer>& models, std::string_view name);
+/// The same of decoders alone without relative positions and dropout: what graphs of workloads are made of.
+const Transformer& find_decoder(const std::vector<Transformer>& models, std::string_view name);
 
 /// A parameter: a matrix of `rows` outputs by `cols` inputs as PyTorch stores it, or a vector with one column. FSDP2
 /// shards the rows.
@@ -61,9 +72,20 @@ struct Tensor {
 
 /// What is sharded, gathered and computed as one. The usual FSDP wrapping makes each block a unit and puts embedding
 /// and head together into the root unit; so must any schedule for a tied model, whose head uses the embedding's weight.
-enum class UnitKind { kEmbedding, kBlock, kHead };
+enum class UnitKind { kEmbedding, kEncoderBlock, kBlock, kHead };
 
-/// The parameters of a unit, all blocks being alike.
+/// Of block `block`, from 0: an encoder's come first.
+constexpr UnitKind block_kind(const Transformer& model, std::int64_t block) {
+  return block < model.encoder ? UnitKind::kEncoderBlock : UnitKind::kBlock;
+}
+
+/// Whether a unit attends to what an encoder gives, too.
+constexpr bool crosses(const Transformer& model, UnitKind kind) {
+  return model.encoder > 0 && kind == UnitKind::kBlock;
+}
+
+/// The parameters of a unit, all blocks of a kind being alike. Tables of relative positions, one for the encoder and
+/// one for the decoder, are the embedding's, and the encoder's last norm is the head's.
 std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind);
 std::int64_t unit_parameters(const Transformer& model, UnitKind kind);
 /// Embedding, all blocks and head.
@@ -118,7 +140,8 @@ inline EnumNames<Fusion> enum_names(Fusion /*tag*/) {
 
 /// Whether elementwise work of a unit is fused.
 constexpr bool is_fused(UnitKind kind, Fusion fusion) {
-  return fusion == Fusion::kFused || (fusion == Fusion::kCompiledBlocks && kind == UnitKind::kBlock);
+  const bool is_block = kind == UnitKind::kEncoderBlock || kind == UnitKind::kBlock;
+  return fusion == Fusion::kFused || (fusion == Fusion::kCompiledBlocks && is_block);
 }
 
 /// Whether a unit's norms are single kernels that keep nothing but their operands.
@@ -141,7 +164,8 @@ inline EnumNames<AttentionKernel> enum_names(AttentionKernel /*tag*/) {
   return {{"flash-2", AttentionKernel::kFlash2}, {"flash-3", AttentionKernel::kFlash3}};
 }
 
-/// The share of a training step that one kernel list covers: one micro-batch of one rank.
+/// The share of a training step that one kernel list covers: one micro-batch of one rank. Behind an encoder, a target
+/// of as many tokens as the source has.
 struct StepShape {
   std::int64_t sequences = 1;
   std::int64_t sequence = 8192;
@@ -170,8 +194,9 @@ std::vector<Kernel> optimizer_kernels(std::int64_t parameters, Fusion fusion);
 /// Floating-point operations of all kernels of a step of one micro-batch, with or without those of recomputation.
 std::int64_t step_flops(const Transformer& model, const StepShape& shape, bool with_recompute);
 
-/// The convention that published utilisation figures use: 6 N + 12 L d s a token of sequence length s, without the
-/// halving that causality brings. N is all parameters, or all but those that are only looked up (torchtitan's count).
+/// The convention that published utilisation figures use: 6 N + 12 L d s a token of sequence length s, L being all
+/// attentions, without the halving that causality brings; with an encoder, for a token of the source and one of the
+/// target. N is all parameters, or all but those that are only looked up (torchtitan's count).
 std::int64_t convention_flops_per_token(const Transformer& model, std::int64_t sequence, bool with_embedding = true);
 
 }  // namespace weft::models

@@ -10,6 +10,7 @@ namespace {
 
 /// Bytes of a number in the precision of norms, rotations, losses and the optimizer.
 constexpr std::int64_t kFp32 = 4;
+constexpr std::int64_t kMask = 1;
 
 /// A product with a weight, and the two of its backward pass.
 struct Linear {
@@ -27,6 +28,79 @@ constexpr Linear kUp{"w3_up", "w3_up.dgrad", "w3_up.wgrad", "w3_up.bias_grad"};
 constexpr Linear kDown{"w2_down", "w2_down.dgrad", "w2_down.wgrad", "w2_down.bias_grad"};
 constexpr Linear kLmHead{"lm_head", "lm_head.dgrad", "lm_head.wgrad", "lm_head.bias_grad"};
 
+constexpr Linear kCrossWq{"cross_wq", "cross_wq.dgrad", "cross_wq.wgrad", "cross_wq.bias_grad"};
+constexpr Linear kCrossWk{"cross_wk", "cross_wk.dgrad", "cross_wk.wgrad", "cross_wk.bias_grad"};
+constexpr Linear kCrossWv{"cross_wv", "cross_wv.dgrad", "cross_wv.wgrad", "cross_wv.bias_grad"};
+constexpr Linear kCrossWo{"cross_wo", "cross_wo.dgrad", "cross_wo.wgrad", "cross_wo.bias_grad"};
+
+/// Attention to a block's own sequence or, behind an encoder, to that one's. Where weights of distances come to the
+/// scores it is products and elementwise operators.
+struct Attention {
+  std::string_view norm;
+  std::string_view norm_gradient;
+  Linear query;
+  Linear key;
+  Linear value;
+  Linear output;
+  std::string_view kernel;
+  std::string_view kernel_gradient;
+  std::string_view scores;
+  std::string_view softmax;
+  std::string_view values;
+  std::string_view layout;
+  std::string_view values_gradient;
+  std::string_view weights_gradient;
+  std::string_view softmax_gradient;
+  std::string_view query_gradient;
+  std::string_view key_gradient;
+  std::string_view layout_gradient;
+  std::string_view dropout;
+  std::string_view dropout_gradient;
+  std::string_view residual;
+};
+constexpr Attention kOwn{.norm = "attn_norm",
+                         .norm_gradient = "attn_norm.grad",
+                         .query = kWq,
+                         .key = kWk,
+                         .value = kWv,
+                         .output = kWo,
+                         .kernel = "attention",
+                         .kernel_gradient = "attention.grad",
+                         .scores = "scores",
+                         .softmax = "softmax",
+                         .values = "values",
+                         .layout = "attn_layout",
+                         .values_gradient = "values.grad",
+                         .weights_gradient = "weights.grad",
+                         .softmax_gradient = "softmax.grad",
+                         .query_gradient = "queries.grad",
+                         .key_gradient = "keys.grad",
+                         .layout_gradient = "attn_layout.grad",
+                         .dropout = "attn_dropout",
+                         .dropout_gradient = "attn_dropout.grad",
+                         .residual = "attn_residual"};
+constexpr Attention kCross{.norm = "cross_norm",
+                           .norm_gradient = "cross_norm.grad",
+                           .query = kCrossWq,
+                           .key = kCrossWk,
+                           .value = kCrossWv,
+                           .output = kCrossWo,
+                           .kernel = "cross_attention",
+                           .kernel_gradient = "cross_attention.grad",
+                           .scores = "cross_scores",
+                           .softmax = "cross_softmax",
+                           .values = "cross_values",
+                           .layout = "cross_layout",
+                           .values_gradient = "cross_values.grad",
+                           .weights_gradient = "cross_weights.grad",
+                           .softmax_gradient = "cross_softmax.grad",
+                           .query_gradient = "cross_queries.grad",
+                           .key_gradient = "cross_keys.grad",
+                           .layout_gradient = "cross_layout.grad",
+                           .dropout = "cross_dropout",
+                           .dropout_gradient = "cross_dropout.grad",
+                           .residual = "cross_residual"};
+
 /// Traffic of an elementwise operation for each element of its main operand.
 struct PerElement {
   std::int64_t read = 0;
@@ -38,6 +112,7 @@ class KernelList {
  public:
   KernelList(const Transformer& model, UnitKind kind, const StepShape& shape)
       : model_(model),
+        kind_(kind),
         shape_(shape),
         tokens_(shape.tokens()),
         e_(shape.element_bytes),
@@ -47,15 +122,22 @@ class KernelList {
   std::vector<Kernel> take() { return std::move(kernels_); }
 
   void embedding() {
-    const std::int64_t elements = tokens_ * model_.d_model;
+    const std::int64_t elements = looked_up() * model_.d_model;
     const bool has_positions = model_.positions > 0;
     elementwise("embedding", elements, {has_positions && fused_ ? 2 * e_ : e_, e_});
     if (has_positions && !fused_) elementwise("positions", elements, {2 * e_, e_});
+    if (model_.relative > 0) {
+      // Of each pair of tokens the weight of its distance, for all heads and sequences, with the mask.
+      elementwise("distances", tables() * scores(), {e_, 2 * e_, 2});
+    }
+    dropout("embedding_dropout", elements);
   }
 
   void embedding_backward() {
+    dropout_backward("embedding_dropout.grad", looked_up() * model_.d_model);
+    if (model_.relative > 0) elementwise("distances.grad", tables() * scores(), {e_, 0});
     // The gradient of the whole table is cleared, then each token adds its row.
-    const std::int64_t added = tokens_ * model_.d_model * e_;
+    const std::int64_t added = looked_up() * model_.d_model * e_;
     const std::int64_t table = model_.vocab * model_.d_model * e_;
     kernels_.push_back({"embedding.grad", Elementwise{2 * added, table + added, 2}});
     if (model_.positions == 0) return;
@@ -63,38 +145,34 @@ class KernelList {
   }
 
   void block() {
-    const std::int64_t d = model_.d_model;
-    norm("attn_norm", false);
-    linear(kWq, model_.query_width(), d);
-    linear(kWk, model_.kv_width(), d);
-    linear(kWv, model_.kv_width(), d);
-    rotary("rotary");
-    if (repeats_kv()) {
-      const std::int64_t in = 2 * tokens_ * model_.kv_width() * e_;
-      kernels_.push_back({"repeat_kv", Elementwise{in, 2 * tokens_ * model_.query_width() * e_, 2}});
-    }
-    attention("attention", false);
-    linear(kWo, d, model_.query_width());
-    if (!fused_) residual("attn_residual");
+    attend(kOwn, false);
+    if (crosses(model_, kind_)) attend(kCross, fused_);
     norm("ffn_norm", fused_);
-    if (model_.gated) linear(kGate, model_.ffn, d);
-    linear(kUp, model_.ffn, d);
+    if (model_.gated) linear(kGate, model_.ffn, model_.d_model);
+    linear(kUp, model_.ffn, model_.d_model);
     activation();
-    linear(kDown, d, model_.ffn);
+    dropout("hidden_dropout", tokens_ * model_.ffn);
+    linear(kDown, model_.d_model, model_.ffn);
+    dropout("ffn_dropout", tokens_ * model_.d_model);
     residual("ffn_residual");
   }
 
   /// What of `forward`, a whole block, has to be done again.
   void recomputed(std::vector<Kernel> forward) {
     if (shape_.recompute == Recompute::kNone) return;
-    // The last two are the down projection and the residual sum: nothing in the block needs their results.
-    if (shape_.early_stop) forward.resize(forward.size() - 2);
+    // Nothing in the block needs what the last product, the down projection, and those behind it give.
+    const auto is_product = [](const Kernel& kernel) { return std::holds_alternative<Gemm>(kernel.shape); };
+    if (shape_.early_stop) {
+      while (!is_product(forward.back())) forward.pop_back();
+      forward.pop_back();
+    }
     int products = 0;
     for (Kernel& kernel : forward) {
-      const bool is_product = std::holds_alternative<Gemm>(kernel.shape);
-      if (is_product) ++products;
+      // Products of scores and values are batches, which are not kept.
+      const bool counts = is_product(kernel) && std::get<Gemm>(kernel.shape).batch == 1;
+      if (counts) ++products;
       const bool is_kept = shape_.recompute == Recompute::kSelectiveOp &&
-                           ((is_product && products % 2 == 1) || std::holds_alternative<FlashAttention>(kernel.shape));
+                           ((counts && products % 2 == 1) || std::holds_alternative<FlashAttention>(kernel.shape));
       if (is_kept) continue;
       kernel.recompute = true;
       kernels_.push_back(kernel);
@@ -103,26 +181,28 @@ class KernelList {
 
   void block_backward() {
     const std::int64_t d = model_.d_model;
+    dropout_backward("ffn_dropout.grad", tokens_ * d);
     linear_backward(kDown, d, model_.ffn);
+    dropout_backward("hidden_dropout.grad", tokens_ * model_.ffn);
     activation_backward();
     linear_backward(kUp, model_.ffn, d);
     if (model_.gated) linear_backward(kGate, model_.ffn, d);
     norm_backward("ffn_norm.grad", model_.gated ? 2 : 1, true);
-    linear_backward(kWo, d, model_.query_width());
-    attention("attention.grad", true);
-    if (repeats_kv()) {
-      const std::int64_t out = 2 * tokens_ * model_.kv_width() * e_;
-      kernels_.push_back({"repeat_kv.grad", Elementwise{2 * tokens_ * model_.query_width() * e_, out, 2}});
+    if (crosses(model_, kind_)) {
+      attend_backward(kCross, 1);
+      // Gradients by keys and by values come to those of other layers.
+      elementwise("encoder_sum.grad", tokens_ * d, fused_ ? PerElement{3 * e_, e_} : PerElement{4 * e_, 2 * e_, 2});
     }
-    rotary("rotary.grad");
-    linear_backward(kWv, model_.kv_width(), d);
-    linear_backward(kWk, model_.kv_width(), d);
-    linear_backward(kWq, model_.query_width(), d);
-    norm_backward("attn_norm.grad", 3, true);
+    attend_backward(kOwn, 3);
   }
 
   void head() {
+    if (model_.encoder > 0) {
+      norm("encoder_norm", false);
+      dropout("encoder_dropout", tokens_ * model_.d_model);
+    }
     norm("norm", false);
+    dropout("dropout", tokens_ * model_.d_model);
     gemm(kLmHead.forward, tokens_, model_.vocab, model_.d_model);
     // Eager: to 32 bits; then the largest, the sum of exponentials and the result of each row, which is too long to be
     // kept on the chip. Fused: the first two alone, on the logits as they are.
@@ -136,7 +216,12 @@ class KernelList {
                 fused_ ? PerElement{e_, e_} : PerElement{4 * kFp32, 2 * kFp32 + e_, 4});
     gemm(kLmHead.input_gradient, tokens_, model_.d_model, model_.vocab);
     gemm(kLmHead.weight_gradient, model_.vocab, model_.d_model, tokens_);
+    dropout_backward("dropout.grad", tokens_ * model_.d_model);
     norm_backward("norm.grad", 1, false);
+    if (model_.encoder > 0) {
+      dropout_backward("encoder_dropout.grad", tokens_ * model_.d_model);
+      norm_backward("encoder_norm.grad", 1, false);
+    }
   }
 
  private:
@@ -161,7 +246,83 @@ class KernelList {
     if (model_.bias) elementwise(names.bias_gradient, tokens_ * outputs, {e_, 0});
   }
 
-  void attention(std::string_view name, bool backward) {
+  /// Tokens of the source, and behind an encoder of the target.
+  [[nodiscard]] std::int64_t looked_up() const { return tokens_ * (model_.encoder > 0 ? 2 : 1); }
+  /// Of relative positions.
+  [[nodiscard]] std::int64_t tables() const { return model_.encoder > 0 ? 2 : 1; }
+  [[nodiscard]] std::int64_t scores() const { return tokens_ * shape_.sequence * model_.heads; }
+
+  void attend(const Attention& to, bool adds_residual) {
+    const std::int64_t d = model_.d_model;
+    norm(to.norm, adds_residual);
+    linear(to.query, model_.query_width(), d);
+    linear(to.key, model_.kv_width(), d);
+    linear(to.value, model_.kv_width(), d);
+    if (model_.has_rotary()) rotary("rotary");
+    if (repeats_kv()) {
+      const std::int64_t in = 2 * tokens_ * model_.kv_width() * e_;
+      kernels_.push_back({"repeat_kv", Elementwise{in, 2 * tokens_ * model_.query_width() * e_, 2}});
+    }
+    if (model_.relative > 0) {
+      attention_by_operators(to);
+    } else {
+      attention(to.kernel, false, &to == &kOwn && kind_ == UnitKind::kBlock);
+    }
+    linear(to.output, d, model_.query_width());
+    dropout(to.dropout, tokens_ * d);
+    if (!fused_) residual(to.residual);
+  }
+
+  void attend_backward(const Attention& to, int users) {
+    const std::int64_t d = model_.d_model;
+    dropout_backward(to.dropout_gradient, tokens_ * d);
+    linear_backward(to.output, d, model_.query_width());
+    if (model_.relative > 0) {
+      attention_backward_by_operators(to);
+    } else {
+      attention(to.kernel_gradient, true, &to == &kOwn && kind_ == UnitKind::kBlock);
+    }
+    if (repeats_kv()) {
+      const std::int64_t out = 2 * tokens_ * model_.kv_width() * e_;
+      kernels_.push_back({"repeat_kv.grad", Elementwise{2 * tokens_ * model_.query_width() * e_, out, 2}});
+    }
+    if (model_.has_rotary()) rotary("rotary.grad");
+    linear_backward(to.value, model_.kv_width(), d);
+    linear_backward(to.key, model_.kv_width(), d);
+    linear_backward(to.query, model_.query_width(), d);
+    norm_backward(to.norm_gradient, users, true);
+  }
+
+  void scores_product(std::string_view name, std::int64_t n, std::int64_t k) {
+    kernels_.push_back({name, Gemm{shape_.sequences * model_.heads, shape_.sequence, n, k, shape_.element_bytes}});
+  }
+
+  /// As Hugging Face's T5: queries, keys and values by heads, products, weights of distances added, the softmax in 32
+  /// bits, dropout of its result, and the result by tokens.
+  void attention_by_operators(const Attention& to) {
+    elementwise(to.layout, tokens_ * model_.query_width(), {4 * e_, 4 * e_, 4});
+    scores_product(to.scores, shape_.sequence, model_.head_dim);
+    PerElement each{2 * e_, e_};
+    if (!fused_) each = {2 * e_ + e_ + kFp32 + kFp32, e_ + kFp32 + kFp32 + e_, 4};
+    if (model_.dropout && !fused_) each = {each.read + e_, each.written + e_ + kMask, each.launches + 1};
+    elementwise(to.softmax, scores(), each);
+    scores_product(to.values, model_.head_dim, shape_.sequence);
+  }
+
+  void attention_backward_by_operators(const Attention& to) {
+    scores_product(to.weights_gradient, shape_.sequence, model_.head_dim);
+    scores_product(to.values_gradient, model_.head_dim, shape_.sequence);
+    // Eager: to 32 bits, the softmax's gradient, and back; then what the weights of distances get.
+    PerElement each{2 * e_ + e_, 2 * e_};
+    if (!fused_) each = {e_ + 2 * kFp32 + kFp32 + 2 * e_, kFp32 + kFp32 + e_ + e_, 4};
+    if (model_.dropout && !fused_) each = {each.read + e_ + kMask, each.written + e_, each.launches + 1};
+    elementwise(to.softmax_gradient, scores(), each);
+    scores_product(to.query_gradient, model_.head_dim, shape_.sequence);
+    scores_product(to.key_gradient, model_.head_dim, shape_.sequence);
+    elementwise(to.layout_gradient, tokens_ * model_.query_width(), {4 * e_, 4 * e_, 4});
+  }
+
+  void attention(std::string_view name, bool backward, bool to_earlier) {
     FlashAttention attention;
     attention.batch = shape_.sequences;
     attention.heads = model_.heads;
@@ -169,16 +330,23 @@ class KernelList {
     attention.queries = shape_.sequence;
     attention.keys = shape_.sequence;
     attention.head_dim = model_.head_dim;
-    attention.causal = shape_.causal;
+    attention.causal = shape_.causal && to_earlier;
     attention.backward = backward;
     attention.synchronous = shape_.attention == AttentionKernel::kFlash2;
     attention.element_bytes = shape_.element_bytes;
     kernels_.push_back({name, attention});
   }
 
+  /// Its mask is a byte an element; a fused one is drawn again from its seed.
+  void dropout(std::string_view name, std::int64_t elements) {
+    if (model_.dropout && !fused_) elementwise(name, elements, {e_, e_ + kMask});
+  }
+  void dropout_backward(std::string_view name, std::int64_t elements) {
+    if (model_.dropout && !fused_) elementwise(name, elements, {e_ + kMask, e_});
+  }
+
   /// Queries and keys turned by their position; the gradient is turned back. Eager: to 32 bits, turn, and back.
   void rotary(std::string_view name) {
-    if (model_.positions > 0) return;
     elementwise(
         name, tokens_ * (model_.query_width() + model_.kv_width()),
         shape_.fusion == Fusion::kFused ? PerElement{e_, e_, 2} : PerElement{e_ + 2 * kFp32, 2 * kFp32 + e_, 6});
@@ -245,6 +413,7 @@ class KernelList {
   }
 
   const Transformer& model_;
+  const UnitKind kind_;
   const StepShape& shape_;
   const std::int64_t tokens_;
   const std::int64_t e_;
@@ -261,6 +430,7 @@ std::vector<Kernel> forward_kernels(const Transformer& model, UnitKind kind, con
     case UnitKind::kEmbedding:
       list.embedding();
       break;
+    case UnitKind::kEncoderBlock:
     case UnitKind::kBlock:
       list.block();
       break;
@@ -277,6 +447,7 @@ std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, co
     case UnitKind::kEmbedding:
       list.embedding_backward();
       break;
+    case UnitKind::kEncoderBlock:
     case UnitKind::kBlock:
       list.recomputed(forward_kernels(model, kind, shape));
       list.block_backward();

@@ -101,9 +101,7 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
       shards_(shards_of(config, ranks_.size())),
       copies_(static_cast<int>(ranks_.size()) / shards_),
       plan_(config, compute, shards_) {
-  models::Transformer model = models::find_transformer(models::load_transformers(), config.model);
-  model.layers = plan_.layers;
-  flops_per_token_ = models::convention_flops_per_token(model, config.sequence, false);
+  flops_per_token_ = models::convention_flops_per_token(plan_.model, config.sequence, false);
   add_groups(collectives);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Member& member = *members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i]));
@@ -140,7 +138,7 @@ void Fsdp::allocate_state(Member& member) {
   const std::uint64_t reduce_bytes = size_of(config_.reduce_type);
   const std::uint64_t largest = std::max(plan_.root_elements, plan_.block_elements);
   const auto shards = static_cast<std::uint64_t>(shards_);
-  const std::uint64_t shard = (static_cast<std::uint64_t>(plan_.parameters) + shards - 1) / shards;
+  const std::uint64_t shard = (static_cast<std::uint64_t>(plan_.parameters()) + shards - 1) / shards;
   const bool keeps_moments = !config_.offload.optimizer || plan_.optimizer.empty();
   allocate(member, "shards of parameters in 32 bits", 4 * shard);
   if (keeps_moments) allocate(member, "two moments in 32 bits", 8 * shard);
@@ -163,11 +161,11 @@ void Fsdp::allocate_state(Member& member) {
   allocate(member, "activations of embedding and head", plan_.root_activations);
   allocate(member, "activations that a block computes again", plan_.recomputed_activations);
   const std::uint64_t root_bytes = plan_.root_elements * reduce_bytes;
-  const std::uint64_t block_activations = plan_.activations_before(plan_.layers);
+  const std::uint64_t block_activations = plan_.activations_before(plan_.blocks());
   if (!config_.offload.activations) {
     try {
       member.root_gradients =
-          allocate(member, "activations of " + std::to_string(plan_.layers) + " blocks", block_activations);
+          allocate(member, "activations of " + std::to_string(plan_.blocks()) + " blocks", block_activations);
     } catch (const firmware::OutOfMemory& error) {
       throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes them fewer, and "
                                                              "workload.offload.activations puts them elsewhere"),
@@ -418,6 +416,7 @@ FsdpResult Fsdp::result() const {
   FsdpResult result;
   result.copies = copies_;
   result.tokens_per_rank_step = config_.sequences * config_.sequence;
+  result.operations_per_rank_step = static_cast<double>(plan_.operations);
   result.model_flops_per_token = static_cast<double>(flops_per_token_);
   Time previous;
   for (int step = 0; step < config_.steps; ++step) {

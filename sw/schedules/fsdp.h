@@ -25,8 +25,9 @@ struct FsdpResult {
   Time exposed_offload;         ///< the compute stream stood waiting for remote memory
   Time other;                   ///< the rest
   std::int64_t tokens_per_rank_step = 0;
-  double model_flops_per_token = 0;  ///< 6 N + 12 L d s, N without embedding, as torchtitan counts
-  std::int64_t wrong = -1;           ///< elements that differ from what they should be; -1 where data is off
+  double operations_per_rank_step = 0;  ///< in floating point, with those that are repeated
+  double model_flops_per_token = 0;     ///< 6 N + 12 L d s, N without embedding, as torchtitan counts
+  std::int64_t wrong = -1;              ///< elements that differ from what they should be; -1 where data is off
   /// What one rank has allocated in its accelerator's memory, and what lies in remote memory.
   std::vector<std::pair<std::string, std::uint64_t>> memory;
   std::uint64_t remote_bytes = 0;

@@ -2,7 +2,6 @@
 #include "sw/schedules/fsdp_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 
 #include "sw/models/activations.h"
@@ -28,16 +27,15 @@ PlannedKernel copy_kernel(const char* label, const accelerator::ComputeConfig& c
 }  // namespace
 
 FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards) {
-  models::Transformer model;
   try {
     model = models::find_transformer(models::load_transformers(), config.model);
   } catch (const std::invalid_argument& error) {
     throw ConfigError("workload.model", error.what());
   }
-  if (config.layers != 0) model.layers = config.layers;
-  layers = model.layers;
-  parameters = models::total_parameters(model);
-  block_elements = static_cast<std::uint64_t>(models::unit_parameters(model, UnitKind::kBlock));
+  if (config.layers != 0) {
+    model.layers = config.layers;
+    if (model.encoder != 0) model.encoder = config.layers;
+  }
   root_elements = static_cast<std::uint64_t>(models::unit_parameters(model, UnitKind::kEmbedding) +
                                              models::unit_parameters(model, UnitKind::kHead));
   models::StepShape shape;
@@ -48,22 +46,31 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   shape.attention = config.attention;
   shape.repeat_kv = models::repeats_kv(config.fusion);
 
+  operations = models::step_flops(model, shape, true);
+
   const auto kept = [&](UnitKind kind, const models::StepShape& of) {
     return static_cast<std::uint64_t>(models::kept_activations(model, kind, of));
   };
   root_activations = kept(UnitKind::kEmbedding, shape) + kept(UnitKind::kHead, shape);
-  std::array<models::StepShape, 2> shapes = {shape, shape};
-  for (std::int64_t b = 0; b < std::min<std::int64_t>(2, layers); ++b) {
-    models::StepShape& of = shapes[static_cast<std::size_t>(b)];
-    of.recompute = models::recompute_of(config.recompute, b);
-    block_activations[static_cast<std::size_t>(b)] = kept(UnitKind::kBlock, of);
-    recomputed_activations =
-        std::max(recomputed_activations, static_cast<std::uint64_t>(models::recomputed_activations(model, of)));
+  const auto shape_of = [&](std::int64_t block) {
+    models::StepShape of = shape;
+    of.recompute = models::recompute_of(config.recompute, block);
+    return of;
+  };
+  const auto elements_of = [&](std::int64_t block) {
+    return static_cast<std::uint64_t>(models::unit_parameters(model, models::block_kind(model, block)));
+  };
+  for (std::int64_t b = 0; b < model.blocks(); ++b) {
+    const UnitKind kind = models::block_kind(model, b);
+    activations.push_back(kept(kind, shape_of(b)));
+    recomputed_activations = std::max(
+        recomputed_activations, static_cast<std::uint64_t>(models::recomputed_activations(model, kind, shape_of(b))));
+    block_elements = std::max(block_elements, elements_of(b));
   }
 
   const std::uint64_t parameter_bytes = size_of(config.parameter_type);
   const std::uint64_t reduce_bytes = size_of(config.reduce_type);
-  const int last_block = static_cast<int>(model.layers) - 1;
+  const int last_block = blocks() - 1;
   const int turn = last_block + 2;  // the stage of the head, forward and backward
   const int last_stage = 2 * turn;
   const bool reshards = config.reshard_after_forward && shards > 1;
@@ -94,15 +101,13 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   stages.resize(static_cast<std::size_t>(last_stage) + 1);
   gather("root", root_elements, 0, last_stage, true);
   append(stages[0].kernels, models::forward_kernels(model, UnitKind::kEmbedding, shape), compute);
-  const auto block_forward = models::forward_kernels(model, UnitKind::kBlock, shape);
-  const std::array block_backward = {models::backward_kernels(model, UnitKind::kBlock, shapes[0]),
-                                     models::backward_kernels(model, UnitKind::kBlock, shapes[1])};
   for (int b = 0; b <= last_block; ++b) {
     const int stage = 1 + b;
     const bool stays = !reshards || b == last_block;
-    append(stages[static_cast<std::size_t>(stage)].kernels, block_forward, compute);
+    append(stages[static_cast<std::size_t>(stage)].kernels,
+           models::forward_kernels(model, models::block_kind(model, b), shape), compute);
     stages[static_cast<std::size_t>(stage)].forward_of = b;
-    gather("block " + std::to_string(b), block_elements, stage, stays ? last_stage - 1 - b : stage, true);
+    gather("block " + std::to_string(b), elements_of(b), stage, stays ? last_stage - 1 - b : stage, true);
   }
   append(stages[static_cast<std::size_t>(turn)].kernels, models::forward_kernels(model, UnitKind::kHead, shape),
          compute);
@@ -110,19 +115,20 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
          compute);
   for (int b = last_block; b >= 0; --b) {
     const int stage = last_stage - 1 - b;
-    append(stages[static_cast<std::size_t>(stage)].kernels, block_backward[static_cast<std::size_t>(b % 2)], compute);
+    append(stages[static_cast<std::size_t>(stage)].kernels,
+           models::backward_kernels(model, models::block_kind(model, b), shape_of(b)), compute);
     stages[static_cast<std::size_t>(stage)].backward_of = b;
     if (reshards && b != last_block) {
-      gather("block " + std::to_string(b) + " again", block_elements, stage, stage, false);
+      gather("block " + std::to_string(b) + " again", elements_of(b), stage, stage, false);
     }
-    scatter("block " + std::to_string(b), block_elements, stage);
+    scatter("block " + std::to_string(b), elements_of(b), stage);
   }
   append(stages.back().kernels, models::backward_kernels(model, UnitKind::kEmbedding, shape), compute);
   scatter("root", root_elements, last_stage);
   int done = 0;
   for (Stage& stage : stages) done = stage.gathers_before = std::max(done, stage.gathers_before);
   if (config.optimizer)
-    append(optimizer, models::optimizer_kernels((parameters + shards - 1) / shards, config.fusion), compute);
+    append(optimizer, models::optimizer_kernels((parameters() + shards - 1) / shards, config.fusion), compute);
 }
 
 }  // namespace weft::schedules

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,7 +42,7 @@ struct FsdpConfig {
     visit("model", model, "A transformer of sw/models/transformers.csv");
     visit("sequences", sequences, "Sequences of one rank's batch", Range{1, 1 << 20});
     visit("sequence", sequence, "Tokens of a sequence", Range{1, 1 << 24});
-    visit("layers", layers, "Blocks to train; 0: all of the model", Range{0, 10000});
+    visit("layers", layers, "Layers to train, of an encoder and a decoder each; 0: all of the model", Range{0, 10000});
     visit("recompute", recompute, "Activations computed again in the backward pass");
     visit("fusion", fusion,
           "How elementwise work is cut into kernels: eager, with norms in one kernel, blocks compiled as torchtitan "
@@ -112,23 +111,24 @@ struct FsdpPlan {
   std::vector<Scatter> scatters;
   std::vector<PlannedKernel> optimizer;
   std::uint64_t root_elements = 0;
-  std::uint64_t block_elements = 0;
+  std::uint64_t block_elements = 0;  ///< of the largest
   int block_buffers = 0;
-  std::int64_t parameters = 0;
-  std::int64_t layers = 0;
-  /// Bytes that a block keeps until its backward pass, of blocks with even and odd numbers: they are alike, or
-  /// alternate.
-  std::array<std::uint64_t, 2> block_activations{};
+  models::Transformer model;                 ///< with as many layers as are trained
+  std::vector<std::uint64_t> activations;    ///< bytes that each block keeps until its backward pass
+  std::int64_t operations = 0;               ///< in floating point of a rank's step, with those that are repeated
   std::uint64_t root_activations = 0;        ///< the same of embedding and head
-  std::uint64_t recomputed_activations = 0;  ///< bytes that a block's backward pass makes again
+  std::uint64_t recomputed_activations = 0;  ///< bytes that a block's backward pass makes again, the most of them
 
+  [[nodiscard]] std::int64_t parameters() const { return models::total_parameters(model); }
+  [[nodiscard]] int blocks() const { return static_cast<int>(activations.size()); }
   /// What a block keeps, and what all blocks before it do, each rounded up to a multiple of `alignment`.
-  [[nodiscard]] std::uint64_t activations_of(std::int64_t block, std::uint64_t alignment = 1) const {
-    return (block_activations[static_cast<std::size_t>(block % 2)] + alignment - 1) / alignment * alignment;
+  [[nodiscard]] std::uint64_t activations_of(int block, std::uint64_t alignment = 1) const {
+    return (activations[static_cast<std::size_t>(block)] + alignment - 1) / alignment * alignment;
   }
-  [[nodiscard]] std::uint64_t activations_before(std::int64_t block, std::uint64_t alignment = 1) const {
-    return static_cast<std::uint64_t>((block + 1) / 2) * activations_of(0, alignment) +
-           static_cast<std::uint64_t>(block / 2) * activations_of(1, alignment);
+  [[nodiscard]] std::uint64_t activations_before(int block, std::uint64_t alignment = 1) const {
+    std::uint64_t sum = 0;
+    for (int before = 0; before < block; ++before) sum += activations_of(before, alignment);
+    return sum;
   }
   [[nodiscard]] int forward_stage(int block) const { return 1 + block; }
   [[nodiscard]] int backward_stage(int block) const { return static_cast<int>(stages.size()) - 2 - block; }

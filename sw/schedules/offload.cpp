@@ -39,7 +39,7 @@ Offload::Offload(firmware::Rank& rank, const FsdpConfig& config, const FsdpPlan&
       config_(config),
       plan_(plan),
       stages_(stages),
-      layers_(static_cast<int>(plan.layers)),
+      layers_(plan.blocks()),
       pieces_stored_(*rank.processor, "a piece of moments to be stored") {
   if (config.offload.activations) place_activations();
   if (config.offload.optimizer && !plan.optimizer.empty()) place_moments(8 * shard);
@@ -47,7 +47,7 @@ Offload::Offload(firmware::Rank& rank, const FsdpConfig& config, const FsdpPlan&
 
 void Offload::place_activations() {
   require_remote(rank_, "activations");
-  slot_bytes_ = std::max(plan_.activations_of(0, kAlignment), plan_.activations_of(1, kAlignment));
+  for (int b = 0; b < layers_; ++b) slot_bytes_ = std::max(slot_bytes_, plan_.activations_of(b, kAlignment));
   slots_ = std::min(config_.offload.buffers, layers_);
   offloaded_ = layers_ - slots_;
   slot_ = rank_.memory.allocate("activations of " + std::to_string(slots_) + " blocks on their way",

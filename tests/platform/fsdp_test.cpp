@@ -110,7 +110,40 @@ INSTANTIATE_TEST_SUITE_P(All, Contents,
                                          DataCase{4, 2, Algorithm::kRing, true, true, 2, 2000_ns, 1},
                                          DataCase{1, 1, Algorithm::kRing, true, true, 2, 0_ns, 1}));
 
+/// Blocks of an encoder and of a decoder have gathers and sums of their own lengths, in buffers of the larger.
+TEST(Contents, BehindAnEncoderAreGatheredAndSummedExactly) {
+  for (const bool reshard : {true, false}) {
+    MachineConfig machine = machine_of(6, 2, 4_KiB);
+    machine.data = true;
+    machine.collectives.chunk = 8_KiB;
+    FsdpConfig workload = nano();
+    workload.model = "nano-t5";
+    workload.steps = 2;
+    workload.reshard_after_forward = reshard;
+    EXPECT_EQ(run(machine, workload).result.wrong, 0);
+    test::fresh_kernel();
+  }
+}
+
 // ---- The schedule
+
+TEST(Schedule, AnEncoderComesBeforeItsDecoder) {
+  FsdpConfig workload;
+  workload.model = "t5-3b";
+  workload.layers = 3;
+  const schedules::FsdpPlan plan(workload, accelerator::ComputeConfig{}, 8);
+  EXPECT_EQ(plan.blocks(), 6);
+  EXPECT_EQ(plan.block_elements, 67'111'936U);
+  std::vector<std::uint64_t> gathered;
+  for (const schedules::Gather& gather : plan.gathers) gathered.push_back(gather.elements);
+  constexpr std::uint64_t kEncoder = 4 * 1024 * 4096 + 2 * 1024 * 16384 + 2 * 1024;
+  constexpr std::uint64_t kDecoder = kEncoder + 4 * 1024 * 4096 + 1024;
+  // Forward, and all but the last again from the last.
+  EXPECT_EQ(gathered, (std::vector<std::uint64_t>{plan.root_elements, kEncoder, kEncoder, kEncoder, kDecoder, kDecoder,
+                                                  kDecoder, kDecoder, kDecoder, kEncoder, kEncoder, kEncoder}));
+  EXPECT_LT(plan.activations_of(0), plan.activations_of(3));
+  EXPECT_EQ(plan.activations_before(4), 3 * plan.activations_of(0) + plan.activations_of(3));
+}
 
 TEST(Schedule, PartsOfAStepAddUpAndComputeDominatesALargeBatch) {
   const FsdpResult result = run(machine_of(8, 8, 64_KiB), two_blocks()).result;

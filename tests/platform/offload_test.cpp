@@ -80,8 +80,8 @@ TEST_P(Offloaded, StateComesBackAsItLeft) {
 
   // In each of two steps every byte of the moments, and of the activations without a slot, goes there and back.
   const schedules::FsdpPlan plan(workload, config.accelerator.array.compute, 4);
-  const auto shard = static_cast<std::int64_t>((plan.parameters + 3) / 4);
-  const auto blocks = static_cast<std::int64_t>(plan.layers) - std::min<std::int64_t>(c.buffers, plan.layers);
+  const auto shard = static_cast<std::int64_t>((plan.parameters() + 3) / 4);
+  const auto blocks = std::int64_t{plan.blocks()} - std::min<std::int64_t>(c.buffers, plan.blocks());
   std::int64_t away = 8 * shard;
   for (std::int64_t block = 0; block < blocks; ++block) {
     away += static_cast<std::int64_t>((plan.activations_of(block) + 255) / 256 * 256);
@@ -150,7 +150,7 @@ TEST(Offloading, IsHiddenByAFastPoolAndExposedByASlowOne) {
   }
   // No faster than the link lets two blocks' activations and all moments through, one way.
   const schedules::FsdpPlan plan(four_blocks(), config.accelerator.array.compute, 4);
-  const auto bytes = static_cast<double>(2 * plan.activations_of(0)) + 2.0 * static_cast<double>(plan.parameters);
+  const auto bytes = static_cast<double>(2 * plan.activations_of(0)) + 2.0 * static_cast<double>(plan.parameters());
   EXPECT_GT(static_cast<double>(slow.steps[1].count()), bytes / 20e9 * 1e12);
 }
 

@@ -22,7 +22,7 @@ TEST(Activations, OfAGptBlockAreKorthikantis) {
   const std::int64_t sbh = 2 * 2048 * model.d_model;
   const std::int64_t logarithms = 2 * 2048 * model.heads * 4;
   EXPECT_EQ(kept_activations(model, UnitKind::kBlock, shape), 32 * sbh + logarithms);
-  EXPECT_EQ(recomputed_activations(model, shape), 0);
+  EXPECT_EQ(recomputed_activations(model, UnitKind::kBlock, shape), 0);
 }
 
 TEST(Activations, OfALlamaBlockByHand) {
@@ -48,7 +48,7 @@ TEST(Activations, RecomputationMakesTheRestAgain) {
   const StepShape whole = shape_of(1, 4096, Recompute::kNone, Fusion::kFused);
   StepShape full = whole;
   full.recompute = Recompute::kFull;
-  EXPECT_EQ(kept_activations(model, UnitKind::kBlock, full) + recomputed_activations(model, full),
+  EXPECT_EQ(kept_activations(model, UnitKind::kBlock, full) + recomputed_activations(model, UnitKind::kBlock, full),
             kept_activations(model, UnitKind::kBlock, whole));
 }
 
@@ -61,6 +61,22 @@ TEST(Activations, OfTheHeadAreMostlyTheLoss) {
   shape.fusion = Fusion::kCompiledBlocks;
   EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 2 + 2) * 4096 + 4 * 128'256));
   EXPECT_EQ(kept_activations(model, UnitKind::kEmbedding, shape), 8000);
+}
+
+TEST(Activations, OfAttentionByOperatorsAreItsScores) {
+  const Transformer model = find_transformer(load_transformers(), "t5-3b");
+  constexpr std::int64_t kTokens = 512;
+  StepShape shape = shape_of(1, kTokens, Recompute::kNone, Fusion::kEager);
+  // Norm, queries, keys, values and output of 4096, the softmax in 32 bits, in 16 and its mask, and that of the
+  // sublayer.
+  const std::int64_t attention = 8 * 1024 + 4 * 2 * 4096 + 32 * kTokens * (4 + 2 + 1) + 1024;
+  const std::int64_t mlp = 8 * 1024 + (2 * 2 + 1) * 16384 + 1024;
+  EXPECT_EQ(kept_activations(model, UnitKind::kEncoderBlock, shape), kTokens * (attention + mlp));
+  EXPECT_EQ(kept_activations(model, UnitKind::kBlock, shape), kTokens * (2 * attention + mlp));
+  // Both sides' token numbers, masks and what distances add.
+  EXPECT_EQ(kept_activations(model, UnitKind::kEmbedding, shape), 2 * kTokens * (8 + 1024 + 32 * kTokens * 2));
+  shape.recompute = Recompute::kFull;
+  EXPECT_EQ(recomputed_activations(model, UnitKind::kBlock, shape), kTokens * (2 * attention + mlp - 2 * 1024));
 }
 
 }  // namespace

@@ -79,8 +79,10 @@ TEST(Transformer, HasThePublishedNumberOfParameters) {
       {"gpt2-xl", {30'740'800, 1'557'611'200}},
       {"gpt3-175b", {1'812'099'072, 174'604'259'328}},
       {"gpt-175b-fsdp", {1'812'099'072, 174'601'101'312}},
+      {"t5-3b", {67'111'936, 2'851'598'336}},
+      {"t5-11b", {268'438'528, 11'307'321'344}},
   };
-  EXPECT_EQ(load_transformers().size(), expected.size() + 1);  // and nano, which nobody published
+  EXPECT_EQ(load_transformers().size(), expected.size() + 2);  // and nano and nano-t5, which nobody published
   for (const auto& [name, parameters] : expected) {
     EXPECT_EQ(unit_parameters(model(name), UnitKind::kBlock), parameters.first) << name;
     EXPECT_EQ(total_parameters(model(name)), parameters.second) << name;
@@ -254,11 +256,13 @@ TEST(Transformer, CountsTheFlopsOfTheConvention) {
     shape.causal = false;
     // The convention also counts what is only looked up or scaled by; FlashAttention's backward pass does one product
     // more than the 12 L d s assume.
-    const std::int64_t flash = 2 * of.layers * of.query_width() * of.sequence;
+    const std::int64_t flash = of.relative > 0 ? 0 : 2 * of.layers * of.query_width() * of.sequence;
     std::int64_t unmultiplied = 0;
-    for (const UnitKind kind : {UnitKind::kBlock, UnitKind::kHead}) {
+    for (const auto& [kind, units] : {std::pair{UnitKind::kEncoderBlock, of.encoder},
+                                      {UnitKind::kBlock, of.layers},
+                                      {UnitKind::kHead, std::int64_t{1}}}) {
       for (const Tensor& tensor : unit_tensors(of, kind)) {
-        if (tensor.cols == 1) unmultiplied += tensor.elements() * (kind == UnitKind::kBlock ? of.layers : 1);
+        if (tensor.cols == 1) unmultiplied += tensor.elements() * units;
       }
     }
     const std::int64_t convention =
@@ -270,8 +274,70 @@ TEST(Transformer, CountsTheFlopsOfTheConvention) {
     EXPECT_EQ(step_flops(of, shape, false), step_flops(of, StepShape{.sequence = of.sequence, .causal = false}, true));
     shape.early_stop = false;
     const std::int64_t again = step_flops(of, shape, true) - step_flops(of, shape, false);
-    EXPECT_EQ(again, of.layers * flops_of(forward_kernels(of, UnitKind::kBlock, shape))) << of.name;
+    EXPECT_EQ(again, of.layers * flops_of(forward_kernels(of, UnitKind::kBlock, shape)) +
+                         of.encoder * flops_of(forward_kernels(of, UnitKind::kEncoderBlock, shape)))
+        << of.name;
   }
+}
+
+std::vector<std::string> names_of(const std::vector<Kernel>& kernels) {
+  std::vector<std::string> names;
+  for (const Kernel& kernel : kernels) names.emplace_back(kernel.name);
+  return names;
+}
+
+/// T5 attends by operators, since weights of distances come to its scores, and its decoder to the encoder's result,
+/// too.
+TEST(Transformer, ADecoderBehindAnEncoderAttendsTwice) {
+  StepShape shape;
+  shape.sequences = 3;
+  shape.sequence = 512;
+  const Transformer& t5 = model("t5-3b");
+  const std::vector<std::string> own = {"attn_norm", "wq",     "wk", "wv",           "attn_layout",  "scores",
+                                        "softmax",   "values", "wo", "attn_dropout", "attn_residual"};
+  const std::vector<std::string> cross = {"cross_norm",   "cross_wq",      "cross_wk",      "cross_wv",
+                                          "cross_layout", "cross_scores",  "cross_softmax", "cross_values",
+                                          "cross_wo",     "cross_dropout", "cross_residual"};
+  const std::vector<std::string> mlp = {"ffn_norm", "w3_up",       "gelu",        "hidden_dropout",
+                                        "w2_down",  "ffn_dropout", "ffn_residual"};
+  std::vector<std::string> expected = own;
+  expected.insert(expected.end(), mlp.begin(), mlp.end());
+  EXPECT_EQ(names_of(forward_kernels(t5, UnitKind::kEncoderBlock, shape)), expected);
+  expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(own.size()), cross.begin(), cross.end());
+  const std::vector<Kernel> decoder = forward_kernels(t5, UnitKind::kBlock, shape);
+  EXPECT_EQ(names_of(decoder), expected);
+
+  const auto& scores = std::get<Gemm>(named(decoder, "scores").shape);
+  EXPECT_EQ(scores.batch, 3 * 32);
+  EXPECT_EQ(scores.m, 512);
+  EXPECT_EQ(scores.n, 512);
+  EXPECT_EQ(scores.k, 128);
+  // To 32 bits, the softmax and back, and behind it a mask of a byte an element.
+  const std::int64_t elements = 3 * 32 * 512 * 512;
+  EXPECT_EQ(traffic(decoder, "softmax").bytes_read, elements * (2 + 2 + 2 + 4 + 4 + 2));
+  EXPECT_EQ(traffic(decoder, "softmax").bytes_written, elements * (2 + 4 + 4 + 2 + 2 + 1));
+  EXPECT_EQ(traffic(decoder, "hidden_dropout").bytes_written, 3 * 512 * 16384 * (2 + 1));
+
+  for (const UnitKind kind : {UnitKind::kEncoderBlock, UnitKind::kBlock}) {
+    EXPECT_EQ(flops_of(backward_kernels(t5, kind, shape)), 2 * flops_of(forward_kernels(t5, kind, shape)));
+  }
+}
+
+TEST(Transformer, RecomputesUpToTheLastProductOfADecoder) {
+  StepShape shape;
+  shape.sequence = 512;
+  shape.recompute = Recompute::kFull;
+  const Transformer& t5 = model("t5-3b");
+  const std::vector<std::string> all = {"wq",           "wk",       "wv",       "scores",   "values",
+                                        "wo",           "cross_wq", "cross_wk", "cross_wv", "cross_scores",
+                                        "cross_values", "cross_wo", "w3_up"};
+  EXPECT_EQ(recomputed_products(t5, shape), all);
+  EXPECT_NO_THROW(named(backward_kernels(t5, UnitKind::kBlock, shape), "hidden_dropout"));
+  // Scores and what they are multiplied with are batches of products, which no operator policy keeps.
+  shape.recompute = Recompute::kSelectiveOp;
+  const std::vector<std::string> selective = {"wk",       "scores",       "values",       "wo",
+                                              "cross_wk", "cross_scores", "cross_values", "cross_wo"};
+  EXPECT_EQ(recomputed_products(t5, shape), selective);
 }
 
 TEST(Transformer, CountsTrafficOfElementwiseWork) {
@@ -391,6 +457,19 @@ TEST(TransformerTable, SaysWhatIsWrong) {
             ":3: column 'name': expected a name that no other row has, got 'm'");
 }
 
+TEST(TransformerTable, GraphsAreOfDecoders) {
+  EXPECT_EQ(find_decoder(load_transformers(), "gpt2").name, "gpt2");
+  try {
+    find_decoder(load_transformers(), "t5-3b");
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "t5-3b has an encoder, relative positions or dropout, expected one of llama2-7b, llama2-13b, llama2-34b, "
+        "llama2-70b, llama3-8b, llama3-70b, llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, nano");
+  }
+}
+
 TEST(TransformerTable, ListsTheNamesThereAre) {
   const std::vector<Transformer> models = load_transformers();
   try {
@@ -400,7 +479,7 @@ TEST(TransformerTable, ListsTheNamesThereAre) {
     EXPECT_STREQ(error.what(),
                  "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-34b, llama2-70b, llama3-8b, "
                  "llama3-70b, "
-                 "llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, nano");
+                 "llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, t5-3b, t5-11b, nano, nano-t5");
   }
 }
 
