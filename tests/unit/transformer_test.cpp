@@ -282,6 +282,7 @@ TEST(Transformer, CountsTheFlopsOfTheConvention) {
 
 std::vector<std::string> names_of(const std::vector<Kernel>& kernels) {
   std::vector<std::string> names;
+  names.reserve(kernels.size());
   for (const Kernel& kernel : kernels) names.emplace_back(kernel.name);
   return names;
 }
