@@ -40,6 +40,7 @@ class GraphJob final : public Job {
     const MachineConfig& config = machine.config();
     engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives,
                                                        config.accelerator.array.compute, traces_);
+    if (step_) allocate();
   }
   void record(Probe& probe, int ranks) override { engine_->record(probe, ranks); }
   void start() override { engine_->start(); }
@@ -76,6 +77,9 @@ class GraphJob final : public Job {
       const Speed speed = speed_of(*last);
       json["step_time_us"] = speed.step_s * 1e6;
       json.update(to_json(speed));
+      json["accelerator_memory_bytes"] = {{"parameters, gradients and optimizer", largest().state_bytes},
+                                          {"gathered parameters", largest().gathered_bytes},
+                                          {"activations", largest().activation_bytes}};
     }
     if (result.wrong >= 0) json["wrong"] = result.wrong;
     return json;
@@ -103,6 +107,27 @@ class GraphJob final : public Job {
   [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }
 
  private:
+  /// The rank whose step needs the most memory.
+  [[nodiscard]] const workloads::RankSums& largest() const {
+    return *std::max_element(step_->ranks.begin(), step_->ranks.end(),
+                             [](const auto& a, const auto& b) { return memory_of(a) < memory_of(b); });
+  }
+  [[nodiscard]] static std::int64_t memory_of(const workloads::RankSums& rank) {
+    return rank.state_bytes + rank.gathered_bytes + rank.activation_bytes;
+  }
+  /// A step that was made here has to fit, as FSDP's. All ranks take as much as one, since buffers lie alike on all.
+  void allocate() {
+    for (firmware::Rank* rank : machine_->ranks()) {
+      try {
+        rank->memory.allocate("parameters, gradients, optimizer and activations of a step",
+                              static_cast<std::uint64_t>(memory_of(largest())));
+      } catch (const firmware::OutOfMemory& error) {
+        throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes activations fewer"),
+                                    error.path());
+      }
+    }
+  }
+
   void count_nodes() {
     nodes_ = chakra::statistics({{traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, 0), 0}}).nodes;
   }

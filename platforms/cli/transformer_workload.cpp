@@ -7,7 +7,6 @@
 #include "platforms/cli/graph_workload.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/workloads/options.h"
-#include "sw/workloads/workload.h"
 
 namespace weft::platforms {
 namespace {
@@ -48,7 +47,7 @@ TransformerStep generate(const StepOptions& options, const MachineConfig& machin
   for (const chakra::RankGroup& group : workload.groups()) {
     step.traces.groups[group.name].assign(group.ranks.begin(), group.ranks.end());
   }
-  write_workload(workload, step.traces.prefix);
+  step.ranks = write_workload(workload, step.traces.prefix);
   return step;
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "hw/accelerator/compute_config.h"
 #include "hw/core/quantity.h"
 #include "platforms/cli/platform.h"
 #include "sw/dimensions/workload.h"
 #include "sw/workloads/config.h"
+#include "sw/workloads/workload.h"
 
 namespace weft::platforms {
 
@@ -17,6 +20,7 @@ void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::
 struct TransformerStep {
   workloads::WorkloadConfig config;
   dimensions::Workload traces;
+  std::vector<workloads::RankSums> ranks;
 };
 
 /// The `workload` of a platform, of kind transformer: traces for its accelerators in a folder that lasts as long as the

@@ -166,6 +166,10 @@ void print_table(const TransformerWorkload& workload, const std::vector<RankSums
       "parameters", [](const RankSums& rank) { return rank.parameters; }, count);
   line(
       "parameters, gradients, optimizer", [](const RankSums& rank) { return rank.state_bytes; }, short_bytes);
+  line(
+      "activations, at most", [](const RankSums& rank) { return rank.activation_bytes; }, short_bytes);
+  line(
+      "gathered parameters, at most", [](const RankSums& rank) { return rank.gathered_bytes; }, short_bytes);
   print(fmt::format("{}, {}: {} {}, {} layers, batch {} of {} tokens, {} {} of {}\n\n", config.model.name,
                     config.parallel.text(), workload.ranks(), workload.ranks() == 1 ? "rank" : "ranks",
                     config.model.layers, config.batch, config.sequence, config.microbatches,
@@ -193,7 +197,9 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                     {"operations", rank.operations},
                     {"communication", communication},
                     {"parameters", rank.parameters},
-                    {"state_bytes", rank.state_bytes}});
+                    {"state_bytes", rank.state_bytes},
+                    {"activation_bytes", rank.activation_bytes},
+                    {"gathered_bytes", rank.gathered_bytes}});
   }
   const bool has_groups = !workload.groups().empty();
   ordered_json json = {{"model", config.model.name},

@@ -10,10 +10,15 @@ constexpr std::int64_t kFp32Bytes = 4;
 constexpr std::int64_t kTokenNumber = 8;
 constexpr std::int64_t kMask = 1;
 
+/// Of the model's width, on this rank.
+std::int64_t width_of(const Transformer& model, const StepShape& shape) {
+  return model.d_model / shape.sharers;
+}
+
 /// Of a norm: its input and what it gives; eager operators keep the scaled one, too.
 std::int64_t of_norm(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
-  return model.d_model * (has_single_norms(model.norm, kind, shape.fusion) ? 2 * e : kFp32Bytes + 2 * e);
+  return width_of(model, shape) * (has_single_norms(model.norm, kind, shape.fusion) ? 2 * e : kFp32Bytes + 2 * e);
 }
 
 /// Of attention: its output, and the logarithm of each row's sum.
@@ -36,24 +41,24 @@ std::int64_t of_whole_block(const Transformer& model, UnitKind kind, const StepS
   const std::int64_t masks = model.dropout && !is_fused(kind, shape.fusion) ? kMask : 0;
   const std::int64_t attention = of_norm(model, kind, shape) + (model.query_width() + 2 * kv_width) * e +
                                  of_attention_output(model, shape) + of_scores(model, kind, shape) +
-                                 masks * model.d_model;
+                                 masks * width_of(model, shape);
   // Up and what enters the down projection; with a gate that too, and eager its activation.
   const std::int64_t hidden = 2 + (model.gated ? 1 + (is_fused(kind, shape.fusion) ? 0 : 1) : 0);
   return (crosses(model, kind) ? 2 : 1) * attention + of_norm(model, kind, shape) + (hidden * e + masks) * model.ffn +
-         masks * model.d_model;
+         masks * width_of(model, shape);
 }
 
 /// Of a block with recomputation, for each token.
 std::int64_t of_kept_block(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t e = shape.element_bytes;
-  const std::int64_t input = model.d_model * e;
+  const std::int64_t input = width_of(model, shape) * e;
   switch (shape.recompute) {
     case Recompute::kFull:
       return input;
     case Recompute::kSelectiveOp: {
       // Every other product from the first: wq, wv, then gate and down, or up.
       const std::int64_t products = (crosses(model, kind) ? 2 : 1) * (model.query_width() + model.kv_width()) +
-                                    model.ffn + (model.gated ? model.d_model : 0);
+                                    model.ffn + (model.gated ? width_of(model, shape) : 0);
       return input + products * e + (model.relative > 0 ? 0 : of_attention_output(model, shape));
     }
     case Recompute::kNone:
@@ -68,7 +73,7 @@ std::int64_t of_kept_block(const Transformer& model, UnitKind kind, const StepSh
 std::int64_t kept_activations(const Transformer& model, UnitKind kind, const StepShape& shape) {
   const std::int64_t tokens = shape.tokens();
   const std::int64_t sides = model.encoder > 0 ? 2 : 1;
-  const std::int64_t masks = model.dropout && !is_fused(kind, shape.fusion) ? kMask * model.d_model : 0;
+  const std::int64_t masks = model.dropout && !is_fused(kind, shape.fusion) ? kMask * width_of(model, shape) : 0;
   switch (kind) {
     case UnitKind::kEmbedding: {
       const std::int64_t distances = model.relative > 0 ? model.heads * shape.sequence * shape.element_bytes : 0;

@@ -179,6 +179,9 @@ struct StepShape {
   bool causal = true;
   bool repeat_kv = true;  ///< see repeats_kv()
   int element_bytes = 2;
+  /// Ranks that share the activations of the model's width, beside products that they have cut: Megatron's sequence
+  /// parallelism (Korthikanti et al., MLSys 2023). For activations alone; kernels are cut by who uses them.
+  std::int64_t sharers = 1;
 
   [[nodiscard]] std::int64_t tokens() const { return sequences * sequence; }
 };

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "sw/models/activations.h"
+
 namespace weft::workloads {
 namespace {
 
@@ -188,6 +190,7 @@ RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : c
     add_all(backward_kernels(local, UnitKind::kBlock, routed), true);
   }
 
+  count_activations(local, shape);
   embedding_ = unit_parameters(local, UnitKind::kEmbedding);
   head_ = unit_parameters(local, UnitKind::kHead);
   vocabulary_table_ = local.vocab * local.d_model;
@@ -198,6 +201,32 @@ RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : c
       block_.experts += experts_here * tensor.elements();
     } else {
       block_.dense += tensor.elements();
+    }
+  }
+}
+
+void RankShare::count_activations(const models::Transformer& local, models::StepShape shape) {
+  if (config_.sequence_parallel) shape.sharers = config_.parallel.degree(Axis::kTensor);
+  embedding_activations_ = kept_activations(local, UnitKind::kEmbedding, shape);
+  head_activations_ = kept_activations(local, UnitKind::kHead, shape);
+  models::Transformer without_mlp = local;
+  without_mlp.ffn = 0;
+  for (std::size_t block = 0; block < block_activations_.size(); ++block) {
+    shape.recompute = recompute_of(config_.recompute, static_cast<std::int64_t>(block));
+    // Each token passes top_k experts.
+    const auto with_experts = [&](const auto& bytes_of) {
+      const std::int64_t whole = bytes_of(local);
+      if (config_.experts == 0) return whole;
+      return whole + (config_.top_k - 1) * (whole - bytes_of(without_mlp));
+    };
+    block_activations_[block] = with_experts(
+        [&](const models::Transformer& model) { return kept_activations(model, UnitKind::kBlock, shape); });
+    repeated_activations_ = std::max(repeated_activations_, with_experts([&](const models::Transformer& model) {
+                                       return recomputed_activations(model, UnitKind::kBlock, shape);
+                                     }));
+    // What came from other ranks.
+    if (config_.experts > 0 && shape.recompute == models::Recompute::kNone) {
+      block_activations_[block] += config_.top_k * shape.tokens() * local.d_model * shape.element_bytes;
     }
   }
 }

@@ -88,6 +88,15 @@ class RankShare {
   [[nodiscard]] Parameters embedding() const { return {embedding_, 0}; }
   [[nodiscard]] Parameters block() const { return block_; }
   [[nodiscard]] Parameters head() const { return {head_, 0}; }
+  /// Bytes that a microbatch leaves until its backward pass (models::kept_activations): in the embedding, in a block
+  /// from 0, in the head.
+  [[nodiscard]] std::int64_t embedding_activations() const { return embedding_activations_; }
+  [[nodiscard]] std::int64_t block_activations(std::int64_t block) const {
+    return block_activations_[static_cast<std::size_t>(block % 2)];
+  }
+  [[nodiscard]] std::int64_t head_activations() const { return head_activations_; }
+  /// What the backward pass of a block makes again, at most.
+  [[nodiscard]] std::int64_t repeated_activations() const { return repeated_activations_; }
   /// The part of the embedding that a tied model's head multiplies with.
   [[nodiscard]] std::int64_t vocabulary_table() const { return vocabulary_table_; }
 
@@ -95,6 +104,7 @@ class RankShare {
   void add(Work& sum, const models::Kernel& kernel) const;
   void add(Part part, models::Kernel kernel);
   void add_all(const std::vector<models::Kernel>& kernels, bool experts_only);
+  void count_activations(const models::Transformer& local, models::StepShape shape);
 
   const WorkloadConfig& config_;
   std::array<Work, kParts> parts_{};
@@ -102,6 +112,10 @@ class RankShare {
   Parameters block_;
   std::int64_t head_ = 0;
   std::int64_t vocabulary_table_ = 0;
+  std::int64_t embedding_activations_ = 0;
+  std::array<std::int64_t, 2> block_activations_{};  ///< of even and odd ones
+  std::int64_t head_activations_ = 0;
+  std::int64_t repeated_activations_ = 0;
 };
 
 }  // namespace weft::workloads

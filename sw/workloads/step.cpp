@@ -36,16 +36,59 @@ RankStep::RankStep(const WorkloadConfig& config, const Groups& groups, std::int6
       emitter_(config.parallel, groups, rank, take),
       operations_(stage_operations(pipeline_, stage_)) {}
 
+std::vector<Unit> RankStep::units(std::int64_t chunk) const {
+  const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
+  std::vector<Unit> units;
+  if (place == 0) units.push_back(0);
+  for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) units.push_back(first_block(place) + i);
+  // The root unit has the head in it.
+  if (place + 1 == pipeline_.virtual_stages() && !has_root_unit()) units.push_back(last_unit());
+  return units;
+}
+
+std::int64_t RankStep::most_activations() const {
+  std::vector<std::int64_t> of_chunk;
+  for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
+    const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
+    std::int64_t bytes = place == 0 ? share_.embedding_activations() : 0;
+    if (place + 1 == pipeline_.virtual_stages()) bytes += share_.head_activations();
+    for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) {
+      bytes += share_.block_activations(first_block(place) - 1 + i);
+    }
+    of_chunk.push_back(bytes);
+  }
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  for (const PipelineOperation& each : operations_) {
+    const std::int64_t bytes = of_chunk[static_cast<std::size_t>(each.chunk)];
+    held += each.forward ? bytes : -bytes;
+    most = std::max(most, held);
+  }
+  return most + share_.repeated_activations();
+}
+
+/// As many blocks as are gathered ahead, the one that computes, and the root unit; or all.
+std::int64_t RankStep::most_gathered() const {
+  if (!shards()) return 0;
+  const std::int64_t blocks = pipeline_.chunks * config_.layers_of_chunk();
+  const std::int64_t at_a_time = config_.reshards() ? std::min<std::int64_t>(blocks, config_.prefetch + 1) : blocks;
+  std::int64_t elements = 0;
+  std::int64_t counted = 0;
+  for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
+    for (const Unit unit : units(chunk)) {
+      const bool is_block = unit != 0 && unit != last_unit();
+      if (is_block && counted++ >= at_a_time) continue;
+      for (const Set& set : sets(unit))
+        elements += shard_elements(set) * config_.parallel.group_size(set.holders.shards);
+    }
+  }
+  return elements * config_.element_bytes;
+}
+
 RankSums RankStep::run() {
   std::int64_t kept = 0;
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
-    const std::int64_t place = pipeline_.virtual_stage(stage_, chunk);
-    std::vector<Unit> units;
-    if (place == 0) units.push_back(0);
-    for (std::int64_t i = 0; i < config_.layers_of_chunk(); ++i) units.push_back(first_block(place) + i);
-    // The root unit has the head in it.
-    if (place + 1 == pipeline_.virtual_stages() && !has_root_unit()) units.push_back(last_unit());
-    for (const Unit unit : units) {
+    for (const Unit unit : units(chunk)) {
       for (const Set& set : sets(unit)) kept += shard_elements(set);
     }
   }
@@ -54,6 +97,8 @@ RankSums RankStep::run() {
   constexpr std::int64_t kMoments = 2 * 4;
   constexpr std::int64_t kMaster = 4;  // a copy in 32 bits, where the parameters have fewer
   sums.state_bytes = kept * (2 * config_.element_bytes + kMoments + (config_.element_bytes < kMaster ? kMaster : 0));
+  sums.activation_bytes = most_activations();
+  sums.gathered_bytes = most_gathered();
   for (step_ = 0; step_ < config_.steps; ++step_) step();
   return sums;
 }

@@ -121,6 +121,9 @@ class RankStep {
     return config_.tokens() * config_.model.d_model * config_.element_bytes;
   }
   [[nodiscard]] std::int64_t shard_elements(const Set& set) const;
+  [[nodiscard]] std::vector<Unit> units(std::int64_t chunk) const;
+  [[nodiscard]] std::int64_t most_activations() const;
+  [[nodiscard]] std::int64_t most_gathered() const;
 
   const WorkloadConfig& config_;
   const Groups& groups_;

@@ -43,8 +43,12 @@ struct RankSums {
   std::int64_t operations = 0;
   std::int64_t parameters = 0;  ///< that the rank keeps, its shard of them with fsdp
   /// Of parameters, gradients and optimizer: 16 bytes a parameter, of which 12 are Adam's in 32 bits (Rajbhandari et
-  /// al., "ZeRO", SC20, section 3.1); activations and what fsdp has gathered come on top.
+  /// al., "ZeRO", SC20, section 3.1).
   std::int64_t state_bytes = 0;
+  /// Of microbatches whose backward pass is still to come, and what a block computes again: the most at a time.
+  std::int64_t activation_bytes = 0;
+  /// Of parameters that fsdp has gathered, the most at a time.
+  std::int64_t gathered_bytes = 0;
   std::array<Volume, kPurposes> communication{};
 
   [[nodiscard]] const Volume& of(Purpose purpose) const { return communication[static_cast<std::size_t>(purpose)]; }

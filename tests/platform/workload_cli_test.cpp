@@ -181,6 +181,11 @@ TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
       {"top k", "top_k=2", {"workload.top_k: expected --experts"}},
       {"fusion", "fusion=some", {"workload.fusion: expected one of eager,", "got \"some\""}},
       {"key", "sequences=2", {"workload.sequences: expected a known key, got \"sequences\""}},
+      {"memory",
+       "model=llama3-70b",
+       {"accelerator.hbm.capacity: expected a memory that holds what runs on it, got \"80GiB\": parameters, gradients, "
+        "optimizer and activations of a step needs",
+        "workload.recompute makes activations fewer"}},
       {"kind", "kind=train", {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\" or \"chakra\""}},
   };
   for (const BadInput& bad : cases) {

@@ -188,6 +188,58 @@ TEST(Workload, PipelineSendsActivationsAndGradients) {
   EXPECT_EQ(sums_of(interleaved, 1).of(Purpose::kPipeline).bytes, 6 * 4 * activations(config));
 }
 
+/// Korthikanti et al., MLSys 2023, table 2, for GPT's blocks fused, without dropout and stored scores: of 34 s b h
+/// bytes two masks less, 10 - 2 of them beside what tensor parallelism cuts and 24 within.
+TEST(Workload, ActivationsAreThoseOfThePapers) {
+  const models::Transformer gpt = find_transformer(models::load_transformers(), "gpt3-175b");
+  const auto bytes_of = [&](const std::string& parallel, std::int64_t stage, bool sequence_parallel,
+                            models::Recompute recompute, std::int64_t microbatches = 16) {
+    WorkloadConfig config = workload_config(parallel, microbatches);
+    config.model = gpt;
+    config.sequence = 2048;
+    config.sequence_parallel = sequence_parallel;
+    config.recompute = recompute;
+    return sums_of(config, 8 * stage).activation_bytes;
+  };
+  const std::int64_t sbh = 2048 * 12288;
+  const std::int64_t logarithms = 2048 * 96 / 8 * 4;
+  constexpr std::int64_t kLayers = 12;  // of a stage
+  // A stage in the middle has neither embedding nor head; stage 3 of 8 has 5 microbatches under way.
+  EXPECT_EQ(bytes_of("tp=8,pp=8", 3, false, models::Recompute::kNone),
+            5 * kLayers * (sbh * 8 + sbh * 24 / 8 + logarithms));
+  EXPECT_EQ(bytes_of("tp=8,pp=8", 3, true, models::Recompute::kNone), 5 * kLayers * (sbh * 32 / 8 + logarithms));
+  EXPECT_EQ(bytes_of("tp=8,pp=8", 6, true, models::Recompute::kNone), 2 * kLayers * (sbh * 32 / 8 + logarithms));
+  EXPECT_EQ(bytes_of("tp=8,pp=8", 3, true, models::Recompute::kNone, 2), 2 * kLayers * (sbh * 32 / 8 + logarithms));
+  // Computed again, a block keeps its input, and one has all for a while.
+  EXPECT_EQ(bytes_of("tp=8,pp=8", 3, true, models::Recompute::kFull),
+            5 * kLayers * (sbh * 2 / 8) + sbh * 30 / 8 + logarithms);
+}
+
+TEST(Workload, EachTokenLeavesActivationsInEachOfItsExperts) {
+  WorkloadConfig config = workload_config("ep=2");
+  const auto of_blocks = [&](std::int64_t top_k) {
+    config.experts = 4;
+    config.top_k = top_k;
+    return sums_of(config).activation_bytes;
+  };
+  const models::Transformer& model = config.model;
+  const std::int64_t hidden = (model.gated ? 3 : 2) * model.ffn;
+  EXPECT_EQ(of_blocks(2) - of_blocks(1), model.layers * config.tokens() * kBytes * (hidden + model.d_model));
+}
+
+TEST(Workload, GatheredAreTheRootAndTheBlocksAhead) {
+  WorkloadConfig config = workload_config("fsdp=2");
+  const std::int64_t block = unit_parameters(config.model, UnitKind::kBlock);
+  const std::int64_t root = total_parameters(config.model) - config.model.layers * block;
+  config.prefetch = 1;
+  EXPECT_EQ(sums_of(config).gathered_bytes, kBytes * (root + 2 * block));
+  EXPECT_EQ(sums_of(workload_config("dp=2")).gathered_bytes, 0);
+  // With a pipeline all stay.
+  const WorkloadConfig stages = workload_config("fsdp=2,pp=2", 2);
+  EXPECT_EQ(sums_of(stages, 0).gathered_bytes + sums_of(stages, 2).gathered_bytes,
+            kBytes * total_parameters(stages.model));
+}
+
 TEST(Workload, ContextParallelSendsKeysAndValuesRound) {
   for (const std::int64_t cp : {2, 3, 4}) {
     const WorkloadConfig config = workload_config("cp=" + std::to_string(cp));
