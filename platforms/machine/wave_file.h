@@ -33,8 +33,8 @@ namespace weft::platforms {
 /// all the same.
 ///
 /// A thread of its own orders and writes, so that the models that tell go on meanwhile; when it falls behind, theirs
-/// helps it. The file does not depend on that. What the
-/// disk refuses is thrown by what is told or declared later, or by close().
+/// helps it. The file does not depend on that. What the disk refuses is thrown by what is told or declared later, or by
+/// close().
 class WaveFile final : public Waves {
  public:
   /// `scopes` are patterns in which * stands for any characters; one that fits a module stands for all that it holds.

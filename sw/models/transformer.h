@@ -39,9 +39,8 @@ struct Transformer {
   bool bias = false;
   Norm norm = Norm::kRms;
   std::int64_t sequence = 0;
-  std::int64_t encoder = 0;  ///< layers; with them each layer of the decoder attends to their result
-  std::int64_t relative =
-      0;  ///< buckets of distance whose weights are added to scores; then attention is no one kernel
+  std::int64_t encoder = 0;   ///< layers; with them each layer of the decoder attends to their result
+  std::int64_t relative = 0;  ///< buckets of distances whose weights come to scores: attention is no one kernel then
   bool dropout = false;
 
   [[nodiscard]] std::int64_t blocks() const { return encoder + layers; }
