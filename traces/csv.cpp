@@ -180,6 +180,10 @@ const std::string& CsvTable::Row::text(std::string_view column) const {
   return table_->records_[index_].fields[table_->column_index(column)];
 }
 
+bool CsvTable::Row::has(std::string_view column) const {
+  return table_->has_column(column) && !text(column).empty();
+}
+
 const std::string& CsvTable::Row::required(std::string_view column) const {
   const std::string& field = text(column);
   if (field.empty()) fail(column, "a text");

@@ -31,6 +31,8 @@ class CsvTable {
     [[nodiscard]] int line() const;
     /// The field as it stands, possibly empty.
     [[nodiscard]] const std::string& text(std::string_view column) const;
+    /// Whether there is such a column, and the field is not empty.
+    [[nodiscard]] bool has(std::string_view column) const;
     /// The field, which must not be empty.
     [[nodiscard]] const std::string& required(std::string_view column) const;
     [[nodiscard]] std::int64_t integer(std::string_view column, std::int64_t min = INT64_MIN,

@@ -77,9 +77,10 @@ class GraphJob final : public Job {
       const Speed speed = speed_of(*last);
       json["step_time_us"] = speed.step_s * 1e6;
       json.update(to_json(speed));
-      json["accelerator_memory_bytes"] = {{"parameters, gradients and optimizer", largest().state_bytes},
-                                          {"gathered parameters", largest().gathered_bytes},
-                                          {"activations", largest().activation_bytes}};
+      const workloads::RankSums& rank = largest();
+      json["accelerator_memory_bytes"] = {{"parameters, gradients and optimizer", rank.state_bytes},
+                                          {"gathered parameters", rank.gathered_bytes},
+                                          {"activations", rank.activation_bytes}};
     }
     if (result.wrong >= 0) json["wrong"] = result.wrong;
     return json;
@@ -117,10 +118,10 @@ class GraphJob final : public Job {
   }
   /// A step that was made here has to fit, as FSDP's. All ranks take as much as one, since buffers lie alike on all.
   void allocate() {
+    const auto bytes = static_cast<std::uint64_t>(memory_of(largest()));
     for (firmware::Rank* rank : machine_->ranks()) {
       try {
-        rank->memory.allocate("parameters, gradients, optimizer and activations of a step",
-                              static_cast<std::uint64_t>(memory_of(largest())));
+        rank->memory.allocate("parameters, gradients, optimizer and activations of a step", bytes);
       } catch (const firmware::OutOfMemory& error) {
         throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes activations fewer"),
                                     error.path());

@@ -48,15 +48,15 @@ class WaveFile final : public Waves {
   Clock clock(const std::string& name, Frequency frequency) override;
   void set(Time at, Pin pin, std::uint64_t value) override {
     order_.tell(at, pin, WaveOrder::What::kSet, value);
-    hand_over_much();
+    hand_over_if_full();
   }
   void add(Time at, Pin pin, std::int64_t difference) override {
     order_.tell(at, pin, WaveOrder::What::kAdd, static_cast<std::uint64_t>(difference));
-    hand_over_much();
+    hand_over_if_full();
   }
   void set_bytes(Time at, Pin bus, const std::byte* bytes, std::size_t count) override {
     order_.tell(at, bus, bytes, count);
-    hand_over_much();
+    hand_over_if_full();
   }
   void run(Clock clock, Time from, Time to) override {
     order_.tell(WaveOrder::Running{from, to, clock, WaveOrder::Running::What::kRun});
@@ -78,7 +78,7 @@ class WaveFile final : public Waves {
 
  private:
   Pin declare(vcd::Writer::Id id);
-  void hand_over_much() {
+  void hand_over_if_full() {
     if (order_.full()) [[unlikely]]
       hand_over();
   }

@@ -18,8 +18,7 @@ namespace {
 constexpr std::int64_t kMaxWidth = 1 << 20;
 constexpr std::int64_t kMaxCount = 1 << 12;
 
-template <typename HasColumn>
-Transformer read_row(const traces::CsvTable::Row& row, const HasColumn& has_column) {
+Transformer read_row(const traces::CsvTable::Row& row) {
   Transformer model;
   model.name = row.required("name");
   model.layers = row.integer("layers", 1, kMaxCount);
@@ -44,10 +43,9 @@ Transformer read_row(const traces::CsvTable::Row& row, const HasColumn& has_colu
   if (model.positions > 0 && model.sequence > model.positions) {
     row.fail("sequence", fmt::format("at most the {} positions", model.positions));
   }
-  const auto has = [&](std::string_view column) { return has_column(column) && !row.text(column).empty(); };
-  if (has("encoder")) model.encoder = row.integer("encoder", 0, kMaxCount);
-  if (has("relative")) model.relative = row.integer("relative", 0, kMaxWidth);
-  if (has("dropout")) model.dropout = row.boolean("dropout");
+  if (row.has("encoder")) model.encoder = row.integer("encoder", 0, kMaxCount);
+  if (row.has("relative")) model.relative = row.integer("relative", 0, kMaxWidth);
+  if (row.has("dropout")) model.dropout = row.boolean("dropout");
   return model;
 }
 
@@ -85,7 +83,7 @@ std::vector<Transformer> load_transformers(const std::filesystem::path& file) {
                        {"encoder", "relative", "dropout"});
   std::vector<Transformer> models;
   for (const traces::CsvTable::Row row : table) {
-    Transformer model = read_row(row, [&](std::string_view column) { return table.has_column(column); });
+    Transformer model = read_row(row);
     const bool is_known =
         std::any_of(models.begin(), models.end(), [&](const Transformer& known) { return known.name == model.name; });
     if (is_known) row.fail("name", "a name that no other row has");

@@ -33,73 +33,36 @@ constexpr Linear kCrossWk{"cross_wk", "cross_wk.dgrad", "cross_wk.wgrad", "cross
 constexpr Linear kCrossWv{"cross_wv", "cross_wv.dgrad", "cross_wv.wgrad", "cross_wv.bias_grad"};
 constexpr Linear kCrossWo{"cross_wo", "cross_wo.dgrad", "cross_wo.wgrad", "cross_wo.bias_grad"};
 
-/// Attention to a block's own sequence or, behind an encoder, to that one's. Where weights of distances come to the
-/// scores it is products and elementwise operators.
-struct Attention {
-  std::string_view norm;
-  std::string_view norm_gradient;
-  Linear query;
-  Linear key;
-  Linear value;
-  Linear output;
-  std::string_view kernel;
-  std::string_view kernel_gradient;
-  std::string_view scores;
-  std::string_view softmax;
-  std::string_view values;
-  std::string_view layout;
-  std::string_view values_gradient;
-  std::string_view weights_gradient;
-  std::string_view softmax_gradient;
-  std::string_view query_gradient;
-  std::string_view key_gradient;
-  std::string_view layout_gradient;
-  std::string_view dropout;
-  std::string_view dropout_gradient;
-  std::string_view residual;
+/// To which sequence a block attends: its own or, behind an encoder, that one's.
+enum class Attends { kOwn, kCross };
+struct Names {
+  std::string_view own;
+  std::string_view cross;
+
+  [[nodiscard]] constexpr std::string_view of(Attends to) const { return to == Attends::kOwn ? own : cross; }
 };
-constexpr Attention kOwn{.norm = "attn_norm",
-                         .norm_gradient = "attn_norm.grad",
-                         .query = kWq,
-                         .key = kWk,
-                         .value = kWv,
-                         .output = kWo,
-                         .kernel = "attention",
-                         .kernel_gradient = "attention.grad",
-                         .scores = "scores",
-                         .softmax = "softmax",
-                         .values = "values",
-                         .layout = "attn_layout",
-                         .values_gradient = "values.grad",
-                         .weights_gradient = "weights.grad",
-                         .softmax_gradient = "softmax.grad",
-                         .query_gradient = "queries.grad",
-                         .key_gradient = "keys.grad",
-                         .layout_gradient = "attn_layout.grad",
-                         .dropout = "attn_dropout",
-                         .dropout_gradient = "attn_dropout.grad",
-                         .residual = "attn_residual"};
-constexpr Attention kCross{.norm = "cross_norm",
-                           .norm_gradient = "cross_norm.grad",
-                           .query = kCrossWq,
-                           .key = kCrossWk,
-                           .value = kCrossWv,
-                           .output = kCrossWo,
-                           .kernel = "cross_attention",
-                           .kernel_gradient = "cross_attention.grad",
-                           .scores = "cross_scores",
-                           .softmax = "cross_softmax",
-                           .values = "cross_values",
-                           .layout = "cross_layout",
-                           .values_gradient = "cross_values.grad",
-                           .weights_gradient = "cross_weights.grad",
-                           .softmax_gradient = "cross_softmax.grad",
-                           .query_gradient = "cross_queries.grad",
-                           .key_gradient = "cross_keys.grad",
-                           .layout_gradient = "cross_layout.grad",
-                           .dropout = "cross_dropout",
-                           .dropout_gradient = "cross_dropout.grad",
-                           .residual = "cross_residual"};
+constexpr Names kNorm{"attn_norm", "cross_norm"};
+constexpr Names kNormGradient{"attn_norm.grad", "cross_norm.grad"};
+constexpr Names kFlash{"attention", "cross_attention"};
+constexpr Names kFlashGradient{"attention.grad", "cross_attention.grad"};
+constexpr Names kLayout{"attn_layout", "cross_layout"};
+constexpr Names kLayoutGradient{"attn_layout.grad", "cross_layout.grad"};
+constexpr Names kScores{"scores", "cross_scores"};
+constexpr Names kSoftmax{"softmax", "cross_softmax"};
+constexpr Names kSoftmaxGradient{"softmax.grad", "cross_softmax.grad"};
+constexpr Names kValues{"values", "cross_values"};
+constexpr Names kValuesGradient{"values.grad", "cross_values.grad"};
+constexpr Names kWeightsGradient{"weights.grad", "cross_weights.grad"};
+constexpr Names kQueriesGradient{"queries.grad", "cross_queries.grad"};
+constexpr Names kKeysGradient{"keys.grad", "cross_keys.grad"};
+constexpr Names kDropout{"attn_dropout", "cross_dropout"};
+constexpr Names kDropoutGradient{"attn_dropout.grad", "cross_dropout.grad"};
+constexpr Names kResidual{"attn_residual", "cross_residual"};
+
+/// Of an attention's four.
+const Linear& linear_of(Attends to, const Linear& own, const Linear& cross) {
+  return to == Attends::kOwn ? own : cross;
+}
 
 /// Traffic of an elementwise operation for each element of its main operand.
 struct PerElement {
@@ -145,8 +108,8 @@ class KernelList {
   }
 
   void block() {
-    attend(kOwn, false);
-    if (crosses(model_, kind_)) attend(kCross, fused_);
+    attend(Attends::kOwn, false);
+    if (crosses(model_, kind_)) attend(Attends::kCross, fused_);
     norm("ffn_norm", fused_);
     if (model_.gated) linear(kGate, model_.ffn, model_.d_model);
     linear(kUp, model_.ffn, model_.d_model);
@@ -189,11 +152,11 @@ class KernelList {
     if (model_.gated) linear_backward(kGate, model_.ffn, d);
     norm_backward("ffn_norm.grad", model_.gated ? 2 : 1, true);
     if (crosses(model_, kind_)) {
-      attend_backward(kCross, 1);
+      attend_backward(Attends::kCross, 1);
       // Gradients by keys and by values come to those of other layers.
       elementwise("encoder_sum.grad", tokens_ * d, fused_ ? PerElement{3 * e_, e_} : PerElement{4 * e_, 2 * e_, 2});
     }
-    attend_backward(kOwn, 3);
+    attend_backward(Attends::kOwn, 3);
   }
 
   void head() {
@@ -252,12 +215,12 @@ class KernelList {
   [[nodiscard]] std::int64_t tables() const { return model_.encoder > 0 ? 2 : 1; }
   [[nodiscard]] std::int64_t scores() const { return tokens_ * shape_.sequence * model_.heads; }
 
-  void attend(const Attention& to, bool adds_residual) {
+  void attend(Attends to, bool adds_residual) {
     const std::int64_t d = model_.d_model;
-    norm(to.norm, adds_residual);
-    linear(to.query, model_.query_width(), d);
-    linear(to.key, model_.kv_width(), d);
-    linear(to.value, model_.kv_width(), d);
+    norm(kNorm.of(to), adds_residual);
+    linear(linear_of(to, kWq, kCrossWq), model_.query_width(), d);
+    linear(linear_of(to, kWk, kCrossWk), model_.kv_width(), d);
+    linear(linear_of(to, kWv, kCrossWv), model_.kv_width(), d);
     if (model_.has_rotary()) rotary("rotary");
     if (repeats_kv()) {
       const std::int64_t in = 2 * tokens_ * model_.kv_width() * e_;
@@ -266,60 +229,60 @@ class KernelList {
     if (model_.relative > 0) {
       attention_by_operators(to);
     } else {
-      attention(to.kernel, false, &to == &kOwn && kind_ == UnitKind::kBlock);
+      attention(kFlash.of(to), false, to == Attends::kOwn && kind_ == UnitKind::kBlock);
     }
-    linear(to.output, d, model_.query_width());
-    dropout(to.dropout, tokens_ * d);
-    if (!fused_) residual(to.residual);
+    linear(linear_of(to, kWo, kCrossWo), d, model_.query_width());
+    dropout(kDropout.of(to), tokens_ * d);
+    if (!fused_) residual(kResidual.of(to));
   }
 
-  void attend_backward(const Attention& to, int users) {
+  void attend_backward(Attends to, int users) {
     const std::int64_t d = model_.d_model;
-    dropout_backward(to.dropout_gradient, tokens_ * d);
-    linear_backward(to.output, d, model_.query_width());
+    dropout_backward(kDropoutGradient.of(to), tokens_ * d);
+    linear_backward(linear_of(to, kWo, kCrossWo), d, model_.query_width());
     if (model_.relative > 0) {
       attention_backward_by_operators(to);
     } else {
-      attention(to.kernel_gradient, true, &to == &kOwn && kind_ == UnitKind::kBlock);
+      attention(kFlashGradient.of(to), true, to == Attends::kOwn && kind_ == UnitKind::kBlock);
     }
     if (repeats_kv()) {
       const std::int64_t out = 2 * tokens_ * model_.kv_width() * e_;
       kernels_.push_back({"repeat_kv.grad", Elementwise{2 * tokens_ * model_.query_width() * e_, out, 2}});
     }
     if (model_.has_rotary()) rotary("rotary.grad");
-    linear_backward(to.value, model_.kv_width(), d);
-    linear_backward(to.key, model_.kv_width(), d);
-    linear_backward(to.query, model_.query_width(), d);
-    norm_backward(to.norm_gradient, users, true);
+    linear_backward(linear_of(to, kWv, kCrossWv), model_.kv_width(), d);
+    linear_backward(linear_of(to, kWk, kCrossWk), model_.kv_width(), d);
+    linear_backward(linear_of(to, kWq, kCrossWq), model_.query_width(), d);
+    norm_backward(kNormGradient.of(to), users, true);
   }
 
   void scores_product(std::string_view name, std::int64_t n, std::int64_t k) {
     kernels_.push_back({name, Gemm{shape_.sequences * model_.heads, shape_.sequence, n, k, shape_.element_bytes}});
   }
 
-  /// As Hugging Face's T5: queries, keys and values by heads, products, weights of distances added, the softmax in 32
-  /// bits, dropout of its result, and the result by tokens.
-  void attention_by_operators(const Attention& to) {
-    elementwise(to.layout, tokens_ * model_.query_width(), {4 * e_, 4 * e_, 4});
-    scores_product(to.scores, shape_.sequence, model_.head_dim);
+  /// Where weights of distances come to the scores, as Hugging Face's T5: queries, keys and values by heads, products,
+  /// weights of distances added, the softmax in 32 bits, dropout of its result, and the result by tokens.
+  void attention_by_operators(Attends to) {
+    elementwise(kLayout.of(to), tokens_ * model_.query_width(), {4 * e_, 4 * e_, 4});
+    scores_product(kScores.of(to), shape_.sequence, model_.head_dim);
     PerElement each{2 * e_, e_};
     if (!fused_) each = {2 * e_ + e_ + kFp32 + kFp32, e_ + kFp32 + kFp32 + e_, 4};
     if (model_.dropout && !fused_) each = {each.read + e_, each.written + e_ + kMask, each.launches + 1};
-    elementwise(to.softmax, scores(), each);
-    scores_product(to.values, model_.head_dim, shape_.sequence);
+    elementwise(kSoftmax.of(to), scores(), each);
+    scores_product(kValues.of(to), model_.head_dim, shape_.sequence);
   }
 
-  void attention_backward_by_operators(const Attention& to) {
-    scores_product(to.weights_gradient, shape_.sequence, model_.head_dim);
-    scores_product(to.values_gradient, model_.head_dim, shape_.sequence);
+  void attention_backward_by_operators(Attends to) {
+    scores_product(kWeightsGradient.of(to), shape_.sequence, model_.head_dim);
+    scores_product(kValuesGradient.of(to), model_.head_dim, shape_.sequence);
     // Eager: to 32 bits, the softmax's gradient, and back; then what the weights of distances get.
     PerElement each{2 * e_ + e_, 2 * e_};
     if (!fused_) each = {e_ + 2 * kFp32 + kFp32 + 2 * e_, kFp32 + kFp32 + e_ + e_, 4};
     if (model_.dropout && !fused_) each = {each.read + e_ + kMask, each.written + e_, each.launches + 1};
-    elementwise(to.softmax_gradient, scores(), each);
-    scores_product(to.query_gradient, model_.head_dim, shape_.sequence);
-    scores_product(to.key_gradient, model_.head_dim, shape_.sequence);
-    elementwise(to.layout_gradient, tokens_ * model_.query_width(), {4 * e_, 4 * e_, 4});
+    elementwise(kSoftmaxGradient.of(to), scores(), each);
+    scores_product(kQueriesGradient.of(to), model_.head_dim, shape_.sequence);
+    scores_product(kKeysGradient.of(to), model_.head_dim, shape_.sequence);
+    elementwise(kLayoutGradient.of(to), tokens_ * model_.query_width(), {4 * e_, 4 * e_, 4});
   }
 
   void attention(std::string_view name, bool backward, bool to_earlier) {

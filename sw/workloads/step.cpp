@@ -78,8 +78,9 @@ std::int64_t RankStep::most_gathered() const {
     for (const Unit unit : units(chunk)) {
       const bool is_block = unit != 0 && unit != last_unit();
       if (is_block && counted++ >= at_a_time) continue;
-      for (const Set& set : sets(unit))
+      for (const Set& set : sets(unit)) {
         elements += shard_elements(set) * config_.parallel.group_size(set.holders.shards);
+      }
     }
   }
   return elements * config_.element_bytes;

@@ -89,47 +89,33 @@ TEST(Transformer, HasThePublishedNumberOfParameters) {
   }
 }
 
-TEST(Transformer, AgreesWithTheTableOfFacts) {
-  const fs::path file = fs::path(WEFT_SOURCE_DIR) / "../shared/facts/models/transformer_models.csv";
-  if (!fs::exists(file)) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << file;
-  const std::map<std::string, std::string> names = {
-      {"Llama-2-7B", "llama2-7b"},
-      {"Llama-2-13B", "llama2-13b"},
-      {"Llama-2-70B", "llama2-70b"},
-      {"Llama-3-8B", "llama3-8b"},
-      {"Llama-3-70B", "llama3-70b"},
-      {"Llama-3.1-405B", "llama3.1-405b"},
-      {"GPT-3-175B (V=50257,S=2048)", "gpt3-175b"},
-      {"GPT-175B FSDP paper (V=50000,S=2048)", "gpt-175b-fsdp"},
-  };
-  const traces::CsvTable table = traces::CsvTable::read(file);
-  EXPECT_EQ(table.size(), names.size());
+TEST(Transformer, AgreesWithSizesThatWereCountedApart) {
+  const traces::CsvTable table = traces::CsvTable::read(fs::path(WEFT_TEST_DATA) / "transformers.csv");
+  EXPECT_EQ(table.size(), 8U);
   for (const traces::CsvTable::Row row : table) {
-    const Transformer& read = model(names.at(row.text("model")));
+    const Transformer& read = model(row.text("name"));
     EXPECT_EQ(read.layers, row.integer("layers")) << read.name;
     EXPECT_EQ(read.d_model, row.integer("d_model")) << read.name;
     EXPECT_EQ(read.ffn, row.integer("ffn")) << read.name;
     EXPECT_EQ(read.heads, row.integer("heads")) << read.name;
     EXPECT_EQ(read.kv_heads, row.integer("kv_heads")) << read.name;
     EXPECT_EQ(read.vocab, row.integer("vocab")) << read.name;
-    EXPECT_EQ(unit_parameters(read, UnitKind::kBlock), row.integer("params_per_block")) << read.name;
-    EXPECT_EQ(unit_parameters(read, UnitKind::kEmbedding), row.integer("embedding_params")) << read.name;
-    EXPECT_EQ(total_parameters(read), row.integer("total_params")) << read.name;
-    EXPECT_EQ(convention_flops_per_token(read, 0), row.integer("flops_per_token_6N")) << read.name;
-    EXPECT_EQ(convention_flops_per_token(read, read.sequence) - convention_flops_per_token(read, 0),
-              row.integer("attn_flops_per_token_12LdS_at_S"))
-        << read.name;
+    EXPECT_EQ(unit_parameters(read, UnitKind::kBlock), row.integer("block")) << read.name;
+    EXPECT_EQ(unit_parameters(read, UnitKind::kEmbedding), row.integer("embedding")) << read.name;
+    EXPECT_EQ(total_parameters(read), row.integer("total")) << read.name;
+    const std::int64_t operations = convention_flops_per_token(read, 0);
+    EXPECT_EQ(operations, row.integer("operations")) << read.name;
+    EXPECT_EQ(convention_flops_per_token(read, read.sequence) - operations, row.integer("attention")) << read.name;
   }
 }
 
-TEST(Transformer, AgreesWithTheTensorsOfFacts) {
-  const fs::path file = fs::path(WEFT_SOURCE_DIR) / "../shared/facts/models/fsdp_unit_tensors.csv";
-  if (!fs::exists(file)) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << file;
-  std::vector<Tensor> published;
-  for (const traces::CsvTable::Row row : traces::CsvTable::read(file)) {
-    if (row.text("model") != "Llama-3-8B" || row.text("unit") != "block") continue;
-    published.push_back({row.text("tensor"), row.integer("rows"), row.integer("cols")});
-  }
+/// Of Llama 3 8B, as torchtitan's modules have them.
+TEST(Transformer, HasThePublishedTensors) {
+  const std::vector<Tensor> published = {
+      {"wq", 4096, 4096},       {"wk", 1024, 4096},       {"wv", 1024, 4096},
+      {"wo", 4096, 4096},       {"w1_gate", 14336, 4096}, {"w3_up", 14336, 4096},
+      {"w2_down", 4096, 14336}, {"attn_norm", 4096, 1},   {"ffn_norm", 4096, 1},
+  };
   const std::vector<Tensor> tensors = unit_tensors(model("llama3-8b"), UnitKind::kBlock);
   ASSERT_EQ(tensors.size(), published.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
