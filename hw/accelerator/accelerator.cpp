@@ -21,6 +21,10 @@ constexpr std::uint32_t kCopyMemory = 4;
 // Streams of kernels go on at multiples of this.
 constexpr std::uint64_t kAlignment = 4096;
 
+std::int64_t waves(std::int64_t tiles, std::int64_t cores) {
+  return (tiles + cores - 1) / cores;
+}
+
 }  // namespace
 
 std::int64_t draw_pace(double spread, std::uint64_t seed, const std::string& name) {
@@ -197,15 +201,23 @@ void Accelerator::grant_cores(Time now) {
   while (!asking_.empty()) {
     const std::int64_t left = config_.compute.sms - kept_cores_ - asking_.front().cores;
     if (config_.shared_cores && left < 0) return;
-    if (std::any_of(running_.begin(), running_.end(), [left](const Running& kernel) {
-          return kernel.active && kernel.done < kernel.slices && kernel.blocks > std::max<std::int64_t>(0, left);
-        })) {
+    if (std::any_of(running_.begin(), running_.end(),
+                    [&](const Running& kernel) { return kernel.active && fills(kernel, now, left); })) {
       return;
     }
     kept_cores_ += asking_.front().cores;
     notify(now, asking_.front());
     asking_.pop_front();
   }
+}
+
+bool Accelerator::fills(const Running& kernel, Time now, std::int64_t cores) const {
+  if (kernel.done == kernel.slices) return false;
+  if (kernel.blocks > std::max<std::int64_t>(0, cores)) return true;
+  if (kernel.tiles == 0 || now <= kernel.wave_from) return false;
+  const std::int64_t sms = config_.compute.sms;
+  const std::int64_t wave = kernel.done * waves(kernel.tiles, sms) / kernel.slices;
+  return std::min(sms, kernel.tiles - wave * sms) > std::max<std::int64_t>(0, cores);
 }
 
 void Accelerator::return_cores(Time now, std::int64_t cores) {
@@ -267,7 +279,10 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   kernel.active = true;
   kernel.stream = stream;
   kernel.cores = cores;
-  if (config_.shared_cores) kernel.blocks = command.blocks;
+  if (config_.shared_cores) {
+    kernel.blocks = command.blocks;
+    kernel.tiles = command.tiles;
+  }
   if (kernel.blocks > 0) kernel.late = std::max<std::int64_t>(0, kernel.blocks + kept_cores_ - config_.compute.sms);
   kernel.began = now;
   const std::int64_t slice = config_.slice.count();
@@ -277,6 +292,7 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   kernel.slices = std::max<std::int64_t>(1, (length + slice - 1) / slice);
   const Time start = now + Time(command.launch_ps) + stall_.next();
   kernel.computing_from = start;
+  kernel.wave_from = start;
   request_slice(kernel, start);
   if (kernel.slices > 1) request_slice(kernel, start);
   expect_slice(static_cast<std::uint32_t>(slot - running_.begin()), start + slice_length(kernel, 0));
@@ -301,7 +317,9 @@ Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const 
       std::count_if(engines_.begin(), engines_.end(), [](const auto& e) { return !e.empty(); });
   // What is kept costs a persistent kernel late blocks, and the others nothing.
   const std::int64_t taken = kernel.blocks > 0 && kept_cores_ > 0 ? 0 : std::max(working, kept_cores_);
-  return length * sms / std::max<std::int64_t>(1, sms - taken);
+  const std::int64_t left = std::max<std::int64_t>(1, sms - taken);
+  if (kernel.tiles == 0) return length * sms / left;
+  return length * waves(kernel.tiles, left) / waves(kernel.tiles, sms);
 }
 
 void Accelerator::request_slice(Running& kernel, Time at) {
@@ -322,9 +340,17 @@ void Accelerator::request_slice(Running& kernel, Time at) {
       compute_master_.access(parts, at, slot << 1 | static_cast<std::uint64_t>(i % 2), MemoryMaster::Order::kMixed);
 }
 
+void Accelerator::end_wave(Time now, Running& kernel) {
+  const std::int64_t all = waves(kernel.tiles, config_.compute.sms);
+  if (kernel.done * all / kernel.slices == (kernel.done - 1) * all / kernel.slices) return;
+  kernel.wave_from = now;
+  grant_cores(now);
+}
+
 void Accelerator::next_slice(Time now, std::uint32_t slot) {
   Running& kernel = running_[slot];
   ++kernel.done;
+  if (kernel.tiles > 0) end_wave(now, kernel);
   if (kernel.done < kernel.slices) {
     if (kernel.requested < kernel.slices) request_slice(kernel, now);
     expect_slice(slot, now + slice_length(kernel, kernel.done));

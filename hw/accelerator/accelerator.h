@@ -35,14 +35,14 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 ///
 /// A copy engine stands for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads
 /// and writes the memory, and needs `copy_overhead` each time. With `shared_cores` these are SMs of the array: a slice
-/// that begins while n of them work, or are kept (kKeepCores), takes sms / (sms - n) times as long to compute.
-/// Approximate: a kernel loses whole waves, or none.
+/// that begins while n of them work, or are kept (kKeepCores), takes sms / (sms - n) times as long to compute, or as
+/// many more whole waves as a kernel's `tiles` then take. A collective's kernel gets SMs when blocks end, which is with
+/// the wave where each does a tile, and at once where they are short.
 ///
 /// A persistent kernel loses more: its blocks do not pass work on to each other. Those whose SMs a collective's kernel
 /// keeps run when it has returned them, or after the others, and take as long, so that the kernel takes up to twice its
 /// time (pytorch issue 143988, of FSDP on H100; NVIDIA's developer forum, topic 337991). A collective's kernel in turn
-/// waits for SMs that such a kernel's first blocks have; between other kernels' blocks it gets them at once, if other
-/// collectives have left so many.
+/// waits for SMs that such a kernel's first blocks have.
 ///
 /// Where a kernel's operands lie nobody says. With `place_kernels` what kernels read are sequential streams through the
 /// lower half of the memory, and what they write through its upper half; each slice goes on where the one before it
@@ -157,6 +157,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::int64_t blocks = 0;  ///< of a persistent one
     std::int64_t late = 0;    ///< of its blocks, those whose SMs are kept by others
     Time late_from = kNever;  ///< when the last of them could begin
+    std::int64_t tiles = 0;   ///< of one that goes wave by wave
+    Time wave_from;           ///< when the last of its waves began
     Time began;
     Time computing_from;  ///< after the launch
     std::int64_t slices = 0;
@@ -177,8 +179,11 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] Time slice_length(const Running& kernel, std::int64_t slice) const;
   void count_busy(Time now);
   void signal(Time now, std::uint32_t semaphore, std::uint64_t value);
+  void end_wave(Time now, Running& kernel);  ///< if the slice that has ended was a wave's last
   void keep_cores(Time now, const Command& command);
   void grant_cores(Time now);  ///< to those that ask, in their order, as far as there are any
+  /// Until they end, blocks of it have more than `cores` SMs.
+  [[nodiscard]] bool fills(const Running& kernel, Time now, std::int64_t cores) const;
   void return_cores(Time now, std::int64_t cores);
   void queue_copy(Time now, const Command& command);
   void start_copy(Time now, std::uint32_t slot);

@@ -12,7 +12,7 @@ namespace weft::accelerator {
 /// Commands of a stream run in order; streams run beside each other. Semaphores count up: a wait is over when its
 /// semaphore has reached the value.
 enum class Operation : std::uint8_t {
-  kKernel,  ///< `launch`, `compute`, `read`, `written`, `cores`, `blocks`, `energy`, `label`
+  kKernel,  ///< `launch`, `compute`, `read`, `written`, `cores`, `blocks`, `tiles`, `energy`, `label`
   kCopy,    ///< `bytes` from `source` to `destination` by copy engine `engine`
   kReduce,  ///< `bytes` of source + other to destination, of `type`, by copy engine `engine`
   kSignal,  ///< raises `semaphore` to `value`
@@ -36,9 +36,10 @@ struct Command {
   std::uint32_t engine = 0;
   std::uint32_t semaphore = 0;
   std::uint32_t cores = 0;  ///< SMs that a kernel runs on, 0: all of them; or that are kept
-  /// Of a persistent kernel, whose blocks share out its work at the start, one to an SM; 0: a kernel of many short
-  /// ones.
+  /// Of a persistent kernel, whose blocks share out its work at the start, one to an SM.
   std::uint32_t blocks = 0;
+  /// Of a kernel whose blocks do one tile each, with an SM for themselves, wave by wave. Of neither: many short blocks.
+  std::uint32_t tiles = 0;
   std::uint64_t value = 0;
   std::int64_t launch_ps = 0;
   std::int64_t compute_ps = 0;

@@ -51,6 +51,7 @@ struct KernelWork {
   double memory_energy = 0;  ///< joules of HBM's bytes
   double clock = 1;          ///< share of the clock that the power cap leaves
   std::int64_t blocks = 0;   ///< of a persistent kernel, see Command
+  std::int64_t tiles = 0;    ///< of one that goes wave by wave, see Command
 };
 
 /// Of what SMs ask of the last-level cache, the share that it need not ask of HBM; 0 if they ask nothing.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/fsdp_check.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/offload.h"
@@ -46,10 +47,9 @@ struct Fsdp::Member {
   int shard;  ///< and its place in the others
   Rank& rank;
   firmware::CompletionQueue& progress;
-  // Each kind of collective learns here that its kernel has its cores.
-  firmware::CompletionQueue& gather_cores;
-  firmware::CompletionQueue& scatter_cores;
-  firmware::CompletionQueue& copies_cores;
+  CollectiveKernel gather_kernel;
+  CollectiveKernel scatter_kernel;
+  CollectiveKernel copies_kernel;
   Counter stages;    ///< done since the beginning
   Counter scatters;  ///< done since the beginning, for the thread that adds up copies
   std::vector<std::uint64_t> gather_buffers;
@@ -66,32 +66,22 @@ struct Fsdp::Member {
   Time waited_offload;
   Time first_wait;                   ///< of the last step, for its first parameters
   std::unique_ptr<Offload> offload;  ///< null where nothing is offloaded
-  std::uint32_t kernel_cores = 0;    ///< that the kernel of a collective keeps
   Probe* probe = nullptr;
   int gather_track = 0;
   int scatter_track = 0;
   int copies_track = 0;
 
-  Member(int number, int shards, Rank& its_rank)
+  Member(int number, int shards, Rank& its_rank, collectives::Algorithm algorithm)
       : index(number),
         copy(number / shards),
         shard(number % shards),
         rank(its_rank),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
-        gather_cores(its_rank.processor->create_completion_queue("cores for an Allgather's kernel")),
-        scatter_cores(its_rank.processor->create_completion_queue("cores for a ReduceScatter's kernel")),
-        copies_cores(its_rank.processor->create_completion_queue("cores for an AllReduce's kernel")),
+        gather_kernel(its_rank, algorithm, "an Allgather's kernel"),
+        scatter_kernel(its_rank, algorithm, "a ReduceScatter's kernel"),
+        copies_kernel(its_rank, algorithm, "an AllReduce's kernel"),
         stages(*its_rank.processor, "the compute stream to end stage"),
         scatters(*its_rank.processor, "ReduceScatter") {}
-
-  Task begin_kernel(firmware::CompletionQueue& has_cores) {
-    if (kernel_cores == 0) co_return;
-    rank.accelerator.keep_cores(kernel_cores, has_cores, 0);
-    co_await has_cores.next();
-  }
-  void end_kernel() {
-    if (kernel_cores != 0) rank.accelerator.return_cores(kernel_cores);
-  }
 };
 
 Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicator::Config& collectives,
@@ -104,12 +94,8 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
   flops_per_token_ = models::convention_flops_per_token(plan_.model, config.sequence, false);
   add_groups(collectives);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    Member& member = *members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i]));
-    // Multicast is the host's or the interface's work.
-    if (collectives.algorithm != collectives::Algorithm::kMulticast) {
-      member.kernel_cores = static_cast<std::uint32_t>(member.rank.copy_engines);
-    }
-    allocate_state(member);
+    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i], collectives.algorithm));
+    allocate_state(*members_.back());
   }
 }
 
@@ -329,10 +315,10 @@ Task Fsdp::gather(Member& member, int step, int index) {
     check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes, group.block(bytes, member.shard, unit),
                       seed);
   }
-  co_await member.begin_kernel(member.gather_cores);
+  co_await member.gather_kernel.begin();
   const Time began = member.rank.processor->now();
   co_await group.allgather(member.shard, buffer, bytes, unit);
-  member.end_kernel();
+  member.gather_kernel.end();
   if (member.rank.store != nullptr)
     member.wrong += check::compare_gathered(*member.rank.store, config_.parameter_type, buffer, bytes, seed);
   if (member.probe != nullptr) {
@@ -360,7 +346,7 @@ Task Fsdp::scatter(Member& member, int step, int index) {
     check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, index),
                          member.index);
   }
-  co_await member.begin_kernel(member.scatter_cores);
+  co_await member.scatter_kernel.begin();
   const Time began = member.rank.processor->now();
   if (shards_ == 1) {
     if (copies_ > 1) co_await copy_groups_[0]->all_reduce(member.copy, buffer, bytes, config_.reduce_type);
@@ -371,7 +357,7 @@ Task Fsdp::scatter(Member& member, int step, int index) {
     co_await group.reduce_scatter(member.shard, buffer, shard, bytes, config_.reduce_type);
     if (copies_ == 1) check_sums(member, shard, group.block(bytes, member.shard, unit), step, index);
   }
-  member.end_kernel();
+  member.scatter_kernel.end();
   if (member.probe != nullptr) {
     const char* what = shards_ > 1 ? "reduce-scatter " : "all-reduce ";
     member.probe->slice(member.scatter_track, what + job.name, began, member.rank.processor->now());
@@ -396,11 +382,11 @@ Task Fsdp::all_reduce(Member& member, int step, int index) {
   const std::uint64_t unit = size_of(config_.reduce_type);
   const Extent own = scatter_group(member).block(job.elements * unit, member.shard, unit);
   const std::uint64_t shard = member.gradients[static_cast<std::size_t>(index)];
-  co_await member.begin_kernel(member.copies_cores);
+  co_await member.copies_kernel.begin();
   const Time began = member.rank.processor->now();
   Communicator& group = *copy_groups_[static_cast<std::size_t>(member.shard)];
   co_await group.all_reduce(member.copy, shard, own.bytes, config_.reduce_type);
-  member.end_kernel();
+  member.copies_kernel.end();
   check_sums(member, shard, own, step, index);
   if (member.probe == nullptr) co_return;
   member.probe->slice(member.copies_track, "all-reduce " + job.name, began, member.rank.processor->now());

@@ -65,10 +65,7 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
     group.communicator = std::make_unique<collectives::Communicator>(some, collectives_, text);
     group.callers.resize(some.size());
     for (std::size_t i = 0; i < some.size(); ++i) {
-      // Multicast is the host's or the interface's work.
-      if (collectives_.algorithm == collectives::Algorithm::kMulticast) continue;
-      group.callers[i].cores =
-          &some[i]->processor->create_completion_queue("cores for a kernel of " + text + ", queue");
+      group.callers[i].kernel.emplace(*some[i], collectives_.algorithm, "a kernel of " + text);
     }
   }
   group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);

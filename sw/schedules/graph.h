@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <unordered_map>
@@ -20,6 +21,7 @@
 #include "sw/collectives/shared_buffers.h"
 #include "sw/dimensions/workload.h"
 #include "sw/firmware/rank.h"
+#include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/messages.h"
 #include "sw/schedules/remote_transfers.h"
 #include "traces/chakra/window.h"
@@ -177,7 +179,7 @@ class GraphEngine {
   struct Caller {
     std::deque<Call> calls;
     bool runs = false;
-    firmware::CompletionQueue* cores = nullptr;  ///< tells that a kernel has its SMs; null where it keeps none
+    std::optional<CollectiveKernel> kernel;
   };
   struct GroupOf {
     std::string name;

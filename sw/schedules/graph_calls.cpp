@@ -8,16 +8,12 @@ using dimensions::Operation;
 using firmware::Task;
 
 Task GraphEngine::work_off(End& end, GroupOf& group, Caller& caller) {
-  const auto cores = static_cast<std::uint32_t>(end.rank->copy_engines);
   while (!caller.calls.empty()) {
     const Call call = caller.calls.front();
     caller.calls.pop_front();
-    if (caller.cores != nullptr) {
-      end.rank->accelerator.keep_cores(cores, *caller.cores, 0);
-      co_await caller.cores->next();
-    }
+    co_await caller.kernel->begin();
     co_await run(group, call);
-    if (caller.cores != nullptr) end.rank->accelerator.return_cores(cores);
+    caller.kernel->end();
     end_collective(end, group, call);
   }
   caller.runs = false;

@@ -48,6 +48,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const char* label, con
   command.written = static_cast<std::uint64_t>(work.written.count());
   command.cached = static_cast<std::uint64_t>(work.cached.count());
   command.blocks = static_cast<std::uint32_t>(work.blocks);
+  command.tiles = static_cast<std::uint32_t>(work.tiles);
   command.energy = work.array_energy;
   command.label = label;
   return command;
@@ -61,6 +62,7 @@ chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work) {
   kernel.written = work.written.count();
   kernel.cached = work.cached.count();
   kernel.blocks = work.blocks;
+  kernel.tiles = work.tiles;
   kernel.energy_nj = static_cast<std::int64_t>(std::llround(work.array_energy / kNanojoule));
   return kernel;
 }
@@ -75,6 +77,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const chakra::KernelDe
   command.written = static_cast<std::uint64_t>(kernel.written);
   command.cached = static_cast<std::uint64_t>(kernel.cached);
   command.blocks = static_cast<std::uint32_t>(kernel.blocks);
+  command.tiles = static_cast<std::uint32_t>(kernel.tiles);
   command.energy = static_cast<double>(kernel.energy_nj) * kNanojoule;
   return command;
 }

@@ -120,7 +120,9 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
     plan_steps();
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i]));
+    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i],
+                                                   with(collectives, config.all_reduces).algorithm,
+                                                   with(collectives, config.broadcasts).algorithm));
     if (!config.compression.estimates()) continue;
     members_.back()->placed = &ranks_[i]->processor->create_completion_queue("sparse gradients to be in place");
   }
@@ -325,7 +327,10 @@ Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t ba
   // The wait for it ends before it is told of: what has begun counts as going on.
   Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever});
   co_await processor.delay(config_.negotiation * message.tensors);
+  CollectiveKernel& kernel = member.kernels[message.root != kfac::kEveryone ? 1 : 0];
+  co_await kernel.begin();
   co_await collect(member, message);
+  kernel.end();
   transfer.to = processor.now();
   if (member.probe != nullptr) {
     member.probe->slice(member.tracks[message.root != kfac::kEveryone ? 1 : 0], message.name, from, processor.now());

@@ -6,6 +6,7 @@
 #include <list>
 #include <vector>
 
+#include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/kfac.h"
 
 // Between kfac.cpp and kfac_profile.cpp.
@@ -32,6 +33,7 @@ struct Kfac::Member {
   firmware::Counter stages;   ///< of steps, ended since the beginning
   firmware::Counter decided;  ///< the steps may begin
   std::array<firmware::Counter, kKfacTraffics> arrived;
+  std::array<CollectiveKernel, 2> kernels;      ///< of AllReduces and the like, of Broadcasts
   std::list<Transfer> transfers;                ///< of this step, and what is under way
   firmware::CompletionQueue* placed = nullptr;  ///< sparse gradients, by a copy engine
   Time last_end;                                ///< of the stage before
@@ -48,7 +50,8 @@ struct Kfac::Member {
   Probe* probe = nullptr;
   std::array<int, 3> tracks{};  ///< AllReduces, Broadcasts, what is exposed
 
-  Member(int number, firmware::Rank& its_rank)
+  /// By which algorithms these are.
+  Member(int number, firmware::Rank& its_rank, collectives::Algorithm all_reduces, collectives::Algorithm broadcasts)
       : index(number),
         rank(its_rank),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
@@ -58,7 +61,9 @@ struct Kfac::Member {
         arrived{firmware::Counter(*its_rank.processor, "AllReduces of gradients"),
                 firmware::Counter(*its_rank.processor, "AllReduces of factors"),
                 firmware::Counter(*its_rank.processor, "Broadcasts"),
-                firmware::Counter(*its_rank.processor, "what an earlier step sends")} {}
+                firmware::Counter(*its_rank.processor, "what an earlier step sends")},
+        kernels{CollectiveKernel(its_rank, all_reduces, "an AllReduce's kernel"),
+                CollectiveKernel(its_rank, broadcasts, "a Broadcast's kernel")} {}
 };
 
 }  // namespace weft::schedules

@@ -312,7 +312,7 @@ TEST(Segments, Of64KiBAgreeWithPacketsWithinOnePercent) {
 TEST(Digest, IsTheSameInEveryBuild) {
   // Of one machine and seed, in Release, Debug and under sanitizers. When a model changes on purpose, put the new one
   // here.
-  EXPECT_EQ(run(machine_of(8, 4, 16_KiB), nano()).digest, 2230109009516115724U);
+  EXPECT_EQ(run(machine_of(8, 4, 16_KiB), nano()).digest, 10227023906433580640U);
 }
 
 }  // namespace

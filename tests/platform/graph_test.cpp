@@ -382,7 +382,7 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   Node node = kernel_node(1, 5);
   chakra::set_kernels(node, {{.launch_ps = -1}});
   trace(2, {node});
-  const std::string list = ": attribute kernels: expected a list of 7 integers of 0 or more for each kernel";
+  const std::string list = ": attribute kernels: expected a list of 8 integers of 0 or more for each kernel";
   EXPECT_EQ(error(), "w.2.et: node 1 'n1'" + list);
   node.attributes = {Attribute::integer("kernels", 5)};
   trace(2, {node});

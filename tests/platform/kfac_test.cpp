@@ -267,6 +267,21 @@ TEST(KfacSchedule, SparseGradientsTakeTheTimeOfWhatIsSentAndOfChoosingIt) {
   EXPECT_GT(four_steps(config).measured, dense.measured);
 }
 
+TEST(KfacSchedule, CollectivesTakeCoresFromWhatRunsBesideThemWhereTheyAreKernels) {
+  const auto computing = [](bool kernels, KfacAlgorithm algorithm) {
+    MachineConfig machine = kfac_machine(4);
+    machine.accelerator.array.shared_cores = kernels;
+    machine.accelerator.array.copy_engines = 66;  // half of them
+    KfacConfig config = kfac_workload(algorithm);
+    config.wait_free = false;
+    const KfacResult result = run_kfac(machine, config).result;
+    return to_seconds(kfac_part(result, KfacPart::kForwardBackward) + kfac_part(result, KfacPart::kFactorComp));
+  };
+  EXPECT_GT(computing(true, KfacAlgorithm::kSpd), 1.1 * computing(false, KfacAlgorithm::kSpd));
+  // Here nothing is sent while these compute.
+  EXPECT_NEAR(computing(true, KfacAlgorithm::kD), computing(false, KfacAlgorithm::kD), 1e-6);
+}
+
 TEST(KfacSchedule, CollectivesOfOneKindCanHaveAnotherAlgorithm) {
   MachineConfig machine = kfac_machine(8);
   machine.fabric.switch_config.reduction.trees = 8;

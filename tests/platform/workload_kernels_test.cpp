@@ -54,7 +54,7 @@ struct Sum {
 
 bool before(const KernelDemand& a, const KernelDemand& b) {
   const auto tuple = [](const KernelDemand& k) {
-    return std::array{k.launch_ps, k.compute_ps, k.read, k.written, k.cached, k.blocks, k.energy_nj};
+    return std::array{k.launch_ps, k.compute_ps, k.read, k.written, k.cached, k.blocks, k.tiles, k.energy_nj};
   };
   return tuple(a) < tuple(b);
 }

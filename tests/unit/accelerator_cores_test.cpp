@@ -187,6 +187,57 @@ INSTANTIATE_TEST_SUITE_P(Beside, KernelOfACollective,
                                          Ask{"CoresOfItsOwn", false, 132, 10_us}),
                          [](const auto& drawn) { return drawn.param.name; });
 
+/// Slices of 10 us, which are waves of 132 tiles: four, or three and a rest.
+struct Waves {
+  const char* name;
+  std::uint32_t tiles;  ///< of a kernel from 5 to 45 us, launched at 2 us
+  Time asked;           ///< 12 of 132 cores, by a collective's kernel
+  Time granted;
+  Time end;  ///< of the kernel
+};
+
+std::ostream& operator<<(std::ostream& out, const Waves& tested) {
+  return out << tested.name;
+}
+
+class KernelOfTiles : public testing::TestWithParam<Waves> {};
+
+TEST_P(KernelOfTiles, GivesCoresAwayBetweenWaves) {
+  const Waves& c = GetParam();
+  Bench bench(slices_of_10_us(true));
+  Command product = kernel(0, 3_us, 40_us);
+  product.tiles = c.tiles;
+  bench.at(2_us, product);
+  bench.at(2_us, notify(0, 1));
+  bench.at(c.asked, cores(Operation::kKeepCores, 12, 2));
+  bench.run();
+  EXPECT_EQ(bench.notified(2), c.granted);
+  EXPECT_EQ(bench.notified(1), c.end);
+}
+
+// 528 tiles take four waves on 132 cores and five on 120, 480 and 456 four on both. A slice is as long as what is kept
+// when it is asked for.
+INSTANTIATE_TEST_SUITE_P(Asked, KernelOfTiles,
+                         testing::Values(Waves{"WhileItIsLaunched", 528, 4_us, 4_us, 15_us + 37500_ns},
+                                         Waves{"InTheFirstWave", 528, 6_us, 15_us, 15_us + 37500_ns},
+                                         Waves{"InTheThirdWave", 528, 26_us, 35_us, 35_us + 12500_ns},
+                                         Waves{"WhereNoWaveIsLost", 480, 6_us, 15_us, 45_us},
+                                         Waves{"InAFullLastWave", 528, 36_us, 45_us, 45_us},
+                                         Waves{"InALastWaveThatLeavesCores", 456, 36_us, 36_us, 45_us}),
+                         [](const auto& drawn) { return drawn.param.name; });
+
+TEST(Partitions, ACollectiveDoesNotWaitForTilesWhereItHasCoresOfItsOwn) {
+  Bench bench(slices_of_10_us(false));
+  Command product = kernel(0, Time(), 40_us);
+  product.tiles = 528;
+  bench.at(2_us, product);
+  bench.at(2_us, notify(0, 1));
+  bench.at(6_us, cores(Operation::kKeepCores, 12, 2));
+  bench.run();
+  EXPECT_EQ(bench.notified(2), 6_us);
+  EXPECT_EQ(bench.notified(1), 42_us);
+}
+
 /// When four collectives' kernels have their cores, of which there are 132.
 std::vector<Time> granted_to_several(bool shared_cores) {
   Bench bench(slices_of_10_us(shared_cores));

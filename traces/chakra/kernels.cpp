@@ -14,7 +14,7 @@ constexpr const char* kName = "kernels";
 /// The order in which the attribute's list has them, kernel by kernel.
 constexpr std::array kMembers = {&KernelDemand::launch_ps, &KernelDemand::compute_ps, &KernelDemand::read,
                                  &KernelDemand::written,   &KernelDemand::cached,     &KernelDemand::blocks,
-                                 &KernelDemand::energy_nj};
+                                 &KernelDemand::tiles,     &KernelDemand::energy_nj};
 
 }  // namespace
 

@@ -17,7 +17,8 @@ struct KernelDemand {
   std::int64_t read = 0;        ///< bytes from its memory
   std::int64_t written = 0;     ///< bytes to its memory
   std::int64_t cached = 0;      ///< bytes that it asks of the last-level cache
-  std::int64_t blocks = 0;      ///< of a persistent kernel, one to an SM; 0: it has many short ones
+  std::int64_t blocks = 0;      ///< of a persistent kernel, one to an SM
+  std::int64_t tiles = 0;       ///< of a kernel with a block for each, wave by wave; of neither: many short blocks
   std::int64_t energy_nj = 0;   ///< of its operations, nanojoules
 
   bool operator==(const KernelDemand&) const = default;

@@ -77,6 +77,7 @@ KernelWork kernel_work(const ComputeConfig& config, const FlashAttention& shape)
   const double softmax_operations = matrices * useful * (kVectorPerScore + 1) * (shape.backward ? 2 : 1);
   work.array_energy = operations_energy(config, DataType::kBf16, work.flops) +
                       operations_energy(config, DataType::kFp32, softmax_operations);
+  work.tiles = static_cast<std::int64_t>(units);
   Seconds parts{};
   const double even = units / sms;  // waves if every SM had the same
   const double tensor = work.flops / rate;

@@ -167,6 +167,7 @@ KernelWork product_work(const ComputeConfig& config, const Product& product, Gem
                   .read = to_bytes(best_read),
                   .written = to_bytes(results * result_size(shape.type)),
                   .flops = product.flops};
+  work.tiles = best.units;
   const TileTime tile = tile_time(config, shape, best);
   work.cached = to_bytes(static_cast<double>(best.units) * (tile.operands + tile.result) +
                          best_sum * bytes_per_second(config.operand_rate));
@@ -186,7 +187,10 @@ KernelWork kernel_work(const ComputeConfig& config, const Gemm& shape, GemmPlan*
   if (results_of(shape) == 0) return {};
   GemmPlan chosen;
   KernelWork work = product_work(config, plain_product(shape), &chosen);
-  if (config.persistent_products) work.blocks = std::min(chosen.units, config.sms);
+  if (config.persistent_products) {
+    work.blocks = std::min(chosen.units, config.sms);
+    work.tiles = 0;
+  }
   if (plan != nullptr) *plan = chosen;
   return work;
 }

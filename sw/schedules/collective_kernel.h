@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sw/collectives/communicator.h"
+#include "sw/firmware/rank.h"
+
+namespace weft::schedules {
+
+/// The kernel of a collective, one at a time: where collectives are kernels of the array (`accelerator.shared_cores`),
+/// it has an SM for each copy engine from before the first copy until it ends. Multicast has none: it is the host's or
+/// the interface's work.
+class CollectiveKernel {
+ public:
+  CollectiveKernel(firmware::Rank& rank, collectives::Algorithm algorithm, const std::string& what)
+      : rank_(rank),
+        cores_(rank.staged && algorithm != collectives::Algorithm::kMulticast
+                   ? static_cast<std::uint32_t>(rank.copy_engines)
+                   : 0),
+        has_cores_(rank.processor->create_completion_queue("cores for " + what)) {}
+
+  /// Until it has its SMs, which blocks of other kernels may hold.
+  firmware::Task begin() {
+    if (cores_ == 0) co_return;
+    rank_.accelerator.keep_cores(cores_, has_cores_, 0);
+    co_await has_cores_.next();
+  }
+  void end() {
+    if (cores_ != 0) rank_.accelerator.return_cores(cores_);
+  }
+
+ private:
+  firmware::Rank& rank_;
+  std::uint32_t cores_;
+  firmware::CompletionQueue& has_cores_;
+};
+
+}  // namespace weft::schedules
