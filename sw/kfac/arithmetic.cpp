@@ -194,6 +194,19 @@ void update(std::span<const Real> gradient, Real share, Real rate, std::span<Rea
 }
 
 template <typename Real>
+double divergence(std::span<const Real> gradient, std::span<const Real> preconditioned, Real rate) {
+  expect("a preconditioned gradient", preconditioned.size(), static_cast<std::int64_t>(gradient.size()));
+  Real sum = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i) sum += preconditioned[i] * gradient[i] * (rate * rate);
+  return static_cast<double>(sum);
+}
+
+double clip_scale(double divergence, double clip) {
+  const double scale = std::sqrt(clip / std::abs(divergence));
+  return scale < 1 ? scale : 1;
+}
+
+template <typename Real>
 void merge(std::span<const Real> sum, int ranks, std::span<const Real> own, std::span<Real> weights) {
   expect("a sum", sum.size(), static_cast<std::int64_t>(weights.size()));
   expect("own weights", own.size(), static_cast<std::int64_t>(weights.size()));
@@ -237,6 +250,7 @@ void unpack_triangle(std::int64_t side, std::span<const Real> triangle, Real sca
   template void invert(std::int64_t, std::span<const Real>, Real, std::span<Real>);                         \
   template void precondition(const Layer&, std::span<const Real>, std::span<const Real>, std::span<Real>);  \
   template void update(std::span<const Real>, Real, Real, std::span<Real>, std::span<Real>);                \
+  template double divergence(std::span<const Real>, std::span<const Real>, Real);                           \
   template void merge(std::span<const Real>, int, std::span<const Real>, std::span<Real>);                  \
   template void pack_triangle(std::int64_t, std::span<const Real>, std::span<Real>);                        \
   template void unpack_triangle(std::int64_t, std::span<const Real>, Real, std::span<Real>);

@@ -49,6 +49,13 @@ template <typename Real>
 void precondition(const models::Layer& layer, std::span<const Real> inverse_a, std::span<const Real> inverse_g,
                   std::span<Real> gradient);
 
+/// What a layer adds to the KL divergence that a step would have: the sum of gradient x preconditioned x rate^2 (Ba,
+/// Grosse and Martens, ICLR 2017; here as the published implementation of SPD-KFAC has it).
+template <typename Real>
+[[nodiscard]] double divergence(std::span<const Real> gradient, std::span<const Real> preconditioned, Real rate);
+/// By what preconditioned gradients are multiplied, so that the step's is `clip` at most.
+[[nodiscard]] double clip_scale(double divergence, double clip);
+
 /// momentum <- share x momentum + gradient; weights <- weights - rate x momentum
 template <typename Real>
 void update(std::span<const Real> gradient, Real share, Real rate, std::span<Real> momentum, std::span<Real> weights);

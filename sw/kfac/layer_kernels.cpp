@@ -12,6 +12,14 @@ using models::LayerKind;
 constexpr accelerator::DataType kType = accelerator::DataType::kFp32;
 constexpr std::int64_t kElementBytes = 4;
 
+/// Elements of its biases, if it has any, and of its weights.
+std::vector<std::int64_t> tensors_of(const Layer& layer) {
+  std::vector<std::int64_t> tensors;
+  if (layer.kind == LayerKind::kNorm || layer.bias) tensors.push_back(layer.channels_out);
+  tensors.push_back(layer.kind == LayerKind::kNorm ? layer.channels_out : layer.channels_out * layer.kernel_inputs());
+  return tensors;
+}
+
 accelerator::Elementwise pass(std::int64_t elements, int reads, int writes) {
   return {elements, Bytes(reads * elements * kElementBytes), Bytes(writes * elements * kElementBytes)};
 }
@@ -181,17 +189,37 @@ std::vector<LayerKernel> precondition_kernels(const Layer& layer) {
   return {{"precondition.g", product(g, a, g)}, {"precondition.a", product(g, a, a)}};
 }
 
+std::vector<LayerKernel> divergence_kernels(const Layer& layer) {
+  if (!models::has_factors(layer)) return {};
+  std::vector<LayerKernel> kernels;
+  for (const std::int64_t elements : tensors_of(layer)) {
+    kernels.push_back({"divergence.product", pass(elements, 2, 1)});
+    kernels.push_back({"divergence.rate", pass(elements, 1, 1)});
+    kernels.push_back({"divergence.sum", pass(elements, 1, 0)});
+    kernels.push_back({"divergence.read", pass(1, 1, 1)});
+  }
+  return kernels;
+}
+
+std::vector<LayerKernel> clip_kernels(const Layer& layer) {
+  if (!models::has_factors(layer)) return {};
+  std::vector<LayerKernel> kernels;
+  for (const std::int64_t elements : tensors_of(layer)) {
+    kernels.push_back({"clip.copy", pass(elements, 1, 1)});
+    kernels.push_back({"clip.scale", pass(elements, 1, 1)});
+  }
+  return kernels;
+}
+
 std::vector<LayerKernel> update_kernels(const Layer& layer) {
   std::vector<LayerKernel> kernels;
-  const auto append = [&kernels](std::int64_t elements) {
+  for (const std::int64_t elements : tensors_of(layer)) {
     kernels.push_back({"update.zero", pass(elements, 0, 1)});
     kernels.push_back({"update.decay", pass(elements, 2, 1)});
     kernels.push_back({"update.momentum", pass(elements, 1, 1)});
     kernels.push_back({"update.gradient", pass(elements, 2, 1)});
     kernels.push_back({"update.weights", pass(elements, 2, 1)});
-  };
-  if (layer.kind == LayerKind::kNorm || layer.bias) append(layer.channels_out);
-  append(layer.kind == LayerKind::kNorm ? layer.channels_out : layer.channels_out * layer.kernel_inputs());
+  }
   return kernels;
 }
 

@@ -52,6 +52,11 @@ struct LayerKernel {
 [[nodiscard]] std::vector<LayerKernel> inverse_kernels(std::int64_t side);
 /// G^-1 x gradient x A^-1. Nothing for a norm.
 [[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer);
+/// What a layer adds to the KL divergence of a step, tensor by tensor, to where the host reads it; and the gradient in
+/// the place of the one that was preconditioned, scaled. Passes are those of the published implementation
+/// (_update_scale_grad of kfac/kfac_preconditioner_inv_opt.py, github.com/shyhuai/kfac_pytorch).
+[[nodiscard]] std::vector<LayerKernel> divergence_kernels(const models::Layer& layer);
+[[nodiscard]] std::vector<LayerKernel> clip_kernels(const models::Layer& layer);
 /// Stochastic gradient descent with momentum and weight decay: for each tensor, weights or biases, the four passes of
 /// PyTorch 1.4's torch.optim.SGD, and the one that clears the gradient for the next step.
 [[nodiscard]] std::vector<LayerKernel> update_kernels(const models::Layer& layer);

@@ -60,6 +60,9 @@ const KfacConfig& checked(const KfacConfig& config) {
     if (share > 0 && share <= 1) return;
     throw ConfigError(path, "expected more than 0 and at most 1, got " + std::to_string(share));
   };
+  if (!(config.kl_clip >= 0)) {
+    throw ConfigError("workload.kl_clip", "expected 0 or more, got " + std::to_string(config.kl_clip));
+  }
   if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
   if (!config.compression.on()) return config;
   check_share("workload.compression.ratio", config.compression.ratio);
@@ -236,6 +239,7 @@ Task Kfac::run(Member& member) {
       member.submitted.push_back({&stage, number, &stage == &plan.stages.back()});
       enqueue(member, stage);
       ++submitted;
+      if (stage.host_waits) co_await member.stages.reach(submitted);
     }
   }
 }

@@ -73,7 +73,7 @@ struct KfacResult {
 /// With data on, `arithmetic` is called for every stage when its kernels have ended, before anything that follows it;
 /// it reads and writes the rank's memory, and what is sent are these bytes.
 ///
-/// Left out: Horovod's cycle and the copies into its fusion buffer, clipping by the KL divergence, the loss, data
+/// Left out: Horovod's cycle and the copies into its fusion buffer, the loss, data
 /// loading, batch statistics over ranks.
 class Kfac {
  public:

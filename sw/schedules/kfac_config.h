@@ -129,6 +129,7 @@ struct KfacConfig {
   bool wait_free = true;
   bool wait_for_a = false;
   bool overlap_inverses = false;
+  double kl_clip = 0;
   int factor_interval = 1;
   int inverse_interval = 1;
   int delay = 1;
@@ -163,6 +164,9 @@ struct KfacConfig {
           "alone hides them");
     visit("overlap_inverses", overlap_inverses,
           "An inverse is broadcast as soon as it is there, or when its owner has inverted all of its own");
+    visit("kl_clip", kl_clip,
+          "Bound on a step's KL divergence, above which preconditioned gradients are scaled down; the host waits for "
+          "what each layer adds to it; 0: none");
     visit("factor_interval", factor_interval, "Steps from one update of the factors to the next", Range{1, 1'000'000});
     visit("inverse_interval", inverse_interval, "Steps from one update of the inverses to the next",
           Range{1, 1'000'000});
@@ -184,6 +188,7 @@ struct KfacConfig {
   [[nodiscard]] bool second_order() const {
     return algorithm != KfacAlgorithm::kSgd && algorithm != KfacAlgorithm::kDear && algorithm != KfacAlgorithm::kDasgd;
   }
+  [[nodiscard]] bool clips() const { return second_order() && kl_clip > 0; }
   /// Ranks have weights of their own.
   [[nodiscard]] bool averages() const { return algorithm == KfacAlgorithm::kDasgd; }
   /// Steps from the beginning of what is sent for a later step to that step.

@@ -116,6 +116,8 @@ KfacLayout::KfacLayout(const std::vector<firmware::Rank*>& ranks, const Network&
   std::reverse(order.begin(), order.end());
   gradients = allocate_all("gradients", parameters, order);
 
+  preconditioned = config.clips() ? allocate_all("preconditioned gradients", parameters, order) : gradients;
+
   const std::vector<std::int64_t> sides = second_order ? kfac::factor_sides(network) : std::vector<std::int64_t>();
   std::vector<std::uint64_t> squares;
   std::vector<std::uint64_t> halves;

@@ -52,6 +52,7 @@ struct KfacLayout {
   Addresses weights;            ///< by layer: an output's row of inputs, and its bias as one more input
   Addresses momentum;           ///< by layer
   Addresses gradients;          ///< by layer; the last layer first in memory, as they become ready
+  Addresses preconditioned;     ///< by layer with factors; of a step that is not clipped they take the gradients' place
   Addresses factors;            ///< by factor: the running average, whole squares, columns first
   Addresses inverses;           ///< by factor
   Addresses triangles;          ///< by factor; in memory all A, the first layer first, then all G, the last layer first

@@ -56,6 +56,8 @@ enum class KfacWork : std::uint8_t {
   kPackInverse,    ///< its triangle, at all ranks alike
   kUnpackInverse,  ///< also at its owner
   kPrecondition,
+  kDivergence,  ///< what a layer adds to that of the step
+  kClip,        ///< its gradient becomes the preconditioned one, scaled
   kUpdate,
   kKeep,        ///< what has come into a layer, compressed
   kRestore,     ///< the way back
@@ -84,7 +86,8 @@ struct KfacStage {
   /// Before it, so many messages of the step must have come, of kDelayed those of the step `KfacConfig::lag` before; 0:
   /// none need have.
   std::array<std::size_t, kKfacTraffics> after{};
-  int slot = 0;  ///< of averages
+  int slot = 0;             ///< of averages
+  bool host_waits = false;  ///< until it has ended, before it launches more
 };
 
 enum class KfacCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllgather, kBroadcast, kSparse };

@@ -269,10 +269,20 @@ class KfacPlan::Builder {
             .ready = plan_.config_.overlap_inverses ? ready[pair] : last(),
             .root = owner,
             .first = l,
-            .address = plan_.layout_.gradients[l],
+            .address = plan_.layout_.preconditioned[l],
             .bytes = bytes_of_elements(models::parameters(plan_.network_.layers[l]))});
     }
     await(KfacTraffic::kInverses);
+  }
+  void clip() {
+    for (const int layer : plan_.layer_of_) {
+      add(KfacWork::kDivergence, KfacPart::kPrecondition, layer, {},
+          kfac::divergence_kernels(plan_.network_.layers[index(layer)]));
+      step_.stages.back().host_waits = true;
+    }
+    for (const int layer : plan_.layer_of_) {
+      add(KfacWork::kClip, KfacPart::kPrecondition, layer, {}, kfac::clip_kernels(plan_.network_.layers[index(layer)]));
+    }
   }
   void update(std::size_t layer) {
     add(KfacWork::kUpdate, KfacPart::kForwardBackward, static_cast<int>(layer), {},
@@ -386,6 +396,7 @@ KfacStep KfacPlan::step(const KfacDecisions& decisions, const KfacUpdates& updat
   }
   if (updates.inverses) builder.invert();
   if (config_.second_order()) builder.precondition();
+  if (config_.clips()) builder.clip();
   builder.update();
   if (updates.starts >= 0) builder.start_average(updates.starts);
   if (updates.joins >= 0) builder.join_average(updates.joins);

@@ -51,6 +51,7 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks, const Kfa
       config_(config),
       how_(kfac.config()),
       estimators_(ranks_.size()),
+      divergences_(ranks_.size()),
       losses_(ranks_.size()) {
   const std::vector<Layer>& layers = plan_.network().layers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -157,23 +158,36 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kInvert:
       return invert(rank, item);
     case KfacWork::kPrecondition: {
-      scale_gradient(rank, item);
       const Layer& layer = layers[item];
       const std::size_t a = 2 * item;  // each layer has factors
       const auto square = [&](std::size_t f) {
         return load_from(rank, layout_.inverses[f], plan_.sides()[f] * plan_.sides()[f]);
       };
-      Reals gradient = load_from(rank, layout_.gradients[item], models::parameters(layer));
+      Reals gradient = mean_gradient(rank, item);
       const Reals inverse_a = square(a);
       const Reals inverse_g = square(a + 1);
       kfac::precondition(layer, view(inverse_a), view(inverse_g), std::span(gradient));
+      store_to(rank, layout_.preconditioned[item], gradient);
+      return;
+    }
+    case KfacWork::kDivergence: {
+      const Reals gradient = mean_gradient(rank, item);
+      const Reals preconditioned = load_from(rank, layout_.preconditioned[item], models::parameters(layers[item]));
+      double& sum = divergences_[static_cast<std::size_t>(member)];
+      sum = (item > 0 ? sum : 0) + kfac::divergence(view(gradient), view(preconditioned), config_.rate);
+      return;
+    }
+    case KfacWork::kClip: {
+      Reals gradient = load_from(rank, layout_.preconditioned[item], models::parameters(layers[item]));
+      const double scale = kfac::clip_scale(divergences_[static_cast<std::size_t>(member)], how_.kl_clip);
+      for (float& value : gradient) value *= static_cast<float>(scale);
       store_to(rank, layout_.gradients[item], gradient);
       return;
     }
     case KfacWork::kUpdate: {
-      if (!how_.second_order() && !how_.averages()) scale_gradient(rank, item);
       const std::int64_t elements = models::parameters(layers[item]);
-      const Reals gradient = load_from(rank, layout_.gradients[item], elements);
+      const bool is_sum = !how_.second_order() && !how_.averages();
+      const Reals gradient = is_sum ? mean_gradient(rank, item) : load_from(rank, layout_.gradients[item], elements);
       Reals momentum = load_from(rank, layout_.momentum[item], elements);
       Reals weights = load_from(rank, layout_.weights[item], elements);
       kfac::update(view(gradient), config_.momentum, config_.rate, std::span(momentum), std::span(weights));
@@ -309,10 +323,10 @@ void KfacTraining::invert(Rank& rank, std::size_t factor) {
   store_to(rank, layout_.inverses[factor], inverse);
 }
 
-void KfacTraining::scale_gradient(Rank& rank, std::size_t layer) {
+KfacTraining::Floats KfacTraining::mean_gradient(const Rank& rank, std::size_t layer) const {
   Reals gradient = load_from(rank, layout_.gradients[layer], static_cast<std::int64_t>(parameters(layer)));
   for (float& value : gradient) value *= 1.0F / static_cast<float>(ranks_.size());
-  store_to(rank, layout_.gradients[layer], gradient);
+  return gradient;
 }
 
 void KfacTraining::check() const {

@@ -50,7 +50,8 @@ class KfacTraining {
   void backward(firmware::Rank& rank, int member, std::size_t layer);
   void factor(firmware::Rank& rank, std::size_t factor);
   void invert(firmware::Rank& rank, std::size_t factor);
-  void scale_gradient(firmware::Rank& rank, std::size_t layer);
+  /// Of what ranks have summed.
+  [[nodiscard]] Floats mean_gradient(const firmware::Rank& rank, std::size_t layer) const;
   void compress(firmware::Rank& rank, int member, std::size_t message);
   void decompress(firmware::Rank& rank, std::size_t message);
   void snapshot(firmware::Rank& rank, std::size_t layer, const KfacLayout::Average& average);
@@ -65,6 +66,7 @@ class KfacTraining {
   std::vector<Floats> targets_;                                           ///< by rank
   std::vector<std::vector<compression::ThresholdEstimator>> estimators_;  ///< by rank and message of gradients
   std::string error_;                                                     ///< empty if there was none
+  std::vector<double> divergences_;                                       ///< by rank, of this step so far
   std::vector<std::vector<double>> losses_;                               ///< by rank and step
 };
 

@@ -267,6 +267,22 @@ TEST(KfacSchedule, SparseGradientsTakeTheTimeOfWhatIsSentAndOfChoosingIt) {
   EXPECT_GT(four_steps(config).measured, dense.measured);
 }
 
+TEST(KfacSchedule, ClippingMakesTheHostWaitForEachLayer) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kD);
+  config.launch = 10_us;
+  const KfacResult free = run_kfac(kfac_machine(2), config).result;
+  config.kl_clip = 0.001;
+  const KfacResult clipped = run_kfac(kfac_machine(2), config).result;
+  const Time longer = kfac_part(clipped, KfacPart::kPrecondition) - kfac_part(free, KfacPart::kPrecondition);
+  // Four passes over each of 54 layers' weights and over the last one's biases, which the host launches one by one,
+  // then two, with which, and with the update, it has no lead.
+  EXPECT_GT(longer, 10_us * (6 * 55));
+  EXPECT_LT(longer, 10_us * (9 * 55));
+  for (const KfacPart part : {KfacPart::kFactorComp, KfacPart::kInverseComp}) {
+    EXPECT_EQ(kfac_part(clipped, part), kfac_part(free, part));
+  }
+}
+
 TEST(KfacSchedule, CollectivesTakeCoresFromWhatRunsBesideThemWhereTheyAreKernels) {
   const auto computing = [](bool kernels, KfacAlgorithm algorithm) {
     MachineConfig machine = kfac_machine(4);
@@ -332,6 +348,12 @@ std::string refusal(const KfacConfig& config) {
     return error.what();
   }
   return "was accepted";
+}
+
+TEST(KfacErrors, ABoundOnTheDivergenceBelowNoneIsRefused) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kD);
+  config.kl_clip = -0.5;
+  EXPECT_EQ(refusal(config), "workload.kl_clip: expected 0 or more, got -0.500000");
 }
 
 TEST(KfacErrors, TooFewStepsToWaitForAnEarlierOneAreRefused) {

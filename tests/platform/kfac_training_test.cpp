@@ -45,6 +45,7 @@ struct TrainingCase {
   int factor_interval = 1;
   int inverse_interval = 1;
   bool overlap = false;
+  double kl_clip = 0;
 };
 
 std::ostream& operator<<(std::ostream& out, const TrainingCase& tested) {
@@ -65,6 +66,7 @@ TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
   config.factor_interval = c.factor_interval;
   config.inverse_interval = c.inverse_interval;
   config.overlap_inverses = config.wait_for_a = c.overlap;
+  config.kl_clip = c.kl_clip;
   config.fusion_threshold = Bytes(800);  // several messages
   config.steps = 5;
   KfacTrainingConfig how;
@@ -75,6 +77,7 @@ TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
   reference_config.owners = trained.owners;
   ReferenceTraining<float> reference(network, data, reference_config);
   std::vector<double> losses;
+  int clipped = 0;
   for (int step = 0; step < config.steps; ++step) {
     if (c.ranks > 1) {
       reference.step(trained.gradient_messages, trained.factor_messages);
@@ -82,7 +85,9 @@ TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
       reference.step();
     }
     losses.push_back(reference.loss());
+    if (reference.scale() < 1) ++clipped;
   }
+  EXPECT_EQ(clipped > 0, c.kl_clip > 0);
   for (int r = 0; r < c.ranks; ++r) {
     EXPECT_EQ(trained.weights[static_cast<std::size_t>(r)], reference.weights()) << "rank " << r;
   }
@@ -96,6 +101,7 @@ constexpr auto kNone = FactorFusion::kNone;
 constexpr auto kByAlgorithm = FactorFusion::kAlgorithm;
 constexpr auto kPlaced = InversePlacement::kAlgorithm;
 constexpr auto kSwitched = KfacSwitch::kAlgorithm;
+constexpr double kClip = 1e-5;
 
 INSTANTIATE_TEST_SUITE_P(
     All, KfacTrainingRuns,
@@ -120,6 +126,13 @@ INSTANTIATE_TEST_SUITE_P(
                      kSwitched, 2, 4},
         TrainingCase{"dp", KfacAlgorithm::kDp, false, 4, 1}, TrainingCase{"dp_conv", KfacAlgorithm::kDp, true, 2, 1},
         TrainingCase{"dp_alone", KfacAlgorithm::kDp, false, 1, 1},
+        TrainingCase{"d_clipped", KfacAlgorithm::kD, false, 4, 2, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, kClip},
+        TrainingCase{"spd_clipped", KfacAlgorithm::kSpd, true, 3, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false,
+                     kClip},
+        TrainingCase{"dp_clipped", KfacAlgorithm::kDp, true, 4, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false,
+                     kClip},
+        TrainingCase{"mpd_clipped_alone", KfacAlgorithm::kMpd, false, 1, 1, kByAlgorithm, kPlaced, kSwitched, 1, 2,
+                     false, kClip},
         TrainingCase{"dp_intervals", KfacAlgorithm::kDp, true, 8, 4, kByAlgorithm, kPlaced, kSwitched, 1, 2, true}),
     [](const auto& tested) { return std::string(tested.param.name); });
 

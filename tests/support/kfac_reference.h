@@ -69,6 +69,7 @@ struct ReferenceConfig {
   double rate = 0.1;
   double momentum = 0.9;
   double damping = 0.003;
+  double kl_clip = 0;  ///< 0: none
   double decay = 0.95;
 };
 
@@ -138,15 +139,25 @@ class ReferenceTraining {
         kfac::invert(sides()[f], view(factors_[owner][f]), static_cast<Real>(config_.damping), std::span(inverses_[f]));
       }
     }
-    std::size_t first = 0;
-    for (std::size_t l = layers; l-- > 0;) {
-      Reals<Real> own(gradient.begin() + static_cast<std::ptrdiff_t>(first),
-                      gradient.begin() + static_cast<std::ptrdiff_t>(first + weights_[l].size()));
-      first += own.size();
-      if (config_.second_order) {
-        kfac::precondition(network_.layers[l], view(inverses_[2 * l]), view(inverses_[2 * l + 1]), std::span(own));
+    std::vector<Reals<Real>> by_layer(layers);
+    double divergence = 0;
+    auto end = gradient.end();
+    for (std::size_t l = 0; l < layers; ++l) {
+      const auto begin = end - static_cast<std::ptrdiff_t>(weights_[l].size());
+      const Reals<Real> own(begin, end);
+      end = begin;
+      by_layer[l] = own;
+      if (!config_.second_order) continue;
+      kfac::precondition(network_.layers[l], view(inverses_[2 * l]), view(inverses_[2 * l + 1]),
+                         std::span(by_layer[l]));
+      divergence += kfac::divergence(view(own), view(by_layer[l]), static_cast<Real>(config_.rate));
+    }
+    scale_ = config_.kl_clip > 0 ? kfac::clip_scale(divergence, config_.kl_clip) : 1;
+    for (std::size_t l = 0; l < layers; ++l) {
+      if (config_.kl_clip > 0) {
+        for (Real& value : by_layer[l]) value *= static_cast<Real>(scale_);
       }
-      kfac::update(view(own), static_cast<Real>(config_.momentum), static_cast<Real>(config_.rate),
+      kfac::update(view(by_layer[l]), static_cast<Real>(config_.momentum), static_cast<Real>(config_.rate),
                    std::span(momentum_[l]), std::span(weights_[l]));
     }
   }
@@ -165,6 +176,8 @@ class ReferenceTraining {
   [[nodiscard]] const std::vector<Reals<Real>>& factors() const { return factors_.front(); }
   /// Of the latest step, before its update.
   [[nodiscard]] double loss() const { return loss_; }
+  /// By which it was clipped.
+  [[nodiscard]] double scale() const { return scale_; }
 
  private:
   [[nodiscard]] std::vector<std::int64_t> sides() const { return kfac::factor_sides(network_); }
@@ -284,6 +297,7 @@ class ReferenceTraining {
   ReferenceConfig config_;
   int steps_ = 0;
   double loss_ = 0;
+  double scale_ = 1;
   std::vector<Reals<Real>> weights_;  ///< by layer
   std::vector<Reals<Real>> momentum_;
   std::vector<Reals<Real>> inputs_;  ///< by rank

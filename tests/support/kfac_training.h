@@ -104,6 +104,7 @@ inline ReferenceConfig reference_of(const schedules::KfacConfig& config, const s
   reference.rate = static_cast<double>(how.rate);
   reference.momentum = static_cast<double>(how.momentum);
   reference.damping = static_cast<double>(how.damping);
+  reference.kl_clip = config.kl_clip;
   reference.decay = static_cast<double>(how.decay);
   return reference;
 }
