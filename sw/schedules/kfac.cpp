@@ -431,8 +431,9 @@ KfacResult Kfac::result() const {
     part = part / ranks;
     result.measured += part;
   }
-  result.parts[kSending] = result.parts[kSending] + result.parts[kInverting] - longest;
-  result.parts[kInverting] = longest;
+  const Time waited = std::min(longest - result.parts[kInverting], result.parts[kSending]);
+  result.parts[kSending] = result.parts[kSending] - waited;
+  result.parts[kInverting] += waited;
   result.activation_bytes = layout_.activation_bytes;
   result.allocated_activation_bytes = layout_.allocated_activation_bytes;
   result.profiled = config_.profiles();

@@ -29,8 +29,8 @@ struct KfacProfile {
 /// What a run was. Parts are of the last step that updates inverses, or of the last one if none does.
 struct KfacResult {
   std::vector<Time> steps;  ///< until the last rank ends it
-  /// By KfacPart. They add up to `measured`. Means over ranks, but for inverting, which is that of the rank that
-  /// inverts longest: the others' waiting for it is not the network's.
+  /// By KfacPart. They add up to `measured`. Means over ranks, but for inverting, to which the others' waiting for the
+  /// rank that inverts longest belongs: it is not the network's.
   std::array<Time, kKfacParts> parts{};
   Time measured;
   Time rest;           ///< from the last step's end until all of it is learnt: of dear, its gathering and update

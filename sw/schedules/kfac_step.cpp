@@ -192,6 +192,7 @@ class KfacPlan::Builder {
         message.ready = std::max(message.ready, factor_ready_[order[i]]);
         message.bytes += bytes_of_elements(models::triangle(plan_.sides_[order[i]]));
       }
+      step_.stages[message.ready].host_waits = plan_.config_.merges_factors();
       send(std::move(message));
       first += count;
     }

@@ -91,6 +91,15 @@ TEST(KfacSchedule, PartsOfAStepAddUpForEveryAlgorithm) {
 }
 
 // Where inverting takes long and the network is fast, as on the published machine.
+TEST(KfacSchedule, WhereNothingIsSentNobodyWaitsForTheSlowestToInvert) {
+  MachineConfig machine = kfac_machine(4);
+  machine.accelerator.array.speed_spread = 0.05;
+  const KfacResult spread = run_kfac(machine, kfac_workload(KfacAlgorithm::kD)).result;
+  EXPECT_EQ(kfac_part(spread, KfacPart::kInverseComm), Time());
+  EXPECT_NE(kfac_part(spread, KfacPart::kInverseComp),
+            kfac_part(run_kfac(kfac_machine(4), kfac_workload(KfacAlgorithm::kD)).result, KfacPart::kInverseComp));
+}
+
 TEST(KfacSchedule, EachIdeaSavesTime) {
   MachineConfig machine = kfac_machine(8);
   machine.accelerator = *platforms::find_accelerator("rtx-2080-ti");
