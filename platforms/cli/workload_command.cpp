@@ -49,6 +49,7 @@ struct WorkloadOptions {
   std::string recompute = "none";
   std::string fusion = "fused";
   std::string attention;
+  std::string linear = "plain";
   std::string weight_gradients = "beside";
   bool copies = false;
   std::int64_t experts = 0;
@@ -103,6 +104,7 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.recompute = value_of<models::Recompute>(options.recompute);
   step.fusion = value_of<models::Fusion>(options.fusion);
   step.attention = value_of<models::AttentionKernel>(attention_of(options));
+  step.linear = value_of<models::LinearType>(options.linear);
   step.weight_gradients = value_of<workloads::WeightGradients>(options.weight_gradients);
   step.copies = options.copies;
   step.experts = options.experts;
@@ -217,6 +219,7 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"recompute", options.recompute},
                        {"fusion", options.fusion},
                        {"attention", attention_of(options)},
+                       {"linear", options.linear},
                        {"weight_gradients", options.weight_gradients},
                        {"copies", options.copies},
                        {"experts", config.experts},
@@ -319,6 +322,10 @@ Command workload_command(CLI::App& parent) {
   app->add_option("--attention", options->attention,
                   "Attention kernel; flash-3 with --fusion fused and else flash-2 if left out")
       ->check(CLI::IsMember(names_of<models::AttentionKernel>()));
+  app->add_option("--linear", options->linear,
+                  "Products of blocks' linear layers: in --type, or in float8 as torchao's training converts them")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names_of<models::LinearType>()));
   app->add_option("--weight-gradients", options->weight_gradients,
                   "Computed beside the sums of inputs' gradients among the ranks of tp, as Megatron does, or before "
                   "them, as PyTorch does by itself")

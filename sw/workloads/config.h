@@ -36,6 +36,8 @@ struct WorkloadConfig {
   models::Recompute recompute = models::Recompute::kNone;
   models::Fusion fusion = models::Fusion::kFused;
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
+  /// In float8 weights that fsdp gathers and tokens that sequence parallelism gathers for blocks are of one byte, too.
+  models::LinearType linear = models::LinearType::kPlain;
   WeightGradients weight_gradients = WeightGradients::kBeside;
   /// Kernels that copy into and out of collectives' buffers: of fsdp as FSDP2 has them, and with sequence_parallel what
   /// is gathered or scattered along a dimension that is not the first (DTensor, by chunk and cat in PyTorch's
@@ -64,6 +66,7 @@ struct WorkloadConfig {
   }
   [[nodiscard]] std::int64_t layers_of_chunk() const { return model.layers / pipeline().virtual_stages(); }
   /// Gathered before each use and freed after it; with a pipeline, gathered once in a step.
+  [[nodiscard]] bool is_float8() const { return linear == models::LinearType::kFloat8; }
   [[nodiscard]] bool reshards() const { return parallel.degree(Axis::kPipeline) == 1; }
 
   /// Throws WorkloadError for what does not divide or fit.

@@ -20,6 +20,7 @@ WorkloadConfig StepOptions::config(const models::Transformer& transformer) const
   result.recompute = recompute;
   result.fusion = fusion;
   result.attention = attention;
+  result.linear = linear;
   result.weight_gradients = weight_gradients;
   result.copies = copies;
   result.experts = experts;

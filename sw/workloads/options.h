@@ -27,6 +27,7 @@ struct StepOptions {
   models::Recompute recompute = models::Recompute::kNone;
   models::Fusion fusion = models::Fusion::kFused;
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
+  models::LinearType linear = models::LinearType::kPlain;
   WeightGradients weight_gradients = WeightGradients::kBeside;
   bool copies = false;
   std::int64_t experts = 0;
@@ -58,6 +59,9 @@ struct StepOptions {
     visit("recompute", recompute, "Activations of blocks that are computed again");
     visit("fusion", fusion, "How elementwise work is cut into kernels, as for kind fsdp");
     visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
+    visit("linear", linear,
+          "Products of blocks' linear layers: plain, in the type of parameters, or float8 with scales by tensor, in "
+          "which weights and tokens are gathered, too");
     visit("weight_gradients", weight_gradients,
           "Computed beside the sums of inputs' gradients among the ranks of tp, or before them");
     visit("copies", copies, "Kernels that copy into and out of collectives' buffers, as FSDP2 and DTensor have");

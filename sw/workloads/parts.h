@@ -42,6 +42,9 @@ enum class Part : std::uint8_t {
   kAttentionQkvWeightGradient,
   kAttentionNormGradient,
   kEmbeddingGradient,
+  // Of gradients that go to other ranks before a product, with sequence parallelism. In float8 alone.
+  kMlpGradientCast,
+  kAttentionGradientCast,
   // Of a block's forward pass, what is computed again.
   kAttentionNormAgain,
   kAttentionQkvAgain,
@@ -50,7 +53,7 @@ enum class Part : std::uint8_t {
   kMlpNormAgain,
   kMlpUpAgain,
 };
-inline constexpr std::size_t kParts = 31;
+inline constexpr std::size_t kParts = 33;
 /// Such as "attention.qkv forward".
 [[nodiscard]] std::string_view name_of(Part part);
 
@@ -66,6 +69,7 @@ struct Work {
 struct Parameters {
   std::int64_t dense = 0;
   std::int64_t experts = 0;
+  std::int64_t float8 = 0;  ///< of the dense ones, gathered in float8
 };
 
 /// The share of the ranks with one tensor-parallel coordinate. Heads and the MLP's columns are cut evenly (Shoeybi et

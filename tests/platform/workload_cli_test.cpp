@@ -73,6 +73,7 @@ TEST_F(WorkloadCli, TellsAllInJson) {
   EXPECT_EQ(result["recompute"], "none");
   EXPECT_EQ(result["fusion"], "fused");
   EXPECT_EQ(result["attention"], "flash-3");
+  EXPECT_EQ(result["linear"], "plain");
   EXPECT_EQ(result["weight_gradients"], "beside");
   EXPECT_EQ(result["copies"], false);
   EXPECT_EQ(result["reduce_type"], "bf16");
@@ -124,6 +125,8 @@ TEST_F(WorkloadCli, KernelsAreCutAsTheyAreAskedFor) {
   EXPECT_GT(norms, compiled);
   EXPECT_GT(seconds("--fusion eager"), norms);
   EXPECT_GT(seconds("--sequence-parallel --copies"), seconds("--sequence-parallel"));
+  // As small as these are, casts take longer than products in float8 save.
+  EXPECT_GT(seconds("--fusion compiled-blocks --linear float8"), compiled);
 }
 
 // What --set says of the workload is of the traces', not of the platform's own.
@@ -180,6 +183,8 @@ TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
       {"batch", "batch=7", {"workload.batch: expected a multiple of 8", "got 7"}},
       {"top k", "top_k=2", {"workload.top_k: expected --experts"}},
       {"fusion", "fusion=some", {"workload.fusion: expected one of eager,", "got \"some\""}},
+      {"linear", "linear=bf8", {"workload.linear: expected one of plain, float8, got \"bf8\""}},
+      {"float8", "linear=float8 --set workload.fusion=eager", {"workload.linear: expected --fusion compiled-blocks"}},
       {"key", "sequences=2", {"workload.sequences: expected a known key, got \"sequences\""}},
       {"memory",
        "model=llama3-70b",
@@ -228,6 +233,10 @@ TEST_F(WorkloadCli, RefusesBadInput) {
       {"schedule", "workload nano --schedule zigzag --out w", {"--schedule", "1f1b", "interleaved"}},
       {"recompute", "workload nano --recompute some --out w", {"--recompute", "selective-op"}},
       {"fusion", "workload nano --fusion some --out w", {"--fusion", "compiled-blocks"}},
+      {"linear", "workload nano --linear fp8 --out w", {"--linear", "plain", "float8"}},
+      {"float8 eager",
+       "workload nano --linear float8 --fusion eager --out w",
+       {"--linear: expected --fusion compiled-blocks or fused with float8"}},
       {"attention", "workload nano --attention flash-4 --out w", {"--attention", "flash-3"}},
       {"weights' gradients", "workload nano --weight-gradients after --out w", {"--weight-gradients", "before"}},
       {"type of sums", "workload nano --reduce-type int8 --out w", {"--reduce-type", "fp32"}},

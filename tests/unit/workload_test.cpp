@@ -110,6 +110,35 @@ TEST(Workload, SequenceParallelGathersAndScatters) {
   }
 }
 
+/// Of a byte each are tokens that blocks gather; what is summed is as it was.
+TEST(Workload, Float8GathersTokensOfOneByteAndAgreesOnScales) {
+  WorkloadConfig config = workload_config("tp=2");
+  config.sequence_parallel = true;
+  config.linear = models::LinearType::kFloat8;
+  const std::int64_t layers = config.model.layers;
+  // Scales forward: two inputs of all, what attention and what the activation gives, and seven weights. Backward of six
+  // products' results and the sum of the up and the down projection's.
+  constexpr std::int64_t kScales = 2 + 2 + 7 + 7;
+  const RankSums sums = sums_of(config);
+  EXPECT_EQ(sums.of(Purpose::kTensorParallel).bytes,
+            layers * (6 * activations(config) / 2 + 4 * activations(config) + 4 * kScales) + 5 * activations(config) +
+                3 * config.tokens() * 4);
+  EXPECT_EQ(sums.of(Purpose::kTensorParallel).nodes, layers * (10 + 8) + 5 + 3);
+  // Without sequence parallelism inputs and gradients of results are whole on each rank.
+  config.sequence_parallel = false;
+  EXPECT_EQ(sums_of(config).of(Purpose::kTensorParallel).bytes,
+            layers * (4 * activations(config) + 4 * (kScales - 4)) + 2 * activations(config) + 3 * config.tokens() * 4);
+  // Alone there is nobody to agree with.
+  EXPECT_EQ(sums_of([] {
+              WorkloadConfig alone = workload_config("tp=1");
+              alone.linear = models::LinearType::kFloat8;
+              return alone;
+            }())
+                .of(Purpose::kTensorParallel)
+                .nodes,
+            0);
+}
+
 /// Collectives of tensor parallelism on a rank, by type.
 std::pair<int, int> gathers_and_scatters(const WorkloadConfig& config) {
   std::pair<int, int> counts;
@@ -151,6 +180,23 @@ TEST(Workload, FsdpIsThreeTimesTheParameters) {
   EXPECT_EQ(sums.of(Purpose::kParameters).bytes, config.microbatches * (2 * blocks + root) * kBytes);
   EXPECT_EQ(sums.of(Purpose::kGradients).bytes, config.microbatches * (blocks + root) * kBytes);
   EXPECT_EQ(sums.parameters, total_parameters(config.model) / 2);
+  EXPECT_EQ(sums.state_bytes, 16 * sums.parameters);
+}
+
+TEST(Workload, Float8GathersWeightsOfOneByte) {
+  WorkloadConfig config = workload_config("fsdp=2");
+  config.model.vocab = 100;
+  config.linear = models::LinearType::kFloat8;
+  const std::int64_t layers = config.model.layers;
+  const std::int64_t block = unit_parameters(config.model, UnitKind::kBlock);
+  const std::int64_t cast = linear_parameters(config.model, UnitKind::kBlock);
+  const std::int64_t root = total_parameters(config.model) - layers * block;
+  const RankSums sums = sums_of(config);
+  // Beside the scales of seven weights a block in 32 bits.
+  EXPECT_EQ(sums.of(Purpose::kParameters).bytes,
+            2 * layers * ((block - cast) * kBytes + cast) + root * kBytes + layers * 7 * 4);
+  EXPECT_EQ(sums.of(Purpose::kGradients).bytes, (layers * block + root) * kBytes);
+  EXPECT_EQ(sums.gathered_bytes, root * kBytes + 2 * ((block - cast) * kBytes + cast));
   EXPECT_EQ(sums.state_bytes, 16 * sums.parameters);
 }
 
@@ -373,6 +419,24 @@ TEST(Workload, RefusesSchedulesThatCannotBe) {
             "--parallel pp x --virtual-stages: expected a divisor of the 12 layers of small, got 8");
   EXPECT_EQ(message("pp=4", 3, 2),
             "--microbatches: expected a multiple of 4, the pipeline stages, for the interleaved schedule, got 2");
+}
+
+TEST(Workload, RefusesFloat8WhereItIsNot) {
+  const auto message = [](const std::function<void(WorkloadConfig&)>& change) {
+    return refused([&] {
+      WorkloadConfig config = workload_config("dp=2");
+      config.linear = models::LinearType::kFloat8;
+      change(config);
+      TransformerWorkload workload(config);
+    });
+  };
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.fusion = models::Fusion::kEager; }),
+            "--linear: expected --fusion compiled-blocks or fused with float8, as casts are fused");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.element_bytes = 4; }),
+            "--linear: expected a --type of 16 bits with float8");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.experts = 4; }), "--linear: expected no --experts with float8");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.recompute = models::Recompute::kSelectiveLayer; }),
+            "--linear: expected --recompute none, selective-op or full with float8");
 }
 
 TEST(Workload, RefusesExpertsThatCannotBe) {
