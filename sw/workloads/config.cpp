@@ -72,6 +72,16 @@ void check_linear(const WorkloadConfig& config) {
   }
 }
 
+void check_async_tensor_parallel(const WorkloadConfig& config) {
+  if (!config.async_tensor_parallel) return;
+  const std::string option = "--async-tensor-parallel";
+  if (!config.sequence_parallel) throw WorkloadError(option, "expected --sequence-parallel");
+  if (!models::is_fused(models::UnitKind::kBlock, config.fusion)) {
+    throw WorkloadError(option, "expected --fusion compiled-blocks or fused, as the compiler cuts products");
+  }
+  if (config.experts > 0) throw WorkloadError(option, "expected no --experts");
+}
+
 }  // namespace
 
 void WorkloadConfig::check() const {
@@ -96,6 +106,7 @@ void WorkloadConfig::check() const {
   check_pipeline(*this);
   check_experts(*this);
   check_linear(*this);
+  check_async_tensor_parallel(*this);
   // Counts of operations and bytes stay well within 63 bits.
   constexpr double kMostOperations = 1e18;
   const double operations = static_cast<double>(convention_flops_per_token(model, sequence)) *

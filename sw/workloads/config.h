@@ -39,9 +39,13 @@ struct WorkloadConfig {
   /// In float8 weights that fsdp gathers and tokens that sequence parallelism gathers for blocks are of one byte, too.
   models::LinearType linear = models::LinearType::kPlain;
   WeightGradients weight_gradients = WeightGradients::kBeside;
+  /// Products of blocks between ranks of tp are cut into as many chunks of tokens as there are ranks, whose transfers
+  /// are messages beside them, as PyTorch's micro-pipelined tensor parallelism (torch.distributed._symmetric_memory)
+  /// has it.
+  bool async_tensor_parallel = false;
   /// Kernels that copy into and out of collectives' buffers: of fsdp as FSDP2 has them, and with sequence_parallel what
   /// is gathered or scattered along a dimension that is not the first (DTensor, by chunk and cat in PyTorch's
-  /// _functional_collectives.py).
+  /// _functional_collectives.py). Chunks leave that to products, but for what weights' gradients are computed from.
   bool copies = false;
   std::int64_t experts = 0;  ///< in place of each MLP; 0: the model's own MLP
   std::int64_t top_k = 1;    ///< experts that a token goes to

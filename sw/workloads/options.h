@@ -29,6 +29,7 @@ struct StepOptions {
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
   models::LinearType linear = models::LinearType::kPlain;
   WeightGradients weight_gradients = WeightGradients::kBeside;
+  bool async_tensor_parallel = false;
   bool copies = false;
   std::int64_t experts = 0;
   std::int64_t top_k = 1;
@@ -64,6 +65,8 @@ struct StepOptions {
           "which weights and tokens are gathered, too");
     visit("weight_gradients", weight_gradients,
           "Computed beside the sums of inputs' gradients among the ranks of tp, or before them");
+    visit("async_tensor_parallel", async_tensor_parallel,
+          "Blocks' products beside Allgathers and ReduceScatters of tokens in chunks, each sent by itself meanwhile");
     visit("copies", copies, "Kernels that copy into and out of collectives' buffers, as FSDP2 and DTensor have");
     visit("experts", experts, "In place of each MLP; 0: the MLP itself", Range{0, kMostLayers});
     visit("top_k", top_k, "Experts that a token goes to", Range{1, kMostLayers});

@@ -286,6 +286,13 @@ void RankShare::add(Part part, Kernel kernel) {
     group(*gemm, kernel.name, config_.experts / config_.parallel.degree(Axis::kExpert));
   }
   add(parts_[static_cast<std::size_t>(part)], kernel);
+  if (!config_.async_tensor_parallel) return;
+  if (auto* gemm = std::get_if<Gemm>(&kernel.shape); gemm != nullptr && !is_weight_gradient(kernel.name)) {
+    gemm->m /= config_.parallel.degree(Axis::kTensor);
+    add(chunks_[static_cast<std::size_t>(part)], kernel);
+  } else {
+    add(rests_[static_cast<std::size_t>(part)], kernel);
+  }
 }
 
 void RankShare::add(Work& sum, const Kernel& kernel) const {

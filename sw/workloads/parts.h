@@ -84,6 +84,9 @@ class RankShare {
   RankShare(const WorkloadConfig& config, std::int64_t tensor_rank);
 
   [[nodiscard]] const Work& work(Part part) const { return parts_[static_cast<std::size_t>(part)]; }
+  /// Of a part, with asynchronous tensor parallelism: the products of one rank's tokens, and what else there is.
+  [[nodiscard]] const Work& chunk(Part part) const { return chunks_[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] const Work& rest(Part part) const { return rests_[static_cast<std::size_t>(part)]; }
   /// Adam on so many parameters of a rank.
   [[nodiscard]] Work optimizer(std::int64_t parameters) const;
   /// A kernel that reads so many bytes and writes them elsewhere.
@@ -112,6 +115,8 @@ class RankShare {
 
   const WorkloadConfig& config_;
   std::array<Work, kParts> parts_{};
+  std::array<Work, kParts> chunks_{};
+  std::array<Work, kParts> rests_{};
   std::int64_t embedding_ = 0;
   Parameters block_;
   std::int64_t head_ = 0;

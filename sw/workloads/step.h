@@ -97,6 +97,12 @@ class RankStep {
   Ids copy(const std::string& what, std::int64_t read, std::int64_t written, const Ids& data);
   Ids agree_on_scales(const std::string& what, std::int64_t tensors, const Ids& in);
   Ids cast_gradient(Part part, const std::string& what, const Ids& in);
+  Ids gather_and_multiply(Part part, const std::string& what, const Ids& in, const std::string& exchange = "",
+                          const Ids& also = {});
+  Ids multiply_and_sum(Part part, const std::string& what, const Ids& in, const std::string& exchange = "");
+  Ids multiply_as_tokens_come(Part part, const std::string& what, const Ids& in);
+  Ids multiply_and_send(Part part, const std::string& what, const Ids& in);
+  [[nodiscard]] std::int64_t tensor_rank(std::int64_t steps_on) const;
   Ids sum_tokens(const std::string& what, const Ids& in);
   Ids exchange_tokens(const std::string& what, const Ids& in);
   Ids beside_weights(const Ids& summands, const std::function<Ids(const Ids&)>& sum,
@@ -156,6 +162,7 @@ class RankStep {
   // Of the operation that is being emitted, for names.
   std::string prefix_;  ///< "layer3."
   std::int64_t microbatch_ = 0;
+  std::int64_t chunk_tag_ = 0;  ///< of the next chunk, the same on all ranks of tp
   bool is_last_backward_ = false;
   Unit unit_ = 0;
   Ids begins_after_;   ///< the compute node before this operation

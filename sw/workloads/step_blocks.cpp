@@ -157,18 +157,14 @@ Ids RankStep::block(Unit unit, const Ids& in) {
   const std::int64_t weight = share_.block().float8 > 0 ? 0 : 1;
   Ids x = compute(Part::kAttentionNorm, joined({in, parameters}));
   x = agree_on_scales("attention forward", whole + 3 * weight, x);
-  x = gather_tokens("attention forward", x);
-  x = attention(compute(Part::kAttentionQkv, x));
+  x = attention(gather_and_multiply(Part::kAttentionQkv, "attention forward", x));
   x = agree_on_scales("attention result", 1 + weight, x);
-  x = sum_tokens("attention forward", compute(Part::kAttentionOut, x));
+  x = multiply_and_sum(Part::kAttentionOut, "attention forward", x);
   const Ids middle = compute(Part::kMlpNorm, joined({in, x}));
   x = agree_on_scales("mlp forward", whole + (config_.model.gated ? 2 : 1) * weight, middle);
-  x = gather_tokens("mlp forward", x);
-  x = exchange_tokens("dispatch forward", x);
-  x = compute(Part::kMlpUp, x);
+  x = gather_and_multiply(Part::kMlpUp, "mlp forward", x, "dispatch forward");
   x = agree_on_scales("mlp hidden", 1 + weight, x);
-  x = exchange_tokens("combine forward", compute(Part::kMlpDown, x));
-  x = sum_tokens("mlp forward", x);
+  x = multiply_and_sum(Part::kMlpDown, "mlp forward", x, "combine forward");
   return compute(Part::kMlpResidual, joined({middle, x}));
 }
 
@@ -181,14 +177,11 @@ Ids RankStep::recompute(Unit unit, const Ids& start) {
   const std::int64_t parts = whole && config_.sequence_parallel ? 1 : 0;
   const std::int64_t weight = whole && share_.block().float8 == 0 ? 1 : 0;
   Ids x = agree_on_scales("attention again", parts + 3 * weight, compute(Part::kAttentionNormAgain, start));
-  x = compute(Part::kAttentionQkvAgain, gather_tokens("attention again", x));
+  x = gather_and_multiply(Part::kAttentionQkvAgain, "attention again", x);
   if (whole) x = agree_on_scales("attention result again", 1 + weight, attention(x, true));
-  x = compute(Part::kAttentionOutAgain, x);
-  if (whole) x = sum_tokens("attention again", x);
+  x = whole ? multiply_and_sum(Part::kAttentionOutAgain, "attention again", x) : compute(Part::kAttentionOutAgain, x);
   x = agree_on_scales("mlp again", parts + (config_.model.gated ? 2 : 1) * weight, compute(Part::kMlpNormAgain, x));
-  x = gather_tokens("mlp again", x);
-  if (whole) x = exchange_tokens("dispatch again", x);
-  x = compute(Part::kMlpUpAgain, x);
+  x = gather_and_multiply(Part::kMlpUpAgain, "mlp again", x, whole ? "dispatch again" : "");
   return whole ? agree_on_scales("mlp hidden again", 1 + weight, x) : x;
 }
 
@@ -206,9 +199,8 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const Ids parameters = begin(unit);
   const Ids again = recompute(unit, joined({gradient, parameters}));
   Ids x = joined({gradient, parameters, again});
-  x = gather_tokens("mlp gradient", cast_gradient(Part::kMlpGradientCast, "mlp gradient", x));
-  x = exchange_tokens("combine gradient", x);
-  const Ids down = compute(Part::kMlpDownGradient, joined({x, parameters}));
+  x = cast_gradient(Part::kMlpGradientCast, "mlp gradient", x);
+  const Ids down = gather_and_multiply(Part::kMlpDownGradient, "mlp gradient", x, "combine gradient", parameters);
   // Experts keep what was sent to them, and recomputing has gathered the rest.
   const bool gathers = recomputes(unit) == models::Recompute::kNone;
   const bool gathers_mlp = gathers && config_.experts == 0;
@@ -223,8 +215,8 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
       });
   const Ids middle = compute(Part::kMlpNormGradient, joined({sum, gradient}));
 
-  x = gather_tokens("attention gradient", cast_gradient(Part::kAttentionGradientCast, "attention gradient", middle));
-  x = compute(Part::kAttentionOutGradient, x);
+  x = cast_gradient(Part::kAttentionGradientCast, "attention gradient", middle);
+  x = gather_and_multiply(Part::kAttentionOutGradient, "attention gradient", x);
   Ids core = attention_backward(x);
   // Before what may still wait for gradients of keys, so that all ranks have the same order.
   input = gathers ? start_gathering("attention input again", {}) : Ids{};

@@ -75,6 +75,7 @@ TEST_F(WorkloadCli, TellsAllInJson) {
   EXPECT_EQ(result["attention"], "flash-3");
   EXPECT_EQ(result["linear"], "plain");
   EXPECT_EQ(result["weight_gradients"], "beside");
+  EXPECT_EQ(result["async_tensor_parallel"], false);
   EXPECT_EQ(result["copies"], false);
   EXPECT_EQ(result["reduce_type"], "bf16");
   EXPECT_EQ(result["parallel"]["pp"], 2);
@@ -185,6 +186,9 @@ TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
       {"fusion", "fusion=some", {"workload.fusion: expected one of eager,", "got \"some\""}},
       {"linear", "linear=bf8", {"workload.linear: expected one of plain, float8, got \"bf8\""}},
       {"float8", "linear=float8 --set workload.fusion=eager", {"workload.linear: expected --fusion compiled-blocks"}},
+      {"asynchronous",
+       "async_tensor_parallel=true --set workload.sequence_parallel=false",
+       {"workload.async_tensor_parallel: expected --sequence-parallel"}},
       {"key", "sequences=2", {"workload.sequences: expected a known key, got \"sequences\""}},
       {"memory",
        "model=llama3-70b",
@@ -234,6 +238,9 @@ TEST_F(WorkloadCli, RefusesBadInput) {
       {"recompute", "workload nano --recompute some --out w", {"--recompute", "selective-op"}},
       {"fusion", "workload nano --fusion some --out w", {"--fusion", "compiled-blocks"}},
       {"linear", "workload nano --linear fp8 --out w", {"--linear", "plain", "float8"}},
+      {"asynchronous alone",
+       "workload nano --parallel tp=2 --async-tensor-parallel --out w",
+       {"--async-tensor-parallel: expected --sequence-parallel"}},
       {"float8 eager",
        "workload nano --linear float8 --fusion eager --out w",
        {"--linear: expected --fusion compiled-blocks or fused with float8"}},

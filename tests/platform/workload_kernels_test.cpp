@@ -183,6 +183,18 @@ TEST(WorkloadFloat8, HasFewerKernelsWhereOthersCast) {
   EXPECT_EQ(sum_of(config).kernels.size(), alone + 4U * 2);
 }
 
+/// Products on the way from and to other ranks are as many kernels as there are ranks, with a copy before they gather
+/// and a sum after they have sent.
+TEST(WorkloadChunks, AreProductsOfEachRanksTokens) {
+  WorkloadConfig config = config_of("llama3-8b", "tp=4");
+  config.sequence_parallel = true;
+  const Sum whole = sum_of(config);
+  config.async_tensor_parallel = true;
+  const Sum chunks = sum_of(config);
+  // Of a block: q, k and v, gate and up, their two sums, and the two of gradients.
+  EXPECT_EQ(chunks.kernels.size() - whole.kernels.size(), 4U * (3 * (3 + 2 + 1 + 1 + 1 + 1) + 6));
+}
+
 TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
   WorkloadConfig config = config_of("llama3-8b", "fsdp=4");
   config.gradient_bytes = 4;

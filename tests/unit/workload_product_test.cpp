@@ -30,13 +30,15 @@ struct Product {
   int steps = 1;
   models::Recompute recompute = models::Recompute::kNone;
   models::LinearType linear = models::LinearType::kPlain;
+  bool asynchronous = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Product& product) {
   return out << product.parallel << " m=" << product.microbatches << " v=" << product.virtual_stages
              << (product.sequence_parallel ? " sp" : "") << " experts=" << product.experts
              << " recompute=" << static_cast<int>(product.recompute)
-             << (product.linear == models::LinearType::kFloat8 ? " float8" : "");
+             << (product.linear == models::LinearType::kFloat8 ? " float8" : "")
+             << (product.asynchronous ? " async" : "");
 }
 
 WorkloadConfig config_of(const Product& product) {
@@ -51,6 +53,7 @@ WorkloadConfig config_of(const Product& product) {
   config.steps = product.steps;
   config.recompute = product.recompute;
   config.linear = product.linear;
+  config.async_tensor_parallel = product.asynchronous;
   return config;
 }
 
@@ -154,6 +157,12 @@ std::vector<Product> products() {
         product.recompute = recompute;
         product.steps = 2;
         product.linear = models::LinearType::kFloat8;
+        all.push_back(product);
+        if (!sequence_parallel) continue;
+        product.asynchronous = true;
+        all.push_back(product);
+        product.parallel = product.parallel == "tp=2" ? "tp=3" : product.parallel;
+        product.linear = models::LinearType::kPlain;
         all.push_back(product);
       }
     }

@@ -110,6 +110,58 @@ TEST(Workload, SequenceParallelGathersAndScatters) {
   }
 }
 
+/// Of a block's collectives each product's own are messages between its chunks: two Allgathers and ReduceScatters
+/// forward and two Allgathers of gradients. Sums of several products' gradients, and tokens that weights' gradients
+/// need, stay collectives, as do head and embedding.
+TEST(Workload, AsynchronousTensorParallelismSendsChunks) {
+  for (const std::int64_t tp : {2, 3}) {
+    WorkloadConfig config = workload_config("tp=" + std::to_string(tp));
+    config.sequence_parallel = true;
+    config.async_tensor_parallel = true;
+    const std::int64_t layers = config.model.layers;
+    const RankSums sums = sums_of(config);
+    EXPECT_EQ(sums.of(Purpose::kTensorParallel).bytes,
+              layers * (6 * (tp - 1) * activations(config) / tp + 4 * activations(config)) + 5 * activations(config) +
+                  3 * config.tokens() * 4);
+    EXPECT_EQ(sums.of(Purpose::kTensorParallel).nodes, layers * (6 * (tp - 1) + 4) + 5 + 3);
+    int sends = 0;
+    int receives = 0;
+    for (const Node& node : test::nodes_of(TransformerWorkload(config), 0)) {
+      sends += node.type == NodeType::kSend ? 1 : 0;
+      receives += node.type == NodeType::kReceive ? 1 : 0;
+    }
+    EXPECT_EQ(sends, 6 * (tp - 1) * layers);
+    EXPECT_EQ(receives, sends);
+    // In float8 what is gathered is of one byte, what is summed of two.
+    config.linear = models::LinearType::kFloat8;
+    const std::int64_t plain = sums.of(Purpose::kTensorParallel).bytes;
+    constexpr std::int64_t kScales = 18;
+    EXPECT_EQ(plain - sums_of(config).of(Purpose::kTensorParallel).bytes,
+              layers * (4 * (tp - 1) * activations(config) / tp / 2 + 2 * activations(config) / 2 - 4 * kScales));
+  }
+}
+
+/// While the tokens of others come, those that are there are multiplied.
+TEST_F(ChakraTest, ChunksComeBesideProducts) {
+  WorkloadConfig config = workload_config("tp=3");
+  config.sequence_parallel = true;
+  const auto last = [&](double bytes_per_ns) {
+    const TransformerWorkload workload(config);
+    write_workload(workload, folder_ / "w");
+    test::ReplayOptions options;
+    options.bytes_per_ns = bytes_per_ns;
+    const std::vector<std::int64_t> ends = test::replay(workload, folder_ / "w", options);
+    return *std::max_element(ends.begin(), ends.end());
+  };
+  const std::int64_t free = last(1e18);
+  const std::int64_t waits = last(0.01);
+  config.async_tensor_parallel = true;
+  // Products of chunks are as many operations; what else there is, of one operation a node, are a few.
+  EXPECT_NEAR(static_cast<double>(last(1e18)) / static_cast<double>(free), 1, 1e-3);
+  EXPECT_GT(waits, free);
+  EXPECT_LT(last(0.01), waits);
+}
+
 /// Of a byte each are tokens that blocks gather; what is summed is as it was.
 TEST(Workload, Float8GathersTokensOfOneByteAndAgreesOnScales) {
   WorkloadConfig config = workload_config("tp=2");
@@ -437,6 +489,23 @@ TEST(Workload, RefusesFloat8WhereItIsNot) {
   EXPECT_EQ(message([](WorkloadConfig& c) { c.experts = 4; }), "--linear: expected no --experts with float8");
   EXPECT_EQ(message([](WorkloadConfig& c) { c.recompute = models::Recompute::kSelectiveLayer; }),
             "--linear: expected --recompute none, selective-op or full with float8");
+}
+
+TEST(Workload, RefusesAsynchronousTensorParallelismWhereItIsNot) {
+  const auto message = [](const std::function<void(WorkloadConfig&)>& change) {
+    return refused([&] {
+      WorkloadConfig config = workload_config("tp=2");
+      config.sequence_parallel = true;
+      config.async_tensor_parallel = true;
+      change(config);
+      TransformerWorkload workload(config);
+    });
+  };
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.sequence_parallel = false; }),
+            "--async-tensor-parallel: expected --sequence-parallel");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.fusion = models::Fusion::kFusedNorms; }),
+            "--async-tensor-parallel: expected --fusion compiled-blocks or fused, as the compiler cuts products");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.experts = 4; }), "--async-tensor-parallel: expected no --experts");
 }
 
 TEST(Workload, RefusesExpertsThatCannotBe) {
