@@ -175,6 +175,29 @@ TEST_F(WorkloadCli, APlatformMayHaveAStepOfItsOwn) {
   EXPECT_EQ(json::parse(again.out)["last_finish_ns"], result["last_finish_ns"]);
 }
 
+// Gathers of one byte and chunks carry what they should, and time is where it is to be expected.
+TEST_F(WorkloadCli, APlatformsStepMayBeInFloat8AndAsynchronous) {
+  const auto run = [this](const std::string& options) {
+    const Ran ran = weft(
+        "run llama3-8b-tp8-fsdp8-64xh100 --set accelerators=8 --set workload.model=nano --set "
+        "workload.parallel=tp=2,fsdp=4 --set workload.batch=8 --data --json --out ../o " +
+        options);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out);
+  };
+  const std::string asynchronous = "--set workload.async_tensor_parallel=true ";
+  const std::string float8 = "--set workload.linear=float8 ";
+  const json plain = run("");
+  EXPECT_EQ(plain["messages"], 0);
+  EXPECT_EQ(plain["wrong"], 0);
+  for (const std::string& options : {asynchronous, float8, asynchronous + float8}) {
+    const json result = run(options);
+    EXPECT_EQ(result["wrong"], 0) << options;
+    // Of 4 blocks with 8 pairs of products and collectives each, on 8 ranks; recomputing has two of them.
+    EXPECT_EQ(result["messages"], options.starts_with(asynchronous) ? 4 * 8 * 8 : 0) << options;
+  }
+}
+
 TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
   const std::vector<BadInput> cases = {
       {"degrees", "parallel=tp=8", {"workload.parallel: expected degrees whose product is the 64 accelerators, got 8"}},
