@@ -49,7 +49,9 @@ struct WorkloadOptions {
   std::string recompute = "none";
   std::string fusion = "fused";
   std::string attention;
+  std::string linear = "plain";
   std::string weight_gradients = "beside";
+  bool async_tensor_parallel = false;
   bool copies = false;
   std::int64_t experts = 0;
   std::int64_t top_k = 1;
@@ -103,7 +105,9 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.recompute = value_of<models::Recompute>(options.recompute);
   step.fusion = value_of<models::Fusion>(options.fusion);
   step.attention = value_of<models::AttentionKernel>(attention_of(options));
+  step.linear = value_of<models::LinearType>(options.linear);
   step.weight_gradients = value_of<workloads::WeightGradients>(options.weight_gradients);
+  step.async_tensor_parallel = options.async_tensor_parallel;
   step.copies = options.copies;
   step.experts = options.experts;
   step.top_k = options.top_k;
@@ -217,7 +221,9 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"recompute", options.recompute},
                        {"fusion", options.fusion},
                        {"attention", attention_of(options)},
+                       {"linear", options.linear},
                        {"weight_gradients", options.weight_gradients},
+                       {"async_tensor_parallel", options.async_tensor_parallel},
                        {"copies", options.copies},
                        {"experts", config.experts},
                        {"top_k", config.top_k},
@@ -319,11 +325,19 @@ Command workload_command(CLI::App& parent) {
   app->add_option("--attention", options->attention,
                   "Attention kernel; flash-3 with --fusion fused and else flash-2 if left out")
       ->check(CLI::IsMember(names_of<models::AttentionKernel>()));
+  app->add_option("--linear", options->linear,
+                  "Products of blocks' linear layers: in --type, or in float8 as torchao's training converts them")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names_of<models::LinearType>()));
   app->add_option("--weight-gradients", options->weight_gradients,
                   "Computed beside the sums of inputs' gradients among the ranks of tp, as Megatron does, or before "
                   "them, as PyTorch does by itself")
       ->capture_default_str()
       ->check(CLI::IsMember(names_of<workloads::WeightGradients>()));
+  app->add_flag(
+      "--async-tensor-parallel", options->async_tensor_parallel,
+      "Blocks' products beside Allgathers and ReduceScatters of tokens are cut into chunks, each sent by itself "
+      "meanwhile, as PyTorch's asynchronous tensor parallelism does");
   app->add_flag("--copies", options->copies,
                 "Kernels that copy into and out of the buffers of collectives, as PyTorch's FSDP2 and DTensor have");
   app->add_option("--experts", options->experts, "In place of each MLP; 0: the MLP itself")

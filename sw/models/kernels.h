@@ -9,7 +9,7 @@
 /// The work of a network layer as shapes: what is computed, not how long it takes.
 namespace weft::models {
 
-/// `batch` products C[m, n] = A[m, k] B[k, n].
+/// `batch` products C[m, n] = A[m, k] B[k, n]. Operands of one byte give results of two.
 struct Gemm {
   std::int64_t batch = 1;
   std::int64_t m = 0;
@@ -71,7 +71,8 @@ constexpr std::int64_t flops(const Kernel& kernel) {
 
 /// Bytes that a kernel must move if it reads its operands once and writes its results once.
 constexpr std::int64_t bytes_moved(const Gemm& gemm) {
-  return gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n) * gemm.element_bytes;
+  const std::int64_t result_bytes = gemm.element_bytes == 1 ? 2 : gemm.element_bytes;
+  return gemm.batch * ((gemm.m * gemm.k + gemm.k * gemm.n) * gemm.element_bytes + gemm.m * gemm.n * result_bytes);
 }
 
 /// Queries, keys and values in and the output out; backward also the output and its gradient in, and three gradients

@@ -155,10 +155,28 @@ std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind) {
   return list.take();
 }
 
-std::int64_t unit_parameters(const Transformer& model, UnitKind kind) {
-  const std::vector<Tensor> tensors = unit_tensors(model, kind);
+namespace {
+
+std::int64_t elements_of(const std::vector<Tensor>& tensors) {
   return std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0},
                          [](std::int64_t sum, const Tensor& tensor) { return sum + tensor.elements(); });
+}
+
+}  // namespace
+
+std::int64_t unit_parameters(const Transformer& model, UnitKind kind) {
+  return elements_of(unit_tensors(model, kind));
+}
+
+std::vector<Tensor> linear_weights(const Transformer& model, UnitKind kind) {
+  if (kind == UnitKind::kEmbedding || kind == UnitKind::kHead) return {};
+  std::vector<Tensor> tensors = unit_tensors(model, kind);
+  std::erase_if(tensors, [](const Tensor& tensor) { return tensor.cols == 1; });
+  return tensors;
+}
+
+std::int64_t linear_parameters(const Transformer& model, UnitKind kind) {
+  return elements_of(linear_weights(model, kind));
 }
 
 std::int64_t total_parameters(const Transformer& model) {

@@ -87,6 +87,9 @@ constexpr bool crosses(const Transformer& model, UnitKind kind) {
 /// one for the decoder, are the embedding's, and the encoder's last norm is the head's.
 std::vector<Tensor> unit_tensors(const Transformer& model, UnitKind kind);
 std::int64_t unit_parameters(const Transformer& model, UnitKind kind);
+/// Of those, which LinearType::kFloat8 casts: the matrices of a block; none of embedding and head.
+std::vector<Tensor> linear_weights(const Transformer& model, UnitKind kind);
+std::int64_t linear_parameters(const Transformer& model, UnitKind kind);
 /// Embedding, all blocks and head.
 std::int64_t total_parameters(const Transformer& model);
 
@@ -163,6 +166,18 @@ inline EnumNames<AttentionKernel> enum_names(AttentionKernel /*tag*/) {
   return {{"flash-2", AttentionKernel::kFlash2}, {"flash-3", AttentionKernel::kFlash3}};
 }
 
+/// In what the products of a block's linear layers are computed; the head's is not.
+enum class LinearType {
+  kPlain,  ///< as all else
+  /// In 8 bits as torchao's float8 training converts linear layers, with a scale for each tensor from the largest of
+  /// its values: what enters a product, its weight and the gradient of its result are cast, and results are of 16 bits.
+  /// Compiled blocks alone have it.
+  kFloat8,
+};
+inline EnumNames<LinearType> enum_names(LinearType /*tag*/) {
+  return {{"plain", LinearType::kPlain}, {"float8", LinearType::kFloat8}};
+}
+
 /// The share of a training step that one kernel list covers: one micro-batch of one rank. Behind an encoder, a target
 /// of as many tokens as the source has.
 struct StepShape {
@@ -178,6 +193,11 @@ struct StepShape {
   bool causal = true;
   bool repeat_kv = true;  ///< see repeats_kv()
   int element_bytes = 2;
+  LinearType linear = LinearType::kPlain;
+  /// With float8: weights are gathered so, cast by those who hold their shards; else each pass casts them.
+  bool float8_weights = false;
+  /// With float8: sequence parallelism gathers tokens and their gradients so.
+  bool float8_tokens = false;
   /// Ranks that share the activations of the model's width, beside products that they have cut: Megatron's sequence
   /// parallelism (Korthikanti et al., MLSys 2023). For activations alone; kernels are cut by who uses them.
   std::int64_t sharers = 1;

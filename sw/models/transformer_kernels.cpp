@@ -4,60 +4,18 @@
 #include <utility>
 
 #include "sw/models/transformer.h"
+#include "sw/models/transformer_names.h"
 
 namespace weft::models {
+
+using namespace names;
+
 namespace {
 
 /// Bytes of a number in the precision of norms, rotations, losses and the optimizer.
 constexpr std::int64_t kFp32 = 4;
 constexpr std::int64_t kMask = 1;
-
-/// A product with a weight, and the two of its backward pass.
-struct Linear {
-  std::string_view forward;
-  std::string_view input_gradient;
-  std::string_view weight_gradient;
-  std::string_view bias_gradient;
-};
-constexpr Linear kWq{"wq", "wq.dgrad", "wq.wgrad", "wq.bias_grad"};
-constexpr Linear kWk{"wk", "wk.dgrad", "wk.wgrad", "wk.bias_grad"};
-constexpr Linear kWv{"wv", "wv.dgrad", "wv.wgrad", "wv.bias_grad"};
-constexpr Linear kWo{"wo", "wo.dgrad", "wo.wgrad", "wo.bias_grad"};
-constexpr Linear kGate{"w1_gate", "w1_gate.dgrad", "w1_gate.wgrad", "w1_gate.bias_grad"};
-constexpr Linear kUp{"w3_up", "w3_up.dgrad", "w3_up.wgrad", "w3_up.bias_grad"};
-constexpr Linear kDown{"w2_down", "w2_down.dgrad", "w2_down.wgrad", "w2_down.bias_grad"};
-constexpr Linear kLmHead{"lm_head", "lm_head.dgrad", "lm_head.wgrad", "lm_head.bias_grad"};
-
-constexpr Linear kCrossWq{"cross_wq", "cross_wq.dgrad", "cross_wq.wgrad", "cross_wq.bias_grad"};
-constexpr Linear kCrossWk{"cross_wk", "cross_wk.dgrad", "cross_wk.wgrad", "cross_wk.bias_grad"};
-constexpr Linear kCrossWv{"cross_wv", "cross_wv.dgrad", "cross_wv.wgrad", "cross_wv.bias_grad"};
-constexpr Linear kCrossWo{"cross_wo", "cross_wo.dgrad", "cross_wo.wgrad", "cross_wo.bias_grad"};
-
-/// To which sequence a block attends: its own or, behind an encoder, that one's.
-enum class Attends { kOwn, kCross };
-struct Names {
-  std::string_view own;
-  std::string_view cross;
-
-  [[nodiscard]] constexpr std::string_view of(Attends to) const { return to == Attends::kOwn ? own : cross; }
-};
-constexpr Names kNorm{"attn_norm", "cross_norm"};
-constexpr Names kNormGradient{"attn_norm.grad", "cross_norm.grad"};
-constexpr Names kFlash{"attention", "cross_attention"};
-constexpr Names kFlashGradient{"attention.grad", "cross_attention.grad"};
-constexpr Names kLayout{"attn_layout", "cross_layout"};
-constexpr Names kLayoutGradient{"attn_layout.grad", "cross_layout.grad"};
-constexpr Names kScores{"scores", "cross_scores"};
-constexpr Names kSoftmax{"softmax", "cross_softmax"};
-constexpr Names kSoftmaxGradient{"softmax.grad", "cross_softmax.grad"};
-constexpr Names kValues{"values", "cross_values"};
-constexpr Names kValuesGradient{"values.grad", "cross_values.grad"};
-constexpr Names kWeightsGradient{"weights.grad", "cross_weights.grad"};
-constexpr Names kQueriesGradient{"queries.grad", "cross_queries.grad"};
-constexpr Names kKeysGradient{"keys.grad", "cross_keys.grad"};
-constexpr Names kDropout{"attn_dropout", "cross_dropout"};
-constexpr Names kDropoutGradient{"attn_dropout.grad", "cross_dropout.grad"};
-constexpr Names kResidual{"attn_residual", "cross_residual"};
+constexpr std::int64_t kFloat8 = 1;
 
 /// Of an attention's four.
 const Linear& linear_of(Attends to, const Linear& own, const Linear& cross) {
@@ -73,13 +31,16 @@ struct PerElement {
 
 class KernelList {
  public:
-  KernelList(const Transformer& model, UnitKind kind, const StepShape& shape)
+  /// `again`: of the forward pass, for what of it is computed again.
+  KernelList(const Transformer& model, UnitKind kind, const StepShape& shape, bool again = false)
       : model_(model),
         kind_(kind),
         shape_(shape),
         tokens_(shape.tokens()),
         e_(shape.element_bytes),
         fused_(is_fused(kind, shape.fusion)),
+        float8_(shape.linear == LinearType::kFloat8),
+        keeps_scales_(again && shape.recompute == Recompute::kSelectiveOp),
         single_norms_(has_single_norms(model.norm, kind, shape.fusion)) {}
 
   std::vector<Kernel> take() { return std::move(kernels_); }
@@ -111,10 +72,12 @@ class KernelList {
     attend(Attends::kOwn, false);
     if (crosses(model_, kind_)) attend(Attends::kCross, fused_);
     norm("ffn_norm", fused_);
+    cast(kFfnInput, tokens_ * model_.d_model, kMadeHere);
     if (model_.gated) linear(kGate, model_.ffn, model_.d_model);
     linear(kUp, model_.ffn, model_.d_model);
     activation();
     dropout("hidden_dropout", tokens_ * model_.ffn);
+    cast(kHidden, tokens_ * model_.ffn, kMadeHere);
     linear(kDown, model_.d_model, model_.ffn);
     dropout("ffn_dropout", tokens_ * model_.d_model);
     residual("ffn_residual");
@@ -125,31 +88,50 @@ class KernelList {
     if (shape_.recompute == Recompute::kNone) return;
     // Nothing in the block needs what the last product, the down projection, and those behind it give.
     const auto is_product = [](const Kernel& kernel) { return std::holds_alternative<Gemm>(kernel.shape); };
+    const auto is_cast = [](const Kernel& kernel) { return kernel.name.ends_with("cast"); };
     if (shape_.early_stop) {
       while (!is_product(forward.back())) forward.pop_back();
       forward.pop_back();
+      while (is_cast(forward.back())) forward.pop_back();
     }
+    std::vector<bool> kept;
     int products = 0;
-    for (Kernel& kernel : forward) {
+    for (const Kernel& kernel : forward) {
       // Products of scores and values are batches, which are not kept.
       const bool counts = is_product(kernel) && std::get<Gemm>(kernel.shape).batch == 1;
       if (counts) ++products;
-      const bool is_kept = shape_.recompute == Recompute::kSelectiveOp &&
-                           ((counts && products % 2 == 1) || std::holds_alternative<FlashAttention>(kernel.shape));
-      if (is_kept) continue;
-      kernel.recompute = true;
-      kernels_.push_back(kernel);
+      kept.push_back(shape_.recompute == Recompute::kSelectiveOp &&
+                     ((counts && products % 2 == 1) || std::holds_alternative<FlashAttention>(kernel.shape)));
+    }
+    // A weight is cast for the product behind it, what enters products for all up to the next cast of its kind.
+    bool weight_is_needed = false;
+    bool input_is_needed = false;
+    for (std::size_t i = forward.size(); i-- > 0;) {
+      if (is_product(forward[i])) {
+        weight_is_needed = !kept[i];
+        input_is_needed = input_is_needed || !kept[i];
+      } else if (forward[i].name.ends_with(".weight_cast")) {
+        kept[i] = !weight_is_needed;
+      } else if (is_cast(forward[i])) {
+        kept[i] = !input_is_needed;
+        input_is_needed = false;
+      }
+    }
+    for (std::size_t i = 0; i < forward.size(); ++i) {
+      if (kept[i]) continue;
+      forward[i].recompute = true;
+      kernels_.push_back(forward[i]);
     }
   }
 
   void block_backward() {
     const std::int64_t d = model_.d_model;
     dropout_backward("ffn_dropout.grad", tokens_ * d);
-    linear_backward(kDown, d, model_.ffn);
+    linear_backward(kDown, d, model_.ffn, {.gradient = kMadeElsewhere, .gathers_gradient = true, .input = &kHidden});
     dropout_backward("hidden_dropout.grad", tokens_ * model_.ffn);
     activation_backward();
-    linear_backward(kUp, model_.ffn, d);
-    if (model_.gated) linear_backward(kGate, model_.ffn, d);
+    linear_backward(kUp, model_.ffn, d, {.input = &kFfnInput, .gathers_input = true});
+    if (model_.gated) linear_backward(kGate, model_.ffn, d, {});
     norm_backward("ffn_norm.grad", model_.gated ? 2 : 1, true);
     if (crosses(model_, kind_)) {
       attend_backward(Attends::kCross, 1);
@@ -194,19 +176,66 @@ class KernelList {
     kernels_.push_back({name, Gemm{1, m, n, k, shape_.element_bytes}});
   }
 
+  /// Of a linear layer.
+  void product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k) {
+    kernels_.push_back({name, Gemm{1, m, n, k, float8_ ? static_cast<int>(kFloat8) : shape_.element_bytes}});
+  }
+
+  // Float8. A tensor's largest value is found before it is cast, in a kernel that reads all of it and a small one. The
+  // first is one with the elementwise kernel that makes the tensor; what comes from products, attention or other ranks
+  // is read once more.
+  enum Origin { kMadeHere, kMadeElsewhere };
+  [[nodiscard]] PerElement scaled(PerElement each, Origin origin) const {
+    if (keeps_scales_) return each;
+    return {each.read + (origin == kMadeHere ? 0 : e_), each.written, each.launches + (origin == kMadeHere ? 1 : 2)};
+  }
+
+  void cast(const Operand& names, std::int64_t elements, Origin origin) {
+    if (float8_) elementwise(names.cast, elements, scaled({e_, kFloat8}, origin));
+  }
+
   void elementwise(std::string_view name, std::int64_t elements, PerElement each) {
     kernels_.push_back({name, Elementwise{elements * each.read, elements * each.written, each.launches}});
   }
 
   /// A bias is added where the product is written and costs nothing.
   void linear(const Linear& names, std::int64_t outputs, std::int64_t inputs) {
-    gemm(names.forward, tokens_, outputs, inputs);
+    if (float8_ && !shape_.float8_weights) {
+      elementwise(names.weight_cast, outputs * inputs, scaled({e_, kFloat8}, kMadeElsewhere));
+    }
+    product(names.forward, tokens_, outputs, inputs);
   }
 
-  void linear_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs) {
-    gemm(names.input_gradient, tokens_, inputs, outputs);
-    gemm(names.weight_gradient, outputs, inputs, tokens_);
+  /// What a linear layer's backward pass works with, in float8.
+  struct Backward {
+    Origin gradient = kMadeHere;
+    bool gathers_gradient = false;   ///< with sequence parallelism
+    const Operand* input = nullptr;  ///< that has to be transposed; null where a layer before has done so
+    bool gathers_input = false;
+  };
+
+  void linear_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how) {
+    if (float8_) casts_backward(names, outputs, inputs, how);
+    product(names.input_gradient, tokens_, inputs, outputs);
+    product(names.weight_gradient, outputs, inputs, tokens_);
     if (model_.bias) elementwise(names.bias_gradient, tokens_ * outputs, {e_, 0});
+  }
+
+  /// Tensor cores take float8 operands along the dimension that is summed alone: the weight is transposed for the
+  /// gradient of the input, gradient and input are for that of the weight. Tensors cast both ways are read twice
+  /// (PyTorch issue 133242).
+  void casts_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how) {
+    if (how.gathers_gradient && shape_.float8_tokens) {
+      elementwise(names.gradient_cast, tokens_ * outputs, scaled({e_, kFloat8}, how.gradient));
+      elementwise(names.gradient_transposed, tokens_ * outputs, {kFloat8, kFloat8});
+    } else {
+      elementwise(names.gradient_cast, tokens_ * outputs, scaled({2 * e_, 2 * kFloat8}, how.gradient));
+    }
+    elementwise(names.weight_transposed, outputs * inputs, {shape_.float8_weights ? kFloat8 : e_, kFloat8});
+    if (how.input == nullptr) return;
+    // What is kept or gathered is so in float8, what was computed again is not.
+    const bool is_cast = shape_.recompute == Recompute::kNone || (how.gathers_input && shape_.float8_tokens);
+    elementwise(how.input->transposed, tokens_ * inputs, {is_cast ? kFloat8 : e_, kFloat8});
   }
 
   /// Tokens of the source, and behind an encoder of the target.
@@ -218,6 +247,7 @@ class KernelList {
   void attend(Attends to, bool adds_residual) {
     const std::int64_t d = model_.d_model;
     norm(kNorm.of(to), adds_residual);
+    cast(kAttentionInput, tokens_ * d, kMadeHere);
     linear(linear_of(to, kWq, kCrossWq), model_.query_width(), d);
     linear(linear_of(to, kWk, kCrossWk), model_.kv_width(), d);
     linear(linear_of(to, kWv, kCrossWv), model_.kv_width(), d);
@@ -231,6 +261,7 @@ class KernelList {
     } else {
       attention(kFlash.of(to), false, to == Attends::kOwn && kind_ == UnitKind::kBlock);
     }
+    cast(kAttentionOutput, tokens_ * model_.query_width(), kMadeElsewhere);
     linear(linear_of(to, kWo, kCrossWo), d, model_.query_width());
     dropout(kDropout.of(to), tokens_ * d);
     if (!fused_) residual(kResidual.of(to));
@@ -239,7 +270,8 @@ class KernelList {
   void attend_backward(Attends to, int users) {
     const std::int64_t d = model_.d_model;
     dropout_backward(kDropoutGradient.of(to), tokens_ * d);
-    linear_backward(linear_of(to, kWo, kCrossWo), d, model_.query_width());
+    linear_backward(linear_of(to, kWo, kCrossWo), d, model_.query_width(),
+                    {.gathers_gradient = true, .input = &kAttentionOutput});
     if (model_.relative > 0) {
       attention_backward_by_operators(to);
     } else {
@@ -250,9 +282,14 @@ class KernelList {
       kernels_.push_back({"repeat_kv.grad", Elementwise{2 * tokens_ * model_.query_width() * e_, out, 2}});
     }
     if (model_.has_rotary()) rotary("rotary.grad");
-    linear_backward(linear_of(to, kWv, kCrossWv), model_.kv_width(), d);
-    linear_backward(linear_of(to, kWk, kCrossWk), model_.kv_width(), d);
-    linear_backward(linear_of(to, kWq, kCrossWq), model_.query_width(), d);
+    // Attention itself gives what is neither summed over repeated heads nor turned.
+    const Origin values = repeats_kv() ? kMadeHere : kMadeElsewhere;
+    const Origin keys = model_.has_rotary() ? kMadeHere : values;
+    const Origin queries = model_.has_rotary() ? kMadeHere : kMadeElsewhere;
+    linear_backward(linear_of(to, kWv, kCrossWv), model_.kv_width(), d,
+                    {.gradient = values, .input = &kAttentionInput, .gathers_input = true});
+    linear_backward(linear_of(to, kWk, kCrossWk), model_.kv_width(), d, {.gradient = keys});
+    linear_backward(linear_of(to, kWq, kCrossWq), model_.query_width(), d, {.gradient = queries});
     norm_backward(kNormGradient.of(to), users, true);
   }
 
@@ -381,6 +418,8 @@ class KernelList {
   const std::int64_t tokens_;
   const std::int64_t e_;
   const bool fused_;
+  const bool float8_;
+  const bool keeps_scales_;  ///< selective recomputation has them in its list
   const bool single_norms_;
   std::vector<Kernel> kernels_;
 };
@@ -411,10 +450,13 @@ std::vector<Kernel> backward_kernels(const Transformer& model, UnitKind kind, co
       list.embedding_backward();
       break;
     case UnitKind::kEncoderBlock:
-    case UnitKind::kBlock:
-      list.recomputed(forward_kernels(model, kind, shape));
+    case UnitKind::kBlock: {
+      KernelList again(model, kind, shape, true);
+      again.block();
+      list.recomputed(again.take());
       list.block_backward();
       break;
+    }
     case UnitKind::kHead:
       list.head_backward();
       break;

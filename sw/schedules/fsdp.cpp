@@ -38,6 +38,8 @@ std::uint64_t gradient_seed(int step, int index) {
   return static_cast<std::uint64_t>(step) * 1000 + 500 + static_cast<std::uint64_t>(index);
 }
 
+constexpr ElementType kScaleType = ElementType::kFp32;
+
 }  // namespace
 
 /// One rank's part.
@@ -54,6 +56,7 @@ struct Fsdp::Member {
   Counter scatters;  ///< done since the beginning, for the thread that adds up copies
   std::vector<std::uint64_t> gather_buffers;
   std::vector<std::uint64_t> scatter_buffers;
+  std::uint64_t scales = 0;          ///< of weights in float8
   std::uint64_t root_gradients = 0;  ///< to be scattered when all blocks' activations, whose place they take, are used
   std::vector<std::uint64_t> gradients;  ///< the shard of each unit, in the order of ReduceScatters
   std::vector<Time> ends;
@@ -130,7 +133,11 @@ void Fsdp::allocate_state(Member& member) {
   if (keeps_moments) allocate(member, "two moments in 32 bits", 8 * shard);
   member.gather_buffers.push_back(allocate(member, "the gathered root unit", plan_.root_elements * parameter_bytes));
   for (int b = 0; b < plan_.block_buffers; ++b) {
-    member.gather_buffers.push_back(allocate(member, "a gathered block", plan_.block_elements * parameter_bytes));
+    member.gather_buffers.push_back(allocate(member, "a gathered block", plan_.block_gathered_bytes));
+  }
+  if (plan_.scales > 0) {
+    member.scales =
+        allocate(member, "scales of weights", static_cast<std::uint64_t>(plan_.scales) * size_of(kScaleType));
   }
   for (int b = 0; b < kScatterBuffers; ++b) {
     member.scatter_buffers.push_back(
@@ -243,6 +250,7 @@ Task Fsdp::compute(Member& member) {
     } else {
       enqueue(member, plan_.optimizer);
     }
+    enqueue(member, plan_.scaling);
     accelerator.notify(kComputeStream, member.progress, ++stages);
   }
 }
@@ -286,6 +294,10 @@ Task Fsdp::communicate(Member& member, bool gathers, bool scatters) {
     std::size_t g = gathers ? 0 : plan_.gathers.size();
     std::size_t s = scatters ? 0 : plan_.scatters.size();
     const std::uint64_t base = static_cast<std::uint64_t>(step) * per_step;
+    if (gathers && plan_.scales > 0) {
+      co_await member.stages.reach(base);
+      co_await agree_on_scales(member, step);
+    }
     while (g < plan_.gathers.size() || s < plan_.scatters.size()) {
       const std::uint64_t gather_at =
           g < plan_.gathers.size() ? needed(step, plan_.gathers[g], static_cast<int>(g)) : UINT64_MAX;
@@ -304,10 +316,30 @@ Task Fsdp::communicate(Member& member, bool gathers, bool scatters) {
   }
 }
 
+Task Fsdp::agree_on_scales(Member& member, int step) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(plan_.scales) * size_of(kScaleType);
+  const std::uint64_t seed = gradient_seed(step, static_cast<int>(plan_.scatters.size()));
+  if (member.rank.store != nullptr) {
+    check::fill_gradient(*member.rank.store, kScaleType, member.scales, bytes, seed, member.shard);
+  }
+  co_await member.gather_kernel.begin();
+  const Time began = member.rank.processor->now();
+  co_await gather_groups_[static_cast<std::size_t>(member.copy)]->all_reduce(member.shard, member.scales, bytes,
+                                                                             kScaleType);
+  member.gather_kernel.end();
+  if (member.rank.store != nullptr) {
+    member.wrong += check::compare_scattered(*member.rank.store, kScaleType, member.scales, {0, bytes}, seed, shards_);
+  }
+  if (member.probe != nullptr) {
+    member.probe->slice(member.gather_track, "all-reduce scales", began, member.rank.processor->now());
+  }
+}
+
 Task Fsdp::gather(Member& member, int step, int index) {
   const Gather& job = plan_.gathers[static_cast<std::size_t>(index)];
+  // Of float8, two at a time.
   const std::uint64_t unit = size_of(config_.parameter_type);
-  const std::uint64_t bytes = job.elements * unit;
+  const std::uint64_t bytes = job.bytes;
   const std::uint64_t buffer = member.gather_buffers[static_cast<std::size_t>(job.buffer)];
   const auto seed = static_cast<std::uint64_t>(step) * 1000 + static_cast<std::uint64_t>(index);
   Communicator& group = *gather_groups_[static_cast<std::size_t>(member.copy)];

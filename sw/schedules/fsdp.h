@@ -44,6 +44,9 @@ struct FsdpResult {
 /// of the other copies by an AllReduce among the ranks that hold the same one, while the next ReduceScatter runs. With
 /// one shard a copy, an AllReduce of the whole unit stands in the ReduceScatter's place.
 ///
+/// Where weights are gathered in float8, the largest value of each is an AllReduce's before a step's first Allgather;
+/// sums stand for the largest.
+///
 /// Memory: gather and scatter buffers, shards of parameters, gradients and two moments in 32 bits, and activations (see
 /// sw/models/activations.h) are allocated in the ranks' memories. With `offload`, moments and activations of blocks lie
 /// in remote memory, and only what is on its way takes room (offload.h).
@@ -75,6 +78,7 @@ class Fsdp {
   firmware::Task compute(Member& member);
   firmware::Task watch(Member& member);
   firmware::Task communicate(Member& member, bool gathers, bool scatters);
+  firmware::Task agree_on_scales(Member& member, int step);
   firmware::Task gather(Member& member, int step, int index);
   firmware::Task scatter(Member& member, int step, int index);
   firmware::Task replicate(Member& member);

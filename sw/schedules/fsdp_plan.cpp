@@ -24,6 +24,19 @@ PlannedKernel copy_kernel(const char* label, const accelerator::ComputeConfig& c
                                                                 static_cast<std::int64_t>(elements * bytes_out), 1}})};
 }
 
+void check_linear(const FsdpConfig& config, const models::Transformer& model) {
+  if (config.linear == models::LinearType::kPlain) return;
+  if (!models::is_fused(UnitKind::kBlock, config.fusion)) {
+    throw ConfigError("workload.linear", "workload.fusion compiled-blocks or fused with float8, as casts are fused");
+  }
+  if (size_of(config.parameter_type) != 2) {
+    throw ConfigError("workload.linear", "a workload.parameter_type of 16 bits with float8");
+  }
+  if (model.encoder > 0 || model.relative > 0) {
+    throw ConfigError("workload.linear", "with float8 a model of a decoder alone, without relative positions");
+  }
+}
+
 }  // namespace
 
 FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards) {
@@ -36,6 +49,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     model.layers = config.layers;
     if (model.encoder != 0) model.encoder = config.layers;
   }
+  check_linear(config, model);
   root_elements = static_cast<std::uint64_t>(models::unit_parameters(model, UnitKind::kEmbedding) +
                                              models::unit_parameters(model, UnitKind::kHead));
   models::StepShape shape;
@@ -45,6 +59,8 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   shape.fusion = config.fusion;
   shape.attention = config.attention;
   shape.repeat_kv = models::repeats_kv(config.fusion);
+  shape.linear = config.linear;
+  shape.float8_weights = config.linear == models::LinearType::kFloat8 && shards > 1;
 
   operations = models::step_flops(model, shape, true);
 
@@ -69,6 +85,12 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   }
 
   const std::uint64_t parameter_bytes = size_of(config.parameter_type);
+  const auto bytes_of = [&](std::int64_t block) {
+    const UnitKind kind = models::block_kind(model, block);
+    const auto cast = static_cast<std::uint64_t>(shape.float8_weights ? models::linear_parameters(model, kind) : 0);
+    return (elements_of(block) - cast) * parameter_bytes + cast;
+  };
+  for (std::int64_t b = 0; b < model.blocks(); ++b) block_gathered_bytes = std::max(block_gathered_bytes, bytes_of(b));
   const std::uint64_t reduce_bytes = size_of(config.reduce_type);
   const int last_block = blocks() - 1;
   const int turn = last_block + 2;  // the stage of the head, forward and backward
@@ -76,17 +98,17 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   const bool reshards = config.reshard_after_forward && shards > 1;
   block_buffers = reshards ? config.limit_all_gathers : last_block + 1;
 
-  const auto gather = [&](const std::string& name, std::uint64_t elements, int first, int last, bool forward) {
+  const auto gather = [&](const std::string& name, std::uint64_t elements, std::uint64_t bytes, int first, int last,
+                          bool forward) {
     if (shards == 1) return;
     // A block takes the buffers in turn; the root unit has one of its own.
     const int buffer = gathers.empty() ? 0 : 1 + static_cast<int>(gathers.size() - 1) % block_buffers;
-    gathers.push_back({name, elements, buffer, first, last, forward});
+    gathers.push_back({name, elements, bytes, buffer, first, last, forward});
     Stage& stage = stages[static_cast<std::size_t>(first)];
     stage.gathers_before = static_cast<int>(gathers.size());
     if (config.copies) {
       // Out of the collective's buffer, shard by shard, into the parameters.
-      stage.kernels.insert(stage.kernels.begin(),
-                           copy_kernel("allgather copy-out", compute, elements, parameter_bytes, parameter_bytes));
+      stage.kernels.insert(stage.kernels.begin(), copy_kernel("allgather copy-out", compute, bytes, 1, 1));
     }
   };
   const auto scatter = [&](const std::string& name, std::uint64_t elements, int after) {
@@ -99,7 +121,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   };
 
   stages.resize(static_cast<std::size_t>(last_stage) + 1);
-  gather("root", root_elements, 0, last_stage, true);
+  gather("root", root_elements, root_elements * parameter_bytes, 0, last_stage, true);
   append(stages[0].kernels, models::forward_kernels(model, UnitKind::kEmbedding, shape), compute);
   for (int b = 0; b <= last_block; ++b) {
     const int stage = 1 + b;
@@ -107,7 +129,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     append(stages[static_cast<std::size_t>(stage)].kernels,
            models::forward_kernels(model, models::block_kind(model, b), shape), compute);
     stages[static_cast<std::size_t>(stage)].forward_of = b;
-    gather("block " + std::to_string(b), elements_of(b), stage, stays ? last_stage - 1 - b : stage, true);
+    gather("block " + std::to_string(b), elements_of(b), bytes_of(b), stage, stays ? last_stage - 1 - b : stage, true);
   }
   append(stages[static_cast<std::size_t>(turn)].kernels, models::forward_kernels(model, UnitKind::kHead, shape),
          compute);
@@ -119,7 +141,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
            models::backward_kernels(model, models::block_kind(model, b), shape_of(b)), compute);
     stages[static_cast<std::size_t>(stage)].backward_of = b;
     if (reshards && b != last_block) {
-      gather("block " + std::to_string(b) + " again", elements_of(b), stage, stage, false);
+      gather("block " + std::to_string(b) + " again", elements_of(b), bytes_of(b), stage, stage, false);
     }
     scatter("block " + std::to_string(b), elements_of(b), stage);
   }
@@ -129,6 +151,16 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   for (Stage& stage : stages) done = stage.gathers_before = std::max(done, stage.gathers_before);
   if (config.optimizer)
     append(optimizer, models::optimizer_kernels((parameters() + shards - 1) / shards, config.fusion), compute);
+  if (!shape.float8_weights) return;
+  std::int64_t cast = 0;
+  for (std::int64_t b = 0; b < model.blocks(); ++b) {
+    const std::vector<models::Tensor> weights = models::linear_weights(model, models::block_kind(model, b));
+    for (const models::Tensor& weight : weights) cast += weight.elements();
+    scales += static_cast<std::int64_t>(weights.size());
+  }
+  // Parameters are of 32 bits. A norm over lists of tensors, in two kernels.
+  const models::Elementwise pass{4 * ((cast + shards - 1) / shards), 0, 2};
+  append(scaling, {models::Kernel{"weights.largest", pass}}, compute);
 }
 
 }  // namespace weft::schedules

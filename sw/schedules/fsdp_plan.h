@@ -24,6 +24,7 @@ struct FsdpConfig {
   models::Recompute recompute = models::Recompute::kSelectiveOp;
   models::Fusion fusion = models::Fusion::kEager;
   models::AttentionKernel attention = models::AttentionKernel::kFlash2;
+  models::LinearType linear = models::LinearType::kPlain;
   int steps = 1;
   int shards = 0;
   bool reshard_after_forward = true;
@@ -48,6 +49,9 @@ struct FsdpConfig {
           "How elementwise work is cut into kernels: eager, with norms in one kernel, blocks compiled as torchtitan "
           "does, or all fused");
     visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
+    visit("linear", linear,
+          "Products of blocks' linear layers: plain, in the type of parameters, or float8 with scales by tensor, in "
+          "which weights are gathered, too");
     visit("steps", steps, "Training steps to run", Range{1, 1000});
     visit(
         "shards", shards,
@@ -88,6 +92,7 @@ struct Stage {
 struct Gather {
   std::string name;
   std::uint64_t elements;
+  std::uint64_t bytes;
   int buffer;     ///< in which it is gathered; 0 is the root unit's
   int first_use;  ///< stage
   int last_use;   ///< after which its buffer is free
@@ -110,8 +115,13 @@ struct FsdpPlan {
   std::vector<Gather> gathers;
   std::vector<Scatter> scatters;
   std::vector<PlannedKernel> optimizer;
+  /// Where weights are gathered in float8: the largest values of this rank's parts of them, and how many weights there
+  /// are whose largest values ranks then agree on.
+  std::vector<PlannedKernel> scaling;
+  std::int64_t scales = 0;
   std::uint64_t root_elements = 0;
-  std::uint64_t block_elements = 0;  ///< of the largest
+  std::uint64_t block_elements = 0;        ///< of the largest
+  std::uint64_t block_gathered_bytes = 0;  ///< of the largest
   int block_buffers = 0;
   models::Transformer model;                 ///< with as many layers as are trained
   std::vector<std::uint64_t> activations;    ///< bytes that each block keeps until its backward pass
@@ -133,7 +143,7 @@ struct FsdpPlan {
   [[nodiscard]] int forward_stage(int block) const { return 1 + block; }
   [[nodiscard]] int backward_stage(int block) const { return static_cast<int>(stages.size()) - 2 - block; }
 
-  /// Throws ConfigError, paths below `workload`, for a model that does not exist.
+  /// Throws ConfigError, paths below `workload`, for a model that does not exist, or that cannot be in float8.
   FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards);
 };
 

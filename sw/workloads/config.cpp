@@ -60,6 +60,28 @@ void check_experts(const WorkloadConfig& config) {
   }
 }
 
+void check_linear(const WorkloadConfig& config) {
+  if (!config.is_float8()) return;
+  if (!models::is_fused(models::UnitKind::kBlock, config.fusion)) {
+    throw WorkloadError("--linear", "expected --fusion compiled-blocks or fused with float8, as casts are fused");
+  }
+  if (config.element_bytes != 2) throw WorkloadError("--linear", "expected a --type of 16 bits with float8");
+  if (config.experts > 0) throw WorkloadError("--linear", "expected no --experts with float8");
+  if (config.recompute == models::Recompute::kSelectiveLayer) {
+    throw WorkloadError("--linear", "expected --recompute none, selective-op or full with float8");
+  }
+}
+
+void check_async_tensor_parallel(const WorkloadConfig& config) {
+  if (!config.async_tensor_parallel) return;
+  const std::string option = "--async-tensor-parallel";
+  if (!config.sequence_parallel) throw WorkloadError(option, "expected --sequence-parallel");
+  if (!models::is_fused(models::UnitKind::kBlock, config.fusion)) {
+    throw WorkloadError(option, "expected --fusion compiled-blocks or fused, as the compiler cuts products");
+  }
+  if (config.experts > 0) throw WorkloadError(option, "expected no --experts");
+}
+
 }  // namespace
 
 void WorkloadConfig::check() const {
@@ -83,6 +105,8 @@ void WorkloadConfig::check() const {
                    "ep x fsdp x dp ranks with " + std::to_string(microbatches) + " microbatches each");
   check_pipeline(*this);
   check_experts(*this);
+  check_linear(*this);
+  check_async_tensor_parallel(*this);
   // Counts of operations and bytes stay well within 63 bits.
   constexpr double kMostOperations = 1e18;
   const double operations = static_cast<double>(convention_flops_per_token(model, sequence)) *

@@ -36,10 +36,16 @@ struct WorkloadConfig {
   models::Recompute recompute = models::Recompute::kNone;
   models::Fusion fusion = models::Fusion::kFused;
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
+  /// In float8 weights that fsdp gathers and tokens that sequence parallelism gathers for blocks are of one byte, too.
+  models::LinearType linear = models::LinearType::kPlain;
   WeightGradients weight_gradients = WeightGradients::kBeside;
+  /// Products of blocks between ranks of tp are cut into as many chunks of tokens as there are ranks, whose transfers
+  /// are messages beside them, as PyTorch's micro-pipelined tensor parallelism (torch.distributed._symmetric_memory)
+  /// has it.
+  bool async_tensor_parallel = false;
   /// Kernels that copy into and out of collectives' buffers: of fsdp as FSDP2 has them, and with sequence_parallel what
   /// is gathered or scattered along a dimension that is not the first (DTensor, by chunk and cat in PyTorch's
-  /// _functional_collectives.py).
+  /// _functional_collectives.py). Chunks leave that to products, but for what weights' gradients are computed from.
   bool copies = false;
   std::int64_t experts = 0;  ///< in place of each MLP; 0: the model's own MLP
   std::int64_t top_k = 1;    ///< experts that a token goes to
@@ -63,6 +69,7 @@ struct WorkloadConfig {
     return sequences_of_microbatch() * sequence / parallel.degree(Axis::kContext);
   }
   [[nodiscard]] std::int64_t layers_of_chunk() const { return model.layers / pipeline().virtual_stages(); }
+  [[nodiscard]] bool is_float8() const { return linear == models::LinearType::kFloat8; }
   /// Gathered before each use and freed after it; with a pipeline, gathered once in a step.
   [[nodiscard]] bool reshards() const { return parallel.degree(Axis::kPipeline) == 1; }
 

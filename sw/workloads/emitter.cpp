@@ -95,13 +95,13 @@ Ids Emitter::tied_all_reduce(std::string name, std::int64_t bytes, const Ids& da
                          data, {});
 }
 
-void Emitter::send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes,
-                   const Ids& data) {
+Ids Emitter::send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes,
+                  const Ids& data) {
   Node node = message(std::move(name), NodeType::kSend, rank_, to, tag, bytes);
   RankSums::Volume& volume = sums_.communication[static_cast<std::size_t>(purpose)];
   ++volume.nodes;
   volume.bytes += bytes;
-  emit(node, data, {});
+  return emit(node, data, {});
 }
 
 Ids Emitter::receive(std::string name, std::int64_t from, std::int64_t tag, std::int64_t bytes, const Ids& control) {

@@ -37,7 +37,8 @@ class Emitter {
   Ids collective(std::string name, Purpose purpose, const Collective& what, const Ids& data, const Ids& control = {});
   /// The same between the first and the last stage.
   Ids tied_all_reduce(std::string name, std::int64_t bytes, const Ids& data);
-  void send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes, const Ids& data);
+  /// Over when the other side has it.
+  Ids send(std::string name, Purpose purpose, std::int64_t to, std::int64_t tag, std::int64_t bytes, const Ids& data);
   /// `control` says from when on there is a buffer for it.
   Ids receive(std::string name, std::int64_t from, std::int64_t tag, std::int64_t bytes, const Ids& control);
 

@@ -20,7 +20,9 @@ WorkloadConfig StepOptions::config(const models::Transformer& transformer) const
   result.recompute = recompute;
   result.fusion = fusion;
   result.attention = attention;
+  result.linear = linear;
   result.weight_gradients = weight_gradients;
+  result.async_tensor_parallel = async_tensor_parallel;
   result.copies = copies;
   result.experts = experts;
   result.top_k = top_k;

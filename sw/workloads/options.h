@@ -27,7 +27,9 @@ struct StepOptions {
   models::Recompute recompute = models::Recompute::kNone;
   models::Fusion fusion = models::Fusion::kFused;
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
+  models::LinearType linear = models::LinearType::kPlain;
   WeightGradients weight_gradients = WeightGradients::kBeside;
+  bool async_tensor_parallel = false;
   bool copies = false;
   std::int64_t experts = 0;
   std::int64_t top_k = 1;
@@ -58,8 +60,13 @@ struct StepOptions {
     visit("recompute", recompute, "Activations of blocks that are computed again");
     visit("fusion", fusion, "How elementwise work is cut into kernels, as for kind fsdp");
     visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
+    visit("linear", linear,
+          "Products of blocks' linear layers: plain, in the type of parameters, or float8 with scales by tensor, in "
+          "which weights and tokens are gathered, too");
     visit("weight_gradients", weight_gradients,
           "Computed beside the sums of inputs' gradients among the ranks of tp, or before them");
+    visit("async_tensor_parallel", async_tensor_parallel,
+          "Blocks' products beside Allgathers and ReduceScatters of tokens in chunks, each sent by itself meanwhile");
     visit("copies", copies, "Kernels that copy into and out of collectives' buffers, as FSDP2 and DTensor have");
     visit("experts", experts, "In place of each MLP; 0: the MLP itself", Range{0, kMostLayers});
     visit("top_k", top_k, "Experts that a token goes to", Range{1, kMostLayers});

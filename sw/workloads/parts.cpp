@@ -41,6 +41,8 @@ constexpr std::array<std::string_view, kParts> kPartNames = {"embedding forward"
                                                              "attention.qkv weight gradient",
                                                              "attention.norm backward",
                                                              "embedding backward",
+                                                             "mlp gradient cast",
+                                                             "attention gradient cast",
                                                              "attention.norm again",
                                                              "attention.qkv again",
                                                              "attention.core again",
@@ -53,19 +55,30 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"embedding", Part::kEmbedding},
     {"positions", Part::kEmbedding},
     {"attn_norm", Part::kAttentionNorm},
+    {"attn_norm.cast", Part::kAttentionNorm},
+    {"wq.weight_cast", Part::kAttentionQkv},
+    {"wk.weight_cast", Part::kAttentionQkv},
+    {"wv.weight_cast", Part::kAttentionQkv},
     {"wq", Part::kAttentionQkv},
     {"wk", Part::kAttentionQkv},
     {"wv", Part::kAttentionQkv},
     {"rotary", Part::kAttentionQkv},
     {"repeat_kv", Part::kAttentionQkv},
     {"attention", Part::kAttentionCore},
+    {"attention.cast", Part::kAttentionOut},
+    {"wo.weight_cast", Part::kAttentionOut},
     {"wo", Part::kAttentionOut},
     {"attn_residual", Part::kMlpNorm},
     {"ffn_norm", Part::kMlpNorm},
+    {"ffn_norm.cast", Part::kMlpNorm},
+    {"w1_gate.weight_cast", Part::kMlpUp},
+    {"w3_up.weight_cast", Part::kMlpUp},
     {"w1_gate", Part::kMlpUp},
     {"w3_up", Part::kMlpUp},
     {"swiglu", Part::kMlpUp},
     {"gelu", Part::kMlpUp},
+    {"hidden.cast", Part::kMlpDown},
+    {"w2_down.weight_cast", Part::kMlpDown},
     {"w2_down", Part::kMlpDown},
     {"ffn_residual", Part::kMlpResidual},
     {"norm", Part::kHeadNorm},
@@ -75,11 +88,20 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"lm_head.dgrad", Part::kHeadInputGradient},
     {"lm_head.wgrad", Part::kHeadWeightGradient},
     {"norm.grad", Part::kHeadNormGradient},
+    {"w2_down.grad_cast", Part::kMlpGradientCast},
+    {"w2_down.grad_transposed", Part::kMlpDownGradient},
+    {"w2_down.weight_transposed", Part::kMlpDownGradient},
+    {"hidden.transposed", Part::kMlpDownGradient},
     {"w2_down.dgrad", Part::kMlpDownGradient},
     {"w2_down.wgrad", Part::kMlpDownGradient},
     {"w2_down.bias_grad", Part::kMlpDownGradient},
     {"swiglu.grad", Part::kMlpDownGradient},
     {"gelu.grad", Part::kMlpDownGradient},
+    {"w3_up.grad_cast", Part::kMlpUpInputGradient},
+    {"w3_up.weight_transposed", Part::kMlpUpInputGradient},
+    {"w1_gate.grad_cast", Part::kMlpUpInputGradient},
+    {"w1_gate.weight_transposed", Part::kMlpUpInputGradient},
+    {"ffn_norm.transposed", Part::kMlpUpWeightGradient},
     {"w3_up.dgrad", Part::kMlpUpInputGradient},
     {"w1_gate.dgrad", Part::kMlpUpInputGradient},
     {"w3_up.wgrad", Part::kMlpUpWeightGradient},
@@ -87,10 +109,21 @@ constexpr std::pair<std::string_view, Part> kPartOf[] = {
     {"w3_up.bias_grad", Part::kMlpUpWeightGradient},
     {"w1_gate.bias_grad", Part::kMlpUpWeightGradient},
     {"ffn_norm.grad", Part::kMlpNormGradient},
+    {"wo.grad_cast", Part::kAttentionGradientCast},
+    {"wo.grad_transposed", Part::kAttentionOutGradient},
+    {"wo.weight_transposed", Part::kAttentionOutGradient},
+    {"attention.transposed", Part::kAttentionOutGradient},
     {"wo.dgrad", Part::kAttentionOutGradient},
     {"wo.wgrad", Part::kAttentionOutGradient},
     {"wo.bias_grad", Part::kAttentionOutGradient},
     {"attention.grad", Part::kAttentionCoreGradient},
+    {"wv.grad_cast", Part::kAttentionQkvInputGradient},
+    {"wv.weight_transposed", Part::kAttentionQkvInputGradient},
+    {"wk.grad_cast", Part::kAttentionQkvInputGradient},
+    {"wk.weight_transposed", Part::kAttentionQkvInputGradient},
+    {"wq.grad_cast", Part::kAttentionQkvInputGradient},
+    {"wq.weight_transposed", Part::kAttentionQkvInputGradient},
+    {"attn_norm.transposed", Part::kAttentionQkvWeightGradient},
     {"repeat_kv.grad", Part::kAttentionQkvInputGradient},
     {"rotary.grad", Part::kAttentionQkvInputGradient},
     {"wq.dgrad", Part::kAttentionQkvInputGradient},
@@ -137,7 +170,8 @@ bool is_of_mlp(Part part) {
 bool is_beside_tensor_parallel(Part part) {
   return part == Part::kAttentionNorm || part == Part::kMlpNorm || part == Part::kMlpResidual ||
          part == Part::kHeadNorm || part == Part::kHeadNormGradient || part == Part::kMlpNormGradient ||
-         part == Part::kAttentionNormGradient || part == Part::kAttentionNormAgain || part == Part::kMlpNormAgain;
+         part == Part::kAttentionNormGradient || part == Part::kMlpGradientCast ||
+         part == Part::kAttentionGradientCast || part == Part::kAttentionNormAgain || part == Part::kMlpNormAgain;
 }
 
 bool is_weight_gradient(std::string_view kernel) {
@@ -175,6 +209,9 @@ RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : c
   shape.attention = config.attention;
   shape.repeat_kv = models::repeats_kv(config.fusion);
   shape.element_bytes = config.element_bytes;
+  shape.linear = config.linear;
+  shape.float8_weights = config.is_float8() && config.parallel.degree(Axis::kShard) > 1;
+  shape.float8_tokens = config.is_float8() && config.sequence_parallel;
   // By layer, the parts are those of a block that is computed again.
   const bool by_layer = config.recompute == models::Recompute::kSelectiveLayer;
   shape.recompute = by_layer ? models::Recompute::kFull : config.recompute;
@@ -194,6 +231,7 @@ RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : c
   embedding_ = unit_parameters(local, UnitKind::kEmbedding);
   head_ = unit_parameters(local, UnitKind::kHead);
   vocabulary_table_ = local.vocab * local.d_model;
+  if (shape.float8_weights) block_.float8 = linear_parameters(local, UnitKind::kBlock);
   const std::int64_t experts_here = config.experts == 0 ? 0 : config.experts / config.parallel.degree(Axis::kExpert);
   for (const models::Tensor& tensor : unit_tensors(local, UnitKind::kBlock)) {
     const bool of_mlp = tensor.name.starts_with("w1") || tensor.name.starts_with("w2") || tensor.name.starts_with("w3");
@@ -248,6 +286,13 @@ void RankShare::add(Part part, Kernel kernel) {
     group(*gemm, kernel.name, config_.experts / config_.parallel.degree(Axis::kExpert));
   }
   add(parts_[static_cast<std::size_t>(part)], kernel);
+  if (!config_.async_tensor_parallel) return;
+  if (auto* gemm = std::get_if<Gemm>(&kernel.shape); gemm != nullptr && !is_weight_gradient(kernel.name)) {
+    gemm->m /= config_.parallel.degree(Axis::kTensor);
+    add(chunks_[static_cast<std::size_t>(part)], kernel);
+  } else {
+    add(rests_[static_cast<std::size_t>(part)], kernel);
+  }
 }
 
 void RankShare::add(Work& sum, const Kernel& kernel) const {

@@ -42,6 +42,9 @@ enum class Part : std::uint8_t {
   kAttentionQkvWeightGradient,
   kAttentionNormGradient,
   kEmbeddingGradient,
+  // Of gradients that go to other ranks before a product, with sequence parallelism. In float8 alone.
+  kMlpGradientCast,
+  kAttentionGradientCast,
   // Of a block's forward pass, what is computed again.
   kAttentionNormAgain,
   kAttentionQkvAgain,
@@ -50,7 +53,7 @@ enum class Part : std::uint8_t {
   kMlpNormAgain,
   kMlpUpAgain,
 };
-inline constexpr std::size_t kParts = 31;
+inline constexpr std::size_t kParts = 33;
 /// Such as "attention.qkv forward".
 [[nodiscard]] std::string_view name_of(Part part);
 
@@ -66,6 +69,7 @@ struct Work {
 struct Parameters {
   std::int64_t dense = 0;
   std::int64_t experts = 0;
+  std::int64_t float8 = 0;  ///< of the dense ones, gathered in float8
 };
 
 /// The share of the ranks with one tensor-parallel coordinate. Heads and the MLP's columns are cut evenly (Shoeybi et
@@ -80,6 +84,9 @@ class RankShare {
   RankShare(const WorkloadConfig& config, std::int64_t tensor_rank);
 
   [[nodiscard]] const Work& work(Part part) const { return parts_[static_cast<std::size_t>(part)]; }
+  /// Of a part, with asynchronous tensor parallelism: the products of one rank's tokens, and what else there is.
+  [[nodiscard]] const Work& chunk(Part part) const { return chunks_[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] const Work& rest(Part part) const { return rests_[static_cast<std::size_t>(part)]; }
   /// Adam on so many parameters of a rank.
   [[nodiscard]] Work optimizer(std::int64_t parameters) const;
   /// A kernel that reads so many bytes and writes them elsewhere.
@@ -108,6 +115,8 @@ class RankShare {
 
   const WorkloadConfig& config_;
   std::array<Work, kParts> parts_{};
+  std::array<Work, kParts> chunks_{};
+  std::array<Work, kParts> rests_{};
   std::int64_t embedding_ = 0;
   Parameters block_;
   std::int64_t head_ = 0;

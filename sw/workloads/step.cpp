@@ -72,18 +72,18 @@ std::int64_t RankStep::most_gathered() const {
   if (!shards()) return 0;
   const std::int64_t blocks = pipeline_.chunks * config_.layers_of_chunk();
   const std::int64_t at_a_time = config_.reshards() ? std::min<std::int64_t>(blocks, config_.prefetch + 1) : blocks;
-  std::int64_t elements = 0;
+  std::int64_t bytes = 0;
   std::int64_t counted = 0;
   for (std::int64_t chunk = 0; chunk < pipeline_.chunks; ++chunk) {
     for (const Unit unit : units(chunk)) {
       const bool is_block = unit != 0 && unit != last_unit();
       if (is_block && counted++ >= at_a_time) continue;
       for (const Set& set : sets(unit)) {
-        elements += shard_elements(set) * config_.parallel.group_size(set.holders.shards);
+        bytes += gathered_bytes(set);
       }
     }
   }
-  return elements * config_.element_bytes;
+  return bytes;
 }
 
 RankSums RankStep::run() {
@@ -122,7 +122,28 @@ void RankStep::step() {
                                                 shard_elements(table) * config_.gradient_bytes, all)});
   }
   const std::string name = config_.steps > 1 ? "optimizer step" + std::to_string(step_) : "optimizer";
-  emitter_.compute(name, share_.optimizer(emitter_.sums().parameters), all);
+  const Ids updated = emitter_.compute(name, share_.optimizer(emitter_.sums().parameters), all);
+  scale_weights(updated);
+}
+
+/// What the next step gathers in float8 is scaled by the largest of each weight's values, on all ranks that have a part
+/// of it. Weights are of 32 bits.
+void RankStep::scale_weights(const Ids& updated) {
+  if (share_.block().float8 == 0) return;
+  constexpr std::int64_t kFp32 = 4;
+  const std::int64_t shards = config_.parallel.group_size(groups_.dense().shards);
+  const std::int64_t blocks = pipeline_.chunks * config_.layers_of_chunk();
+  prefix_ = "weights.";
+  microbatch_ = 0;
+  const Ids found =
+      emitter_.compute(name("weights.largest values"),
+                       share_.copy((share_.block().float8 + shards - 1) / shards * blocks * kFp32, 0), updated);
+  const auto weights = static_cast<std::int64_t>(linear_weights(config_.model, models::UnitKind::kBlock).size());
+  const std::int64_t bytes = weights * blocks * kFp32;
+  const Ids known = emitter_.collective(name("weights.scales all-reduce"), Purpose::kParameters,
+                                        {CollectiveType::kAllReduce, bytes, groups_.dense().shards}, found);
+  emitter_.collective(name("weights.scales of tensor-parallel ranks all-reduce"), Purpose::kTensorParallel,
+                      {CollectiveType::kAllReduce, bytes, AxisSet(Axis::kTensor)}, known);
 }
 
 void RankStep::operation(const PipelineOperation& operation) {
@@ -202,7 +223,7 @@ std::vector<RankStep::Set> RankStep::sets(Unit unit) const {
     return {{"", share_.embedding().dense + (has_root_unit() ? head : 0), groups_.dense()}};
   }
   if (unit == last_unit()) return {{"", head, groups_.dense()}};
-  std::vector<Set> result = {{"", share_.block().dense, groups_.dense()}};
+  std::vector<Set> result = {{"", share_.block().dense, groups_.dense(), share_.block().float8}};
   if (share_.block().experts > 0) result.push_back({"experts.", share_.block().experts, groups_.experts()});
   return result;
 }
@@ -211,6 +232,12 @@ std::vector<RankStep::Set> RankStep::sets(Unit unit) const {
 std::int64_t RankStep::shard_elements(const Set& set) const {
   const std::int64_t shards = config_.parallel.group_size(set.holders.shards);
   return (set.elements + shards - 1) / shards;
+}
+
+std::int64_t RankStep::gathered_bytes(const Set& set) const {
+  const std::int64_t shards = config_.parallel.group_size(set.holders.shards);
+  const auto padded = [shards](std::int64_t elements) { return (elements + shards - 1) / shards * shards; };
+  return padded(set.elements - set.float8) * config_.element_bytes + padded(set.float8);
 }
 
 std::vector<Unit> RankStep::gather_order() const {
@@ -254,9 +281,8 @@ Ids RankStep::begin(Unit unit) {
   const auto gathered_sets = [this](Unit of) {
     std::vector<ParameterGathers::Set> result;
     for (const Set& set : sets(of)) {
-      const std::int64_t members = config_.parallel.group_size(set.holders.shards);
-      result.push_back({name(unit_name(of, last_unit()) + set.name + "parameters all-gather"),
-                        shard_elements(set) * members * config_.element_bytes, set.holders.shards});
+      result.push_back({name(unit_name(of, last_unit()) + set.name + "parameters all-gather"), gathered_bytes(set),
+                        set.holders.shards});
     }
     return result;
   };

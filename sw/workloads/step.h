@@ -72,9 +72,11 @@ class RankStep {
     const char* name;
     std::int64_t elements;
     const Groups::Holders& holders;
+    std::int64_t float8 = 0;  ///< of the elements, gathered so
   };
 
   void step();
+  void scale_weights(const Ids& updated);
   void operation(const PipelineOperation& operation);
   void forward(const PipelineOperation& operation);
   void backward(const PipelineOperation& operation);
@@ -93,6 +95,14 @@ class RankStep {
   Ids start_gathering(const std::string& what, const Ids& in);
   Ids copy_out(const std::string& what, const Ids& gathered);
   Ids copy(const std::string& what, std::int64_t read, std::int64_t written, const Ids& data);
+  Ids agree_on_scales(const std::string& what, std::int64_t tensors, const Ids& in);
+  Ids cast_gradient(Part part, const std::string& what, const Ids& in);
+  Ids gather_and_multiply(Part part, const std::string& what, const Ids& in, const std::string& exchange = "",
+                          const Ids& also = {});
+  Ids multiply_and_sum(Part part, const std::string& what, const Ids& in, const std::string& exchange = "");
+  Ids multiply_as_tokens_come(Part part, const std::string& what, const Ids& in);
+  Ids multiply_and_send(Part part, const std::string& what, const Ids& in);
+  [[nodiscard]] std::int64_t tensor_rank(std::int64_t steps_on) const;
   Ids sum_tokens(const std::string& what, const Ids& in);
   Ids exchange_tokens(const std::string& what, const Ids& in);
   Ids beside_weights(const Ids& summands, const std::function<Ids(const Ids&)>& sum,
@@ -120,7 +130,13 @@ class RankStep {
   [[nodiscard]] std::int64_t activation_bytes() const {
     return config_.tokens() * config_.model.d_model * config_.element_bytes;
   }
+  /// Of all tokens, as they are gathered for what is being emitted.
+  [[nodiscard]] std::int64_t gathered_token_bytes() const {
+    const bool is_block = unit_ != 0 && unit_ != last_unit();
+    return config_.is_float8() && is_block ? activation_bytes() / config_.element_bytes : activation_bytes();
+  }
   [[nodiscard]] std::int64_t shard_elements(const Set& set) const;
+  [[nodiscard]] std::int64_t gathered_bytes(const Set& set) const;
   [[nodiscard]] std::vector<Unit> units(std::int64_t chunk) const;
   [[nodiscard]] std::int64_t most_activations() const;
   [[nodiscard]] std::int64_t most_gathered() const;
@@ -146,6 +162,7 @@ class RankStep {
   // Of the operation that is being emitted, for names.
   std::string prefix_;  ///< "layer3."
   std::int64_t microbatch_ = 0;
+  std::int64_t chunk_tag_ = 0;  ///< of the next chunk, the same on all ranks of tp
   bool is_last_backward_ = false;
   Unit unit_ = 0;
   Ids begins_after_;   ///< the compute node before this operation

@@ -52,13 +52,28 @@ Ids RankStep::gather_tokens(const std::string& what, const Ids& in) {
 
 Ids RankStep::copy_out(const std::string& what, const Ids& gathered) {
   if (!config_.sequence_parallel) return gathered;
-  return copy(what + " copy-out", activation_bytes(), activation_bytes(), gathered);
+  return copy(what + " copy-out", gathered_token_bytes(), gathered_token_bytes(), gathered);
 }
 
 Ids RankStep::start_gathering(const std::string& what, const Ids& in) {
   if (!config_.sequence_parallel) return in;
   return emitter_.collective(name(prefix_ + what + " all-gather"), Purpose::kTensorParallel,
-                             {CollectiveType::kAllGather, activation_bytes(), AxisSet(Axis::kTensor)}, in);
+                             {CollectiveType::kAllGather, gathered_token_bytes(), AxisSet(Axis::kTensor)}, in);
+}
+
+/// Of tensors of which each rank of tp has a part, the largest values: one AllReduce for what is scaled before the same
+/// products, where PyTorch has one each.
+Ids RankStep::agree_on_scales(const std::string& what, std::int64_t tensors, const Ids& in) {
+  if (!config_.is_float8() || tensors == 0) return in;
+  constexpr std::int64_t kFp32 = 4;
+  return emitter_.collective(name(prefix_ + what + " scales all-reduce"), Purpose::kTensorParallel,
+                             {CollectiveType::kAllReduce, tensors * kFp32, AxisSet(Axis::kTensor)}, in);
+}
+
+/// Of what a product's result is summed to, and so gathered with sequence parallelism.
+Ids RankStep::cast_gradient(Part part, const std::string& what, const Ids& in) {
+  if (!config_.is_float8()) return in;
+  return agree_on_scales(what, config_.sequence_parallel ? 1 : 0, compute(part, in));
 }
 
 /// The partial sums of the tensor-parallel ranks.
@@ -137,16 +152,19 @@ Ids RankStep::attention_backward(const Ids& gradient) {
 
 Ids RankStep::block(Unit unit, const Ids& in) {
   const Ids parameters = begin(unit);
+  // What enters a block's first products is whole on each rank but with sequence parallelism; weights are parts.
+  const std::int64_t whole = config_.sequence_parallel ? 1 : 0;
+  const std::int64_t weight = share_.block().float8 > 0 ? 0 : 1;
   Ids x = compute(Part::kAttentionNorm, joined({in, parameters}));
-  x = gather_tokens("attention forward", x);
-  x = attention(compute(Part::kAttentionQkv, x));
-  x = sum_tokens("attention forward", compute(Part::kAttentionOut, x));
+  x = agree_on_scales("attention forward", whole + 3 * weight, x);
+  x = attention(gather_and_multiply(Part::kAttentionQkv, "attention forward", x));
+  x = agree_on_scales("attention result", 1 + weight, x);
+  x = multiply_and_sum(Part::kAttentionOut, "attention forward", x);
   const Ids middle = compute(Part::kMlpNorm, joined({in, x}));
-  x = gather_tokens("mlp forward", middle);
-  x = exchange_tokens("dispatch forward", x);
-  x = compute(Part::kMlpUp, x);
-  x = exchange_tokens("combine forward", compute(Part::kMlpDown, x));
-  x = sum_tokens("mlp forward", x);
+  x = agree_on_scales("mlp forward", whole + (config_.model.gated ? 2 : 1) * weight, middle);
+  x = gather_and_multiply(Part::kMlpUp, "mlp forward", x, "dispatch forward");
+  x = agree_on_scales("mlp hidden", 1 + weight, x);
+  x = multiply_and_sum(Part::kMlpDown, "mlp forward", x, "combine forward");
   return compute(Part::kMlpResidual, joined({middle, x}));
 }
 
@@ -155,14 +173,16 @@ Ids RankStep::block(Unit unit, const Ids& in) {
 Ids RankStep::recompute(Unit unit, const Ids& start) {
   if (recomputes(unit) == models::Recompute::kNone) return {};
   const bool whole = recomputes(unit) == models::Recompute::kFull;
-  Ids x = gather_tokens("attention again", compute(Part::kAttentionNormAgain, start));
-  x = compute(Part::kAttentionQkvAgain, x);
-  if (whole) x = attention(x, true);
-  x = compute(Part::kAttentionOutAgain, x);
-  if (whole) x = sum_tokens("attention again", x);
-  x = gather_tokens("mlp again", compute(Part::kMlpNormAgain, x));
-  if (whole) x = exchange_tokens("dispatch again", x);
-  return compute(Part::kMlpUpAgain, x);
+  // Selective checkpointing keeps scales, too.
+  const std::int64_t parts = whole && config_.sequence_parallel ? 1 : 0;
+  const std::int64_t weight = whole && share_.block().float8 == 0 ? 1 : 0;
+  Ids x = agree_on_scales("attention again", parts + 3 * weight, compute(Part::kAttentionNormAgain, start));
+  x = gather_and_multiply(Part::kAttentionQkvAgain, "attention again", x);
+  if (whole) x = agree_on_scales("attention result again", 1 + weight, attention(x, true));
+  x = whole ? multiply_and_sum(Part::kAttentionOutAgain, "attention again", x) : compute(Part::kAttentionOutAgain, x);
+  x = agree_on_scales("mlp again", parts + (config_.model.gated ? 2 : 1) * weight, compute(Part::kMlpNormAgain, x));
+  x = gather_and_multiply(Part::kMlpUpAgain, "mlp again", x, whole ? "dispatch again" : "");
+  return whole ? agree_on_scales("mlp hidden again", 1 + weight, x) : x;
 }
 
 /// The sum of inputs' gradients and the product for the weights', one beside the other or one after the other.
@@ -179,14 +199,13 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const Ids parameters = begin(unit);
   const Ids again = recompute(unit, joined({gradient, parameters}));
   Ids x = joined({gradient, parameters, again});
-  x = gather_tokens("mlp gradient", x);
-  x = exchange_tokens("combine gradient", x);
-  const Ids down = compute(Part::kMlpDownGradient, joined({x, parameters}));
+  x = cast_gradient(Part::kMlpGradientCast, "mlp gradient", x);
+  const Ids down = gather_and_multiply(Part::kMlpDownGradient, "mlp gradient", x, "combine gradient", parameters);
   // Experts keep what was sent to them, and recomputing has gathered the rest.
   const bool gathers = recomputes(unit) == models::Recompute::kNone;
   const bool gathers_mlp = gathers && config_.experts == 0;
   Ids input = gathers_mlp ? start_gathering("mlp input again", {}) : Ids{};
-  x = compute(Part::kMlpUpInputGradient, down);
+  x = compute(Part::kMlpUpInputGradient, agree_on_scales("mlp hidden gradient", config_.model.gated ? 2 : 1, down));
   x = exchange_tokens("dispatch gradient", x);
   Ids sum = beside_weights(
       x, [&](const Ids& summands) { return sum_tokens("mlp gradient", summands); },
@@ -196,10 +215,12 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
       });
   const Ids middle = compute(Part::kMlpNormGradient, joined({sum, gradient}));
 
-  x = gather_tokens("attention gradient", middle);
-  x = compute(Part::kAttentionOutGradient, x);
-  const Ids core = attention_backward(x);
+  x = cast_gradient(Part::kAttentionGradientCast, "attention gradient", middle);
+  x = gather_and_multiply(Part::kAttentionOutGradient, "attention gradient", x);
+  Ids core = attention_backward(x);
+  // Before what may still wait for gradients of keys, so that all ranks have the same order.
   input = gathers ? start_gathering("attention input again", {}) : Ids{};
+  core = agree_on_scales("attention result gradient", 3, core);
   sum = beside_weights(
       compute(Part::kAttentionQkvInputGradient, core),
       [&](const Ids& summands) { return sum_tokens("attention gradient", summands); },

@@ -62,6 +62,9 @@ struct RankSums {
 ///   input gradient, and 3 of a number a token for the loss. With sequence_parallel each becomes a ReduceScatter and an
 ///   Allgather, and the inputs of a block's products are gathered again for the gradients of their weights (Korthikanti
 ///   et al., MLSys 2023, section 4.2.2). Weights' gradients are computed beside the communication of the inputs'.
+///   With async_tensor_parallel a block's products and what they take or give between ranks are cut into a chunk for
+///   each rank, which are messages while others are computed (Wang et al., "Overlap Communication with Dependent
+///   Computation via Decomposition", ASPLOS 2023), as PyTorch's compiler has it.
 /// - cp: keys and values go round in a ring, beside the attention to those that are there (Liu et al., "Ring
 /// Attention",
 ///   ICLR 2024, section 3); backward their gradients go round, too, and come home. Each step is equal work: causal

@@ -125,7 +125,77 @@ TEST(Contents, BehindAnEncoderAreGatheredAndSummedExactly) {
   }
 }
 
+/// Of a gather, weights have one byte and norms two; before the first one the scales of weights are added up.
+TEST(Contents, InFloat8AreGatheredAndSummedExactly) {
+  for (const auto algorithm : {Algorithm::kRing, Algorithm::kHierarchical}) {
+    for (const int shards : {0, 4, 1}) {
+      MachineConfig machine = machine_of(8, 4, 4_KiB);
+      machine.data = true;
+      machine.collectives.algorithm = algorithm;
+      machine.collectives.chunk = 8_KiB;
+      FsdpConfig workload = nano();
+      workload.steps = 2;
+      workload.fusion = models::Fusion::kCompiledBlocks;
+      workload.linear = models::LinearType::kFloat8;
+      workload.shards = shards;
+      EXPECT_EQ(run(machine, workload).result.wrong, 0);
+      test::fresh_kernel();
+      workload.layers = 1;  // fewer scales than ranks
+      EXPECT_EQ(run(machine, workload).result.wrong, 0);
+      test::fresh_kernel();
+    }
+  }
+}
+
 // ---- The schedule
+
+TEST(Schedule, Float8GathersABytePerWeight) {
+  FsdpConfig workload = two_blocks();
+  workload.fusion = models::Fusion::kCompiledBlocks;
+  const accelerator::ComputeConfig compute;
+  const schedules::FsdpPlan plain(workload, compute, 8);
+  workload.linear = models::LinearType::kFloat8;
+  const schedules::FsdpPlan plan(workload, compute, 8);
+  ASSERT_EQ(plan.gathers.size(), plain.gathers.size());
+  EXPECT_EQ(plan.gathers[0].bytes, 2 * plan.root_elements);
+  constexpr std::uint64_t kNorms = 2 * 4096;
+  EXPECT_EQ(plan.gathers[1].bytes, plan.block_elements + kNorms);
+  EXPECT_EQ(plain.gathers[1].bytes, 2 * plain.block_elements);
+  EXPECT_EQ(plan.block_gathered_bytes, plan.block_elements + kNorms);
+  EXPECT_EQ(plan.scales, 2 * 7);
+  EXPECT_EQ(plain.scales, 0);
+  EXPECT_TRUE(plain.scaling.empty());
+  ASSERT_EQ(plan.scaling.size(), 1U);
+  EXPECT_EQ(plan.scaling[0].work.read.count(), static_cast<std::int64_t>(4 * 2 * (plan.block_elements - kNorms) / 8));
+  // Gradients are as they were.
+  EXPECT_EQ(plan.scatters[0].elements, plain.scatters[0].elements);
+  // Alone, nothing is gathered: weights are cast in each pass.
+  const schedules::FsdpPlan alone(workload, compute, 1);
+  EXPECT_EQ(alone.scales, 0);
+  EXPECT_GT(alone.stages[1].kernels.size(), plan.stages[1].kernels.size());
+}
+
+TEST(Schedule, Float8IsOfCompiledDecodersIn16Bits) {
+  const auto error_of = [](const FsdpConfig& workload) {
+    try {
+      const schedules::FsdpPlan plan(workload, accelerator::ComputeConfig{}, 8);
+    } catch (const ConfigError& error) {
+      return error.path() + ": " + error.expected();
+    }
+    return std::string("was accepted");
+  };
+  FsdpConfig workload = two_blocks();
+  workload.linear = models::LinearType::kFloat8;
+  EXPECT_EQ(error_of(workload),
+            "workload.linear: workload.fusion compiled-blocks or fused with float8, as casts are fused");
+  workload.fusion = models::Fusion::kFused;
+  EXPECT_EQ(error_of(workload), "was accepted");
+  workload.parameter_type = ElementType::kFp32;
+  EXPECT_EQ(error_of(workload), "workload.linear: a workload.parameter_type of 16 bits with float8");
+  workload.parameter_type = ElementType::kBf16;
+  workload.model = "t5-3b";
+  EXPECT_EQ(error_of(workload), "workload.linear: with float8 a model of a decoder alone, without relative positions");
+}
 
 TEST(Schedule, AnEncoderComesBeforeItsDecoder) {
   FsdpConfig workload;

@@ -73,7 +73,9 @@ TEST_F(WorkloadCli, TellsAllInJson) {
   EXPECT_EQ(result["recompute"], "none");
   EXPECT_EQ(result["fusion"], "fused");
   EXPECT_EQ(result["attention"], "flash-3");
+  EXPECT_EQ(result["linear"], "plain");
   EXPECT_EQ(result["weight_gradients"], "beside");
+  EXPECT_EQ(result["async_tensor_parallel"], false);
   EXPECT_EQ(result["copies"], false);
   EXPECT_EQ(result["reduce_type"], "bf16");
   EXPECT_EQ(result["parallel"]["pp"], 2);
@@ -124,6 +126,8 @@ TEST_F(WorkloadCli, KernelsAreCutAsTheyAreAskedFor) {
   EXPECT_GT(norms, compiled);
   EXPECT_GT(seconds("--fusion eager"), norms);
   EXPECT_GT(seconds("--sequence-parallel --copies"), seconds("--sequence-parallel"));
+  // As small as these are, casts take longer than products in float8 save.
+  EXPECT_GT(seconds("--fusion compiled-blocks --linear float8"), compiled);
 }
 
 // What --set says of the workload is of the traces', not of the platform's own.
@@ -171,6 +175,29 @@ TEST_F(WorkloadCli, APlatformMayHaveAStepOfItsOwn) {
   EXPECT_EQ(json::parse(again.out)["last_finish_ns"], result["last_finish_ns"]);
 }
 
+// Gathers of one byte and chunks carry what they should, and time is where it is to be expected.
+TEST_F(WorkloadCli, APlatformsStepMayBeInFloat8AndAsynchronous) {
+  const auto run = [this](const std::string& options) {
+    const Ran ran = weft(
+        "run llama3-8b-tp8-fsdp8-64xh100 --set accelerators=8 --set workload.model=nano --set "
+        "workload.parallel=tp=2,fsdp=4 --set workload.batch=8 --data --json --out ../o " +
+        options);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out);
+  };
+  const std::string asynchronous = "--set workload.async_tensor_parallel=true ";
+  const std::string float8 = "--set workload.linear=float8 ";
+  const json plain = run("");
+  EXPECT_EQ(plain["messages"], 0);
+  EXPECT_EQ(plain["wrong"], 0);
+  for (const std::string& options : {asynchronous, float8, asynchronous + float8}) {
+    const json result = run(options);
+    EXPECT_EQ(result["wrong"], 0) << options;
+    // Of 4 blocks with 8 pairs of products and collectives each, on 8 ranks; recomputing has two of them.
+    EXPECT_EQ(result["messages"], options.starts_with(asynchronous) ? 4 * 8 * 8 : 0) << options;
+  }
+}
+
 TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
   const std::vector<BadInput> cases = {
       {"degrees", "parallel=tp=8", {"workload.parallel: expected degrees whose product is the 64 accelerators, got 8"}},
@@ -180,6 +207,11 @@ TEST_F(WorkloadCli, RefusesStepsThatDoNotFitAPlatform) {
       {"batch", "batch=7", {"workload.batch: expected a multiple of 8", "got 7"}},
       {"top k", "top_k=2", {"workload.top_k: expected --experts"}},
       {"fusion", "fusion=some", {"workload.fusion: expected one of eager,", "got \"some\""}},
+      {"linear", "linear=bf8", {"workload.linear: expected one of plain, float8, got \"bf8\""}},
+      {"float8", "linear=float8 --set workload.fusion=eager", {"workload.linear: expected --fusion compiled-blocks"}},
+      {"asynchronous",
+       "async_tensor_parallel=true --set workload.sequence_parallel=false",
+       {"workload.async_tensor_parallel: expected --sequence-parallel"}},
       {"key", "sequences=2", {"workload.sequences: expected a known key, got \"sequences\""}},
       {"memory",
        "model=llama3-70b",
@@ -228,6 +260,13 @@ TEST_F(WorkloadCli, RefusesBadInput) {
       {"schedule", "workload nano --schedule zigzag --out w", {"--schedule", "1f1b", "interleaved"}},
       {"recompute", "workload nano --recompute some --out w", {"--recompute", "selective-op"}},
       {"fusion", "workload nano --fusion some --out w", {"--fusion", "compiled-blocks"}},
+      {"linear", "workload nano --linear fp8 --out w", {"--linear", "plain", "float8"}},
+      {"asynchronous alone",
+       "workload nano --parallel tp=2 --async-tensor-parallel --out w",
+       {"--async-tensor-parallel: expected --sequence-parallel"}},
+      {"float8 eager",
+       "workload nano --linear float8 --fusion eager --out w",
+       {"--linear: expected --fusion compiled-blocks or fused with float8"}},
       {"attention", "workload nano --attention flash-4 --out w", {"--attention", "flash-3"}},
       {"weights' gradients", "workload nano --weight-gradients after --out w", {"--weight-gradients", "before"}},
       {"type of sums", "workload nano --reduce-type int8 --out w", {"--reduce-type", "fp32"}},

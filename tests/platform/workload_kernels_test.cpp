@@ -18,6 +18,7 @@ namespace {
 using chakra::KernelDemand;
 using models::AttentionKernel;
 using models::Fusion;
+using models::LinearType;
 using models::Recompute;
 
 constexpr std::int64_t kSequence = 1024;
@@ -97,12 +98,18 @@ TEST_P(WorkloadKernels, AreThoseOfFsdp) {
   for (const char* model : {"llama3-8b", "gpt2-xl"}) {
     for (const Recompute recompute :
          {Recompute::kNone, Recompute::kSelectiveOp, Recompute::kSelectiveLayer, Recompute::kFull}) {
-      for (const AttentionKernel attention : {AttentionKernel::kFlash2, AttentionKernel::kFlash3}) {
+      for (const auto& [attention, linear] : {std::pair(AttentionKernel::kFlash2, LinearType::kPlain),
+                                              {AttentionKernel::kFlash3, LinearType::kPlain},
+                                              {AttentionKernel::kFlash2, LinearType::kFloat8}}) {
+        const bool has_float8 =
+            is_fused(models::UnitKind::kBlock, GetParam()) && recompute != Recompute::kSelectiveLayer;
+        if (linear == LinearType::kFloat8 && !has_float8) continue;
         SCOPED_TRACE(std::string(model) + " " + std::to_string(static_cast<int>(recompute)));
         WorkloadConfig config = config_of(model);
         config.fusion = GetParam();
         config.recompute = recompute;
         config.attention = attention;
+        config.linear = linear;
         schedules::FsdpConfig fsdp;
         fsdp.model = model;
         fsdp.layers = config.model.layers;
@@ -111,6 +118,7 @@ TEST_P(WorkloadKernels, AreThoseOfFsdp) {
         fsdp.fusion = GetParam();
         fsdp.recompute = recompute;
         fsdp.attention = attention;
+        fsdp.linear = linear;
         fsdp.copies = false;
         const Sum here = sum_of(config);
         const Sum there = sum_of(schedules::FsdpPlan(fsdp, part(), 1));
@@ -157,6 +165,35 @@ INSTANTIATE_TEST_SUITE_P(All, WorkloadKernels,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+/// Gathered weights are cast by those who have their shards, gathered tokens before they are sent.
+TEST(WorkloadFloat8, HasFewerKernelsWhereOthersCast) {
+  WorkloadConfig config = config_of("llama3-8b");
+  config.linear = LinearType::kFloat8;
+  const std::size_t alone = sum_of(config).kernels.size();
+  config.parallel = parse_parallelism("fsdp=4");
+  config.batch = 2 * config.replicas();
+  // Seven weights of each block less, and one kernel for the largest values of all.
+  EXPECT_EQ(sum_of(config).kernels.size(), alone - 4U * 7 + 1);
+  config = config_of("llama3-8b", "tp=4");
+  config.linear = LinearType::kFloat8;
+  EXPECT_EQ(sum_of(config).kernels.size(), alone);
+  config.sequence_parallel = true;
+  // What comes to the down and the output projection's gradients is transposed by itself.
+  EXPECT_EQ(sum_of(config).kernels.size(), alone + 4U * 2);
+}
+
+/// Products on the way from and to other ranks are as many kernels as there are ranks, with a copy before they gather
+/// and a sum after they have sent.
+TEST(WorkloadChunks, AreProductsOfEachRanksTokens) {
+  WorkloadConfig config = config_of("llama3-8b", "tp=4");
+  config.sequence_parallel = true;
+  const Sum whole = sum_of(config);
+  config.async_tensor_parallel = true;
+  const Sum chunks = sum_of(config);
+  // Of a block: q, k and v, gate and up, their two sums, and the two of gradients.
+  EXPECT_EQ(chunks.kernels.size() - whole.kernels.size(), 4U * (3 * (3 + 2 + 1 + 1 + 1 + 1) + 6));
+}
 
 TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
   WorkloadConfig config = config_of("llama3-8b", "fsdp=4");

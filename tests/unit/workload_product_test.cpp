@@ -29,12 +29,16 @@ struct Product {
   int prefetch = 1;
   int steps = 1;
   models::Recompute recompute = models::Recompute::kNone;
+  models::LinearType linear = models::LinearType::kPlain;
+  bool asynchronous = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Product& product) {
   return out << product.parallel << " m=" << product.microbatches << " v=" << product.virtual_stages
              << (product.sequence_parallel ? " sp" : "") << " experts=" << product.experts
-             << " recompute=" << static_cast<int>(product.recompute);
+             << " recompute=" << static_cast<int>(product.recompute)
+             << (product.linear == models::LinearType::kFloat8 ? " float8" : "")
+             << (product.asynchronous ? " async" : "");
 }
 
 WorkloadConfig config_of(const Product& product) {
@@ -48,6 +52,8 @@ WorkloadConfig config_of(const Product& product) {
   config.prefetch = product.prefetch;
   config.steps = product.steps;
   config.recompute = product.recompute;
+  config.linear = product.linear;
+  config.async_tensor_parallel = product.asynchronous;
   return config;
 }
 
@@ -142,6 +148,24 @@ std::vector<Product> products() {
     add_again({"tp=2,cp=2,dp=2", k1F1B, 1, 1, true});
     add_again({"tp=2,ep=2,fsdp=2", k1F1B, 1, 2, true, 4, 2});
     add_again({"cp=3,fsdp=2,pp=2", kInterleaved, 3, 2});
+  }
+  for (const models::Recompute recompute :
+       {models::Recompute::kNone, models::Recompute::kSelectiveOp, models::Recompute::kFull}) {
+    for (const char* parallel : {"tp=2", "tp=2,fsdp=2", "tp=2,cp=2,fsdp=2,dp=2,pp=2"}) {
+      for (const bool sequence_parallel : {false, true}) {
+        Product product{parallel, k1F1B, 1, 2, sequence_parallel};
+        product.recompute = recompute;
+        product.steps = 2;
+        product.linear = models::LinearType::kFloat8;
+        all.push_back(product);
+        if (!sequence_parallel) continue;
+        product.asynchronous = true;
+        all.push_back(product);
+        product.parallel = product.parallel == "tp=2" ? "tp=3" : product.parallel;
+        product.linear = models::LinearType::kPlain;
+        all.push_back(product);
+      }
+    }
   }
   return all;
 }

@@ -110,6 +110,87 @@ TEST(Workload, SequenceParallelGathersAndScatters) {
   }
 }
 
+/// Of a block's collectives each product's own are messages between its chunks: two Allgathers and ReduceScatters
+/// forward and two Allgathers of gradients. Sums of several products' gradients, and tokens that weights' gradients
+/// need, stay collectives, as do head and embedding.
+TEST(Workload, AsynchronousTensorParallelismSendsChunks) {
+  for (const std::int64_t tp : {2, 3}) {
+    WorkloadConfig config = workload_config("tp=" + std::to_string(tp));
+    config.sequence_parallel = true;
+    config.async_tensor_parallel = true;
+    const std::int64_t layers = config.model.layers;
+    const RankSums sums = sums_of(config);
+    EXPECT_EQ(sums.of(Purpose::kTensorParallel).bytes,
+              layers * (6 * (tp - 1) * activations(config) / tp + 4 * activations(config)) + 5 * activations(config) +
+                  3 * config.tokens() * 4);
+    EXPECT_EQ(sums.of(Purpose::kTensorParallel).nodes, layers * (6 * (tp - 1) + 4) + 5 + 3);
+    int sends = 0;
+    int receives = 0;
+    for (const Node& node : test::nodes_of(TransformerWorkload(config), 0)) {
+      sends += node.type == NodeType::kSend ? 1 : 0;
+      receives += node.type == NodeType::kReceive ? 1 : 0;
+    }
+    EXPECT_EQ(sends, 6 * (tp - 1) * layers);
+    EXPECT_EQ(receives, sends);
+    // In float8 what is gathered is of one byte, what is summed of two.
+    config.linear = models::LinearType::kFloat8;
+    const std::int64_t plain = sums.of(Purpose::kTensorParallel).bytes;
+    constexpr std::int64_t kScales = 18;
+    EXPECT_EQ(plain - sums_of(config).of(Purpose::kTensorParallel).bytes,
+              layers * (4 * (tp - 1) * activations(config) / tp / 2 + 2 * activations(config) / 2 - 4 * kScales));
+  }
+}
+
+/// While the tokens of others come, those that are there are multiplied.
+TEST_F(ChakraTest, ChunksComeBesideProducts) {
+  WorkloadConfig config = workload_config("tp=3");
+  config.sequence_parallel = true;
+  const auto last = [&](double bytes_per_ns) {
+    const TransformerWorkload workload(config);
+    write_workload(workload, folder_ / "w");
+    test::ReplayOptions options;
+    options.bytes_per_ns = bytes_per_ns;
+    const std::vector<std::int64_t> ends = test::replay(workload, folder_ / "w", options);
+    return *std::max_element(ends.begin(), ends.end());
+  };
+  const std::int64_t free = last(1e18);
+  const std::int64_t waits = last(0.01);
+  config.async_tensor_parallel = true;
+  // Products of chunks are as many operations; what else there is, of one operation a node, are a few.
+  EXPECT_NEAR(static_cast<double>(last(1e18)) / static_cast<double>(free), 1, 1e-3);
+  EXPECT_GT(waits, free);
+  EXPECT_LT(last(0.01), waits);
+}
+
+/// Of a byte each are tokens that blocks gather; what is summed is as it was.
+TEST(Workload, Float8GathersTokensOfOneByteAndAgreesOnScales) {
+  WorkloadConfig config = workload_config("tp=2");
+  config.sequence_parallel = true;
+  config.linear = models::LinearType::kFloat8;
+  const std::int64_t layers = config.model.layers;
+  // Scales forward: two inputs of all, what attention and what the activation gives, and seven weights. Backward of six
+  // products' results and the sum of the up and the down projection's.
+  constexpr std::int64_t kScales = 2 + 2 + 7 + 7;
+  const RankSums sums = sums_of(config);
+  EXPECT_EQ(sums.of(Purpose::kTensorParallel).bytes,
+            layers * (6 * activations(config) / 2 + 4 * activations(config) + 4 * kScales) + 5 * activations(config) +
+                3 * config.tokens() * 4);
+  EXPECT_EQ(sums.of(Purpose::kTensorParallel).nodes, layers * (10 + 8) + 5 + 3);
+  // Without sequence parallelism inputs and gradients of results are whole on each rank.
+  config.sequence_parallel = false;
+  EXPECT_EQ(sums_of(config).of(Purpose::kTensorParallel).bytes,
+            layers * (4 * activations(config) + 4 * (kScales - 4)) + 2 * activations(config) + 3 * config.tokens() * 4);
+  // Alone there is nobody to agree with.
+  EXPECT_EQ(sums_of([] {
+              WorkloadConfig alone = workload_config("tp=1");
+              alone.linear = models::LinearType::kFloat8;
+              return alone;
+            }())
+                .of(Purpose::kTensorParallel)
+                .nodes,
+            0);
+}
+
 /// Collectives of tensor parallelism on a rank, by type.
 std::pair<int, int> gathers_and_scatters(const WorkloadConfig& config) {
   std::pair<int, int> counts;
@@ -151,6 +232,23 @@ TEST(Workload, FsdpIsThreeTimesTheParameters) {
   EXPECT_EQ(sums.of(Purpose::kParameters).bytes, config.microbatches * (2 * blocks + root) * kBytes);
   EXPECT_EQ(sums.of(Purpose::kGradients).bytes, config.microbatches * (blocks + root) * kBytes);
   EXPECT_EQ(sums.parameters, total_parameters(config.model) / 2);
+  EXPECT_EQ(sums.state_bytes, 16 * sums.parameters);
+}
+
+TEST(Workload, Float8GathersWeightsOfOneByte) {
+  WorkloadConfig config = workload_config("fsdp=2");
+  config.model.vocab = 100;
+  config.linear = models::LinearType::kFloat8;
+  const std::int64_t layers = config.model.layers;
+  const std::int64_t block = unit_parameters(config.model, UnitKind::kBlock);
+  const std::int64_t cast = linear_parameters(config.model, UnitKind::kBlock);
+  const std::int64_t root = total_parameters(config.model) - layers * block;
+  const RankSums sums = sums_of(config);
+  // Beside the scales of seven weights a block in 32 bits.
+  EXPECT_EQ(sums.of(Purpose::kParameters).bytes,
+            2 * layers * ((block - cast) * kBytes + cast) + root * kBytes + layers * 7 * 4);
+  EXPECT_EQ(sums.of(Purpose::kGradients).bytes, (layers * block + root) * kBytes);
+  EXPECT_EQ(sums.gathered_bytes, root * kBytes + 2 * ((block - cast) * kBytes + cast));
   EXPECT_EQ(sums.state_bytes, 16 * sums.parameters);
 }
 
@@ -373,6 +471,41 @@ TEST(Workload, RefusesSchedulesThatCannotBe) {
             "--parallel pp x --virtual-stages: expected a divisor of the 12 layers of small, got 8");
   EXPECT_EQ(message("pp=4", 3, 2),
             "--microbatches: expected a multiple of 4, the pipeline stages, for the interleaved schedule, got 2");
+}
+
+TEST(Workload, RefusesFloat8WhereItIsNot) {
+  const auto message = [](const std::function<void(WorkloadConfig&)>& change) {
+    return refused([&] {
+      WorkloadConfig config = workload_config("dp=2");
+      config.linear = models::LinearType::kFloat8;
+      change(config);
+      TransformerWorkload workload(config);
+    });
+  };
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.fusion = models::Fusion::kEager; }),
+            "--linear: expected --fusion compiled-blocks or fused with float8, as casts are fused");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.element_bytes = 4; }),
+            "--linear: expected a --type of 16 bits with float8");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.experts = 4; }), "--linear: expected no --experts with float8");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.recompute = models::Recompute::kSelectiveLayer; }),
+            "--linear: expected --recompute none, selective-op or full with float8");
+}
+
+TEST(Workload, RefusesAsynchronousTensorParallelismWhereItIsNot) {
+  const auto message = [](const std::function<void(WorkloadConfig&)>& change) {
+    return refused([&] {
+      WorkloadConfig config = workload_config("tp=2");
+      config.sequence_parallel = true;
+      config.async_tensor_parallel = true;
+      change(config);
+      TransformerWorkload workload(config);
+    });
+  };
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.sequence_parallel = false; }),
+            "--async-tensor-parallel: expected --sequence-parallel");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.fusion = models::Fusion::kFusedNorms; }),
+            "--async-tensor-parallel: expected --fusion compiled-blocks or fused, as the compiler cuts products");
+  EXPECT_EQ(message([](WorkloadConfig& c) { c.experts = 4; }), "--async-tensor-parallel: expected no --experts");
 }
 
 TEST(Workload, RefusesExpertsThatCannotBe) {
