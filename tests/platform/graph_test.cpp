@@ -73,7 +73,7 @@ class Graphs : public test::ChakraTest {
       throw;
     }
     engine.check();
-    const GraphResult result = engine.result();
+    GraphResult result = engine.result();
     EXPECT_EQ(result.wrong, machine_.data ? 0 : -1);
     return result;
   }

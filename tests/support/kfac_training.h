@@ -75,6 +75,7 @@ inline Trained train(const platforms::MachineConfig& machine_config, const model
       if (message.traffic == traffic) by_address[message.address] = message.bytes / 4;
     }
     std::vector<std::size_t> elements;
+    elements.reserve(by_address.size());
     for (const auto& [address, count] : by_address) elements.push_back(count);
     return elements;
   };
