@@ -215,9 +215,8 @@ bool Accelerator::fills(const Running& kernel, Time now, std::int64_t cores) con
   if (kernel.done == kernel.slices) return false;
   if (kernel.blocks > std::max<std::int64_t>(0, cores)) return true;
   if (kernel.tiles == 0 || now <= kernel.wave_from) return false;
-  const std::int64_t sms = config_.compute.sms;
-  const std::int64_t wave = kernel.done * waves(kernel.tiles, sms) / kernel.slices;
-  return std::min(sms, kernel.tiles - wave * sms) > std::max<std::int64_t>(0, cores);
+  const std::int64_t wave = kernel.done * waves(kernel.tiles, kernel.cores) / kernel.slices;
+  return std::min(kernel.cores, kernel.tiles - wave * kernel.cores) > std::max<std::int64_t>(0, cores);
 }
 
 void Accelerator::return_cores(Time now, std::int64_t cores) {
@@ -319,7 +318,7 @@ Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const 
   const std::int64_t taken = kernel.blocks > 0 && kept_cores_ > 0 ? 0 : std::max(working, kept_cores_);
   const std::int64_t left = std::max<std::int64_t>(1, sms - taken);
   if (kernel.tiles == 0) return length * sms / left;
-  return length * waves(kernel.tiles, left) / waves(kernel.tiles, sms);
+  return length * waves(kernel.tiles, std::min(kernel.cores, left)) / waves(kernel.tiles, kernel.cores);
 }
 
 void Accelerator::request_slice(Running& kernel, Time at) {
@@ -341,7 +340,7 @@ void Accelerator::request_slice(Running& kernel, Time at) {
 }
 
 void Accelerator::end_wave(Time now, Running& kernel) {
-  const std::int64_t all = waves(kernel.tiles, config_.compute.sms);
+  const std::int64_t all = waves(kernel.tiles, kernel.cores);
   if (kernel.done * all / kernel.slices == (kernel.done - 1) * all / kernel.slices) return;
   kernel.wave_from = now;
   grant_cores(now);

@@ -226,6 +226,20 @@ INSTANTIATE_TEST_SUITE_P(Asked, KernelOfTiles,
                                          Waves{"InALastWaveThatLeavesCores", 456, 36_us, 36_us, 45_us}),
                          [](const auto& drawn) { return drawn.param.name; });
 
+TEST(Partitions, OfTilesLeaveTheOtherCoresToCollectives) {
+  Bench bench(slices_of_10_us(true));
+  Command product = on_cores(66, kernel(0, Time(), 40_us));
+  product.tiles = 4 * 66;
+  bench.at(2_us, product);
+  bench.at(2_us, notify(0, 1));
+  bench.at(6_us, cores(Operation::kKeepCores, 66, 2));
+  bench.at(6_us, cores(Operation::kKeepCores, 1, 3));
+  bench.run();
+  EXPECT_EQ(bench.notified(2), 6_us);
+  EXPECT_EQ(bench.notified(3), 12_us);
+  EXPECT_EQ(bench.notified(1), 12_us + Time(37'500'000));  // five waves in place of four
+}
+
 TEST(Partitions, ACollectiveDoesNotWaitForTilesWhereItHasCoresOfItsOwn) {
   Bench bench(slices_of_10_us(false));
   Command product = kernel(0, Time(), 40_us);
