@@ -12,39 +12,30 @@ struct Linear {
   std::string_view input_gradient;
   std::string_view weight_gradient;
   std::string_view bias_gradient;
-  // In float8, which the head and cross attention are not.
-  std::string_view weight_cast{};
-  std::string_view weight_transposed{};
-  std::string_view gradient_cast{};
-  std::string_view gradient_transposed{};
+  // In float8.
+  std::string_view weight_cast;
+  std::string_view weight_transposed;
+  std::string_view gradient_cast;
+  std::string_view gradient_transposed;
 };
-constexpr Linear kWq{"wq",           "wq.dgrad",          "wq.wgrad",
-                     "wq.bias_grad", "wq.weight_cast",    "wq.weight_transposed",
-                     "wq.grad_cast", "wq.grad_transposed"};
-constexpr Linear kWk{"wk",           "wk.dgrad",          "wk.wgrad",
-                     "wk.bias_grad", "wk.weight_cast",    "wk.weight_transposed",
-                     "wk.grad_cast", "wk.grad_transposed"};
-constexpr Linear kWv{"wv",           "wv.dgrad",          "wv.wgrad",
-                     "wv.bias_grad", "wv.weight_cast",    "wv.weight_transposed",
-                     "wv.grad_cast", "wv.grad_transposed"};
-constexpr Linear kWo{"wo",           "wo.dgrad",          "wo.wgrad",
-                     "wo.bias_grad", "wo.weight_cast",    "wo.weight_transposed",
-                     "wo.grad_cast", "wo.grad_transposed"};
-constexpr Linear kGate{"w1_gate",           "w1_gate.dgrad",          "w1_gate.wgrad",
-                       "w1_gate.bias_grad", "w1_gate.weight_cast",    "w1_gate.weight_transposed",
-                       "w1_gate.grad_cast", "w1_gate.grad_transposed"};
-constexpr Linear kUp{"w3_up",           "w3_up.dgrad",          "w3_up.wgrad",
-                     "w3_up.bias_grad", "w3_up.weight_cast",    "w3_up.weight_transposed",
-                     "w3_up.grad_cast", "w3_up.grad_transposed"};
-constexpr Linear kDown{"w2_down",           "w2_down.dgrad",          "w2_down.wgrad",
-                       "w2_down.bias_grad", "w2_down.weight_cast",    "w2_down.weight_transposed",
-                       "w2_down.grad_cast", "w2_down.grad_transposed"};
-constexpr Linear kLmHead{"lm_head", "lm_head.dgrad", "lm_head.wgrad", "lm_head.bias_grad"};
-
-constexpr Linear kCrossWq{"cross_wq", "cross_wq.dgrad", "cross_wq.wgrad", "cross_wq.bias_grad"};
-constexpr Linear kCrossWk{"cross_wk", "cross_wk.dgrad", "cross_wk.wgrad", "cross_wk.bias_grad"};
-constexpr Linear kCrossWv{"cross_wv", "cross_wv.dgrad", "cross_wv.wgrad", "cross_wv.bias_grad"};
-constexpr Linear kCrossWo{"cross_wo", "cross_wo.dgrad", "cross_wo.wgrad", "cross_wo.bias_grad"};
+#define WEFT_LINEAR(name)                                                                                  \
+  {                                                                                                        \
+    name, name ".dgrad", name ".wgrad", name ".bias_grad", name ".weight_cast", name ".weight_transposed", \
+        name ".grad_cast", name ".grad_transposed"                                                         \
+  }
+constexpr Linear kWq = WEFT_LINEAR("wq");
+constexpr Linear kWk = WEFT_LINEAR("wk");
+constexpr Linear kWv = WEFT_LINEAR("wv");
+constexpr Linear kWo = WEFT_LINEAR("wo");
+constexpr Linear kGate = WEFT_LINEAR("w1_gate");
+constexpr Linear kUp = WEFT_LINEAR("w3_up");
+constexpr Linear kDown = WEFT_LINEAR("w2_down");
+constexpr Linear kLmHead = WEFT_LINEAR("lm_head");
+constexpr Linear kCrossWq = WEFT_LINEAR("cross_wq");
+constexpr Linear kCrossWk = WEFT_LINEAR("cross_wk");
+constexpr Linear kCrossWv = WEFT_LINEAR("cross_wv");
+constexpr Linear kCrossWo = WEFT_LINEAR("cross_wo");
+#undef WEFT_LINEAR
 
 /// What enters products, cast to float8; transposed for the gradients of weights.
 struct Operand {

@@ -98,12 +98,11 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   const bool reshards = config.reshard_after_forward && shards > 1;
   block_buffers = reshards ? config.limit_all_gathers : last_block + 1;
 
-  const auto gather = [&](const std::string& name, std::uint64_t elements, std::uint64_t bytes, int first, int last,
-                          bool forward) {
+  const auto gather = [&](const std::string& name, std::uint64_t bytes, int first, int last, bool forward) {
     if (shards == 1) return;
     // A block takes the buffers in turn; the root unit has one of its own.
     const int buffer = gathers.empty() ? 0 : 1 + static_cast<int>(gathers.size() - 1) % block_buffers;
-    gathers.push_back({name, elements, bytes, buffer, first, last, forward});
+    gathers.push_back({name, bytes, buffer, first, last, forward});
     Stage& stage = stages[static_cast<std::size_t>(first)];
     stage.gathers_before = static_cast<int>(gathers.size());
     if (config.copies) {
@@ -121,7 +120,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   };
 
   stages.resize(static_cast<std::size_t>(last_stage) + 1);
-  gather("root", root_elements, root_elements * parameter_bytes, 0, last_stage, true);
+  gather("root", root_elements * parameter_bytes, 0, last_stage, true);
   append(stages[0].kernels, models::forward_kernels(model, UnitKind::kEmbedding, shape), compute);
   for (int b = 0; b <= last_block; ++b) {
     const int stage = 1 + b;
@@ -129,7 +128,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     append(stages[static_cast<std::size_t>(stage)].kernels,
            models::forward_kernels(model, models::block_kind(model, b), shape), compute);
     stages[static_cast<std::size_t>(stage)].forward_of = b;
-    gather("block " + std::to_string(b), elements_of(b), bytes_of(b), stage, stays ? last_stage - 1 - b : stage, true);
+    gather("block " + std::to_string(b), bytes_of(b), stage, stays ? last_stage - 1 - b : stage, true);
   }
   append(stages[static_cast<std::size_t>(turn)].kernels, models::forward_kernels(model, UnitKind::kHead, shape),
          compute);
@@ -141,7 +140,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
            models::backward_kernels(model, models::block_kind(model, b), shape_of(b)), compute);
     stages[static_cast<std::size_t>(stage)].backward_of = b;
     if (reshards && b != last_block) {
-      gather("block " + std::to_string(b) + " again", elements_of(b), bytes_of(b), stage, stage, false);
+      gather("block " + std::to_string(b) + " again", bytes_of(b), stage, stage, false);
     }
     scatter("block " + std::to_string(b), elements_of(b), stage);
   }

@@ -91,7 +91,6 @@ struct Stage {
 /// An Allgather of a step.
 struct Gather {
   std::string name;
-  std::uint64_t elements;
   std::uint64_t bytes;
   int buffer;     ///< in which it is gathered; 0 is the root unit's
   int first_use;  ///< stage

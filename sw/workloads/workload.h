@@ -66,9 +66,8 @@ struct RankSums {
 ///   each rank, which are messages while others are computed (Wang et al., "Overlap Communication with Dependent
 ///   Computation via Decomposition", ASPLOS 2023), as PyTorch's compiler has it.
 /// - cp: keys and values go round in a ring, beside the attention to those that are there (Liu et al., "Ring
-/// Attention",
-///   ICLR 2024, section 3); backward their gradients go round, too, and come home. Each step is equal work: causal
-///   ranks hold a part of the sequence's beginning and the equal part of its end.
+///   Attention", ICLR 2024, section 3); backward their gradients go round, too, and come home. Each step is equal work:
+///   causal ranks hold a part of the sequence's beginning and the equal part of its end.
 /// - ep: experts lie on different ranks: an AllToAll to them and one back, forward and backward (GShard, section 3.2).
 ///   Ranks of ep have sequences of their own. Each rank of tp exchanges all tokens, for its columns of the experts.
 /// - pp: pipeline.h. A stage sends as soon as it has computed, and computes on meanwhile. Receives are posted while the

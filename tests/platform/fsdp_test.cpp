@@ -205,7 +205,7 @@ TEST(Schedule, AnEncoderComesBeforeItsDecoder) {
   EXPECT_EQ(plan.blocks(), 6);
   EXPECT_EQ(plan.block_elements, 67'111'936U);
   std::vector<std::uint64_t> gathered;
-  for (const schedules::Gather& gather : plan.gathers) gathered.push_back(gather.elements);
+  for (const schedules::Gather& gather : plan.gathers) gathered.push_back(gather.bytes / 2);  // of 16 bits
   constexpr std::uint64_t kEncoder = 4 * 1024 * 4096 + 2 * 1024 * 16384 + 2 * 1024;
   constexpr std::uint64_t kDecoder = kEncoder + 4 * 1024 * 4096 + 1024;
   // Forward, and all but the last again from the last.
