@@ -95,6 +95,27 @@ std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation o
   return plan;
 }
 
+void Collectives::agree(std::uint32_t rank, const Group& group, std::uint64_t number, Entered entered) {
+  Sequence& sequence = sequences_[group.id];
+  if (number - sequence.first == sequence.open.size()) sequence.open.push_back(entered);
+  Entered& first = sequence.open[number - sequence.first];
+  const bool whole = first.involved == kAllDimensions && entered.involved == kAllDimensions;
+  if (whole && (first.operation != entered.operation || first.chunks != entered.chunks)) {
+    const auto text = [](const Entered& of) {
+      return std::string(name_of(of.operation)) + " of " + std::to_string(of.chunks) + " chunks";
+    };
+    throw ConfigError("workload.traces", "expected the same collectives at all members of a group: collective " +
+                                             std::to_string(number) + " of group " + std::to_string(group.id) +
+                                             " is an " + text(first) + " at end " + std::to_string(first.rank) +
+                                             " and an " + text(entered) + " at end " + std::to_string(rank));
+  }
+  --first.left;
+  while (!sequence.open.empty() && sequence.open.front().left == 0) {
+    sequence.open.pop_front();
+    ++sequence.first;
+  }
+}
+
 void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
                         std::int64_t priority, std::uint64_t token, std::uint32_t involved) {
   if (group.id >= Key::kGroups) throw ConfigError("workload.groups", "expected at most 65535");
@@ -122,6 +143,9 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
     const auto at = std::find(known.members.begin(), known.members.end(), rank);
     streams.position = static_cast<std::uint32_t>(at - known.members.begin());
   }
+  const std::size_t members = known.members.empty() ? ranks_.size() : known.members.size();
+  agree(rank, known, streams.collectives++,
+        {operation, involved, plan->chunks, rank, static_cast<std::uint32_t>(members)});
   task->first = streams.entered;
   for (std::uint32_t i = 0; i < plan->chunks; ++i) {
     const std::uint32_t number = streams.entered++;
@@ -238,6 +262,11 @@ void Collectives::phase_done(Time now, std::uint32_t rank, Key key) {
 
 void Collectives::arrive(Time now, std::uint32_t rank, Key key) {
   Streams& all = streams(rank, key.group);
+  if (key.stream < all.first) {
+    stray_ = "end " + std::to_string(rank) + " has done chunk " + std::to_string(key.stream) + " of group " +
+             std::to_string(key.group) + ", for which a message came";
+    return;
+  }
   while (key.stream - all.first >= all.live.size()) all.live.push_back({});
   Stream& stream = all.live[key.stream - all.first];
   if (!stream.running || stream.phase != key.phase) {

@@ -73,12 +73,16 @@ class Collectives final : public EventTarget, private BusUser {
   /// A rank enters its group's next collective; all members must enter the same ones in the same order. `priority`
   /// counts with explicit scheduling. `token` comes back when the rank has done its part. `involved` has a bit for each
   /// dimension: a collective of some joins the ends that differ in these alone, and needs the group of all.
-  /// Throws ConfigError for an algorithm that the number of members does not fit.
+  /// Throws ConfigError for an algorithm that the number of members does not fit, and for members that enter different
+  /// collectives; where only some dimensions are involved, stray() says so later.
   void enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
              std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions);
 
   /// Chunks that have been entered and not left, of all ranks.
   [[nodiscard]] std::int64_t unfinished() const { return unfinished_; }
+  /// Of a message that a rank has no use for, since members did not enter the same collectives; empty if there was
+  /// none.
+  [[nodiscard]] const std::string& stray() const { return stray_; }
   /// The fate of a rank's chunks for a report of what hangs: which it waits for.
   [[nodiscard]] std::string waits_for(std::uint32_t rank) const;
 
@@ -156,7 +160,20 @@ class Collectives final : public EventTarget, private BusUser {
     std::uint32_t position = 0;    ///< of the rank among listed members
     std::uint32_t first = 0;
     std::uint32_t entered = 0;
+    std::uint64_t collectives = 0;  ///< that the rank has entered
     Fifo<Stream> live;
+  };
+  /// A collective of a group as the first of its members entered it, until all have.
+  struct Entered {
+    Operation operation;
+    std::uint32_t involved;
+    std::int64_t chunks;
+    std::uint32_t rank;
+    std::uint32_t left;
+  };
+  struct Sequence {
+    std::uint64_t first = 0;  ///< number of the first that somebody has not entered
+    Fifo<Entered> open;
   };
   struct Waiting {
     std::int64_t priority;
@@ -208,6 +225,7 @@ class Collectives final : public EventTarget, private BusUser {
   void check(const Plan& plan) const;
   [[nodiscard]] std::shared_ptr<const Plan> plan_of(const Group& group, Operation operation, std::int64_t bytes,
                                                     std::uint32_t involved) const;
+  void agree(std::uint32_t rank, const Group& group, std::uint64_t number, Entered entered);
   Streams& streams(std::uint32_t rank, std::uint32_t group) { return ranks_[rank].groups[group]; }
   void enqueue(Time now, std::uint32_t rank, Key key, Stream& stream);
   [[nodiscard]] std::vector<Waiting>::iterator next_of(Queue& queue, std::uint32_t dimension) const;
@@ -249,9 +267,11 @@ class Collectives final : public EventTarget, private BusUser {
   std::vector<std::uint32_t> sizes_;    ///< of the dimensions
   std::vector<std::uint32_t> strides_;  ///< of the dimensions, in ranks
   std::map<std::uint32_t, Group> groups_;
+  std::map<std::uint32_t, Sequence> sequences_;  ///< by group
   std::vector<Rank> ranks_;
   std::map<std::tuple<std::uint32_t, Operation, std::int64_t, std::uint32_t>, std::shared_ptr<const Plan>> plans_;
   std::int64_t unfinished_ = 0;
+  std::string stray_;
 };
 
 }  // namespace weft::analytical

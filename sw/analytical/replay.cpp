@@ -199,6 +199,10 @@ Replay::Work Replay::recall(std::uint64_t token) {
 
 void Replay::check_finished() const {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
+  if (!collectives_.stray().empty()) {
+    throw ConfigError("workload.traces",
+                      "expected the same collectives at all members of a group: " + collectives_.stray());
+  }
   std::string text;
   std::size_t unfinished = 0;
   for (std::uint32_t e = 0; e < ends_.size(); ++e) {

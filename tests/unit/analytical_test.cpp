@@ -330,5 +330,36 @@ TEST(Analytical, SaysWhichMembersAnAlgorithmCanHave) {
                ConfigError);
 }
 
+TEST(Analytical, RefusesMembersThatDoNotEnterTheSameCollectives) {
+  constexpr std::uint32_t kFirst = 1;  // dimension alone, whose lines need not do the same
+  for (const std::uint32_t involved : {Collectives::kAllDimensions, kFirst}) {
+    test::fresh_kernel();
+    Bench bench({ring_of(4)}, Congestion::kUnaware, config_of({Algorithm::kRing}));
+    bench.starter.start = [&] {
+      for (std::uint32_t r = 0; r < 4; ++r) {
+        const auto enter = [&](Operation operation) {
+          bench.collectives.enter(Time(), r, {}, operation, kBytes, 0, r, involved);
+        };
+        enter(r == 2 ? Operation::kAllgather : Operation::kAllReduce);
+        enter(r == 2 ? Operation::kAllReduce : Operation::kAllgather);
+      }
+    };
+    if (involved == kFirst) {
+      sc_core::sc_start();
+      EXPECT_NE(bench.collectives.stray().find("for which a message came"), std::string::npos);
+      continue;
+    }
+    try {
+      sc_core::sc_start();
+      FAIL();
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.path(), "workload.traces");
+      const std::string text =
+          "collective 0 of group 0 is an all_reduce of 4 chunks at end 0 and an all_gather of 4 chunks at end 2";
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::analytical
