@@ -34,8 +34,8 @@ void check(const ComputeConfig& config, const std::string& path) {
   for (const auto& [name, value] :
        std::initializer_list<std::pair<const char*, double>>{{"sustained", config.sustained},
                                                              {"sustained_tf32", config.sustained_tf32},
-                                                             {"power_limit", config.power_limit},
                                                              {"synchronous_tensor", config.synchronous_tensor},
+                                                             {"full_accumulation", config.full_accumulation},
                                                              {"power.lowest_voltage", config.power.lowest_voltage}}) {
     if (value > 0 && value <= 1) continue;
     throw ConfigError(path + "." + name, "expected a share above 0 and at most 1, got " + std::to_string(value));

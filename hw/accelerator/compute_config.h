@@ -20,30 +20,34 @@ EnumNames<DataType> enum_names(DataType);
 
 /// What the array draws. Defaults: H100 SXM5.
 ///
-/// An operation has an energy by its type, a byte of HBM has one, and the part draws `idle` all the time. No vendor
-/// publishes the first: it is chosen so that a long product of 16-bit operands draws 95 % of the board's power beside
-/// `idle`, the rest being HBM's, and so that every type at its peak draws the same (measured: 663 W in bf16 and 662 W
-/// in fp8 on an H200). Energies of caches and of moving on the die are within them. So the model tells how energy
-/// divides between kernels and what a cap costs, and is no better than the board's power for the total.
+/// An operation has an energy by its type, a byte of HBM has one, and the part draws `idle` all the time. Energies of
+/// caches and of moving on the die are within them. No vendor publishes the first: that of 16-bit operands is what the
+/// board's power leaves for an operation at the rate that large products hold under it; where that was not measured, a
+/// long product draws 95 % of the board's power beside `idle`, HBM the rest. 8-bit operands take half, tf32 twice as
+/// much (663 W in bf16 and 662 W in fp8 were measured on an H200), and vector units draw the board's power at their
+/// peak. So the model tells how energy divides between kernels and what a cap costs, and is no better than the board's
+/// power for the total.
 ///
 /// Under `cap` the clock of the array falls until the average power of a kernel, at the rate of HBM that tiles are
 /// chosen for, is within it. Voltage follows the clock, so that an operation's energy goes with its square, down to
 /// `lowest_voltage`, below which only the clock falls. HBM and `idle` keep their power. Approximate: real regulators
-/// work with milliseconds, not kernels, and voltage has an offset.
+/// work with milliseconds, not kernels, so that a burst after a pause runs at the full clock and products between
+/// kernels that draw little run faster than alone.
 ///
-/// Two measurements of H100s tell where voltage stops to fall: large bf16 products reach 795 of 989 TFLOPS at 700 W
-/// (stas00/ml-engineering), and at 500 W 0.60 of the peak (pytorch/ao of 2024, roofline_utils, of the H100 with HBM2e):
-/// hardly below the first. A later version of that file has 0.69, of a machine that it does not tell; 0.92 would give
-/// that.
+/// Two measurements of the GPU of H100 and H200 give the energy of an operation and where voltage stops to fall. At 700
+/// W large bf16 products hold 699 TFLOPS (the mean of eight H200 that all compute; stas00/ml-engineering,
+/// compute/accelerator/benchmarks, August 2026), where Weft's burst has 815. At 500 W they reach 0.60 of the peak
+/// (pytorch/ao of 2024, roofline_utils, of the H100 with HBM2e). A later version of that file has 0.69, of a machine
+/// that it does not tell.
 struct PowerConfig {
   Power idle = Power(80'000);
   Power cap{};
-  Energy tensor_16bit = Energy(688);
-  Energy tensor_8bit = Energy(344);
-  Energy tensor_tf32 = Energy(1'380);
+  Energy tensor_16bit = Energy(1'150);
+  Energy tensor_8bit = Energy(575);
+  Energy tensor_tf32 = Energy(2'300);
   Energy vector_fp32 = Energy(10'200);
   Energy memory_byte = Energy(31'200);
-  double lowest_voltage = 0.99;
+  double lowest_voltage = 0.764;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -74,7 +78,7 @@ struct ComputeConfig {
   /// Only to choose tiles, as a library does that knows its part. HBM itself is modelled elsewhere.
   Rate planned_memory = Rate(3'080LL * 8'000'000'000);
 
-  // Fitted to published measurements.
+  // Fitted to published measurements, of bursts that end before a power limit acts.
   Time launch = Time(4'580'000);
   Time tile_latency = Time(1'090'000);
   Rate operand_rate = Rate(130'000'000'000'000);
@@ -89,10 +93,11 @@ struct ComputeConfig {
   double synchronous_tensor = 0.629;
   /// From the inversions of ResNet-50's factors on RTX 2080 Ti (see kernels/factorisation.h).
   Time panel_step = Time(880'000);
-  /// The measurements came from short, cool runs; real training at 500 to 700 W clocks lower. They do not tell how
-  /// much.
-  double power_limit = 1.0;
   bool persistent_products = false;
+  /// Bursts of an H200: 1,525 TFLOPS in fp8 so, 850 in bf16; held for long 1,354 and 755, which is the same share
+  /// (stas00/ml-engineering, compute/accelerator; torch._scaled_mm, whose default this is). pytorch/ao issue 2377 has
+  /// 1.1 to 1.2 times.
+  double full_accumulation = 0.897;
   PowerConfig power;
 
   template <typename Visitor>
@@ -122,9 +127,10 @@ struct ComputeConfig {
     visit("synchronous_tensor", synchronous_tensor,
           "Share of the tensor peak that instructions reach which wait for their result, as older kernels use");
     visit("panel_step", panel_step, "A column of a factorisation's panel, which waits for the one before");
-    visit("power_limit", power_limit, "Share of the sustained tensor rate that the power limit leaves");
     visit("persistent_products", persistent_products,
           "Kernels of products have one block for each SM, which shares out its tiles at the start");
+    visit("full_accumulation", full_accumulation,
+          "Share of their rate that products of 8-bit operands keep without fast accumulation, summed in full float32");
     visit("power", power, "What it draws");
   }
 };

@@ -66,11 +66,11 @@ double sustained_rate(const ComputeConfig& config, DataType type) {
   switch (type) {
     case DataType::kBf16:
     case DataType::kFp16:
-      return per_second(config.tensor_16bit) * config.sustained * config.power_limit;
+      return per_second(config.tensor_16bit) * config.sustained;
     case DataType::kFp8:
-      return per_second(config.tensor_8bit) * config.sustained * config.power_limit;
+      return per_second(config.tensor_8bit) * config.sustained;
     case DataType::kTf32:
-      return per_second(config.tensor_tf32) * config.sustained_tf32 * config.power_limit;
+      return per_second(config.tensor_tf32) * config.sustained_tf32;
     case DataType::kFp32:
       return per_second(config.vector_fp32) * config.sustained;
   }
@@ -138,6 +138,18 @@ KernelWork streaming_work(const ComputeConfig& config, double read, double writt
   work.array_energy = operations_energy(config, DataType::kFp32, flops + 2 * doubles);
   Seconds parts{};
   at(parts, Cost::kVector) = seconds(work.compute);
+  settle(config, work, parts);
+  return work;
+}
+
+KernelWork tensor_work(const ComputeConfig& config, double operations, Bytes read) {
+  KernelWork work{.launch = config.launch,
+                  .compute = to_time(operations / sustained_rate(config, DataType::kBf16)),
+                  .read = read,
+                  .flops = operations};
+  work.array_energy = operations_energy(config, DataType::kBf16, operations);
+  Seconds parts{};
+  at(parts, Cost::kTensor) = seconds(work.compute);
   settle(config, work, parts);
   return work;
 }

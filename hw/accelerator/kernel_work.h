@@ -54,6 +54,9 @@ struct KernelWork {
   std::int64_t tiles = 0;    ///< of one that goes wave by wave, see Command
 };
 
+/// 16-bit operations of which nothing else is known, on tensor cores at their sustained rate.
+[[nodiscard]] KernelWork tensor_work(const ComputeConfig& config, double operations, Bytes read);
+
 /// Of what SMs ask of the last-level cache, the share that it need not ask of HBM; 0 if they ask nothing.
 [[nodiscard]] double hit_rate(const KernelWork& work);
 

@@ -35,6 +35,7 @@ struct Target {
   std::vector<std::string> overrides;
   std::int64_t sms = 0;
   bool warm = false;
+  bool burst = false;
   bool json = false;
 };
 
@@ -104,6 +105,7 @@ Accelerator find(const Target& target) {
     throw UsageError(fmt::format("--sms: expected at most the {} of {}, got {}", compute.sms, name, target.sms));
   }
   if (target.sms > 0) compute = partition(compute, target.sms);
+  if (target.burst) compute.power.cap = Power();
   return {name, compute, part->hbm.sustained(), target.warm};
 }
 
@@ -413,6 +415,7 @@ Target joined(const Target& before, const Target& after) {
   target.overrides.insert(target.overrides.begin(), before.overrides.begin(), before.overrides.end());
   if (target.sms == 0) target.sms = before.sms;
   target.warm |= before.warm;
+  target.burst |= before.burst;
   target.json |= before.json;
   return target;
 }
@@ -432,6 +435,7 @@ void add_target(CLI::App& app, Target& target) {
   app.add_option("--sms", target.sms, "SMs that it has, a partition of the array; all of them if left out")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--warm", target.warm, "Operands were used just before: the last-level cache has what fits");
+  app.add_flag("--burst", target.burst, "A short run after a pause, which ends before the power cap lowers the clock");
   app.add_flag("--json", target.json, "Print JSON");
 }
 

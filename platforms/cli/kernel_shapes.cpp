@@ -82,17 +82,19 @@ class GemmKind final : public KernelKind {
   void add_options(CLI::App& app) override {
     add_type(app, type_);
     app.add_flag("--sparse", sparse_, "The first operand has 2:4 structured sparsity");
+    app.add_flag("--full-accumulation", full_, "8-bit operands are summed in full float32, as gradients often are");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     limit_operations(2 * product(values), "gemm", "");
     const Gemm gemm{values.at("batch"),          values.at("m"), values.at("n"), values.at("k"),
-                    parse_type(type_, "--type"), sparse_};
+                    parse_type(type_, "--type"), sparse_,        !full_};
     return shape_of(gemm);
   }
 
  private:
   std::string type_ = "bf16";
   bool sparse_ = false;
+  bool full_ = false;
 };
 
 class AttentionKind final : public KernelKind {
@@ -381,11 +383,12 @@ void limit_operations(double operations, const std::string& option, const std::s
 KernelShape shape_of(const Gemm& gemm) {
   KernelShape result;
   const std::string_view type = name_of(gemm.type);
-  result.text =
-      fmt::format("gemm {}x{}x{}{} {}{}", gemm.m, gemm.n, gemm.k,
-                  gemm.batch > 1 ? fmt::format(" batch {}", gemm.batch) : "", type, gemm.sparse ? " sparse" : "");
+  result.text = fmt::format("gemm {}x{}x{}{} {}{}{}", gemm.m, gemm.n, gemm.k,
+                            gemm.batch > 1 ? fmt::format(" batch {}", gemm.batch) : "", type,
+                            gemm.sparse ? " sparse" : "", gemm.fast_accumulation ? "" : " full accumulation");
   result.json = {{"kind", "gemm"}, {"batch", gemm.batch}, {"m", gemm.m}, {"n", gemm.n}, {"k", gemm.k}, {"type", type}};
   if (gemm.sparse) result.json["sparse"] = true;
+  if (!gemm.fast_accumulation) result.json["full_accumulation"] = true;
   result.units = gemm.type;
   result.work = [gemm](const ComputeConfig& config, GemmPlan* plan) { return kernel_work(config, gemm, plan); };
   return result;

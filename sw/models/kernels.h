@@ -16,6 +16,7 @@ struct Gemm {
   std::int64_t n = 0;
   std::int64_t k = 0;
   int element_bytes = 2;
+  bool fast_accumulation = true;  ///< of operands of one byte
 };
 
 /// Attention that never writes the score matrix to memory. The backward pass computes the scores again.

@@ -112,11 +112,8 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     kernel.compute_ps = static_cast<std::int64_t>(nanos) * 1000;
   } else {
     const auto operations = static_cast<double>(need(*graph.window, node, node.num_ops(), "num_ops"));
-    const double peak = static_cast<double>(compute_.tensor_16bit.count()) * compute_.sustained * compute_.power_limit;
-    kernel.launch_ps = compute_.launch.count();
-    kernel.compute_ps = static_cast<std::int64_t>(operations / peak * 1e12);
-    kernel.read = static_cast<std::uint64_t>(node.tensor_size().value_or(0));
-    kernel.energy = operations * joules(compute_.power.tensor_16bit);
+    const auto read = Bytes(static_cast<std::int64_t>(node.tensor_size().value_or(0)));
+    kernel = kernel_command(kComputeStream, nullptr, accelerator::tensor_work(compute_, operations, read));
   }
   end.rank->accelerator.submit(kernel);
   end.rank->accelerator.notify(kComputeStream, *end.events, remember(end, graph, node));

@@ -17,7 +17,12 @@ struct ToWork {
   const accelerator::ComputeConfig& compute;
 
   accelerator::KernelWork operator()(const models::Gemm& gemm) const {
-    return kernel_work(compute, accelerator::Gemm{gemm.batch, gemm.m, gemm.n, gemm.k, data_type(gemm.element_bytes)});
+    return kernel_work(compute, accelerator::Gemm{.batch = gemm.batch,
+                                                  .m = gemm.m,
+                                                  .n = gemm.n,
+                                                  .k = gemm.k,
+                                                  .type = data_type(gemm.element_bytes),
+                                                  .fast_accumulation = gemm.fast_accumulation});
   }
   accelerator::KernelWork operator()(const models::FlashAttention& attention) const {
     return kernel_work(compute, accelerator::FlashAttention{attention.batch, attention.heads, attention.kv_heads,

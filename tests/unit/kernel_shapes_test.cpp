@@ -351,42 +351,57 @@ TEST(Breakdown, NamesTheLimit) {
 
 TEST(PowerModel, CountsOperationsBytesAndIdling) {
   const KernelWork work = kernel_work(kH100, Gemm{.m = 8192, .n = 8192, .k = 8192});
-  EXPECT_DOUBLE_EQ(work.array_energy, work.flops * 0.688e-12);
+  EXPECT_DOUBLE_EQ(work.array_energy, work.flops * 1.15e-12);
   EXPECT_DOUBLE_EQ(work.memory_energy, static_cast<double>((work.read + work.written).count()) * 31.2e-12);
   const double seconds = microseconds(estimate(work, kMemory)) * 1e-6;
   const double total = energy(kH100.power, work, kMemory);
   EXPECT_NEAR(total, work.array_energy + work.memory_energy + 80 * seconds, 1e-9);
-  // Near what the board may draw, and a copy far from it.
-  EXPECT_NEAR(total / seconds, 665, 30);
+  // A burst draws more than the board may for long, and a copy far less.
+  EXPECT_NEAR(total / seconds, 1050, 50);
   const KernelWork copy = kernel_work(kH100, Copy{1_GiB});
   EXPECT_LT(energy(kH100.power, copy, kMemory) / (microseconds(estimate(copy, kMemory)) * 1e-6), 200);
 }
 
 TEST(PowerModel, ACapLowersTheClockOfWhatExceedsItAlone) {
   ComputeConfig capped = kH100;
-  capped.power.cap = 400_W;
+  capped.power.cap = 500_W;
   capped.power.lowest_voltage = 0.6;
   const std::vector<KernelWork> free = one_of_each(kH100);
   const std::vector<KernelWork> held = one_of_each(capped);
   for (std::size_t i = 0; i < free.size(); ++i) {
     const double seconds = microseconds(estimate(held[i], capped.planned_memory)) * 1e-6;
     const double power = energy(capped.power, held[i], capped.planned_memory) / seconds;
-    EXPECT_LE(power, 400.1);
+    EXPECT_LE(power, 500.1);
     const double before = energy(kH100.power, free[i], kH100.planned_memory) /
                           (microseconds(estimate(free[i], kH100.planned_memory)) * 1e-6);
     constexpr std::size_t kInverse = 8;  // many kernels, of which each is held to the cap by itself
-    if (before <= 400 && i != kInverse) {
+    if (before <= 500 && i != kInverse) {
       EXPECT_EQ(held[i].compute, free[i].compute);
       EXPECT_EQ(held[i].clock, 1);
     } else if (i == 0) {
-      EXPECT_NEAR(power, 400, 0.1);
+      EXPECT_NEAR(power, 500, 0.1);
       // Voltage falls with the clock: energy does too, so that less than the share of power is lost.
       EXPECT_LT(held[i].array_energy, free[i].array_energy);
-      EXPECT_GT(held[i].clock, 400 / before);
+      EXPECT_GT(held[i].clock, 500 / before);
       EXPECT_EQ(held[i].parts[static_cast<std::size_t>(Cost::kPowerCap)], held[i].compute - free[i].compute);
     }
   }
   EXPECT_LT(held[0].clock, 1);
+}
+
+/// What H100 and H200 hold for long (traces/published/gemm.csv has the sources); two of these chose the parameters, and
+/// 8-bit operands, whose shape ran with pauses, did not.
+TEST(PowerModel, LargeProductsHoldTheirMeasuredRates) {
+  const auto tflops = [](const Gemm& shape, Power cap) {
+    ComputeConfig capped = kH100;
+    capped.power.cap = cap;
+    return kernel_work(capped, shape).flops / (microseconds(time_of(shape, capped)) * 1e6);
+  };
+  const Gemm cube{.m = 8192, .n = 8192, .k = 8192};
+  EXPECT_NEAR(tflops(cube, 700_W), 699, 7);
+  EXPECT_NEAR(tflops(cube, 500_W), 0.6 * 989.4, 9);
+  const Gemm wide{.m = 1280, .n = 16896, .k = 16384, .type = DataType::kFp8, .fast_accumulation = false};
+  EXPECT_NEAR(tflops(wide, 700_W), 1297, 0.05 * 1297);
 }
 
 TEST(PowerModel, LowerCapsTakeLonger) {

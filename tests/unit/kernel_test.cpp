@@ -150,12 +150,18 @@ TEST(Kernel, SparseProductsReadHalfOfAndRunTwiceAsFast) {
   EXPECT_THROW((void)kernel_work(endless, sparse), std::invalid_argument);
 }
 
-TEST(Kernel, PowerLimitSlowsTheTensorCores) {
-  ComputeConfig throttled;
-  throttled.power_limit = 0.5;
-  const Gemm large{.m = 8192, .n = 8192, .k = 8192};
-  EXPECT_NEAR(microseconds(kernel_work(throttled, large).compute) / microseconds(kernel_work(kH100, large).compute), 2,
-              0.05);
+TEST(Kernel, FullAccumulationSlowsEightBitOperandsAlone) {
+  Gemm large{.m = 8192, .n = 8192, .k = 8192, .type = DataType::kFp8};
+  const KernelWork fast = kernel_work(kH100, large);
+  large.fast_accumulation = false;
+  const KernelWork full = kernel_work(kH100, large);
+  EXPECT_NEAR(microseconds(fast.compute) / microseconds(full.compute), kH100.full_accumulation, 0.01);
+  EXPECT_DOUBLE_EQ(fast.array_energy / full.array_energy, kH100.full_accumulation);
+  EXPECT_EQ(fast.flops, full.flops);
+  large.type = DataType::kBf16;
+  const Time slow = kernel_work(kH100, large).compute;
+  large.fast_accumulation = true;
+  EXPECT_EQ(kernel_work(kH100, large).compute, slow);
 }
 
 TEST(Kernel, TransformerLayersRunAtTheSpeedOfLargeProducts) {

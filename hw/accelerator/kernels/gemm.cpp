@@ -33,6 +33,15 @@ double size_of_a(const Gemm& shape) {
   return shape.sparse ? size_of(shape.type) / 2 + 0.125 : size_of(shape.type);
 }
 
+/// Share of the tensor rate, and so of operations to a joule, that the way of summing leaves.
+double accumulation_share(const ComputeConfig& config, const Gemm& shape) {
+  return shape.type == DataType::kFp8 && !shape.fast_accumulation ? config.full_accumulation : 1.0;
+}
+
+double dense_rate(const ComputeConfig& config, const Gemm& shape) {
+  return sustained_rate(config, shape.type) * accumulation_share(config, shape);
+}
+
 /// What an output tile needs when every SM has one.
 struct TileTime {
   double latency;
@@ -44,7 +53,7 @@ struct TileTime {
 TileTime tile_time(const ComputeConfig& config, const Gemm& shape, const GemmPlan& plan) {
   const double area = static_cast<double>(plan.tile_m * plan.tile_n);
   const double k = static_cast<double>(ceil_div(ceil_div(shape.k, plan.split_k), kTileK) * kTileK);
-  double rate = sustained_rate(config, shape.type);
+  double rate = dense_rate(config, shape);
   if (shape.sparse) rate *= config.sparsity;
   const double math = 2 * area * k * static_cast<double>(config.sms) / rate;
   const double operands = shape.sparse ? (static_cast<double>(plan.tile_m) * size_of_a(shape) +
@@ -78,7 +87,7 @@ Seconds tiled_parts(const ComputeConfig& config, const Product& product, const G
   const double delivery = bytes_per_second(config.operand_rate) / static_cast<double>(config.sms);
   const double waves = static_cast<double>(plan.units) / static_cast<double>(config.sms);
   const double asked =
-      product.flops / sustained_rate(config, product.shape.type) * (product.shape.sparse ? 2 / config.sparsity : 1.0);
+      product.flops / dense_rate(config, product.shape) * (product.shape.sparse ? 2 / config.sparsity : 1.0);
   const double useful = std::min(asked, waves * tile.math);
   at(parts, units_of(product.shape.type)) = useful;
   at(parts, Cost::kEdges) = waves * tile.math - useful;
@@ -171,7 +180,7 @@ KernelWork product_work(const ComputeConfig& config, const Product& product, Gem
   const TileTime tile = tile_time(config, shape, best);
   work.cached = to_bytes(static_cast<double>(best.units) * (tile.operands + tile.result) +
                          best_sum * bytes_per_second(config.operand_rate));
-  work.array_energy = operations_energy(config, shape.type, product.flops);
+  work.array_energy = operations_energy(config, shape.type, product.flops) / accumulation_share(config, shape);
   settle(config, work, tiled_parts(config, product, best, best_compute, best_sum));
   return work;
 }

@@ -20,6 +20,9 @@ namespace weft::accelerator {
 /// is stored are read, and tensor cores run `sparsity` times as fast in terms of the dense product. `flops` counts what
 /// is computed, half of it. Checked only against the data sheets' statement that the peak doubles.
 ///
+/// Without `fast_accumulation` tensor cores pass what they have summed of 8-bit operands to vector units every few
+/// steps, which takes time and energy by `full_accumulation`; other operands do not need it.
+///
 /// Checked against 1,125 published H100 products (traces/published/h100_gemm.csv), of which a third, whole shapes,
 /// stayed out of the fit; tests/published/gemm_fit.cpp prints the fitted defaults and their errors. Held out, the
 /// mean error is 4 % for 16-bit (within 3 % over 100 GFLOP), 6 % for 8-bit and 17 % for float32 operands. The 8-bit
@@ -35,6 +38,7 @@ struct Gemm {
   std::int64_t k = 0;
   DataType type = DataType::kBf16;
   bool sparse = false;
+  bool fast_accumulation = true;
 };
 
 /// How gemm() cut a product.
