@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "platforms/config/document.h"
@@ -309,9 +310,15 @@ std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, st
   std::map<std::string, std::vector<std::uint32_t>> groups;
   if (!node.exists()) return groups;
   for (const auto& [name, members] : node.members()) {
-    const std::string expected = "a list of different ranks below " + std::to_string(ends);
+    const std::string expected = "\"all\", or a list of different ranks below " + std::to_string(ends);
     if (name == "0" || name.empty()) members.fail("another name, since 0 is everybody");
     std::vector<std::uint32_t>& group = groups[name];
+    if (members.raw() == "all") {
+      group.resize(ends);
+      std::iota(group.begin(), group.end(), 0U);
+      continue;
+    }
+    if (!members.raw().is_array()) members.fail(expected);
     for (const Node& member : members.elements()) {
       const nlohmann::json& rank = member.raw();
       if (!rank.is_number_unsigned() || rank.get<std::uint64_t>() >= ends) member.fail(expected);

@@ -32,7 +32,7 @@ System read_system(const std::filesystem::path& network, const std::filesystem::
 /// The remote memory file, into what system.json has given.
 void read_memory(const std::filesystem::path& file, analytical::EndConfig& end);
 
-/// The communicator groups file: ranks by group, different ones below `ends`.
+/// The communicator groups file: ranks by group, different ones below `ends`, or "all" of them.
 std::map<std::string, std::vector<std::uint32_t>> read_groups(const std::filesystem::path& file, std::uint32_t ends);
 /// The same where they stand in a platform; none if they do not.
 std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, std::uint32_t ends);

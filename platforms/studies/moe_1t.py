@@ -11,7 +11,8 @@ backward pass, at the earliest when the block before the previous one is done, a
 
 pool: what all ranks share comes by a gather in the pool's switches, and its gradients go by a reduction there. sharded:
 each rank loads its 256th and an Allgather does the rest; a ReduceScatter goes before the store (ZeRO-3 with parameters
-outside, as ZeRO-Infinity has it). All ranks execute the same trace.
+outside, as ZeRO-Infinity has it). Gathers and reductions are in groups of their own, "gathers" and "reductions", for
+ranks get to them in different orders beside the AllToAlls of tokens. All ranks execute the same trace.
 """
 import json
 import pathlib
@@ -49,9 +50,11 @@ class Trace:
             attributes.append({"name": "in_switch", "bool_val": True})
         return self.add(kind, name, depends, attributes)
 
-    def collective(self, name, depends, kind, size):
-        return self.add("COMM_COLL_NODE", name, depends,
-                        [{"name": "comm_type", "int64_val": kind}, {"name": "comm_size", "int64_val": size}])
+    def collective(self, name, depends, kind, size, group=None):
+        attributes = [{"name": "comm_type", "int64_val": kind}, {"name": "comm_size", "int64_val": size}]
+        if group:
+            attributes.append({"name": "pg_name", "string_val": group})
+        return self.add("COMM_COLL_NODE", name, depends, attributes)
 
 
 def make(in_switch, sequences):
@@ -63,12 +66,12 @@ def make(in_switch, sequences):
         if in_switch:
             return trace.memory("MEM_LOAD_NODE", name + ".gather", depends, size, True)
         shard = trace.memory("MEM_LOAD_NODE", name + ".load", depends, size // RANKS)
-        return trace.collective(name + ".all_gather", [shard], ALL_GATHER, size // RANKS)
+        return trace.collective(name + ".all_gather", [shard], ALL_GATHER, size // RANKS, "gathers")
 
     def store_shared(name, depends, size):
         if in_switch:
             return trace.memory("MEM_STORE_NODE", name + ".reduce", depends, size, True)
-        shard = trace.collective(name + ".reduce_scatter", depends, REDUCE_SCATTER, size)
+        shard = trace.collective(name + ".reduce_scatter", depends, REDUCE_SCATTER, size, "reductions")
         return trace.memory("MEM_STORE_NODE", name + ".store", [shard], size // RANKS)
 
     done = []  # what ends a block's turn, in the order of turns

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -478,6 +479,22 @@ class Golden : public CliTest {
     }
   }
 };
+
+TEST_F(Golden, EveryPlatformHasOne) {
+  const json golden = json::parse(read_file(fs::path(WEFT_TEST_DATA) / "golden.json"));
+  std::set<std::string> has;
+  for (const json& group : golden) {
+    for (const json& row : group) {
+      const auto arguments = row.at("arguments").get<std::string>();
+      const std::size_t name = arguments.find(' ') + 1;
+      has.insert(arguments.substr(name, arguments.find(' ', name) - name));
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms")) {
+    if (entry.path().extension() != ".json") continue;
+    EXPECT_TRUE(has.contains(entry.path().stem().string())) << entry.path();
+  }
+}
 
 TEST_F(Golden, CatalogueCutToSize) {
   expect("cut");

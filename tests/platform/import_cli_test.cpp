@@ -402,7 +402,7 @@ TEST_F(ImportCli, RefusesByName) {
   write("network.yml", kNetwork);
   write("groups.json", R"({"1": [0, 8]})");
   expect(import("--analytical unaware --groups ../groups.json").err,
-         "groups.json: 1.1: expected a list of different ranks below 8, got 8");
+         "groups.json: 1.1: expected \"all\", or a list of different ranks below 8, got 8");
   write("memory.json", R"({"memory-type": "BIG"})");
   expect(import("--analytical unaware --memory ../memory.json").err,
          "memory.json: memory-type: expected NO_MEMORY_EXPANSION");

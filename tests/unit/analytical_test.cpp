@@ -233,14 +233,15 @@ TEST(Analytical, DirectWithAWindowSendsSoManyAtATime) {
     EXPECT_EQ(finish.first, finish.last);
     return finish.last;
   };
-  const std::int64_t part = kBytes / kSplits / n;
+  constexpr std::int64_t kChunk = kBytes / kSplits;
+  const std::int64_t part = kChunk / n;
   for (const Operation operation : {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllToAll}) {
     EXPECT_EQ(time(operation, n - 1), time(operation, 0));
     EXPECT_EQ(time(operation, 100), time(operation, 0));
   }
   // One at a time is a ring's order, on links of its own.
   EXPECT_EQ(time(Operation::kAllToAll, 1), kSplits * (n * kDelay + (n - 1) * step(part)));
-  EXPECT_EQ(time(Operation::kAllgather, 1), kSplits * (n * kDelay + (n - 1) * step(kBytes / kSplits)));
+  EXPECT_EQ(time(Operation::kAllgather, 1), kSplits * (n * kDelay + (n - 1) * step(kChunk)));
   // ASTRA-sim charges a reduction where a packet's turn is the network's: half of them.
   EXPECT_EQ(time(Operation::kReduceScatter, 1),
             kSplits * (n * kDelay + (n - 1) * step(part) + n / 2 * reduction(part)));
