@@ -105,9 +105,9 @@ void Collectives::agree(std::uint32_t rank, const Group& group, std::uint64_t nu
       return std::string(name_of(of.operation)) + " of " + std::to_string(of.chunks) + " chunks";
     };
     throw ConfigError("workload.traces", "expected the same collectives at all members of a group: collective " +
-                                             std::to_string(number) + " of group " + std::to_string(group.id) +
-                                             " is an " + text(first) + " at end " + std::to_string(first.rank) +
-                                             " and an " + text(entered) + " at end " + std::to_string(rank));
+                                             std::to_string(number) + " of group " + std::to_string(group.id) + " is " +
+                                             text(first) + " at end " + std::to_string(first.rank) + " and " +
+                                             text(entered) + " at end " + std::to_string(rank));
   }
   --first.left;
   while (!sequence.open.empty() && sequence.open.front().left == 0) {

@@ -98,7 +98,7 @@ TEST_F(CliTest, KernelsOnEveryPart) {
           << "no source of " << field;
     }
     for (const std::string& kernel : kernels) {
-      const Ran ran = weft("kernel " + kernel + " --part " + name + " --json");
+      const Ran ran = weft(std::string("kernel ").append(kernel).append(" --json --part ").append(name));
       ASSERT_EQ(ran.code, 0) << kernel << ran.err;
       const json row = json::parse(ran.out)["rows"][0];
       EXPECT_GT(row["time_us"], 0) << kernel;

@@ -356,7 +356,7 @@ TEST(Analytical, RefusesMembersThatDoNotEnterTheSameCollectives) {
     } catch (const ConfigError& error) {
       EXPECT_EQ(error.path(), "workload.traces");
       const std::string text =
-          "collective 0 of group 0 is an all_reduce of 4 chunks at end 0 and an all_gather of 4 chunks at end 2";
+          "collective 0 of group 0 is all_reduce of 4 chunks at end 0 and all_gather of 4 chunks at end 2";
       EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
     }
   }
