@@ -7,7 +7,6 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -449,70 +448,6 @@ TEST_F(CliTest, DescribeListsEveryField) {
   for (const char* field : {"`fabric.link.rate`", "`accelerator.hbm.capacity`", "`workload.model`"}) {
     EXPECT_NE(page.out.find(field), std::string::npos) << field;
   }
-}
-
-// ---- Golden results of the catalogue
-
-// Each platform against what it gave when it was last looked at: cut to a size that runs in seconds, and the main job
-// whole, in the build that is fast enough for it. When a model changes on purpose, look at the difference and put the
-// new values into data/golden.json.
-class Golden : public CliTest {
- protected:
-  void expect(const std::string& group) {
-    const json golden = json::parse(read_file(fs::path(WEFT_TEST_DATA) / "golden.json")).at(group);
-    ASSERT_FALSE(golden.empty());
-    for (const json& row : golden) {
-      const auto arguments = row.at("arguments").get<std::string>();
-      const bool writes = arguments.rfind("run ", 0) == 0;
-      const Ran ran = weft(arguments + " --json" + (writes ? " --out golden --timeline-ranks 0" : ""));
-      ASSERT_EQ(ran.code, 0) << arguments << "\n" << ran.err;
-      const json result = json::parse(ran.out);
-      for (const auto& [pointer, expected] : row.at("expected").items()) {
-        const json& actual = result.at(json::json_pointer(pointer));
-        if (expected.is_number()) {
-          EXPECT_NEAR(actual.get<double>(), expected.get<double>(), 1e-6 * expected.get<double>())
-              << arguments << pointer;
-        } else {
-          EXPECT_EQ(actual, expected) << arguments << pointer;
-        }
-      }
-    }
-  }
-};
-
-TEST_F(Golden, EveryPlatformHasOne) {
-  const json golden = json::parse(read_file(fs::path(WEFT_TEST_DATA) / "golden.json"));
-  std::set<std::string> has;
-  for (const json& group : golden) {
-    for (const json& row : group) {
-      const auto arguments = row.at("arguments").get<std::string>();
-      const std::size_t name = arguments.find(' ') + 1;
-      has.insert(arguments.substr(name, arguments.find(' ', name) - name));
-    }
-  }
-  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms")) {
-    if (entry.path().extension() != ".json") continue;
-    EXPECT_TRUE(has.contains(entry.path().stem().string())) << entry.path();
-  }
-}
-
-TEST_F(Golden, CatalogueCutToSize) {
-  expect("cut");
-}
-
-TEST_F(Golden, RtlInASwitch) {
-#ifndef WEFT_HAS_RTL
-  GTEST_SKIP() << "this build is without Verilator; ./weft installs it";
-#endif
-  expect("rtl");
-}
-
-TEST_F(Golden, TheMainJobWhole) {
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "half a minute in the release build, which ./weft test runs it in, and many times that here, where "
-                  "CatalogueCutToSize runs the same platform with 16 accelerators";
-#endif
-  expect("whole");
 }
 
 }  // namespace
