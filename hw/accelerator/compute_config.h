@@ -31,8 +31,8 @@ EnumNames<DataType> enum_names(DataType);
 /// Under `cap` the clock of the array falls until the average power of a kernel, at the rate of HBM that tiles are
 /// chosen for, is within it. Voltage follows the clock, so that an operation's energy goes with its square, down to
 /// `lowest_voltage`, below which only the clock falls. HBM and `idle` keep their power. Approximate: real regulators
-/// work with milliseconds, not kernels, so that a burst after a pause runs at the full clock and products between
-/// kernels that draw little run faster than alone.
+/// average over a fraction of a second, not a kernel, so that a burst after a pause runs at the full clock and products
+/// between kernels that draw little run faster than alone.
 ///
 /// Two measurements of the GPU of H100 and H200 give the energy of an operation and where voltage stops to fall. At 700
 /// W large bf16 products hold 699 TFLOPS (the mean of eight H200 that all compute; stas00/ml-engineering,

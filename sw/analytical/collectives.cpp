@@ -95,25 +95,20 @@ std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation o
   return plan;
 }
 
-void Collectives::agree(std::uint32_t rank, const Group& group, std::uint64_t number, Entered entered) {
-  Sequence& sequence = sequences_[group.id];
-  if (number - sequence.first == sequence.open.size()) sequence.open.push_back(entered);
-  Entered& first = sequence.open[number - sequence.first];
-  const bool whole = first.involved == kAllDimensions && entered.involved == kAllDimensions;
-  if (whole && (first.operation != entered.operation || first.chunks != entered.chunks)) {
+void Collectives::agree(std::uint32_t group, std::uint64_t number, const Entered& mine) {
+  const auto found = entered_.try_emplace({group, number}, mine).first;
+  Entered& first = found->second;
+  const bool whole = first.involved == kAllDimensions && mine.involved == kAllDimensions;
+  if (whole && (first.operation != mine.operation || first.chunks != mine.chunks)) {
     const auto text = [](const Entered& of) {
-      return std::string(name_of(of.operation)) + " of " + std::to_string(of.chunks) + " chunks";
+      return std::string(name_of(of.operation)) + " of " + std::to_string(of.chunks) + " chunks at end " +
+             std::to_string(of.rank);
     };
     throw ConfigError("workload.traces", "expected the same collectives at all members of a group: collective " +
-                                             std::to_string(number) + " of group " + std::to_string(group.id) + " is " +
-                                             text(first) + " at end " + std::to_string(first.rank) + " and " +
-                                             text(entered) + " at end " + std::to_string(rank));
+                                             std::to_string(number) + " of group " + std::to_string(group) + " is " +
+                                             text(first) + " and " + text(mine));
   }
-  --first.left;
-  while (!sequence.open.empty() && sequence.open.front().left == 0) {
-    sequence.open.pop_front();
-    ++sequence.first;
-  }
+  if (--first.left == 0) entered_.erase(found);
 }
 
 void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
@@ -144,7 +139,7 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
     streams.position = static_cast<std::uint32_t>(at - known.members.begin());
   }
   const std::size_t members = known.members.empty() ? ranks_.size() : known.members.size();
-  agree(rank, known, streams.collectives++,
+  agree(group.id, streams.collectives++,
         {operation, involved, plan->chunks, rank, static_cast<std::uint32_t>(members)});
   task->first = streams.entered;
   for (std::uint32_t i = 0; i < plan->chunks; ++i) {

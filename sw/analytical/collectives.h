@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "hw/core/dispatcher.h"
@@ -171,10 +172,6 @@ class Collectives final : public EventTarget, private BusUser {
     std::uint32_t rank;
     std::uint32_t left;
   };
-  struct Sequence {
-    std::uint64_t first = 0;  ///< number of the first that somebody has not entered
-    Fifo<Entered> open;
-  };
   struct Waiting {
     std::int64_t priority;
     std::uint32_t group;
@@ -225,7 +222,7 @@ class Collectives final : public EventTarget, private BusUser {
   void check(const Plan& plan) const;
   [[nodiscard]] std::shared_ptr<const Plan> plan_of(const Group& group, Operation operation, std::int64_t bytes,
                                                     std::uint32_t involved) const;
-  void agree(std::uint32_t rank, const Group& group, std::uint64_t number, Entered entered);
+  void agree(std::uint32_t group, std::uint64_t number, const Entered& mine);
   Streams& streams(std::uint32_t rank, std::uint32_t group) { return ranks_[rank].groups[group]; }
   void enqueue(Time now, std::uint32_t rank, Key key, Stream& stream);
   [[nodiscard]] std::vector<Waiting>::iterator next_of(Queue& queue, std::uint32_t dimension) const;
@@ -267,7 +264,7 @@ class Collectives final : public EventTarget, private BusUser {
   std::vector<std::uint32_t> sizes_;    ///< of the dimensions
   std::vector<std::uint32_t> strides_;  ///< of the dimensions, in ranks
   std::map<std::uint32_t, Group> groups_;
-  std::map<std::uint32_t, Sequence> sequences_;  ///< by group
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Entered> entered_;  ///< by group and number
   std::vector<Rank> ranks_;
   std::map<std::tuple<std::uint32_t, Operation, std::int64_t, std::uint32_t>, std::shared_ptr<const Plan>> plans_;
   std::int64_t unfinished_ = 0;

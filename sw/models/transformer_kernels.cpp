@@ -177,9 +177,10 @@ class KernelList {
   }
 
   /// Of a linear layer. torchao sums gradients without fast accumulation (gemm_config_grad_input, _grad_weight).
-  void product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k, bool is_gradient) {
-    kernels_.push_back(
-        {name, Gemm{1, m, n, k, float8_ ? static_cast<int>(kFloat8) : shape_.element_bytes, !is_gradient}});
+  enum class Accumulation { kFast, kFull };
+  void product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k, Accumulation accumulation) {
+    const int element_bytes = float8_ ? static_cast<int>(kFloat8) : shape_.element_bytes;
+    kernels_.push_back({name, Gemm{1, m, n, k, element_bytes, accumulation == Accumulation::kFast}});
   }
 
   // Float8. A tensor's largest value is found before it is cast, in a kernel that reads all of it and a small one. The
@@ -204,7 +205,7 @@ class KernelList {
     if (float8_ && !shape_.float8_weights) {
       elementwise(names.weight_cast, outputs * inputs, scaled({e_, kFloat8}, kMadeElsewhere));
     }
-    product(names.forward, tokens_, outputs, inputs, false);
+    product(names.forward, tokens_, outputs, inputs, Accumulation::kFast);
   }
 
   /// What a linear layer's backward pass works with, in float8.
@@ -217,8 +218,8 @@ class KernelList {
 
   void linear_backward(const Linear& names, std::int64_t outputs, std::int64_t inputs, const Backward& how) {
     if (float8_) casts_backward(names, outputs, inputs, how);
-    product(names.input_gradient, tokens_, inputs, outputs, true);
-    product(names.weight_gradient, outputs, inputs, tokens_, true);
+    product(names.input_gradient, tokens_, inputs, outputs, Accumulation::kFull);
+    product(names.weight_gradient, outputs, inputs, tokens_, Accumulation::kFull);
     if (model_.bias) elementwise(names.bias_gradient, tokens_ * outputs, {e_, 0});
   }
 

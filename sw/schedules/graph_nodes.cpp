@@ -103,19 +103,16 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     return;
   }
   if (config_.compute == ComputeTime::kKernels) fail(*graph.window, node, "has no kernels");
-  accelerator::Command kernel;
-  kernel.operation = accelerator::Operation::kKernel;
-  kernel.stream = kComputeStream;
+  accelerator::KernelWork kernel;
   const std::uint64_t nanos = node.duration_nanos();
   const bool lasts = config_.compute == ComputeTime::kDuration || (config_.compute == ComputeTime::kAuto && nanos > 0);
   if (lasts) {
-    kernel.compute_ps = static_cast<std::int64_t>(nanos) * 1000;
+    kernel.compute = Time(static_cast<std::int64_t>(nanos) * 1000);
   } else {
     const auto operations = static_cast<double>(need(*graph.window, node, node.num_ops(), "num_ops"));
-    const auto read = Bytes(static_cast<std::int64_t>(node.tensor_size().value_or(0)));
-    kernel = kernel_command(kComputeStream, nullptr, accelerator::tensor_work(compute_, operations, read));
+    kernel = tensor_work(compute_, operations, Bytes(static_cast<std::int64_t>(node.tensor_size().value_or(0))));
   }
-  end.rank->accelerator.submit(kernel);
+  end.rank->accelerator.submit(kernel_command(kComputeStream, nullptr, kernel));
   end.rank->accelerator.notify(kComputeStream, *end.events, remember(end, graph, node));
 }
 
