@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/collectives/communicator.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "sw/collectives/hierarchical.h"
@@ -15,14 +17,40 @@ using firmware::Task;
 
 namespace {
 
-/// One ring through all for each channel, node after node. Channel c starts each node at local position c, so that
-/// rings enter and leave nodes by different interfaces.
-std::vector<std::vector<int>> ring_orders(const Nodes& nodes, int channels) {
+/// Members that a ring passes one after the other: of a node, or of as many neighbours as `order` has.
+std::vector<std::vector<int>> neighbours(const Nodes& nodes, const std::vector<int>& order, const std::string& name) {
+  if (order.empty()) return nodes.rows();
+  std::vector<bool> named(order.size());
+  for (const int position : order) {
+    const auto at = static_cast<std::size_t>(position);
+    if (at >= named.size() || named[at]) {
+      throw ConfigError("collectives.order", fmt::format("expected each of the positions 0 to {} once, got {}",
+                                                         order.size() - 1, fmt::join(order, ", ")));
+    }
+    named[at] = true;
+  }
+  std::vector<int> members;
+  for (const std::vector<int>& row : nodes.rows()) members.insert(members.end(), row.begin(), row.end());
+  if (members.size() % order.size() != 0) {
+    throw ConfigError("collectives.order",
+                      fmt::format("expected as many positions as divide the {} members of {}, got {}", members.size(),
+                                  name, order.size()));
+  }
+  std::vector<std::vector<int>> rows;
+  for (std::size_t first = 0; first < members.size(); first += order.size()) {
+    auto& row = rows.emplace_back();
+    for (const int position : order) row.push_back(members[first + static_cast<std::size_t>(position)]);
+  }
+  return rows;
+}
+
+/// One ring through all for each channel, row after row. Channel c starts each row at position c, so that rings enter
+/// and leave nodes by different interfaces.
+std::vector<std::vector<int>> ring_orders(const std::vector<std::vector<int>>& rows, int channels) {
   std::vector<std::vector<int>> orders;
   for (int c = 0; c < channels; ++c) {
     auto& order = orders.emplace_back();
-    for (int n = 0; n < nodes.count(); ++n) {
-      const std::vector<int>& row = nodes.row(n);
+    for (const std::vector<int>& row : rows) {
       for (std::size_t i = 0; i < row.size(); ++i) {
         order.push_back(row[(i + static_cast<std::size_t>(c)) % row.size()]);
       }
@@ -75,8 +103,8 @@ std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
 }
 
 std::unique_ptr<Group> Communicator::rings() const {
-  return std::make_unique<RingGroup>(ranks_, ring_orders(Nodes(ranks_), channels_), ring_options(config_),
-                                     name_ + " ring");
+  const std::vector<std::vector<int>> rows = neighbours(Nodes(ranks_), config_.order, name_);
+  return std::make_unique<RingGroup>(ranks_, ring_orders(rows, channels_), ring_options(config_), name_ + " ring");
 }
 
 std::unique_ptr<Group> Communicator::in_network() const {
@@ -132,7 +160,7 @@ std::unique_ptr<Group> Communicator::two_level() const {
   const auto fill = [&](std::unique_ptr<Group>& group, const std::vector<int>& members, const std::string& what) {
     if (group != nullptr) return;
     const std::vector<Rank*> some = pick(ranks_, members);
-    group = std::make_unique<RingGroup>(some, ring_orders(Nodes(some), channels_), ring_options(config_), what);
+    group = std::make_unique<RingGroup>(some, ring_orders(Nodes(some).rows(), channels_), ring_options(config_), what);
   };
   for (int n = 0; n < nodes.count(); ++n) {
     fill(levels.outward[static_cast<std::size_t>(n)], nodes.row(n), name_ + " out of node " + std::to_string(n));

@@ -16,7 +16,8 @@
 
 namespace weft::collectives {
 
-/// `ring`: one ring through all members, node after node, once for each local position so that every interface is used.
+/// `ring`: one ring through all members, node after node, once for each local position so that every interface is used;
+/// or in `order`, as NCCL finds one by where accelerators and ports are in a host.
 /// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node
 /// block by node block. `in-network`: the switches add and copy; with several members to a node, within the nodes and
 /// across them, by rings where one of the two networks cannot. `multicast`: Allgather and Broadcast by reliable
@@ -41,6 +42,7 @@ class Communicator {
   struct Config {
     Algorithm algorithm = Algorithm::kRing;
     int channels = 0;
+    std::vector<int> order;
     Bytes chunk = Bytes(512 << 10);
     int slots = 16;
     Bytes piece = Bytes(4 << 20);
@@ -59,6 +61,10 @@ class Communicator {
             "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
             "one accelerator, else 4",
             Range{0, 64});
+      visit("order", order,
+            "ring: positions among so many neighbouring members each, in the order in which it passes them; empty: "
+            "their own",
+            Range{0, 4095});
       visit("chunk", chunk, "What travels round a ring as one message", Range{256, 1 << 30});
       visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
       visit("piece", piece, "The least that in-network collectives within and across nodes hand on at a time",
@@ -72,6 +78,7 @@ class Communicator {
     }
   };
 
+  /// Throws ConfigError where `order` is none, or does not divide the members.
   Communicator(std::vector<firmware::Rank*> ranks, const Config& config, std::string name);
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }

@@ -25,7 +25,8 @@ class Nodes {
   [[nodiscard]] bool even() const {
     return std::all_of(rows_.begin(), rows_.end(), [this](const auto& row) { return row.size() == rows_[0].size(); });
   }
-  /// The members of a node, and those at one position of every node.
+  /// Members by node, of a node, and those at one position of every node.
+  [[nodiscard]] const std::vector<std::vector<int>>& rows() const { return rows_; }
   [[nodiscard]] const std::vector<int>& row(int node) const { return rows_[static_cast<std::size_t>(node)]; }
   [[nodiscard]] std::vector<int> column(int local) const {
     std::vector<int> members;

@@ -56,7 +56,7 @@ Placement place_in_turn(std::size_t layers, int ranks, bool split_layers) {
 
 Placement place_mpd(std::size_t layers, int ranks) {
   check_ranks(ranks);
-  return place_in_turn(layers, ranks, static_cast<std::size_t>(ranks) > layers);
+  return place_in_turn(layers, ranks, true);
 }
 
 Placement place_dp(std::size_t layers, int ranks) {

@@ -28,7 +28,8 @@ struct Placement {
 /// The factors of a network, in the order A, G of the first layer, A, G of the second, ...: one rank after the other,
 /// with the factors of a layer on two ranks or on one.
 [[nodiscard]] Placement place_in_turn(std::size_t layers, int ranks, bool split_layers);
-/// MPD-KFAC: as above, split where there are more ranks than layers, as in SPD-KFAC's authors' code.
+/// MPD-KFAC: as above, always split, as in SPD-KFAC's authors' code (_generate_eigen_ranks_naive of
+/// kfac_preconditioner_inv_mpd.py, github.com/shyhuai/kfac_pytorch).
 [[nodiscard]] Placement place_mpd(std::size_t layers, int ranks);
 /// DP-KFAC (github.com/lzhangbv/kfac_pytorch): a layer's owner computes both factors from its own samples, inverts them
 /// and broadcasts the gradient that it preconditioned, so that neither factors nor inverses are sent.

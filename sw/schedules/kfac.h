@@ -129,8 +129,7 @@ class Kfac {
                                   std::vector<kfac::Sample>& samples);
   firmware::Task time_matrices(Member& member, std::vector<kfac::Sample>& inverses, std::vector<kfac::Sample>& packing);
   firmware::Task time_layers(Member& member, std::vector<double>& seconds);
-  void decide(const std::vector<kfac::Sample>& all_reduces, const std::vector<kfac::Sample>& broadcasts,
-              const std::vector<kfac::Sample>& inverses, const std::vector<kfac::Sample>& packing,
+  void decide(const std::vector<kfac::Sample>& inverses, const std::vector<kfac::Sample>& packing,
               const std::vector<double>& stages);
 
   void enqueue(Member& member, const KfacStage& stage);
@@ -150,6 +149,8 @@ class Kfac {
   std::uint64_t profile_buffer_ = 0;
   KfacStep profile_step_;
   KfacDecisions decisions_;
+  std::vector<kfac::Sample> all_reduce_samples_;
+  std::vector<kfac::Sample> broadcast_samples_;
   KfacProfile profile_;
   std::map<KfacUpdates, KfacStep> steps_;
   KfacStep rest_;

@@ -24,19 +24,22 @@ double seconds(Time time) {
 }  // namespace
 
 Task Kfac::time_collectives(Member& member, Communicator& group, bool broadcasts, std::vector<Sample>& samples) {
-  // Rank 0 is the last one that a ring from rank 1 reaches, so that its time is that of all.
-  const int root = 1 % group.size();
+  std::size_t size = 0;
   for (std::uint64_t elements = kSmallestElements; kKfacElement * elements <= kProfileBytes; elements *= kSizesApart) {
     co_await group.barrier(member.index);
     const Time from = member.rank.processor->now();
     co_await member.rank.processor->delay(config_.negotiation);
     if (broadcasts) {
-      co_await group.broadcast(member.index, root, profile_buffer_, kKfacElement * elements);
+      co_await group.broadcast(member.index, 0, profile_buffer_, kKfacElement * elements);
     } else {
       co_await group.all_reduce(member.index, profile_buffer_, kKfacElement * elements, ElementType::kFp32);
     }
-    samples.push_back({static_cast<double>(elements), seconds(member.rank.processor->now() - from)});
+    // That of the slowest rank, as an AllReduce of the times would say.
+    if (size == samples.size()) samples.push_back({static_cast<double>(elements), 0});
+    samples[size].seconds = std::max(samples[size].seconds, seconds(member.rank.processor->now() - from));
+    ++size;
   }
+  co_await group.barrier(member.index);
 }
 
 Task Kfac::time_matrices(Member& member, std::vector<Sample>& inverses, std::vector<Sample>& packing) {
@@ -81,27 +84,24 @@ Task Kfac::time_layers(Member& member, std::vector<double>& times) {
 }
 
 Task Kfac::profile(Member& member) {
-  std::vector<Sample> all_reduces;
-  std::vector<Sample> broadcasts;
   std::vector<Sample> inverses;
   std::vector<Sample> packing;
   std::vector<double> layers;
-  co_await time_collectives(member, *all_reduce_group_, false, all_reduces);
-  co_await time_collectives(member, *broadcast_group_, true, broadcasts);
+  co_await time_collectives(member, *all_reduce_group_, false, all_reduce_samples_);
+  co_await time_collectives(member, *broadcast_group_, true, broadcast_samples_);
   co_await time_matrices(member, inverses, packing);
   co_await time_layers(member, layers);
-  if (member.index == 0) decide(all_reduces, broadcasts, inverses, packing, layers);
+  if (member.index == 0) decide(inverses, packing, layers);
   // Nobody has the decisions before rank 0 has made them.
   const std::uint64_t decisions = kKfacElement * (plan_.sides().size() + plan_.network().layers.size());
   co_await broadcast_group_->broadcast(member.index, 0, profile_buffer_, std::min(decisions, kProfileBytes));
   co_await broadcast_group_->barrier(member.index);
 }
 
-void Kfac::decide(const std::vector<Sample>& all_reduces, const std::vector<Sample>& broadcasts,
-                  const std::vector<Sample>& inverses, const std::vector<Sample>& packing,
+void Kfac::decide(const std::vector<Sample>& inverses, const std::vector<Sample>& packing,
                   const std::vector<double>& stages) {
-  profile_.all_reduce = kfac::fit_linear(all_reduces);
-  profile_.broadcast = kfac::fit_linear(broadcasts);
+  profile_.all_reduce = kfac::fit_linear(all_reduce_samples_);
+  profile_.broadcast = kfac::fit_linear(broadcast_samples_);
   profile_.inverses = inverses;
 
   // When each factor is there, from the beginning of the pass in which it is computed.

@@ -137,6 +137,55 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::ValuesIn(kShapes)),
     [](const auto& test) { return name_of(std::get<0>(test.param)) + name_of(std::get<1>(test.param)); });
 
+TEST(RingOrder, ChangesWhoSendsToWhomAndNoSum) {
+  for (const int per_node : {1, 4}) {
+    for (const CollectiveOp op : {CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce}) {
+      test::fresh_kernel();
+      MachineConfig config = machine_of({8, per_node, Algorithm::kRing});
+      const Outcome own = collective(config, op, kSizes);
+      test::fresh_kernel();
+      config.collectives.order = {0, 2, 3, 1};
+      const Outcome ordered = collective(config, op, kSizes);
+      for (const CollectiveResult& result : ordered.results) EXPECT_EQ(result.wrong, 0) << result.bytes << " bytes";
+      EXPECT_EQ(ordered.bytes.sent, own.bytes.sent);
+      EXPECT_NE(ordered.digest, own.digest);
+    }
+  }
+}
+
+// Two leaves of four behind a link each: in the machine's order two of a ring's hops leave a leaf, in the other all.
+TEST(RingOrder, ThatLeavesALeafAtEveryHopIsSlower) {
+  MachineConfig config = machine_of({8, 1, Algorithm::kRing});
+  config.collectives.channels = 1;
+  config.fabric.topology = fabric::Shape::kFatTree;
+  config.fabric.radix = 8;
+  config.fabric.hosts_per_leaf = 4;
+  config.fabric.uplinks = 1;
+  const std::vector<std::uint64_t> size = {8 << 20};
+  const Time own = collective(config, CollectiveOp::kAllgather, size).results[0].time;
+  test::fresh_kernel();
+  config.collectives.order = {0, 4, 1, 5, 2, 6, 3, 7};
+  EXPECT_GT(collective(config, CollectiveOp::kAllgather, size).results[0].time, 3 * own);
+}
+
+TEST(RingOrder, ErrorsNameTheField) {
+  const auto refusal = [](const std::vector<int>& order) {
+    MachineConfig config = machine_of({6, 1, Algorithm::kRing});
+    config.collectives.order = order;
+    test::fresh_kernel();
+    try {
+      collective(config, CollectiveOp::kAllgather, {4});
+    } catch (const ConfigError& error) {
+      return error.path() + ": " + error.expected();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal({0, 2, 2}), "collectives.order: expected each of the positions 0 to 2 once, got 0, 2, 2");
+  EXPECT_EQ(refusal({1, 3}), "collectives.order: expected each of the positions 0 to 1 once, got 1, 3");
+  EXPECT_EQ(refusal({0, 2, 3, 1}),
+            "collectives.order: expected as many positions as divide the 6 members of collectives, got 4");
+}
+
 /// A chunk, a slot count, a channel count: the corners of the pipeline.
 struct Pipeline {
   int channels;

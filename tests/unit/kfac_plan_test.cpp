@@ -243,7 +243,7 @@ TEST(KfacPlacement, GoesInTurn) {
   EXPECT_EQ(place_in_turn(3, 4, true).owner, (std::vector<int>{0, 1, 2, 3, 0, 1}));
   EXPECT_EQ(place_in_turn(3, 2, false).owner, (std::vector<int>{0, 0, 1, 1, 0, 0}));
   EXPECT_EQ(place_mpd(3, 4).owner, place_in_turn(3, 4, true).owner);
-  EXPECT_EQ(place_mpd(3, 3).owner, place_in_turn(3, 3, false).owner);
+  EXPECT_EQ(place_mpd(3, 2).owner, place_in_turn(3, 2, true).owner);
   EXPECT_EQ(place_dp(3, 4).owner, (std::vector<int>{0, 0, 1, 1, 2, 2}));
 }
 
