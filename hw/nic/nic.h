@@ -10,19 +10,17 @@
 #include <vector>
 
 #include "hw/core/dispatcher.h"
-#include "hw/core/fields.h"
 #include "hw/core/fifo.h"
 #include "hw/core/memory_master.h"
 #include "hw/core/packet.h"
-#include "hw/core/power.h"
 #include "hw/core/probe.h"
 #include "hw/core/random.h"
 #include "hw/core/register_file.h"
 #include "hw/core/stall.h"
 #include "hw/fabric/topology.h"
-#include "hw/nic/dcqcn.h"
 #include "hw/nic/host_link.h"
 #include "hw/nic/memory_regions.h"
+#include "hw/nic/nic_config.h"
 #include "hw/nic/psn.h"
 #include "hw/nic/work.h"
 
@@ -94,133 +92,8 @@ namespace weft::nic {
 /// hold packets of several queue pairs and sends them in that order.
 class Nic final : public sc_core::sc_module, public EventTarget {
  public:
-  struct Config {
-    Time message_cost = Time(20'000);
-    Time packet_cost = Time(5'000);
-    Rate dma_rate = Rate(55LL * 8'000'000'000);
-    Time read_latency = Time(350'000);
-    Time write_latency = Time(250'000);
-    Bytes read_ahead = Bytes(64 << 10);
-    Time rnr_timer = Time(10'000'000);
-    Time rnr_limit = Time(10'000'000'000'000);
-    bool recovery = false;
-    Time ack_timeout = Time(524'288'000);
-    double retry_jitter = 0.25;
-    int retry_limit = 7;
-    Bytes reorder = Bytes(0);
-    Time reorder_wait = Time(20'000'000);
-    RateControl::Config dcqcn;
-    Rate group_rate = Rate(1'000'000'000'000'000);
-    PcieConfig pcie;
-    struct ContextCacheConfig {
-      int entries = 0;
-      Bytes context = Bytes(512);
-
-      template <typename Visitor>
-      void fields(Visitor&& visit) {
-        visit("entries", entries, "Contexts of queue pairs that the interface holds; 0: all of them",
-              Range{0, 100'000'000});
-        visit("context", context, "What is read from the host when one is not there", Range{64, 4096});
-      }
-    } context_cache;
-    struct WorkQueueConfig {
-      bool inline_entries = true;
-      int fetch = 8;
-
-      template <typename Visitor>
-      void fields(Visitor&& visit) {
-        visit("inline", inline_entries, "A request posted by itself travels in its doorbell, so that none is fetched");
-        visit("fetch", fetch, "Entries of 64 bytes that are fetched from the host by one read", Range{1, 128});
-      }
-    } work_queue;
-    int send_queue_depth = 0;
-    int receive_queue_depth = 0;
-    struct PowerConfig {
-      Energy bit;
-      Energy message;
-      Power idle;
-
-      template <typename Visitor>
-      void fields(Visitor&& visit) {
-        visit("bit", bit, "Energy of a bit of payload that it sends or receives");
-        visit("message", message, "Energy of a message that it sends or receives, whatever its size");
-        visit("idle", idle, "Drawn all the time, without transceivers");
-      }
-    } power;
-
-    [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
-
-    template <typename Visitor>
-    void fields(Visitor&& visit) {
-      visit("message_cost", message_cost, "Engine time for each work request", Range{0, 100'000'000});
-      visit("packet_cost", packet_cost, "Engine time for each packet of at most an MTU, sending and receiving alike",
-            Range{0, 100'000'000});
-      visit("dma_rate", dma_rate,
-            "Payload rate of the DMA engines in each direction; without pcie of the host link too",
-            Range{1'000'000'000, 1'000'000'000'000'000'000});
-      visit("read_latency", read_latency, "Host link's share of a read, request to data", Range{0, 100'000'000});
-      visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
-      visit("read_ahead", read_ahead, "Payload read and not yet sent; two segments at the least", Range{64, 1LL << 30});
-      visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted",
-            Range{1'000, 1'000'000'000'000});
-      visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});
-      visit("recovery", recovery, "Repeats what is lost; not needed where the fabric loses nothing");
-      // 4.096 us * 2^7 of what InfiniBand can express: well above a round trip through full buffers. Drivers ask for
-      // 2^14 and more, which would be most of any simulated step.
-      visit("ack_timeout", ack_timeout,
-            "With recovery: wait without progress before what is unacknowledged is repeated",
-            Range{1'000'000, 1'000'000'000'000});
-      visit("retry_jitter", retry_jitter,
-            "With recovery: random part of ack_timeout by which a repeat that is not answered waits longer, at most",
-            Range{0, 1});
-      visit("retry_limit", retry_limit, "With recovery: repeats without progress before the queue pair fails",
-            Range{0, 1'000'000});
-      visit("reorder", reorder,
-            "What a queue pair holds of packets that came ahead of their turn, wire bytes; 0: none, it goes back",
-            Range{0, 1LL << 30});
-      visit("reorder_wait", reorder_wait, "With reorder: how long a missing packet may be one that is only overtaken",
-            Range{0, 1'000'000'000'000});
-      visit("group_rate", group_rate, "Payload that the engine sends to groups: operands of reductions and multicast",
-            Range{1'000'000'000, 1'000'000'000'000'000'000});
-      visit("dcqcn", dcqcn, "Rate control of queue pairs through congested switches");
-      visit("pcie", pcie, "The link between the interface and memory");
-      visit("context_cache", context_cache, "Contexts of queue pairs in the interface");
-      visit("work_queue", work_queue, "How work requests come from the host");
-      visit("send_queue_depth", send_queue_depth,
-            "Requests other than receives that a queue pair holds, posted and not done; 0: any number",
-            Range{0, 1'000'000});
-      visit("receive_queue_depth", receive_queue_depth, "Receives that a queue pair holds; 0: any number",
-            Range{0, 1'000'000});
-      visit("power", power, "What it draws");
-    }
-  };
-  struct Counters {
-    std::int64_t messages_received = 0;
-    std::int64_t bytes_received = 0;  ///< payload written to memory
-    std::int64_t packets_received = 0;
-    std::int64_t packets_sent = 0;
-    std::int64_t bytes_sent = 0;         ///< payload put on the wire, repeats included
-    std::int64_t messages_sent = 0;      ///< each once
-    std::int64_t messages_repeated = 0;  ///< times that the end of one was sent again
-    std::int64_t not_ready = 0;          ///< RNR NAKs sent
-    std::int64_t damaged = 0;            ///< packets whose check failed, dropped
-    std::int64_t dropped = 0;            ///< packets that came ahead of their turn and are not held
-    std::int64_t no_receive = 0;         ///< datagrams and multicast messages that found no receive
-    std::int64_t access_errors = 0;      ///< requests for memory that their key does not open
-    std::int64_t held = 0;               ///< packets that came ahead and were
-    std::int64_t duplicates = 0;
-    std::int64_t naks = 0;      ///< sent
-    std::int64_t timeouts = 0;  ///< with something repeated
-    std::int64_t retransmitted_packets = 0;
-    std::int64_t retransmitted_bytes = 0;
-    std::int64_t notifications = 0;   ///< of congestion, sent
-    std::int64_t rate_cuts = 0;       ///< notifications that came
-    std::int64_t context_hits = 0;    ///< packets to send and received whose queue pair's context was here
-    std::int64_t context_misses = 0;  ///< contexts read
-    std::int64_t entry_reads = 0;     ///< of work queues in memory
-    std::int64_t entries_read = 0;
-    std::int64_t overruns = 0;  ///< requests posted to a queue that was full
-  };
+  using Config = NicConfig;
+  using Counters = NicCounters;
 
  private:
   class Fabric final : public fabric::Receiver {
