@@ -55,7 +55,6 @@ Placement place_in_turn(std::size_t layers, int ranks, bool split_layers) {
 }
 
 Placement place_mpd(std::size_t layers, int ranks) {
-  check_ranks(ranks);
   return place_in_turn(layers, ranks, true);
 }
 

@@ -59,12 +59,12 @@ struct KfacResult {
 /// further than `kAhead` stages and never past a wait for something that is sent, which blocks the host as Horovod's
 /// synchronize() does. One thread runs AllReduces and one Broadcasts, each on a communicator of its own (as SPD-KFAC's
 /// authors have them, github.com/shyhuai/kfac_pytorch), in the order in which they become ready; so they overlap. What
-/// a collective costs before its first byte, such as Horovod's negotiation, is `collectives.entry`.
+/// a message costs before its first byte is `negotiation` for each of its tensors, and `collectives.entry`.
 ///
 /// Where something is decided by cost, a run begins with a profile, as the original does: AllReduces and Broadcasts of
-/// several sizes to which alpha and beta are fitted, an inversion of every side that there is, and a forward and
-/// backward pass with all factors, layer by layer. Rank 0 decides and broadcasts its decisions. The profile is not a
-/// step: times of steps begin behind it.
+/// several sizes, until the slowest rank has them, to which alpha and beta are fitted, an inversion of every side that
+/// there is, and a forward and backward pass with all factors, layer by layer. Rank 0 decides and broadcasts its
+/// decisions. The profile is not a step: times of steps begin behind it.
 ///
 /// Memory: parameters, momentum, gradients, inputs of all layers, both factors and inverses of each layer with their
 /// triangles, patches of the largest layer. With compressed activations two buffers of the largest, in which the
@@ -149,7 +149,7 @@ class Kfac {
   std::uint64_t profile_buffer_ = 0;
   KfacStep profile_step_;
   KfacDecisions decisions_;
-  std::vector<kfac::Sample> all_reduce_samples_;
+  std::vector<kfac::Sample> all_reduce_samples_;  ///< of the profile, of the slowest rank each
   std::vector<kfac::Sample> broadcast_samples_;
   KfacProfile profile_;
   std::map<KfacUpdates, KfacStep> steps_;
