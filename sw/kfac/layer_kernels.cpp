@@ -11,6 +11,7 @@ using models::LayerKind;
 
 constexpr accelerator::DataType kType = accelerator::DataType::kFp32;
 constexpr std::int64_t kElementBytes = 4;
+constexpr std::int64_t kPlace = 8;
 
 /// Elements of its biases, if it has any, and of its weights.
 std::vector<std::int64_t> tensors_of(const Layer& layer) {
@@ -49,6 +50,48 @@ accelerator::Convolution convolution(const Layer& layer, std::int64_t batch, acc
 
 accelerator::Norm norm(const Layer& layer, std::int64_t batch, bool backward) {
   return {accelerator::NormKind::kBatch, batch * layer.positions(), layer.channels_out, backward, kType};
+}
+
+/// Of PyTorch 1.4: max_pool2d keeps the place of each maximum in 64 bits.
+void append_forward(std::vector<LayerKernel>& kernels, const models::Move& move, std::int64_t batch) {
+  const std::int64_t in = batch * move.elements_in;
+  const std::int64_t out = batch * move.elements_out;
+  switch (move.kind) {
+    case models::MoveKind::kMaxPool:
+      kernels.push_back(
+          {"pool", accelerator::Elementwise{out, Bytes(kElementBytes * in), Bytes((kElementBytes + kPlace) * out)}});
+      break;
+    case models::MoveKind::kAveragePool:
+      kernels.push_back({"pool", copy(in, out)});
+      break;
+    case models::MoveKind::kConcat:
+      kernels.push_back({"concat", copy(in, out)});
+      break;
+    case models::MoveKind::kBranches:
+      break;
+  }
+}
+
+/// The gradient of a maximum goes to its place, in what has been cleared. Gradients of what was concatenated are parts
+/// of one tensor and not copied; those of branches are added up, one by one.
+void append_backward(std::vector<LayerKernel>& kernels, const models::Move& move, std::int64_t batch) {
+  const std::int64_t in = batch * move.elements_in;
+  const std::int64_t out = batch * move.elements_out;
+  switch (move.kind) {
+    case models::MoveKind::kMaxPool:
+      kernels.push_back({"pool.zero", pass(in, 0, 1)});
+      kernels.push_back({"pool.gradient", accelerator::Elementwise{in, Bytes((kElementBytes + kPlace) * out),
+                                                                   Bytes(kElementBytes * in)}});
+      break;
+    case models::MoveKind::kAveragePool:
+      kernels.push_back({"pool.gradient", copy(out, in)});
+      break;
+    case models::MoveKind::kConcat:
+      break;
+    case models::MoveKind::kBranches:
+      for (std::int64_t sum = in; sum < out; sum += in) kernels.push_back({"branches.gradient", pass(in, 2, 1)});
+      break;
+  }
 }
 
 /// Scaled by `scalings` factors, one pass each, as libraries do it; then the running average c <- 0.95 c + 0.05 new as
@@ -93,17 +136,21 @@ accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, co
 
 std::vector<LayerKernel> forward_kernels(const Layer& layer, std::int64_t batch) {
   const std::int64_t rows = batch * layer.positions();
+  std::vector<LayerKernel> kernels;
+  for (const models::Move& move : layer.before) append_forward(kernels, move, batch);
   switch (layer.kind) {
     case LayerKind::kConv:
-      return {{"forward", convolution(layer, batch, accelerator::ConvolutionPass::kForward)}};
+      kernels.push_back({"forward", convolution(layer, batch, accelerator::ConvolutionPass::kForward)});
+      break;
     case LayerKind::kLinear:
-      return {{"forward", product(rows, layer.channels_out, layer.channels_in)}};
+      kernels.push_back({"forward", product(rows, layer.channels_out, layer.channels_in)});
+      break;
     case LayerKind::kNorm:
+      kernels.push_back({"norm", norm(layer, batch, false)});
+      if (layer.residual) kernels.push_back({"addition", pass(rows * layer.channels_out, 2, 1)});
+      kernels.push_back({"activation", pass(rows * layer.channels_out, 1, 1)});
       break;
   }
-  std::vector<LayerKernel> kernels = {{"norm", norm(layer, batch, false)}};
-  if (layer.residual) kernels.push_back({"addition", pass(rows * layer.channels_out, 2, 1)});
-  kernels.push_back({"activation", pass(rows * layer.channels_out, 1, 1)});
   return kernels;
 }
 
@@ -127,6 +174,8 @@ std::vector<LayerKernel> backward_kernels(const Layer& layer, std::int64_t batch
       if (layer.residual) kernels.push_back({"addition.gradient", pass(rows * layer.channels_out, 2, 1)});
       break;
   }
+  if (first) return kernels;
+  for (auto move = layer.before.rbegin(); move != layer.before.rend(); ++move) append_backward(kernels, *move, batch);
   return kernels;
 }
 

@@ -13,8 +13,7 @@
 
 /// The kernels of second-order training, layer by layer, as shapes of an accelerator, and what is sent.
 ///
-/// All in float32, as measured. Left out: pooling and concatenations, the loss, and biases, whose passes are small
-/// beside a product's.
+/// All in float32, as measured. Left out: the loss, and biases, whose passes are small beside a product's.
 namespace weft::kfac {
 
 struct LayerKernel {
@@ -26,9 +25,11 @@ struct LayerKernel {
 };
 [[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const LayerKernel& kernel);
 
-/// Of `batch` samples, in order. A norm has its activation with it, and the addition before that.
+/// Of `batch` samples, in order. A norm has its activation with it, and the addition before that; each layer what moves
+/// data before it.
 [[nodiscard]] std::vector<LayerKernel> forward_kernels(const models::Layer& layer, std::int64_t batch);
-/// The gradient of the weights, then that of the inputs, which the first layer of a network has no use for.
+/// The gradient of the weights, then that of the inputs, which the first layer of a network has no use for, on their
+/// way to the layers before.
 [[nodiscard]] std::vector<LayerKernel> backward_kernels(const models::Layer& layer, std::int64_t batch, bool first);
 
 /// The factor of the inputs: copying the patches out of the image (of a convolution, or to add a column of ones for a

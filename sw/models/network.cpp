@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -52,29 +53,63 @@ void read_convolution(const Row& row, Layer& layer) {
   }
 }
 
+std::optional<MoveKind> move_kind(std::string_view kind) {
+  if (kind == "max-pool") return MoveKind::kMaxPool;
+  if (kind == "average-pool") return MoveKind::kAveragePool;
+  if (kind == "concat") return MoveKind::kConcat;
+  if (kind == "branches") return MoveKind::kBranches;
+  return std::nullopt;
+}
+
+/// What all rows have.
 template <typename Row>
-Layer read_layer(const Row& row) {
+Layer read_shape(const Row& row, bool has_kernel) {
   Layer layer;
   layer.name = row.required("layer");
-  const std::string& kind = row.text("kind");
-  layer.residual = kind == "residual-norm";
-  const bool norm = layer.residual || kind == "norm";
-  if (kind != "conv" && kind != "linear" && !norm) row.fail("kind", "conv, linear, norm or residual-norm");
-  layer.kind = norm ? LayerKind::kNorm : kind == "conv" ? LayerKind::kConv : LayerKind::kLinear;
   layer.channels_in = row.integer("channels_in", 1, kMaxChannels);
   layer.channels_out = row.integer("channels_out", 1, kMaxChannels);
   layer.height = row.integer("height", 1, kMaxImage);
   layer.width = row.integer("width", 1, kMaxImage);
   layer.bias = row.boolean("bias");
-  if (layer.kind == LayerKind::kConv) {
+  if (has_kernel) {
     read_convolution(row, layer);
   } else {
-    expect_empty(row, {"kernel_height", "kernel_width", "stride", "pad_height", "pad_width"}, kind.c_str());
+    expect_empty(row, {"kernel_height", "kernel_width", "stride", "pad_height", "pad_width"}, row.text("kind").c_str());
   }
-  if (layer.kind == LayerKind::kNorm) {
-    if (layer.channels_out != layer.channels_in) {
-      row.fail("channels_out", fmt::format("the {} channels that come in", layer.channels_in));
-    }
+  return layer;
+}
+
+template <typename Row>
+void expect_same_channels(const Row& row, const Layer& layer) {
+  if (layer.channels_out == layer.channels_in) return;
+  row.fail("channels_out", fmt::format("the {} channels that come in", layer.channels_in));
+}
+
+template <typename Row>
+Move read_move(const Row& row, MoveKind kind) {
+  const Layer shape = read_shape(row, kind == MoveKind::kMaxPool || kind == MoveKind::kAveragePool);
+  if (shape.bias) row.fail("bias", "no for what has no parameters");
+  if (kind != MoveKind::kBranches) {
+    expect_same_channels(row, shape);
+  } else if (shape.channels_out % shape.channels_in != 0) {
+    row.fail("channels_out", fmt::format("a multiple of the {} channels that come in", shape.channels_in));
+  }
+  return {kind, shape.channels_in * shape.height * shape.width, shape.channels_out * shape.positions()};
+}
+
+template <typename Row>
+Layer read_layer(const Row& row) {
+  const std::string& kind = row.text("kind");
+  const bool residual = kind == "residual-norm";
+  const bool norm = residual || kind == "norm";
+  if (kind != "conv" && kind != "linear" && !norm) {
+    row.fail("kind", "conv, linear, norm, residual-norm, max-pool, average-pool, concat or branches");
+  }
+  Layer layer = read_shape(row, kind == "conv");
+  layer.kind = norm ? LayerKind::kNorm : kind == "conv" ? LayerKind::kConv : LayerKind::kLinear;
+  layer.residual = residual;
+  if (norm) {
+    expect_same_channels(row, layer);
     if (!layer.bias) row.fail("bias", "yes for a norm");
   }
   if (factor_a(layer) > kMaxSide) {
@@ -86,10 +121,17 @@ Layer read_layer(const Row& row) {
 template <typename Rows>
 std::vector<Layer> read_layers(const Rows& rows) {
   std::vector<Layer> layers;
+  std::vector<Move> moves;
   std::set<std::string> names;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!names.insert(rows[i].required("layer")).second) rows[i].fail("layer", "a name that no other row has");
+    if (const std::optional<MoveKind> kind = move_kind(rows[i].text("kind"))) {
+      moves.push_back(read_move(rows[i], *kind));
+      if (i + 1 == rows.size()) rows[i].fail("kind", "a layer behind what moves data");
+      continue;
+    }
     layers.push_back(read_layer(rows[i]));
-    if (!names.insert(layers.back().name).second) rows[i].fail("layer", "a name that no other row has");
+    layers.back().before = std::exchange(moves, {});
   }
   return layers;
 }

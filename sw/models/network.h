@@ -19,11 +19,15 @@
 ///     layer                        a name that no other row has
 ///     kind                         conv, linear, norm (batch normalisation, followed by an activation) or
 ///     residual-norm
-///                                  (to which what skipped the layers before it is added ahead of the activation)
-///     channels_in, channels_out    of a linear layer its inputs and outputs; of a norm both the same
-///     kernel_height, kernel_width, stride, pad_height, pad_width    of a conv only, otherwise empty
+///                                  (to which what skipped the layers before it is added ahead of the activation);
+///                                  and what moves data before the layer of the next rows: max-pool, average-pool,
+///                                  concat (several results become one) and branches (one goes to several layers,
+///                                  whose gradients are added up)
+///     channels_in, channels_out    of a linear layer its inputs and outputs; of branches those of one and of all;
+///                                  otherwise both the same, but for a conv
+///     kernel_height, kernel_width, stride, pad_height, pad_width    of a conv or a pool only, otherwise empty
 ///     height, width                of the image that comes in; for a linear layer, positions that it is applied to
-///     bias                         yes or no; of a norm always yes
+///     bias                         yes or no; of a norm always yes, of what has no parameters no
 ///
 /// or a JSON file with `layers`, an array of objects with these members, in which what a table has empty is left out
 /// and `bias` is true or false; and, if one likes, `batch` and `name`:
@@ -33,10 +37,20 @@
 ///       "bias": true },
 ///       ... ] }
 ///
-/// Left out: grouped and dilated convolutions, pooling and concatenations.
+/// Left out: grouped and dilated convolutions.
 namespace weft::models {
 
 enum class LayerKind { kConv, kLinear, kNorm };
+
+/// What only moves data, and has neither parameters nor factors.
+enum class MoveKind { kMaxPool, kAveragePool, kConcat, kBranches };
+
+/// Of one sample.
+struct Move {
+  MoveKind kind = MoveKind::kConcat;
+  std::int64_t elements_in = 0;
+  std::int64_t elements_out = 0;  ///< of branches, of all of them
+};
 
 struct Layer {
   std::string name;
@@ -51,7 +65,8 @@ struct Layer {
   std::int64_t height = 1;
   std::int64_t width = 1;
   bool bias = false;
-  bool residual = false;  ///< of a norm: something is added to it
+  bool residual = false;       ///< of a norm: something is added to it
+  std::vector<Move> before{};  ///< ahead of it in the forward pass, in order
 
   [[nodiscard]] std::int64_t out_height() const { return (height + 2 * pad_height - kernel_height) / stride + 1; }
   [[nodiscard]] std::int64_t out_width() const { return (width + 2 * pad_width - kernel_width) / stride + 1; }

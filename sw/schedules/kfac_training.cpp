@@ -58,6 +58,10 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks, const Kfa
     if (!models::has_factors(layers[l])) {
       throw ConfigError("workload.network", layers[l].name + ": expected a convolution or a linear layer with data on");
     }
+    if (!layers[l].before.empty()) {
+      throw ConfigError("workload.network",
+                        layers[l].name + ": expected no pool, concat or branches before it with data on");
+    }
     if (l > 0 && kfac::input_elements(layers[l], 1) != kfac::output_elements(layers[l - 1], 1)) {
       throw ConfigError("workload.network", layers[l].name + ": expected the " +
                                                 std::to_string(kfac::output_elements(layers[l - 1], 1)) +

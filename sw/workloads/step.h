@@ -102,6 +102,7 @@ class RankStep {
   Ids multiply_and_sum(Part part, const std::string& what, const Ids& in, const std::string& exchange = "");
   Ids multiply_as_tokens_come(Part part, const std::string& what, const Ids& in);
   Ids multiply_and_send(Part part, const std::string& what, const Ids& in);
+  Ids reorder(const std::string& what, const Ids& data);
   [[nodiscard]] std::int64_t tensor_rank(std::int64_t steps_on) const;
   Ids sum_tokens(const std::string& what, const Ids& in);
   Ids exchange_tokens(const std::string& what, const Ids& in);

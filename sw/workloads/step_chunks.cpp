@@ -33,6 +33,15 @@ Ids RankStep::multiply_and_sum(Part part, const std::string& what, const Ids& in
   return sum_tokens(what, x);
 }
 
+/// Attention takes and gives one sequence after the other. Chunks are ranks' tokens, which have a place in each
+/// sequence, so that tokens come as all of one place, then all of the next. What is no elementwise kernel beside it is
+/// copied.
+Ids RankStep::reorder(const std::string& what, const Ids& data) {
+  if (config_.sequences_of_microbatch() == 1) return data;
+  const std::int64_t bytes = config_.tokens() * config_.model.query_width() / tp_ * config_.element_bytes;
+  return copy(what + " reorder", bytes, bytes, data);
+}
+
 /// Of the ring of tp, so many places behind this rank.
 std::int64_t RankStep::tensor_rank(std::int64_t steps_on) const {
   const std::int64_t place = config_.parallel.coordinate(rank_, Axis::kTensor);
@@ -63,8 +72,10 @@ Ids RankStep::multiply_as_tokens_come(Part part, const std::string& what, const 
   }
   // They have come by their place in the sequence, which is not the first dimension.
   if (gradients_use(part)) result = copy(what + " copy-out", gathered_token_bytes(), gathered_token_bytes(), result);
-  if (share_.rest(part).bytes == 0) return result;
-  return emitter_.compute(name(prefix_ + std::string(name_of(part)) + " rest"), share_.rest(part), result);
+  if (share_.rest(part).bytes > 0) {
+    result = emitter_.compute(name(prefix_ + std::string(name_of(part)) + " rest"), share_.rest(part), result);
+  }
+  return part == Part::kAttentionOutGradient ? reorder(what, result) : result;
 }
 
 /// What goes to other ranks is multiplied first, into one of two buffers, and read by them meanwhile; a kernel adds up
@@ -74,9 +85,11 @@ Ids RankStep::multiply_and_send(Part part, const std::string& what, const Ids& i
   const std::string all = prefix_ + what + " chunk";
   const std::string products = prefix_ + std::string(name_of(part)) + " chunk";
   constexpr std::size_t kBuffers = 2;
-  Ids ready = in;
+  const bool is_attention = part == Part::kAttentionOut || part == Part::kAttentionOutAgain;
+  // The cast to float8 writes in any order.
+  Ids ready = is_attention && !config_.is_float8() ? reorder(what, in) : in;
   if (share_.rest(part).bytes > 0) {
-    ready = emitter_.compute(name(prefix_ + std::string(name_of(part)) + " rest"), share_.rest(part), in);
+    ready = emitter_.compute(name(prefix_ + std::string(name_of(part)) + " rest"), share_.rest(part), ready);
   }
   std::vector<Ids> sent;
   Ids come;

@@ -98,10 +98,12 @@ TEST_F(KfacCli, BadNetworks) {
       {"no layers", "empty.json", {"workload.network: expected a network with at least one layer"}},
       {"unknown kind",
        "kind.json",
-       {"kind.json: layers[0].kind: expected conv, linear, norm or residual-norm, got \"dense\""}},
+       {"kind.json: layers[0].kind: expected conv, linear, norm, residual-norm, max-pool, average-pool, concat or "
+        "branches, got \"dense\""}},
       {"unknown kind in a table",
        "kind.csv",
-       {"kind.csv:2: column 'kind': expected conv, linear, norm or residual-norm, got 'dense'"}},
+       {"kind.csv:2: column 'kind': expected conv, linear, norm, residual-norm, max-pool, average-pool, concat or "
+        "branches, got 'dense'"}},
       {"no such JSON",
        "absent-file.json",
        {"workload.network: ", "absent-file.json: expected a JSON file, cannot read it\n"}},

@@ -278,6 +278,9 @@ TEST(KfacTrainingErrors, NetworksWithoutArithmeticAreRefused) {
   network = small_mlp();
   network.layers.erase(network.layers.begin() + 1);
   EXPECT_EQ(message(network), "workload.network: out: expected the 12 values that in gives");
+  network = small_mlp();
+  network.layers[1].before.push_back({models::MoveKind::kConcat, 12, 12});
+  EXPECT_EQ(message(network), "workload.network: middle: expected no pool, concat or branches before it with data on");
 }
 
 }  // namespace

@@ -195,6 +195,26 @@ TEST(WorkloadChunks, AreProductsOfEachRanksTokens) {
   EXPECT_EQ(chunks.kernels.size() - whole.kernels.size(), 4U * (3 * (3 + 2 + 1 + 1 + 1 + 1) + 6));
 }
 
+/// Chunks have the sequence first and attention has it second, which is the same where there is one sequence.
+TEST(WorkloadChunks, AreCopiedBesideAttention) {
+  WorkloadConfig config = config_of("llama3-8b", "tp=4");
+  config.sequence_parallel = true;
+  config.async_tensor_parallel = true;
+  config.batch = 1;
+  const auto copied = [&config](LinearType linear) {
+    config.linear = linear;
+    config.copies = false;
+    const std::size_t without = sum_of(config).kernels.size();
+    config.copies = true;
+    return sum_of(config).kernels.size() - without;
+  };
+  const std::size_t one = copied(LinearType::kPlain);
+  const std::size_t one_float8 = copied(LinearType::kFloat8);
+  config.batch = 2;
+  EXPECT_EQ(copied(LinearType::kPlain) - one, 4U * 2);
+  EXPECT_EQ(copied(LinearType::kFloat8) - one_float8, 4U * 1) << "the cast of what attention gives orders it";
+}
+
 TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
   WorkloadConfig config = config_of("llama3-8b", "fsdp=4");
   config.gradient_bytes = 4;

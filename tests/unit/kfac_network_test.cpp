@@ -71,7 +71,8 @@ TEST(KfacNetwork, HasPublishedTotals) {
 
 TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(table_error("a,pool,1,1,,,,,,1,1,no"),
-            ":2: column 'kind': expected conv, linear, norm or residual-norm, got 'pool'");
+            ":2: column 'kind': expected conv, linear, norm, residual-norm, max-pool, average-pool, concat or "
+            "branches, got 'pool'");
   EXPECT_EQ(table_error("a,linear,8,4,3,,,,,1,1,no"),
             ":2: column 'kernel_height': expected nothing for a linear layer, got '3'");
   EXPECT_EQ(table_error("a,linear,8,4,,,,,,1,1,no\na,linear,4,2,,,,,,1,1,no"),
@@ -89,6 +90,20 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(table_error("a,norm,8,8,,,,,,1,1,no"), ":2: column 'bias': expected yes for a norm, got 'no'");
   EXPECT_EQ(table_error("a,conv,262144,8,3,3,1,0,0,9,9,no"),
             ":2: column 'channels_in': expected a factor of at most 1048576 rows, not 2359296, got '262144'");
+  EXPECT_EQ(table_error("a,max-pool,8,4,2,2,2,0,0,4,4,no"),
+            ":2: column 'channels_out': expected the 8 channels that come in, got '4'");
+  EXPECT_EQ(table_error("a,average-pool,8,8,,,,,,4,4,no"),
+            ":2: column 'kernel_height': expected an integer from 1 to 64, got ''");
+  EXPECT_EQ(table_error("a,branches,8,12,,,,,,4,4,no"),
+            ":2: column 'channels_out': expected a multiple of the 8 channels that come in, got '12'");
+  EXPECT_EQ(table_error("a,concat,8,8,,,2,,,4,4,no"),
+            ":2: column 'stride': expected nothing for a concat layer, got '2'");
+  EXPECT_EQ(table_error("a,concat,8,8,,,,,,4,4,yes"),
+            ":2: column 'bias': expected no for what has no parameters, got 'yes'");
+  EXPECT_EQ(table_error("a,concat,8,8,,,,,,4,4,no"),
+            ":2: column 'kind': expected a layer behind what moves data, got 'concat'");
+  EXPECT_EQ(table_error("a,concat,8,8,,,,,,4,4,no\na,linear,8,4,,,,,,1,1,no"),
+            ":3: column 'layer': expected a name that no other row has, got 'a'");
   EXPECT_EQ(table_error("a,linear,8,4,,,,,,1,1,no"), "no error");
   EXPECT_EQ(table_error(""), "no error");
   try {
@@ -154,6 +169,81 @@ TEST(KfacNetwork, JsonIsReadAsATable) {
     }
   }
   fs::remove(file);
+}
+
+/// Bytes of a network's kernels that only move data, for one sample.
+std::int64_t moved(const Network& network, bool backward) {
+  std::int64_t bytes = 0;
+  for (const models::Layer& layer : network.layers) {
+    for (const LayerKernel& kernel : backward ? backward_kernels(layer, 1, false) : forward_kernels(layer, 1)) {
+      const bool moves =
+          kernel.name.starts_with("pool") || kernel.name.starts_with("concat") || kernel.name.starts_with("branches");
+      if (!moves) continue;
+      const auto& shape = std::get<accelerator::Elementwise>(kernel.shape);
+      bytes += shape.read.count() + shape.written.count();
+    }
+  }
+  return bytes;
+}
+
+// Of each network by hand. A maximum is 4 bytes and its place 8.
+TEST(KfacNetwork, MovesWhatIsPooledAndConcatenated) {
+  const std::int64_t first_pool = 64 * (112 * 112 * 4 + 56 * 56 * 12);
+  const std::int64_t first_pool_back = 64 * (112 * 112 * 8 + 56 * 56 * 12);
+  const std::int64_t last_pool = 2048 * (49 + 1) * 4;
+  for (const char* name : {"resnet50", "resnet152"}) {
+    EXPECT_EQ(moved(find_network(name), false), first_pool + last_pool) << name;
+    EXPECT_EQ(moved(find_network(name), true), first_pool_back + last_pool) << name;
+  }
+
+  // Each layer of a block reads all results before it as one tensor, and what follows the block all of them. But for
+  // the latter their gradients are added to others'.
+  std::int64_t concatenated = 0;
+  std::int64_t summed = 0;
+  std::int64_t channels = 64;
+  std::int64_t pooled = 0;
+  for (const auto& [layers, side] : {std::pair{6, 56}, {12, 28}, {48, 14}, {32, 7}}) {
+    const std::int64_t area = side * side;
+    for (int layer = 0; layer < layers; ++layer, channels += 32) {
+      concatenated += channels * area;
+      summed += channels * area;
+    }
+    concatenated += channels * area;
+    if (side == 7) {
+      pooled += channels * (area + 1) * 4;
+    } else {
+      channels /= 2;
+      pooled += channels * (area + area / 4) * 4;
+    }
+  }
+  EXPECT_EQ(moved(find_network("densenet201"), false), first_pool + pooled + concatenated * 8);
+  EXPECT_EQ(moved(find_network("densenet201"), true), first_pool_back + pooled + summed * 12);
+
+  // The first of Inception-v4's: 64 channels go to a pool and a convolution, whose results become 160.
+  const Network inception = find_network("inceptionv4");
+  const auto mixed = std::find_if(inception.layers.begin(), inception.layers.end(),
+                                  [](const models::Layer& layer) { return !layer.before.empty(); });
+  ASSERT_NE(mixed, inception.layers.end());
+  EXPECT_EQ(mixed->name, "features.3(Mixed_3a).conv");
+  ASSERT_EQ(mixed->before.size(), 2U);
+  EXPECT_EQ(mixed->before[0].kind, models::MoveKind::kBranches);
+  EXPECT_EQ(mixed->before[0].elements_out, 2 * 64 * 109 * 109);
+  EXPECT_EQ(mixed->before[1].kind, models::MoveKind::kMaxPool);
+  EXPECT_EQ(mixed->before[1].elements_out, 64 * 54 * 54);
+  // What is concatenated has as many elements as the branches that read it.
+  std::int64_t joined = 0;
+  std::int64_t modules = 0;
+  for (const models::Layer& layer : inception.layers) {
+    for (std::size_t i = 0; i + 1 < layer.before.size(); ++i) {
+      if (layer.before[i].kind != models::MoveKind::kConcat) continue;
+      if (layer.before[i + 1].kind != models::MoveKind::kBranches) continue;
+      EXPECT_EQ(layer.before[i].elements_out, layer.before[i + 1].elements_in) << layer.name;
+      joined += layer.before[i].elements_out;
+      ++modules;
+    }
+  }
+  EXPECT_EQ(modules, 18);
+  EXPECT_EQ(joined, 160 * 54 * 54 + 192 * 52 * 52 + 5 * 384 * 25 * 25 + 8 * 1024 * 12 * 12 + 3 * 1536 * 5 * 5);
 }
 
 TEST(KfacNetwork, TransformersAreTheirMatrices) {
