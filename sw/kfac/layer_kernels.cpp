@@ -231,6 +231,10 @@ std::vector<LayerKernel> inverse_kernels(std::int64_t side) {
   return {{"damping", pass(side, 1, 1)}, {"inverse", accelerator::Inverse{.n = side, .type = kType}}};
 }
 
+std::vector<LayerKernel> clear_kernels(std::int64_t side) {
+  return {{"inverse.zero", pass(side * side, 0, 1)}};
+}
+
 std::vector<LayerKernel> precondition_kernels(const Layer& layer) {
   if (!models::has_factors(layer)) return {};
   const std::int64_t a = models::factor_a(layer);

@@ -51,6 +51,9 @@ struct LayerKernel {
 [[nodiscard]] std::vector<LayerKernel> unpack_factor_kernels(std::int64_t side, bool merged);
 /// Damping, then the inverse, of a factor of this side.
 [[nodiscard]] std::vector<LayerKernel> inverse_kernels(std::int64_t side);
+/// What ranks do instead that are sent the inverse (_update_inverse_A and _G of kfac/kfac_preconditioner_inv_mpd.py and
+/// _inv_opt.py, github.com/shyhuai/kfac_pytorch).
+[[nodiscard]] std::vector<LayerKernel> clear_kernels(std::int64_t side);
 /// G^-1 x gradient x A^-1. Nothing for a norm.
 [[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer);
 /// What a layer adds to the KL divergence of a step, tensor by tensor, to where the host reads it; and the gradient in

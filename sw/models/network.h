@@ -18,9 +18,8 @@
 ///
 ///     layer                        a name that no other row has
 ///     kind                         conv, linear, norm (batch normalisation, followed by an activation) or
-///     residual-norm
-///                                  (to which what skipped the layers before it is added ahead of the activation);
-///                                  and what moves data before the layer of the next rows: max-pool, average-pool,
+///                                  residual-norm (to which what skipped the layers before it is added ahead of the
+///                                  activation); or what moves data ahead of the next layer: max-pool, average-pool,
 ///                                  concat (several results become one) and branches (one goes to several layers,
 ///                                  whose gradients are added up)
 ///     channels_in, channels_out    of a linear layer its inputs and outputs; of branches those of one and of all;

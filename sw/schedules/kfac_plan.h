@@ -53,6 +53,7 @@ enum class KfacWork : std::uint8_t {
   kPackFactor,     ///< its triangle, into the buffer from which it is sent
   kUnpackFactor,   ///< the mean over ranks
   kInvert,         ///< with damping
+  kClear,          ///< the inverse that another rank sends
   kPackInverse,    ///< its triangle, at all ranks alike
   kUnpackInverse,  ///< also at its owner
   kPrecondition,
@@ -67,11 +68,12 @@ enum class KfacWork : std::uint8_t {
   kMerge,       ///< their mean, and what the rank has learnt since
 };
 
-/// Who computes it: everyone or one rank.
+/// Who computes it: everyone, one rank, or all others.
 struct Doers {
   int owner = kfac::kEveryone;
+  bool others = false;
 
-  [[nodiscard]] bool has(int rank) const { return owner == kfac::kEveryone || owner == rank; }
+  [[nodiscard]] bool has(int rank) const { return owner == kfac::kEveryone || (owner == rank) != others; }
 };
 
 /// What is computed between two points at which the firmware looks. All ranks have the same stages; those with no part

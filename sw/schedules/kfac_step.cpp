@@ -223,6 +223,7 @@ class KfacPlan::Builder {
       add(KfacWork::kInvert, KfacPart::kInverseComp, static_cast<int>(f), {owner}, kfac::inverse_kernels(side));
       for (PlannedKernel& kernel : step_.stages.back().kernels) kernel.label = plan_.inverse_labels_[f].c_str();
       if (sends && owner != kfac::kEveryone) {
+        add(KfacWork::kClear, KfacPart::kInverseComp, static_cast<int>(f), {owner, true}, kfac::clear_kernels(side));
         add(KfacWork::kPackInverse, KfacPart::kInverseComm, static_cast<int>(f), {}, kfac::pack_kernels(side));
       }
       ready[f] = last();

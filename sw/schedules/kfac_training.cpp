@@ -161,6 +161,8 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
     }
     case KfacWork::kInvert:
       return invert(rank, item);
+    case KfacWork::kClear:
+      return store_to(rank, layout_.inverses[item], Reals(static_cast<std::size_t>(side() * side())));
     case KfacWork::kPrecondition: {
       const Layer& layer = layers[item];
       const std::size_t a = 2 * item;  // each layer has factors

@@ -191,7 +191,7 @@ TEST(KfacStepPlan, TheBackwardPassCanWaitForTheFactorsOfInputs) {
   EXPECT_EQ(step.stages[find_stage(step, KfacWork::kBackward, 2)].after[1], 2U);
 }
 
-TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsAndAllPackAndUnpack) {
+TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsOthersClearAndAllPackAndUnpack) {
   KfacConfig config;
   config.algorithm = KfacAlgorithm::kMpd;
   const Planned planned(config, 3);
@@ -203,10 +203,12 @@ TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsAndAllPackAndUnpack) {
     EXPECT_EQ(messages[factor]->root, owner);
     EXPECT_EQ(messages[factor]->ready, find_stage(step, KfacWork::kPackInverse, 3));
     const KfacStage& invert = step.stages[find_stage(step, KfacWork::kInvert, static_cast<int>(factor))];
+    const KfacStage& clear = step.stages[find_stage(step, KfacWork::kClear, static_cast<int>(factor))];
     const KfacStage& pack = step.stages[find_stage(step, KfacWork::kPackInverse, static_cast<int>(factor))];
     const KfacStage& unpack = step.stages[find_stage(step, KfacWork::kUnpackInverse, static_cast<int>(factor))];
     for (int rank = 0; rank < 3; ++rank) {
       EXPECT_EQ(invert.doers.has(rank), rank == owner);
+      EXPECT_EQ(clear.doers.has(rank), rank != owner);
       EXPECT_TRUE(pack.doers.has(rank));
       EXPECT_TRUE(unpack.doers.has(rank));
     }
