@@ -34,8 +34,8 @@ Ids RankStep::multiply_and_sum(Part part, const std::string& what, const Ids& in
 }
 
 /// Attention takes and gives one sequence after the other. Chunks are ranks' tokens, which have a place in each
-/// sequence, so that tokens come as all of one place, then all of the next. What is no elementwise kernel beside it is
-/// copied.
+/// sequence, so that tokens come as all of one place, then all of the next. No elementwise kernel is beside attention
+/// that could write them so: they are copied.
 Ids RankStep::reorder(const std::string& what, const Ids& data) {
   if (config_.sequences_of_microbatch() == 1) return data;
   const std::int64_t bytes = config_.tokens() * config_.model.query_width() / tp_ * config_.element_bytes;
