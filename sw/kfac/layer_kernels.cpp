@@ -11,7 +11,7 @@ using models::LayerKind;
 
 constexpr accelerator::DataType kType = accelerator::DataType::kFp32;
 constexpr std::int64_t kElementBytes = 4;
-constexpr std::int64_t kPlace = 8;
+constexpr std::int64_t kIndexBytes = 8;
 
 /// Elements of its biases, if it has any, and of its weights.
 std::vector<std::int64_t> tensors_of(const Layer& layer) {
@@ -52,14 +52,14 @@ accelerator::Norm norm(const Layer& layer, std::int64_t batch, bool backward) {
   return {accelerator::NormKind::kBatch, batch * layer.positions(), layer.channels_out, backward, kType};
 }
 
-/// Of PyTorch 1.4: max_pool2d keeps the place of each maximum in 64 bits.
+/// Of PyTorch 1.4: max_pool2d keeps the index of each maximum, 64 bits.
 void append_forward(std::vector<LayerKernel>& kernels, const models::Move& move, std::int64_t batch) {
   const std::int64_t in = batch * move.elements_in;
   const std::int64_t out = batch * move.elements_out;
   switch (move.kind) {
     case models::MoveKind::kMaxPool:
-      kernels.push_back(
-          {"pool", accelerator::Elementwise{out, Bytes(kElementBytes * in), Bytes((kElementBytes + kPlace) * out)}});
+      kernels.push_back({"pool", accelerator::Elementwise{out, Bytes(kElementBytes * in),
+                                                          Bytes((kElementBytes + kIndexBytes) * out)}});
       break;
     case models::MoveKind::kAveragePool:
       kernels.push_back({"pool", copy(in, out)});
@@ -72,7 +72,7 @@ void append_forward(std::vector<LayerKernel>& kernels, const models::Move& move,
   }
 }
 
-/// The gradient of a maximum goes to its place, in what has been cleared. Gradients of what was concatenated are parts
+/// The gradient of a maximum goes to its index, in what has been cleared. Gradients of what was concatenated are parts
 /// of one tensor and not copied; those of branches are added up, one by one.
 void append_backward(std::vector<LayerKernel>& kernels, const models::Move& move, std::int64_t batch) {
   const std::int64_t in = batch * move.elements_in;
@@ -80,7 +80,7 @@ void append_backward(std::vector<LayerKernel>& kernels, const models::Move& move
   switch (move.kind) {
     case models::MoveKind::kMaxPool:
       kernels.push_back({"pool.zero", pass(in, 0, 1)});
-      kernels.push_back({"pool.gradient", accelerator::Elementwise{in, Bytes((kElementBytes + kPlace) * out),
+      kernels.push_back({"pool.gradient", accelerator::Elementwise{in, Bytes((kElementBytes + kIndexBytes) * out),
                                                                    Bytes(kElementBytes * in)}});
       break;
     case models::MoveKind::kAveragePool:

@@ -186,7 +186,7 @@ std::int64_t moved(const Network& network, bool backward) {
   return bytes;
 }
 
-// Of each network by hand. A maximum is 4 bytes and its place 8.
+// Of each network by hand. A maximum is 4 bytes and its index 8.
 TEST(KfacNetwork, MovesWhatIsPooledAndConcatenated) {
   const std::int64_t first_pool = 64 * (112 * 112 * 4 + 56 * 56 * 12);
   const std::int64_t first_pool_back = 64 * (112 * 112 * 8 + 56 * 56 * 12);
