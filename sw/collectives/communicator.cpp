@@ -60,7 +60,7 @@ std::vector<std::vector<int>> ring_orders(const std::vector<std::vector<int>>& r
 }
 
 RingMember::Options ring_options(const Communicator::Config& config) {
-  return {static_cast<std::uint64_t>(config.chunk.count()), config.slots};
+  return {static_cast<std::uint64_t>(config.chunk.count()), config.slots, config.queue_pairs};
 }
 
 }  // namespace

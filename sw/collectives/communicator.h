@@ -45,6 +45,7 @@ class Communicator {
     std::vector<int> order;
     Bytes chunk = Bytes(512 << 10);
     int slots = 16;
+    int queue_pairs = 1;
     Bytes piece = Bytes(4 << 20);
     int pieces = 16;
     Time entry;
@@ -67,6 +68,9 @@ class Communicator {
             Range{0, 4095});
       visit("chunk", chunk, "What travels round a ring as one message", Range{256, 1 << 30});
       visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
+      visit("queue_pairs", queue_pairs,
+            "Of a ring's connection between nodes: its chunks take turns, so that routing by hash has more to spread",
+            Range{1, 128});
       visit("piece", piece, "The least that in-network collectives within and across nodes hand on at a time",
             Range{256, 1LL << 40});
       visit("pieces", pieces, "How many such pieces a buffer is cut into at the most", Range{1, 1024});

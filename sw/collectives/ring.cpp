@@ -44,27 +44,37 @@ std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firm
     member.previous_ = member.connection(previous);
   }
   for (int i = 0; i < size; ++i) {
-    firmware::QueuePair::connect(members[static_cast<std::size_t>(i)]->next_,
-                                 members[static_cast<std::size_t>((i + 1) % size)]->previous_);
+    auto& next = members[static_cast<std::size_t>(i)]->next_;
+    auto& previous = members[static_cast<std::size_t>((i + 1) % size)]->previous_;
+    for (std::size_t q = 0; q < next.size(); ++q) firmware::QueuePair::connect(next[q], previous[q]);
   }
   return members;
 }
 
-firmware::QueuePair RingMember::connection(const firmware::Rank& peer) const {
+std::vector<firmware::QueuePair> RingMember::connection(const firmware::Rank& peer) const {
   const firmware::Interface& interface = rank_.towards(peer);
-  firmware::QueuePair pair(interface, *completions_);
-  if (&interface == &rank_.scale_out) pair.relay(rank_.relay);
-  return pair;
+  const bool leaves = &interface == &rank_.scale_out;
+  std::vector<firmware::QueuePair> pairs;
+  for (int q = 0; q < (leaves ? options_.queue_pairs : 1); ++q) {
+    pairs.emplace_back(interface, *completions_);
+    if (leaves) pairs.back().relay(rank_.relay);
+  }
+  return pairs;
+}
+
+void RingMember::write(std::uint64_t number, std::uint64_t from, std::uint64_t to, std::uint64_t bytes, bool signaled) {
+  const std::uint64_t pair = number % next_.size();
+  next_[pair].write(from, to, bytes, true, kChunk, signaled, pair);
 }
 
 void RingMember::take(const nic::Completion& entry) {
   if (entry.id == kEngineDone) {
     ++progress_.moved;
   } else if (entry.verb != nic::Verb::kReceive) {
-    ++progress_.sent;
+    progress_.sent.add(entry.id);
     return_slots();
   } else if (entry.immediate == kChunk) {
-    ++progress_.arrived;
+    progress_.arrived.add(entry.id);
   } else if (entry.immediate == kEntered) {
     ++next_entered_;
   } else {
@@ -73,9 +83,9 @@ void RingMember::take(const nic::Completion& entry) {
 }
 
 void RingMember::return_slots() {
-  while (!filled_.empty() && (filled_.front() == kConsumed || filled_.front() < progress_.sent)) {
+  while (!filled_.empty() && (filled_.front() == kConsumed || filled_.front() < progress_.sent.count())) {
     filled_.pop_front();
-    previous_.send_immediate(kCredits + 1);
+    previous_.front().send_immediate(kCredits + 1);
   }
 }
 
@@ -85,13 +95,16 @@ Task RingMember::until(Condition condition) {
 }
 
 Task RingMember::enter(std::uint64_t chunks_in, std::uint64_t credits_in) {
-  progress_ = {};
+  progress_ = {.arrived = InTurn(previous_.size()), .sent = InTurn(next_.size())};
   // One receive is always left for a peer that enters the next collective before this end has left the current one.
   const std::uint64_t spare = entered_ == 0 ? 1 : 0;
   ++entered_;
-  previous_.receive(0, 0, static_cast<std::uint32_t>(chunks_in));
-  next_.receive(0, 0, static_cast<std::uint32_t>(credits_in + 1 + spare));
-  previous_.send_immediate(kEntered);
+  for (std::uint64_t q = 0; q < previous_.size(); ++q) {
+    const std::uint64_t in_turn = (chunks_in + previous_.size() - 1 - q) / previous_.size();
+    previous_[q].receive(0, 0, static_cast<std::uint32_t>(in_turn), q);
+  }
+  next_.front().receive(0, 0, static_cast<std::uint32_t>(credits_in + 1 + spare));
+  previous_.front().send_immediate(kEntered);
   co_await until([this] { return next_entered_ >= entered_; });
 }
 
@@ -108,7 +121,7 @@ class RingMember::Flow {
     ++received_;
     return ring_.until([this] {
       unstage();
-      return (staged_ ? ring_.progress_.moved : ring_.progress_.arrived) >= received_;
+      return (staged_ ? ring_.progress_.moved : ring_.progress_.arrived.count()) >= received_;
     });
   }
   Task send(Extent chunk) {
@@ -119,14 +132,14 @@ class RingMember::Flow {
         return ring_.progress_.credits + static_cast<std::uint64_t>(ring_.options_.slots) > sent_;
       });
     }
-    ring_.next_.write(from, staged_ ? ring_.slot_address(sent_) : from, chunk.bytes, true, kChunk, !staged_);
+    ring_.write(sent_, from, staged_ ? ring_.slot_address(sent_) : from, chunk.bytes, !staged_);
     ++sent_;
   }
   /// Until all that was sent is there, which with staging the credits say.
   Task finish() {
     return ring_.until([this] {
       unstage();
-      return (staged_ ? ring_.progress_.credits : ring_.progress_.sent) == going_;
+      return (staged_ ? ring_.progress_.credits : ring_.progress_.sent.count()) == going_;
     });
   }
 
@@ -134,14 +147,14 @@ class RingMember::Flow {
   /// Slots are emptied whatever the caller waits for, so that no member waits for one that waits for itself.
   void unstage() {
     if (!staged_) return;
-    for (; begun_ < ring_.progress_.arrived; ++begun_) {
+    for (; begun_ < ring_.progress_.arrived.count(); ++begun_) {
       const Extent chunk = next_();
       ring_.rank_.accelerator.copy(static_cast<std::uint32_t>(ring_.engine_), ring_.slot_address(begun_),
                                    buffer_ + chunk.offset, chunk.bytes, *ring_.completions_, kEngineDone);
     }
     while (ring_.progress_.moved >= returned_ + batch_ || (ring_.progress_.moved == coming_ && returned_ < coming_)) {
       const std::uint64_t count = std::min(batch_, coming_ - returned_);
-      ring_.previous_.send_immediate(kCredits + static_cast<std::uint32_t>(count));
+      ring_.previous_.front().send_immediate(kCredits + static_cast<std::uint32_t>(count));
       returned_ += count;
     }
   }
@@ -244,7 +257,7 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
         if (step > 0) {
           const std::uint64_t slot = slot_address(arrived);
           ++arrived;
-          co_await until([this, arrived] { return progress_.arrived >= arrived; });
+          co_await until([this, arrived] { return progress_.arrived.count() >= arrived; });
           const std::uint64_t target = last ? output + (chunk.offset - chunks.extent.offset) : slot;
           rank_.accelerator.reduce(static_cast<std::uint32_t>(engine_), type, slot, source, target, chunk.bytes,
                                    *completions_, kEngineDone);
@@ -255,13 +268,13 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
         }
         if (last) continue;
         co_await until([this, sent, slots] { return progress_.credits + slots > sent; });
-        next_.write(source, slot_address(sent), chunk.bytes, true, kChunk, true);
+        write(sent, source, slot_address(sent), chunk.bytes, true);
         ++sent;
       }
     }
   }
   if (ready != nullptr) co_await ready->reach(static_cast<std::uint64_t>(size_));
-  co_await until([this, sent] { return progress_.sent == sent && progress_.credits == sent; });
+  co_await until([this, sent] { return progress_.sent.count() == sent && progress_.credits == sent; });
 }
 
 }  // namespace weft::collectives

@@ -17,7 +17,24 @@
 /// not for each block.
 namespace weft::collectives {
 
-/// One member's place in one ring: a queue pair to the next member, one to the previous, staging slots for what is
+/// What is done through several queue pairs in turn. One does its part in order, but they overtake each other; what
+/// counts is all before the first that is missing.
+class InTurn {
+ public:
+  explicit InTurn(std::size_t pairs = 1) : done_(pairs) {}
+
+  void add(std::uint64_t pair) {
+    ++done_[pair];
+    while (done_[count_ % done_.size()] > count_ / done_.size()) ++count_;
+  }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+
+ private:
+  std::vector<std::uint64_t> done_;
+  std::uint64_t count_ = 0;
+};
+
+/// One member's place in one ring: a connection to the next member, one to the previous, staging slots for what is
 /// reduced or copied.
 ///
 /// Chunks are RDMA writes with immediate. A ReduceScatter writes to the peer's staging slots. So do an Allgather and a
@@ -27,12 +44,15 @@ namespace weft::collectives {
 /// said that it has entered the collective, and no slot before it is free: both are empty sends against the ring's
 /// direction, of which the immediate says how many slots they give back: one of a ReduceScatter, else a quarter of all
 /// where so many come. Towards other nodes all requests take `relay` longer: a thread of the host makes them for the
-/// kernel.
+/// kernel. There a connection may have several queue pairs, to which chunks are posted in turn
+/// (NCCL_IB_QPS_PER_CONNECTION with NCCL_IB_SPLIT_DATA_ON_QPS=0), so that a network that hashes them uses several ways;
+/// all else goes by the first.
 class RingMember {
  public:
   struct Options {
     std::uint64_t chunk = 512 << 10;
     int slots = 16;
+    int queue_pairs = 1;  ///< of a connection between nodes
   };
 
   /// Joins `ranks`, in ring order, by connections of their own; `engine` is the copy engine that reduces for this ring.
@@ -64,8 +84,8 @@ class RingMember {
  private:
   /// What has happened in the current collective; peers that entered are counted over all.
   struct Progress {
-    std::uint64_t arrived = 0;
-    std::uint64_t sent = 0;  ///< acknowledged
+    InTurn arrived;
+    InTurn sent;  ///< acknowledged
     std::uint64_t credits = 0;
     std::uint64_t moved = 0;  ///< by the copy engine
   };
@@ -73,7 +93,9 @@ class RingMember {
   /// Takes completions until `condition` holds.
   template <typename Condition>
   firmware::Task until(Condition condition);
-  [[nodiscard]] firmware::QueuePair connection(const firmware::Rank& peer) const;
+  [[nodiscard]] std::vector<firmware::QueuePair> connection(const firmware::Rank& peer) const;
+  /// Writes chunk number `number` of the current collective to the next member.
+  void write(std::uint64_t number, std::uint64_t from, std::uint64_t to, std::uint64_t bytes, bool signaled);
   void take(const nic::Completion& entry);
   firmware::Task enter(std::uint64_t chunks_in, std::uint64_t credits_in);
   void return_slots();
@@ -89,8 +111,8 @@ class RingMember {
   int engine_;
   std::uint64_t staging_;
   firmware::CompletionQueue* completions_ = nullptr;
-  firmware::QueuePair next_;
-  firmware::QueuePair previous_;
+  std::vector<firmware::QueuePair> next_;
+  std::vector<firmware::QueuePair> previous_;
   Progress progress_;
   /// Slots in the order in which they were filled, which is that in which they are given back and used again: for each
   /// the number of the send that empties it.
