@@ -217,6 +217,7 @@ std::vector<Routes> Topology::routes(Routing routing, std::uint64_t seed) const 
       all[s].change_lanes(std::move(ports));
     }
     if (detours) all[s].detour(seed, second_lane);
+    if (routing == Routing::kEcmp) all[s].hash_by(Random(seed, switches[s].name + " hash").next());
   }
   return all;
 }

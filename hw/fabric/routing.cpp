@@ -43,11 +43,7 @@ void Routes::detour(std::uint64_t seed, std::uint8_t second_lane) {
 }
 
 std::uint16_t Routes::draw(const Packet& packet) const {
-  std::uint64_t h = (seed_ + packet.psn) * 0x9e3779b97f4a7c15ULL;  // splitmix64
-  h ^= flow_hash(packet);
-  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  h = (h ^ (h >> 27)) * 0x94d049bb133111ebULL;
-  h ^= h >> 31;
+  const std::uint64_t h = mix(((seed_ + packet.psn) * 0x9e3779b97f4a7c15ULL) ^ flow_hash(packet));
   const std::uint32_t router = packet.destination / hosts_;
   const std::uint32_t goal = kind_ == Kind::kDragonfly ? router / routers_ : router;
   const auto via = static_cast<std::uint16_t>(h % (kind_ == Kind::kDragonfly ? groups_ : routers_));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/core/packet.h"
+#include "hw/core/random.h"
 
 namespace weft::fabric {
 
@@ -114,6 +115,9 @@ class alignas(64) Routes {
   /// Sends each packet by way of a place drawn from `seed`, its flow and its number. In a grid the way there has lanes
   /// from 0 and the way on has lanes from `second_lane`; a dragonfly tells them apart by its global links.
   void detour(std::uint64_t seed, std::uint8_t second_lane);
+  /// Chooses by a hash of its own among equal ways (`ecmp`): were it the next switch's as well, flows that share a link
+  /// would share the next one, and others never meet. `seed` is not that of detours, of which there are none then.
+  void hash_by(std::uint64_t seed) { seed_ = seed; }
 
   [[nodiscard]] bool adaptive() const { return policy_ == Policy::kAdaptive; }
   [[nodiscard]] bool detours() const { return detours_; }
@@ -141,7 +145,7 @@ class alignas(64) Routes {
     const Choices all = choices(packet);
     if (all.count == 1) [[likely]]
       return all[0];
-    return all[(policy_ == Policy::kDmodk ? packet.destination : flow_hash(packet)) % all.count];
+    return all[(policy_ == Policy::kDmodk ? packet.destination : own_hash(packet)) % all.count];
   }
 
   /// What tells flows apart: source, destination and queue pair.
@@ -163,6 +167,9 @@ class alignas(64) Routes {
   [[nodiscard]] Choices dragonfly_choices(const Packet& packet) const;
   [[nodiscard]] std::uint8_t changed_lane(const Packet& packet, std::uint32_t input, std::uint32_t output) const;
   [[nodiscard]] std::uint16_t draw(const Packet& packet) const;
+  [[nodiscard]] std::uint32_t own_hash(const Packet& packet) const {
+    return static_cast<std::uint32_t>(mix(flow_hash(packet) + seed_) >> 32);
+  }
 
   Kind kind_ = Kind::kTable;
   Policy policy_ = Policy::kDmodk;

@@ -54,7 +54,8 @@ struct Topology {
   /// a path below `path`.
   static Topology build(const FabricConfig& config, int ends, const std::string& path);
 
-  /// Routes of every switch, in the order of `switches`; they refer to this topology. `seed` is that of detours.
+  /// Routes of every switch, in the order of `switches`; they refer to this topology. `seed` is that of detours
+  /// and hashes.
   [[nodiscard]] std::vector<Routes> routes(Routing routing, std::uint64_t seed = 0) const;
 
   [[nodiscard]] const LinkConfig& link_of(const Neighbour& neighbour) const { return links[neighbour.link]; }

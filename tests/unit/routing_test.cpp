@@ -170,6 +170,42 @@ TEST(Ecmp, KeepsAFlowAndSpreadsFlows) {
   EXPECT_GE(ports.size(), 6u);
 }
 
+TEST(Ecmp, FlowsThatShareALinkNeedNotShareTheNext) {
+  FabricConfig config;
+  config.radix = 16;
+  config.hosts_per_leaf = 8;
+  config.spines = 2;
+  config.routing = Routing::kEcmp;
+  const Plan plan(config, 16, "fabric");
+  Packet packet;
+  packet.destination = 12;
+  const std::uint16_t uplink = plan.routes()[0].port(packet);
+  const std::uint32_t spine = plan.topology().switches[0].ports[uplink].index;
+  std::set<std::uint16_t> onwards;
+  for (; packet.queue_pair < 256; ++packet.queue_pair) {
+    if (plan.routes()[0].port(packet) == uplink) onwards.insert(plan.routes()[spine].port(packet));
+  }
+  EXPECT_EQ(onwards.size(), 4u) << "links from the spine to the other leaf";
+}
+
+TEST(Ecmp, SeedDrawsAnew) {
+  FabricConfig config;
+  config.radix = 16;
+  config.hosts_per_leaf = 8;
+  config.spines = 8;
+  config.routing = Routing::kEcmp;
+  const auto drawn = [&](std::uint64_t seed) {
+    const Plan plan(config, 16, "fabric", seed);
+    std::vector<std::uint16_t> all;
+    Packet packet;
+    packet.destination = 12;
+    for (; packet.queue_pair < 64; ++packet.queue_pair) all.push_back(plan.routes()[0].port(packet));
+    return all;
+  };
+  EXPECT_EQ(drawn(1), drawn(1));
+  EXPECT_NE(drawn(1), drawn(2));
+}
+
 TEST(Dmodk, SpreadsOverBothLevelsOfUplinks) {
   // A shift by one pod of a k-ary fat tree: every host has a way of its own (Zahavi 2012).
   FabricConfig config;
