@@ -48,6 +48,7 @@ struct WorkloadOptions {
   bool sequence_parallel = false;
   std::string recompute = "none";
   std::string fusion = "fused";
+  std::string code = "llama";
   std::string attention;
   std::string linear = "plain";
   std::string weight_gradients = "beside";
@@ -104,6 +105,7 @@ WorkloadConfig read_config(const WorkloadOptions& options) {
   step.sequence_parallel = options.sequence_parallel;
   step.recompute = value_of<models::Recompute>(options.recompute);
   step.fusion = value_of<models::Fusion>(options.fusion);
+  step.code = value_of<models::Code>(options.code);
   step.attention = value_of<models::AttentionKernel>(attention_of(options));
   step.linear = value_of<models::LinearType>(options.linear);
   step.weight_gradients = value_of<workloads::WeightGradients>(options.weight_gradients);
@@ -220,6 +222,7 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
                        {"sequence_parallel", config.sequence_parallel},
                        {"recompute", options.recompute},
                        {"fusion", options.fusion},
+                       {"code", options.code},
                        {"attention", attention_of(options)},
                        {"linear", options.linear},
                        {"weight_gradients", options.weight_gradients},
@@ -322,6 +325,11 @@ Command workload_command(CLI::App& parent) {
                   "query head")
       ->capture_default_str()
       ->check(CLI::IsMember(names_of<models::Fusion>()));
+  app->add_option("--code", options->code,
+                  "Whose operators, where they are not fused: Llama's reference code, as torchtitan, or IBM's "
+                  "foundation-model-stack")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names_of<models::Code>()));
   app->add_option("--attention", options->attention,
                   "Attention kernel; flash-3 with --fusion fused and else flash-2 if left out")
       ->check(CLI::IsMember(names_of<models::AttentionKernel>()));

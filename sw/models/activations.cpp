@@ -85,7 +85,7 @@ std::int64_t kept_activations(const Transformer& model, UnitKind kind, const Ste
     case UnitKind::kHead:
       break;
   }
-  const std::int64_t word = is_fused(kind, shape.fusion) ? shape.element_bytes : kFp32Bytes;
+  const std::int64_t word = has_short_loss(kind, shape.fusion, shape.code) ? shape.element_bytes : kFp32Bytes;
   return tokens * (sides * (of_norm(model, kind, shape) + masks) + model.vocab * word);
 }
 

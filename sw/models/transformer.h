@@ -157,6 +157,23 @@ constexpr bool repeats_kv(Fusion fusion) {
   return fusion != Fusion::kFused;
 }
 
+/// Whose operators a stack has where they are not fused; T5's attention is Hugging Face's in any case.
+enum class Code {
+  /// Llama's reference code, as torchtitan has it: rotations as complex numbers, the loss in 32 bits.
+  kLlama,
+  /// IBM's foundation-model-stack: rotations as matrices of 2 by 2, whose products are written before they are summed
+  /// (fms/modules/positions.py), so that TorchInductor can compile them; the loss in the logits' type.
+  kFms,
+};
+inline EnumNames<Code> enum_names(Code /*tag*/) {
+  return {{"llama", Code::kLlama}, {"fms", Code::kFms}};
+}
+
+/// Whether the loss is computed on the logits as they are.
+constexpr bool has_short_loss(UnitKind kind, Fusion fusion, Code code) {
+  return is_fused(kind, fusion) || code == Code::kFms;
+}
+
 /// Which attention kernel is called.
 enum class AttentionKernel {
   kFlash2,  ///< FlashAttention-2, what PyTorch's scaled_dot_product_attention has
@@ -189,6 +206,7 @@ struct StepShape {
   /// token.
   bool early_stop = true;
   Fusion fusion = Fusion::kEager;
+  Code code = Code::kLlama;
   AttentionKernel attention = AttentionKernel::kFlash3;
   bool causal = true;
   bool repeat_kv = true;  ///< see repeats_kv()

@@ -149,16 +149,20 @@ class KernelList {
     norm("norm", false);
     dropout("dropout", tokens_ * model_.d_model);
     gemm(kLmHead.forward, tokens_, model_.vocab, model_.d_model);
-    // Eager: to 32 bits; then the largest, the sum of exponentials and the result of each row, which is too long to be
-    // kept on the chip. Fused: the first two alone, on the logits as they are.
-    elementwise("loss", tokens_ * model_.vocab,
-                fused_ ? PerElement{2 * e_, 0} : PerElement{e_ + 3 * kFp32, 2 * kFp32, 3});
+    // Eager: to 32 bits, or as they are; then the largest, the sum of exponentials and the result of each row, which is
+    // too long to be kept on the chip. Fused: the first two alone.
+    PerElement each{e_ + 3 * kFp32, 2 * kFp32, 3};
+    if (shape_.code == Code::kFms) each = {3 * e_, e_, 2};
+    if (fused_) each = {2 * e_, 0};
+    elementwise("loss", tokens_ * model_.vocab, each);
   }
 
   void head_backward() {
     // Eager: a cleared gradient, its sum over each row, the softmax's gradient, and back to the logits' type.
-    elementwise("loss.grad", tokens_ * model_.vocab,
-                fused_ ? PerElement{e_, e_} : PerElement{4 * kFp32, 2 * kFp32 + e_, 4});
+    PerElement each{4 * kFp32, 2 * kFp32 + e_, 4};
+    if (shape_.code == Code::kFms) each = {3 * e_, 2 * e_, 3};
+    if (fused_) each = {e_, e_};
+    elementwise("loss.grad", tokens_ * model_.vocab, each);
     gemm(kLmHead.input_gradient, tokens_, model_.d_model, model_.vocab);
     gemm(kLmHead.weight_gradient, model_.vocab, model_.d_model, tokens_);
     dropout_backward("dropout.grad", tokens_ * model_.d_model);
@@ -347,11 +351,14 @@ class KernelList {
     if (model_.dropout && !fused_) elementwise(name, elements, {e_ + kMask, e_});
   }
 
-  /// Queries and keys turned by their position; the gradient is turned back. Eager: to 32 bits, turn, and back.
+  /// Queries and keys turned by their position; the gradient is turned back. Eager: to 32 bits, turn, and back; as
+  /// matrices: each number times two, and their sum.
   void rotary(std::string_view name) {
-    elementwise(
-        name, tokens_ * (model_.query_width() + model_.kv_width()),
-        shape_.fusion == Fusion::kFused ? PerElement{e_, e_, 2} : PerElement{e_ + 2 * kFp32, 2 * kFp32 + e_, 6});
+    const bool is_compiled = shape_.fusion == Fusion::kFused || (fused_ && shape_.code == Code::kFms);
+    PerElement each{e_ + 2 * kFp32, 2 * kFp32 + e_, 6};
+    if (shape_.code == Code::kFms) each = {e_ + 4 * kFp32, 4 * kFp32 + e_, 8};
+    if (is_compiled) each = {e_, e_, 2};
+    elementwise(name, tokens_ * (model_.query_width() + model_.kv_width()), each);
   }
 
   void residual(std::string_view name) { elementwise(name, tokens_ * model_.d_model, {2 * e_, e_}); }

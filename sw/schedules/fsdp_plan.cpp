@@ -57,6 +57,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   shape.sequence = config.sequence;
   shape.recompute = config.recompute;
   shape.fusion = config.fusion;
+  shape.code = config.code;
   shape.attention = config.attention;
   shape.repeat_kv = models::repeats_kv(config.fusion);
   shape.linear = config.linear;
@@ -105,7 +106,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     gathers.push_back({name, bytes, buffer, first, last, forward});
     Stage& stage = stages[static_cast<std::size_t>(first)];
     stage.gathers_before = static_cast<int>(gathers.size());
-    if (config.copies) {
+    if (config.copies && !config.flat_parameters) {
       // Out of the collective's buffer, shard by shard, into the parameters.
       stage.kernels.insert(stage.kernels.begin(), copy_kernel("allgather copy-out", compute, bytes, 1, 1));
     }
@@ -114,9 +115,17 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     Stage& stage = stages[static_cast<std::size_t>(after)];
     stage.scatter = static_cast<int>(scatters.size());
     scatters.push_back({name, elements, after});
-    if (config.copies) {
+    if (!config.copies) return;
+    if (!config.flat_parameters) {
       stage.tail.push_back(copy_kernel("reduce-scatter copy-in", compute, elements, parameter_bytes, reduce_bytes));
+      return;
     }
+    // The gradient of torch.split, by which each parameter is a view of the flat one, is a concatenation.
+    stage.tail.push_back(copy_kernel("gradient cat", compute, elements, parameter_bytes, parameter_bytes));
+    if (config.reduce_type != config.parameter_type) {
+      stage.tail.push_back(copy_kernel("gradient cast", compute, elements, parameter_bytes, reduce_bytes));
+    }
+    stage.tail.push_back(copy_kernel("gradient division", compute, elements, reduce_bytes, reduce_bytes));
   };
 
   stages.resize(static_cast<std::size_t>(last_stage) + 1);

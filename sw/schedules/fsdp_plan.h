@@ -23,6 +23,7 @@ struct FsdpConfig {
   std::int64_t layers = 0;
   models::Recompute recompute = models::Recompute::kSelectiveOp;
   models::Fusion fusion = models::Fusion::kEager;
+  models::Code code = models::Code::kLlama;
   models::AttentionKernel attention = models::AttentionKernel::kFlash2;
   models::LinearType linear = models::LinearType::kPlain;
   int steps = 1;
@@ -34,6 +35,7 @@ struct FsdpConfig {
   bool separate_streams = false;
   ElementType parameter_type = ElementType::kBf16;
   ElementType reduce_type = ElementType::kFp32;
+  bool flat_parameters = false;
   bool copies = true;
   bool optimizer = true;
   OffloadConfig offload;
@@ -48,6 +50,9 @@ struct FsdpConfig {
     visit("fusion", fusion,
           "How elementwise work is cut into kernels: eager, with norms in one kernel, blocks compiled as torchtitan "
           "does, or all fused");
+    visit("code", code,
+          "Whose operators, where they are not fused: llama, its reference code, as torchtitan; fms, IBM's "
+          "foundation-model-stack");
     visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
     visit("linear", linear,
           "Products of blocks' linear layers: plain, in the type of parameters, or float8 with scales by tensor, in "
@@ -66,7 +71,11 @@ struct FsdpConfig {
           "ReduceScatter beside Allgather, on a communicator of its own; else one after the other, as issued");
     visit("parameter_type", parameter_type, "Element type of gathered parameters");
     visit("reduce_type", reduce_type, "Element type in which gradients are summed");
-    visit("copies", copies, "Kernels that copy into and out of the collectives' buffers, as FSDP2 has");
+    visit("flat_parameters", flat_parameters,
+          "A unit's parameters are one, gathered into its place, as in FSDP1, or each by itself, as in FSDP2");
+    visit("copies", copies,
+          "Kernels that copy into and out of the collectives' buffers, or with flat parameters concatenate and divide "
+          "gradients");
     visit("optimizer", optimizer, "Adam on the shards at the end of a step");
     visit("offload", offload, "What lies in remote memory and comes when it is needed");
   }
@@ -81,7 +90,7 @@ struct PlannedKernel {
 /// What is computed without a collective in between: the forward or backward pass of one unit.
 struct Stage {
   std::vector<PlannedKernel> kernels;
-  std::vector<PlannedKernel> tail;  ///< copies gradients to the buffer of their ReduceScatter
+  std::vector<PlannedKernel> tail;  ///< prepares gradients for their ReduceScatter
   int gathers_before = 0;           ///< Allgathers that it needs
   int scatter = -1;                 ///< its ReduceScatter
   int forward_of = -1;              ///< the block whose forward pass it is, if it is one

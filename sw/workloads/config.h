@@ -35,6 +35,7 @@ struct WorkloadConfig {
   bool sequence_parallel = false;
   models::Recompute recompute = models::Recompute::kNone;
   models::Fusion fusion = models::Fusion::kFused;
+  models::Code code = models::Code::kLlama;
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
   /// In float8 weights that fsdp gathers and tokens that sequence parallelism gathers for blocks are of one byte, too.
   models::LinearType linear = models::LinearType::kPlain;

@@ -19,6 +19,7 @@ WorkloadConfig StepOptions::config(const models::Transformer& transformer) const
   result.sequence_parallel = sequence_parallel;
   result.recompute = recompute;
   result.fusion = fusion;
+  result.code = code;
   result.attention = attention;
   result.linear = linear;
   result.weight_gradients = weight_gradients;

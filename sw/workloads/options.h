@@ -26,6 +26,7 @@ struct StepOptions {
   bool sequence_parallel = false;
   models::Recompute recompute = models::Recompute::kNone;
   models::Fusion fusion = models::Fusion::kFused;
+  models::Code code = models::Code::kLlama;
   models::AttentionKernel attention = models::AttentionKernel::kFlash3;
   models::LinearType linear = models::LinearType::kPlain;
   WeightGradients weight_gradients = WeightGradients::kBeside;
@@ -59,6 +60,7 @@ struct StepOptions {
           "Norms and residual sums are cut along the sequence among the ranks of tp");
     visit("recompute", recompute, "Activations of blocks that are computed again");
     visit("fusion", fusion, "How elementwise work is cut into kernels, as for kind fsdp");
+    visit("code", code, "Whose operators, where they are not fused, as for kind fsdp");
     visit("attention", attention, "Attention kernel: flash-2, as PyTorch calls by itself, or flash-3");
     visit("linear", linear,
           "Products of blocks' linear layers: plain, in the type of parameters, or float8 with scales by tensor, in "

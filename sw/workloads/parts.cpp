@@ -206,6 +206,7 @@ RankShare::RankShare(const WorkloadConfig& config, std::int64_t tensor_rank) : c
   shape.sequences = config.sequences_of_microbatch();
   shape.sequence = config.sequence / config.parallel.degree(Axis::kContext);
   shape.fusion = config.fusion;
+  shape.code = config.code;
   shape.attention = config.attention;
   shape.repeat_kv = models::repeats_kv(config.fusion);
   shape.element_bytes = config.element_bytes;

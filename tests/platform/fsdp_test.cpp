@@ -175,6 +175,29 @@ TEST(Schedule, Float8GathersABytePerWeight) {
   EXPECT_GT(alone.stages[1].kernels.size(), plan.stages[1].kernels.size());
 }
 
+TEST(Schedule, GradientsOfFlatParametersAreConcatenatedAndDivided) {
+  FsdpConfig workload = two_blocks();
+  workload.flat_parameters = true;
+  const auto tail = [&workload] {
+    const schedules::FsdpPlan plan(workload, accelerator::ComputeConfig{}, 8);
+    // Gathered into its place: the root unit's first kernel is its own.
+    EXPECT_STREQ(plan.stages[0].kernels.front().label, "embedding");
+    std::vector<std::pair<std::string, std::int64_t>> moved;
+    for (const schedules::PlannedKernel& kernel : plan.stages[plan.stages.size() - 2].tail) {
+      const auto bytes = kernel.work.read.count() + kernel.work.written.count();
+      moved.emplace_back(kernel.label, bytes / static_cast<std::int64_t>(plan.block_elements));
+    }
+    return moved;
+  };
+  using Moved = std::vector<std::pair<std::string, std::int64_t>>;
+  workload.reduce_type = ElementType::kBf16;
+  EXPECT_EQ(tail(), (Moved{{"gradient cat", 4}, {"gradient division", 4}}));
+  workload.reduce_type = ElementType::kFp32;
+  EXPECT_EQ(tail(), (Moved{{"gradient cat", 4}, {"gradient cast", 6}, {"gradient division", 8}}));
+  workload.copies = false;
+  EXPECT_EQ(tail(), Moved{});
+}
+
 TEST(Schedule, Float8IsOfCompiledDecodersIn16Bits) {
   const auto error_of = [](const FsdpConfig& workload) {
     try {

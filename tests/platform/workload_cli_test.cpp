@@ -72,6 +72,7 @@ TEST_F(WorkloadCli, TellsAllInJson) {
   EXPECT_EQ(result["model"], "nano");
   EXPECT_EQ(result["recompute"], "none");
   EXPECT_EQ(result["fusion"], "fused");
+  EXPECT_EQ(result["code"], "llama");
   EXPECT_EQ(result["attention"], "flash-3");
   EXPECT_EQ(result["linear"], "plain");
   EXPECT_EQ(result["weight_gradients"], "beside");
@@ -125,6 +126,7 @@ TEST_F(WorkloadCli, KernelsAreCutAsTheyAreAskedFor) {
   const double norms = seconds("--fusion fused-norms");
   EXPECT_GT(norms, compiled);
   EXPECT_GT(seconds("--fusion eager"), norms);
+  EXPECT_GT(seconds("--fusion compiled-blocks"), seconds("--fusion compiled-blocks --code fms"));
   EXPECT_GT(seconds("--sequence-parallel --copies"), seconds("--sequence-parallel"));
   // As small as these are, casts take longer than products in float8 save.
   EXPECT_GT(seconds("--fusion compiled-blocks --linear float8"), compiled);

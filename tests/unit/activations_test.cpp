@@ -60,6 +60,8 @@ TEST(Activations, OfTheHeadAreMostlyTheLoss) {
   EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 2 + 2) * 4096 + 4 * 128'256));
   shape.fusion = Fusion::kCompiledBlocks;
   EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 2 + 2) * 4096 + 4 * 128'256));
+  shape.code = Code::kFms;
+  EXPECT_EQ(kept_activations(model, UnitKind::kHead, shape), 1000 * ((4 + 2 + 2) * 4096 + 2 * 128'256));
   EXPECT_EQ(kept_activations(model, UnitKind::kEmbedding, shape), 8000);
 }
 

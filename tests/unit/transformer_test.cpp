@@ -380,6 +380,31 @@ TEST(Transformer, CompiledBlocksAreFusedButForTheRotaryEmbedding) {
             traffic(optimizer_kernels(1000, Fusion::kEager), "adam").launches);
 }
 
+TEST(Transformer, FmsTurnsByMatricesAndLosesIn16Bits) {
+  const Transformer& llama = model("llama3-8b");
+  const std::int64_t turned = 1024LL * (32 + 8) * 128;
+  const std::int64_t logits = 1024LL * 128'256;
+  StepShape shape{.sequence = 1024, .fusion = Fusion::kEager, .code = Code::kFms};
+  for (const auto& kernels :
+       {forward_kernels(llama, UnitKind::kBlock, shape), backward_kernels(llama, UnitKind::kBlock, shape)}) {
+    // To 32 bits, each number times two, which are added up, and back.
+    const Elementwise rotary = traffic(kernels, kernels.front().name == "attn_norm" ? "rotary" : "rotary.grad");
+    EXPECT_EQ(rotary.bytes_read, (2 + 4 + 8 + 4) * turned);
+    EXPECT_EQ(rotary.bytes_written, (4 + 8 + 4 + 2) * turned);
+    EXPECT_EQ(rotary.launches, 2 * 4);
+  }
+  EXPECT_EQ(traffic(forward_kernels(llama, UnitKind::kHead, shape), "loss").bytes_written, 2 * logits);
+  EXPECT_EQ(traffic(backward_kernels(llama, UnitKind::kHead, shape), "loss.grad").bytes_written, 2 * 2 * logits);
+  const StepShape other{.sequence = 1024, .fusion = Fusion::kEager};
+  for (const char* name : {"attn_norm", "swiglu", "attn_residual"}) {
+    EXPECT_EQ(traffic(forward_kernels(llama, UnitKind::kBlock, shape), name).bytes_read,
+              traffic(forward_kernels(llama, UnitKind::kBlock, other), name).bytes_read);
+  }
+  // There are no complex numbers that a compiler would leave alone.
+  shape.fusion = Fusion::kCompiledBlocks;
+  EXPECT_EQ(traffic(forward_kernels(llama, UnitKind::kBlock, shape), "rotary").bytes_read, 2 * turned);
+}
+
 TEST(Transformer, FusedNormsLeaveTheRestEager) {
   const Transformer& llama = model("llama3-8b");
   const std::int64_t n = 1024LL * 4096;
