@@ -80,6 +80,7 @@ TEST(Transformer, HasThePublishedNumberOfParameters) {
       {"gpt3-175b", {1'812'099'072, 174'604'259'328}},
       {"gpt-175b-fsdp", {1'812'099'072, 174'601'101'312}},
       {"t5-3b", {67'111'936, 2'851'598'336}},
+      {"t5-2.28b", {54'532'096, 2'280'642'560}},
       {"t5-11b", {268'438'528, 11'307'321'344}},
   };
   EXPECT_EQ(load_transformers().size(), expected.size() + 2);  // and nano and nano-t5, which nobody published
@@ -491,7 +492,7 @@ TEST(TransformerTable, ListsTheNamesThereAre) {
     EXPECT_STREQ(error.what(),
                  "no transformer 'llama9', expected one of llama2-7b, llama2-13b, llama2-34b, llama2-70b, llama3-8b, "
                  "llama3-70b, "
-                 "llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, t5-3b, t5-11b, nano, nano-t5");
+                 "llama3.1-405b, gpt2, gpt2-xl, gpt3-175b, gpt-175b-fsdp, t5-3b, t5-2.28b, t5-11b, nano, nano-t5");
   }
 }
 
