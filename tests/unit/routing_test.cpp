@@ -148,12 +148,18 @@ TEST(Valiant, HasNowhereToGoByBetweenTwoGroups) {
   }
 }
 
-TEST(Ecmp, KeepsAFlowAndSpreadsFlows) {
+/// Two leaves of 8 hosts, each with as many uplinks.
+FabricConfig two_leaves(int spines) {
   FabricConfig config;
   config.radix = 16;
   config.hosts_per_leaf = 8;
-  config.spines = 8;
+  config.spines = spines;
   config.routing = Routing::kEcmp;
+  return config;
+}
+
+TEST(Ecmp, KeepsAFlowAndSpreadsFlows) {
+  const FabricConfig config = two_leaves(8);
   const Plan plan(config, 16, "fabric");
   const Plan again(config, 16, "fabric");
   std::set<std::uint16_t> ports;
@@ -171,12 +177,7 @@ TEST(Ecmp, KeepsAFlowAndSpreadsFlows) {
 }
 
 TEST(Ecmp, FlowsThatShareALinkNeedNotShareTheNext) {
-  FabricConfig config;
-  config.radix = 16;
-  config.hosts_per_leaf = 8;
-  config.spines = 2;
-  config.routing = Routing::kEcmp;
-  const Plan plan(config, 16, "fabric");
+  const Plan plan(two_leaves(2), 16, "fabric");
   Packet packet;
   packet.destination = 12;
   const std::uint16_t uplink = plan.routes()[0].port(packet);
@@ -189,13 +190,8 @@ TEST(Ecmp, FlowsThatShareALinkNeedNotShareTheNext) {
 }
 
 TEST(Ecmp, SeedDrawsAnew) {
-  FabricConfig config;
-  config.radix = 16;
-  config.hosts_per_leaf = 8;
-  config.spines = 8;
-  config.routing = Routing::kEcmp;
-  const auto drawn = [&](std::uint64_t seed) {
-    const Plan plan(config, 16, "fabric", seed);
+  const auto drawn = [](std::uint64_t seed) {
+    const Plan plan(two_leaves(8), 16, "fabric", seed);
     std::vector<std::uint16_t> all;
     Packet packet;
     packet.destination = 12;
