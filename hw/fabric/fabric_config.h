@@ -25,7 +25,7 @@ inline EnumNames<Shape> enum_names(Shape /*tag*/) {
 /// - `auto`: dimension-order where there are coordinates, else dmodk.
 /// - `dmodk`: destination modulo the number of choices, which spreads the hosts of a leaf over its uplinks one to one
 ///   (Zahavi 2012); `dimension-order` is its name where there are coordinates.
-/// - `ecmp`: a hash of source, destination and queue pair (RFC 2992), of which each switch has its own.
+/// - `ecmp`: a hash of source, destination and queue pair, each switch's own, modulo their number (RFC 2991).
 /// - `adaptive`: the output with the fewest packets waiting and, among those, the one booked least far ahead, packet by
 ///   packet; the first of equals. Packets of a queue pair may overtake each other.
 /// - `valiant`: each packet goes to a group of a dragonfly, or a router, drawn for it, and from there to its
