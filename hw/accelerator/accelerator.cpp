@@ -169,12 +169,17 @@ void Accelerator::advance(Time now, std::uint32_t index) {
       }
       case Operation::kWait:
         if (semaphore(command.semaphore) < command.value) {
-          if (stream.blocked_since == kNever) stream.blocked_since = now;
+          if (stream.blocked_since == kNever) {
+            count_busy(now);
+            stream.blocked_since = now;
+            stream.busy_before = counters_.busy;
+          }
           return;
         }
         if (stream.blocked_since != kNever) {
+          count_busy(now);
           if (counters_.waited.size() <= command.semaphore) counters_.waited.resize(command.semaphore + 1);
-          counters_.waited[command.semaphore] += now - stream.blocked_since;
+          counters_.waited[command.semaphore] += now - stream.blocked_since - (counters_.busy - stream.busy_before);
           stream.blocked_since = kNever;
         }
         break;

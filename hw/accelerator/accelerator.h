@@ -73,7 +73,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("compute", compute, "The core array");
-      visit("streams", streams, "Command streams", Range{1, 64});
+      visit("streams", streams, "Command streams", Range{3, 64});
       visit("copy_engines", copy_engines, "Cores that move and add data for collectives", Range{1, 256});
       visit("copy_rate", copy_rate, "Bytes that one of them produces", Range{1'000'000'000, 1LL << 60});
       visit("copy_overhead", copy_overhead, "Start and end of one transfer, with its flags", Range{0, 1'000'000'000});
@@ -99,7 +99,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     std::int64_t missed_bytes = 0;  ///< of these, what HBM moved
     std::int64_t copies = 0;
     std::int64_t copied_bytes = 0;
-    std::vector<Time> waited;  ///< by semaphore: what streams that had come to a wait for it stood there
+    /// By semaphore: what streams that had come to a wait for it stood there while the core array had no kernel.
+    std::vector<Time> waited;
   };
 
   Accelerator(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, bool data,
@@ -142,6 +143,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     bool at_array = false;        ///< its first command is a kernel that runs or waits for the array
     bool at_engine = false;       ///< its first command is with a copy engine
     Time blocked_since = kNever;  ///< at a wait
+    Time busy_before;             ///< what the array had been busy by then
   };
   /// A stream of what kernels read or write.
   struct Region {

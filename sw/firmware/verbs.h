@@ -231,6 +231,10 @@ class CommandWindow {
   void notify(std::uint32_t stream, const CompletionQueue& queue, std::uint64_t id) {
     submit({.operation = Operation::kNotify, .stream = stream, .id = id, .completion_address = queue.address()});
   }
+  /// Appends to a stream: raise a semaphore.
+  void signal(std::uint32_t stream, std::uint32_t semaphore, std::uint64_t value) {
+    submit({.operation = Operation::kSignal, .stream = stream, .semaphore = semaphore, .value = value});
+  }
   /// Raises a semaphore at once.
   void signal(std::uint32_t semaphore, std::uint64_t value) {
     submit({.operation = Operation::kSignal, .stream = Command::kImmediate, .semaphore = semaphore, .value = value});

@@ -49,6 +49,7 @@ struct Fsdp::Member {
   int shard;  ///< and its place in the others
   Rank& rank;
   firmware::CompletionQueue& progress;
+  firmware::CompletionQueue& cast;  ///< shards that can be gathered
   CollectiveKernel gather_kernel;
   CollectiveKernel scatter_kernel;
   CollectiveKernel copies_kernel;
@@ -80,6 +81,7 @@ struct Fsdp::Member {
         shard(number % shards),
         rank(its_rank),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
+        cast(its_rank.processor->create_completion_queue("a shard in the type that is gathered")),
         gather_kernel(its_rank, algorithm, "an Allgather's kernel"),
         scatter_kernel(its_rank, algorithm, "a ReduceScatter's kernel"),
         copies_kernel(its_rank, algorithm, "an AllReduce's kernel"),
@@ -214,12 +216,12 @@ void Fsdp::start() {
   }
 }
 
-void Fsdp::enqueue(Member& member, const std::vector<PlannedKernel>& kernels) {
-  for (const PlannedKernel& kernel : kernels) enqueue(member, kernel);
+void Fsdp::enqueue(Member& member, std::uint32_t stream, const std::vector<PlannedKernel>& kernels) {
+  for (const PlannedKernel& kernel : kernels) enqueue(member, stream, kernel);
 }
 
-void Fsdp::enqueue(Member& member, const PlannedKernel& kernel) {
-  member.rank.accelerator.submit(kernel_command(kComputeStream, kernel.label, kernel.work));
+void Fsdp::enqueue(Member& member, std::uint32_t stream, const PlannedKernel& kernel) {
+  member.rank.accelerator.submit(kernel_command(stream, kernel.label, kernel.work));
 }
 
 Task Fsdp::compute(Member& member) {
@@ -234,11 +236,11 @@ Task Fsdp::compute(Member& member) {
       if (stages > kAhead) co_await member.stages.reach(stages - kAhead);
       accelerator.wait(kComputeStream, kGathered, gathers + static_cast<std::uint64_t>(stage.gathers_before));
       if (member.offload) member.offload->admit(step, stage);
-      enqueue(member, stage.kernels);
+      enqueue(member, kComputeStream, stage.kernels);
       if (!stage.tail.empty()) {
         const std::uint64_t before = scatters + static_cast<std::uint64_t>(stage.scatter);
         if (before >= kScatterBuffers) accelerator.wait(kComputeStream, kScattered, before - kScatterBuffers + 1);
-        enqueue(member, stage.tail);
+        enqueue(member, kComputeStream, stage.tail);
       }
       accelerator.notify(kComputeStream, member.progress, ++stages);
     }
@@ -246,11 +248,11 @@ Task Fsdp::compute(Member& member) {
     scatters += plan_.scatters.size();
     accelerator.wait(kComputeStream, replicates() ? kReduced : kScattered, scatters);
     if (member.offload && member.offload->optimises()) {
-      member.offload->optimise(step, [&](const PlannedKernel& kernel) { enqueue(member, kernel); });
+      member.offload->optimise(step, [&](const PlannedKernel& kernel) { enqueue(member, kComputeStream, kernel); });
     } else {
-      enqueue(member, plan_.optimizer);
+      enqueue(member, kComputeStream, plan_.optimizer);
     }
-    enqueue(member, plan_.scaling);
+    enqueue(member, kComputeStream, plan_.scaling);
     accelerator.notify(kComputeStream, member.progress, ++stages);
   }
 }
@@ -347,6 +349,11 @@ Task Fsdp::gather(Member& member, int step, int index) {
     check::fill_shard(*member.rank.store, config_.parameter_type, buffer, bytes, group.block(bytes, member.shard, unit),
                       seed);
   }
+  if (!job.before.empty()) {
+    enqueue(member, kGatherStream, job.before);
+    member.rank.accelerator.notify(kGatherStream, member.cast, static_cast<std::uint64_t>(index));
+    co_await member.cast.next();
+  }
   co_await member.gather_kernel.begin();
   const Time began = member.rank.processor->now();
   co_await group.allgather(member.shard, buffer, bytes, unit);
@@ -394,7 +401,8 @@ Task Fsdp::scatter(Member& member, int step, int index) {
     const char* what = shards_ > 1 ? "reduce-scatter " : "all-reduce ";
     member.probe->slice(member.scatter_track, what + job.name, began, member.rank.processor->now());
   }
-  member.rank.accelerator.signal(kScattered, done);
+  if (!replicates()) enqueue(member, kSumStream, job.sums);
+  member.rank.accelerator.signal(kSumStream, kScattered, done);
   member.scatters.set(done);
 }
 
@@ -404,7 +412,8 @@ Task Fsdp::replicate(Member& member) {
     for (std::size_t index = 0; index < plan_.scatters.size(); ++index) {
       co_await member.scatters.reach(++done);
       co_await all_reduce(member, step, static_cast<int>(index));
-      member.rank.accelerator.signal(kReduced, done);
+      enqueue(member, kSumStream, plan_.scatters[index].sums);
+      member.rank.accelerator.signal(kSumStream, kReduced, done);
     }
   }
 }

@@ -38,7 +38,8 @@ struct FsdpResult {
 /// On each rank one thread feeds the compute stream of the accelerator, unit by unit; one drives Allgathers and one
 /// ReduceScatters (or one both). A stream waits for parameters at a semaphore that the Allgather thread raises, and
 /// tells by completions how far it has come, which is what frees buffers and starts ReduceScatters. An Allgather is
-/// issued when the prefetch depth and the limit on gathered units allow.
+/// issued when the prefetch depth and the limit on gathered units allow, and begins when a stream of its own has cast
+/// the shard. A third stream has what is done to sums before the optimizer.
 ///
 /// With several copies of the parameters, a thread follows the ReduceScatters of its rank and adds each shard to those
 /// of the other copies by an AllReduce among the ranks that hold the same one, while the next ReduceScatter runs. With
@@ -89,8 +90,8 @@ class Fsdp {
   void add_groups(const collectives::Communicator::Config& collectives);
   /// The memory now has the sums over all ranks of what lies at `at` of unit `index`.
   void check_sums(Member& member, std::uint64_t at, collectives::Extent own, int step, int index) const;
-  void enqueue(Member& member, const std::vector<PlannedKernel>& kernels);
-  void enqueue(Member& member, const PlannedKernel& kernel);
+  void enqueue(Member& member, std::uint32_t stream, const std::vector<PlannedKernel>& kernels);
+  void enqueue(Member& member, std::uint32_t stream, const PlannedKernel& kernel);
   std::uint64_t allocate(Member& member, const std::string& what, std::uint64_t bytes);
   void allocate_state(Member& member);
   [[nodiscard]] std::uint64_t needed(int step, const Gather& gather, int index) const;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "sw/models/activations.h"
+#include "sw/models/shard_kernels.h"
 #include "sw/schedules/kernel_work.h"
 
 namespace weft::schedules {
@@ -86,12 +87,21 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   }
 
   const std::uint64_t parameter_bytes = size_of(config.parameter_type);
-  const auto bytes_of = [&](std::int64_t block) {
+  const auto unit_of = [&](std::int64_t block) {
     const UnitKind kind = models::block_kind(model, block);
-    const auto cast = static_cast<std::uint64_t>(shape.float8_weights ? models::linear_parameters(model, kind) : 0);
-    return (elements_of(block) - cast) * parameter_bytes + cast;
+    models::Shard unit{models::unit_parameters(model, kind), static_cast<std::int64_t>(parameter_bytes)};
+    if (shape.float8_weights) {
+      unit.float8 = models::linear_parameters(model, kind);
+      unit.float8_tensors = static_cast<std::int64_t>(models::linear_weights(model, kind).size());
+    }
+    return unit;
   };
-  for (std::int64_t b = 0; b < model.blocks(); ++b) block_gathered_bytes = std::max(block_gathered_bytes, bytes_of(b));
+  const auto bytes_of = [](const models::Shard& unit) {
+    return static_cast<std::uint64_t>((unit.elements - unit.float8) * unit.element_bytes + unit.float8);
+  };
+  for (std::int64_t b = 0; b < model.blocks(); ++b) {
+    block_gathered_bytes = std::max(block_gathered_bytes, bytes_of(unit_of(b)));
+  }
   const std::uint64_t reduce_bytes = size_of(config.reduce_type);
   const int last_block = blocks() - 1;
   const int turn = last_block + 2;  // the stage of the head, forward and backward
@@ -99,14 +109,20 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   const bool reshards = config.reshard_after_forward && shards > 1;
   block_buffers = reshards ? config.limit_all_gathers : last_block + 1;
 
-  const auto gather = [&](const std::string& name, std::uint64_t bytes, int first, int last, bool forward) {
+  const auto shard_of = [shards](std::int64_t elements) { return (elements + shards - 1) / shards; };
+  const auto gather = [&](const std::string& name, models::Shard unit, int first, int last, bool forward) {
     if (shards == 1) return;
+    const std::uint64_t bytes = bytes_of(unit);
     // A block takes the buffers in turn; the root unit has one of its own.
     const int buffer = gathers.empty() ? 0 : 1 + static_cast<int>(gathers.size() - 1) % block_buffers;
-    gathers.push_back({name, bytes, buffer, first, last, forward});
+    gathers.push_back({name, bytes, buffer, first, last, forward, {}});
     Stage& stage = stages[static_cast<std::size_t>(first)];
     stage.gathers_before = static_cast<int>(gathers.size());
-    if (config.copies && !config.flat_parameters) {
+    if (!config.copies) return;
+    unit.elements = shard_of(unit.elements);
+    unit.float8 = shard_of(unit.float8);
+    append(gathers.back().before, models::kernels_before_gather(unit, config.flat_parameters), compute);
+    if (!config.flat_parameters) {
       // Out of the collective's buffer, shard by shard, into the parameters.
       stage.kernels.insert(stage.kernels.begin(), copy_kernel("allgather copy-out", compute, bytes, 1, 1));
     }
@@ -114,8 +130,14 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   const auto scatter = [&](const std::string& name, std::uint64_t elements, int after) {
     Stage& stage = stages[static_cast<std::size_t>(after)];
     stage.scatter = static_cast<int>(scatters.size());
-    scatters.push_back({name, elements, after});
+    scatters.push_back({name, elements, after, {}});
     if (!config.copies) return;
+    if (shards > 1) {
+      const std::int64_t shard = shard_of(static_cast<std::int64_t>(elements));
+      append(scatters.back().sums,
+             models::kernels_after_sums(shard, static_cast<std::int64_t>(reduce_bytes), config.flat_parameters),
+             compute);
+    }
     if (!config.flat_parameters) {
       stage.tail.push_back(copy_kernel("reduce-scatter copy-in", compute, elements, parameter_bytes, reduce_bytes));
       return;
@@ -129,7 +151,8 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
   };
 
   stages.resize(static_cast<std::size_t>(last_stage) + 1);
-  gather("root", root_elements * parameter_bytes, 0, last_stage, true);
+  gather("root", {static_cast<std::int64_t>(root_elements), static_cast<std::int64_t>(parameter_bytes)}, 0, last_stage,
+         true);
   append(stages[0].kernels, models::forward_kernels(model, UnitKind::kEmbedding, shape), compute);
   for (int b = 0; b <= last_block; ++b) {
     const int stage = 1 + b;
@@ -137,7 +160,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     append(stages[static_cast<std::size_t>(stage)].kernels,
            models::forward_kernels(model, models::block_kind(model, b), shape), compute);
     stages[static_cast<std::size_t>(stage)].forward_of = b;
-    gather("block " + std::to_string(b), bytes_of(b), stage, stays ? last_stage - 1 - b : stage, true);
+    gather("block " + std::to_string(b), unit_of(b), stage, stays ? last_stage - 1 - b : stage, true);
   }
   append(stages[static_cast<std::size_t>(turn)].kernels, models::forward_kernels(model, UnitKind::kHead, shape),
          compute);
@@ -149,7 +172,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
            models::backward_kernels(model, models::block_kind(model, b), shape_of(b)), compute);
     stages[static_cast<std::size_t>(stage)].backward_of = b;
     if (reshards && b != last_block) {
-      gather("block " + std::to_string(b) + " again", bytes_of(b), stage, stage, false);
+      gather("block " + std::to_string(b) + " again", unit_of(b), stage, stage, false);
     }
     scatter("block " + std::to_string(b), elements_of(b), stage);
   }

@@ -74,8 +74,8 @@ struct FsdpConfig {
     visit("flat_parameters", flat_parameters,
           "A unit's parameters are one, gathered into its place, as in FSDP1, or each by itself, as in FSDP2");
     visit("copies", copies,
-          "Kernels that copy into and out of the collectives' buffers, or with flat parameters concatenate and divide "
-          "gradients");
+          "Kernels around collectives: casts of shards and of their sums, copies into and out of buffers, or with flat "
+          "parameters concatenation and division of gradients");
     visit("optimizer", optimizer, "Adam on the shards at the end of a step");
     visit("offload", offload, "What lies in remote memory and comes when it is needed");
   }
@@ -105,13 +105,15 @@ struct Gather {
   int first_use;  ///< stage
   int last_use;   ///< after which its buffer is free
   bool forward;
+  std::vector<PlannedKernel> before;  ///< prepares the shard
 };
 
 /// A ReduceScatter of a step.
 struct Scatter {
   std::string name;
   std::uint64_t elements;
-  int after;  ///< stage
+  int after;                        ///< stage
+  std::vector<PlannedKernel> sums;  ///< prepares the shard's sums for the optimizer
 };
 
 /// One training step as lists: what is computed in which order, what is gathered and scattered for it. The root unit

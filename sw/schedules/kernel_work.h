@@ -10,8 +10,11 @@
 
 namespace weft::schedules {
 
-/// Kernels run in one stream, one after the other.
+/// A model's kernels run in one stream, one after the other; what prepares shards for Allgathers, and sums for the
+/// optimizer, in streams of their own.
 constexpr std::uint32_t kComputeStream = 0;
+constexpr std::uint32_t kGatherStream = 1;
+constexpr std::uint32_t kSumStream = 2;
 
 /// What a kernel of a layer table needs from an accelerator. Operands of 1, 2 and 4 bytes are FP8, BF16 and TF32.
 /// Attention has as many keys as queries.

@@ -309,6 +309,12 @@ Work RankShare::optimizer(std::int64_t parameters) const {
   return sum;
 }
 
+Work RankShare::cast(const models::Shard& shard) const {
+  Work sum;
+  for (const Kernel& kernel : models::kernels_before_gather(shard, false)) add(sum, kernel);
+  return sum;
+}
+
 Work RankShare::copy(std::int64_t read, std::int64_t written) const {
   Work sum;
   add(sum, {"copy", Elementwise{read, written, 1}});

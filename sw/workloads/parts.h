@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sw/models/shard_kernels.h"
 #include "sw/workloads/config.h"
 #include "traces/chakra/kernels.h"
 
@@ -89,6 +90,8 @@ class RankShare {
   [[nodiscard]] const Work& rest(Part part) const { return rests_[static_cast<std::size_t>(part)]; }
   /// Adam on so many parameters of a rank.
   [[nodiscard]] Work optimizer(std::int64_t parameters) const;
+  /// What is done to a shard before it is gathered.
+  [[nodiscard]] Work cast(const models::Shard& shard) const;
   /// A kernel that reads so many bytes and writes them elsewhere.
   [[nodiscard]] Work copy(std::int64_t read, std::int64_t written) const;
 

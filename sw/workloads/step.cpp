@@ -14,7 +14,7 @@ void ParameterGathers::issue(const std::vector<Set>& sets) {
   Ids ids;
   for (const Set& set : sets) {
     const Ids gathered = emitter_.collective(set.name, Purpose::kParameters,
-                                             {CollectiveType::kAllGather, set.bytes, set.among}, {}, previous_);
+                                             {CollectiveType::kAllGather, set.bytes, set.among}, cast_(set), previous_);
     // Those of a rank go one after the other.
     if (!gathered.empty()) previous_ = gathered;
     ids = joined({ids, gathered});
@@ -108,7 +108,8 @@ void RankStep::step() {
   backwards_.assign(static_cast<std::size_t>(pipeline_.chunks), 0);
   loss_.assign(static_cast<std::size_t>(config_.microbatches), {});
   pending_.clear();
-  ParameterGathers gathers(emitter_, gather_order(), config_.prefetch);
+  ParameterGathers gathers(emitter_, gather_order(), config_.prefetch,
+                           [this](const ParameterGathers::Set& set) { return cast(set); });
   gathers_ = shards() ? &gathers : nullptr;
   for (const PipelineOperation& each : operations_) operation(each);
 
@@ -240,6 +241,19 @@ std::int64_t RankStep::gathered_bytes(const Set& set) const {
   return padded(set.elements - set.float8) * config_.element_bytes + padded(set.float8);
 }
 
+models::Shard RankStep::shard_of(const Set& set) const {
+  const std::int64_t shards = config_.parallel.group_size(set.holders.shards);
+  const auto weights = linear_weights(config_.model, models::UnitKind::kBlock).size();
+  return {shard_elements(set), config_.element_bytes, (set.float8 + shards - 1) / shards,
+          set.float8 > 0 ? static_cast<std::int64_t>(weights) : 0};
+}
+
+/// The shards of a set, where others have some, too.
+Ids RankStep::cast(const ParameterGathers::Set& set) {
+  if (!config_.copies || config_.parallel.group_size(set.among) == 1) return {};
+  return emitter_.compute(set.name + " cast", share_.cast(set.shard), {});
+}
+
 std::vector<Unit> RankStep::gather_order() const {
   std::vector<Unit> order;
   std::set<Unit> gathered;
@@ -282,7 +296,7 @@ Ids RankStep::begin(Unit unit) {
     std::vector<ParameterGathers::Set> result;
     for (const Set& set : sets(of)) {
       result.push_back({name(unit_name(of, last_unit()) + set.name + "parameters all-gather"), gathered_bytes(set),
-                        set.holders.shards});
+                        set.holders.shards, shard_of(set)});
     }
     return result;
   };

@@ -22,11 +22,14 @@ class ParameterGathers {
     std::string name;
     std::int64_t bytes = 0;  ///< when gathered
     AxisSet among;
+    models::Shard shard;
   };
+  /// Emits what is done to a shard before it is gathered, and gives what its Allgather waits for.
+  using Cast = std::function<Ids(const Set&)>;
 
   /// `uses`: the units that are to be gathered, in order.
-  ParameterGathers(Emitter& emitter, std::vector<Unit> uses, int ahead)
-      : emitter_(emitter), uses_(std::move(uses)), ahead_(ahead) {}
+  ParameterGathers(Emitter& emitter, std::vector<Unit> uses, int ahead, Cast cast)
+      : emitter_(emitter), uses_(std::move(uses)), ahead_(ahead), cast_(std::move(cast)) {}
 
   /// A unit begins to compute: issues its Allgather if that is the next one, and those ahead. A unit is not gathered
   /// again while it computes, nor `kept`, which is gathered when it begins.
@@ -53,6 +56,7 @@ class ParameterGathers {
   Emitter& emitter_;
   std::vector<Unit> uses_;
   int ahead_;
+  Cast cast_;
   std::size_t begun_ = 0;
   std::size_t issued_ = 0;
   std::vector<Ids> gathered_;
@@ -76,6 +80,7 @@ class RankStep {
   };
 
   void step();
+  Ids cast(const ParameterGathers::Set& set);
   void scale_weights(const Ids& updated);
   void operation(const PipelineOperation& operation);
   void forward(const PipelineOperation& operation);
@@ -138,6 +143,7 @@ class RankStep {
   }
   [[nodiscard]] std::int64_t shard_elements(const Set& set) const;
   [[nodiscard]] std::int64_t gathered_bytes(const Set& set) const;
+  [[nodiscard]] models::Shard shard_of(const Set& set) const;
   [[nodiscard]] std::vector<Unit> units(std::int64_t chunk) const;
   [[nodiscard]] std::int64_t most_activations() const;
   [[nodiscard]] std::int64_t most_gathered() const;

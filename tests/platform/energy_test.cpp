@@ -95,6 +95,8 @@ TEST(Energy, OfAStepIsThatOfItsKernelsAndBytes) {
     add(stage.kernels);
     add(stage.tail);
   }
+  for (const schedules::Gather& gather : fsdp.plan().gathers) add(gather.before);
+  for (const schedules::Scatter& scatter : fsdp.plan().scatters) add(scatter.sums);
   add(fsdp.plan().optimizer);
   EXPECT_NEAR(energy.all_accelerators().compute / (4 * operations), 1, 1e-9);
   ASSERT_EQ(energy.hbm_by_master[0].first, "compute");

@@ -86,6 +86,8 @@ Sum sum_of(const schedules::FsdpPlan& plan) {
     add(stage.kernels);
     add(stage.tail);
   }
+  for (const schedules::Gather& gather : plan.gathers) add(gather.before);
+  for (const schedules::Scatter& scatter : plan.scatters) add(scatter.sums);
   add(plan.optimizer);
   std::sort(sum.kernels.begin(), sum.kernels.end(), before);
   return sum;
@@ -220,8 +222,9 @@ TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
   config.gradient_bytes = 4;
   const std::size_t without = sum_of(config).kernels.size();
   config.copies = true;
-  // The root unit once and each block twice are copied out, and the gradients of all in. FSDP2 keeps the last block.
-  EXPECT_EQ(sum_of(config).kernels.size() - without, (1 + 2 * 4) + (1 + 4));
+  // The root unit once and each block twice are cast, copied in and out, and the gradients of all in. FSDP2 keeps the
+  // last block.
+  EXPECT_EQ(sum_of(config).kernels.size() - without, 3 * (1 + 2 * 4) + (1 + 4));
   schedules::FsdpConfig fsdp;
   fsdp.layers = 4;
   fsdp.sequences = 2;
@@ -236,7 +239,7 @@ TEST(WorkloadCopies, AreThoseOfFsdpAndOfGatheredTokens) {
     ASSERT_NE(found, kernels.end());
     kernels.erase(found);
   }
-  EXPECT_EQ(kernels.size(), 1U + 3U);  // the copy and the optimizer
+  EXPECT_EQ(kernels.size(), 3U + 3U);  // the block's and the optimizer
 
   config = config_of("llama3-8b", "tp=4");
   config.sequence_parallel = true;

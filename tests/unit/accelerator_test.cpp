@@ -77,6 +77,15 @@ TEST(Semaphores, HoldAStreamUntilAnotherSignals) {
   EXPECT_EQ(bench.accelerator.semaphore(99), 0u);
 }
 
+TEST(Semaphores, CountWhatIsWaitedWhileTheArrayIsIdle) {
+  Bench bench;
+  bench.at(1_us, wait(0, 0, 1));
+  bench.at(3_us, kernel(1, Time(), 10_us));
+  bench.at(20_us, signal(Command::kImmediate, 0, 1));
+  bench.run();
+  EXPECT_EQ(bench.accelerator.counters().waited.at(0), 2_us + 7_us);
+}
+
 TEST(Semaphores, OnlyRise) {
   Bench bench;
   bench.at(1_us, signal(Command::kImmediate, 0, 7));
