@@ -233,6 +233,10 @@ Task Kfac::run(Member& member) {
         member.rank.accelerator.wait(kComputeStream, static_cast<std::uint32_t>(t), needed);
         co_await member.arrived[t].reach(needed);
       }
+      if (stage.behind_metrics) {
+        co_await member.stages.reach(submitted);
+        co_await member.rank.processor->delay(config_.metrics_wait());
+      }
       if (stage.doers.has(member.index)) {
         co_await member.rank.processor->delay(config_.launch * static_cast<std::int64_t>(stage.kernels.size()));
       }
@@ -273,6 +277,10 @@ void Kfac::end_stage(Member& member, const KfacStage& stage) {
                                                                  "waits for inverses", "waits for an earlier step"};
       member.probe->slice(member.tracks[2], kNames[t], from, from + stood);
     }
+  }
+  if (stage.behind_metrics) {
+    member.parts[index(KfacPart::kForwardBackward)] += config_.metrics_wait();
+    computed = computed - config_.metrics_wait();
   }
   member.parts[index(stage.part)] += computed;
   member.last_end = now;

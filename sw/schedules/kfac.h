@@ -59,7 +59,8 @@ struct KfacResult {
 /// further than `kAhead` stages and never past a wait for something that is sent, which blocks the host as Horovod's
 /// synchronize() does. One thread runs AllReduces and one Broadcasts, each on a communicator of its own (as SPD-KFAC's
 /// authors have them, github.com/shyhuai/kfac_pytorch), in the order in which they become ready; so they overlap. What
-/// a message costs before its first byte is `negotiation` for each of its tensors, and `collectives.entry`.
+/// a message costs before its first byte is `negotiation` for each of its tensors, and `collectives.entry`. Between the
+/// passes the host reads metrics and averages them, while the accelerator has nothing to do (`metrics`, `cycle`).
 ///
 /// Where something is decided by cost, a run begins with a profile, as the original does: AllReduces and Broadcasts of
 /// several sizes, until the slowest rank has them, to which alpha and beta are fitted, an inversion of every side that

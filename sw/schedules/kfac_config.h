@@ -127,7 +127,8 @@ struct KfacConfig {
   SendingCost sending = SendingCost::kBroadcast;
   Bytes fusion_threshold = Bytes(64 << 20);
   bool wait_free = true;
-  bool wait_for_a = false;
+  int metrics = 0;
+  Time cycle;
   bool overlap_inverses = false;
   double kl_clip = 0;
   int factor_interval = 1;
@@ -159,9 +160,15 @@ struct KfacConfig {
     visit("fusion_threshold", fusion_threshold, "Most bytes of a message of gradients, and of factors by `threshold`",
           Range{4, 1LL << 40});
     visit("wait_free", wait_free, "Gradients are sent while the backward pass goes on, or after it");
-    visit("wait_for_a", wait_for_a,
-          "With pipelining, the backward pass waits until all factors of inputs have come, so that the forward pass "
-          "alone hides them");
+    visit(
+        "metrics", metrics,
+        "Numbers, such as loss and accuracy, that ranks average one after the other between the passes, for which the "
+        "host waits; with pipelining they queue behind the factors of inputs",
+        Range{0, 16});
+    visit("cycle", cycle,
+          "How often the library looks for what is to be averaged on hosts (Horovod's HOROVOD_CYCLE_TIME): the first "
+          "metric waits half as long, each other one as long",
+          Range{0, 1'000'000'000'000});
     visit("overlap_inverses", overlap_inverses,
           "An inverse is broadcast as soon as it is there, or when its owner has inverted all of its own");
     visit("kl_clip", kl_clip,
@@ -189,6 +196,8 @@ struct KfacConfig {
     return algorithm != KfacAlgorithm::kSgd && algorithm != KfacAlgorithm::kDear && algorithm != KfacAlgorithm::kDasgd;
   }
   [[nodiscard]] bool clips() const { return second_order() && kl_clip > 0; }
+  /// What metrics take on the mean: the library may be anywhere in its cycle when the first is there.
+  [[nodiscard]] Time metrics_wait() const { return metrics == 0 ? Time() : cycle * metrics - cycle / 2; }
   /// Ranks have weights of their own.
   [[nodiscard]] bool averages() const { return algorithm == KfacAlgorithm::kDasgd; }
   /// Steps from the beginning of what is sent for a later step to that step.

@@ -88,8 +88,9 @@ struct KfacStage {
   /// Before it, so many messages of the step must have come, of kDelayed those of the step `KfacConfig::lag` before; 0:
   /// none need have.
   std::array<std::size_t, kKfacTraffics> after{};
-  int slot = 0;             ///< of averages
-  bool host_waits = false;  ///< until it has ended, before it launches more
+  int slot = 0;                 ///< of averages
+  bool behind_metrics = false;  ///< which the host has averaged before it launches this
+  bool host_waits = false;      ///< until it has ended, before it launches more
 };
 
 enum class KfacCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllgather, kBroadcast, kSparse };

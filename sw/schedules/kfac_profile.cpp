@@ -132,7 +132,7 @@ void Kfac::decide(const std::vector<Sample>& inverses, const std::vector<Sample>
     kfac::Groups groups = optimal ? kfac::fuse_optimal(a, cost) : kfac::fuse_dynamic(a, cost);
     // What of A is still under way when the backward pass begins holds up G.
     const kfac::Pipeline sent = kfac::run_pipeline(a, groups, cost);
-    const double busy = config_.wait_for_a ? 0 : std::max(0.0, sent.exposed() - after_last_a);
+    const double busy = config_.metrics > 0 ? 0 : std::max(0.0, sent.exposed() - after_last_a);
     const kfac::Groups more = optimal ? kfac::fuse_optimal(g, cost, busy) : kfac::fuse_dynamic(g, cost);
     groups.insert(groups.end(), more.begin(), more.end());
     decisions_.factors = groups;

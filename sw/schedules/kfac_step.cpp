@@ -2,6 +2,7 @@
 // Steps of a plan: stage by stage, and message by message.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "sw/compression/selection.h"
 #include "sw/compression/sidco.h"
@@ -199,9 +200,10 @@ class KfacPlan::Builder {
   }
   /// The next stage begins when all that has been sent of it has come.
   void await(KfacTraffic traffic) { await_[index(traffic)] = sent(traffic); }
-  /// The same for the factors A, which are to be sent.
-  void await_factors_a() {
-    if (plan_.ranks_ == 1) return;
+  /// The host averages metrics before what comes next. They queue behind the factors A, if these are sent by then.
+  void average_metrics(bool behind_a) {
+    metrics_ = plan_.config_.metrics > 0;
+    if (!metrics_ || !behind_a || plan_.ranks_ == 1) return;
     std::size_t factors = 0;
     std::size_t messages = 0;
     for (; factors < plan_.sides_.size() / 2; ++messages) factors += decisions_.factors[messages];
@@ -344,6 +346,7 @@ class KfacPlan::Builder {
   }
   void add(KfacWork work, KfacPart part, int item, Doers doers, const std::vector<kfac::LayerKernel>& kernels) {
     step_.stages.push_back({work, part, item, doers, plan_.planned(kernels), await_});
+    step_.stages.back().behind_metrics = std::exchange(metrics_, false);
   }
   void send(KfacMessage message) {
     if (plan_.ranks_ > 1 && message.bytes > 0) step_.messages.push_back(std::move(message));
@@ -353,6 +356,7 @@ class KfacPlan::Builder {
   const KfacDecisions& decisions_;
   KfacStep step_;
   std::array<std::size_t, kKfacTraffics> await_{};
+  bool metrics_ = false;
   std::vector<std::size_t> gradient_ready_;  ///< by layer: the stage
   std::vector<std::size_t> factor_ready_;    ///< by factor
 };
@@ -371,7 +375,7 @@ KfacStep KfacPlan::step(const KfacDecisions& decisions, const KfacUpdates& updat
     if (pipelined) builder.factor(l, 0);
     builder.forward(l);
   }
-  if (pipelined && sends && config_.wait_for_a) builder.await_factors_a();
+  builder.average_metrics(pipelined && sends);
   for (std::size_t l = layers; l-- > 0;) {
     builder.backward(l);
     if (pipelined) builder.factor(l, 1);

@@ -208,13 +208,28 @@ TEST(KfacSchedule, RanksBeyondTheTensorsInvertNothingOfTheirOwn) {
   }
 }
 
-TEST(KfacSchedule, WaitingForFactorsOfInputsExposesMore) {
+TEST(KfacSchedule, MetricsBehindFactorsOfInputsExposeMore) {
   KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
   config.fusion = FactorFusion::kThreshold;
   const KfacResult hidden = run_kfac(kfac_machine(4), config).result;
-  config.wait_for_a = true;
+  config.metrics = 2;
   const KfacResult waits = run_kfac(kfac_machine(4), config).result;
   EXPECT_GT(kfac_part(waits, KfacPart::kFactorComm), kfac_part(hidden, KfacPart::kFactorComm));
+}
+
+TEST(KfacSchedule, EachMetricWaitsForTheLibrarysCycle) {
+  for (const int ranks : {1, 4}) {
+    KfacConfig config = kfac_workload(KfacAlgorithm::kSgd);
+    config.activations.method = schedules::ActivationCompression::kDct;
+    const KfacResult none = run_kfac(kfac_machine(ranks), config).result;
+    config.metrics = 2;
+    config.cycle = 4_ms;
+    const KfacResult some = run_kfac(kfac_machine(ranks), config).result;
+    const auto more = [&](KfacPart part) { return to_seconds(kfac_part(some, part) - kfac_part(none, part)); };
+    EXPECT_NEAR(more(KfacPart::kForwardBackward), 6e-3, 1e-4) << "half a cycle and a whole one";
+    EXPECT_LE(more(KfacPart::kGradientComm), 1e-4);
+    EXPECT_NEAR(more(KfacPart::kCompression), 0, 1e-4) << "though the backward pass begins with it";
+  }
 }
 
 // ---- What sends gradients otherwise

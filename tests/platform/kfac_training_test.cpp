@@ -65,7 +65,8 @@ TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
   config.pipelining = c.pipelining;
   config.factor_interval = c.factor_interval;
   config.inverse_interval = c.inverse_interval;
-  config.overlap_inverses = config.wait_for_a = c.overlap;
+  config.overlap_inverses = c.overlap;
+  config.metrics = c.overlap ? 2 : 0;
   config.kl_clip = c.kl_clip;
   config.fusion_threshold = Bytes(800);  // several messages
   config.steps = 5;

@@ -181,14 +181,21 @@ TEST(KfacStepPlan, AMessageHasTheTensorsThatTheLibraryIsGiven) {
   EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kInverses), (std::vector<int>{1, 1, 1, 1}));
 }
 
-TEST(KfacStepPlan, TheBackwardPassCanWaitForTheFactorsOfInputs) {
+TEST(KfacStepPlan, MetricsQueueBehindTheFactorsOfInputs) {
   KfacConfig config;
   config.fusion = FactorFusion::kNone;
-  config.wait_for_a = true;
+  config.metrics = 1;
   const Planned planned(config, 4);
   const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
   EXPECT_EQ(step.stages[find_stage(step, KfacWork::kForward, 2)].after[1], 0U);
   EXPECT_EQ(step.stages[find_stage(step, KfacWork::kBackward, 2)].after[1], 2U);
+  for (const KfacStage& stage : step.stages) {
+    EXPECT_EQ(stage.behind_metrics, stage.work == KfacWork::kBackward && stage.item == 2);
+  }
+  const Planned alone(config, 1);
+  const KfacStep own = alone.plan.step(alone.plan.unmeasured(), {true, true});
+  EXPECT_TRUE(own.stages[find_stage(own, KfacWork::kBackward, 2)].behind_metrics);
+  EXPECT_EQ(own.stages[find_stage(own, KfacWork::kBackward, 2)].after[1], 0U);
 }
 
 TEST(KfacStepPlan, AnOwnerInvertsAndBroadcastsOthersClearAndAllPackAndUnpack) {
