@@ -279,8 +279,11 @@ void Kfac::end_stage(Member& member, const KfacStage& stage) {
     }
   }
   if (stage.behind_metrics) {
-    member.parts[index(KfacPart::kForwardBackward)] += config_.metrics_wait();
-    computed = computed - config_.metrics_wait();
+    const Time averaging = config_.metrics_wait();
+    const Time from = now - computed;
+    if (member.probe != nullptr) member.probe->slice(member.tracks[2], "averages metrics", from, from + averaging);
+    member.parts[index(KfacPart::kForwardBackward)] += averaging;
+    computed = computed - averaging;
   }
   member.parts[index(stage.part)] += computed;
   member.last_end = now;
