@@ -174,7 +174,7 @@ class RingMember::Flow {
 
 Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Counter* got) {
   if (size_ == 1) co_return;
-  const auto chunks_of = [&](int block) { return Chunks{blocks(block), options_.chunk}; };
+  const auto chunks_of = [&](int block) { return cut(blocks(block)); };
   std::uint64_t coming = 0;
   std::uint64_t going = 0;
   for (int step = 0; step + 1 < size_; ++step) {
@@ -200,7 +200,7 @@ Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Coun
 
 Task RingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
   if (size_ == 1) co_return;
-  const Chunks chunks{part, options_.chunk};
+  const Chunks chunks = cut(part);
   const bool receives = position_ != root;
   const bool sends = (position_ + 1) % size_ != root;
   Flow flow(*this, buffer, receives ? chunks.count() : 0, sends ? chunks.count() : 0,
@@ -224,7 +224,7 @@ Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, Block
     co_await completions_->next();
     co_return;
   }
-  const auto chunks_of = [&](int block) { return Chunks{blocks(block), options_.chunk}; };
+  const auto chunks_of = [&](int block) { return cut(blocks(block)); };
   // Step s sends block position - 1 - s; what is received in step s is sent in step s + 1, the last one is the own
   // block.
   std::uint64_t coming = 0;

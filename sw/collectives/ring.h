@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -50,7 +51,7 @@ class InTurn {
 class RingMember {
  public:
   struct Options {
-    std::uint64_t chunk = 512 << 10;
+    std::uint64_t chunk = 512 << 10;  ///< the largest
     int slots = 16;
     int queue_pairs = 1;  ///< of a connection between nodes
   };
@@ -97,6 +98,11 @@ class RingMember {
   /// Writes chunk number `number` of the current collective to the next member.
   void write(std::uint64_t number, std::uint64_t from, std::uint64_t to, std::uint64_t bytes, bool signaled);
   void take(const nic::Completion& entry);
+  /// Chunks of a block: two at the least, so that one goes on while the other comes, as NCCL cuts its slices.
+  [[nodiscard]] Chunks cut(Extent part) const {
+    const std::uint64_t half = (part.bytes / 2 + 255) / 256 * 256;
+    return {part, std::clamp(half, std::max<std::uint64_t>(options_.chunk / 32, 1), options_.chunk)};
+  }
   firmware::Task enter(std::uint64_t chunks_in, std::uint64_t credits_in);
   void return_slots();
   [[nodiscard]] int step_block(int step) const { return ((position_ - step) % size_ + size_) % size_; }

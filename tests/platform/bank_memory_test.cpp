@@ -73,7 +73,7 @@ Ended collective_on(HbmDetail detail, CollectiveOp op, collectives::Algorithm al
   if (pcie) config.nic.pcie.generation = 5;
   Checkers checkers;
   Machine machine(config, std::nullopt, checkers.wire());
-  const auto rows = run_collective(machine, op, {1 << 20}, ElementType::kFp32);
+  const auto rows = run_collective(machine, op, {2 << 20}, ElementType::kFp32);
   checkers.expect_rules_kept();
   Ended ended{rows[0].time, rows[0].wrong, {}};
   for (int rank = 0; rank < machine.size(); ++rank) {

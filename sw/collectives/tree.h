@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sw/collectives/blocks.h"
+#include "sw/firmware/rank.h"
+#include "sw/firmware/stocked_pair.h"
+
+namespace weft::collectives {
+
+/// One member's place in a tree, and an AllReduce through it: sums go up, each member adding its children's to its own,
+/// and the root's come down. The buffer travels in chunks, each as soon as it has come.
+///
+/// A chunk is an RDMA write with immediate into one of the peer's slots for this connection, and an empty send gives
+/// the slot back. Nobody has to enter first: slots are the protocol's, and who has sent a chunk up has taken its own
+/// operand out of the buffer. Where ranks are not `staged` sums come down straight into the buffer, which needs no
+/// slot. Towards other nodes requests take the rank's `relay` longer.
+///
+/// Short messages can go as NCCL's protocol LL has them: each word travels with a flag of its size, so twice the bytes.
+/// A kernel polls the flags in its cache, adds what comes to an operand that it has loaded before, and stores the sum
+/// at its peer: no transfer is started, and no memory is waited for but by an interface to other nodes. Such messages
+/// are not relayed: their way between nodes is the interface's own (NCCL's cost model has 2.7 to 5 us a hop for them
+/// and 14 for others, hwLat in its src/graph/tuning.cc).
+class TreeMember {
+ public:
+  static constexpr std::size_t kMostChildren = 3;
+  /// The largest chunk of words with flags, without these: they stream, which chunks as small as this nearly do.
+  static constexpr std::uint64_t kShortChunk = 8 << 10;
+
+  struct Options {
+    std::uint64_t chunk = 512 << 10;  ///< the largest; of a slot, too
+    int slots = 16;                   ///< of a connection's direction, of which at most kMostUnderWay are used
+  };
+  /// Numbers of members.
+  struct Place {
+    int parent = -1;  ///< none: the root
+    std::vector<int> children;
+  };
+  /// What all members know of an AllReduce.
+  struct Message {
+    std::uint64_t buffer;
+    Extent part;
+    std::uint64_t chunk;  ///< in units of the type; where `low_latency` half of a slot and kShortChunk at most
+    ElementType type;
+    bool low_latency;
+  };
+
+  /// Joins `ranks` as `places` say, which make one tree; `engine` is the copy engine that adds for it.
+  static std::vector<std::unique_ptr<TreeMember>> join(const std::vector<firmware::Rank*>& ranks,
+                                                       const std::vector<Place>& places, const Options& options,
+                                                       int engine, const std::string& name);
+
+  TreeMember(firmware::Rank& rank, const Place& place, const Options& options, int engine, const std::string& name);
+
+  /// Its two halves, which run side by side on threads of their own; `summed` counts the chunks that a root has.
+  firmware::Task up(Message message, firmware::Counter& summed);
+  firmware::Task down(Message message, firmware::Counter& summed);
+
+ private:
+  /// The most chunks of a direction that are under way: a receive is in stock for each at both ends.
+  static constexpr int kMostUnderWay = 32;
+
+  /// One direction of a connection as one end sees it: chunks one way, slots given back the other.
+  struct Lane {
+    std::unique_ptr<firmware::StockedPair> pair;
+    bool leaves = false;        ///< the node
+    std::uint64_t slots = 0;    ///< where they begin, at the receiving end
+    std::uint64_t chunks = 0;   ///< sent, or taken
+    std::uint64_t arrived = 0;  ///< chunks or slots
+  };
+  /// A half's connections and completions.
+  struct Half {
+    firmware::CompletionQueue* completions = nullptr;
+    Lane parent;
+    std::array<Lane, kMostChildren> children;
+    std::uint64_t begun = 0;  ///< with the copy engine
+    std::uint64_t moved = 0;
+  };
+
+  template <typename Condition>
+  firmware::Task until(Half& half, Condition condition);
+  void take(Half& half, const nic::Completion& entry);
+  /// Gives slots back that sums came down in, once nothing is read from them any more.
+  void return_slots();
+  [[nodiscard]] std::uint64_t slot(std::uint64_t first, std::uint64_t chunk) const {
+    return first + chunk % window_ * options_.chunk;
+  }
+  [[nodiscard]] std::uint64_t outgoing(std::uint64_t chunk) const {
+    return outgoing_ + chunk % window_ * 2 * kShortChunk;
+  }
+  [[nodiscard]] bool open(const Lane& lane) const { return lane.chunks < lane.arrived + window_; }
+  /// Whether `condition` holds for all children of the half that goes down.
+  template <typename Condition>
+  [[nodiscard]] bool all_below(Condition condition) const {
+    return std::all_of(down_.children.begin(), down_.children.begin() + static_cast<std::ptrdiff_t>(children_),
+                       condition);
+  }
+  void begin(Half& half, const Message& message, std::uint64_t source, std::uint64_t other, std::uint64_t target,
+             std::uint64_t bytes);
+  void write(Lane& lane, const Message& message, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) const;
+  void prepare(Half& half, const Message& message) const;
+
+  firmware::Rank& rank_;
+  Options options_;
+  int engine_;
+  std::uint64_t window_;
+  bool root_;
+  std::size_t children_;
+  /// Where words with flags lie on their way out: of sums that go up, or of a root's that come down.
+  std::uint64_t outgoing_ = 0;
+  Half up_;
+  Half down_;
+  std::uint64_t returned_ = 0;         ///< slots that sums came down in
+  std::uint64_t sent_from_slots_ = 0;  ///< so many chunks in all: up to this one they were sent on from there
+};
+
+}  // namespace weft::collectives

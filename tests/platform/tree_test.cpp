@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// AllReduces through double binary trees: every byte in place, none too many on the wire, and what a hop takes.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "platforms/machine/collective_run.h"
+#include "platforms/machine/machine.h"
+#include "tests/support/kernel.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+using collectives::Algorithm;
+
+MachineConfig trees_of(int ranks, int per_node) {
+  MachineConfig config;
+  config.accelerators = ranks;
+  config.per_node = per_node;
+  config.collectives.algorithm = Algorithm::kTree;
+  return config;
+}
+
+/// What the chunks of a tree pass.
+struct TreeCase {
+  std::string name;
+  int ranks;
+  int per_node;
+  int channels;
+  Bytes chunk;
+  int slots;
+};
+std::ostream& operator<<(std::ostream& out, const TreeCase& c) {
+  return out << c.name;
+}
+
+const TreeCase kTreeCases[] = {
+    {"OneRank", 1, 1, 4, 512_KiB, 16},     {"TwoRanks", 2, 1, 4, 512_KiB, 16}, {"FiveNodes", 5, 1, 2, 32_KiB, 2},
+    {"SixteenNodes", 16, 1, 1, 32_KiB, 3}, {"OneNode", 8, 8, 8, 512_KiB, 16},  {"TwoNodes", 8, 4, 8, 64_KiB, 2},
+    {"ThreeNodes", 12, 4, 3, 33_KiB, 40},  {"SevenNodes", 14, 2, 2, 512_B, 2},
+};
+
+enum class Kind : std::uint8_t { kDirect, kStaged, kShort };
+
+class Trees : public testing::TestWithParam<std::tuple<TreeCase, Kind, Time>> {};
+
+TEST_P(Trees, PutEveryByteInPlaceAndMoveNoneTwice) {
+  const auto& [c, kind, stall] = GetParam();
+  MachineConfig config = trees_of(c.ranks, c.per_node);
+  config.collectives.channels = c.channels;
+  config.collectives.chunk = c.chunk;
+  config.collectives.slots = c.slots;
+  config.collectives.low_latency_below = kind == Kind::kShort ? 1_GiB : Bytes();
+  config.accelerator.array.shared_cores = kind == Kind::kStaged;
+  config.accelerator.array.relay = 10_us;
+  config.stall = stall;
+  config.data = true;
+  Machine machine(config);
+  const std::vector<std::uint64_t> sizes = {77'777, 0, 1, 400'000, 3};
+  std::int64_t sum = 0;
+  for (const CollectiveResult& result : run_collective(machine, CollectiveOp::kAllReduce, sizes, ElementType::kFp32)) {
+    EXPECT_EQ(result.wrong, 0) << result.bytes << " bytes";
+    sum += static_cast<std::int64_t>(result.bytes);
+  }
+  std::int64_t received = 0;
+  for (int r = 0; r < machine.size(); ++r) {
+    received += machine.nic(r).counters().bytes_received;
+    if (const nic::Nic* port = machine.scale_up_port(r)) received += port->counters().bytes_received;
+  }
+  sum += static_cast<std::int64_t>(sizes.front());  // run once more before
+  EXPECT_EQ(received, 2 * (c.ranks - 1) * sum * (kind == Kind::kShort ? 2 : 1));
+}
+
+std::string tree_name(const testing::TestParamInfo<Trees::ParamType>& test) {
+  const auto& [c, kind, stall] = test.param;
+  const char* kinds[] = {"Direct", "Staged", "Short"};
+  return c.name + kinds[static_cast<int>(kind)] + (stall > Time() ? "Stalled" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Trees,
+                         testing::Combine(testing::ValuesIn(kTreeCases),
+                                          testing::Values(Kind::kDirect, Kind::kStaged, Kind::kShort),
+                                          testing::Values(Time(), 3_us)),
+                         tree_name);
+
+std::vector<CollectiveResult> sum(const MachineConfig& config, const std::vector<std::uint64_t>& sizes) {
+  test::fresh_kernel();
+  Machine machine(config);
+  return run_collective(machine, CollectiveOp::kAllReduce, sizes, ElementType::kFp32);
+}
+
+// In a tree over 16 nodes a leaf is four hops from the root; who sent it the sum waits for a slot to come back.
+TEST(Tree, EachHopBetweenNodesTakesTheRelayButOfShortMessages) {
+  MachineConfig config = trees_of(16, 1);
+  config.accelerator.array.shared_cores = true;
+  for (const Bytes limit : {Bytes(), 1_MiB}) {
+    config.collectives.low_latency_below = limit;
+    config.accelerator.array.relay = Time();
+    const Time without = sum(config, {4096})[0].time;
+    config.accelerator.array.relay = 7_us;
+    EXPECT_EQ(sum(config, {4096})[0].time, without + (limit == Bytes() ? 9 * 7_us : Time()));
+  }
+}
+
+// Within a node a short message waits for no memory and for no copy's start.
+TEST(Tree, ShortMessagesInANodeWaitForNoMemory) {
+  MachineConfig config = trees_of(8, 8);
+  const auto spent = [&config](Bytes limit, Time latency, Time overhead) {
+    config.collectives.low_latency_below = limit;
+    config.accelerator.hbm.latency = latency;
+    config.accelerator.array.copy_overhead = overhead;
+    return sum(config, {1024})[0].time;
+  };
+  EXPECT_EQ(spent(1_MiB, 500_ns, 1_us), spent(1_MiB, Time(), Time()));
+  EXPECT_GT(spent(Bytes(), 500_ns, 1_us), spent(Bytes(), Time(), Time()) + 14 * 1_us);
+}
+
+TEST(Tree, IsAtTheLinksRateWhereRingsAre) {
+  MachineConfig config = trees_of(32, 4);
+  config.fabric.segment = 64_KiB;
+  config.scale_up.fabric.segment = 64_KiB;
+  const std::vector<std::uint64_t> size = {256 << 20};
+  const double tree = sum(config, size)[0].busbw_GBps;
+  config.collectives.algorithm = Algorithm::kRing;
+  const double ring = sum(config, size)[0].busbw_GBps;
+  EXPECT_GT(tree, 0.8 * ring);
+  EXPECT_LT(tree, 1.05 * ring);
+}
+
+TEST(Nccl, TakesTreesForShortBuffersAndRingsForLongOnes) {
+  MachineConfig config = trees_of(32, 4);
+  config.fabric.segment = 64_KiB;
+  config.scale_up.fabric.segment = 64_KiB;
+  const std::vector<std::uint64_t> sizes = {1024, 4 << 20, 1 << 30};
+  const auto times = [&](Algorithm algorithm) {
+    config.collectives.algorithm = algorithm;
+    return sum(config, sizes);
+  };
+  const auto tree = times(Algorithm::kTree);
+  const auto ring = times(Algorithm::kRing);
+  const auto nccl = times(Algorithm::kNccl);
+  EXPECT_EQ(nccl[0].time, tree[0].time);
+  EXPECT_LT(nccl[0].time, ring[0].time / 5);
+  EXPECT_EQ(nccl[2].time, ring[2].time);
+}
+
+// Nobody leaves before the last has entered, by trees as by rings.
+TEST(Tree, HasABarrier) {
+  MachineConfig config = trees_of(12, 4);
+  Machine machine(config);
+  const auto results = run_collective(machine, CollectiveOp::kBarrier, {0, 0}, ElementType::kFp32);
+  test::fresh_kernel();
+  config.collectives.algorithm = Algorithm::kRing;
+  Machine rings(config);
+  EXPECT_LT(results[1].time, run_collective(rings, CollectiveOp::kBarrier, {0, 0}, ElementType::kFp32)[1].time);
+}
+
+}  // namespace
+}  // namespace weft::platforms
