@@ -11,6 +11,17 @@
 namespace weft::traces {
 namespace {
 
+/// The parts of a text between `separator`s.
+std::vector<std::string> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (std::size_t at = text.find(separator); at != std::string_view::npos; at = text.find(separator)) {
+    parts.emplace_back(text.substr(0, at));
+    text.remove_prefix(at + separator.size());
+  }
+  parts.emplace_back(text);
+  return parts;
+}
+
 SuiteStatistics& suite_of(std::vector<SuiteStatistics>& suites, const std::string& name) {
   const auto found =
       std::find_if(suites.begin(), suites.end(), [&](const SuiteStatistics& suite) { return suite.suite == name; });
@@ -44,6 +55,14 @@ bool Tolerance::allows(double published, double simulated) const {
   return kind == Kind::kReportOnly || std::abs(simulated - published) <= limit;
 }
 
+std::vector<std::string> PublishedRow::command_lines() const {
+  return split(arguments, " less ");
+}
+
+std::vector<std::string> PublishedRow::paths() const {
+  return split(metric, " + ");
+}
+
 std::vector<PublishedRow> read_published(const CsvTable& table) {
   table.expect_columns({"suite", "platform", "arguments", "metric", "published", "unit", "tolerance", "source"});
   std::vector<PublishedRow> rows;
@@ -54,6 +73,7 @@ std::vector<PublishedRow> read_published(const CsvTable& table) {
     read.suite = row.required("suite");
     read.platform = row.required("platform");
     read.arguments = row.text("arguments");
+    if (read.command_lines().size() > 2) row.fail("arguments", "a command, or one less another");
     read.metric = row.required("metric");
     read.published = row.number("published");
     read.unit = row.text("unit");

@@ -14,8 +14,9 @@
 ///
 ///     suite      name under which rows are summed up
 ///     platform   the platform file to run
-///     arguments  the rest of the command line
-///     metric     path of the result's value (traces/json_path.h)
+///     arguments  the rest of the command line; "A less B" where the measured value is that of one run less that of
+///                another
+///     metric     path of the result's value (traces/json_path.h), or several with " + " between them
 ///     published  the measured value
 ///     unit       its unit; may be empty
 ///     tolerance  "10%" of the published value, or an absolute one with the row's unit such as "0.5us"; "-" or empty
@@ -39,6 +40,10 @@ struct Tolerance {
 };
 
 struct PublishedRow {
+  /// The command lines that it needs: one, or that of what is taken off as well.
+  [[nodiscard]] std::vector<std::string> command_lines() const;
+  [[nodiscard]] std::vector<std::string> paths() const;
+
   std::string file;
   int line = 0;
   std::string suite;

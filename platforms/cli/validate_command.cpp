@@ -61,9 +61,9 @@ std::vector<std::string> default_tables() {
 }
 
 /// "collective --op all_gather" on PLATFORM: the platform follows the command's name.
-std::vector<std::string> command_line(const PublishedRow& row, const fs::path& scratch) {
+std::vector<std::string> command_line(const PublishedRow& row, const std::string& arguments, const fs::path& scratch) {
   std::vector<std::string> words;
-  std::istringstream stream(row.arguments);
+  std::istringstream stream(arguments);
   for (std::string word; stream >> word;) words.push_back(word);
   if (words.empty()) {
     throw UsageError(fmt::format("{}:{}: column 'arguments': expected a command of weft", row.file, row.line));
@@ -107,13 +107,20 @@ void execute_all(std::vector<Run*>& runs, unsigned jobs) {
   if (shows) fmt::print(stderr, "\r\033[K");
 }
 
-PublishedResult judge(const PublishedRow& row, const Run& run) {
-  if (!run.message.empty()) return traces::broken(row, run.message);
-  try {
-    return traces::evaluate(row, traces::resolve_number(run.output, row.metric));
-  } catch (const traces::PathError& error) {
-    return traces::broken(row, error.what());
+/// `runs`: the row's own, and that of what is taken off, if anything is.
+PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& runs) {
+  double value = 0;
+  for (const Run* run : runs) {
+    if (!run->message.empty()) return traces::broken(row, run->message);
+    try {
+      for (const std::string& path : row.paths()) {
+        value += (run == runs.front() ? 1 : -1) * traces::resolve_number(run->output, path);
+      }
+    } catch (const traces::PathError& error) {
+      return traces::broken(row, error.what());
+    }
   }
+  return traces::evaluate(row, value);
 }
 
 int run(const ValidateOptions& options) {
@@ -126,23 +133,25 @@ int run(const ValidateOptions& options) {
   const fs::path scratch = fs::temp_directory_path() / fmt::format("weft-validate-{}", getpid());
   std::map<std::vector<std::string>, Run> runs;
   std::vector<Run*> order;
-  std::vector<const Run*> run_of;
+  std::vector<std::vector<const Run*>> runs_of;
   for (const PublishedRow& row : rows) {
-    // Each run writes to a folder of its own.
-    std::vector<std::string> key = {row.platform, row.arguments};
-    const auto [entry, fresh] = runs.try_emplace(key);
-    if (fresh) {
-      entry->second.arguments = command_line(row, scratch / std::to_string(order.size()));
-      order.push_back(&entry->second);
+    auto& needed = runs_of.emplace_back();
+    for (const std::string& arguments : row.command_lines()) {
+      const auto [entry, fresh] = runs.try_emplace({row.platform, arguments});
+      if (fresh) {
+        // Each run writes to a folder of its own.
+        entry->second.arguments = command_line(row, arguments, scratch / std::to_string(order.size()));
+        order.push_back(&entry->second);
+      }
+      needed.push_back(&entry->second);
     }
-    run_of.push_back(&entry->second);
   }
   execute_all(order, options.jobs);
   std::error_code ignored;
   fs::remove_all(scratch, ignored);
 
   std::vector<PublishedResult> results;
-  for (std::size_t i = 0; i < rows.size(); ++i) results.push_back(judge(rows[i], *run_of[i]));
+  for (std::size_t i = 0; i < rows.size(); ++i) results.push_back(judge(rows[i], runs_of[i]));
   if (options.json) {
     print_json(traces::to_json(results));
   } else {

@@ -384,7 +384,12 @@ TEST_F(CliTest, ValidateJudges) {
   write("far.csv", head + good + "s,h100-sxm,\"kernel --gemm 4096,4096,4096\",rows[0].tflops,80,TFLOPS,5%,x\n");
   write("broken.csv", head + "s,no-such-part,\"kernel --gemm 4096,4096,4096\",rows[0].tflops,780,TFLOPS,-,x\n");
 
+  write("less.csv", head +
+                        "s,h100-sxm,\"kernel --burst --gemm 64,64,64 less kernel --burst --gemm 128,64,64\","
+                        "rows[0].m + rows[0].n,-64,,0,x\n");
+
   EXPECT_EQ(weft("validate ../good.csv").code, 0);
+  EXPECT_EQ(weft("validate ../less.csv").code, 0);
   const Ran far = weft("validate ../far.csv --json");
   EXPECT_EQ(far.code, 1);
   EXPECT_EQ(json::parse(far.out)["rows"].size(), 2U);

@@ -57,7 +57,17 @@ TEST(PublishedTable, ReadsRows) {
   EXPECT_EQ(rows[4].tolerance.kind, Tolerance::Kind::kReportOnly);
 }
 
+TEST(PublishedTable, ReadsDifferencesOfRunsAndSumsOfValues) {
+  const auto rows = rows_of("s,p,run --x less run,a.b + a.c,1,us,-,src\ns,p,run,a.b,1,us,-,src\n");
+  EXPECT_EQ(rows[0].command_lines(), (std::vector<std::string>{"run --x", "run"}));
+  EXPECT_EQ(rows[0].paths(), (std::vector<std::string>{"a.b", "a.c"}));
+  EXPECT_EQ(rows[1].command_lines(), std::vector<std::string>{"run"});
+  EXPECT_EQ(rows[1].paths(), std::vector<std::string>{"a.b"});
+}
+
 TEST(PublishedTable, SaysWhatIsWrong) {
+  EXPECT_EQ(error_of("s,p,a less b less c,m,1,us,1%,src\n"),
+            "p.csv:2: column 'arguments': expected a command, or one less another, got 'a less b less c'");
   EXPECT_EQ(error_of("s,p,,m,x,us,1%,src\n"), "p.csv:2: column 'published': expected a number, got 'x'");
   EXPECT_EQ(error_of("s,p,,m,1,us,1ms,src\n"),
             "p.csv:2: column 'tolerance': expected a tolerance such as 10%, 0.5us or -, got '1ms'");
