@@ -406,8 +406,11 @@ void Accelerator::queue_copy(Time now, const Command& command) {
 void Accelerator::start_copy(Time now, std::uint32_t slot) {
   Copy& under_way = copies_[slot];
   const Command& command = under_way.command;
-  const Time start = now + config_.copy_overhead + stall_.next();
-  under_way.moved = start + copy_time_(static_cast<std::int64_t>(command.bytes));
+  ++counters_.copies;
+  counters_.copied_bytes += static_cast<std::int64_t>(command.bytes);
+  const Time start = now + (command.low_latency ? Time() : config_.copy_overhead) + stall_.next();
+  under_way.moved = start + copy_time_(static_cast<std::int64_t>(command.bytes) * (command.low_latency ? 2 : 1));
+  if (command.low_latency) return dispatcher_.post(under_way.moved, *this, kCopied, slot);
   // The time of the traffic; what it carries, if anything, moves when it is done. What is written comes behind what is
   // read, of which it may take the place.
   const std::uint64_t other = command.operation == Operation::kReduce ? command.bytes : 0;
@@ -416,8 +419,6 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
        {tlm::TLM_READ_COMMAND, command.other, other, nullptr},
        {tlm::TLM_WRITE_COMMAND, command.destination, command.bytes, nullptr}}};
   const Time done = copy_master_.access(parts, start, slot);
-  ++counters_.copies;
-  counters_.copied_bytes += static_cast<std::int64_t>(command.bytes);
   if (done != kNever) dispatcher_.post(std::max(under_way.moved, done), *this, kCopied, slot);
 }
 

@@ -34,10 +34,12 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// it. How long a kernel computes on fewer cores is for its sender to say (see partition() in compute_config.h).
 ///
 /// A copy engine stands for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads
-/// and writes the memory, and needs `copy_overhead` each time. With `shared_cores` these are SMs of the array: a slice
-/// that begins while n of them work, or are kept (kKeepCores), takes sms / (sms - n) times as long to compute, or as
-/// many more whole waves as a kernel's `tiles` then take. A collective's kernel gets SMs when blocks end, which is with
-/// the wave where each does a tile, and at once where they are short.
+/// and writes the memory, and needs `copy_overhead` each time. Words with flags (`low_latency`), which NCCL calls LL,
+/// it finds in the last-level cache, adds to what it has loaded before, and stores: that takes the rate for data and
+/// flags alone. With `shared_cores` these are SMs of the array: a slice that begins while n of them work, or are kept
+/// (kKeepCores), takes sms / (sms - n) times as long to compute, or as many more whole waves as a kernel's `tiles` then
+/// take. A collective's kernel gets SMs when blocks end, which is with the wave where each does a tile, and at once
+/// where they are short.
 ///
 /// A persistent kernel loses more: its blocks do not pass work on to each other. Those whose SMs a collective's kernel
 /// keeps run when it has returned them, or after the others, and take as long, so that the kernel takes up to twice its

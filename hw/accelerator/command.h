@@ -32,6 +32,8 @@ struct Command {
 
   Operation operation = Operation::kKernel;
   ElementType type = ElementType::kFp32;
+  /// Of kCopy and kReduce: words with flags, which a kernel that runs polls in its cache.
+  bool low_latency = false;
   std::uint32_t stream = 0;
   std::uint32_t engine = 0;
   std::uint32_t semaphore = 0;

@@ -36,6 +36,7 @@ struct alignas(64) Packet {
   static constexpr std::uint8_t kMarked = 8;     ///< passed a congested queue (ECN)
   static constexpr std::uint8_t kDamaged = 16;   ///< its check fails: whoever receives it drops it
   static constexpr std::uint8_t kLoopback = 32;  ///< never left its interface
+  static constexpr std::uint8_t kStored = 64;    ///< comes from a cache and goes to one
 
   /// Destinations from here on are groups of ends.
   static constexpr std::uint32_t kFirstGroup = 0x8000'0000;

@@ -148,6 +148,10 @@ struct FabricConfig {
     const std::uint32_t packets = payload <= unit ? 1 : (payload + unit - 1) / unit;
     return payload + packets * static_cast<std::uint32_t>(header.count());
   }
+  /// What a link carries of payload in whole packets.
+  [[nodiscard]] Rate payload_rate() const {
+    return link.rate / wire_bytes(static_cast<std::uint32_t>(mtu.count())) * mtu.count();
+  }
 };
 
 }  // namespace weft::fabric

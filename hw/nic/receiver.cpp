@@ -36,10 +36,12 @@ Packet& Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn)
 Time Nic::store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header) {
   const std::uint32_t bytes = packet.payload_bytes;
   counters_.bytes_received += bytes;
-  if (phases_) [[unlikely]]
-    return begin_write(now, packet, address, header);
   Time memory = now;
-  if (bytes != 0) {
+  if ((packet.flags & Packet::kStored) != 0) [[unlikely]] {
+    if (data_) memory_.debug({tlm::TLM_WRITE_COMMAND, address, bytes, packet.payload});
+  } else if (phases_) [[unlikely]] {
+    return begin_write(now, packet, address, header);
+  } else if (bytes != 0) {
     memory = memory_.access_blocking(*memory_port_, now, tlm::TLM_WRITE_COMMAND, address, packet.payload, bytes, now);
   }
   return host_.write(now, memory, packet_cost_ * units_of(bytes), address - header, bytes + header);

@@ -111,6 +111,8 @@ Time Nic::form(Time now, Packet& packet, const Job& job, std::uint64_t from) {
       packet.immediate = request.immediate;
     }
   }
+  if (request.stored) [[unlikely]]
+    packet.flags |= Packet::kStored;
   return fetch(now, packet, request.local_address + from);
 }
 
@@ -119,10 +121,15 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   engine_free_ = std::max(now, engine_free_) + packet_cost_ * units_of(bytes);
   if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
-  if (phases_) [[unlikely]]
+  Time memory = now;
+  if ((packet.flags & Packet::kStored) != 0) [[unlikely]] {
+    if (data_) memory_.debug({tlm::TLM_READ_COMMAND, address, bytes, packet.payload});
+  } else if (phases_) [[unlikely]] {
     return begin_read(now, packet, address);
-  const Time memory = memory_.access_blocking(*memory_port_, now, tlm::TLM_READ_COMMAND, address, packet.payload, bytes,
-                                              now + host_.wait_to_read(now));
+  } else {
+    memory = memory_.access_blocking(*memory_port_, now, tlm::TLM_READ_COMMAND, address, packet.payload, bytes,
+                                     now + host_.wait_to_read(now));
+  }
   const HostLink::Arrival data = host_.read(now, engine_free_, memory, address, bytes);
   packet.tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
   return std::max(now, data.tail - data.spread);

@@ -265,7 +265,8 @@ void Machine::bind_rank(std::size_t i) {
   rank.node = rank.index / config_.per_node;
   rank.local = rank.index % config_.per_node;
   rank.processor = &processor;
-  rank.scale_out = {&processor, &nic, network_.get(), kNic};
+  rank.scale_out = {&processor, &nic, network_.get(), kNic,
+                    std::min(config_.nic.dma_rate, config_.fabric.payload_rate())};
   if (!dpas_.empty()) {
     firmware::Processor& dpa = *dpas_[i];
     dpa.device(0).bind(nic.near_registers);
@@ -290,7 +291,8 @@ void Machine::bind_rank(std::size_t i) {
   port.completion.bind(processor.mailbox(kPort));
   processor.device(kPort).bind(port.registers);
   nodes_[static_cast<std::size_t>(rank.node)]->bind_end(static_cast<std::uint32_t>(rank.local), port.out, port.in);
-  rank.scale_up = {&processor, &port, nodes_[static_cast<std::size_t>(rank.node)].get(), kPort};
+  rank.scale_up = {&processor, &port, nodes_[static_cast<std::size_t>(rank.node)].get(), kPort,
+                   std::min(config_.scale_up.port.dma_rate, config_.scale_up.fabric.payload_rate())};
 }
 
 memory::RemoteTarget& Machine::remote_target() {

@@ -107,6 +107,19 @@ std::unique_ptr<Group> Communicator::rings() const {
   return std::make_unique<RingGroup>(ranks_, ring_orders(rows, channels_), ring_options(config_), name_ + " ring");
 }
 
+AllReduceWay Communicator::way_of(std::uint64_t bytes) const {
+  const bool has_trees = config_.algorithm == Algorithm::kTree || config_.algorithm == Algorithm::kNccl;
+  if (!has_trees || size() == 1) return AllReduceWay::kRing;
+  if (config_.algorithm == Algorithm::kTree) {
+    const bool is_short = bytes < static_cast<std::uint64_t>(config_.low_latency_below.count());
+    return is_short ? AllReduceWay::kLowLatencyTree : AllReduceWay::kTree;
+  }
+  const Nodes nodes(ranks_);
+  const Rank& rank = *ranks_.front();
+  const std::int64_t ports = std::min(nodes.per_node(), channels_);
+  return nccl_choice({size(), nodes.count(), rank.scale_up.rate, rank.scale_out.rate * ports}, bytes);
+}
+
 std::unique_ptr<Group> Communicator::in_network() const {
   const Nodes nodes(ranks_);
   if (nodes.count() > 1 && nodes.per_node() > 1) return two_level();
@@ -193,7 +206,21 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   co_await enter(member);
-  co_await group_->all_reduce(member, buffer, bytes, type);
+  co_await sum(member, buffer, bytes, type);
+}
+
+Task Communicator::sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  const AllReduceWay way = way_of(bytes);
+  if (way == AllReduceWay::kRing) {
+    co_await group_->all_reduce(member, buffer, bytes, type);
+    co_return;
+  }
+  if (trees_ == nullptr) {
+    const TreeMember::Options options{static_cast<std::uint64_t>(config_.chunk.count()), config_.slots};
+    trees_ = std::make_unique<TreeGroup>(ranks_, neighbours(Nodes(ranks_), config_.order, name_), channels_, options,
+                                         name_ + " tree");
+  }
+  co_await trees_->all_reduce(member, buffer, bytes, type, way == AllReduceWay::kLowLatencyTree);
 }
 
 Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
@@ -214,7 +241,13 @@ Task Communicator::rooted(int member, Rooted what, int root, std::uint64_t buffe
 
 Task Communicator::barrier(int member) {
   co_await enter(member);
-  co_await group_->barrier(member, token_[static_cast<std::size_t>(member)]);
+  const std::uint64_t token = token_[static_cast<std::size_t>(member)];
+  const std::uint64_t bytes = 4 * ranks_.size();
+  if (way_of(bytes) == AllReduceWay::kRing) {
+    co_await group_->barrier(member, token);
+  } else {
+    co_await sum(member, token, bytes, ElementType::kInt32);
+  }
 }
 
 }  // namespace weft::collectives

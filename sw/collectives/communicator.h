@@ -12,20 +12,25 @@
 #include "sw/collectives/group.h"
 #include "sw/collectives/in_network.h"
 #include "sw/collectives/multicast.h"
+#include "sw/collectives/nccl_choice.h"
+#include "sw/collectives/tree_group.h"
 #include "sw/firmware/rank.h"
 
 namespace weft::collectives {
 
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used;
-/// or in `order`, as NCCL finds one by where accelerators and ports are in a host.
+/// or in `order`, as NCCL finds one by where accelerators and ports are in a host. `tree`: the same, but AllReduces
+/// through double binary trees over the nodes and chains within them. `nccl`: either, as NCCL's cost model says.
 /// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node
 /// block by node block. `in-network`: the switches add and copy; with several members to a node, within the nodes and
 /// across them, by rings where one of the two networks cannot. `multicast`: Allgather and Broadcast by reliable
 /// multicast among the interfaces of the network that joins the nodes. `dimensions`: chunks pass the machine's
 /// dimensions one after the other, each with an algorithm of its own.
-enum class Algorithm { kRing, kHierarchical, kInNetwork, kMulticast, kDimensions };
+enum class Algorithm { kRing, kTree, kNccl, kHierarchical, kInNetwork, kMulticast, kDimensions };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing},
+          {"tree", Algorithm::kTree},
+          {"nccl", Algorithm::kNccl},
           {"hierarchical", Algorithm::kHierarchical},
           {"in-network", Algorithm::kInNetwork},
           {"multicast", Algorithm::kMulticast},
@@ -46,6 +51,7 @@ class Communicator {
     Bytes chunk = Bytes(512 << 10);
     int slots = 16;
     int queue_pairs = 1;
+    Bytes low_latency_below = Bytes(1 << 20);
     Bytes piece = Bytes(4 << 20);
     int pieces = 16;
     Time entry;
@@ -56,7 +62,8 @@ class Communicator {
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("algorithm", algorithm,
-            "ring: one ring through all; hierarchical: within nodes and across them; in-network: by the switches; "
+            "ring: one ring through all; tree: that, and AllReduces through trees; nccl: either, as NCCL "
+            "would; hierarchical: within nodes and across them; in-network: by the switches; "
             "multicast: reliable multicast; dimensions: by an algorithm in each dimension");
       visit("channels", channels,
             "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
@@ -71,6 +78,9 @@ class Communicator {
       visit("queue_pairs", queue_pairs,
             "Of a ring's connection between nodes: its chunks take turns, so that routing by hash has more to spread",
             Range{1, 128});
+      visit("low_latency_below", low_latency_below,
+            "tree: buffers of fewer bytes go as words with flags, twice as many bytes with fewer waits",
+            Range{0, 1LL << 50});
       visit("piece", piece, "The least that in-network collectives within and across nodes hand on at a time",
             Range{256, 1LL << 40});
       visit("pieces", pieces, "How many such pieces a buffer is cut into at the most", Range{1, 1024});
@@ -104,7 +114,7 @@ class Communicator {
   /// sums may be left in `input`.
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                 ElementType type);
-  /// Sums `buffer` over all members, in place; in rings by a ReduceScatter and an Allgather.
+  /// Sums `buffer` over all members, in place; in rings by a ReduceScatter and an Allgather, or through trees.
   firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   /// Part i of `input` goes to member i, whose `output` has it as part `member`: equal parts, what does not divide is
   /// left. Over dimensions alone.
@@ -123,6 +133,8 @@ class Communicator {
   firmware::Processor::Delay enter(int member) { return rank(member).processor->delay(config_.entry); }
   [[nodiscard]] std::unique_ptr<Group> make(Algorithm algorithm);
   [[nodiscard]] std::unique_ptr<Group> rings() const;
+  [[nodiscard]] AllReduceWay way_of(std::uint64_t bytes) const;
+  firmware::Task sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   [[nodiscard]] std::unique_ptr<Group> in_network() const;
   [[nodiscard]] std::unique_ptr<Group> two_level() const;
 
@@ -134,6 +146,7 @@ class Communicator {
   std::string remark_;
   std::vector<std::uint64_t> token_;  ///< of a barrier, by member
   std::unique_ptr<Group> group_;
+  std::unique_ptr<TreeGroup> trees_;  ///< once an AllReduce goes through them: they take memory
   const MulticastGroup* multicast_ = nullptr;
 };
 

@@ -21,6 +21,7 @@ struct Interface {
   nic::Nic* nic = nullptr;            ///< for the control path only
   fabric::Fabric* network = nullptr;  ///< likewise: where groups are made
   std::size_t device = 0;             ///< the processor's socket to its doorbells
+  Rate rate = Rate();                 ///< payload that it can send
 };
 
 /// A queue pair as a firmware thread sees it: a number that work requests bear, and the doorbell for them.
@@ -83,13 +84,14 @@ class QueuePair : public WorkQueue {
 
   /// RDMA write; with `notify`, the peer's receive completes with `immediate`.
   void write(std::uint64_t local, std::uint64_t remote, std::uint64_t bytes, bool notify, std::uint32_t immediate,
-             bool signaled, std::uint64_t id = 0) {
+             bool signaled, std::uint64_t id = 0, bool stored = false) {
     post({.id = id,
           .local_address = local,
           .remote_address = remote,
           .bytes = bytes,
           .immediate = immediate,
           .verb = nic::Verb::kWrite,
+          .stored = stored,
           .with_immediate = notify,
           .signaled = signaled});
   }

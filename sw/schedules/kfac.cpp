@@ -81,6 +81,9 @@ Communicator::Config with(const Communicator::Config& platform, KfacCollectives 
     case KfacCollectives::kRing:
       config.algorithm = collectives::Algorithm::kRing;
       break;
+    case KfacCollectives::kNccl:
+      config.algorithm = collectives::Algorithm::kNccl;
+      break;
     case KfacCollectives::kHierarchical:
       config.algorithm = collectives::Algorithm::kHierarchical;
       break;

@@ -106,10 +106,11 @@ struct ActivationsConfig {
 };
 
 /// The algorithm of one kind of collective, where it is not that of all.
-enum class KfacCollectives : std::uint8_t { kPlatform, kRing, kHierarchical, kInNetwork, kMulticast };
+enum class KfacCollectives : std::uint8_t { kPlatform, kRing, kNccl, kHierarchical, kInNetwork, kMulticast };
 inline EnumNames<KfacCollectives> enum_names(KfacCollectives /*tag*/) {
   return {{"platform", KfacCollectives::kPlatform},
           {"ring", KfacCollectives::kRing},
+          {"nccl", KfacCollectives::kNccl},
           {"hierarchical", KfacCollectives::kHierarchical},
           {"in-network", KfacCollectives::kInNetwork},
           {"multicast", KfacCollectives::kMulticast}};

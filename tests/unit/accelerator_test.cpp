@@ -215,6 +215,23 @@ TEST(CopyEngines, AreHeldUpByTheMemory) {
   EXPECT_EQ(bench.notified(1), 1_us + 300_ns);  // two reads and a write
 }
 
+TEST(CopyEngines, TakeTheRateForDataAndFlagsAloneOfShortMessages) {
+  Accelerator::Config config;
+  config.copy_rate = 50_GBps;
+  config.copy_overhead = 1_us;
+  Bench bench(config);
+  const auto bytes = test::pattern_bytes(1000, 4);
+  bench.hbm.store().write(0, bytes.data(), bytes.size());
+  Command command = copy(Operation::kCopy, 0, 0, 0, 1 << 20, 1000, ElementType::kFp32, 1);
+  command.low_latency = true;
+  bench.at(1_us, command);
+  bench.run();
+  EXPECT_EQ(bench.notified(1), 1_us + 2 * 20_ns);
+  std::vector<std::byte> back(bytes.size());
+  bench.hbm.store().read(1 << 20, back.data(), back.size());
+  EXPECT_TRUE(back == bytes);
+}
+
 TEST(CopyEngines, KeepTheirPlaceInAStream) {
   Accelerator::Config config;
   config.copy_rate = 1000_GBps;

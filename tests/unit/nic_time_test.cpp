@@ -40,6 +40,31 @@ TEST(Latency, OfOneByteIsTheSumOfItsParts) {
   EXPECT_EQ(bench.completions(0)[0].at.count(), (acknowledged + 250_ns).count());
 }
 
+// Of what comes from a cache and goes to one, memory is neither waited for nor moved.
+TEST(Latency, OfAStoredWriteHasNoMemoryInIt) {
+  const auto visible = [](bool stored, Time latency) {
+    test::fresh_kernel();
+    BenchConfig config;
+    config.memory.latency = latency;
+    Bench bench(config);
+    const Connection pair = bench.connect(0, 1);
+    const std::vector<std::byte> bytes(64, std::byte{7});
+    bench.store(0, 0, bytes);
+    bench.ring_at(Time(), 1, receive(pair.b, 0, 0));
+    WorkRequest request = immediate(write(pair.a, 0, 4096, 64), 1);
+    request.stored = stored;
+    bench.ring_at(1_us, 0, request);
+    bench.run();
+    std::vector<std::byte> come(64);
+    bench.memories[1]->store().read(4096, come.data(), come.size());
+    EXPECT_TRUE(come == bytes);
+    return bench.completions(1).at(0).at;
+  };
+  EXPECT_EQ(visible(true, 500_ns), visible(true, Time()));
+  // At the receiver the host link's 250 ns hide half of it.
+  EXPECT_GT(visible(false, 500_ns), visible(true, 500_ns) + 500_ns);
+}
+
 TEST(Latency, StartsWhenTheDelayOfTheDoorbellIsOver) {
   const auto finish = [](Time when, Time delay) {
     test::fresh_kernel();
