@@ -104,20 +104,29 @@ std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
 
 std::unique_ptr<Group> Communicator::rings() const {
   const std::vector<std::vector<int>> rows = neighbours(Nodes(ranks_), config_.order, name_);
-  return std::make_unique<RingGroup>(ranks_, ring_orders(rows, channels_), ring_options(config_), name_ + " ring");
+  RingGroup::IsShort is_short;
+  if (config_.algorithm == Algorithm::kNccl && size() > 1) {
+    is_short = [group = nccl_group()](std::uint64_t bytes) {
+      return nccl_ring(group, bytes) == NcclWay::kRingWithFlags;
+    };
+  }
+  return std::make_unique<RingGroup>(ranks_, ring_orders(rows, channels_), ring_options(config_), name_ + " ring",
+                                     std::move(is_short));
 }
 
-AllReduceWay Communicator::way_of(std::uint64_t bytes) const {
-  const bool has_trees = config_.algorithm == Algorithm::kTree || config_.algorithm == Algorithm::kNccl;
-  if (!has_trees || size() == 1) return AllReduceWay::kRing;
-  if (config_.algorithm == Algorithm::kTree) {
-    const bool is_short = bytes < static_cast<std::uint64_t>(config_.low_latency_below.count());
-    return is_short ? AllReduceWay::kLowLatencyTree : AllReduceWay::kTree;
-  }
+NcclGroup Communicator::nccl_group() const {
   const Nodes nodes(ranks_);
   const Rank& rank = *ranks_.front();
   const std::int64_t ports = std::min(nodes.per_node(), channels_);
-  return nccl_choice({size(), nodes.count(), rank.scale_up.rate, rank.scale_out.rate * ports}, bytes);
+  return {size(), nodes.count(), rank.scale_up.rate, rank.scale_out.rate * ports};
+}
+
+NcclWay Communicator::way_of_sum(std::uint64_t bytes) const {
+  if (size() == 1) return NcclWay::kRing;
+  if (config_.algorithm == Algorithm::kNccl) return nccl_all_reduce(nccl_group(), bytes);
+  if (config_.algorithm != Algorithm::kTree) return NcclWay::kRing;
+  const bool is_short = bytes < static_cast<std::uint64_t>(config_.low_latency_below.count());
+  return is_short ? NcclWay::kTreeWithFlags : NcclWay::kTree;
 }
 
 std::unique_ptr<Group> Communicator::in_network() const {
@@ -210,8 +219,8 @@ Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t by
 }
 
 Task Communicator::sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
-  const AllReduceWay way = way_of(bytes);
-  if (way == AllReduceWay::kRing) {
+  const NcclWay way = way_of_sum(bytes);
+  if (way == NcclWay::kRing || way == NcclWay::kRingWithFlags) {
     co_await group_->all_reduce(member, buffer, bytes, type);
     co_return;
   }
@@ -220,7 +229,7 @@ Task Communicator::sum(int member, std::uint64_t buffer, std::uint64_t bytes, El
     trees_ = std::make_unique<TreeGroup>(ranks_, neighbours(Nodes(ranks_), config_.order, name_), channels_, options,
                                          name_ + " tree");
   }
-  co_await trees_->all_reduce(member, buffer, bytes, type, way == AllReduceWay::kLowLatencyTree);
+  co_await trees_->all_reduce(member, buffer, bytes, type, way == NcclWay::kTreeWithFlags);
 }
 
 Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
@@ -242,11 +251,10 @@ Task Communicator::rooted(int member, Rooted what, int root, std::uint64_t buffe
 Task Communicator::barrier(int member) {
   co_await enter(member);
   const std::uint64_t token = token_[static_cast<std::size_t>(member)];
-  const std::uint64_t bytes = 4 * ranks_.size();
-  if (way_of(bytes) == AllReduceWay::kRing) {
-    co_await group_->barrier(member, token);
+  if (config_.algorithm == Algorithm::kTree || config_.algorithm == Algorithm::kNccl) {
+    co_await sum(member, token, 4 * ranks_.size(), ElementType::kInt32);
   } else {
-    co_await sum(member, token, bytes, ElementType::kInt32);
+    co_await group_->barrier(member, token);
   }
 }
 

@@ -20,12 +20,12 @@ namespace weft::collectives {
 
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used;
 /// or in `order`, as NCCL finds one by where accelerators and ports are in a host. `tree`: the same, but AllReduces
-/// through double binary trees over the nodes and chains within them. `nccl`: either, as NCCL's cost model says.
-/// `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase behind the other, node
-/// block by node block. `in-network`: the switches add and copy; with several members to a node, within the nodes and
-/// across them, by rings where one of the two networks cannot. `multicast`: Allgather and Broadcast by reliable
-/// multicast among the interfaces of the network that joins the nodes. `dimensions`: chunks pass the machine's
-/// dimensions one after the other, each with an algorithm of its own.
+/// through double binary trees over the nodes and chains within them. `nccl`: either, and short buffers with flags, as
+/// NCCL's cost model says. `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase
+/// behind the other, node block by node block. `in-network`: the switches add and copy; with several members to a node,
+/// within the nodes and across them, by rings where one of the two networks cannot. `multicast`: Allgather and
+/// Broadcast by reliable multicast among the interfaces of the network that joins the nodes. `dimensions`: chunks pass
+/// the machine's dimensions one after the other, each with an algorithm of its own.
 enum class Algorithm { kRing, kTree, kNccl, kHierarchical, kInNetwork, kMulticast, kDimensions };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing},
@@ -62,8 +62,9 @@ class Communicator {
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("algorithm", algorithm,
-            "ring: one ring through all; tree: that, and AllReduces through trees; nccl: either, as NCCL "
-            "would; hierarchical: within nodes and across them; in-network: by the switches; "
+            "ring: one ring through all; tree: that, and AllReduces through trees; nccl: either, and "
+            "short buffers as words with flags, as NCCL would; hierarchical: within nodes and across them; in-network: "
+            "by the switches; "
             "multicast: reliable multicast; dimensions: by an algorithm in each dimension");
       visit("channels", channels,
             "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
@@ -133,7 +134,8 @@ class Communicator {
   firmware::Processor::Delay enter(int member) { return rank(member).processor->delay(config_.entry); }
   [[nodiscard]] std::unique_ptr<Group> make(Algorithm algorithm);
   [[nodiscard]] std::unique_ptr<Group> rings() const;
-  [[nodiscard]] AllReduceWay way_of(std::uint64_t bytes) const;
+  [[nodiscard]] NcclGroup nccl_group() const;
+  [[nodiscard]] NcclWay way_of_sum(std::uint64_t bytes) const;
   firmware::Task sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   [[nodiscard]] std::unique_ptr<Group> in_network() const;
   [[nodiscard]] std::unique_ptr<Group> two_level() const;

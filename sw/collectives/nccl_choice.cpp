@@ -8,41 +8,64 @@ namespace weft::collectives {
 
 namespace {
 
-/// Microseconds.
-struct Latency {
+/// Microseconds, and the share of the links' rate.
+struct Cost {
   double start;
   double nvlink;
   double network;
+  double share;
 };
-constexpr Latency kRing{8.4, 3.4, 14};
-constexpr Latency kTree{8.4, 4.0, 14};
-constexpr Latency kLowLatencyTree{6.8, 0.6, 5};
-constexpr double kTreeShare = 0.92;
-constexpr double kLowLatencyShare = kTreeShare / 3.8;
+constexpr Cost kRing{8.4, 3.4, 14, 1};
+constexpr Cost kRingWithFlags{6.6, 0.6, 2.7, 0.5};
+constexpr Cost kTree{8.4, 4.0, 14, 0.92};
+constexpr Cost kTreeWithFlags{6.8, 0.6, 5, 0.92 / 3.8};
+
+/// Bytes in a microsecond.
+double speed(Rate rate) {
+  return static_cast<double>(rate.count()) / 8e6;
+}
+
+Rate slower(const NcclGroup& group) {
+  if (group.nodes == 1) return group.within;
+  return group.members > group.nodes ? std::min(group.within, group.across) : group.across;
+}
+
+/// Once round a ring, where each member has its part of the bytes, or twice, for an AllReduce.
+double round_ring(const NcclGroup& group, const Cost& cost, double bytes, int times) {
+  const double hops = group.members - 1;
+  const double across = group.nodes - 1;
+  return cost.start + times * ((hops - across) * cost.nvlink + across * cost.network +
+                               bytes * hops / group.members / (cost.share * speed(slower(group))));
+}
+
+double through_trees(const NcclGroup& group, const Cost& cost, double bytes) {
+  const double within = static_cast<double>(group.members) / group.nodes - 1;
+  const int levels = std::bit_width(static_cast<unsigned>(group.nodes)) - 1;
+  const bool is_pair = group.nodes == 2 && group.members > 2;
+  return cost.start + 2 * (within * cost.nvlink + levels * cost.network +
+                           bytes / (cost.share * speed(is_pair ? group.within : slower(group))));
+}
 
 }  // namespace
 
-AllReduceWay nccl_choice(const AllReduceGroup& group, std::uint64_t bytes) {
-  const double members = group.members;
-  const double nodes = group.nodes;
-  Rate slower = group.nodes == 1 ? group.within : group.across;
-  if (group.members > group.nodes) slower = std::min(slower, group.within);
-  const auto bytes_in_us = [](Rate rate) { return static_cast<double>(rate.count()) / 8e6; };
-  const double ring_bus = bytes_in_us(slower);
-  const double tree_bus = group.nodes == 2 && group.members > 2 ? bytes_in_us(group.within) : ring_bus;
+NcclWay nccl_all_reduce(const NcclGroup& group, std::uint64_t bytes) {
   const auto size = static_cast<double>(bytes);
-  const double across = 2 * (nodes - 1);
-  const double ring = kRing.start + (2 * (members - 1) - across) * kRing.nvlink + across * kRing.network +
-                      size * 2 * (members - 1) / members / ring_bus;
-  const int levels = std::bit_width(static_cast<unsigned>(group.nodes)) - 1;
-  const auto through_trees = [&](const Latency& latency, double share) {
-    return latency.start + 2 * ((members / nodes - 1) * latency.nvlink + levels * latency.network) +
-           size * 2 / (share * tree_bus);
-  };
-  const double tree = through_trees(kTree, kTreeShare);
-  const double low_latency = through_trees(kLowLatencyTree, kLowLatencyShare);
-  if (low_latency < ring && low_latency < tree) return AllReduceWay::kLowLatencyTree;
-  return tree < ring ? AllReduceWay::kTree : AllReduceWay::kRing;
+  struct {
+    NcclWay way;
+    double time;
+  } const ways[] = {{NcclWay::kRing, round_ring(group, kRing, size, 2)},
+                    {NcclWay::kRingWithFlags, round_ring(group, kRingWithFlags, size, 2)},
+                    {NcclWay::kTree, through_trees(group, kTree, size)},
+                    {NcclWay::kTreeWithFlags, through_trees(group, kTreeWithFlags, size)}};
+  return std::min_element(std::begin(ways), std::end(ways),
+                          [](const auto& a, const auto& b) { return a.time < b.time; })
+      ->way;
+}
+
+NcclWay nccl_ring(const NcclGroup& group, std::uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return round_ring(group, kRingWithFlags, size, 1) < round_ring(group, kRing, size, 1) ? NcclWay::kRingWithFlags
+                                                                                        : NcclWay::kRing;
 }
 
 }  // namespace weft::collectives

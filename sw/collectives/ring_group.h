@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "sw/collectives/group.h"
 #include "sw/collectives/ring.h"
+#include "sw/collectives/short_ring.h"
 
 namespace weft::collectives {
 
 /// Rings side by side through the same ranks, the channels, each with its own part of every block.
 class RingGroup final : public Group {
  public:
+  /// Whether a collective goes as words with flags, by the bytes of its whole buffer.
+  using IsShort = std::function<bool(std::uint64_t)>;
+
   /// `orders`: for each channel, numbers of the members in the order of its ring.
   RingGroup(const std::vector<firmware::Rank*>& ranks, std::vector<std::vector<int>> orders,
-            const RingMember::Options& options, const std::string& name);
+            const RingMember::Options& options, const std::string& name, IsShort is_short = nullptr);
 
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int channels() const { return static_cast<int>(rings_.size()); }
@@ -35,13 +40,22 @@ class RingGroup final : public Group {
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
 
  private:
-  /// The blocks of a channel by position in its ring.
-  [[nodiscard]] BlockMap by_position(int channel, BlockMap blocks, std::uint64_t granule) const;
+  /// The blocks of one of `channels` channels by position in its ring.
+  [[nodiscard]] BlockMap by_position(std::size_t channel, std::size_t channels, BlockMap blocks,
+                                     std::uint64_t granule) const;
+  [[nodiscard]] std::size_t place(std::size_t channel, int member) const;
+  /// How many channels the words with flags of so many bytes take; none: they go without.
+  [[nodiscard]] std::size_t short_channels(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t whole(const BlockMap& blocks) const;
+  firmware::Task run(int member, const char* what, std::vector<firmware::Task> tasks);
 
   std::vector<firmware::Rank*> ranks_;
   std::vector<std::vector<int>> orders_;
   std::string name_;
   std::vector<std::vector<std::unique_ptr<RingMember>>> rings_;  ///< by channel and position
+  IsShort is_short_;
+  int slots_;
+  std::vector<std::vector<std::unique_ptr<ShortRingMember>>> short_rings_;  ///< once there are any: they take memory
 };
 
 }  // namespace weft::collectives

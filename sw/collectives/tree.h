@@ -9,33 +9,24 @@
 #include <vector>
 
 #include "sw/collectives/blocks.h"
+#include "sw/collectives/slot_lane.h"
 #include "sw/firmware/rank.h"
-#include "sw/firmware/stocked_pair.h"
 
 namespace weft::collectives {
 
 /// One member's place in a tree, and an AllReduce through it: sums go up, each member adding its children's to its own,
 /// and the root's come down. The buffer travels in chunks, each as soon as it has come.
 ///
-/// A chunk is an RDMA write with immediate into one of the peer's slots for this connection, and an empty send gives
-/// the slot back. Nobody has to enter first: slots are the protocol's, and who has sent a chunk up has taken its own
-/// operand out of the buffer. Where ranks are not `staged` sums come down straight into the buffer, which needs no
-/// slot. Towards other nodes requests take the rank's `relay` longer.
-///
-/// Short messages can go as NCCL's protocol LL has them: each word travels with a flag of its size, so twice the bytes.
-/// A kernel polls the flags in its cache, adds what comes to an operand that it has loaded before, and stores the sum
-/// at its peer: no transfer is started, and no memory is waited for but by an interface to other nodes. Such messages
-/// are not relayed: their way between nodes is the interface's own (NCCL's cost model has 2.7 to 5 us a hop for them
-/// and 14 for others, hwLat in its src/graph/tuning.cc).
+/// Chunks pass slots (slot_lane.h). Who has sent one up has taken its own operand out of the buffer: where ranks are
+/// not `staged` sums come down straight into the buffer, which needs no slot. Towards other nodes requests take the
+/// rank's `relay` longer, but those of words with flags.
 class TreeMember {
  public:
   static constexpr std::size_t kMostChildren = 3;
-  /// The largest chunk of words with flags, without these: they stream, which chunks as small as this nearly do.
-  static constexpr std::uint64_t kShortChunk = 8 << 10;
 
   struct Options {
     std::uint64_t chunk = 512 << 10;  ///< the largest; of a slot, too
-    int slots = 16;                   ///< of a connection's direction, of which at most kMostUnderWay are used
+    int slots = 16;  ///< of a connection's direction, of which at most SlotLane::kMostUnderWay are used
   };
   /// Numbers of members.
   struct Place {
@@ -46,7 +37,8 @@ class TreeMember {
   struct Message {
     std::uint64_t buffer;
     Extent part;
-    std::uint64_t chunk;  ///< in units of the type; where `low_latency` half of a slot and kShortChunk at most
+    std::uint64_t
+        chunk;  ///< in units of the type; where `low_latency` half of a slot and SlotLane::kShortChunk at most
     ElementType type;
     bool low_latency;
   };
@@ -63,22 +55,11 @@ class TreeMember {
   firmware::Task down(Message message, firmware::Counter& summed);
 
  private:
-  /// The most chunks of a direction that are under way: a receive is in stock for each at both ends.
-  static constexpr int kMostUnderWay = 32;
-
-  /// One direction of a connection as one end sees it: chunks one way, slots given back the other.
-  struct Lane {
-    std::unique_ptr<firmware::StockedPair> pair;
-    bool leaves = false;        ///< the node
-    std::uint64_t slots = 0;    ///< where they begin, at the receiving end
-    std::uint64_t chunks = 0;   ///< sent, or taken
-    std::uint64_t arrived = 0;  ///< chunks or slots
-  };
   /// A half's connections and completions.
   struct Half {
     firmware::CompletionQueue* completions = nullptr;
-    Lane parent;
-    std::array<Lane, kMostChildren> children;
+    SlotLane parent;
+    std::array<SlotLane, kMostChildren> children;
     std::uint64_t begun = 0;  ///< with the copy engine
     std::uint64_t moved = 0;
   };
@@ -88,13 +69,12 @@ class TreeMember {
   void take(Half& half, const nic::Completion& entry);
   /// Gives slots back that sums came down in, once nothing is read from them any more.
   void return_slots();
-  [[nodiscard]] std::uint64_t slot(std::uint64_t first, std::uint64_t chunk) const {
-    return first + chunk % window_ * options_.chunk;
+  [[nodiscard]] std::uint64_t slot(const SlotLane& lane) const {
+    return slot_at(lane.slots, lane.chunks, window_, options_.chunk);
   }
-  [[nodiscard]] std::uint64_t outgoing(std::uint64_t chunk) const {
-    return outgoing_ + chunk % window_ * 2 * kShortChunk;
+  [[nodiscard]] std::uint64_t outgoing(const SlotLane& lane) const {
+    return slot_at(outgoing_, lane.chunks, window_, 2 * SlotLane::kShortChunk);
   }
-  [[nodiscard]] bool open(const Lane& lane) const { return lane.chunks < lane.arrived + window_; }
   /// Whether `condition` holds for all children of the half that goes down.
   template <typename Condition>
   [[nodiscard]] bool all_below(Condition condition) const {
@@ -103,7 +83,6 @@ class TreeMember {
   }
   void begin(Half& half, const Message& message, std::uint64_t source, std::uint64_t other, std::uint64_t target,
              std::uint64_t bytes);
-  void write(Lane& lane, const Message& message, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) const;
   void prepare(Half& half, const Message& message) const;
 
   firmware::Rank& rank_;

@@ -146,7 +146,7 @@ TEST(Nccl, TakesTreesForShortBuffersAndRingsForLongOnes) {
   const auto nccl = times(Algorithm::kNccl);
   EXPECT_EQ(nccl[0].time, tree[0].time);
   EXPECT_LT(nccl[0].time, ring[0].time / 5);
-  EXPECT_EQ(nccl[2].time, ring[2].time);
+  EXPECT_NEAR(nccl[2].busbw_GBps, ring[2].busbw_GBps, 0.01);
 }
 
 // Nobody leaves before the last has entered, by trees as by rings.
