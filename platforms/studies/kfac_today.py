@@ -16,8 +16,8 @@ import sys
 import tempfile
 
 WEFT = os.environ.get("WEFT", str(pathlib.Path(__file__).resolve().parents[2] / "weft"))
-COLLECTIVES = [("ring", "ring"), ("in-network", "ring"), ("ring", "in-network"), ("in-network", "in-network"),
-               ("in-network", "multicast"), ("ring", "multicast")]
+COLLECTIVES = [("nccl", "nccl"), ("in-network", "nccl"), ("nccl", "in-network"), ("in-network", "in-network"),
+               ("in-network", "multicast"), ("nccl", "multicast"), ("ring", "ring")]
 ALGORITHMS = ["sgd", "d", "mpd", "spd", "dp"]
 
 

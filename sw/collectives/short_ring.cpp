@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kNext = 0;  // completions of receives
 constexpr std::uint64_t kPrevious = 1;
 constexpr std::uint64_t kByEngine = 2;
-constexpr std::uint64_t kSlot = 2 * SlotLane::kShortChunk;
+constexpr std::uint64_t kSlot = 2 * SlotLane::kLongestFlagged;
 
 }  // namespace
 

@@ -49,7 +49,7 @@ class ShortRingMember {
   firmware::Task send_on(std::uint64_t slot, std::uint64_t bytes);
   /// Until a chunk has come; which slot it is in.
   firmware::Task receive(std::uint64_t& slot);
-  [[nodiscard]] Chunks cut(Extent part) const { return {part, SlotLane::kShortChunk}; }
+  [[nodiscard]] static Chunks cut(Extent part) { return {part, SlotLane::flagged_chunk(part.bytes)}; }
   [[nodiscard]] int step_block(int step) const { return ((position_ - step) % size_ + size_) % size_; }
   [[nodiscard]] std::uint64_t longest(const BlockMap& blocks) const;
 

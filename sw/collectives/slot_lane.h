@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -21,8 +22,12 @@ namespace weft::collectives {
 struct SlotLane {
   /// The most chunks that are under way: a receive is in stock for each at both ends.
   static constexpr int kMostUnderWay = 32;
-  /// The largest chunk of words with flags, without these: they stream, which chunks as small as this nearly do.
-  static constexpr std::uint64_t kShortChunk = 8 << 10;
+  /// The largest chunk of words with flags, without these: what NCCL has in a slot, 8 lines of 8 bytes for each of 512
+  /// threads. They stream, which a part's quarters nearly do.
+  static constexpr std::uint64_t kLongestFlagged = 32 << 10;
+  static constexpr std::uint64_t flagged_chunk(std::uint64_t part) {
+    return std::clamp((part / 4 + 255) / 256 * 256, std::uint64_t{8} << 10, kLongestFlagged);
+  }
 
   std::unique_ptr<firmware::StockedPair> pair;
   bool leaves = false;        ///< the node

@@ -23,7 +23,7 @@ TreeMember::TreeMember(firmware::Rank& rank, const Place& place, const Options& 
       root_(place.parent < 0),
       children_(place.children.size()) {
   const auto allocate = [&](std::uint64_t slot) { return rank.memory.allocate("collective staging", slot * window_); };
-  outgoing_ = allocate(2 * SlotLane::kShortChunk);
+  outgoing_ = allocate(2 * SlotLane::kLongestFlagged);
   if (!root_) down_.parent.slots = allocate(options.chunk);
   for (std::size_t i = 0; i < children_; ++i) up_.children[i].slots = allocate(options.chunk);
   const auto queue = [&](const char* what) {

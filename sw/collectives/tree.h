@@ -38,7 +38,7 @@ class TreeMember {
     std::uint64_t buffer;
     Extent part;
     std::uint64_t
-        chunk;  ///< in units of the type; where `low_latency` half of a slot and SlotLane::kShortChunk at most
+        chunk;  ///< in units of the type; where `low_latency` half of a slot and SlotLane::kLongestFlagged at most
     ElementType type;
     bool low_latency;
   };
@@ -73,7 +73,7 @@ class TreeMember {
     return slot_at(lane.slots, lane.chunks, window_, options_.chunk);
   }
   [[nodiscard]] std::uint64_t outgoing(const SlotLane& lane) const {
-    return slot_at(outgoing_, lane.chunks, window_, 2 * SlotLane::kShortChunk);
+    return slot_at(outgoing_, lane.chunks, window_, 2 * SlotLane::kLongestFlagged);
   }
   /// Whether `condition` holds for all children of the half that goes down.
   template <typename Condition>

@@ -55,7 +55,7 @@ TreeGroup::TreeGroup(const std::vector<Rank*>& ranks, const std::vector<std::vec
 }
 
 std::uint64_t TreeGroup::chunk_for(std::uint64_t bytes, bool low_latency) const {
-  if (low_latency) return std::clamp<std::uint64_t>(options_.chunk / 2, 1, SlotLane::kShortChunk);
+  if (low_latency) return std::max<std::uint64_t>(std::min(options_.chunk / 2, SlotLane::flagged_chunk(bytes)), 1);
   // NCCL's rule (computeColl() of its enqueue.cc): a deeper tree needs more chunks to fill.
   std::uint64_t chunk = options_.chunk;
   const auto depth = static_cast<std::uint64_t>(depth_);
