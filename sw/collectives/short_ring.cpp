@@ -104,90 +104,79 @@ std::uint64_t ShortRingMember::longest(const BlockMap& blocks) const {
   return most;
 }
 
+Task ShortRingMember::keep(std::uint64_t slot, std::uint64_t own, std::uint64_t bytes, bool last) {
+  if (!last) co_await send_on(slot, bytes);
+  const std::uint64_t sent = last ? kNowhere : next_.chunks - 1;
+  co_await move(slot, kNoOther, own, bytes, ElementType::kFp32);
+  held_.push_back(sent);
+  return_slots();
+}
+
+Task ShortRingMember::add(std::uint64_t slot, std::uint64_t own, std::uint64_t result, std::uint64_t bytes,
+                          ElementType type, bool last) {
+  co_await move(slot, own, last ? result : slot, bytes, type);
+  if (!last) co_await send_on(slot, bytes);
+  held_.push_back(last ? kNowhere : next_.chunks - 1);
+  return_slots();
+}
+
 // Half of the slots' worth of chunks goes all the way round before the next, so that nobody waits in a circle (see
 // RingMember::reduce_scatter()).
-Task ShortRingMember::allgather(std::uint64_t buffer, BlockMap blocks) {
-  if (size_ == 1) co_return;
+Task ShortRingMember::round(const BlockMap& blocks, int first_block, std::uint64_t source, const Pass& pass) {
   const std::uint64_t group = window_ / 2;
   const std::uint64_t most = longest(blocks);
   for (std::uint64_t first = 0; first < most; first += group) {
     for (int step = 0; step < size_; ++step) {
-      const Chunks chunks = cut(blocks(step_block(step)));
+      const Chunks chunks = cut(blocks(step_block(step + first_block)));
       const std::uint64_t end = std::min(first + group, chunks.count());
       for (std::uint64_t i = first; i < end; ++i) {
         const Extent chunk = chunks[i];
-        const std::uint64_t own = buffer + chunk.offset;
         if (step == 0) {
-          co_await send_own(own, chunk.bytes);
-          continue;
+          co_await send_own(source + chunk.offset, chunk.bytes);
+        } else {
+          std::uint64_t slot = 0;
+          co_await receive(slot);
+          co_await pass(slot, chunk, chunk.offset - chunks.extent.offset, step == size_ - 1);
         }
-        std::uint64_t slot = 0;
-        co_await receive(slot);
-        const bool last = step == size_ - 1;
-        if (!last) co_await send_on(slot, chunk.bytes);
-        const std::uint64_t sent = last ? kNowhere : next_.chunks - 1;
-        co_await move(slot, kNoOther, own, chunk.bytes, ElementType::kFp32);
-        held_.push_back(sent);
-        return_slots();
       }
     }
   }
+}
+
+Task ShortRingMember::allgather(std::uint64_t buffer, BlockMap blocks) {
+  if (size_ == 1) co_return;
+  const Pass pass = [&](std::uint64_t slot, Extent chunk, std::uint64_t /*in_block*/, bool last) {
+    return keep(slot, buffer + chunk.offset, chunk.bytes, last);
+  };
+  co_await round(blocks, 0, buffer, pass);
 }
 
 Task ShortRingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type) {
   if (size_ == 1) {
     const Extent own = blocks(0);
-    if (input + own.offset != output && own.bytes != 0)
+    if (input + own.offset != output && own.bytes != 0) {
       co_await move(input + own.offset, kNoOther, output, own.bytes, type);
+    }
     co_return;
   }
-  const std::uint64_t group = window_ / 2;
-  const std::uint64_t most = longest(blocks);
-  for (std::uint64_t first = 0; first < most; first += group) {
-    for (int step = 0; step < size_; ++step) {
-      const Chunks chunks = cut(blocks(step_block(step + 1)));
-      const std::uint64_t end = std::min(first + group, chunks.count());
-      for (std::uint64_t i = first; i < end; ++i) {
-        const Extent chunk = chunks[i];
-        const std::uint64_t own = input + chunk.offset;
-        if (step == 0) {
-          co_await send_own(own, chunk.bytes);
-          continue;
-        }
-        std::uint64_t slot = 0;
-        co_await receive(slot);
-        if (step == size_ - 1) {
-          co_await move(slot, own, output + (chunk.offset - chunks.extent.offset), chunk.bytes, type);
-          held_.push_back(kNowhere);
-        } else {
-          co_await move(slot, own, slot, chunk.bytes, type);
-          co_await send_on(slot, chunk.bytes);
-          held_.push_back(next_.chunks - 1);
-        }
-        return_slots();
-      }
-    }
-  }
+  const Pass pass = [&](std::uint64_t slot, Extent chunk, std::uint64_t in_block, bool last) {
+    return add(slot, input + chunk.offset, output + in_block, chunk.bytes, type, last);
+  };
+  co_await round(blocks, 1, input, pass);
 }
 
 Task ShortRingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
   if (size_ == 1) co_return;
   const Chunks chunks = cut(part);
-  const bool last = (position_ + 1) % size_ == root;
   for (std::uint64_t i = 0; i < chunks.count(); ++i) {
     const Extent chunk = chunks[i];
-    const std::uint64_t own = buffer + chunk.offset;
     if (position_ == root) {
-      co_await send_own(own, chunk.bytes);
-      continue;
+      co_await send_own(buffer + chunk.offset, chunk.bytes);
+    } else {
+      std::uint64_t slot = 0;
+      co_await receive(slot);
+      co_await keep(slot, buffer + chunk.offset, chunk.bytes, (position_ + 1) % size_ == root);
     }
-    std::uint64_t slot = 0;
-    co_await receive(slot);
-    if (!last) co_await send_on(slot, chunk.bytes);
-    const std::uint64_t sent = last ? kNowhere : next_.chunks - 1;
-    co_await move(slot, kNoOther, own, chunk.bytes, ElementType::kFp32);
-    held_.push_back(sent);
-    return_slots();
   }
 }
 

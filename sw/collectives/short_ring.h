@@ -49,6 +49,15 @@ class ShortRingMember {
   firmware::Task send_on(std::uint64_t slot, std::uint64_t bytes);
   /// Until a chunk has come; which slot it is in.
   firmware::Task receive(std::uint64_t& slot);
+  /// What is done with a chunk that has come, `in_block` bytes into its block; `last`: it goes no further.
+  using Pass = std::function<firmware::Task(std::uint64_t slot, Extent chunk, std::uint64_t in_block, bool last)>;
+  /// All blocks once round the ring, chunk by chunk; each member begins with its block number `first_block` back.
+  firmware::Task round(const BlockMap& blocks, int first_block, std::uint64_t source, const Pass& pass);
+  /// Sends a chunk on, and copies it to its place.
+  firmware::Task keep(std::uint64_t slot, std::uint64_t own, std::uint64_t bytes, bool last);
+  /// Adds its own part to a chunk and sends the sum on, or leaves it at `result`.
+  firmware::Task add(std::uint64_t slot, std::uint64_t own, std::uint64_t result, std::uint64_t bytes, ElementType type,
+                     bool last);
   [[nodiscard]] static Chunks cut(Extent part) { return {part, SlotLane::flagged_chunk(part.bytes)}; }
   [[nodiscard]] int step_block(int step) const { return ((position_ - step) % size_ + size_) % size_; }
   [[nodiscard]] std::uint64_t longest(const BlockMap& blocks) const;
