@@ -38,7 +38,7 @@ BlockMap RingGroup::by_position(std::size_t channel, std::size_t channels, Block
 }
 
 std::size_t RingGroup::short_channels(std::uint64_t bytes) {
-  if (is_short_ == nullptr || !is_short_(bytes)) return 0;
+  if (!is_short_(bytes)) return 0;
   for (std::size_t c = short_rings_.size(); c < orders_.size(); ++c) {
     short_rings_.push_back(ShortRingMember::join(pick(ranks_, orders_[c]), slots_, static_cast<int>(c),
                                                  name_ + ", short channel " + std::to_string(c)));
@@ -60,7 +60,7 @@ Task RingGroup::run(int member, const char* what, std::vector<Task> tasks) {
 
 Task RingGroup::allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) {
   std::vector<Task> tasks;
-  const std::size_t few = short_channels(whole(blocks));
+  const std::size_t few = is_short_ == nullptr ? 0 : short_channels(whole(blocks));
   const std::size_t channels = few == 0 ? rings_.size() : few;
   for (std::size_t c = 0; c < channels; ++c) {
     const BlockMap parts = by_position(c, channels, blocks, granule);
@@ -75,7 +75,7 @@ Task RingGroup::reduce_scatter(int member, std::uint64_t input, std::uint64_t ou
   const std::uint64_t granule = size_of(type);
   const Extent own = blocks(member);
   std::vector<Task> tasks;
-  const std::size_t few = short_channels(whole(blocks));
+  const std::size_t few = is_short_ == nullptr ? 0 : short_channels(whole(blocks));
   const std::size_t channels = few == 0 ? rings_.size() : few;
   for (std::size_t c = 0; c < channels; ++c) {
     const std::uint64_t at = output + split(own, channels, c, granule).offset - own.offset;
@@ -88,7 +88,7 @@ Task RingGroup::reduce_scatter(int member, std::uint64_t input, std::uint64_t ou
 
 Task RingGroup::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
   std::vector<Task> tasks;
-  const std::size_t few = short_channels(bytes);
+  const std::size_t few = is_short_ == nullptr ? 0 : short_channels(bytes);
   const std::size_t channels = few == 0 ? rings_.size() : few;
   for (std::size_t c = 0; c < channels; ++c) {
     const int from = static_cast<int>(place(c, root));
