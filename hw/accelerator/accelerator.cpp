@@ -408,9 +408,9 @@ void Accelerator::start_copy(Time now, std::uint32_t slot) {
   const Command& command = under_way.command;
   ++counters_.copies;
   counters_.copied_bytes += static_cast<std::int64_t>(command.bytes);
-  const Time start = now + (command.low_latency ? Time() : config_.copy_overhead) + stall_.next();
-  under_way.moved = start + copy_time_(static_cast<std::int64_t>(command.bytes) * (command.low_latency ? 2 : 1));
-  if (command.low_latency) return dispatcher_.post(under_way.moved, *this, kCopied, slot);
+  const Time start = now + (command.flags == Flags::kNone ? config_.copy_overhead : Time()) + stall_.next();
+  under_way.moved = start + copy_time_(static_cast<std::int64_t>(with_flags(command.bytes, command.flags)));
+  if (command.flags == Flags::kWords) return dispatcher_.post(under_way.moved, *this, kCopied, slot);
   // The time of the traffic; what it carries, if anything, moves when it is done. What is written comes behind what is
   // read, of which it may take the place.
   const std::uint64_t other = command.operation == Operation::kReduce ? command.bytes : 0;

@@ -34,9 +34,9 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// it. How long a kernel computes on fewer cores is for its sender to say (see partition() in compute_config.h).
 ///
 /// A copy engine stands for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads
-/// and writes the memory, and needs `copy_overhead` each time. Words with flags (`low_latency`), which NCCL calls LL,
-/// it finds in the last-level cache, adds to what it has loaded before, and stores: that takes the rate for data and
-/// flags alone. With `shared_cores` these are SMs of the array: a slice that begins while n of them work, or are kept
+/// and writes the memory, and needs `copy_overhead` each time, unless flags come with the data. Words with flags are
+/// few: it finds them in the last-level cache, adds to them what it has loaded before, and stores them, which takes the
+/// rate for data and flags alone. Lines with flags can be many, and go through the memory. With `shared_cores` these are SMs of the array: a slice that begins while n of them work, or are kept
 /// (kKeepCores), takes sms / (sms - n) times as long to compute, or as many more whole waves as a kernel's `tiles` then
 /// take. A collective's kernel gets SMs when blocks end, which is with the wave where each does a tile, and at once
 /// where they are short.
@@ -70,6 +70,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
     Time slice = Time(50'000'000);
     bool shared_cores = false;
     Time relay;
+    Time line_latency;
     double speed_spread = 0;
 
     template <typename Visitor>
@@ -88,6 +89,9 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
           "From such a kernel's request for the network by way of a thread of the host to its NIC, and from the peer's "
           "NIC to the peer's kernel, together",
           Range{0, 1'000'000'000});
+      visit("line_latency", line_latency,
+            "What a hop of such a kernel's lines with flags (NCCL's LL128) takes longer than one of words with flags (LL)",
+            Range{0, 1'000'000'000});
       visit("speed_spread", speed_spread,
             "Standard deviation of the speed of accelerators, as a share of it, up to 0.1");
     }

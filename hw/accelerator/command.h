@@ -25,6 +25,21 @@ enum class Operation : std::uint8_t {
   kReturnCores,
 };
 
+/// How a kernel that polls sees that data has come, where it does not wait for a signal behind it: NCCL's protocols LL,
+/// in which each word travels with a flag of its size, and LL128, whose lines of 128 bytes end with a flag of 8.
+enum class Flags : std::uint8_t { kNone, kWords, kLines };
+
+/// What `bytes` bytes are with their flags.
+constexpr std::uint64_t with_flags(std::uint64_t bytes, Flags flags) {
+  if (flags == Flags::kWords) return 2 * bytes;
+  return flags == Flags::kLines ? (bytes + 119) / 120 * 128 : bytes;
+}
+/// And what there is in so many bytes that have flags.
+constexpr std::uint64_t without_flags(std::uint64_t bytes, Flags flags) {
+  if (flags == Flags::kWords) return bytes / 2;
+  return flags == Flags::kLines ? bytes / 128 * 120 : bytes;
+}
+
 struct Command {
   /// Not in a stream: done as it is written. For kSignal, kNotify, kKeepCores and kReturnCores, and for kCopy and
   /// kReduce, which go to their engine at once.
@@ -32,8 +47,7 @@ struct Command {
 
   Operation operation = Operation::kKernel;
   ElementType type = ElementType::kFp32;
-  /// Of kCopy and kReduce: words with flags, which a kernel that runs polls in its cache.
-  bool low_latency = false;
+  Flags flags = Flags::kNone;  ///< of kCopy and kReduce
   std::uint32_t stream = 0;
   std::uint32_t engine = 0;
   std::uint32_t semaphore = 0;

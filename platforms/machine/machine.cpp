@@ -278,6 +278,7 @@ void Machine::bind_rank(std::size_t i) {
   rank.copy_engines = config_.accelerator.array.copy_engines;
   rank.staged = config_.accelerator.array.shared_cores;
   rank.relay = config_.accelerator.array.relay;
+  rank.line_latency = config_.accelerator.array.line_latency;
   rank.memory = firmware::MemoryMap(config_.accelerator.hbm.capacity, "accelerator.hbm.capacity");
   if (has_remote_memory()) bind_remote_memory(i);
 

@@ -70,6 +70,7 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   const Nodes nodes(ranks_);
   channels_ = config.channels != 0 ? config.channels : nodes.per_node() > 1 ? 8 : 4;
   for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
+  nccl_ = nccl_group();
   group_ = make(config.algorithm);
 }
 
@@ -104,29 +105,29 @@ std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
 
 std::unique_ptr<Group> Communicator::rings() const {
   const std::vector<std::vector<int>> rows = neighbours(Nodes(ranks_), config_.order, name_);
-  RingGroup::IsShort is_short;
-  if (config_.algorithm == Algorithm::kNccl && size() > 1) {
-    is_short = [group = nccl_group()](std::uint64_t bytes) {
-      return nccl_ring(group, bytes) == NcclWay::kRingWithFlags;
-    };
-  }
+  const RingGroup::Choice choice = [group = nccl_, algorithm = config_.algorithm](NcclCollective what,
+                                                                                  std::uint64_t bytes) {
+    return way(group, algorithm, what, bytes).flags;
+  };
   return std::make_unique<RingGroup>(ranks_, ring_orders(rows, channels_), ring_options(config_), name_ + " ring",
-                                     std::move(is_short));
+                                     choice);
 }
 
 NcclGroup Communicator::nccl_group() const {
   const Nodes nodes(ranks_);
   const Rank& rank = *ranks_.front();
   const std::int64_t ports = std::min(nodes.per_node(), channels_);
-  return {size(), nodes.count(), rank.scale_up.rate, rank.scale_out.rate * ports};
+  std::optional<Flags> flags;
+  if (config_.protocol == Protocol::kSimple) flags = Flags::kNone;
+  if (config_.protocol == Protocol::kLl) flags = Flags::kWords;
+  if (config_.protocol == Protocol::kLl128) flags = Flags::kLines;
+  return {size(), nodes.count(), channels_, rank.scale_up.rate, rank.scale_out.rate * ports, flags};
 }
 
-NcclWay Communicator::way_of_sum(std::uint64_t bytes) const {
-  if (size() == 1) return NcclWay::kRing;
-  if (config_.algorithm == Algorithm::kNccl) return nccl_all_reduce(nccl_group(), bytes);
-  if (config_.algorithm != Algorithm::kTree) return NcclWay::kRing;
-  const bool is_short = bytes < static_cast<std::uint64_t>(config_.low_latency_below.count());
-  return is_short ? NcclWay::kTreeWithFlags : NcclWay::kTree;
+NcclWay Communicator::way(const NcclGroup& group, Algorithm algorithm, NcclCollective what, std::uint64_t bytes) {
+  if (group.members == 1) return {};
+  if (algorithm == Algorithm::kNccl) return nccl_way(group, what, bytes);
+  return {algorithm == Algorithm::kTree && what == NcclCollective::kAllReduce, group.flags.value_or(Flags::kNone)};
 }
 
 std::unique_ptr<Group> Communicator::in_network() const {
@@ -219,8 +220,8 @@ Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t by
 }
 
 Task Communicator::sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
-  const NcclWay way = way_of_sum(bytes);
-  if (way == NcclWay::kRing || way == NcclWay::kRingWithFlags) {
+  const NcclWay how = way(nccl_, config_.algorithm, NcclCollective::kAllReduce, bytes);
+  if (!how.trees) {
     co_await group_->all_reduce(member, buffer, bytes, type);
     co_return;
   }
@@ -229,7 +230,7 @@ Task Communicator::sum(int member, std::uint64_t buffer, std::uint64_t bytes, El
     trees_ = std::make_unique<TreeGroup>(ranks_, neighbours(Nodes(ranks_), config_.order, name_), channels_, options,
                                          name_ + " tree");
   }
-  co_await trees_->all_reduce(member, buffer, bytes, type, way == NcclWay::kTreeWithFlags);
+  co_await trees_->all_reduce(member, buffer, bytes, type, how.flags);
 }
 
 Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {

@@ -20,8 +20,8 @@ namespace weft::collectives {
 
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used;
 /// or in `order`, as NCCL finds one by where accelerators and ports are in a host. `tree`: the same, but AllReduces
-/// through double binary trees over the nodes and chains within them. `nccl`: either, and short buffers with flags, as
-/// NCCL's cost model says. `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase
+/// through double binary trees over the nodes and chains within them. `nccl`: either, in the protocol that NCCL's cost
+/// model says. `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase
 /// behind the other, node block by node block. `in-network`: the switches add and copy; with several members to a node,
 /// within the nodes and across them, by rings where one of the two networks cannot. `multicast`: Allgather and
 /// Broadcast by reliable multicast among the interfaces of the network that joins the nodes. `dimensions`: chunks pass
@@ -35,6 +35,17 @@ inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
           {"in-network", Algorithm::kInNetwork},
           {"multicast", Algorithm::kMulticast},
           {"dimensions", Algorithm::kDimensions}};
+}
+
+/// NCCL's (NCCL_PROTO), of rings and trees. In LL each word has a flag, so that twice the bytes travel with fewer
+/// waits, in LL128 each line of 128 bytes. `automatic` is what the cost model says, or simple where the algorithm is
+/// not `nccl`.
+enum class Protocol { kAutomatic, kSimple, kLl, kLl128 };
+inline EnumNames<Protocol> enum_names(Protocol /*tag*/) {
+  return {{"automatic", Protocol::kAutomatic},
+          {"simple", Protocol::kSimple},
+          {"ll", Protocol::kLl},
+          {"ll128", Protocol::kLl128}};
 }
 
 /// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations
@@ -51,7 +62,7 @@ class Communicator {
     Bytes chunk = Bytes(512 << 10);
     int slots = 16;
     int queue_pairs = 1;
-    Bytes low_latency_below = Bytes(1 << 20);
+    Protocol protocol = Protocol::kAutomatic;
     Bytes piece = Bytes(4 << 20);
     int pieces = 16;
     Time entry;
@@ -62,8 +73,8 @@ class Communicator {
     template <typename Visitor>
     void fields(Visitor&& visit) {
       visit("algorithm", algorithm,
-            "ring: one ring through all; tree: that, and AllReduces through trees; nccl: either, and "
-            "short buffers as words with flags, as NCCL would; hierarchical: within nodes and across them; in-network: "
+            "ring: one ring through all; tree: that, and AllReduces through trees; nccl: either, in the "
+            "protocol that NCCL would take; hierarchical: within nodes and across them; in-network: "
             "by the switches; "
             "multicast: reliable multicast; dimensions: by an algorithm in each dimension");
       visit("channels", channels,
@@ -79,9 +90,10 @@ class Communicator {
       visit("queue_pairs", queue_pairs,
             "Of a ring's connection between nodes: its chunks take turns, so that routing by hash has more to spread",
             Range{1, 128});
-      visit("low_latency_below", low_latency_below,
-            "tree: buffers of fewer bytes go as words with flags, twice as many bytes with fewer waits",
-            Range{0, 1LL << 50});
+      visit("protocol", protocol,
+            "ring, tree, nccl: of NCCL's. simple; ll: each word has a flag, so that twice the bytes travel with fewer "
+            "waits; ll128: each line of 128 bytes has one of 8; automatic: as NCCL's cost model says, or simple unless "
+            "the algorithm is nccl");
       visit("piece", piece, "The least that in-network collectives within and across nodes hand on at a time",
             Range{256, 1LL << 40});
       visit("pieces", pieces, "How many such pieces a buffer is cut into at the most", Range{1, 1024});
@@ -135,7 +147,9 @@ class Communicator {
   [[nodiscard]] std::unique_ptr<Group> make(Algorithm algorithm);
   [[nodiscard]] std::unique_ptr<Group> rings() const;
   [[nodiscard]] NcclGroup nccl_group() const;
-  [[nodiscard]] NcclWay way_of_sum(std::uint64_t bytes) const;
+  /// By `group`, if the algorithm is `nccl`.
+  [[nodiscard]] static NcclWay way(const NcclGroup& group, Algorithm algorithm, NcclCollective what,
+                                   std::uint64_t bytes);
   firmware::Task sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   [[nodiscard]] std::unique_ptr<Group> in_network() const;
   [[nodiscard]] std::unique_ptr<Group> two_level() const;
@@ -147,6 +161,7 @@ class Communicator {
   bool has_broadcast_ = true;
   std::string remark_;
   std::vector<std::uint64_t> token_;  ///< of a barrier, by member
+  NcclGroup nccl_;
   std::unique_ptr<Group> group_;
   std::unique_ptr<TreeGroup> trees_;  ///< once an AllReduce goes through them: they take memory
   const MulticastGroup* multicast_ = nullptr;

@@ -2,70 +2,140 @@
 #include "sw/collectives/nccl_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <limits>
 
 namespace weft::collectives {
 
 namespace {
 
-/// Microseconds, and the share of the links' rate.
-struct Cost {
+/// Microseconds.
+struct Latency {
   double start;
   double nvlink;
   double network;
-  double share;
 };
-constexpr Cost kRing{8.4, 3.4, 14, 1};
-constexpr Cost kRingWithFlags{6.6, 0.6, 2.7, 0.5};
-constexpr Cost kTree{8.4, 4.0, 14, 0.92};
-constexpr Cost kTreeWithFlags{6.8, 0.6, 5, 0.92 / 3.8};
+/// By Flags.
+constexpr std::array<Latency, 3> kRing = {{{8.4, 3.4, 14}, {6.6, 0.6, 2.7}, {14, 1.9, 4}}};
+constexpr std::array<Latency, 3> kTree = {{{8.4, 4, 14}, {6.8, 0.6, 5}, {14, 1.25, 8.5}}};
+/// What trees reach of their rate, by Flags, for 64 bytes, 128, 256, ...
+constexpr std::array<std::array<double, 23>, 3> kTreeShare = {{
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+}};
+/// The most that LL carries, in bytes a microsecond: within a node of Volta, Ampere, Hopper and Blackwell; on two
+/// nodes, and on more.
+constexpr std::array<double, 4> kMostWordsWithin = {39e3, 87.7e3, 141e3, 282e3};
+constexpr double kMostWordsOnTwo = 39e3;
+constexpr double kMostWords = 20.4e3;
 
 /// Bytes in a microsecond.
 double speed(Rate rate) {
   return static_cast<double>(rate.count()) / 8e6;
 }
 
-Rate slower(const NcclGroup& group) {
-  if (group.nodes == 1) return group.within;
-  return group.members > group.nodes ? std::min(group.within, group.across) : group.across;
+constexpr const Latency& of(const std::array<Latency, 3>& latencies, Flags flags) {
+  return latencies[static_cast<std::size_t>(flags)];
+}
+
+/// Volta's NVLink carries 150 GB/s, Ampere's 300, Hopper's 450 and Blackwell's 900, less headers.
+std::size_t generation(Rate within) {
+  const double rate = speed(within);
+  return rate < 200e3 ? 0 : rate < 350e3 ? 1 : rate < 700e3 ? 2 : 3;
+}
+
+double most_words(const NcclGroup& group) {
+  if (group.nodes == 1) return kMostWordsWithin[generation(group.within)];
+  return group.nodes == 2 ? kMostWordsOnTwo : kMostWords;
+}
+
+double slower(const NcclGroup& group) {
+  if (group.nodes == 1) return speed(group.within);
+  return speed(group.members > group.nodes ? std::min(group.within, group.across) : group.across);
+}
+
+/// Between nodes; alone in a node, an accelerator hides none of it.
+double network(const NcclGroup& group, const std::array<Latency, 3>& latencies, Flags flags) {
+  return of(group.members == group.nodes ? kTree : latencies, flags).network;
 }
 
 /// Once round a ring, where each member has its part of the bytes, or twice, for an AllReduce.
-double round_ring(const NcclGroup& group, const Cost& cost, double bytes, int times) {
-  const double hops = group.members - 1;
-  const double across = group.nodes - 1;
-  return cost.start + times * ((hops - across) * cost.nvlink + across * cost.network +
-                               bytes * hops / group.members / (cost.share * speed(slower(group))));
+double round_ring(const NcclGroup& group, Flags flags, double bytes, int times) {
+  double nvlink = of(kRing, flags).nvlink;
+  if (group.nodes > 1) {
+    constexpr double kPost = 1;  // a request to the network, of a processor of Intel's
+    nvlink = std::max(flags == Flags::kWords ? 1.8 * nvlink : nvlink, flags == Flags::kNone ? 3 * kPost : kPost);
+  }
+  double rate = slower(group);
+  if (flags == Flags::kWords) rate = std::min(rate / 2, most_words(group));
+  if (flags == Flags::kLines) rate *= 0.92;
+  const double hops = times * (group.members - 1);
+  const double across = times * (group.nodes - 1);
+  double latency = of(kRing, flags).start + (hops - across) * nvlink + across * network(group, kRing, flags);
+  // "Plateau effect of ring".
+  if (times == 2 && group.nodes > 1 && flags == Flags::kNone && bytes / (group.channels * group.members) >= 64) {
+    latency *= generation(group.within) == 0 ? 1.9 : 1.4;
+  }
+  return latency + bytes * hops / group.members / rate;
 }
 
-double through_trees(const NcclGroup& group, const Cost& cost, double bytes) {
+/// A Broadcast's bytes pass all members. Where channels enter nodes at members of their own each hop counts as one of
+/// the network.
+double along_ring(const NcclGroup& group, Flags flags, double bytes) {
+  const Latency& latency = of(kRing, flags);
+  const bool alike = group.nodes == 1 || group.members == group.nodes;
+  double rate = slower(group);
+  if (flags == Flags::kWords) rate = std::min(rate / 2, most_words(group));
+  if (flags == Flags::kLines) rate *= 0.92;
+  return latency.start + (alike ? 1 : group.members) * (group.nodes == 1 ? latency.nvlink : latency.network) +
+         bytes / rate;
+}
+
+double through_trees(const NcclGroup& group, Flags flags, std::uint64_t bytes) {
   const double within = static_cast<double>(group.members) / group.nodes - 1;
   const int levels = std::bit_width(static_cast<unsigned>(group.nodes)) - 1;
+  double nvlink = of(kTree, flags).nvlink;
+  if (group.nodes > 1 && flags == Flags::kWords) nvlink *= 1.8;
   const bool is_pair = group.nodes == 2 && group.members > 2;
-  return cost.start + 2 * (within * cost.nvlink + levels * cost.network +
-                           bytes / (cost.share * speed(is_pair ? group.within : slower(group))));
+  double rate = 0.92 * (is_pair ? speed(group.within) : slower(group));
+  if (flags == Flags::kWords) rate = std::min(rate / 3.8, most_words(group));
+  if (flags == Flags::kLines) rate *= group.nodes == 1 ? 7.0 / 9 : 120.0 / 128;
+  const std::size_t size = std::bit_width(bytes >> 6);
+  const auto& shares = kTreeShare[static_cast<std::size_t>(flags)];
+  if (size >= 1 && size <= shares.size()) rate *= shares[size - 1];
+  return of(kTree, flags).start + 2 * (within * nvlink + levels * network(group, kTree, flags)) +
+         2 * static_cast<double>(bytes) / rate;
 }
 
 }  // namespace
 
-NcclWay nccl_all_reduce(const NcclGroup& group, std::uint64_t bytes) {
+NcclWay nccl_way(const NcclGroup& group, NcclCollective what, std::uint64_t bytes) {
+  NcclWay best;
+  double least = std::numeric_limits<double>::infinity();
+  const auto consider = [&](const NcclWay& way, double time) {
+    if (time >= least) return;
+    least = time;
+    best = way;
+  };
   const auto size = static_cast<double>(bytes);
-  struct {
-    NcclWay way;
-    double time;
-  } const ways[] = {{NcclWay::kRing, round_ring(group, kRing, size, 2)},
-                    {NcclWay::kRingWithFlags, round_ring(group, kRingWithFlags, size, 2)},
-                    {NcclWay::kTree, through_trees(group, kTree, size)},
-                    {NcclWay::kTreeWithFlags, through_trees(group, kTreeWithFlags, size)}};
-  return std::min_element(std::begin(ways), std::end(ways),
-                          [](const auto& a, const auto& b) { return a.time < b.time; })
-      ->way;
-}
-
-NcclWay nccl_ring(const NcclGroup& group, std::uint64_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  return round_ring(group, kRingWithFlags, size, 1) < round_ring(group, kRing, size, 1) ? NcclWay::kRingWithFlags
-                                                                                        : NcclWay::kRing;
+  for (const Flags flags : {Flags::kWords, Flags::kLines, Flags::kNone}) {
+    if (group.flags && flags != *group.flags) continue;
+    switch (what) {
+      case NcclCollective::kAllReduce:
+        consider({true, flags}, through_trees(group, flags, bytes));
+        consider({false, flags}, round_ring(group, flags, size, 2));
+        break;
+      case NcclCollective::kBlocks:
+        consider({false, flags}, round_ring(group, flags, size, 1));
+        break;
+      case NcclCollective::kBroadcast:
+        consider({false, flags}, along_ring(group, flags, size));
+        break;
+    }
+  }
+  return best;
 }
 
 }  // namespace weft::collectives

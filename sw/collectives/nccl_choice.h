@@ -2,29 +2,45 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "hw/accelerator/command.h"
 #include "hw/core/quantity.h"
 
 namespace weft::collectives {
 
-/// How a collective goes: by rings or, an AllReduce, through trees; with flags: as NCCL's protocol LL has it.
-enum class NcclWay : std::uint8_t { kRing, kRingWithFlags, kTree, kTreeWithFlags };
+using accelerator::Flags;
+
+/// An Allgather and a ReduceScatter cost the same.
+enum class NcclCollective : std::uint8_t { kAllReduce, kBlocks, kBroadcast };
+
+/// How a collective goes: by rings or, an AllReduce, through trees; and in which of NCCL's protocols: Simple, LL,
+/// LL128.
+struct NcclWay {
+  bool trees = false;
+  Flags flags = Flags::kNone;
+  bool operator==(const NcclWay&) const = default;
+};
 
 /// What a collective is among, as NCCL's cost model sees it.
 struct NcclGroup {
   int members = 1;
   int nodes = 1;
-  Rate within;  ///< that an accelerator sends in its node
-  Rate across;  ///< that a node sends
+  int channels = 1;
+  Rate within;                 ///< that an accelerator sends in its node
+  Rate across;                 ///< that a node sends
+  std::optional<Flags> flags;  ///< the only protocol (NCCL_PROTO)
 };
 
-/// The way that NCCL's cost model takes for the fastest of those that Weft has (ncclTopoTuneModel() in its
-/// src/graph/tuning.cc, with the latencies of hops over NVLink and the network of version 2.2x): a start, a latency for
-/// each hop, and bytes over the lower of both rates, of which trees reach 92 %; with flags rings a half and trees a
-/// 3.8th. The two trees of two nodes have the rate within: a buffer leaves a node once, where a ring's leaves it nearly
-/// twice. Left out: its protocol LL128, and corrections for sizes in between.
-[[nodiscard]] NcclWay nccl_all_reduce(const NcclGroup& group, std::uint64_t bytes);
-/// Of an Allgather, a ReduceScatter or a Broadcast of a buffer of `bytes` bytes in all, which go by rings.
-[[nodiscard]] NcclWay nccl_ring(const NcclGroup& group, std::uint64_t bytes);
+/// The way that NCCL's cost model takes for the fastest of those that Weft has, for a buffer of `bytes` bytes in all
+/// (ncclTopoTuneModel() and ncclTopoGetAlgoTime() in its src/graph/tuning.cc, version 2.22): a start, a latency for
+/// each hop, and bytes over the lower of both rates. Trees reach 92 % of that and what a table by size has; LL has a
+/// half or, through trees, a 3.8th, and a limit; LL128 92 or 94 %. The two trees of two nodes have the rate within: a
+/// buffer leaves a node once, where a ring's leaves it nearly twice.
+///
+/// Of what the model asks of a machine, NVLink within nodes and Intel's processors are taken as given, and a GPU's
+/// generation by the rate of its NVLink. Left out are limits for each of NCCL's own channels, which bind on Blackwell
+/// alone.
+[[nodiscard]] NcclWay nccl_way(const NcclGroup& group, NcclCollective what, std::uint64_t bytes);
 
 }  // namespace weft::collectives

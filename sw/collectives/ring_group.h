@@ -6,21 +6,22 @@
 #include <string>
 #include <vector>
 
+#include "sw/collectives/flagged_ring.h"
 #include "sw/collectives/group.h"
+#include "sw/collectives/nccl_choice.h"
 #include "sw/collectives/ring.h"
-#include "sw/collectives/short_ring.h"
 
 namespace weft::collectives {
 
 /// Rings side by side through the same ranks, the channels, each with its own part of every block.
 class RingGroup final : public Group {
  public:
-  /// Whether a collective goes as words with flags, by the bytes of its whole buffer.
-  using IsShort = std::function<bool(std::uint64_t)>;
+  /// With which flags a collective goes, by the bytes of its whole buffer.
+  using Choice = std::function<Flags(NcclCollective, std::uint64_t)>;
 
   /// `orders`: for each channel, numbers of the members in the order of its ring.
   RingGroup(const std::vector<firmware::Rank*>& ranks, std::vector<std::vector<int>> orders,
-            const RingMember::Options& options, const std::string& name, IsShort is_short = nullptr);
+            const RingMember::Options& options, const std::string& name, Choice choice = nullptr);
 
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int channels() const { return static_cast<int>(rings_.size()); }
@@ -37,6 +38,7 @@ class RingGroup final : public Group {
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
                                 ElementType type) override;
+  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override;
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
 
  private:
@@ -44,18 +46,24 @@ class RingGroup final : public Group {
   [[nodiscard]] BlockMap by_position(std::size_t channel, std::size_t channels, BlockMap blocks,
                                      std::uint64_t granule) const;
   [[nodiscard]] std::size_t place(std::size_t channel, int member) const;
-  /// How many channels the words with flags of so many bytes take; none: they go without.
-  [[nodiscard]] std::size_t short_channels(std::uint64_t bytes);
+  /// How many channels so many bytes with flags take; makes them if there are none.
+  [[nodiscard]] std::size_t flagged_channels(std::uint64_t bytes, Flags flags);
+  [[nodiscard]] Flags choose(NcclCollective what, std::uint64_t bytes) const {
+    return choice_ == nullptr ? Flags::kNone : choice_(what, bytes);
+  }
   [[nodiscard]] std::uint64_t whole(const BlockMap& blocks) const;
+  firmware::Task allgather_with(Flags flags, int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule);
+  firmware::Task reduce_scatter_with(Flags flags, int member, std::uint64_t input, std::uint64_t output,
+                                     BlockMap blocks, ElementType type);
   firmware::Task run(int member, const char* what, std::vector<firmware::Task> tasks);
 
   std::vector<firmware::Rank*> ranks_;
   std::vector<std::vector<int>> orders_;
   std::string name_;
   std::vector<std::vector<std::unique_ptr<RingMember>>> rings_;  ///< by channel and position
-  IsShort is_short_;
+  Choice choice_;
   int slots_;
-  std::vector<std::vector<std::unique_ptr<ShortRingMember>>> short_rings_;  ///< once there are any: they take memory
+  std::vector<std::vector<std::unique_ptr<FlaggedRingMember>>> flagged_rings_;  ///< once needed: they take memory
 };
 
 }  // namespace weft::collectives

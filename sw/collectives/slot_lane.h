@@ -5,28 +5,33 @@
 #include <cstdint>
 #include <memory>
 
+#include "hw/accelerator/command.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/stocked_pair.h"
 
 namespace weft::collectives {
 
+using accelerator::Flags;
+
 /// One direction of a connection as one end sees it: chunks go one way, each an RDMA write with immediate into the next
 /// of the receiver's slots, and slots are given back the other, as empty sends. That goes on from one collective to the
 /// next, so that nobody has to enter one first.
 ///
-/// Chunks can be words with flags, as NCCL's protocol LL has them: each word travels with a flag of its size, so twice
-/// the bytes. A kernel polls the flags in its cache, adds what comes to an operand that it has loaded before, and
-/// stores the sum at its peer: no transfer is started, and no memory is waited for but by an interface to other nodes.
-/// They are not relayed: their way between nodes is the interface's own (NCCL's cost model has 2.7 to 5 us a hop for
-/// them and 14 for others, hwLat in its src/graph/tuning.cc).
+/// Chunks can have flags (accelerator::Flags), as NCCL's protocols LL and LL128 have them. A kernel polls the flags in
+/// its cache, adds what comes to an operand and stores the sum at its peer: no transfer is started, and within a node
+/// no memory is read or written for it on the way. They are not relayed: their way between nodes is the interface's own
+/// (NCCL's cost model has 2.7 to 5 us a hop for words, 4 to 8.5 for lines and 14 for others, hwLat in its
+/// src/graph/tuning.cc).
 struct SlotLane {
   /// The most chunks that are under way: a receive is in stock for each at both ends.
   static constexpr int kMostUnderWay = 32;
-  /// The largest chunk of words with flags, without these: what NCCL has in a slot, 8 lines of 8 bytes for each of 512
-  /// threads. They stream, which a part's quarters nearly do.
-  static constexpr std::uint64_t kLongestFlagged = 32 << 10;
-  static constexpr std::uint64_t flagged_chunk(std::uint64_t part) {
-    return std::clamp((part / 4 + 255) / 256 * 256, std::uint64_t{8} << 10, kLongestFlagged);
+  /// The largest chunk that has flags, with these: of words what NCCL has in a slot, 8 lines of 8 bytes and as many
+  /// flags for each of 512 threads. Of lines a slot of NCCL's has 600 KiB. But within a node both go on as they come,
+  /// warp by warp: they stream, which a part's quarters nearly do, and where a part passes many members shorter chunks.
+  static constexpr std::uint64_t kLongestFlagged = 64 << 10;
+  static constexpr std::uint64_t kLongestLines = 256 << 10;
+  static constexpr std::uint64_t flagged_chunk(std::uint64_t part, Flags flags, std::uint64_t longest) {
+    return std::clamp((part / 4 + 255) / 256 * 256, std::uint64_t{8} << 10, accelerator::without_flags(longest, flags));
   }
 
   std::unique_ptr<firmware::StockedPair> pair;
@@ -48,22 +53,26 @@ struct SlotLane {
   }
 
   /// A completion of this connection.
-  void take() {
-    ++arrived;
+  void take(const nic::Completion& entry) {
+    arrived += 1 + entry.immediate;
     pair->used();
   }
   [[nodiscard]] bool has_chunk() const { return arrived > chunks; }
   [[nodiscard]] bool has_room(std::uint64_t window) const { return chunks < arrived + window; }
-  void give_slot_back() { pair->pair().send_immediate(0); }
+  void give_back(std::uint64_t count) { pair->pair().send_immediate(static_cast<std::uint32_t>(count - 1)); }
   /// Writes what lies at `from`, with flags or without. Only signaled ones complete at the sender, with their number.
-  void send(std::uint64_t from, std::uint64_t to, std::uint64_t bytes, bool with_flags, bool signaled = false) {
+  void send(std::uint64_t from, std::uint64_t to, std::uint64_t bytes, Flags flags, bool signaled = false) {
     // What a kernel stores at its peer no interface reads from memory.
-    pair->pair().write(from, to, with_flags ? 2 * bytes : bytes, true, 0, signaled, chunks, with_flags && !leaves);
+    const bool stored = flags != Flags::kNone && !leaves;
+    pair->pair().write(from, to, accelerator::with_flags(bytes, flags), true, 0, signaled, chunks, stored);
     ++chunks;
   }
-  /// Whose requests go by way of the host, unless they have flags.
-  void relay(const firmware::Rank& here, bool with_flags) {
-    if (leaves) pair->pair().relay(with_flags ? Time() : here.relay);
+  /// Whose requests go to other nodes by way of the host, unless they have flags.
+  void relay(const firmware::Rank& here, Flags flags) {
+    Time delay;
+    if (flags == Flags::kLines) delay = here.line_latency;
+    if (flags == Flags::kNone && leaves) delay = here.relay;
+    pair->pair().relay(delay);
   }
 };
 
@@ -75,12 +84,12 @@ inline std::uint64_t slot_at(std::uint64_t first, std::uint64_t chunk, std::uint
 /// A copy of `bytes` bytes by a copy engine, or with `other` a sum, that `completions` gets as `id`.
 constexpr std::uint64_t kNoOther = UINT64_MAX;
 inline accelerator::Command engine_command(std::uint64_t source, std::uint64_t other, std::uint64_t target,
-                                           std::uint64_t bytes, ElementType type, bool with_flags, int engine,
+                                           std::uint64_t bytes, ElementType type, Flags flags, int engine,
                                            const firmware::CompletionQueue& completions, std::uint64_t id) {
   return {
       .operation = other == kNoOther ? accelerator::Operation::kCopy : accelerator::Operation::kReduce,
       .type = type,
-      .low_latency = with_flags,
+      .flags = flags,
       .stream = accelerator::Command::kImmediate,
       .engine = static_cast<std::uint32_t>(engine),
       .source = source,

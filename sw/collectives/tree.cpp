@@ -23,7 +23,7 @@ TreeMember::TreeMember(firmware::Rank& rank, const Place& place, const Options& 
       root_(place.parent < 0),
       children_(place.children.size()) {
   const auto allocate = [&](std::uint64_t slot) { return rank.memory.allocate("collective staging", slot * window_); };
-  outgoing_ = allocate(2 * SlotLane::kLongestFlagged);
+  outgoing_ = allocate(SlotLane::kLongestFlagged);
   if (!root_) down_.parent.slots = allocate(options.chunk);
   for (std::size_t i = 0; i < children_; ++i) up_.children[i].slots = allocate(options.chunk);
   const auto queue = [&](const char* what) {
@@ -63,7 +63,7 @@ void TreeMember::take(Half& half, const nic::Completion& entry) {
   if (entry.id == kMoved) {
     ++half.moved;
   } else {
-    (entry.id == kParent ? half.parent : half.children[entry.id - kParent - 1]).take();
+    (entry.id == kParent ? half.parent : half.children[entry.id - kParent - 1]).take(entry);
   }
   if (&half == &down_ && !root_) return_slots();
 }
@@ -74,14 +74,14 @@ Task TreeMember::until(Half& half, Condition condition) {
 }
 
 void TreeMember::prepare(Half& half, const Message& message) const {
-  if (!root_) half.parent.relay(rank_, message.low_latency);
-  for (std::size_t i = 0; i < children_; ++i) half.children[i].relay(rank_, message.low_latency);
+  if (!root_) half.parent.relay(rank_, message.flags);
+  for (std::size_t i = 0; i < children_; ++i) half.children[i].relay(rank_, message.flags);
 }
 
 void TreeMember::begin(Half& half, const Message& message, std::uint64_t source, std::uint64_t other,
                        std::uint64_t target, std::uint64_t bytes) {
-  rank_.accelerator.submit(engine_command(source, other, target, bytes, message.type, message.low_latency, engine_,
-                                          *half.completions, kMoved));
+  rank_.accelerator.submit(
+      engine_command(source, other, target, bytes, message.type, message.flags, engine_, *half.completions, kMoved));
   ++half.begun;
 }
 
@@ -92,8 +92,8 @@ Task TreeMember::up(Message message, firmware::Counter& summed) {
     const Extent chunk = chunks[i];
     const std::uint64_t own = message.buffer + chunk.offset;
     if (!root_) co_await until(up_, [this] { return up_.parent.has_room(window_); });
-    // Sums of words with flags never lie in the buffer but at the root.
-    const bool apart = message.low_latency && !root_;
+    // Sums with flags never lie in the buffer but at the root.
+    const bool apart = message.has_flags() && !root_;
     const std::uint64_t sum = apart ? outgoing(up_.parent) : own;
     if (apart && children_ == 0) begin(up_, message, own, kNoOther, sum, chunk.bytes);
     for (std::size_t c = 0; c < children_; ++c) {
@@ -103,11 +103,11 @@ Task TreeMember::up(Message message, firmware::Counter& summed) {
       ++child.chunks;
     }
     co_await until(up_, [this] { return up_.moved == up_.begun; });
-    for (std::size_t c = 0; c < children_; ++c) up_.children[c].give_slot_back();
+    for (std::size_t c = 0; c < children_; ++c) up_.children[c].give_back(1);
     if (root_) {
       summed.increment();
     } else {
-      up_.parent.send(sum, slot(up_.parent), chunk.bytes, message.low_latency);
+      up_.parent.send(sum, slot(up_.parent), chunk.bytes, message.flags);
     }
   }
 }
@@ -120,7 +120,7 @@ void TreeMember::return_slots() {
   };
   while (returned_ < emptied && (returned_ >= sent_from_slots_ || passed_on())) {
     ++returned_;
-    parent.give_slot_back();
+    parent.give_back(1);
   }
 }
 
@@ -134,7 +134,7 @@ Task TreeMember::down(Message message, firmware::Counter& summed) {
     std::uint64_t from = own;
     if (root_) {
       co_await summed.reach(i + 1);
-      if (message.low_latency) {
+      if (message.has_flags()) {
         co_await until(down_,
                        [this] { return all_below([this](const SlotLane& child) { return child.has_room(window_); }); });
         from = outgoing(down_.children[0]);
@@ -145,9 +145,9 @@ Task TreeMember::down(Message message, firmware::Counter& summed) {
       SlotLane& parent = down_.parent;
       co_await until(down_, [&parent] { return parent.has_chunk(); });
       const std::uint64_t come = slot(parent);
-      if (message.low_latency || rank_.staged) begin(down_, message, come, kNoOther, own, chunk.bytes);
+      if (message.has_flags() || rank_.staged) begin(down_, message, come, kNoOther, own, chunk.bytes);
       ++parent.chunks;
-      if (message.low_latency) {
+      if (message.has_flags()) {
         from = come;
         sent_from_slots_ = parent.chunks;
       } else {
@@ -158,14 +158,14 @@ Task TreeMember::down(Message message, firmware::Counter& summed) {
     for (std::size_t c = 0; c < children_; ++c) {
       SlotLane& child = down_.children[c];
       co_await until(down_, [this, &child] { return child.has_room(window_); });
-      const bool to_slot = message.low_latency || rank_.staged;
-      child.send(from, to_slot ? slot(child) : own, chunk.bytes, message.low_latency);
+      const bool to_slot = message.has_flags() || rank_.staged;
+      child.send(from, to_slot ? slot(child) : own, chunk.bytes, message.flags);
     }
   }
   // What lies in the buffer must have been read before the caller changes it.
   co_await until(down_, [&] {
     return copied() &&
-           (message.low_latency || all_below([](const SlotLane& child) { return child.arrived == child.chunks; }));
+           (message.has_flags() || all_below([](const SlotLane& child) { return child.arrived == child.chunks; }));
   });
 }
 

@@ -19,7 +19,7 @@ namespace weft::collectives {
 ///
 /// Chunks pass slots (slot_lane.h). Who has sent one up has taken its own operand out of the buffer: where ranks are
 /// not `staged` sums come down straight into the buffer, which needs no slot. Towards other nodes requests take the
-/// rank's `relay` longer, but those of words with flags.
+/// rank's `relay` longer, but those with flags.
 class TreeMember {
  public:
   static constexpr std::size_t kMostChildren = 3;
@@ -37,10 +37,10 @@ class TreeMember {
   struct Message {
     std::uint64_t buffer;
     Extent part;
-    std::uint64_t
-        chunk;  ///< in units of the type; where `low_latency` half of a slot and SlotLane::kLongestFlagged at most
+    std::uint64_t chunk;  ///< in units of the type; with flags it fits a slot and SlotLane::kLongestFlagged
     ElementType type;
-    bool low_latency;
+    Flags flags;
+    [[nodiscard]] bool has_flags() const { return flags != Flags::kNone; }
   };
 
   /// Joins `ranks` as `places` say, which make one tree; `engine` is the copy engine that adds for it.
@@ -73,7 +73,7 @@ class TreeMember {
     return slot_at(lane.slots, lane.chunks, window_, options_.chunk);
   }
   [[nodiscard]] std::uint64_t outgoing(const SlotLane& lane) const {
-    return slot_at(outgoing_, lane.chunks, window_, 2 * SlotLane::kLongestFlagged);
+    return slot_at(outgoing_, lane.chunks, window_, SlotLane::kLongestFlagged);
   }
   /// Whether `condition` holds for all children of the half that goes down.
   template <typename Condition>
@@ -91,7 +91,7 @@ class TreeMember {
   std::uint64_t window_;
   bool root_;
   std::size_t children_;
-  /// Where words with flags lie on their way out: of sums that go up, or of a root's that come down.
+  /// Where what has flags lies on its way out: of sums that go up, or of a root's that come down.
   std::uint64_t outgoing_ = 0;
   Half up_;
   Half down_;

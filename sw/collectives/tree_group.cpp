@@ -54,8 +54,11 @@ TreeGroup::TreeGroup(const std::vector<Rank*>& ranks, const std::vector<std::vec
   }
 }
 
-std::uint64_t TreeGroup::chunk_for(std::uint64_t bytes, bool low_latency) const {
-  if (low_latency) return std::max<std::uint64_t>(std::min(options_.chunk / 2, SlotLane::flagged_chunk(bytes)), 1);
+std::uint64_t TreeGroup::chunk_for(std::uint64_t bytes, Flags flags) const {
+  if (flags != Flags::kNone) {
+    return std::min(accelerator::without_flags(options_.chunk, flags),
+                    SlotLane::flagged_chunk(bytes, flags, SlotLane::kLongestFlagged));
+  }
   // NCCL's rule (computeColl() of its enqueue.cc): a deeper tree needs more chunks to fill.
   std::uint64_t chunk = options_.chunk;
   const auto depth = static_cast<std::uint64_t>(depth_);
@@ -65,13 +68,14 @@ std::uint64_t TreeGroup::chunk_for(std::uint64_t bytes, bool low_latency) const 
   return chunk;
 }
 
-Task TreeGroup::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type, bool low_latency) {
+Task TreeGroup::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type, Flags flags) {
   if (trees_.empty() || bytes == 0) co_return;
-  // What NCCL gives a channel at the least: 8 bytes to each of 512 threads, or 64 (its LL and simple thresholds).
-  const std::uint64_t least = low_latency ? 4 << 10 : 32 << 10;
+  // What NCCL gives a channel at the least: 8 bytes to each of 512 threads in LL, to each of 640 in LL128, else 64 to
+  // each of 512 (its threadThresholds).
+  const std::uint64_t least = flags == Flags::kNone ? 64 * 512 : flags == Flags::kWords ? 8 * 512 : 8 * 640;
   const std::uint64_t used = std::clamp<std::uint64_t>(bytes / least, 1, trees_.size());
   const std::uint64_t granule = size_of(type);
-  const std::uint64_t chunk = std::max(chunk_for(bytes / used, low_latency) / granule * granule, granule);
+  const std::uint64_t chunk = std::max(chunk_for(bytes / used, flags) / granule * granule, granule);
   firmware::Processor& processor = *ranks_[static_cast<std::size_t>(member)]->processor;
   std::vector<firmware::Counter> summed;
   std::vector<Task> tasks;
@@ -80,7 +84,7 @@ Task TreeGroup::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes
   for (std::uint64_t i = 0; i < used; ++i) {
     summed.emplace_back(processor, "a sum at the root of a tree");
     TreeMember& tree = *trees_[i][static_cast<std::size_t>(member)];
-    const TreeMember::Message message{buffer, split({0, bytes}, used, i, granule), chunk, type, low_latency};
+    const TreeMember::Message message{buffer, split({0, bytes}, used, i, granule), chunk, type, flags};
     tasks.push_back(tree.up(message, summed.back()));
     tasks.push_back(tree.down(message, summed.back()));
   }

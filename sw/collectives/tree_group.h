@@ -19,14 +19,14 @@ class TreeGroup {
   TreeGroup(const std::vector<firmware::Rank*>& ranks, const std::vector<std::vector<int>>& rows, int channels,
             const TreeMember::Options& options, const std::string& name);
 
-  /// Sums `buffer` over all members, in place; see TreeMember on `low_latency`.
-  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type, bool low_latency);
+  /// Sums `buffer` over all members, in place; see SlotLane on `flags`.
+  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type, Flags flags);
 
   /// Hops from the end of a node's chain to the root, about: what NCCL calls a tree's depth.
   [[nodiscard]] int depth() const { return depth_; }
 
  private:
-  [[nodiscard]] std::uint64_t chunk_for(std::uint64_t bytes, bool low_latency) const;
+  [[nodiscard]] std::uint64_t chunk_for(std::uint64_t bytes, Flags flags) const;
 
   std::vector<firmware::Rank*> ranks_;
   TreeMember::Options options_;

@@ -26,6 +26,7 @@ struct Rank {
   int copy_engines = 1;
   bool staged = false;  ///< collectives are kernels of its cores: what comes in rings passes through their buffers
   Time relay;           ///< from such a kernel by a thread of the host to scale_out, and from there to another kernel
+  Time line_latency;    ///< of a hop of its lines with flags, beyond one of words with flags
   memory::BackingStore* store = nullptr;  ///< debug access to its memory; null when data is off
   MemoryMap memory{Bytes()};
   RemoteWindow remote;  ///< of memory beyond its own, where the machine has any

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/support/accelerator_bench.h"
+#include "tests/support/kernel.h"
 
 namespace weft::accelerator {
 namespace {
@@ -215,21 +216,39 @@ TEST(CopyEngines, AreHeldUpByTheMemory) {
   EXPECT_EQ(bench.notified(1), 1_us + 300_ns);  // two reads and a write
 }
 
-TEST(CopyEngines, TakeTheRateForDataAndFlagsAloneOfShortMessages) {
+// Nine lines of 128 bytes have 1,000 bytes and the flags.
+TEST(CopyEngines, NeedNoStartForWhatHasFlags) {
   Accelerator::Config config;
   config.copy_rate = 50_GBps;
   config.copy_overhead = 1_us;
-  Bench bench(config);
-  const auto bytes = test::pattern_bytes(1000, 4);
-  bench.hbm.store().write(0, bytes.data(), bytes.size());
-  Command command = copy(Operation::kCopy, 0, 0, 0, 1 << 20, 1000, ElementType::kFp32, 1);
-  command.low_latency = true;
-  bench.at(1_us, command);
-  bench.run();
-  EXPECT_EQ(bench.notified(1), 1_us + 2 * 20_ns);
-  std::vector<std::byte> back(bytes.size());
-  bench.hbm.store().read(1 << 20, back.data(), back.size());
-  EXPECT_TRUE(back == bytes);
+  for (const auto& [flags, bytes_moved] : {std::pair{Flags::kWords, 2000}, {Flags::kLines, 9 * 128}}) {
+    test::fresh_kernel();
+    Bench bench(config);
+    const auto bytes = test::pattern_bytes(1000, 4);
+    bench.hbm.store().write(0, bytes.data(), bytes.size());
+    Command command = copy(Operation::kCopy, 0, 0, 0, 1 << 20, 1000, ElementType::kFp32, 1);
+    command.flags = flags;
+    bench.at(1_us, command);
+    bench.run();
+    EXPECT_EQ(bench.notified(1), 1_us + Time(bytes_moved * 20));
+    std::vector<std::byte> back(bytes.size());
+    bench.hbm.store().read(1 << 20, back.data(), back.size());
+    EXPECT_TRUE(back == bytes);
+  }
+}
+
+TEST(CopyEngines, TakeLinesThroughTheMemoryAndWordsThroughTheCache) {
+  Accelerator::Config config;
+  config.copy_rate = 100'000_GBps;
+  for (const auto& [flags, time] : {std::pair{Flags::kWords, 2_ns}, {Flags::kLines, 300_ns}}) {
+    test::fresh_kernel();
+    Bench bench(config);
+    Command command = copy(Operation::kReduce, 0, 0, 0, 1 << 20, 100'000, ElementType::kFp32, 1);
+    command.flags = flags;
+    bench.at(1_us, command);
+    bench.run();
+    EXPECT_EQ(bench.notified(1), 1_us + time);
+  }
 }
 
 TEST(CopyEngines, KeepTheirPlaceInAStream) {

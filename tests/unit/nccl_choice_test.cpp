@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace weft::collectives {
 namespace {
@@ -13,64 +14,113 @@ using namespace weft::literals;
 constexpr std::uint64_t kKiB = 1 << 10;
 constexpr std::uint64_t kMiB = 1 << 20;
 
-/// The shortest of 1, 2, 4, ... bytes that goes this way.
-std::uint64_t first(const NcclGroup& group, NcclWay way) {
+constexpr NcclWay kTreeOfWords{true, Flags::kWords};
+constexpr NcclWay kTreeOfLines{true, Flags::kLines};
+constexpr NcclWay kTree{true, Flags::kNone};
+constexpr NcclWay kRingOfWords{false, Flags::kWords};
+constexpr NcclWay kRingOfLines{false, Flags::kLines};
+constexpr NcclWay kRing{false, Flags::kNone};
+
+const NcclGroup kEightNodes{64, 8, 8, 450_GBps, 360_GBps, std::nullopt};
+
+NcclWay sum(const NcclGroup& group, double bytes) {
+  return nccl_way(group, NcclCollective::kAllReduce, static_cast<std::uint64_t>(bytes));
+}
+
+/// The shortest of 1, 2, 4, ... bytes whose AllReduce goes this way.
+std::uint64_t first(const NcclGroup& group, const NcclWay& way) {
   for (std::uint64_t bytes = 1; bytes < 1ULL << 40; bytes *= 2) {
-    if (nccl_all_reduce(group, bytes) == way) return bytes;
+    if (nccl_way(group, NcclCollective::kAllReduce, bytes) == way) return bytes;
   }
   return 0;
 }
 
-// By hand, of 64 members on 8 nodes at 360 GB/s, in us and of the bytes over 360 GB/s. Trees with flags: 6.8 + 2 (7 x
-// 0.6 + 3 x 5) = 45.2 and 2 x 3.8 / 0.92; rings with flags: 6.6 + 2 (56 x 0.6 + 7 x 2.7) = 111.6 and 2 x 126 / 64;
-// trees: 8.4 + 2 (7 x 4 + 3 x 14) = 148.4 and 2 / 0.92; rings: 8.4 + 2 (56 x 3.4 + 7 x 14) = 585.2 and 126 / 64.
+// By hand, of 64 members on 8 nodes at 360 GB/s, in us: the starts of trees are 6.8 + 2 (7 x 1.8 x 0.6 + 3 x 5) = 51.9
+// in LL, 14 + 2 (7 x 1.25 + 3 x 8.5) = 82.5 in LL128 and 8.4 + 2 (7 x 4 + 3 x 14) = 148.4, those of rings 6.6 + 112
+// x 1.8 x 0.6 + 14 x 2.7 = 165.4, 14 + 112 x 1.9 + 14 x 4 = 282.8 and 1.4 (8.4 + 112 x 3.4 + 14 x 14) = 819.3. LL
+// carries 20.4 GB/s. 128 KiB take 51.9 + 2 x 128 KiB / (0.5 x 20.4 GB/s) = 77.6 in LL and 83.9 in LL128, 256 KiB 116.2
+// and 85.3. 256 MiB take 1,811 through trees in LL128, 1,879 in rings, 1,949 through trees without and 2,287 in rings
+// without, 512 MiB 3,540, 3,474, 3,390 and 3,755.
 TEST(NcclChoice, OfSixtyFourMembersFollowsTheCostModel) {
-  const NcclGroup group{64, 8, 450_GBps, 360_GBps};
-  const double rate = 360e3;
-  const double ring_with_flags_from = (111.6 - 45.2) / (2 * 3.8 / 0.92 - 2 * 126.0 / 64) * rate;
-  const double tree_from = (148.4 - 111.6) / (2 * 126.0 / 64 - 2 / 0.92) * rate;
-  const double ring_from = (585.2 - 148.4) / (2 / 0.92 - 126.0 / 64) * rate;
-  const auto at = [&group](double bytes) { return nccl_all_reduce(group, static_cast<std::uint64_t>(bytes)); };
-  EXPECT_EQ(at(8), NcclWay::kTreeWithFlags);
-  EXPECT_EQ(at(0.99 * ring_with_flags_from), NcclWay::kTreeWithFlags);
-  EXPECT_EQ(at(1.01 * ring_with_flags_from), NcclWay::kRingWithFlags);
-  EXPECT_EQ(at(0.99 * tree_from), NcclWay::kRingWithFlags);
-  EXPECT_EQ(at(1.01 * tree_from), NcclWay::kTree);
-  EXPECT_EQ(at(0.99 * ring_from), NcclWay::kTree);
-  EXPECT_EQ(at(1.01 * ring_from), NcclWay::kRing);
+  EXPECT_EQ(sum(kEightNodes, 8), kTreeOfWords);
+  EXPECT_EQ(sum(kEightNodes, 128 * kKiB), kTreeOfWords);
+  EXPECT_EQ(sum(kEightNodes, 256 * kKiB), kTreeOfLines);
+  EXPECT_EQ(sum(kEightNodes, 256 * kMiB), kTreeOfLines);
+  EXPECT_EQ(sum(kEightNodes, 512 * kMiB), kTree);
 }
 
-// Once round: 6.6 + 56 x 0.6 + 7 x 2.7 = 59.1 us and 2 x 63 / 64, or 8.4 + 56 x 3.4 + 7 x 14 = 296.8 and 63 / 64.
-TEST(NcclChoice, OfWhatGoesByRingsIsWithFlagsWhileThatIsFaster) {
-  const NcclGroup group{64, 8, 450_GBps, 360_GBps};
-  const double from = (296.8 - 59.1) / (63.0 / 64) * 360e3;
-  EXPECT_EQ(nccl_ring(group, 8), NcclWay::kRingWithFlags);
-  EXPECT_EQ(nccl_ring(group, static_cast<std::uint64_t>(0.99 * from)), NcclWay::kRingWithFlags);
-  EXPECT_EQ(nccl_ring(group, static_cast<std::uint64_t>(1.01 * from)), NcclWay::kRing);
+/// From so many bytes on the second way is faster: both starts in us, and us for each byte.
+double from(double start, double later_start, double each, double later_each) {
+  return (later_start - start) / (each - later_each);
+}
+
+// Once round: 6.6 + 56 x 1.8 x 0.6 + 7 x 2.7 = 85.98 us at 20.4 GB/s, 14 + 56 x 1.9 + 7 x 4 = 148.4 at 92 % of 360, and
+// 8.4 + 56 x 3.4 + 7 x 14 = 296.8.
+TEST(NcclChoice, OfWhatGoesByRingsTakesTheFastestProtocol) {
+  const double part = 63.0 / 64;
+  const double lines = from(85.98, 148.4, part / 20.4e3, part / (0.92 * 360e3));
+  const double simple = from(148.4, 296.8, part / (0.92 * 360e3), part / 360e3);
+  const auto at = [](double bytes) {
+    return nccl_way(kEightNodes, NcclCollective::kBlocks, static_cast<std::uint64_t>(bytes));
+  };
+  EXPECT_EQ(at(8), kRingOfWords);
+  EXPECT_EQ(at(0.99 * lines), kRingOfWords);
+  EXPECT_EQ(at(1.01 * lines), kRingOfLines);
+  EXPECT_EQ(at(0.99 * simple), kRingOfLines);
+  EXPECT_EQ(at(1.01 * simple), kRing);
+}
+
+// Each of 64 hops counts as one of the network: 6.6 + 64 x 2.7, 14 + 64 x 4 and 8.4 + 64 x 14; but one where all
+// channels enter nodes alike.
+TEST(NcclChoice, OfABroadcastCountsHopsOfTheNetwork) {
+  const auto at = [](const NcclGroup& group, double bytes) {
+    return nccl_way(group, NcclCollective::kBroadcast, static_cast<std::uint64_t>(bytes));
+  };
+  const double lines = from(179.4, 270, 1 / 20.4e3, 1 / (0.92 * 360e3));
+  const double simple = from(270, 904.4, 1 / (0.92 * 360e3), 1 / 360e3);
+  EXPECT_EQ(at(kEightNodes, 0.99 * lines), kRingOfWords);
+  EXPECT_EQ(at(kEightNodes, 1.01 * lines), kRingOfLines);
+  EXPECT_EQ(at(kEightNodes, 0.99 * simple), kRingOfLines);
+  EXPECT_EQ(at(kEightNodes, 1.01 * simple), kRing);
+  const NcclGroup node{8, 1, 8, 388_GBps, 388_GBps, std::nullopt};
+  const double within = from(14 + 1.9, 8.4 + 3.4, 1 / (0.92 * 388e3), 1 / 388e3);
+  EXPECT_LT(within, 0);  // it is slower from the first byte on
+  EXPECT_EQ(at(node, 64 * kMiB), kRing);
+}
+
+TEST(NcclChoice, TakesTheProtocolThatIsAskedFor) {
+  NcclGroup group = kEightNodes;
+  group.flags = Flags::kNone;
+  EXPECT_EQ(sum(group, 8), kTree);
+  EXPECT_EQ(first(group, kRing), 2048 * kMiB);
+  group.flags = Flags::kWords;
+  EXPECT_EQ(sum(group, 1 << 30), kRingOfWords);
+  group.flags = Flags::kLines;
+  EXPECT_EQ(sum(group, 8), kTreeOfLines);
 }
 
 // More nodes make rings longer and trees only deeper; slower links make bytes count more.
 TEST(NcclChoice, GoesToRingsLaterOnMoreNodesAndEarlierOnSlowerLinks) {
-  const NcclGroup group{64, 8, 450_GBps, 360_GBps};
-  const std::uint64_t ring = first(group, NcclWay::kRing);
-  EXPECT_GT(first({512, 64, 450_GBps, 360_GBps}, NcclWay::kRing), ring);
-  EXPECT_LT(first({64, 8, 450_GBps, 100_GBps}, NcclWay::kRing), ring);
+  const std::uint64_t ring = first(kEightNodes, kRing);
+  EXPECT_GT(first({512, 64, 8, 450_GBps, 360_GBps, std::nullopt}, kRing), ring);
+  EXPECT_LT(first({64, 8, 8, 450_GBps, 100_GBps, std::nullopt}, kRing), ring);
   EXPECT_GT(ring, 64 * kMiB);
 }
 
 // OCI's A100: 200 GB/s out of a node, 260 within. Trees are faster at any size.
 TEST(NcclChoice, HasTreesAcrossTwoNodesThatSendLessThanTheirAccelerators) {
-  EXPECT_EQ(first({16, 2, 260_GBps, 200_GBps}, NcclWay::kRing), 0U);
-  EXPECT_GT(first({16, 2, 260_GBps, 400_GBps}, NcclWay::kRing), 0U);
-  EXPECT_GT(first({2, 2, Rate(), 25_GBps}, NcclWay::kRing), 0U);
+  EXPECT_EQ(first({16, 2, 8, 260_GBps, 200_GBps, std::nullopt}, kRing), 0U);
+  EXPECT_GT(first({16, 2, 8, 260_GBps, 400_GBps, std::nullopt}, kRing), 0U);
+  EXPECT_GT(first({2, 2, 4, Rate(), 25_GBps, std::nullopt}, kRing), 0U);
 }
 
 // A chain up and down has as many hops as a ring of both phases.
 TEST(NcclChoice, HasRingsWithinANode) {
-  const NcclGroup node{8, 1, 370_GBps, 388_GBps};
-  EXPECT_EQ(nccl_all_reduce(node, 8), NcclWay::kRingWithFlags);
-  EXPECT_EQ(nccl_all_reduce(node, 64 * kKiB), NcclWay::kRingWithFlags);
-  EXPECT_EQ(nccl_all_reduce(node, 64 * kMiB), NcclWay::kRing);
+  const NcclGroup node{8, 1, 8, 388_GBps, 388_GBps, std::nullopt};
+  EXPECT_EQ(sum(node, 8), kRingOfWords);
+  EXPECT_EQ(sum(node, 64 * kKiB), kRingOfWords);
+  EXPECT_EQ(sum(node, 16 * kMiB), kRingOfLines);
+  EXPECT_EQ(sum(node, 256 * kMiB), kRing);
 }
 
 }  // namespace
