@@ -13,7 +13,9 @@ void RegisterFile::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_ti
     const std::uint32_t bytes = payload.get_data_length();
     if (!payload.is_write()) {
       payload.set_response_status(tlm::TLM_COMMAND_ERROR_RESPONSE);
-    } else if (bytes < window.min_bytes || bytes > window.max_bytes) {
+    } else if (payload.get_byte_enable_ptr() != nullptr) {
+      payload.set_response_status(tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+    } else if (bytes < window.min_bytes || bytes > window.max_bytes || payload.get_streaming_width() < bytes) {
       payload.set_response_status(tlm::TLM_BURST_ERROR_RESPONSE);
     } else {
       const Time at = dispatcher_.now() + from_delay(delay);

@@ -15,8 +15,9 @@ namespace weft {
 /// takes writes of one size. The transport delay is handed on: a write takes effect at the local time of who made it.
 ///
 /// Responses: TLM_ADDRESS_ERROR_RESPONSE where no window begins, TLM_COMMAND_ERROR_RESPONSE for a read,
-/// TLM_BURST_ERROR_RESPONSE for a size that the window does not take, TLM_GENERIC_ERROR_RESPONSE for what its handler
-/// refuses. No DMI; debug transport moves nothing.
+/// TLM_BURST_ERROR_RESPONSE for a size that the window does not take or a streaming width below it,
+/// TLM_BYTE_ENABLE_ERROR_RESPONSE for byte enables, TLM_GENERIC_ERROR_RESPONSE for what its handler refuses. No DMI;
+/// debug transport moves nothing.
 class RegisterFile final : public tlm::tlm_fw_transport_if<> {
  public:
   /// Handles `bytes` bytes written to offset `address` at time `at`; false refuses them.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hw/core/annotation.h"
+#include "hw/memory/payload_bytes.h"
 
 namespace weft::memory {
 namespace {
@@ -125,13 +126,7 @@ bool BankHbm::in_range(const tlm::tlm_generic_payload& payload) const {
 tlm::tlm_response_status BankHbm::check(const tlm::tlm_generic_payload& payload) const {
   if (!reads_or_writes(payload)) return tlm::TLM_OK_RESPONSE;
   if (!in_range(payload)) return tlm::TLM_ADDRESS_ERROR_RESPONSE;
-  if (payload.get_data_length() == 0 || payload.get_streaming_width() < payload.get_data_length()) {
-    return tlm::TLM_BURST_ERROR_RESPONSE;
-  }
-  if (payload.get_byte_enable_ptr() != nullptr && payload.get_byte_enable_length() == 0) {
-    return tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE;
-  }
-  return tlm::TLM_OK_RESPONSE;
+  return payload.get_data_length() == 0 ? tlm::TLM_BURST_ERROR_RESPONSE : check_attributes(payload);
 }
 
 BankHbm::Transaction* BankHbm::begin(tlm::tlm_generic_payload& payload, Port& port, Time at) {
@@ -287,14 +282,7 @@ void BankHbm::offer(Port& port, std::uint32_t queue, dram::Clock now) {
 }
 
 bool BankHbm::is_partial(const Burst& burst) const {
-  if (burst.bytes < burst_bytes_) return true;
-  const tlm::tlm_generic_payload& payload = *burst.transaction->payload;
-  const unsigned char* enables = payload.get_byte_enable_ptr();
-  if (enables == nullptr) return false;
-  for (std::uint32_t i = burst.offset; i < burst.offset + burst.bytes; ++i) {
-    if (enables[i % payload.get_byte_enable_length()] != TLM_BYTE_ENABLED) return true;
-  }
-  return false;
+  return burst.bytes < burst_bytes_ || !all_enabled(*burst.transaction->payload, burst.offset, burst.bytes);
 }
 
 bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
@@ -307,7 +295,7 @@ bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
   if (accept == dram::Accept::kFull || accept == dram::Accept::kBehindRead) return false;
   turn_[burst.queue] = port.index;
   port.counters.waited += time - burst.arrives;
-  if (data_) move(burst);
+  if (data_) move_bytes(store_, *burst.transaction->payload, burst.offset, burst.bytes);
   if (accept == dram::Accept::kQueued) ++queued_;
   if (write || accept == dram::Accept::kForwarded) burst_done(index, time);
   return true;
@@ -486,35 +474,7 @@ bool BankHbm::Port::get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::t
 }
 
 unsigned int BankHbm::Port::transport_dbg(tlm::tlm_generic_payload& payload) {
-  if (!owner.data_ || payload.get_data_ptr() == nullptr || !owner.in_range(payload)) return 0;
-  auto* bytes = reinterpret_cast<std::byte*>(payload.get_data_ptr());
-  if (payload.is_read()) {
-    owner.store_.read(payload.get_address(), bytes, payload.get_data_length());
-  } else if (payload.is_write()) {
-    owner.store_.write(payload.get_address(), bytes, payload.get_data_length());
-  } else {
-    return 0;
-  }
-  return payload.get_data_length();
-}
-
-void BankHbm::move(const Burst& burst) {
-  const tlm::tlm_generic_payload& payload = *burst.transaction->payload;
-  if (payload.get_data_ptr() == nullptr) return;
-  const std::uint64_t address = payload.get_address() + burst.offset;
-  auto* bytes = reinterpret_cast<std::byte*>(payload.get_data_ptr()) + burst.offset;
-  const auto copy = [&](std::uint32_t from, std::uint32_t count) {
-    if (payload.is_read()) {
-      store_.read(address + from, bytes + from, count);
-    } else {
-      store_.write(address + from, bytes + from, count);
-    }
-  };
-  const unsigned char* enables = payload.get_byte_enable_ptr();
-  if (enables == nullptr) return copy(0, burst.bytes);
-  for (std::uint32_t i = 0; i < burst.bytes; ++i) {
-    if (enables[(burst.offset + i) % payload.get_byte_enable_length()] == TLM_BYTE_ENABLED) copy(i, 1);
-  }
+  return owner.data_ && owner.in_range(payload) ? debug_bytes(owner.store_, payload) : 0;
 }
 
 }  // namespace weft::memory

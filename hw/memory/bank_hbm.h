@@ -43,8 +43,8 @@ namespace weft::memory {
 /// pointer, nothing is moved. Debug transport moves bytes in no time and sees what was queued. DMI grants the page that
 /// was asked for, as a way to the bytes: its latencies are those of an idle row hit, and what is done through it takes
 /// no part in the timing. Errors, which cost the way there and back: TLM_ADDRESS_ERROR_RESPONSE beyond the capacity,
-/// TLM_BURST_ERROR_RESPONSE for no data or a streaming width below the data's length,
-/// TLM_BYTE_ENABLE_ERROR_RESPONSE for byte enables of length 0. TLM_IGNORE_COMMAND is answered with TLM_OK_RESPONSE.
+/// TLM_BURST_ERROR_RESPONSE for no data, and those of check_attributes. TLM_IGNORE_COMMAND is answered with
+/// TLM_OK_RESPONSE.
 class BankHbm final : public Memory, public EventTarget {
  public:
   struct Config : dram::MemoryConfig {
@@ -187,7 +187,6 @@ class BankHbm final : public Memory, public EventTarget {
   void run_memory(dram::Clock until);
   void step(dram::Clock now);
   void expect_memory();
-  void move(const Burst& burst);
 
   Config config_;
   Dispatcher& dispatcher_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "hw/core/annotation.h"
+#include "hw/memory/payload_bytes.h"
 
 namespace weft::memory {
 
@@ -48,21 +49,30 @@ inline bool Hbm::in_range(const tlm::tlm_generic_payload& payload) const {
   return payload.get_address() < capacity_ && payload.get_data_length() <= capacity_ - payload.get_address();
 }
 
-void Hbm::move_bytes(tlm::tlm_generic_payload& payload) {
-  auto* data = reinterpret_cast<std::byte*>(payload.get_data_ptr());
-  if (payload.is_read()) {
-    store_.read(payload.get_address(), data, payload.get_data_length());
-  } else if (payload.is_write()) {
-    store_.write(payload.get_address(), data, payload.get_data_length());
-  }
-}
-
 inline Time Hbm::Derived::time(std::size_t size, std::size_t share, std::int64_t bytes) {
   std::optional<ByteTime>& one = times[size][share];
   if (!one) [[unlikely]]
     one.emplace(config.through_interconnect(
         std::llround(static_cast<double>(config.rate.count()) * model.sustained(size, share))));
   return (*one)(bytes);
+}
+
+std::int64_t Hbm::Derived::partial_bursts(const tlm::tlm_generic_payload& payload) const {
+  const std::uint64_t begin = payload.get_address();
+  const std::uint64_t end = begin + payload.get_data_length();
+  const std::uint64_t within = burst - 1;
+  if (payload.get_byte_enable_ptr() == nullptr) {
+    const int parts = ((begin & within) != 0 ? 1 : 0) + ((end & within) != 0 ? 1 : 0);
+    return (begin & ~within) == ((end - 1) & ~within) ? std::min(parts, 1) : parts;
+  }
+  std::int64_t parts = 0;
+  for (std::uint64_t at = begin; at < end;) {
+    const std::uint64_t next = std::min(end, (at & ~within) + burst);
+    const auto bytes = static_cast<std::uint32_t>(next - at);
+    if (bytes < burst || !all_enabled(payload, static_cast<std::uint32_t>(at - begin), bytes)) ++parts;
+    at = next;
+  }
+  return parts;
 }
 
 Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows) {
@@ -73,8 +83,7 @@ Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows)
   const auto bytes = static_cast<std::int64_t>(((end + within) & ~within) - first);
   Time modify;
   if (partial > Time() && payload.is_write()) [[unlikely]] {
-    const int parts = (first != payload.get_address() ? 1 : 0) + ((end & within) != 0 ? 1 : 0);
-    modify = partial * (static_cast<std::uint64_t>(bytes) == burst ? std::min(parts, 1) : parts);
+    modify = partial * partial_bursts(payload);
   }
   std::size_t size = StreamModel::kSequence;
   if (!follows && bytes < 8 * StreamModel::kSizes.back()) {
@@ -102,8 +111,12 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
     payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     return;
   }
+  if (const tlm::tlm_response_status status = check_attributes(payload); status != tlm::TLM_OK_RESPONSE) [[unlikely]] {
+    payload.set_response_status(status);
+    return;
+  }
   const std::int64_t bytes = payload.get_data_length();
-  if (owner.data_ && payload.get_data_ptr() != nullptr && bytes != 0) owner.move_bytes(payload);
+  if (owner.data_ && bytes != 0) move_bytes(owner.store_, payload);
   const std::int64_t now = owner.dispatcher_.now().count();
   const std::int64_t asked = now + static_cast<std::int64_t>(delay.value());
   std::int64_t length = 0;
@@ -156,7 +169,7 @@ bool Hbm::Port::get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_d
   const std::uint64_t start = payload.get_address() / BackingStore::kPage * BackingStore::kPage;
   dmi.allow_read_write();
   dmi.set_start_address(start);
-  dmi.set_end_address(start + BackingStore::kPage - 1);
+  dmi.set_end_address(std::min(start + BackingStore::kPage, owner.capacity_) - 1);
   dmi.set_dmi_ptr(reinterpret_cast<unsigned char*>(owner.store_.page(start)));
   dmi.set_read_latency(to_delay(owner.read_latency_));
   dmi.set_write_latency(to_delay(owner.write_latency_));
@@ -164,9 +177,7 @@ bool Hbm::Port::get_direct_mem_ptr(tlm::tlm_generic_payload& payload, tlm::tlm_d
 }
 
 unsigned int Hbm::Port::transport_dbg(tlm::tlm_generic_payload& payload) {
-  if (!owner.data_ || !owner.in_range(payload)) return 0;
-  owner.move_bytes(payload);
-  return payload.get_data_length();
+  return owner.data_ && owner.in_range(payload) ? debug_bytes(owner.store_, payload) : 0;
 }
 
 }  // namespace weft::memory

@@ -34,14 +34,14 @@ namespace weft::memory {
 /// next request instead. Banks, refresh and row hits are not modelled; `efficiency` stands for them (STREAM reaches 90
 /// to 93 % of the pin rate), or a StreamModel, which has been derived from them: then the rate is the pin rate times
 /// what banks sustain for requests of this size and for the share of writes among the latest 16 to 32 requests, whole
-/// bursts are charged, with ECC more for those that a write ends within, and `latency` is that of the interconnect, to
-/// which reads and writes add theirs. A request that begins where the same master's latest one ended counts as part of
-/// a sequence, as one of 32 KiB or more does.
+/// bursts are charged, with ECC more for those that a write changes in part, and `latency` is that of the interconnect,
+/// to which reads and writes add theirs. A request that begins where the same master's latest one ended counts as part
+/// of a sequence, as one of 32 KiB or more does.
 ///
 /// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null
 /// data pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves
-/// bytes in no time; DMI grants the page that was asked for. An address at or beyond `capacity` gets
-/// TLM_ADDRESS_ERROR_RESPONSE.
+/// bytes in no time; DMI grants the page that was asked for. Bytes that are not enabled are left alone. An address at
+/// or beyond `capacity` gets TLM_ADDRESS_ERROR_RESPONSE; other errors are those of check_attributes.
 class Hbm final : public Memory {
  public:
   struct Config {
@@ -118,12 +118,13 @@ class Hbm final : public Memory {
     int requests = 0;
     Time partial{};  ///< what a burst written in part takes beyond a whole one
     [[nodiscard]] Time time(std::size_t size, std::size_t share, std::int64_t bytes);
+    /// How many bursts a write leaves bytes of as they are.
+    [[nodiscard]] std::int64_t partial_bursts(const tlm::tlm_generic_payload& payload) const;
     /// How long the memory is busy with it.
     Time length(const tlm::tlm_generic_payload& payload, bool follows);
   };
 
   [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;
-  void move_bytes(tlm::tlm_generic_payload& payload);
 
   // What every request touches comes first.
   alignas(64) std::uint64_t capacity_;

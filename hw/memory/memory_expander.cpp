@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "hw/core/annotation.h"
+#include "hw/memory/payload_bytes.h"
 
 namespace weft::memory {
 namespace {
@@ -50,6 +51,10 @@ bool MemoryExpander::holds(const tlm::tlm_generic_payload& payload) const {
   return begin / granule % ways == way && local < capacity && bytes <= capacity - local;
 }
 
+tlm::tlm_response_status MemoryExpander::check(const tlm::tlm_generic_payload& payload) const {
+  return holds(payload) ? check_attributes(payload) : tlm::TLM_ADDRESS_ERROR_RESPONSE;
+}
+
 Time MemoryExpander::book(const tlm::tlm_generic_payload& payload, Time at) {
   const auto bytes = static_cast<std::int64_t>(payload.get_data_length());
   const Time length = byte_time_(bytes);
@@ -65,22 +70,13 @@ Time MemoryExpander::book(const tlm::tlm_generic_payload& payload, Time at) {
   return free_ + config_.latency;
 }
 
-void MemoryExpander::move_bytes(tlm::tlm_generic_payload& payload) {
-  if (contents_ == nullptr || payload.get_data_ptr() == nullptr) return;
-  auto* data = reinterpret_cast<std::byte*>(payload.get_data_ptr());
-  if (payload.is_read()) {
-    contents_->read(payload.get_address(), data, payload.get_data_length());
-  } else if (payload.is_write()) {
-    contents_->write(payload.get_address(), data, payload.get_data_length());
-  }
-}
-
 void MemoryExpander::Head::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
-  if (!owner.holds(payload)) return payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  const tlm::tlm_response_status status = owner.check(payload);
+  payload.set_response_status(status);
+  if (status != tlm::TLM_OK_RESPONSE) return;
   const Time now = owner.dispatcher_.now();
   delay = to_delay(owner.book(payload, now + from_delay(delay) + owner.config_.controller) + owner.stall_.next() - now);
-  owner.move_bytes(payload);
-  payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  if (owner.contents_ != nullptr) move_bytes(*owner.contents_, payload);
 }
 
 tlm::tlm_sync_enum MemoryExpander::Head::nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
@@ -90,8 +86,8 @@ tlm::tlm_sync_enum MemoryExpander::Head::nb_transport_fw(tlm::tlm_generic_payloa
     return tlm::TLM_COMPLETED;
   }
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_ACCEPTED;
-  if (!owner.holds(payload)) {
-    payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  if (const tlm::tlm_response_status status = owner.check(payload); status != tlm::TLM_OK_RESPONSE) {
+    payload.set_response_status(status);
     phase = tlm::BEGIN_RESP;
     return tlm::TLM_COMPLETED;
   }
@@ -105,9 +101,7 @@ tlm::tlm_sync_enum MemoryExpander::Head::nb_transport_fw(tlm::tlm_generic_payloa
 }
 
 unsigned int MemoryExpander::Head::transport_dbg(tlm::tlm_generic_payload& payload) {
-  if (owner.contents_ == nullptr || !owner.holds(payload)) return 0;
-  owner.move_bytes(payload);
-  return payload.get_data_length();
+  return owner.contents_ != nullptr && owner.holds(payload) ? debug_bytes(*owner.contents_, payload) : 0;
 }
 
 void MemoryExpander::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
@@ -117,7 +111,7 @@ void MemoryExpander::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
     return;
   }
   requests_.free(static_cast<std::uint32_t>(data));
-  move_bytes(*request.payload);
+  if (contents_ != nullptr) move_bytes(*contents_, *request.payload);
   request.payload->set_response_status(tlm::TLM_OK_RESPONSE);
   request.head->responses.add(*request.payload);
 }

@@ -29,7 +29,7 @@ namespace weft::memory {
 /// Function: with contents given, bytes move when the DRAM's part is done; they are kept by the host's address.
 /// nb_transport takes any number of requests (END_REQ at once); b_transport books ahead and annotates the delay; debug
 /// transport moves bytes in no time; no DMI. An address beyond `capacity`, or of another way, gets
-/// TLM_ADDRESS_ERROR_RESPONSE.
+/// TLM_ADDRESS_ERROR_RESPONSE; other errors are those of check_attributes. Bytes that are not enabled are left alone.
 ///
 /// Left out: banks and refresh, for which `efficiency` stands; a cache in the controller; poison, and sharing with
 /// coherence.
@@ -106,8 +106,8 @@ class MemoryExpander final : public sc_core::sc_module, public EventTarget {
   };
 
   [[nodiscard]] bool holds(const tlm::tlm_generic_payload& payload) const;
+  [[nodiscard]] tlm::tlm_response_status check(const tlm::tlm_generic_payload& payload) const;
   Time book(const tlm::tlm_generic_payload& payload, Time at);
-  void move_bytes(tlm::tlm_generic_payload& payload);
 
   Config config_;
   Interleaving interleaving_;

@@ -30,6 +30,7 @@ std::uint32_t RemoteMemory::create_group(const std::vector<std::uint32_t>& accel
 tlm::tlm_response_status RemoteMemory::check(const InSwitch& asked, const tlm::tlm_generic_payload& payload,
                                              std::size_t port) const {
   if (asked.group >= groups_.size() || groups_[asked.group].place_of[port] < 0) return tlm::TLM_GENERIC_ERROR_RESPONSE;
+  if (payload.get_byte_enable_ptr() != nullptr) return tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE;
   const auto chunk = static_cast<std::uint64_t>(config_.chunk.count());
   const std::uint64_t bytes = payload.get_data_length();
   const bool whole = payload.is_read() || bytes % size_of(asked.type) == 0;

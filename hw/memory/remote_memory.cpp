@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hw/core/annotation.h"
+#include "hw/memory/payload_bytes.h"
 #include "hw/memory/remote_stages.h"
 
 namespace weft::memory {
@@ -85,15 +86,18 @@ RemoteMemory::Resource& RemoteMemory::link_to(Direction direction, std::uint32_t
   return links_[direction][of_switch * static_cast<std::uint32_t>(nodes_) + node];
 }
 
+bool RemoteMemory::in_range(const tlm::tlm_generic_payload& payload) const {
+  const auto capacity = static_cast<std::uint64_t>(config_.capacity.count());
+  return payload.get_address() < capacity && payload.get_data_length() <= capacity - payload.get_address();
+}
+
 tlm::tlm_response_status RemoteMemory::check(const tlm::tlm_generic_payload& payload, std::size_t port) const {
   if (!payload.is_read() && !payload.is_write()) return tlm::TLM_COMMAND_ERROR_RESPONSE;
-  const auto capacity = static_cast<std::uint64_t>(config_.capacity.count());
-  if (payload.get_address() >= capacity || payload.get_data_length() > capacity - payload.get_address()) {
-    return tlm::TLM_ADDRESS_ERROR_RESPONSE;
-  }
+  if (!in_range(payload)) return tlm::TLM_ADDRESS_ERROR_RESPONSE;
   const InSwitch* asked = nullptr;
   payload.get_extension(asked);
-  return asked != nullptr ? check(*asked, payload, port) : tlm::TLM_OK_RESPONSE;
+  const tlm::tlm_response_status status = check_attributes(payload);
+  return asked != nullptr && status == tlm::TLM_OK_RESPONSE ? check(*asked, payload, port) : status;
 }
 
 Time RemoteMemory::book(Resource& resource, Time arrives, std::int64_t bytes, const ByteTime& byte_time) {
@@ -155,14 +159,7 @@ void RemoteMemory::account(const tlm::tlm_generic_payload& payload) {
 }
 
 void RemoteMemory::move_bytes(tlm::tlm_generic_payload& payload, std::size_t port) {
-  if (!data_ || payload.get_data_ptr() == nullptr) return;
-  auto* data = reinterpret_cast<std::byte*>(payload.get_data_ptr());
-  BackingStore& store = stores_[space_of(port)];
-  if (payload.is_read()) {
-    store.read(payload.get_address(), data, payload.get_data_length());
-  } else {
-    store.write(payload.get_address(), data, payload.get_data_length());
-  }
+  if (data_) memory::move_bytes(stores_[space_of(port)], payload);
 }
 
 void RemoteMemory::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
@@ -213,9 +210,8 @@ tlm::tlm_sync_enum RemoteMemory::Port::nb_transport_fw(tlm::tlm_generic_payload&
 }
 
 unsigned int RemoteMemory::Port::transport_dbg(tlm::tlm_generic_payload& payload) {
-  if (!owner.data_ || owner.check(payload, index) != tlm::TLM_OK_RESPONSE) return 0;
-  owner.move_bytes(payload, index);
-  return payload.get_data_length();
+  if (!owner.data_ || !owner.in_range(payload)) return 0;
+  return debug_bytes(owner.stores_[owner.space_of(index)], payload);
 }
 
 void RemoteMemory::on_event(Time now, std::uint32_t tag, std::uint64_t data) {

@@ -57,8 +57,10 @@ struct InSwitch final : public tlm::tlm_extension<InSwitch> {
 /// Function: with `data` on, bytes are stored sparsely and move when the last piece of a request is done.
 /// nb_transport_fw takes any number of requests (END_REQ at once) and answers later with BEGIN_RESP; b_transport books
 /// all stages ahead and annotates the delay, for plain requests alone. Debug transport moves bytes in no time; no DMI.
-/// An address at or beyond `capacity` gets TLM_ADDRESS_ERROR_RESPONSE; a collective that crosses chunks
-/// TLM_BURST_ERROR_RESPONSE; one of no known group, or unlike the other members', TLM_GENERIC_ERROR_RESPONSE.
+/// Bytes of a plain request that are not enabled are left alone. An address at or beyond `capacity` gets
+/// TLM_ADDRESS_ERROR_RESPONSE; a collective that crosses chunks TLM_BURST_ERROR_RESPONSE, one with byte enables
+/// TLM_BYTE_ENABLE_ERROR_RESPONSE; one of no known group, or unlike the other members', TLM_GENERIC_ERROR_RESPONSE;
+/// other errors are those of check_attributes.
 ///
 /// Kind `cxl` is another module's: CxlPool.
 ///
@@ -220,6 +222,7 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
   static constexpr std::uint32_t kNone = UINT32_MAX;
   using FlowName = std::tuple<std::uint32_t, Direction, std::uint64_t>;
 
+  [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;
   [[nodiscard]] tlm::tlm_response_status check(const tlm::tlm_generic_payload& payload, std::size_t port) const;
   [[nodiscard]] std::uint32_t memory_of(std::size_t port, std::uint64_t address) const;
   [[nodiscard]] Resource& link_to(Direction direction, std::uint32_t memory, std::uint32_t node);

@@ -31,7 +31,8 @@ class Requester final : public sc_core::sc_module, public tlm::tlm_bw_transport_
   }
 
   tlm::tlm_initiator_socket<64> socket;
-  Time hesitates;  ///< from a response to its end
+  Time hesitates;                      ///< from a response to its end
+  std::vector<unsigned char> enables;  ///< of all bytes, in turn; empty: none are given
 
   void ask(tlm::tlm_command command, std::uint64_t address, std::byte* data, std::uint32_t bytes, Done done,
            InSwitch* group = nullptr) {
@@ -41,6 +42,8 @@ class Requester final : public sc_core::sc_module, public tlm::tlm_bw_transport_
     payload.set_data_ptr(reinterpret_cast<unsigned char*>(data));
     payload.set_data_length(bytes);
     payload.set_streaming_width(bytes);
+    payload.set_byte_enable_ptr(enables.empty() ? nullptr : enables.data());
+    payload.set_byte_enable_length(static_cast<unsigned int>(enables.size()));
     if (group != nullptr) payload.set_extension(group);
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
     sc_core::sc_time delay;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/memory/cxl_pool.h"
+#include "tests/support/byte_enables.h"
 #include "tests/support/kernel.h"
 #include "tests/support/remote_bench.h"
 #include "tests/support/tlm_checker.h"
@@ -164,6 +165,31 @@ TEST(CxlPool, BlockingTransportTakesAsLongWhenIdle) {
     }
     test::fresh_kernel();
   }
+}
+
+TEST(CxlPool, LeavesBytesAloneThatAreNotEnabled) {
+  Dispatcher dispatcher("dispatcher");
+  test::Script script("script", dispatcher);
+  CxlPool pool("pool", round_figures(CxlPath::kFar), 1, kGranule, dispatcher, true, {});
+  test::Initiator initiator("initiator");
+  initiator.socket.bind(pool.socket(0));
+  script.at(1_us, [&] { test::expect_byte_enables(initiator, 4096 + 7); });
+  sc_core::sc_start();
+}
+
+TEST(CxlPool, LeavesThemAloneWithPhasesToo) {
+  CxlBench bench(round_figures(CxlPath::kNear), 1, true);
+  auto bytes = test::pattern_bytes(64, 1);
+  std::vector<std::byte> read(64, std::byte{9});
+  bench.run([&] {
+    bench.ends[0]->enables = {TLM_BYTE_DISABLED, TLM_BYTE_ENABLED};
+    bench.ends[0]->ask(kWrite, 3, bytes.data(), 64, [&](Time /*now*/, tlm::tlm_response_status status) {
+      EXPECT_EQ(status, tlm::TLM_OK_RESPONSE);
+      bench.ends[0]->enables.clear();
+      bench.ends[0]->ask(kRead, 3, read.data(), 64, {});
+    });
+  });
+  for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(read[i], i % 2 == 1 ? bytes[i] : std::byte{0}) << i;
 }
 
 /// A link, a switch, another link and a device, wired by hand with a checker in each gap.

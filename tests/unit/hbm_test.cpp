@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "hw/memory/backing_store.h"
+#include "tests/support/byte_enables.h"
 #include "tests/support/kernel.h"
 #include "tests/support/sockets.h"
 
@@ -196,6 +197,32 @@ TEST(Hbm, MovesBytesByEveryTransport) {
     EXPECT_EQ(master.status(), tlm::TLM_OK_RESPONSE);
     EXPECT_GE(from_delay(delay), 500_ns);
     EXPECT_TRUE(std::equal(third.begin(), third.end(), bytes.begin()));
+  });
+}
+
+TEST(Hbm, LeavesBytesAloneThatAreNotEnabled) {
+  HbmBench bench;
+  bench.run([&] {
+    test::expect_byte_enables(bench.master(0), BackingStore::kPage - 33);
+    std::vector<std::byte> data(64);
+    test::transport_enabled(bench.master(1), tlm::TLM_WRITE_COMMAND, 0, data, {TLM_BYTE_DISABLED}, 32);
+  });
+  // What is refused costs and counts nothing.
+  EXPECT_EQ(bench.hbm->counters(1).writes, 0);
+  EXPECT_EQ(bench.hbm->counters(1).busy, Time());
+}
+
+TEST(Hbm, GrantsNoDirectAccessBeyondItsCapacity) {
+  Hbm::Config config = one_byte_per_ps();
+  config.capacity = 100_KiB;
+  HbmBench bench(1, config);
+  bench.run([&] {
+    test::Initiator& master = bench.master(0);
+    master.prepare(tlm::TLM_READ_COMMAND, 70'000, nullptr, 1);
+    tlm::tlm_dmi dmi;
+    ASSERT_TRUE(master.socket->get_direct_mem_ptr(master.payload, dmi));
+    EXPECT_EQ(dmi.get_start_address(), BackingStore::kPage);
+    EXPECT_EQ(dmi.get_end_address(), 102'399U);
   });
 }
 

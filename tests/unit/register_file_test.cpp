@@ -60,6 +60,26 @@ TEST(RegisterFile, AnswersWhatItDoesNotTakeWithTheRightResponse) {
   EXPECT_EQ(bench.payload.get_response_status(), tlm::TLM_COMMAND_ERROR_RESPONSE);
 }
 
+TEST(RegisterFile, RefusesByteEnablesAndStreaming) {
+  RegisterBench bench;
+  std::uint32_t value = 7;
+  unsigned char enabled = TLM_BYTE_ENABLED;
+  sc_core::sc_time delay;
+  bench.payload.set_command(tlm::TLM_WRITE_COMMAND);
+  bench.payload.set_address(0x10);
+  bench.payload.set_data_ptr(reinterpret_cast<unsigned char*>(&value));
+  bench.payload.set_data_length(4);
+  bench.payload.set_streaming_width(2);
+  bench.file.b_transport(bench.payload, delay);
+  EXPECT_EQ(bench.payload.get_response_status(), tlm::TLM_BURST_ERROR_RESPONSE);
+  bench.payload.set_streaming_width(4);
+  bench.payload.set_byte_enable_ptr(&enabled);
+  bench.payload.set_byte_enable_length(1);
+  bench.file.b_transport(bench.payload, delay);
+  EXPECT_EQ(bench.payload.get_response_status(), tlm::TLM_BYTE_ENABLE_ERROR_RESPONSE);
+  EXPECT_EQ(bench.address, 0U);  // the register was not written
+}
+
 TEST(RegisterFile, CompletesANonBlockingWriteAtOnce) {
   RegisterBench bench;
   std::uint32_t value = 5;
@@ -67,6 +87,7 @@ TEST(RegisterFile, CompletesANonBlockingWriteAtOnce) {
   bench.payload.set_address(0x10);
   bench.payload.set_data_ptr(reinterpret_cast<unsigned char*>(&value));
   bench.payload.set_data_length(4);
+  bench.payload.set_streaming_width(4);
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay;
   EXPECT_EQ(bench.file.nb_transport_fw(bench.payload, phase, delay), tlm::TLM_COMPLETED);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/byte_enables.h"
 #include "tests/support/kernel.h"
 #include "tests/support/remote_bench.h"
 
@@ -94,6 +95,34 @@ TEST(RemoteMemory, BlockingTransportBooksTheSameStagesAhead) {
   sc_core::sc_start();
   EXPECT_TRUE(std::equal(back.begin() + 100, back.end(), bytes.begin() + 100));
   EXPECT_TRUE(std::equal(back.begin(), back.begin() + 100, bytes.begin() + 500));
+}
+
+TEST(RemoteMemory, LeavesBytesAloneThatAreNotEnabled) {
+  Dispatcher dispatcher("dispatcher");
+  test::Script script("script", dispatcher);
+  RemoteMemory memory("remote", flat(RemoteKind::kPool), 1, 1, dispatcher, true, {});
+  test::Initiator master("master");
+  master.socket.bind(memory.socket(0));
+  script.at(1_us, [&] { test::expect_byte_enables(master, 5); });
+  sc_core::sc_start();
+}
+
+TEST(RemoteMemory, LeavesThemAloneWithPhasesToo) {
+  Bench bench(flat(RemoteKind::kPool), 1, 1, true);
+  auto bytes = pattern_bytes(64, 1);
+  std::vector<tlm::tlm_response_status> statuses;
+  const auto note = [&](Time /*now*/, tlm::tlm_response_status status) { statuses.push_back(status); };
+  bench.run([&] {
+    bench.ends[0]->enables = {TLM_BYTE_DISABLED, TLM_BYTE_ENABLED};
+    bench.ends[0]->ask(kWrite, 0, bytes.data(), 64, note);
+    InSwitch group;
+    bench.ends[0]->ask(kWrite, 0, bytes.data(), 64, note, &group);
+  });
+  // Collectives of flat memories are refused for their group.
+  EXPECT_EQ(statuses, (std::vector{tlm::TLM_GENERIC_ERROR_RESPONSE, tlm::TLM_OK_RESPONSE}));
+  std::vector<std::byte> held(64);
+  bench.memory->store(0).read(0, held.data(), 64);
+  for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(held[i], i % 2 == 1 ? bytes[i] : std::byte{0}) << i;
 }
 
 TEST(RemoteMemory, RefusesWhatLiesBeyondItsCapacity) {
