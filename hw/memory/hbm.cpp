@@ -136,9 +136,12 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
     const std::int64_t shared = std::min(length, other - start);
     busy_until += shared;
     other += shared;
+    owner.ports_[i].pushed += shared;
   }
   owner.busy_until_[index] = busy_until;
-  counters.waited += Time(busy_until - start - length);
+  // Others that came since this master's latest request put its end off: what is left of that held this one up.
+  counters.waited += Time(std::min(pushed, start - asked) + busy_until - start - length);
+  pushed = 0;
   if (payload.is_read()) {
     ++counters.reads;
     counters.read_bytes += bytes;

@@ -31,12 +31,12 @@ namespace weft::memory {
 /// behind a long one, as it would not with interleaved banks. Latency is added once per request and does not occupy the
 /// memory. Masters share an interconnect of `interconnect_rate` in the same way: the slower of both sets the rate. A
 /// request returns its annotated delay before later requests of others delay it: those delay the master's
-/// next request instead. Banks, refresh and row hits are not modelled; `efficiency` stands for them (STREAM reaches 90
-/// to 93 % of the pin rate), or a StreamModel, which has been derived from them: then the rate is the pin rate times
-/// what banks sustain for requests of this size and for the share of writes among the latest 16 to 32 requests, whole
-/// bursts are charged, with ECC more for those that a write changes in part, and `latency` is that of the interconnect,
-/// to which reads and writes add theirs. A request that begins where the same master's latest one ended counts as part
-/// of a sequence, as one of 32 KiB or more does.
+/// next request instead, which counts as its waiting. Banks, refresh and row hits are not modelled; `efficiency` stands
+/// for them (STREAM reaches 90 to 93 % of the pin rate), or a StreamModel, which has been derived from them: then the
+/// rate is the pin rate times what banks sustain for requests of this size and for the share of writes among the latest
+/// 16 to 32 requests, whole bursts are charged, with ECC more for those that a write changes in part, and `latency` is
+/// that of the interconnect, to which reads and writes add theirs. A request that begins where the same master's latest
+/// one ended counts as part of a sequence, as one of 32 KiB or more does.
 ///
 /// Function: with `data` on, bytes are stored sparsely. With it off, reads return nothing and payloads may have a null
 /// data pointer. nb_transport_fw answers BEGIN_REQ with TLM_COMPLETED and the annotated delay; debug transport moves
@@ -105,6 +105,7 @@ class Hbm final : public Memory {
     std::size_t index;  ///< in `busy_until_`
     Counters counters;
     std::uint64_t next = 0;              ///< where its latest request ended
+    std::int64_t pushed = 0;             ///< by what later requests of others have put off when that ends
     std::unique_ptr<MemoryWaves> waves;  ///< null where nobody records
   };
   /// A StreamModel at this memory's rate.

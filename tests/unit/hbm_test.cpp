@@ -266,6 +266,31 @@ TEST(Hbm, TouchesNoMemoryWithoutData) {
   EXPECT_EQ(bench.hbm->store().pages(), 0u);
 }
 
+TEST(Hbm, CountsWhatOthersThatCameLaterHoldARequestUp) {
+  HbmBench bench;
+  bench.script.at(1_us + 1500_ps, [&] {
+    EXPECT_EQ(bench.hbm->traffic(0).waited, 0_ps);
+    EXPECT_EQ(bench.hbm->traffic(1).waited, 600_ps + 300_ps);
+    // Its master ends at 1900 ps, 900 ps later for the others: what is left of that is waited for.
+    EXPECT_EQ(bench.master(0).read(0, nullptr, 100), 400_ps + 100_ps + 500_ns);
+    EXPECT_EQ(bench.hbm->traffic(0).waited, 400_ps);
+  });
+  bench.script.at(2_us, [&] {
+    bench.master(0).read(0, nullptr, 1000);
+    bench.master(1).read(0, nullptr, 100);
+  });
+  bench.script.at(3_us, [&] {
+    // It was put off, but that is over.
+    EXPECT_EQ(bench.master(0).read(0, nullptr, 100), 100_ps + 500_ns);
+    EXPECT_EQ(bench.hbm->traffic(0).waited, 400_ps);
+  });
+  bench.run([&] {
+    bench.master(0).read(0, nullptr, 1000);
+    bench.master(1).read(0, nullptr, 600);
+    bench.master(1).read(0, nullptr, 300);  // 1200 to 1800 ps: the other has 400 ps left then, and takes half of 600
+  });
+}
+
 TEST(Hbm, MastersShareAnInterconnectThatIsSlowerThanIt) {
   Hbm::Config config = one_byte_per_ps();
   config.interconnect_rate = 250_GBps;
