@@ -53,7 +53,7 @@ class Hbm final : public Memory {
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("capacity", capacity, "Size of the memory", Range{1, 1LL << 50});
+      visit("capacity", capacity, "Size of the memory; where inline ECC leaves less, that counts", Range{1, 1LL << 50});
       visit("rate", rate, "Pin rate of all stacks together", Range{1'000'000'000, 1'000'000'000'000'000});
       visit("efficiency", efficiency, "Share of the pin rate that long transfers sustain");
       visit("latency", latency, "First request to first data of an idle memory", Range{0, 100'000'000});

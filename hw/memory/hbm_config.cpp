@@ -26,13 +26,10 @@ void HbmConfig::check(const std::string& path) const {
     throw ConfigError(error.path() == stage ? path + ".stacks.interleave" : error.path(), error.expected());
   }
   const dram::AddressMap map = memory.map(path + ".stacks.mapping");
-  if (detail == HbmDetail::kStream && memory.controller.inline_covers() == 0) return;
-  if (static_cast<std::uint64_t>(capacity.count()) > map.capacity()) {
-    throw ConfigError(path + ".capacity", std::string("at most what its stacks hold") +
-                                              (memory.controller.inline_covers() > 0 ? " beside inline ECC" : "") +
-                                              ", which is " + to_text(memory.capacity()));
-  }
   if (detail == HbmDetail::kStream) return;
+  if (static_cast<std::uint64_t>(usable().count()) > map.capacity()) {
+    throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()));
+  }
   const double peak = memory.peak_bytes_per_second() * 8;
   const auto pins = static_cast<double>(rate.count());
   if (std::abs(pins - peak) > kTolerance * peak) {
@@ -40,6 +37,11 @@ void HbmConfig::check(const std::string& path) const {
                                           to_text(Rate(std::llround(peak * 1e-9) * 1'000'000'000)) +
                                           ", or detail stream");
   }
+}
+
+Bytes HbmConfig::usable() const {
+  if (!has_stacks() || stacks.controller.inline_covers() == 0) return capacity;
+  return std::min(capacity, stacks.memory().capacity());
 }
 
 std::shared_ptr<const StreamModel> HbmConfig::model() const {
@@ -57,7 +59,7 @@ BankHbm::Config HbmConfig::banks() const {
   static_cast<dram::MemoryConfig&>(config) = stacks.memory();
   config.latency = interconnect / 2;
   config.interconnect_rate = interconnect_rate;
-  config.capacity = capacity;
+  config.capacity = usable();
   config.outstanding = stacks.outstanding;
   if (config.outstanding > 0) return config;
   const dram::Geometry& geometry = config.device.geometry;

@@ -25,6 +25,7 @@ struct HbmStacks {
   Time clock;
   dram::ControllerConfig controller;
   std::string mapping = "128B";
+  std::string hash = "off";
   Bytes interleave = Bytes(256);
   int outstanding = 0;
 
@@ -46,6 +47,7 @@ struct HbmStacks {
     visit("controller", controller, "How requests become commands");
     visit("mapping", mapping,
           "Which bits of an address within a stack choose what, as hw/memory/dram/address_map.h says");
+    visit("hash", hash, "Which of them bits of the row are mixed into, as there");
     visit("interleave", interleave, "Bytes in one stack before the next one's begin; a power of two",
           Range{64, 1 << 20});
     visit("outstanding", outstanding,
@@ -59,6 +61,7 @@ struct HbmStacks {
     config.device.geometry.channels = channels;
     config.controller = controller;
     config.mapping = mapping;
+    config.hash = hash;
     config.stacks = count;
     config.stack_interleave = interleave;
     return config;
@@ -66,7 +69,7 @@ struct HbmStacks {
 };
 
 /// The memory of an accelerator, in the detail that is asked for. With stacks described, `stream` takes its efficiency
-/// and its latency from them (StreamModel), and `bank` everything but the capacity.
+/// and its latency from them (StreamModel), and `bank` everything but the capacity, of which inline ECC leaves a part.
 struct HbmConfig : Hbm::Config {
   static constexpr std::string_view kPartKind = "hbm";
   HbmDetail detail = HbmDetail::kStream;
@@ -83,6 +86,8 @@ struct HbmConfig : Hbm::Config {
     visit("stacks", stacks, "What it is made of");
   }
   [[nodiscard]] bool has_stacks() const { return stacks.count > 0; }
+  /// The capacity, or what inline ECC leaves of the stacks if that is less.
+  [[nodiscard]] Bytes usable() const;
   /// Throws ConfigError; `path` is where this stands.
   void check(const std::string& path) const;
   /// Null without stacks. Throws ConfigError.

@@ -101,6 +101,7 @@ class Channel {
     config.stacks = 1;
     config.device.geometry.channels = 1;
     config.mapping = "burst";  // requests come with their places
+    config.hash = "off";
     return config;
   }
   static std::int64_t data_columns(const dram::MemoryConfig& config) {

@@ -118,6 +118,7 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   }
   if (config.firmware.cores < 1) throw ConfigError("firmware.cores", "expected at least 1, got 0");
   check_shares(config.accelerator);
+  config_.accelerator.hbm.capacity = config.accelerator.hbm.usable();
   const auto seed = static_cast<std::uint64_t>(config.seed);
   network_plan_ = std::make_shared<fabric::Plan>(config.fabric, config.accelerators, "fabric", seed);
   if (has_ports()) {

@@ -102,6 +102,77 @@ TEST(AddressMap, PassesOverCheckBits) {
   }
 }
 
+TEST(AddressMap, KeepsLessTogetherThanALineWhereCheckBitsNeedTheColumn) {
+  const auto text = [](int covers) { return AddressMap(hbm3(), "128B", "mapping", 1, Bytes(256), covers).text(); };
+  EXPECT_EQ(text(7), AddressMap(hbm3(), "128B").text());
+  EXPECT_EQ(text(15), "offset:5,column:1,pseudo_channel:1,bank_group:2,column:4,bank:2,stack_id:1,row:14");
+  EXPECT_EQ(text(31), "offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row:14");
+}
+
+TEST(AddressMap, MixesBitsOfTheRowIntoBanks) {
+  const AddressMap map(hbm3(), "burst", "mapping", 1, Bytes(256), 0, "bank_group^row:1, bank^row");
+  EXPECT_EQ(map.hash_text(), "bank_group^row:1,bank^row:0");
+  const std::uint64_t row = 1 << 16;
+  EXPECT_EQ(map.locate(0), Location());
+  // Row 1 changes the bank's lowest bit, row 2 its next and the lowest of its group, row 4 the next of its group.
+  EXPECT_EQ(map.locate(1 * row).bank, 1);
+  EXPECT_EQ(map.locate(2 * row).bank, 2 + (1 << 2));
+  EXPECT_EQ(map.locate(4 * row).bank, 2 << 2);
+  EXPECT_EQ(map.locate(1 * row + (1 << 13)).bank, 0);
+  EXPECT_EQ(map.locate(5 * row).row, 5U);
+
+  Geometry geometry = hbm3();
+  geometry.channels = 4;
+  EXPECT_EQ(AddressMap(geometry, "burst", "mapping", 1, Bytes(256), 0, "row").hash_text(),
+            "pseudo_channel^row:0,channel^row:1,bank_group^row:3,bank^row:5,stack_id^row:7");
+  geometry.rows = 16;
+  EXPECT_EQ(AddressMap(geometry, "burst", "mapping", 1, Bytes(256), 0, "row").hash_text(),
+            "pseudo_channel^row:0,channel^row:1,bank_group^row:3");
+  EXPECT_EQ(AddressMap(geometry, "burst").hash_text(), "off");
+}
+
+TEST(AddressMap, IsAsInvertibleWithAHash) {
+  Geometry geometry = hbm3();
+  geometry.columns = 64;
+  geometry.channels = 8;
+  Random random(1, "hash");
+  for (const char* hash :
+       {"row", "bank^row:2,bank^row:7,channel^row:1", "stack_id^row:13,pseudo_channel^row,bank_group^row"}) {
+    for (const int covers : {0, 7}) {
+      for (const int stacks : {1, 3}) {
+        const AddressMap map(geometry, "128B", "mapping", stacks, Bytes(256), covers, hash);
+        for (int i = 0; i < 1000; ++i) {
+          const std::uint64_t address = random.next() % map.capacity() / 32 * 32;
+          const Location place = map.locate(address);
+          ASSERT_LT(place.channel, 8 * stacks);
+          ASSERT_EQ(map.address(place), address) << hash;
+        }
+      }
+    }
+  }
+}
+
+TEST(AddressMap, SaysWhatIsWrongWithAHash) {
+  const auto fails = [](const char* hash, const std::string& part) {
+    try {
+      const AddressMap map(hbm3(), "burst", "some.mapping", 1, Bytes(256), 0, hash);
+      ADD_FAILURE() << hash;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.path(), "some.hash");
+      EXPECT_NE(error.expected().find(part), std::string::npos) << error.expected();
+    }
+  };
+  fails("", "off, row, or a list");
+  fails("bank", "each with ^row:BIT, such as bank_group^row:0,bank^row:2; there is \"bank\"");
+  fails("column^row:2", "there is \"column^row:2\"");
+  fails("bnak^row:2", "there is \"bnak^row:2\"");
+  fails("bank^row:x", "a bit of the row after bank^row:, not \":x\"");
+  fails("bank^row2", "a bit of the row after bank^row:, not \"2\"");
+  fails("bank^row:-1", "a bit of the row after bank^row:");
+  fails("bank^row:13", "bits of the row, which has 14, for the 2 of bank from bit 13");
+  fails("bank^row,bank^row,bank^row,bank^row,bank^row,bank^row,bank^row,bank^row,bank^row", "at most 8 fields");
+}
+
 TEST(AddressMap, SaysWhatIsWrong) {
   const auto fails = [](const char* text, const std::string& part, int covers = 0) {
     try {
@@ -118,7 +189,8 @@ TEST(AddressMap, SaysWhatIsWrong) {
   fails("offset:5,pseudo_channel:2,bank_group:2,column:5,bank:2,stack_id:1,row", "1 bits of pseudo_channel");
   fails("offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row:3", "14 bits of row");
   fails("pseudo_channel,offset,bank_group,column,bank,stack_id,row", "offset first");
-  fails("128B", "the 4 highest bits of column side by side, for inline ECC that covers 15 bursts", 15);
+  fails("offset,column:2,pseudo_channel,bank_group,column,bank,stack_id,row",
+        "the 4 highest bits of column side by side, for inline ECC that covers 15 bursts", 15);
   fails("offset:x,row", "a number of bits after offset:");
   fails("offset:-1,row", "a number of bits after offset:");
 }

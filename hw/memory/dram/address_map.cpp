@@ -30,10 +30,11 @@ std::vector<std::string_view> split(std::string_view text) {
 }
 
 /// The named maps, else the text itself.
-std::string expanded(const Geometry& geometry, std::string_view text) {
+std::string expanded(const Geometry& geometry, std::string_view text, int covers) {
   if (text == "burst") return "offset,pseudo_channel,channel,bank_group,column,bank,stack_id,row";
   if (text == "128B") {
-    const std::int64_t together = std::clamp<std::int64_t>(128 / geometry.burst.count(), 1, geometry.columns);
+    const std::int64_t most = std::max<std::int64_t>(1, geometry.columns / (covers + 1));
+    const std::int64_t together = std::clamp<std::int64_t>(128 / geometry.burst.count(), 1, most);
     const std::string low = together > 1 ? "column:" + std::to_string(bits_of(together)) + "," : "";
     return "offset," + low + "pseudo_channel,channel,bank_group,column,bank,stack_id,row";
   }
@@ -43,7 +44,7 @@ std::string expanded(const Geometry& geometry, std::string_view text) {
 }  // namespace
 
 AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const std::string& path, int stacks,
-                       Bytes interleave, int covers)
+                       Bytes interleave, int covers, std::string_view hash)
     : bank_bits_(bits_of(geometry.banks)),
       group_bits_(bank_bits_ + bits_of(geometry.bank_groups)),
       stacks_(static_cast<std::uint64_t>(stacks)),
@@ -63,7 +64,7 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
   wanted[kColumn] = bits_of(geometry.columns);
   wanted[kRow] = bits_of(geometry.rows);
   std::array<int, kFields> have{};
-  const std::string text = expanded(geometry, given);
+  const std::string text = expanded(geometry, given, covers);
   int shift = 0;
   for (const std::string_view word : split(text)) {
     const std::size_t colon = word.find(':');
@@ -109,6 +110,7 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
                                   ", as the geometry has, not " + std::to_string(have[field]));
     }
   }
+  add_mixes(hash, wanted, path.substr(0, path.rfind('.') + 1) + "hash");
   if (covers_ == 0) return;
   const auto highest = std::find_if(piece_.begin(), piece_.begin() + pieces_, [&](const Piece& piece) {
     return piece.field == kColumn && piece.to + piece.bits == wanted[kColumn];
@@ -121,6 +123,55 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
   covers_shift_ = highest->shift + highest->bits - covers_bits_;
 }
 
+void AddressMap::add_mixes(std::string_view hash, const std::array<int, kFields>& bits, const std::string& path) {
+  if (hash == "off") return;
+  if (hash == "row") {
+    int from = 0;
+    for (const Field field : {kPseudoChannel, kChannel, kBankGroup, kBank, kStackId}) {
+      const int some = std::min(bits[field], bits[kRow] - from);
+      if (some > 0) add_mix(field, from, some, bits[kRow], path);
+      from += some;
+    }
+    return;
+  }
+  for (const std::string_view word : split(hash)) {
+    constexpr std::string_view kWith = "^row";
+    const std::size_t with = word.find(kWith);
+    const std::string_view name = trimmed(word.substr(0, with));
+    const auto found = std::find(kNames.begin(), kNames.end(), name);
+    const auto field = static_cast<Field>(found - kNames.begin());
+    if (with == std::string_view::npos || field < kChannel || field > kBank) {
+      throw ConfigError(path,
+                        "off, row, or a list of channel, pseudo_channel, stack_id, bank_group and bank, each with "
+                        "^row:BIT, such as bank_group^row:0,bank^row:2; there is \"" +
+                            std::string(word) + "\"");
+    }
+    const std::string_view rest = trimmed(word.substr(with + kWith.size()));
+    int from = 0;
+    if (!rest.empty()) {
+      const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), from);
+      if (rest.front() != ':' || error != std::errc() || end != rest.data() + rest.size() || from < 0) {
+        throw ConfigError(path,
+                          "a bit of the row after " + std::string(name) + "^row:, not \"" + std::string(rest) + "\"");
+      }
+    }
+    if (bits[field] > 0) add_mix(field, from, bits[field], bits[kRow], path);
+  }
+}
+
+void AddressMap::add_mix(Field field, int from, int bits, int row_bits, const std::string& path) {
+  if (from + bits > row_bits) {
+    throw ConfigError(path, "bits of the row, which has " + std::to_string(row_bits) + ", for the " +
+                                std::to_string(bits) + " of " + std::string(kNames[field]) + " from bit " +
+                                std::to_string(from));
+  }
+  if (static_cast<std::size_t>(mixes_) == kMostMixes) {
+    throw ConfigError(path, "at most " + std::to_string(kMostMixes) + " fields");
+  }
+  mix_[static_cast<std::size_t>(mixes_++)] = {field, static_cast<std::uint8_t>(from),
+                                              static_cast<std::uint32_t>((1ULL << bits) - 1)};
+}
+
 std::uint64_t AddressMap::address(const Location& location) const {
   std::array<std::uint64_t, kFields> value{};
   value[kChannel] = location.channel % channels_;
@@ -130,6 +181,7 @@ std::uint64_t AddressMap::address(const Location& location) const {
   value[kBank] = location.bank & ((1U << bank_bits_) - 1);
   value[kColumn] = location.column;
   value[kRow] = location.row;
+  mix(value);
   std::uint64_t address = 0;
   for (int i = 0; i < pieces_; ++i) {
     const Piece& piece = piece_[static_cast<std::size_t>(i)];
@@ -153,6 +205,15 @@ std::string AddressMap::text() const {
     text += "," + std::string(kNames[piece.field]) + ":" + std::to_string(piece.bits);
   }
   return text;
+}
+
+std::string AddressMap::hash_text() const {
+  std::string text;
+  for (int i = 0; i < mixes_; ++i) {
+    const Mix& each = mix_[static_cast<std::size_t>(i)];
+    text += (i > 0 ? "," : "") + std::string(kNames[each.field]) + "^row:" + std::to_string(each.from);
+  }
+  return text.empty() ? "off" : text;
 }
 
 }  // namespace weft::dram

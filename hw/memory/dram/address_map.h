@@ -27,7 +27,17 @@ struct Location {
 /// A name may come several times, its lower bits first; a name without a number takes what its field still lacks, which
 /// may be no bit. Two maps have names, both for any geometry:
 /// - `burst`: neighbouring bursts lie in different pseudo channels and bank groups (the line above);
-/// - `128B`: 128 bytes of a row stay together, so that reads of a cache line share an activate.
+/// - `128B`: 128 bytes of a row stay together, so that reads of a cache line share an activate; with inline ECC less,
+///   if the highest bits of the column, which must stay side by side, leave less.
+///
+/// A hash mixes bits of the row into those that choose a bank, as controllers do lest a stride meets one bank again and
+/// again (permutation-based page interleaving: Zhang, Zhu, Zhang, MICRO 2000). It is a list of fields, each of which
+/// becomes its exclusive or with as many bits of the row, from a bit on, and may come several times:
+///
+///     bank_group^row:0, bank^row:2, channel^row:4
+///
+/// `row` mixes pseudo channel, channel, bank group, bank and stack id with the row's bits one after the other, as far
+/// as there are any; `off` mixes nothing. Rows stay what they are, so bursts of a row stay together.
 ///
 /// A memory of several stacks, of which there may be any number, has a stage in front: `interleave` bytes lie in one
 /// stack, the next ones in the next, and so round all of them. That is a division by their number, whose remainder is
@@ -39,9 +49,9 @@ struct Location {
 class AddressMap {
  public:
   /// `geometry` is that of a stack, `interleave` a power of two. Throws ConfigError for `path` if the map does not
-  /// cover each bit of the geometry exactly once.
+  /// cover each bit of the geometry exactly once, and for `hash` beside it.
   AddressMap(const Geometry& geometry, std::string_view text, const std::string& path = "mapping", int stacks = 1,
-             Bytes interleave = Bytes(256), int covers = 0);
+             Bytes interleave = Bytes(256), int covers = 0, std::string_view hash = "off");
 
   [[nodiscard]] Location locate(std::uint64_t address) const {
     if (stacks_ == 1) return locate_in_stack(address);
@@ -57,6 +67,7 @@ class AddressMap {
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
   /// The map of a stack in full, as it can be written.
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string hash_text() const;
 
  private:
   [[nodiscard]] Location locate_in_stack(std::uint64_t address) const {
@@ -71,6 +82,7 @@ class AddressMap {
       const Piece& piece = piece_[static_cast<std::size_t>(i)];
       value[piece.field] |= static_cast<std::uint32_t>((address >> piece.shift) & piece.mask) << piece.to;
     }
+    mix(value);
     return {
         static_cast<std::uint16_t>(value[kChannel]), static_cast<std::uint8_t>(value[kPseudoChannel]),
         static_cast<std::uint8_t>((value[kStackId] << group_bits_) | (value[kBankGroup] << bank_bits_) | value[kBank]),
@@ -85,12 +97,32 @@ class AddressMap {
     std::uint8_t bits;
     std::uint32_t mask;
   };
+  /// Exclusive or of a field with bits of the row.
+  struct Mix {
+    Field field;
+    std::uint8_t from;  ///< in the row
+    std::uint32_t mask;
+  };
+  static constexpr std::size_t kMostMixes = 8;
+
+  void add_mixes(std::string_view hash, const std::array<int, kFields>& bits, const std::string& path);
+  void add_mix(Field field, int from, int bits, int row_bits, const std::string& path);
+  /// There and, since the row stays, back.
+  template <typename Value>
+  void mix(std::array<Value, kFields>& value) const {
+    for (int i = 0; i < mixes_; ++i) {
+      const Mix& each = mix_[static_cast<std::size_t>(i)];
+      value[each.field] ^= (value[kRow] >> each.from) & each.mask;
+    }
+  }
 
   static constexpr std::array<std::string_view, kFields> kNames = {
       "offset", "channel", "pseudo_channel", "stack_id", "bank_group", "bank", "column", "row"};
 
   std::array<Piece, kMostPieces> piece_{};  // the offset is not among them
   int pieces_ = 0;
+  std::array<Mix, kMostMixes> mix_{};
+  int mixes_ = 0;
   int offset_bits_ = 0;
   int bank_bits_ = 0;
   int group_bits_ = 0;  ///< of bank and bank group together

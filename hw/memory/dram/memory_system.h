@@ -15,6 +15,7 @@ struct MemoryConfig {
   Device device;
   ControllerConfig controller;
   std::string mapping = "burst";
+  std::string hash = "off";
   int stacks = 1;
   Bytes stack_interleave = Bytes(256);
 
@@ -25,6 +26,9 @@ struct MemoryConfig {
     visit("mapping", mapping,
           "Which bits of an address choose what: burst, 128B, or a list from the lowest bit up, such as "
           "offset:5,pseudo_channel:1,bank_group:2,column:5,bank:2,stack_id:1,row");
+    visit("hash", hash,
+          "Which fields bits of the row are mixed into: off, row (all that choose a bank), or a list such as "
+          "bank_group^row:0,bank^row:2");
     visit("stacks", stacks, "Stacks of that device, side by side: any number", Range{1, 64});
     visit("stack_interleave", stack_interleave, "Bytes in one stack before the next one's begin; a power of two",
           Range{64, 1 << 20});
@@ -37,13 +41,17 @@ struct MemoryConfig {
   }
   /// Throws ConfigError for `path`.
   [[nodiscard]] AddressMap map(const std::string& path = "mapping") const {
-    return {device.geometry, mapping, path, stacks, stack_interleave, controller.inline_covers()};
+    return {device.geometry, mapping, path, stacks, stack_interleave, controller.inline_covers(), hash};
   }
   [[nodiscard]] double peak_bytes_per_second() const { return device.peak_bytes_per_second() * stacks; }
   void check(const std::string& path = "") const {
     const std::string prefix = path.empty() ? "" : path + ".";
     device.check(prefix + "device");
     controller.check(prefix + "controller");
+    if (controller.refresh == RefreshPolicy::kPerBank && device.timing.rfcpb == 0) {
+      throw ConfigError(prefix + "controller.refresh",
+                        "all-bank or off, since the device has no per-bank refresh (device.timing.rfcpb is 0)");
+    }
     if (!std::has_single_bit(static_cast<std::uint64_t>(stack_interleave.count()))) {
       throw ConfigError(prefix + "stack_interleave", "a power of two");
     }
