@@ -5,12 +5,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "hw/memory/dram/replay.h"
+#include "platforms/cli/accelerator.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/config/document.h"
 #include "platforms/config/field_visitor.h"
+#include "platforms/config/text.h"
 #include "traces/memory_trace.h"
 
 namespace weft::platforms {
@@ -30,7 +33,8 @@ struct Options {
 
 struct Result {
   dram::MemoryConfig config;
-  std::string mapping;  ///< in full
+  std::string mapping;  ///< in full, as is the next
+  std::string hash;
   std::int64_t outstanding = 0;
   std::int64_t reads = 0;
   std::int64_t writes = 0;
@@ -53,11 +57,52 @@ struct Result {
   [[nodiscard]] double watts() const { return energy.total() * 1e-12 / to_seconds(elapsed); }
 };
 
+/// What the stacks of a memory are, or of an accelerator's; none if it is no such part.
+std::optional<dram::MemoryConfig> find_stacks(const std::string& name) {
+  Catalogue catalogue;
+  const Part* part = catalogue.find(name);
+  if (part == nullptr) return std::nullopt;
+  memory::HbmConfig hbm;
+  if (part->kind == memory::HbmConfig::kPartKind) {
+    const ordered_json text = {{"hbm", name}};
+    Document document = Document::from_text(text.dump(), "weft memory");
+    document.root().read_part("hbm", hbm);
+  } else if (const std::optional<AcceleratorPart> accelerator = find_accelerator(name)) {
+    hbm = accelerator->hbm;
+  } else {
+    return std::nullopt;
+  }
+  if (!hbm.has_stacks()) {
+    throw UsageError("--device: expected a memory whose part says what it is made of, " + name +
+                     " does not (its stacks.count is 0)");
+  }
+  return hbm.stacks.memory();
+}
+
+std::string devices() {
+  Catalogue catalogue;
+  std::string text;
+  for (const std::string_view kind : {std::string_view(dram::Device::kPartKind), memory::HbmConfig::kPartKind}) {
+    text += fmt::format("{}{}, of kind {}", text.empty() ? "" : "; ", join(catalogue.names(kind), ", "), kind);
+  }
+  return text + "; or an accelerator, for its memory";
+}
+
 dram::MemoryConfig read_config(const Options& options) {
-  ordered_json text = {{"device", options.device}};
+  ordered_json text = ordered_json::object();
+  std::optional<dram::MemoryConfig> stacks = find_stacks(options.device);
+  if (!stacks) {
+    Catalogue catalogue;
+    const Part* part = catalogue.find(options.device);
+    if (part == nullptr || part->kind != dram::Device::kPartKind) {
+      throw UsageError("--device: expected one of " + devices() + ", got \"" + options.device + "\"" +
+                       (part == nullptr ? "" : ", which is of kind " + part->kind));
+    }
+    text["device"] = options.device;
+  }
   if (!options.mapping.empty()) text["mapping"] = options.mapping;
   Document document = Document::from_text(text.dump(), "weft memory", options.overrides);
-  dram::MemoryConfig config;
+  dram::MemoryConfig config = stacks.value_or(dram::MemoryConfig());
   document.root().read(config);
   document.check_unused();
   try {
@@ -88,6 +133,7 @@ Result simulate(const Options& options) {
   const Stopwatch watch;
   dram::MemorySystem memory(result.config);
   result.mapping = memory.map().text();
+  result.hash = memory.map().hash_text();
   result.replay = std::make_unique<dram::Replay>(memory, static_cast<int>(result.outstanding));
   traces::MemoryTrace trace(options.trace, memory.map().capacity());
   traces::MemoryTrace::Entry entry;
@@ -120,6 +166,16 @@ double ns(Time time) {
   return static_cast<double>(time.count()) * 1e-3;
 }
 
+/// Null where nothing was read.
+ordered_json latency_to_json(const dram::LatencyHistogram& latency) {
+  ordered_json json = {{"mean", latency.mean_ps() * 1e-3},      {"p50", ns(latency.percentile(0.5))},
+                       {"p90", ns(latency.percentile(0.9))},    {"p99", ns(latency.percentile(0.99))},
+                       {"p999", ns(latency.percentile(0.999))}, {"max", ns(latency.max())}};
+  if (latency.count() > 0) return json;
+  for (ordered_json& value : json) value = nullptr;
+  return json;
+}
+
 ordered_json to_json(const Options& options, const Result& result) {
   const dram::LatencyHistogram& latency = result.replay->read_latency();
   const dram::Counters& counters = result.counters;
@@ -127,6 +183,7 @@ ordered_json to_json(const Options& options, const Result& result) {
   const dram::Occupancy& busy = result.occupancy;
   return {{"device", options.device},
           {"mapping", result.mapping},
+          {"hash", result.hash},
           {"outstanding", result.outstanding},
           {"reads", result.reads},
           {"writes", result.writes},
@@ -134,13 +191,7 @@ ordered_json to_json(const Options& options, const Result& result) {
           {"bandwidth_gb_per_s", result.bytes_per_second * 1e-9},
           {"peak_gb_per_s", result.config.peak_bytes_per_second() * 1e-9},
           {"bound_by", busy.bound()},
-          {"read_latency_ns",
-           {{"mean", latency.mean_ps() * 1e-3},
-            {"p50", ns(latency.percentile(0.5))},
-            {"p90", ns(latency.percentile(0.9))},
-            {"p99", ns(latency.percentile(0.99))},
-            {"p999", ns(latency.percentile(0.999))},
-            {"max", ns(latency.max())}}},
+          {"read_latency_ns", latency_to_json(latency)},
           {"row_hit_rate", result.hit_rate()},
           {"counters",
            {{"reads", counters.reads},
@@ -155,16 +206,21 @@ ordered_json to_json(const Options& options, const Result& result) {
             {"refreshes", counters.refreshes},
             {"bank_refreshes", counters.bank_refreshes},
             {"turnarounds", counters.turnarounds},
+            {"same_group", counters.same_group},
             {"check_reads", counters.check_reads},
             {"check_writes", counters.check_writes},
             {"modified", counters.modified}}},
           {"capacity_bytes", result.config.capacity().count()},
           {"busy",
            {{"data_bus", busy.data_bus},
+            {"ccds", busy.ccds},
+            {"ccdl", busy.ccdl},
             {"turnaround", busy.turnaround},
             {"row_bus", busy.row_bus},
             {"column_bus", busy.column_bus},
             {"faw", busy.faw},
+            {"rrd", busy.rrd},
+            {"rrefd", busy.rrefd},
             {"bank", busy.bank},
             {"refresh", busy.refresh}}},
           {"energy",
@@ -200,8 +256,11 @@ std::string to_text(const Options& options, const Result& result) {
   lines.push_back({"  row hits", percent(result.hit_rate())});
   lines.push_back(
       {"  data bus, turnarounds", percent(result.occupancy.data_bus) + ", " + percent(result.occupancy.turnaround)});
+  lines.push_back({"  tCCD short, long", percent(result.occupancy.ccds) + ", " + percent(result.occupancy.ccdl)});
   lines.push_back({"  row bus", percent(result.occupancy.row_bus)});
+  lines.push_back({"  tRRD, tRREFD", percent(result.occupancy.rrd) + ", " + percent(result.occupancy.rrefd)});
   lines.push_back({"  tFAW, tRC", percent(result.occupancy.faw) + ", " + percent(result.occupancy.bank)});
+  lines.push_back({"  refresh", percent(result.occupancy.refresh)});
   if (const dram::Counters& c = result.counters; result.config.controller.ecc.mode != dram::EccMode::kOff) {
     const double bursts = static_cast<double>(c.reads + c.writes);
     const auto share = [&](std::int64_t part) { return percent(static_cast<double>(part) / bursts); };
@@ -234,7 +293,9 @@ Command memory_command(CLI::App& parent) {
   app->add_option("trace", options->trace,
                   "Lines of R, W or M (a masked write), an address, maybe a time in ns; - is standard input")
       ->required();
-  app->add_option("--device", options->device, "A part of kind dram (see weft parts --kind dram)");
+  app->add_option("--device", options->device,
+                  "A channel, of kind dram, all stacks of a memory, of kind hbm, or those of an accelerator (see weft "
+                  "parts)");
   app->add_option("--mapping", options->mapping, "burst, 128B, or fields of the address from its lowest bit");
   app->add_option("--set", options->overrides,
                   "PATH=VALUE changes a field: device.timing.rfc=0, controller.page=closed");

@@ -88,6 +88,65 @@ TEST_F(MemoryTest, TakesOtherDevicesAndFields) {
             "offset:5,column:2,pseudo_channel:1,bank_group:2,column:3,bank:2,stack_id:1,row:14");
 }
 
+TEST_F(MemoryTest, NamesTheDistanceThatBinds) {
+  // One burst again and again: reads of one bank group.
+  write("one.trc", trace(20'000, 0));
+  const json one = memory("../one.trc");
+  EXPECT_EQ(one["bound_by"], "tCCD long");
+  EXPECT_GT(one["busy"]["ccdl"], 0.85);
+  EXPECT_GT(one["row_hit_rate"], 0.99);
+  EXPECT_EQ(memory("../stream.trc --set device.timing.ccds=4 --set device.timing.ccdl=4")["bound_by"], "tCCD short");
+
+  // Each bank in turn, a long time: one at any time, of 32.
+  std::string banks;
+  for (int i = 0; i < 32'000; ++i) banks += "R " + std::to_string((i / 1000 * 4096LL) + (i % 1000 * 65536LL)) + "\n";
+  write("banks.trc", banks);
+  const json turns = memory("../banks.trc");
+  EXPECT_EQ(turns["bound_by"], "tRC");
+  EXPECT_GT(turns["busy"]["bank"], 0.75);
+
+  // Refreshes of one bank after the other take their share of time, four times as often when hot.
+  const std::string per_bank = "../stream.trc --device hbm4 --set controller.refresh=per-bank";
+  const double warm = memory(per_bank)["busy"]["refresh"];
+  const double hot = memory(per_bank + " --set device.temperature=100")["busy"]["refresh"];
+  EXPECT_GT(warm, 0.02);
+  EXPECT_NEAR(hot / warm, 4, 0.5);
+}
+
+TEST_F(MemoryTest, FindsNothingThatBindsAFewRequests) {
+  write("write.trc", "W 0\n");
+  const json one = memory("../write.trc");
+  EXPECT_EQ(one["bound_by"], "latency");
+  for (const auto& [name, share] : one["busy"].items()) EXPECT_LE(share, 1) << name;
+  // Nothing was read: there is no latency of it.
+  for (const auto& [name, latency] : one["read_latency_ns"].items()) EXPECT_TRUE(latency.is_null()) << name;
+}
+
+TEST_F(MemoryTest, TakesTheStacksOfAMemoryAndOfAnAccelerator) {
+  const json part = memory("../stream.trc --device hbm3-80g");
+  EXPECT_NEAR(part["peak_gb_per_s"], 3350, 5);
+  EXPECT_EQ(part["capacity_bytes"], 80LL << 30);
+  EXPECT_EQ(part["config"]["stacks"], 5);
+  EXPECT_EQ(part["config"]["controller"]["refresh"], "per-bank");
+  json accelerator = memory("../stream.trc --device h100-sxm");
+  EXPECT_EQ(accelerator["config"], part["config"]);
+  EXPECT_EQ(accelerator["counters"], part["counters"]);
+  EXPECT_EQ(memory("../stream.trc --device h100-sxm --set stacks=1 --set controller.ecc.mode=inline")["capacity_bytes"],
+            15LL << 30);
+}
+
+TEST_F(MemoryTest, AHashSpreadsStridesOverBanks) {
+  write("stride.trc", trace(8000, 8192));
+  for (const char* file : {"../conflict.trc", "../stride.trc"}) {
+    const double plain = memory(file)["bandwidth_gb_per_s"];
+    const json mixed = memory(std::string(file) + " --set hash=row");
+    EXPECT_GT(mixed["bandwidth_gb_per_s"], 2.5 * plain) << file;
+    EXPECT_EQ(mixed["hash"], "pseudo_channel^row:0,bank_group^row:1,bank^row:3,stack_id^row:5");
+  }
+  EXPECT_NEAR(memory("../stream.trc --set hash=row")["bandwidth_gb_per_s"],
+              memory("../stream.trc")["bandwidth_gb_per_s"], 1);
+}
+
 TEST_F(MemoryTest, KeepsTimesAndRates) {
   write("timed.trc", "# two reads\nR 0 100\nW 0x40 200.5\nR 0x80 1000\n");
   const json timed = memory("../timed.trc");
@@ -112,8 +171,16 @@ TEST_F(MemoryTest, RefusesBadInput) {
       {"nothing in it", "memory ../empty.trc", {"../empty.trc: expected at least one request"}},
       {"unknown device",
        "memory ../stream.trc --device hbm9",
-       {"device: expected a part of kind dram", "hbm2e", "hbm9"}},
-      {"part of another kind", "memory ../stream.trc --device hbm3-80g", {"of kind dram", "which is of kind hbm"}},
+       {"--device: expected one of ddr4, ", "hbm2e", "hbm4, of kind dram; ", "hbm3-80g, ",
+        "of kind hbm; or an accelerator", "got \"hbm9\""}},
+      {"part of another kind", "memory ../stream.trc --device ndr-400g", {"\"ndr-400g\", which is of kind link"}},
+      {"memory that says nothing of stacks",
+       "memory ../stream.trc --device gddr6-11g",
+       {"--device: expected a memory whose part says what it is made of, gddr6-11g does not (its stacks.count is 0)"}},
+      {"refresh that the device lacks",
+       "memory ../stream.trc --device ddr4 --set controller.refresh=per-bank",
+       {"controller.refresh: expected all-bank or off, since the device has no per-bank refresh"}},
+      {"hash of nothing", "memory ../stream.trc --set hash=columns", {"hash: expected off, row, or a list of channel"}},
       {"unknown field", "memory ../stream.trc --set controller.pages=open", {"controller.pages", "page"}},
       {"number with a unit missing", "memory ../stream.trc --set device.timing.clock=1", {"device.timing.clock"}},
       {"contradiction",

@@ -25,6 +25,7 @@ TEST_P(DramStress, BreaksNoRuleAndLosesNothing) {
   std::uint64_t seed = 1;
   for (const PagePolicy page : {PagePolicy::kOpen, PagePolicy::kClosed, PagePolicy::kAdaptive}) {
     for (const RefreshPolicy refresh : {RefreshPolicy::kAllBank, RefreshPolicy::kPerBank, RefreshPolicy::kOff}) {
+      if (refresh == RefreshPolicy::kPerBank && memory_of(GetParam()).device.timing.rfcpb == 0) continue;
       for (const char* mapping : {"burst", "128B"}) {
         SCOPED_TRACE(testing::Message() << "page " << name_of(page) << " refresh " << name_of(refresh) << " "
                                         << mapping);
@@ -32,6 +33,7 @@ TEST_P(DramStress, BreaksNoRuleAndLosesNothing) {
         config.mapping = mapping;
         config.controller.page = page;
         config.controller.refresh = refresh;
+        config.hash = seed % 3 == 0 ? "row" : "off";
         config.controller.refresh_postpone = static_cast<int>(seed % 3 * 2);
         config.controller.refresh_stagger = seed % 2 == 0;
         config.controller.hit_cap = seed % 2 == 0 ? 2 : 16;
@@ -269,6 +271,9 @@ TEST(DramController, RefusesContradictions) {
   fails([](MemoryConfig& c) { c.device.timing.refi = 400, c.device.temperature = 90; }, "device.temperature");
   fails([](MemoryConfig& c) { c.controller.write_low = 80; }, "controller.write_low");
   fails([](MemoryConfig& c) { c.mapping = "row"; }, "mapping");
+  fails([](MemoryConfig& c) { c.hash = "columns"; }, "hash");
+  fails([](MemoryConfig& c) { c.device.timing.rfcpb = 0, c.controller.refresh = RefreshPolicy::kPerBank; },
+        "controller.refresh");
   const auto inline_fails = [&fails](auto&& change, const std::string& path) {
     fails([&](MemoryConfig& c) { c.controller.ecc.mode = EccMode::kInline, change(c); }, path);
   };
@@ -276,7 +281,8 @@ TEST(DramController, RefusesContradictions) {
   inline_fails([](MemoryConfig& c) { c.controller.ecc.covers = 63; }, "controller.ecc.covers");
   inline_fails([](MemoryConfig& c) { c.controller.read_queue = 1; }, "controller.read_queue");
   inline_fails([](MemoryConfig& c) { c.controller.write_queue = 1; }, "controller.write_queue");
-  inline_fails([](MemoryConfig& c) { c.mapping = "128B"; }, "mapping");
+  inline_fails([](MemoryConfig& c) { c.mapping = "offset,column:2,pseudo_channel,bank_group,column,bank,row"; },
+               "mapping");
 }
 
 }  // namespace

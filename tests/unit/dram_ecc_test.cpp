@@ -32,7 +32,8 @@ TEST_P(DramEcc, BreaksNoRuleAndLosesNothing) {
         config.controller.ecc.cache = cache;
         config.controller.ecc.covers = seed % 3 == 0 ? 3 : 15;
         config.controller.ecc.latency = Time(seed % 2 == 0 ? 3'000 : 0);
-        config.controller.refresh = seed % 2 == 0 ? RefreshPolicy::kAllBank : RefreshPolicy::kPerBank;
+        const bool all_bank = seed % 2 == 0 || config.device.timing.rfcpb == 0;
+        config.controller.refresh = all_bank ? RefreshPolicy::kAllBank : RefreshPolicy::kPerBank;
         config.controller.write_queue = seed % 4 == 0 ? 2 : 32;
         config.controller.read_queue = seed % 5 == 0 ? 2 : 64;
         config.device.geometry.channels = seed % 2 == 0 ? 2 : 1;

@@ -227,6 +227,21 @@ TEST(HbmConfig, StacksAtAnotherClockKeepTheirNanoseconds) {
   EXPECT_EQ(stacks.memory().device.timing.rc, base.timing.rc);
 }
 
+TEST(HbmConfig, InlineEccLeavesAPartOfTheCapacity) {
+  HbmConfig config = stacks_of("hbm3", 5);
+  config.capacity = 80_GiB;
+  EXPECT_EQ(config.usable(), 80_GiB);
+  config.stacks.controller.ecc.mode = dram::EccMode::kInline;
+  for (const HbmDetail detail : {HbmDetail::kStream, HbmDetail::kBank}) {
+    config.detail = detail;
+    config.check("accelerator.hbm");
+    EXPECT_EQ(config.usable(), 75_GiB);
+    EXPECT_EQ(config.banks().capacity, 75_GiB);
+  }
+  config.capacity = 60_GiB;
+  EXPECT_EQ(config.usable(), 60_GiB);
+}
+
 TEST(HbmConfig, SaysWhatIsWrong) {
   const auto fails = [](const HbmConfig& config, const std::string& path, const std::string& part) {
     try {
@@ -255,7 +270,14 @@ TEST(HbmConfig, SaysWhatIsWrong) {
   config = stacks_of("hbm3", 5);
   config.stacks.controller.ecc.mode = dram::EccMode::kInline;
   config.stacks.controller.ecc.covers = 7;
-  fails(config, "accelerator.hbm.capacity", "what its stacks hold beside inline ECC, which is 70GiB");
+  config.stacks.mapping = "offset,row";
+  fails(config, "accelerator.hbm.stacks.mapping", "bits of channel");
+  config = stacks_of("hbm3", 5);
+  config.stacks.hash = "column";
+  fails(config, "accelerator.hbm.stacks.hash", "off, row, or a list of channel");
+  config = stacks_of("ddr4", 1);
+  fails(config, "accelerator.hbm.stacks.controller.refresh",
+        "all-bank or off, since the device has no per-bank refresh");
   config = stacks_of("hbm3", 5);
   config.stacks.mapping = "offset,row";
   fails(config, "accelerator.hbm.stacks.mapping", "bits of channel");

@@ -19,6 +19,7 @@ Counters& Counters::operator+=(const Counters& other) {
   refreshes += other.refreshes;
   bank_refreshes += other.bank_refreshes;
   turnarounds += other.turnarounds;
+  same_group += other.same_group;
   check_reads += other.check_reads;
   check_writes += other.check_writes;
   modified += other.modified;

@@ -23,6 +23,7 @@ struct Counters {
   std::int64_t refreshes = 0;        ///< all-bank
   std::int64_t bank_refreshes = 0;
   std::int64_t turnarounds = 0;   ///< from reads to writes or back
+  std::int64_t same_group = 0;    ///< reads and writes right behind another one of their bank group
   std::int64_t check_reads = 0;   ///< of `reads`, those of inline check bits
   std::int64_t check_writes = 0;  ///< of `writes`, those of inline check bits
   std::int64_t modified = 0;      ///< of `reads`, those of bursts that a write changed in part

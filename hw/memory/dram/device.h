@@ -75,7 +75,7 @@ struct Timing {
   int rtw = 13;   ///< read to write
   int rfc = 260;  ///< all-bank refresh to activate
   int refi = 3900;
-  int rfcpb = 120;         ///< per-bank refresh to activate of that bank
+  int rfcpb = 120;         ///< per-bank refresh to activate of that bank; 0: there is none
   int rrefd = 8;           ///< per-bank refresh to activate or refresh of another bank
   int activate_slots = 2;  ///< clocks of the row bus
   int precharge_slots = 1;
@@ -106,7 +106,7 @@ struct Timing {
     visit("rtw", rtw, "tRTW: read to write", kClocks);
     visit("rfc", rfc, "tRFC: all-bank refresh to activate", kClocks);
     visit("refi", refi, "tREFI: between all-bank refreshes, up to 85 degrees", Range{1, 1 << 24});
-    visit("rfcpb", rfcpb, "tRFCpb: per-bank refresh to activate of that bank", kClocks);
+    visit("rfcpb", rfcpb, "tRFCpb: per-bank refresh to activate of that bank; 0: it has no such refresh", kClocks);
     visit("rrefd", rrefd, "tRREFD: per-bank refresh to activate or refresh of another bank", kClocks);
     visit("activate_slots", activate_slots, "Clocks of the channel's row bus that an activate takes", Range{1, 16});
     visit("precharge_slots", precharge_slots, "Clocks of the row bus that a precharge or refresh takes", Range{1, 16});

@@ -174,6 +174,8 @@ PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
   }
   if (direction != last_direction_) ++counters_.turnarounds;
   last_direction_ = static_cast<std::uint8_t>(direction);
+  if (group == last_group_) ++counters_.same_group;
+  last_group_ = group;
 
   const bool passed = index != queue.head;
   remove(columns_.best.bank, direction, index);
@@ -226,6 +228,8 @@ void PseudoChannel::activate(std::uint8_t index, Clock at, Command& command) {
     bank.auto_closed = false;
   }
   command.row = bank.row = row;
+  if (at >= window_end_) [[unlikely]]
+    begin_window(at);
   ++bank.activates;
   // The whole group, for it is read far more often than written.
   const int group_begin = index / banks_of_group_ * banks_of_group_;
@@ -320,7 +324,17 @@ void PseudoChannel::issue_row(Command& command) {
   rows_stale();
 }
 
+void PseudoChannel::begin_window(Clock at) {
+  most_before_ += most_in_window();
+  for (Bank& bank : banks_) bank.activates = 0;
+  window_end_ = at + kWindow * timing_.rc;
+}
+
 std::int64_t PseudoChannel::most_activates() const {
+  return most_before_ + most_in_window();
+}
+
+std::int64_t PseudoChannel::most_in_window() const {
   std::int64_t most = 0;
   for (const Bank& bank : banks_) most = std::max<std::int64_t>(most, bank.activates);
   return most;

@@ -97,10 +97,12 @@ class PseudoChannel {
   [[nodiscard]] int waiting() const { return count_[0] + count_[1]; }
   /// For further reads (0) or writes (1).
   [[nodiscard]] int room(std::size_t direction) const { return capacity_[direction] - count_[direction]; }
-  /// Clocks by the busiest bank's activates: what tRC alone would take.
+  /// Activates of the busiest bank, in each window of kWindow tRC of whichever that was then: so banks that take turns
+  /// over a long time count as the one that each stands for.
   [[nodiscard]] std::int64_t most_activates() const;
 
  private:
+  static constexpr Clock kWindow = 256;
   using Index = std::uint16_t;
   static constexpr Index kNone = UINT16_MAX;
   struct Slot {
@@ -119,9 +121,9 @@ class PseudoChannel {
     Index hit = kNone;  ///< the oldest for the open row
   };
   struct Bank {
-    std::uint32_t row = 0;    ///< the open one, or the last
-    std::int32_t passed = 0;  ///< hits that passed over an older request
-    std::int32_t activates = 0;
+    std::uint32_t row = 0;       ///< the open one, or the last
+    std::int32_t passed = 0;     ///< hits that passed over an older request
+    std::int32_t activates = 0;  ///< in this window
     std::uint8_t stack = 0;
     std::uint8_t close_hint = 0;  ///< adaptive: 2 and 3 close
     bool auto_closed = false;
@@ -199,6 +201,8 @@ class PseudoChannel {
   [[nodiscard]] const Slot* find(const Queue& queue, const Location& location) const;
   void close(std::uint8_t bank, Clock at);
   void activate(std::uint8_t index, Clock at, Command& command);
+  void begin_window(Clock at);
+  [[nodiscard]] std::int64_t most_in_window() const;
   [[nodiscard]] bool closes_now(std::uint8_t bank) const;
   void rows_stale() { closing_.stale = opening_.stale = row_stale_ = true; }
 
@@ -231,6 +235,9 @@ class PseudoChannel {
   std::array<Clock, 4> last_activates_{};  ///< a ring, for tFAW
   std::uint32_t activate_count_ = 0;
   std::uint8_t last_direction_ = 0;
+  std::uint8_t last_group_ = UINT8_MAX;
+  Clock window_end_ = 0;
+  std::int64_t most_before_ = 0;  ///< activates, of windows that are over
   Clock refresh_due_ = kNeverClock;
   Clock refresh_step_ = 0;
   int refreshes_owed_ = 0;

@@ -83,15 +83,17 @@ double Replay::bytes_per_second() const {
 }
 
 const char* Occupancy::bound() const {
-  const double data = data_bus + turnaround;
-  const double most = std::max({data, row_bus, column_bus, faw, bank});
+  const double data = std::max(data_bus, ccds + ccdl) + turnaround;
+  const double most = std::max({data, row_bus, column_bus, faw, rrd + rrefd, bank});
   // Refresh takes its share of all of them. What is far from being busy does not bound: latency does.
   if (most + refresh < 0.75) return "latency";
+  if (most < refresh) return "refresh";
   if (most == bank) return "tRC";
-  if (most == data) return "data bus";
+  if (most == data) return ccdl > ccds ? "tCCD long" : ccds > data_bus ? "tCCD short" : "data bus";
   if (most == row_bus) return "row command bus";
   if (most == faw) return "tFAW";
-  return "column command bus";
+  if (most == column_bus) return "column command bus";
+  return rrefd > rrd ? "tRREFD" : "tRRD";
 }
 
 Occupancy occupancy_of(const MemorySystem& memory, Time elapsed) {
@@ -100,19 +102,27 @@ Occupancy occupancy_of(const MemorySystem& memory, Time elapsed) {
   const double clocks = static_cast<double>(memory.clock_at(elapsed));
   if (clocks <= 0) return most;
   const auto raise = [clocks](double& value, std::int64_t busy) {
-    value = std::max(value, static_cast<double>(busy) / clocks);
+    value = std::max(value, std::min(1.0, static_cast<double>(busy) / clocks));
   };
+  const auto gaps = [](std::int64_t commands) { return std::max<std::int64_t>(0, commands - 1); };
+  const int banks = memory.config().device.geometry.all_banks();
   for (const Controller& channel : memory.channels()) {
     raise(most.row_bus, channel.row_bus_busy());
     raise(most.column_bus, channel.column_bus_busy());
     for (int i = 0; i < channel.pseudo_channels(); ++i) {
       const Counters& counters = channel.pseudo_channel(i).counters();
-      raise(most.data_bus, (counters.reads + counters.writes) * timing.ccds);
+      const std::int64_t bursts = counters.reads + counters.writes;
+      raise(most.data_bus, bursts * timing.bl);
+      raise(most.ccds, gaps(bursts - counters.same_group) * timing.ccds);
+      raise(most.ccdl, counters.same_group * timing.ccdl);
       const Clock there_and_back = timing.rtw + timing.write_to_read(false) - 2 * timing.ccds;
-      raise(most.turnaround, counters.turnarounds * there_and_back / 2);
-      raise(most.faw, counters.activates * timing.faw / 4);
-      raise(most.bank, channel.pseudo_channel(i).most_activates() * timing.rc);
-      raise(most.refresh, counters.refreshes * timing.rfc);
+      // The first command of all counts as a turn if it writes.
+      if (counters.reads > 0) raise(most.turnaround, counters.turnarounds * there_and_back / 2);
+      raise(most.faw, gaps(counters.activates) / 4 * timing.faw);
+      raise(most.rrd, gaps(counters.activates) * timing.rrds);
+      raise(most.rrefd, counters.bank_refreshes * timing.rrefd);
+      raise(most.bank, gaps(channel.pseudo_channel(i).most_activates()) * timing.rc);
+      raise(most.refresh, counters.refreshes * timing.rfc + counters.bank_refreshes * timing.rfcpb / banks);
     }
   }
   return most;
