@@ -57,7 +57,8 @@ struct PowerConfig {
     visit("tensor_8bit", tensor_8bit, "Energy of an operation of tensor cores on fp8");
     visit("tensor_tf32", tensor_tf32, "Energy of an operation of tensor cores on float32 operands");
     visit("vector_fp32", vector_fp32, "Energy of an operation of the float32 vector units");
-    visit("memory_byte", memory_byte, "Energy of a byte to or from HBM");
+    visit("memory_byte", memory_byte,
+          "Energy of a byte to or from HBM: of a kernel under the cap, and of a run where nothing is said of stacks");
     visit("lowest_voltage", lowest_voltage, "Share of the clock below which the voltage stays");
   }
 };

@@ -67,6 +67,14 @@ dram::EnergyUse BankHbm::energy() {
   return dram::energy_of(dram_counters(), config_.device, dispatcher_.now(), config_.stacks);
 }
 
+std::optional<double> BankHbm::command_energy(std::size_t master) {
+  std::int64_t bursts = 0;
+  for (const Port& port : ports_) bursts += port.counters.bursts;
+  if (bursts == 0) return 0;
+  const double share = static_cast<double>(ports_[master].counters.bursts) / static_cast<double>(bursts);
+  return energy().commands() * 1e-12 * share;
+}
+
 Memory::Traffic BankHbm::traffic(std::size_t master) const {
   const Counters& counters = ports_[master].counters;
   const double bytes = static_cast<double>(counters.bursts) * static_cast<double>(burst_bytes_);

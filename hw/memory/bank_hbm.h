@@ -90,6 +90,8 @@ class BankHbm final : public Memory, public EventTarget {
   [[nodiscard]] const std::string& master_name(std::size_t master) const override { return ports_[master].name; }
   /// Busy: its bursts at the peak rate.
   [[nodiscard]] Traffic traffic(std::size_t master) const override;
+  /// Of all commands, by its share of the bursts.
+  [[nodiscard]] std::optional<double> command_energy(std::size_t master) override;
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] Bytes capacity() const { return Bytes(static_cast<std::int64_t>(capacity_)); }
   BackingStore& store() override { return store_; }

@@ -39,6 +39,18 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
 
 Hbm::~Hbm() = default;
 
+std::optional<double> Hbm::command_energy(std::size_t master) {
+  if (derived_ == nullptr) return std::nullopt;
+  double energy = 0;
+  for (std::size_t size = 0; size < StreamModel::kSizes.size() + 1; ++size) {
+    for (const bool write : {false, true}) {
+      const std::int64_t bytes = ports_[master].by_size[size][write ? 1 : 0];
+      if (bytes > 0) energy += static_cast<double>(bytes) * derived_->model.byte_energy(size, write);
+    }
+  }
+  return energy;
+}
+
 void Hbm::record(Waves& waves) {
   for (Port& port : ports_) {
     if (waves.wants(port.socket.name())) port.waves = std::make_unique<MemoryWaves>(waves, port.socket.name());
@@ -75,7 +87,7 @@ std::int64_t Hbm::Derived::partial_bursts(const tlm::tlm_generic_payload& payloa
   return parts;
 }
 
-Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows) {
+Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows, BySize& by_size) {
   constexpr int kWindow = 16;
   const std::uint64_t within = burst - 1;
   const std::uint64_t first = payload.get_address() & ~within;
@@ -91,6 +103,7 @@ Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows)
     while (size > 0 && bytes < StreamModel::kSizes[size]) --size;
   }
   (payload.is_read() ? read_bytes : written_bytes) += bytes;
+  by_size[size][payload.is_read() ? 0 : 1] += bytes;
   if (++requests == kWindow) {
     requests = 0;
     read_bytes /= 2;
@@ -123,7 +136,7 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
   if (owner.derived_ == nullptr) {
     length = owner.byte_time_(bytes).count();
   } else if (bytes != 0) {
-    length = owner.derived_->length(payload, payload.get_address() == next).count();
+    length = owner.derived_->length(payload, payload.get_address() == next, by_size).count();
     next = payload.get_address() + payload.get_data_length();
   }
   // Fluid sharing: what others still have to move, up to as much as this request moves, goes in between, and the other

@@ -82,11 +82,15 @@ class Hbm final : public Memory {
   [[nodiscard]] std::size_t masters() const override { return ports_.size(); }
   [[nodiscard]] const std::string& master_name(std::size_t master) const override { return ports_[master].name; }
   [[nodiscard]] Traffic traffic(std::size_t master) const override { return ports_[master].counters; }
+  /// With a StreamModel: what bursts of requests of each size take, read and written.
+  [[nodiscard]] std::optional<double> command_energy(std::size_t master) override;
   [[nodiscard]] const Config& config() const { return config_; }
   BackingStore& store() override { return store_; }
   void record(Waves& waves) override;
 
  private:
+  /// Bytes of whole bursts, read and written, by the size of requests as StreamModel has it.
+  using BySize = std::array<std::array<std::int64_t, 2>, StreamModel::kSizes.size() + 1>;
   struct Port final : public tlm::tlm_fw_transport_if<> {
     Port(Hbm& owner_hbm, const std::string& master, std::size_t number)
         : name(master), socket(("from_" + master).c_str()), owner(owner_hbm), index(number) {
@@ -107,6 +111,7 @@ class Hbm final : public Memory {
     std::uint64_t next = 0;              ///< where its latest request ended
     std::int64_t pushed = 0;             ///< by what later requests of others have put off when that ends
     std::unique_ptr<MemoryWaves> waves;  ///< null where nobody records
+    BySize by_size{};
   };
   /// A StreamModel at this memory's rate.
   struct Derived {
@@ -121,8 +126,8 @@ class Hbm final : public Memory {
     [[nodiscard]] Time time(std::size_t size, std::size_t share, std::int64_t bytes);
     /// How many bursts a write leaves bytes of as they are.
     [[nodiscard]] std::int64_t partial_bursts(const tlm::tlm_generic_payload& payload) const;
-    /// How long the memory is busy with it.
-    Time length(const tlm::tlm_generic_payload& payload, bool follows);
+    /// How long the memory is busy with it, which is counted.
+    Time length(const tlm::tlm_generic_payload& payload, bool follows, BySize& by_size);
   };
 
   [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;

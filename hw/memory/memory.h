@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <systemc>
 #include <tlm>
@@ -34,6 +35,9 @@ class Memory : public sc_core::sc_module {
   [[nodiscard]] virtual std::size_t masters() const = 0;
   [[nodiscard]] virtual const std::string& master_name(std::size_t master) const = 0;
   [[nodiscard]] virtual Traffic traffic(std::size_t master) const = 0;
+  /// Joules of the DRAM's commands for what it moved up to now: activates, bursts, pins. Refresh and what is drawn all
+  /// the time are not among them. Nothing where the configuration does not say what the memory is made of.
+  [[nodiscard]] virtual std::optional<double> command_energy(std::size_t master) = 0;
   virtual BackingStore& store() = 0;
   /// Tells what its sockets would show, in NAME.from_MASTER (hw/memory/memory_waves.h). Before the run.
   virtual void record(Waves& waves) = 0;

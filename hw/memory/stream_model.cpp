@@ -50,15 +50,17 @@ class Channel {
         peak_(memory_.config().device.peak_bytes_per_second()),
         columns_(data_columns(config)) {}
 
-  /// The sustained share of the peak when `more` sends some requests at each call.
+  /// What is sustained when `more` sends some requests at each call.
   template <typename More>
-  double sustained(const More& more) {
+  StreamModel::Measured sustained(const More& more) {
     while (replay_.elapsed() < refresh_) more();
     const Time begin = replay_.elapsed();
     const std::int64_t before = replay_.bytes();
+    const double spent = spent_by_commands();
     while (replay_.elapsed() < begin + kIntervals * refresh_) more();
     const double seconds = static_cast<double>((replay_.elapsed() - begin).count()) * 1e-12;
-    return static_cast<double>(replay_.bytes() - before) / seconds / peak_;
+    const auto bytes = static_cast<double>(replay_.bytes() - before);
+    return {bytes / seconds / peak_, (spent_by_commands() - spent) / bytes};
   }
   /// The bursts of [address, address + bytes) that lie here.
   void send(bool write, std::uint64_t address, std::uint64_t bytes, bool partial = false) {
@@ -96,6 +98,9 @@ class Channel {
   }
 
  private:
+  [[nodiscard]] double spent_by_commands() const {
+    return energy_of(memory_.counters(), memory_.config().device, Time()).commands() * 1e-12;
+  }
   std::uint64_t below(std::int64_t count) { return random_.next() % static_cast<std::uint64_t>(count); }
   static dram::MemoryConfig alone(dram::MemoryConfig config) {
     config.stacks = 1;
@@ -126,7 +131,15 @@ class Channel {
 StreamModel::StreamModel(const dram::MemoryConfig& config) : config_(config), read_(Channel(config).idle_read()) {}
 
 double StreamModel::sustained(std::size_t size, std::size_t share) const {
-  std::optional<double>& known = sustained_[size][share];
+  return measured(size, share).share;
+}
+
+double StreamModel::byte_energy(std::size_t size, bool write) const {
+  return measured(size, write ? kShares - 1 : 0).energy;
+}
+
+const StreamModel::Measured& StreamModel::measured(std::size_t size, std::size_t share) const {
+  std::optional<Measured>& known = measured_[size][share];
   if (known) return *known;
   Channel channel(config_);
   const auto quarters = static_cast<int>(share);
@@ -152,7 +165,7 @@ double StreamModel::partial_writes() const {
   if (config_.controller.ecc.mode == dram::EccMode::kOff) return 0;
   Channel channel(config_);
   const auto bytes = static_cast<std::uint64_t>(burst().count());
-  return channel.sustained([&] { channel.send(true, channel.place(bytes), bytes, true); });
+  return channel.sustained([&] { channel.send(true, channel.place(bytes), bytes, true); }).share;
 }
 
 std::shared_ptr<const StreamModel> stream_model(const dram::MemoryConfig& config) {

@@ -24,12 +24,18 @@ namespace weft::memory {
 /// Each for the shares of writes 0, 1/4, 1/2, 3/4 and 1. Latency is the mean of random reads that meet nobody. With ECC
 /// also random writes of part of a burst, each of which reads it first.
 ///
+/// The commands of the same replays say what a byte read or written costs in energy.
+///
 /// Left out: that a master's requests come later when one queue holds most of what it has under way.
 class StreamModel {
  public:
   static constexpr std::array<std::int64_t, 5> kSizes = {32, 64, 128, 512, 4096};
   static constexpr std::size_t kSequence = kSizes.size();
   static constexpr std::size_t kShares = 5;
+  struct Measured {
+    double share = 0;   ///< of the peak
+    double energy = 0;  ///< joules of commands a byte
+  };
 
   /// Measures the latency. Throws ConfigError.
   explicit StreamModel(const dram::MemoryConfig& config);
@@ -37,7 +43,11 @@ class StreamModel {
   /// The share of the peak, by size (kSequence: sequences) and quarters of writes. Each is measured when it is first
   /// asked for, for about 10 ms: a run needs few of them.
   [[nodiscard]] double sustained(std::size_t size, std::size_t share) const;
-  /// The same of random writes of part of a burst, measured at each call; 0: they cost as much as whole ones.
+  /// Joules of commands for a byte asked for, in activates, bursts and pins, check bits among them, where all is read
+  /// or all written. Measured as `sustained` is.
+  [[nodiscard]] double byte_energy(std::size_t size, bool write) const;
+  /// The share of the peak of random writes of part of a burst, measured at each call; 0: they cost as much as whole
+  /// ones.
   [[nodiscard]] double partial_writes() const;
   [[nodiscard]] Bytes burst() const { return config_.device.geometry.burst; }
   /// In the controller and the DRAM, without the interconnect.
@@ -46,9 +56,11 @@ class StreamModel {
   [[nodiscard]] Time write() const { return config_.controller.latency; }
 
  private:
+  [[nodiscard]] const Measured& measured(std::size_t size, std::size_t share) const;
+
   dram::MemoryConfig config_;
   Time read_;
-  mutable std::array<std::array<std::optional<double>, kShares>, kSizes.size() + 1> sustained_;
+  mutable std::array<std::array<std::optional<Measured>, kShares>, kSizes.size() + 1> measured_;
 };
 
 /// One for all equal configurations within a process.

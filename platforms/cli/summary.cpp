@@ -142,14 +142,14 @@ ordered_json bank_summary(Machine& machine, Time span) {
   using memory::BankHbm;
   std::vector<BankHbm::Counters> masters;
   dram::Counters rows;
-  double joules = 0;
+  dram::EnergyUse energy;
   const BankHbm* first = nullptr;
   for (int i = 0; i < machine.size(); ++i) {
     auto& banks = dynamic_cast<BankHbm&>(machine.memory(i));
     first = first == nullptr ? &banks : first;
     masters.resize(banks.masters());
     rows += banks.dram_counters();
-    joules += energy_of(banks.dram_counters(), banks.config().device, span, banks.config().stacks).total() * 1e-12;
+    energy += energy_of(banks.dram_counters(), banks.config().device, span, banks.config().stacks);
     for (std::size_t m = 0; m < masters.size(); ++m) {
       const BankHbm::Counters& counters = banks.counters(m);
       masters[m].reads += counters.reads;
@@ -179,7 +179,10 @@ ordered_json bank_summary(Machine& machine, Time span) {
   return {{"row_hit_rate", static_cast<double>(rows.row_hits) / static_cast<double>(all)},
           {"activates", rows.activates},
           {"refreshes", rows.refreshes + rows.bank_refreshes},
-          {"energy_j", joules},
+          {"energy_j",
+           {{"commands", energy.commands() * 1e-12},
+            {"refresh", energy.refresh * 1e-12},
+            {"background", energy.background * 1e-12}}},
           {"by_master", by_master}};
 }
 

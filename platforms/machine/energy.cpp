@@ -156,10 +156,11 @@ EnergyAccount account_energy(Machine& machine, Time span) {
     AcceleratorEnergy energy;
     energy.compute = machine.accelerator(i).counters().energy;
     energy.idle = watts(power.idle) * time;
-    const memory::Memory& hbm = machine.memory(i);
+    memory::Memory& hbm = machine.memory(i);
     for (std::size_t m = 0; m < hbm.masters(); ++m) {
       const memory::Memory::Traffic traffic = hbm.traffic(m);
-      const double moved = static_cast<double>(traffic.read_bytes + traffic.written_bytes) * joules(power.memory_byte);
+      const double moved = hbm.command_energy(m).value_or(
+          static_cast<double>(traffic.read_bytes + traffic.written_bytes) * joules(power.memory_byte));
       account.hbm_by_master[m].second += moved;
       energy.hbm += moved;
     }

@@ -22,7 +22,7 @@ struct Spent {
 /// Of one accelerator with its memory, in joules.
 struct AcceleratorEnergy {
   double compute = 0;  ///< operations of kernels
-  double hbm = 0;      ///< bytes of HBM, whoever moved them
+  double hbm = 0;      ///< commands of HBM, whoever they were for
   double idle = 0;     ///< of both
 
   [[nodiscard]] double total() const { return compute + hbm + idle; }
@@ -37,15 +37,16 @@ struct NetworkEnergy {
 
 /// The energy of a machine over a time, in joules.
 ///
-/// Counted: operations of kernels; every byte of HBM, by its master; bits on the links of both networks, with what
+/// Counted: operations of kernels; the commands of HBM, by the master that they were for (memory::Memory), or
+/// `memory_byte` for each byte where nothing is said of its stacks; bits on the links of both networks, with what
 /// their transceivers draw; bits that leave switches, with what switches and their wired ports draw; bits and messages
 /// of NICs, with what these draw; bits on CXL links and bytes of memory pools, with what devices and switches draw;
 /// what accelerators draw idle. Each figure is a field of the part that draws it
 /// (`power`); where a part has none its kind is not `known` and counts as nothing.
 ///
 /// Left out: hosts and remote memory other than CXL pools, fans and power supplies, cooling; the arithmetic of copy
-/// engines and of sums in the network; scale-up ports, which are within the accelerator's figures; refresh, which is
-/// within its idle power.
+/// engines and of sums in the network; scale-up ports, which are within the accelerator's figures; refresh of HBM and
+/// what it draws all the time, which are within the accelerator's idle power.
 struct EnergyAccount {
   Time span;
   std::vector<AcceleratorEnergy> accelerators;

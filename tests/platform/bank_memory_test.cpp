@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "platforms/machine/collective_run.h"
+#include "platforms/machine/energy.h"
 #include "platforms/machine/machine.h"
 #include "sw/schedules/fsdp.h"
 #include "tests/support/kernel.h"
@@ -105,6 +106,7 @@ TEST(BankMemory, TrainingTakesTheSameTimeAndTellsTheSpeeds) {
     Time time;
     double seconds = 0;
     std::int64_t bytes = 0;
+    EnergyAccount energy;
   };
   const auto run = [](HbmDetail detail) {
     test::fresh_kernel();
@@ -127,6 +129,15 @@ TEST(BankMemory, TrainingTakesTheSameTimeAndTellsTheSpeeds) {
         step.bytes += traffic.read_bytes + traffic.written_bytes;
       }
     }
+    step.energy = account_energy(machine, machine.dispatcher().now());
+    if (detail == HbmDetail::kBank) {
+      // By master, and as the memories count their commands.
+      double commands = 0;
+      for (int i = 0; i < machine.size(); ++i) {
+        commands += dynamic_cast<memory::BankHbm&>(machine.memory(i)).energy().commands() * 1e-12;
+      }
+      EXPECT_NEAR(step.energy.all_accelerators().hbm / commands, 1, 1e-9);
+    }
     return step;
   };
   const Step bank = run(HbmDetail::kBank);
@@ -134,6 +145,10 @@ TEST(BankMemory, TrainingTakesTheSameTimeAndTellsTheSpeeds) {
   EXPECT_EQ(bank.bytes, stream.bytes);
   const double ratio = static_cast<double>(stream.time.count()) / static_cast<double>(bank.time.count());
   EXPECT_NEAR(ratio, 1, 0.05);
+  const double energies = stream.energy.all_accelerators().hbm / bank.energy.all_accelerators().hbm;
+  EXPECT_NEAR(energies, 1, 0.1);
+  std::printf("HBM of the FSDP step: stream %.4f mJ, bank %.4f mJ\n", stream.energy.all_accelerators().hbm * 1e3,
+              bank.energy.all_accelerators().hbm * 1e3);
   std::printf(
       "FSDP step: stream %.3f us, bank %.3f us, %+.1f %%; %.1f MB; stream %.0f times as fast (%.3f s, %.3f s)\n",
       static_cast<double>(stream.time.count()) * 1e-6, static_cast<double>(bank.time.count()) * 1e-6, (ratio - 1) * 100,

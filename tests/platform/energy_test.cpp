@@ -6,6 +6,7 @@
 
 #include "platforms/machine/collective_run.h"
 #include "sw/schedules/fsdp.h"
+#include "tests/support/kernel.h"
 
 namespace weft::platforms {
 namespace {
@@ -65,6 +66,26 @@ TEST(Energy, OfAnAllgatherIsItsClosedForm) {
   EXPECT_DOUBLE_EQ(energy.nics.idle, 2 * 17 * time);
   EXPECT_NEAR(energy.idle(), (12 + 114 + 34 + 100) * time, 1e-12);
   EXPECT_TRUE(energy.unknown().empty());
+}
+
+/// With stacks described, commands count in place of bytes, and the device says what they take.
+TEST(Energy, OfHbmIsThatOfTheDevicesCommands) {
+  const auto hbm = [](Energy read, Energy byte) {
+    test::fresh_kernel();
+    MachineConfig config = pair_with_figures();
+    config.accelerator.array.compute.power.memory_byte = byte;
+    memory::HbmStacks& stacks = config.accelerator.hbm.stacks;
+    stacks.count = 5;
+    stacks.device.energy = {Energy(), read, Energy(), Energy(), Energy(), Energy(), Power()};
+    Machine machine(config);
+    run_collective(machine, CollectiveOp::kAllgather, {1 << 20}, ElementType::kFp32);
+    return account_energy(machine, machine.dispatcher().last_change()).all_accelerators().hbm;
+  };
+  const double once = hbm(32_pJ, 30_pJ);
+  // Each half is read once by its NIC to warm up and once to be measured: a picojoule a byte.
+  EXPECT_NEAR(once / (2 * (1 << 20) * 1e-12), 1, 0.02);
+  EXPECT_NEAR(hbm(64_pJ, 30_pJ) / once, 2, 1e-9);
+  EXPECT_DOUBLE_EQ(hbm(32_pJ, 60_pJ), once);
 }
 
 TEST(Energy, OfAStepIsThatOfItsKernelsAndBytes) {

@@ -76,9 +76,14 @@ class LoadMaster final : public sc_core::sc_module, public EventTarget {
   std::int64_t left_;
 };
 
-/// Bytes a second that a load gets.
-double rate_of(const HbmConfig& config, HbmDetail detail, const std::function<LoadMaster::Parts()>& make,
-               std::int64_t bytes, int depth) {
+struct Served {
+  double rate = 0;    ///< bytes a second
+  double energy = 0;  ///< joules of commands a byte
+};
+
+/// What a load gets.
+Served serve(const HbmConfig& config, HbmDetail detail, const std::function<LoadMaster::Parts()>& make,
+             std::int64_t bytes, int depth) {
   test::fresh_kernel();
   Dispatcher dispatcher("dispatcher");
   test::Script script("script", dispatcher);
@@ -95,7 +100,8 @@ double rate_of(const HbmConfig& config, HbmDetail detail, const std::function<Lo
   load.socket.bind(memory->socket(0));
   script.at(1_us, [&] { load.begin(depth); });
   sc_core::sc_start();
-  return static_cast<double>(bytes) / (static_cast<double>((load.end - 1_us).count()) * 1e-12);
+  return {static_cast<double>(bytes) / (static_cast<double>((load.end - 1_us).count()) * 1e-12),
+          memory->command_energy(0).value() / static_cast<double>(bytes)};
 }
 
 struct StreamLoad {
@@ -108,7 +114,7 @@ struct StreamLoad {
 
 class StreamAgainstBank : public testing::TestWithParam<const char*> {};
 
-TEST_P(StreamAgainstBank, GivesTheSameRateWithinFivePercent) {
+TEST_P(StreamAgainstBank, GivesTheSameRateAndEnergyWithinFivePercent) {
   const HbmConfig config = stacks_of(GetParam(), 1);
   constexpr std::int64_t kLong = 24 << 20;
   constexpr std::int64_t kShort = 16 << 20;
@@ -142,15 +148,17 @@ TEST_P(StreamAgainstBank, GivesTheSameRateWithinFivePercent) {
     const auto measured = [&](HbmDetail detail) {
       random = Random(1, "load");
       next = 0;
-      return rate_of(config, detail, make, each.total, std::min(depth, 1 << 14));
+      return serve(config, detail, make, each.total, std::min(depth, 1 << 14));
     };
-    const double bank = measured(HbmDetail::kBank);
-    const double stream = measured(HbmDetail::kStream);
+    const auto [bank, bank_energy] = measured(HbmDetail::kBank);
+    const auto [stream, stream_energy] = measured(HbmDetail::kStream);
+    EXPECT_NEAR(stream_energy / bank_energy, 1, 0.05) << GetParam() << ", " << each.name;
     EXPECT_NEAR(stream / bank, 1, 0.05) << GetParam() << ", " << each.name << ": " << stream * 1e-9 << " GB/s, "
                                         << bank * 1e-9 << " to the bank";
     const std::string name = GetParam() + std::string(", ") + each.name;
-    std::printf("%-45s %7.1f GB/s %7.1f to the bank %+5.1f %%\n", name.c_str(), stream * 1e-9, bank * 1e-9,
-                (stream / bank - 1) * 100);
+    std::printf("%-45s %7.1f GB/s %7.1f to the bank %+5.1f %%  %5.2f pJ/B %5.2f %+5.1f %%\n", name.c_str(),
+                stream * 1e-9, bank * 1e-9, (stream / bank - 1) * 100, stream_energy * 1e12, bank_energy * 1e12,
+                (stream_energy / bank_energy - 1) * 100);
   }
 }
 
@@ -193,6 +201,34 @@ TEST(StreamModel, IsMeasuredOnceForEachConfiguration) {
   EXPECT_EQ(five.model(), HbmConfig(five).model());
   EXPECT_NE(five.model(), hot.model());
   EXPECT_EQ(HbmConfig().model(), nullptr);
+}
+
+TEST(StreamModel, SaysWhatAByteTakesInCommands) {
+  HbmConfig config = stacks_of("hbm3", 1);
+  const auto energy = [&](std::size_t size, bool write, const dram::CommandEnergy& commands) {
+    config.stacks.device.energy = commands;
+    return StreamModel(config.stacks.memory()).byte_energy(size, write) * 1e12;
+  };
+  dram::CommandEnergy none = {Energy(), Energy(), Energy(), Energy(), Energy(), Energy(), Power()};
+  dram::CommandEnergy commands = none;
+  commands.read = 64_pJ;
+  commands.write = 96_pJ;
+  EXPECT_NEAR(energy(StreamModel::kSequence, false, commands), 2, 0.01);  // bursts of 32 bytes
+  EXPECT_NEAR(energy(StreamModel::kSequence, true, commands), 3, 0.03);   // those that are queued have been asked for
+  config.stacks.controller.ecc.mode = dram::EccMode::kInline;
+  EXPECT_NEAR(energy(StreamModel::kSequence, false, commands), 2 * 16.0 / 15, 0.03);
+  config.stacks.controller.ecc.mode = dram::EccMode::kOff;
+  commands = none;
+  commands.io_per_bit = 1_pJ;
+  EXPECT_NEAR(energy(2, false, commands), 8, 0.05);
+  commands = none;
+  commands.activate = 32_pJ;
+  EXPECT_NEAR(energy(0, false, commands), 1, 0.1);  // nearly every random burst is another row
+  EXPECT_LT(energy(StreamModel::kSequence, false, commands), 0.1);
+  commands = none;
+  commands.refresh = commands.refresh_bank = 1'000'000_pJ;
+  commands.background = Power(1'000'000);
+  EXPECT_EQ(energy(StreamModel::kSequence, false, commands), 0);  // which are the accelerator's
 }
 
 /// Inline check bits cost a sixteenth of a stream and half of random bursts; parts of bursts more still.

@@ -26,6 +26,16 @@ Counters& Counters::operator+=(const Counters& other) {
   return *this;
 }
 
+EnergyUse& EnergyUse::operator+=(const EnergyUse& other) {
+  activate += other.activate;
+  read += other.read;
+  write += other.write;
+  io += other.io;
+  refresh += other.refresh;
+  background += other.background;
+  return *this;
+}
+
 EnergyUse energy_of(const Counters& counters, const Device& device, Time elapsed, int stacks) {
   const CommandEnergy& energy = device.energy;
   const double bits = static_cast<double>(device.geometry.burst.count()) * 8;

@@ -39,7 +39,11 @@ struct EnergyUse {
   double io = 0;
   double refresh = 0;
   double background = 0;
-  [[nodiscard]] double total() const { return activate + read + write + io + refresh + background; }
+  /// For what was read and written.
+  [[nodiscard]] double commands() const { return activate + read + write + io; }
+  [[nodiscard]] double total() const { return commands() + refresh + background; }
+
+  EnergyUse& operator+=(const EnergyUse& other);
 };
 
 /// Of all that was counted in `elapsed`.
