@@ -54,6 +54,19 @@ Rate HbmConfig::sustained() const {
   return through_interconnect(std::llround(static_cast<double>(rate.count()) * share));
 }
 
+Rate HbmConfig::sustained(Bytes read, Bytes written) const {
+  if (!has_stacks() || read + written == Bytes(0)) return sustained();
+  constexpr double kQuarters = StreamModel::kShares - 1;
+  const double share = kQuarters * static_cast<double>(written.count()) / static_cast<double>((read + written).count());
+  const auto below = static_cast<std::size_t>(share);
+  const auto byte_time = [this](std::size_t quarter) {
+    return 1 / model()->sustained(StreamModel::kSequence, quarter);
+  };
+  double time = byte_time(below);
+  if (share > static_cast<double>(below)) time += (byte_time(below + 1) - time) * (share - static_cast<double>(below));
+  return through_interconnect(std::llround(static_cast<double>(rate.count()) / time));
+}
+
 BankHbm::Config HbmConfig::banks() const {
   BankHbm::Config config;
   static_cast<dram::MemoryConfig&>(config) = stacks.memory();

@@ -94,6 +94,8 @@ struct HbmConfig : Hbm::Config {
   [[nodiscard]] std::shared_ptr<const StreamModel> model() const;
   /// Of long reads, a quarter of writes among them.
   [[nodiscard]] Rate sustained() const;
+  /// Of sequences that read and write so much in turn, as a kernel does: what Hbm gives them.
+  [[nodiscard]] Rate sustained(Bytes read, Bytes written) const;
   [[nodiscard]] BankHbm::Config banks() const;
 };
 
