@@ -38,7 +38,10 @@ bool has_master(const Optimiser& shape) {
 }  // namespace
 
 EnumNames<OptimiserKind> enum_names(OptimiserKind) {
-  return {{"sgd", OptimiserKind::kSgd}, {"momentum", OptimiserKind::kMomentum}, {"adam", OptimiserKind::kAdam}};
+  return {{"sgd", OptimiserKind::kSgd},
+          {"momentum", OptimiserKind::kMomentum},
+          {"adam", OptimiserKind::kAdam},
+          {"adamw", OptimiserKind::kAdam}};
 }
 
 Bytes read_per_parameter(const Optimiser& shape) {

@@ -8,6 +8,7 @@
 namespace weft::accelerator {
 
 enum class OptimiserKind : std::uint8_t { kSgd, kMomentum, kAdam };
+/// "adamw" is Adam too: decay that is decoupled from the gradient reads and writes the same.
 EnumNames<OptimiserKind> enum_names(OptimiserKind);
 
 /// One step of an optimiser over a flat range of parameters, in one fused kernel.
