@@ -11,11 +11,13 @@
 /// The core array of an accelerator as kernels see it: units, peaks, latencies, energies.
 namespace weft::accelerator {
 
-/// What the operands are. Products of 8-bit operands are stored in 16 bits, all others in the width of the operands.
-/// kTf32 is float32 in memory and multiplied on tensor cores: published float32 products reach six times the peak of
-/// the vector units, so that is how libraries run them. kFp32 stays on the vector units.
-enum class DataType : std::uint8_t { kBf16, kFp16, kFp8, kTf32, kFp32 };
+/// What the operands are. Products of operands of 8 bits and less are stored in 16 bits, all others in the width of the
+/// operands. kTf32 is float32 in memory and multiplied on tensor cores: published float32 products reach six times the
+/// peak of the vector units, so that is how libraries run them. kFp32 stays on the vector units. kInt8, kFp64 and kFp4
+/// are for products alone; of the last, 16 values share a byte of scale, as in NVFP4.
+enum class DataType : std::uint8_t { kBf16, kFp16, kFp8, kTf32, kFp32, kInt8, kFp64, kFp4 };
 EnumNames<DataType> enum_names(DataType);
+/// In memory; of kFp4 a byte, which holds two.
 [[nodiscard]] Bytes element_size(DataType type);
 
 /// What the array draws. Defaults: H100 SXM5.
@@ -24,15 +26,17 @@ EnumNames<DataType> enum_names(DataType);
 /// caches and of moving on the die are within them. No vendor publishes the first: that of 16-bit operands is what the
 /// board's power leaves for an operation at the rate that large products hold under it; where that was not measured, a
 /// long product draws 95 % of the board's power beside `idle`, HBM the rest. 8-bit operands take half, tf32 twice as
-/// much (663 W in bf16 and 662 W in fp8 were measured on an H200), and vector units draw the board's power at their
-/// peak. So the model tells how energy divides between kernels and what a cap costs, and is no better than the board's
-/// power for the total.
+/// much (663 W in bf16 and 662 W in fp8 were measured on an H200), 4-bit ones half of those of 8 bits, and vector units
+/// draw the board's power at their peak, as tensor cores do on float64. So the model tells how energy divides between
+/// kernels and what a cap costs, and is no better than the board's power for the total.
 ///
 /// Under `cap` the clock of the array falls until the average power of a kernel, at the rate of HBM that tiles are
 /// chosen for, is within it. Voltage follows the clock, so that an operation's energy goes with its square, down to
-/// `lowest_voltage`, below which only the clock falls. HBM and `idle` keep their power. Approximate: real regulators
-/// average over a fraction of a second, not a kernel, so that a burst after a pause runs at the full clock and products
-/// between kernels that draw little run faster than alone.
+/// `lowest_voltage`, below which only the clock falls. `idle` and the energy of HBM's bytes stay. Where the kernel
+/// draws too much at `lowest_clock` too, as one that streams does when the cap leaves little for HBM, the array pauses
+/// for part of the time, as boards do that gate their clocks: bytes then come as slowly as the cap allows. Approximate:
+/// real regulators average over a fraction of a second, not a kernel, so that a burst after a pause runs at the full
+/// clock and products between kernels that draw little run faster than alone.
 ///
 /// Two measurements of the GPU of H100 and H200 give the energy of an operation and where voltage stops to fall. At 700
 /// W large bf16 products hold 699 TFLOPS (the mean of eight H200 that all compute; stas00/ml-engineering,
@@ -42,6 +46,9 @@ EnumNames<DataType> enum_names(DataType);
 struct PowerConfig {
   Power idle = Power(80'000);
   Power cap{};
+  /// "between 200.00 W and 700.00 W" is what nvidia-smi says of H100 when asked for less (stackhpc/
+  /// ansible-slurm-appliance, pull request 975).
+  Power lowest_cap = Power(200'000);
   Energy tensor_16bit = Energy(1'150);
   Energy tensor_8bit = Energy(575);
   Energy tensor_tf32 = Energy(2'300);
@@ -53,6 +60,7 @@ struct PowerConfig {
   void fields(Visitor&& visit) {
     visit("idle", idle, "Drawn all the time, HBM's refresh included");
     visit("cap", cap, "Average power of a kernel that lowers the clock of the array; 0: none");
+    visit("lowest_cap", lowest_cap, "Least that the board takes for a cap; 0: anything above idle");
     visit("tensor_16bit", tensor_16bit, "Energy of an operation of tensor cores on bf16 and fp16");
     visit("tensor_8bit", tensor_8bit, "Energy of an operation of tensor cores on fp8");
     visit("tensor_tf32", tensor_tf32, "Energy of an operation of tensor cores on float32 operands");
@@ -64,14 +72,30 @@ struct PowerConfig {
 };
 
 /// The core array of one accelerator. Defaults: H100 SXM5, peaks as in its data sheet.
+///
+/// `clock` belongs to the peaks: another one with the same peaks is another array, not the same one run slower. That is
+/// `clock_cap`, below which all that the array does is slower in proportion: peaks, the latencies of tiles and panels,
+/// the rates of operands and of the last-level cache (whose clock is taken as the array's). HBM and `launch` stay.
+/// Energy follows the voltage, see PowerConfig; of `clock_cap` and what the power cap leaves, the lower clock counts.
 struct ComputeConfig {
   std::int64_t sms = 132;
   Frequency clock = Frequency(1'830'000'000);
+  Frequency clock_cap{};
+  /// What nvidia-smi shows of a GPU of H200 that does nothing (awslabs/amazon-eks-ami, pull request 1985).
+  Frequency lowest_clock = Frequency(345'000'000);
   Compute tensor_16bit = Compute(989'400'000'000'000);
   Compute tensor_8bit = Compute(1'978'900'000'000'000);
   Compute tensor_tf32 = Compute(494'700'000'000'000);
+  Compute tensor_int8 = Compute(1'978'900'000'000'000);
+  Compute tensor_fp64 = Compute(66'900'000'000'000);
+  Compute tensor_fp4{};
   Compute vector_fp32 = Compute(66'900'000'000'000);
+  /// The white paper has another clock for vector units than for tensor cores.
+  Frequency vector_clock = Frequency(1'980'000'000);
   Compute vector_fp64 = Compute(33'500'000'000'000);
+  /// CUDA C++ Programming Guide, throughput of arithmetic instructions: 16 for all generations since Volta (recalled).
+  std::int64_t special_functions = 16;
+  std::string lacks;
   double sparsity = 2;
   Bytes l2_size = Bytes(50LL << 20);
   /// Measured on an H200, the same GPU (te42kyfo/gpu-benches, gpu-l2-cache).
@@ -104,12 +128,25 @@ struct ComputeConfig {
   template <typename Visitor>
   void fields(Visitor&& visit) {
     visit("sms", sms, "Streaming multiprocessors; each works on one output tile at a time", Range{1, 4096});
-    visit("clock", clock, "Clock at which the peaks are quoted", Range{1'000'000, 100'000'000'000});
+    visit("clock", clock, "Clock at which peaks, rates and latencies are quoted, which do not follow it: see clock_cap",
+          Range{1'000'000, 100'000'000'000});
+    visit("clock_cap", clock_cap, "Clock that the array is held to, as by nvidia-smi -lgc; 0: none", Range{0});
+    visit("lowest_clock", lowest_clock, "Clock below which no cap takes the array", Range{0});
     visit("tensor_16bit", tensor_16bit, "Dense peak of tensor operations on bf16 and fp16", Range{1});
     visit("tensor_8bit", tensor_8bit, "Dense peak of tensor operations on fp8", Range{1});
     visit("tensor_tf32", tensor_tf32, "Dense peak of tensor operations on float32 operands", Range{1});
+    visit("tensor_int8", tensor_int8, "Dense peak of tensor operations on int8; 0: none, they run as 16-bit ones",
+          Range{0});
+    visit("tensor_fp64", tensor_fp64, "Peak of tensor operations on float64; 0: none, they run on the vector units",
+          Range{0});
+    visit("tensor_fp4", tensor_fp4, "Dense peak of tensor operations on fp4; 0: none, they run as 8-bit ones",
+          Range{0});
     visit("vector_fp32", vector_fp32, "Peak of the float32 vector units", Range{1});
+    visit("vector_clock", vector_clock, "Clock at which vector_fp32 is quoted, which says how many lanes an SM has",
+          Range{1'000'000, 100'000'000'000});
     visit("vector_fp64", vector_fp64, "Peak of the float64 vector units", Range{1});
+    visit("special_functions", special_functions, "Exponentials that an SM computes in a cycle", Range{1, 4096});
+    visit("lacks", lacks, "Types, with commas between, that no unit multiplies: their peak is that of another type");
     visit("sparsity", sparsity,
           "Speed of tensor cores when half of one operand is 0 (2:4), to dense; 1: not supported");
     visit("l2_size", l2_size, "Last-level cache");
@@ -136,8 +173,15 @@ struct ComputeConfig {
   }
 };
 
+/// The dense peak of products of the type: where nothing multiplies it, that of the type that it is computed as.
+[[nodiscard]] Compute peak_of(const ComputeConfig& config, DataType type);
+/// Whether the array has units for the type.
+[[nodiscard]] bool multiplies(const ComputeConfig& config, DataType type);
+/// float32 lanes of an SM, each of which adds and multiplies in a cycle.
+[[nodiscard]] std::int64_t vector_lanes(const ComputeConfig& config);
+
 /// Throws ConfigError, with `path` before the field's name, for what a Range cannot say: shares outside 0 to 1, a cap
-/// that idling alone exceeds.
+/// that idling alone exceeds or the board does not take, a type that does not exist.
 void check(const ComputeConfig& config, const std::string& path);
 
 /// `sms` of the array's units as an array of its own, with their part of the peaks and of L2's rate. Kernels on it

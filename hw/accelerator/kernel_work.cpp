@@ -11,31 +11,50 @@
 namespace weft::accelerator {
 namespace {
 
-/// Lowers the clock until the kernel's average power is within the cap.
-void apply_cap(const ComputeConfig& config, KernelWork& work) {
+/// Sets the clock: no higher than the clock cap, and under a power cap so low that the kernel's average power is within
+/// it. If that is still too much at the lowest clock, the array pauses.
+void apply_caps(const ComputeConfig& config, KernelWork& work) {
   const PowerConfig& power = config.power;
-  if (power.cap <= Power() || work.array_energy <= 0) return;
+  const auto share_of_clock = [&](Frequency frequency) {
+    return std::min(1.0, static_cast<double>(frequency.count()) / static_cast<double>(config.clock.count()));
+  };
   const double launch = seconds(work.launch);
   const double compute = seconds(work.compute);
+  const double cache = seconds(work.cache);
   const double memory = seconds(transfer_time(work.read + work.written, config.planned_memory));
   const auto voltage = [&](double clock) { return std::max(clock, power.lowest_voltage); };
-  const auto draws = [&](double clock) {
-    const double dynamic = work.array_energy * voltage(clock) * voltage(clock) + work.memory_energy;
-    return watts(power.idle) + dynamic / (launch + std::max(compute / clock, memory));
+  const auto dynamic = [&](double clock) {
+    return work.array_energy * voltage(clock) * voltage(clock) + work.memory_energy;
   };
-  const double cap = watts(power.cap);
-  if (draws(1) <= cap) return;
-  double low = 0.01;  // if even that draws too much, it is HBM that does
-  double high = 1;
-  for (int i = 0; i < 50; ++i) {
-    const double middle = (low + high) / 2;
-    (draws(middle) <= cap ? low : high) = middle;
+  const auto busy = [&](double clock) { return std::max(std::max(compute, cache) / clock, memory); };
+  const auto fits = [&](double clock) {
+    return power.cap <= Power() || dynamic(clock) <= 0 ||
+           watts(power.idle) + dynamic(clock) / (launch + busy(clock)) <= watts(power.cap);
+  };
+  const double highest = config.clock_cap > Frequency() ? share_of_clock(config.clock_cap) : 1;
+  double clock = highest;
+  if (!fits(highest)) {
+    double low = 0.01;
+    double high = highest;
+    for (int i = 0; i < 50; ++i) {
+      const double middle = (low + high) / 2;
+      (fits(middle) ? low : high) = middle;
+    }
+    clock = std::min(highest, std::max(low, share_of_clock(config.lowest_clock)));
   }
-  const Time slower = to_time(compute / low);
-  work.parts[static_cast<std::size_t>(Cost::kPowerCap)] += slower - work.compute;
-  work.compute = slower;
-  work.array_energy *= voltage(low) * voltage(low);
-  work.clock = low;
+  const Time under_clock_cap = to_time(compute / highest);
+  const Time under_both = to_time(compute / clock);
+  Time whole = under_both;
+  if (!fits(clock)) {
+    whole = std::max(whole, to_time(dynamic(clock) / (watts(power.cap) - watts(power.idle)) - launch));
+    work.paused = whole - to_time(busy(clock));
+  }
+  work.parts[static_cast<std::size_t>(Cost::kClockCap)] += under_clock_cap - work.compute;
+  work.parts[static_cast<std::size_t>(Cost::kPowerCap)] += whole - under_clock_cap;
+  work.compute = whole;
+  work.cache = to_time(cache / clock);
+  work.array_energy *= voltage(clock) * voltage(clock);
+  work.clock = clock;
 }
 
 }  // namespace
@@ -53,7 +72,8 @@ EnumNames<Cost> enum_names(Cost) {
           {"softmax", Cost::kSoftmax},
           {"panel latency", Cost::kPanels},
           {"power cap", Cost::kPowerCap},
-          {"L2", Cost::kCache}};
+          {"L2", Cost::kCache},
+          {"clock cap", Cost::kClockCap}};
 }
 
 void require_not_negative(const char* shape, std::initializer_list<std::int64_t> dimensions) {
@@ -62,19 +82,13 @@ void require_not_negative(const char* shape, std::initializer_list<std::int64_t>
   }
 }
 
+double size_of(DataType type) {
+  constexpr double kFp4Scale = 1.0 / 16;
+  return type == DataType::kFp4 ? 0.5 + kFp4Scale : static_cast<double>(element_size(type).count());
+}
+
 double sustained_rate(const ComputeConfig& config, DataType type) {
-  switch (type) {
-    case DataType::kBf16:
-    case DataType::kFp16:
-      return per_second(config.tensor_16bit) * config.sustained;
-    case DataType::kFp8:
-      return per_second(config.tensor_8bit) * config.sustained;
-    case DataType::kTf32:
-      return per_second(config.tensor_tf32) * config.sustained_tf32;
-    case DataType::kFp32:
-      return per_second(config.vector_fp32) * config.sustained;
-  }
-  return per_second(config.vector_fp32);
+  return per_second(peak_of(config, type)) * (type == DataType::kTf32 ? config.sustained_tf32 : config.sustained);
 }
 
 double operations_energy(const ComputeConfig& config, DataType type, double flops) {
@@ -84,15 +98,24 @@ double operations_energy(const ComputeConfig& config, DataType type, double flop
       return flops * joules(config.power.tensor_16bit);
     case DataType::kFp8:
       return flops * joules(config.power.tensor_8bit);
+    case DataType::kInt8:
+      return flops * joules(multiplies(config, type) ? config.power.tensor_8bit : config.power.tensor_16bit);
+    case DataType::kFp4:
+      return flops * joules(config.power.tensor_8bit) / (multiplies(config, type) ? 2 : 1);
     case DataType::kTf32:
       return flops * joules(config.power.tensor_tf32);
     case DataType::kFp32:
       return flops * joules(config.power.vector_fp32);
+    case DataType::kFp64:
+      // Tensor cores draw on float64 at their peak what vector units draw at theirs.
+      return flops * joules(config.power.vector_fp32) *
+             (config.tensor_fp64 > Compute() ? per_second(config.vector_fp32) / per_second(config.tensor_fp64) : 2.0);
   }
   return 0;
 }
 
-Cost units_of(DataType type) {
+Cost units_of(const ComputeConfig& config, DataType type) {
+  if (type == DataType::kFp64) return config.tensor_fp64 > Compute() ? Cost::kTensor : Cost::kVector;
   return type == DataType::kFp32 ? Cost::kVector : Cost::kTensor;
 }
 
@@ -107,7 +130,7 @@ void settle(const ComputeConfig& config, KernelWork& work, const Seconds& parts)
   }
   *std::max_element(work.parts.begin(), work.parts.end()) += work.compute - given;
   work.memory_energy = static_cast<double>((work.read + work.written).count()) * joules(config.power.memory_byte);
-  apply_cap(config, work);
+  apply_caps(config, work);
 }
 
 void append(KernelWork& work, const KernelWork& next) {
@@ -122,6 +145,7 @@ void append(KernelWork& work, const KernelWork& next) {
   work.array_energy += next.array_energy;
   work.memory_energy += next.memory_energy;
   work.clock = std::min(work.clock, next.clock);
+  work.paused += next.paused;
 }
 
 KernelWork streaming_work(const ComputeConfig& config, double read, double written, double flops, int launches,

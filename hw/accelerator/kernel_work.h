@@ -27,14 +27,15 @@ enum class Cost : std::uint8_t {
   kQuantisation,  ///< SMs without a tile in the last wave
   kOperands,      ///< waiting for operands from L2
   kTiles,         ///< filling and draining tiles, and writing their results
-  kReduction,     ///< adding up the parts of k
+  kReduction,     ///< adding up the parts of k, or of attention's keys
   kSoftmax,       ///< of attention, where tensor cores wait for it
   kPanels,        ///< columns of a factorisation, one after the other
-  kPowerCap,      ///< the clock that the power cap takes
+  kPowerCap,      ///< the clock that the power cap takes, and its pauses
   kCache,         ///< the rate of the last-level cache, in kernels that stream
+  kClockCap,      ///< the clock that the clock cap takes
 };
 EnumNames<Cost> enum_names(Cost);
-constexpr std::size_t kCosts = 13;
+constexpr std::size_t kCosts = 14;
 
 /// What a kernel needs from an accelerator. Of several kernels in a row (a split product) it is the sum.
 struct KernelWork {
@@ -49,7 +50,8 @@ struct KernelWork {
   std::array<Time, kCosts> parts{};
   double array_energy = 0;   ///< joules of the operations
   double memory_energy = 0;  ///< joules of HBM's bytes
-  double clock = 1;          ///< share of the clock that the power cap leaves
+  double clock = 1;          ///< share of the clock that the caps leave
+  Time paused{};             ///< of `compute`, in which the array waits for the power cap at its lowest clock
   std::int64_t blocks = 0;   ///< of a persistent kernel, see Command
   std::int64_t tiles = 0;    ///< of one that goes wave by wave, see Command
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/schedules/kernel_work.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft::schedules {
@@ -11,6 +12,11 @@ constexpr double kNanojoule = 1e-9;
 accelerator::DataType data_type(int element_bytes) {
   return element_bytes == 2 ? accelerator::DataType::kBf16
                             : (element_bytes == 1 ? accelerator::DataType::kFp8 : accelerator::DataType::kTf32);
+}
+
+/// With the last-level cache, which is as slow as the array under a cap of its clock: HBM can be the faster one then.
+Time on_the_array(const accelerator::KernelWork& work) {
+  return work.clock < 1 ? std::max(work.compute, work.cache) : work.compute;
 }
 
 struct ToWork {
@@ -48,7 +54,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const char* label, con
   command.operation = accelerator::Operation::kKernel;
   command.stream = stream;
   command.launch_ps = work.launch.count();
-  command.compute_ps = work.compute.count();
+  command.compute_ps = on_the_array(work).count();
   command.read = static_cast<std::uint64_t>(work.read.count());
   command.written = static_cast<std::uint64_t>(work.written.count());
   command.cached = static_cast<std::uint64_t>(work.cached.count());
@@ -62,7 +68,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const char* label, con
 chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work) {
   chakra::KernelDemand kernel;
   kernel.launch_ps = work.launch.count();
-  kernel.compute_ps = work.compute.count();
+  kernel.compute_ps = on_the_array(work).count();
   kernel.read = work.read.count();
   kernel.written = work.written.count();
   kernel.cached = work.cached.count();

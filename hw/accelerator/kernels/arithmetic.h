@@ -29,9 +29,8 @@ inline Time to_time(double s) {
 inline Bytes to_bytes(double bytes) {
   return Bytes(std::llround(bytes));
 }
-inline double size_of(DataType type) {
-  return static_cast<double>(element_size(type).count());
-}
+/// Bytes of an element, with its share of a scale.
+double size_of(DataType type);
 
 /// Throws std::invalid_argument that names the shape.
 void require_not_negative(const char* shape, std::initializer_list<std::int64_t> dimensions);
@@ -41,7 +40,7 @@ double sustained_rate(const ComputeConfig& config, DataType type);
 /// Joules of `flops` operations on the units that `type` runs on.
 double operations_energy(const ComputeConfig& config, DataType type, double flops);
 /// Which units these are.
-Cost units_of(DataType type);
+Cost units_of(const ComputeConfig& config, DataType type);
 
 /// Seconds by Cost.
 using Seconds = std::array<double, kCosts>;
@@ -50,7 +49,7 @@ inline double& at(Seconds& parts, Cost cost) {
 }
 
 /// Completes the work of one kernel of which times, bytes and `array_energy` are known: its parts, so that they add up
-/// to `compute`; HBM's energy; and the power cap.
+/// to `compute`; HBM's energy; and the caps of clock and power.
 void settle(const ComputeConfig& config, KernelWork& work, const Seconds& parts);
 
 /// One kernel after another.

@@ -93,7 +93,8 @@ class Factorisation {
     if (updated > 0) {
       // Tiles of a short product load what they add to, and store it, outside of their main loop.
       const Rate rate = fits_ ? config_.operand_rate : config_.planned_memory;
-      const Time exposed = transfer_time(to_bytes(fits_ ? updated : 2 * updated), rate);
+      Time exposed = transfer_time(to_bytes(fits_ ? updated : 2 * updated), rate);
+      if (fits_) exposed = to_time(seconds(exposed) / product.clock);
       product.compute += exposed;
       product.parts[static_cast<std::size_t>(Cost::kTiles)] += exposed;
       product.read += to_bytes(updated);
@@ -113,7 +114,8 @@ class Factorisation {
 
 void check(const char* name, std::int64_t batch, std::int64_t n, DataType type) {
   require_not_negative(name, {batch, n});
-  if (type == DataType::kFp8) throw std::invalid_argument(std::string(name) + ": 8 bits are too few to factor with");
+  if (element_size(type) < Bytes(2))
+    throw std::invalid_argument(std::string(name) + ": 8 bits are too few to factor with");
 }
 
 double cube(std::int64_t batch, std::int64_t n) {

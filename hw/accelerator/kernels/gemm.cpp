@@ -25,7 +25,7 @@ constexpr std::array kTiles = {Tile{128, 256}, Tile{256, 128}, Tile{128, 128}, T
                                Tile{256, 64},  Tile{128, 64},  Tile{64, 128},  Tile{64, 64}};
 
 double result_size(DataType type) {
-  return type == DataType::kFp8 ? 2.0 : size_of(type);
+  return std::max(2.0, size_of(type));
 }
 
 /// Bytes of an element of A: with 2:4 sparsity half of them are stored, with two bits each for their places.
@@ -89,7 +89,7 @@ Seconds tiled_parts(const ComputeConfig& config, const Product& product, const G
   const double asked =
       product.flops / dense_rate(config, product.shape) * (product.shape.sparse ? 2 / config.sparsity : 1.0);
   const double useful = std::min(asked, waves * tile.math);
-  at(parts, units_of(product.shape.type)) = useful;
+  at(parts, units_of(config, product.shape.type)) = useful;
   at(parts, Cost::kEdges) = waves * tile.math - useful;
   at(parts, Cost::kOperands) = waves * std::max(0.0, tile.operands / delivery - tile.math);
   at(parts, Cost::kTiles) = waves * (tile.latency + tile.result / delivery);
@@ -162,7 +162,6 @@ KernelWork product_work(const ComputeConfig& config, const Product& product, Gem
       const double memory = (read + results * result_size(shape.type)) / bytes_per_second(config.planned_memory);
       const double total = launches + std::max(compute, memory);
       if (total > best_total || (total == best_total && compute >= best_compute)) continue;
-      if (split > 1) trial.reduction = config.launch + to_time(sum);
       best = trial;
       best_total = total;
       best_compute = compute;
@@ -170,7 +169,6 @@ KernelWork product_work(const ComputeConfig& config, const Product& product, Gem
       best_sum = sum;
     }
   }
-  if (plan != nullptr) *plan = best;
   KernelWork work{.launch = config.launch * (best.split_k > 1 ? 2 : 1),
                   .compute = to_time(best_compute),
                   .read = to_bytes(best_read),
@@ -182,6 +180,8 @@ KernelWork product_work(const ComputeConfig& config, const Product& product, Gem
                          best_sum * bytes_per_second(config.operand_rate));
   work.array_energy = operations_energy(config, shape.type, product.flops) / accumulation_share(config, shape);
   settle(config, work, tiled_parts(config, product, best, best_compute, best_sum));
+  if (best.split_k > 1) best.reduction = config.launch + to_time(best_sum / work.clock);
+  if (plan != nullptr) *plan = best;
   return work;
 }
 
@@ -189,6 +189,9 @@ KernelWork kernel_work(const ComputeConfig& config, const Gemm& shape, GemmPlan*
   require_not_negative("gemm", {shape.batch, shape.m, shape.n, shape.k});
   if (shape.sparse && shape.type == DataType::kFp32) {
     throw std::invalid_argument("gemm: sparse operands need tensor cores, which fp32 does not use");
+  }
+  if (shape.sparse && shape.type == DataType::kFp64) {
+    throw std::invalid_argument("gemm: tensor cores multiply fp64 dense alone");
   }
   if (shape.sparse && config.sparsity <= 1) {
     throw std::invalid_argument("gemm: this part has no sparse products (its sparsity is 1)");
