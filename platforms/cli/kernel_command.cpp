@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "hw/accelerator/kernel.h"
 #include "platforms/cli/accelerator.h"
 #include "platforms/cli/command.h"
+#include "platforms/cli/kernel_beside.h"
+#include "platforms/cli/kernel_report.h"
 #include "platforms/cli/kernel_shapes.h"
+#include "platforms/cli/kernel_sweep.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
 #include "platforms/cli/sizes.h"
@@ -21,12 +25,9 @@ namespace weft::platforms {
 namespace {
 
 using accelerator::ComputeConfig;
-using accelerator::Cost;
 using accelerator::DataType;
 using accelerator::FlashAttention;
 using accelerator::Gemm;
-using accelerator::GemmPlan;
-using accelerator::KernelWork;
 
 /// What all forms of the command have.
 struct Target {
@@ -55,31 +56,13 @@ struct Asked {
   Target target;
   std::shared_ptr<KernelKind> kind;
   std::map<std::string, std::string> dimensions;
+  std::string with;           ///< another kernel, which runs beside it
+  std::int64_t with_sms = 0;  ///< and where; 0: on the SMs that the first one does not have
 };
-
-struct Accelerator {
-  std::string name;
-  ComputeConfig compute;
-  Rate memory;  ///< what kernels see of it
-  bool warm = false;
-};
-
-/// A kernel on an accelerator.
-struct Row {
-  KernelShape shape;
-  KernelWork work;
-  GemmPlan plan;
-  Time time;
-  Time memory;
-  std::vector<std::pair<Cost, Time>> costs;
-  double tflops = 0;
-  double peak = 0;  ///< TFLOPS
-  double energy = 0;
-  double power = 0;
-};
+using Kinds = std::vector<std::pair<CLI::App*, std::shared_ptr<Asked>>>;
 
 /// The accelerator that is meant: a part, or that of a platform.
-Accelerator find(const Target& target) {
+TimedOn find(const Target& target) {
   if (!target.platform.empty() && !target.part.empty()) {
     throw UsageError("--part: expected a part or a platform, got both " + in_quotes(target.part) + " and " +
                      in_quotes(target.platform));
@@ -106,168 +89,16 @@ Accelerator find(const Target& target) {
   }
   if (target.sms > 0) compute = partition(compute, target.sms);
   if (target.burst) compute.power.cap = Power();
-  return {name, compute, part->hbm.sustained(), target.warm};
+  return {name, compute, target.warm, *part};
 }
 
-double peak_of(const ComputeConfig& config, DataType type) {
-  switch (type) {
-    case DataType::kBf16:
-    case DataType::kFp16:
-      return static_cast<double>(config.tensor_16bit.count());
-    case DataType::kFp8:
-      return static_cast<double>(config.tensor_8bit.count());
-    case DataType::kTf32:
-      return static_cast<double>(config.tensor_tf32.count());
-    case DataType::kFp32:
-      return static_cast<double>(config.vector_fp32.count());
-  }
-  return 1;
-}
-
-Row time_of(const KernelShape& shape, const Accelerator& on) {
-  Row row{.shape = shape, .work = {}, .plan = {}, .time = {}, .memory = {}, .costs = {}};
-  try {
-    row.work = shape.work(on.compute, &row.plan);
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(error.what());
-  }
-  if (on.warm) row.work = with_warm_operands(on.compute, row.work);
-  row.time = estimate(row.work, on.memory);
-  row.memory = transfer_time(row.work.read + row.work.written, on.memory);
-  row.costs = breakdown(row.work, on.memory);
-  row.peak = peak_of(on.compute, shape.units) * 1e-12;
-  row.energy = energy(on.compute.power, row.work, on.memory);
-  if (row.time > Time()) {
-    row.tflops = row.work.flops / to_seconds(row.time) * 1e-12;
-    row.power = row.energy / to_seconds(row.time);
-  }
-  return row;
-}
-
-std::string bound(const Row& row) {
-  return row.costs.empty() ? "nothing" : std::string(name_of(row.costs.front().first));
-}
-
-/// Bytes of HBM, both ways.
-double moved(const Row& row) {
-  return static_cast<double>((row.work.read + row.work.written).count());
-}
-double intensity(const Row& row) {
-  return moved(row) > 0 ? row.work.flops / moved(row) : 0;
-}
-/// Operations for each byte from which the peak, not HBM, is the limit.
-double ridge(const Row& row, const Accelerator& on) {
-  return row.peak * 1e12 / (static_cast<double>(on.memory.count()) / 8);
-}
-
-std::string plan_text(const Row& row) {
-  if (row.plan.units == 0) return "-";
-  return fmt::format("tile {}x{}, split k {}, {} units in {} waves", row.plan.tile_m, row.plan.tile_n, row.plan.split_k,
-                     row.plan.units, row.plan.waves);
-}
-
-nlohmann::ordered_json to_json(const Row& row, const Accelerator& on) {
-  nlohmann::ordered_json json = row.shape.json;
-  if (row.plan.units > 0) {
-    json["plan"] = {{"tile_m", row.plan.tile_m},   {"tile_n", row.plan.tile_n},
-                    {"split_k", row.plan.split_k}, {"units", row.plan.units},
-                    {"waves", row.plan.waves},     {"reduction_us", to_us(row.plan.reduction)}};
-  }
-  json["time_us"] = to_us(row.time);
-  json["tflops"] = row.tflops;
-  json["peak_tflops"] = row.peak;
-  json["bound"] = bound(row);
-  json["launch_us"] = to_us(row.work.launch);
-  json["compute_us"] = to_us(row.work.compute);
-  json["memory_us"] = to_us(row.memory);
-  json["breakdown_us"] = nlohmann::ordered_json::object();
-  for (const auto& [cost, time] : row.costs) json["breakdown_us"][std::string(name_of(cost))] = to_us(time);
-  json["read_bytes"] = row.work.read.count();
-  json["written_bytes"] = row.work.written.count();
-  json["l2_bytes"] = row.work.cached.count();
-  json["l2_hit_rate"] = hit_rate(row.work);
-  json["l2_us"] = to_us(row.work.cache);
-  json["flops"] = row.work.flops;
-  json["intensity"] = intensity(row);
-  json["ridge"] = ridge(row, on);
-  json["energy_j"] = row.energy;
-  json["power_w"] = row.power;
-  json["clock"] = row.work.clock;
-  return json;
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
-/// One kernel in full.
-void print_report(const Row& row, const Accelerator& on) {
-  const double seconds = to_seconds(row.time);
-  print(fmt::format("{} on {} ({} SMs): {}, bound by {}\n", row.shape.text, on.name, on.compute.sms,
-                    short_time(row.time), bound(row)));
-  std::vector<std::vector<std::string>> parts;
-  for (const auto& [cost, time] : row.costs) {
-    parts.push_back({"  " + std::string(name_of(cost)), short_time(time), percent(to_seconds(time) / seconds)});
-  }
-  const Time longest = std::max({row.work.compute, row.memory, row.work.cache});
-  bool shown = false;
-  for (const auto& [name, time] : {std::pair("  computing", row.work.compute), std::pair("  HBM", row.memory),
-                                   std::pair("  L2", row.work.cache)}) {
-    if (time == longest && !shown) {
-      shown = true;
-    } else if (time > Time()) {
-      parts.push_back({name, short_time(time), "hidden"});
-    }
-  }
-  print(in_columns(parts));
-  const double memory = static_cast<double>(on.memory.count()) / 8;
-  std::string text;
-  if (row.work.flops > 0) {
-    text += fmt::format("operations  {:.4g} GFLOP, {:.4g} TFLOPS, {} of the peak of {:.4g} TFLOPS\n",
-                        row.work.flops * 1e-9, row.tflops, percent(row.tflops / row.peak), row.peak);
-  }
-  text += fmt::format("HBM         {} read, {} written, {:.4g} GB/s, {} of {:.4g} GB/s\n",
-                      short_bytes(static_cast<double>(row.work.read.count())),
-                      short_bytes(static_cast<double>(row.work.written.count())), moved(row) / seconds * 1e-9,
-                      percent(moved(row) / seconds / memory), memory * 1e-9);
-  if (row.work.cached > Bytes(0)) {
-    text += fmt::format("L2          {} asked of it, {} hits{}\n",
-                        short_bytes(static_cast<double>(row.work.cached.count())), percent(hit_rate(row.work)),
-                        on.warm ? ", with warm operands" : "");
-  }
-  text += fmt::format("intensity   {:.4g} FLOP/byte; the ridge is at {:.4g}\n", intensity(row), ridge(row, on));
-  if (row.plan.units > 0) text += "plan        " + plan_text(row) + "\n";
-  text += fmt::format("energy      {:.4g} mJ: operations {:.4g}, HBM {:.4g}, idle {:.4g}; {:.4g} W on average\n",
-                      row.energy * 1e3, row.work.array_energy * 1e3, row.work.memory_energy * 1e3,
-                      (row.energy - row.work.array_energy - row.work.memory_energy) * 1e3, row.power);
-  if (row.work.clock < 1) {
-    text += fmt::format("clock       {} of {}, which the power cap of {} leaves\n", percent(row.work.clock),
-                        to_text(on.compute.clock), to_text(on.compute.power.cap));
-  }
-  print(text);
-}
-
-void print_table(const std::vector<Row>& rows) {
-  std::vector<std::vector<std::string>> table = {
-      {"kernel", "time (us)", "TFLOPS", "of peak", "bound by", "share", "launch", "compute", "HBM", "W", "plan"}};
-  for (const Row& row : rows) {
-    const double share = row.costs.empty() ? 0 : to_seconds(row.costs.front().second) / to_seconds(row.time);
-    table.push_back({row.shape.text, fmt::format("{:.2f}", to_us(row.time)), fmt::format("{:.1f}", row.tflops),
-                     percent(row.tflops / row.peak), bound(row), percent(share),
-                     fmt::format("{:.2f}", to_us(row.work.launch)), fmt::format("{:.2f}", to_us(row.work.compute)),
-                     fmt::format("{:.2f}", to_us(row.memory)), fmt::format("{:.0f}", row.power), plan_text(row)});
-  }
-  print(in_columns(table));
-}
-
-int report(const Target& target, const std::vector<KernelShape>& shapes, bool in_full) {
-  const Accelerator on = find(target);
-  std::vector<Row> rows;
+int report(const Target& target, const TimedOn& on, const std::vector<KernelShape>& shapes, bool in_full) {
+  std::vector<KernelRow> rows;
   rows.reserve(shapes.size());
   for (const KernelShape& shape : shapes) rows.push_back(time_of(shape, on));
   if (target.json) {
     nlohmann::ordered_json json = nlohmann::ordered_json::array();
-    for (const Row& row : rows) json.push_back(to_json(row, on));
+    for (const KernelRow& row : rows) json.push_back(to_json(row, on));
     print_json(nlohmann::ordered_json{{"accelerator", on.name}, {"rows", json}});
   } else if (in_full && rows.size() == 1) {
     print_report(rows.front(), on);
@@ -285,7 +116,7 @@ int run_listed(const Listed& asked) {
                      "), or a platform with --gemm M,N,K or --attention BATCH,HEADS,KV_HEADS,SEQ,HEAD_DIM");
   }
   std::vector<KernelShape> shapes;
-  const DataType type = parse_type(asked.type, "--type");
+  const DataType type = parse_product_type(asked.type, "--type");
   for (const std::string& text : asked.gemms) {
     const std::vector<std::int64_t> dims = parse_numbers(text, "--gemm", 3, 3);
     limit_operations(2.0 * static_cast<double>(asked.batch) * static_cast<double>(dims[0]) *
@@ -304,101 +135,7 @@ int run_listed(const Listed& asked) {
     shapes.push_back(
         shape_of(FlashAttention{dims[0], dims[1], dims[2], dims[3], dims[4], asked.causal, asked.backward}));
   }
-  return report(asked.target, shapes, false);
-}
-
-/// "4096", "128,512", "128:8192:x2"; numbers of elements, or sizes with or without a unit.
-std::vector<std::int64_t> parse_values(const std::string& text, const KernelKind::Dimension& dimension) {
-  constexpr std::int64_t kLargest = 1LL << 40;
-  const std::string option = "--" + dimension.name;
-  const std::int64_t least = dimension.may_be_zero ? 0 : 1;
-  const auto number = [&](const std::string& digits) -> std::int64_t {
-    std::int64_t value = -1;
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, value);
-    if (dimension.name == "bytes" && stop != end) {
-      try {
-        value = parse_bytes(digits).count();
-      } catch (const std::invalid_argument&) {
-        value = -1;
-      }
-    } else if (error != std::errc() || stop != end) {
-      value = -1;
-    }
-    if (value >= least && value <= kLargest) return value;
-    throw UsageError(option + ": expected " +
-                     (dimension.name == "bytes" ? "a size such as \"64MiB\"" : "a whole number") +
-                     fmt::format(" from {} to 2^40, a list with commas between, or a range such as 128:8192:x2, got {}",
-                                 least, in_quotes(text)));
-  };
-  std::vector<std::int64_t> values;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    const std::string entry = text.substr(start, end - start);
-    start = end + 1;
-    const std::size_t colon = entry.find(':');
-    const std::int64_t first = number(entry.substr(0, colon));
-    if (colon == std::string::npos) {
-      values.push_back(first);
-      continue;
-    }
-    const std::size_t second = entry.find(':', colon + 1);
-    const std::int64_t last = number(entry.substr(colon + 1, second - std::min(second, colon + 1)));
-    std::int64_t factor = 2;
-    if (second != std::string::npos) {
-      const std::string text_of_factor = entry.substr(second + 1);
-      factor = text_of_factor.starts_with('x') ? number(text_of_factor.substr(1)) : 0;
-    }
-    if (factor < 2)
-      throw UsageError(option + ": expected a factor of 2 or more, as in 128:8192:x2, got " + in_quotes(entry));
-    if (last < first) throw UsageError(option + ": expected a range that goes up, got " + in_quotes(entry));
-    if (first == 0) throw UsageError(option + ": expected a range that begins above 0, got " + in_quotes(entry));
-    for (std::int64_t value = first; value <= last; value *= factor) values.push_back(value);
-  }
-  return values;
-}
-
-/// All combinations of what the dimensions were given, the last one changing fastest. A dimension can have the name of
-/// another one for its value ("--n m").
-std::vector<KernelKind::Values> combinations(const Asked& asked) {
-  constexpr std::size_t kMost = 4096;
-  const std::vector<KernelKind::Dimension> dimensions = asked.kind->dimensions();
-  const auto is_name = [&](const std::string& text) {
-    return std::any_of(dimensions.begin(), dimensions.end(), [&](const auto& d) { return d.name == text; });
-  };
-  std::vector<KernelKind::Values> all = {{}};
-  for (const KernelKind::Dimension& dimension : dimensions) {
-    const std::string& text = asked.dimensions.at(dimension.name);
-    if (text.empty() && dimension.fallback == 0 && !dimension.may_be_zero) {
-      throw UsageError(fmt::format("--{}: expected a number for {}, got nothing", dimension.name, asked.kind->name()));
-    }
-    if (is_name(text)) continue;
-    const std::vector<std::int64_t> values =
-        text.empty() ? std::vector<std::int64_t>{dimension.fallback} : parse_values(text, dimension);
-    std::vector<KernelKind::Values> next;
-    for (const KernelKind::Values& before : all) {
-      for (const std::int64_t value : values) {
-        next.push_back(before);
-        next.back()[dimension.name] = value;
-      }
-      if (next.size() > kMost)
-        throw UsageError(fmt::format("--{}: expected at most {} kernels", dimension.name, kMost));
-    }
-    all = std::move(next);
-  }
-  for (KernelKind::Values& values : all) {
-    for (const KernelKind::Dimension& dimension : dimensions) {
-      const std::string& text = asked.dimensions.at(dimension.name);
-      if (!is_name(text)) continue;
-      const auto other = values.find(text);
-      if (other == values.end() || is_name(asked.dimensions.at(text))) {
-        throw UsageError(
-            fmt::format("--{}: expected a dimension that has a number, got {}", dimension.name, in_quotes(text)));
-      }
-      values[dimension.name] = other->second;
-    }
-  }
-  return all;
+  return report(asked.target, find(asked.target), shapes, false);
 }
 
 /// What was given before the kernel's name counts as well: "kernel PLATFORM gemm ...".
@@ -420,10 +157,111 @@ Target joined(const Target& before, const Target& after) {
   return target;
 }
 
+/// Subcommands for all kernels, with what says their shapes.
+Kinds add_kinds(CLI::App& app) {
+  Kinds kinds;
+  for (const auto& kind : kernel_kinds()) {
+    auto asked = std::make_shared<Asked>();
+    asked->kind = kind;
+    CLI::App* sub = app.add_subcommand(kind->name(), kind->doc());
+    for (const KernelKind::Dimension& dimension : kind->dimensions()) {
+      std::string& text = asked->dimensions[dimension.name];
+      CLI::Option* option = sub->add_option("--" + dimension.name, text, dimension.doc)->type_name("N");
+      if (dimension.fallback > 0 || dimension.may_be_zero) option->default_str(std::to_string(dimension.fallback));
+    }
+    kind->add_options(*sub);
+    kinds.emplace_back(sub, asked);
+  }
+  return kinds;
+}
+
+KernelShape single(const Asked& asked, const std::string& option) {
+  const std::vector<KernelKind::Values> values = combinations(*asked.kind, asked.dimensions);
+  if (values.size() != 1) throw UsageError(option + ": expected one kernel on each side, no list or range");
+  return asked.kind->shape(values.front());
+}
+
+/// The kernel of "copy --bytes 1GiB".
+KernelShape parse_with(const std::string& text) {
+  const std::string expected = "--with: expected a kernel such as \"copy --bytes 1GiB\", got " + in_quotes(text);
+  CLI::App app;
+  app.set_help_flag();
+  app.require_subcommand(1);
+  const Kinds kinds = add_kinds(app);
+  try {
+    app.parse(text, false);
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(expected + ": " + error.what());
+  }
+  for (const auto& [sub, asked] : kinds) {
+    if (sub->parsed()) return single(*asked, "--with");
+  }
+  throw UsageError(expected);
+}
+
+/// Two kernels side by side in one simulated accelerator.
+int report_pair(const Asked& asked, Target target) {
+  const std::int64_t first = std::exchange(target.sms, 0);
+  const TimedOn on = find(target);
+  const std::array<KernelShape, 2> shapes = {single(asked, "--with"), parse_with(asked.with)};
+  const std::int64_t all = on.compute.sms;
+  std::array<std::int64_t, 2> sms = {first, asked.with_sms};
+  if (sms[0] == 0) sms[0] = sms[1] == 0 ? all / 2 : all - sms[1];
+  if (sms[1] == 0) sms[1] = all - sms[0];
+  if (sms[0] < 1 || sms[1] < 1 || sms[0] + sms[1] > all) {
+    throw UsageError(
+        fmt::format("--with-sms: expected at most the {} of {} for both kernels and one for each, got {} and {}", all,
+                    on.name, sms[0], sms[1]));
+  }
+  if (target.warm) throw UsageError("--warm: expected it without --with, whose kernels share the cache");
+  if (on.part.hbm.detail == memory::HbmDetail::kBank) {
+    throw UsageError("--with: expected a memory of detail stream, got bank");
+  }
+  std::array<Placed, 2> placed;
+  std::array<KernelRow, 2> whole = {time_of(shapes[0], on), time_of(shapes[1], on)};
+  placed = place_beside(on.compute, shapes, sms);
+  const Ends ends = run_beside(on.part, placed);
+  const Time together = std::max(ends.beside[0], ends.beside[1]);
+  const Time after = whole[0].time + whole[1].time;
+  if (target.json) {
+    nlohmann::ordered_json json = {{"accelerator", on.name}, {"kernels", nlohmann::ordered_json::array()}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      nlohmann::ordered_json kernel = shapes.at(i).json;
+      kernel["sms"] = sms.at(i);
+      kernel["clock"] = placed.at(i).work.clock;
+      kernel["alone_us"] = to_us(ends.alone.at(i));
+      kernel["beside_us"] = to_us(ends.beside.at(i));
+      kernel["whole_array_us"] = to_us(whole.at(i).time);
+      json["kernels"].push_back(kernel);
+    }
+    json["together_us"] = to_us(together);
+    json["one_after_the_other_us"] = to_us(after);
+    print_json(json);
+    return kDone;
+  }
+  std::vector<std::vector<std::string>> table = {
+      {"kernel", "SMs", "clock", "alone (us)", "beside the other", "", "on all SMs"}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double slower = to_seconds(ends.beside.at(i)) / to_seconds(ends.alone.at(i)) - 1;
+    table.push_back({shapes.at(i).text, std::to_string(sms.at(i)), percent(placed.at(i).work.clock),
+                     fmt::format("{:.2f}", to_us(ends.alone.at(i))), fmt::format("{:.2f}", to_us(ends.beside.at(i))),
+                     fmt::format("{:+.1f} %", 100 * slower), fmt::format("{:.2f}", to_us(whole.at(i).time))});
+  }
+  print(in_columns(table));
+  print(fmt::format("{}: both end after {}, one after the other on all {} SMs after {}\n", on.name,
+                    short_time(together), all, short_time(after)));
+  return kDone;
+}
+
 int run_asked(const Asked& asked, const Target& before) {
+  const Target target = joined(before, asked.target);
+  if (!asked.with.empty()) return report_pair(asked, target);
+  if (asked.with_sms > 0) throw UsageError("--with-sms: expected --with, which names the other kernel");
+  const TimedOn on = find(target);  // a part that does not exist is said before a dimension that is missing
   std::vector<KernelShape> shapes;
-  for (const KernelKind::Values& values : combinations(asked)) shapes.push_back(asked.kind->shape(values));
-  return report(joined(before, asked.target), shapes, true);
+  for (const KernelKind::Values& values : combinations(*asked.kind, asked.dimensions))
+    shapes.push_back(asked.kind->shape(values));
+  return report(target, on, shapes, true);
 }
 
 void add_target(CLI::App& app, Target& target) {
@@ -459,19 +297,16 @@ Command kernel_command(CLI::App& parent) {
   app->add_flag("--causal", listed->causal, "Attention to what came before alone");
   app->add_flag("--backward", listed->backward, "Attention's gradient");
 
-  std::vector<std::pair<CLI::App*, std::shared_ptr<Asked>>> kinds;
-  for (const auto& kind : kernel_kinds()) {
-    auto asked = std::make_shared<Asked>();
-    asked->kind = kind;
-    CLI::App* sub = app->add_subcommand(kind->name(), kind->doc());
+  const Kinds kinds = add_kinds(*app);
+  for (const auto& [sub, asked] : kinds) {
     add_target(*sub, asked->target);
-    for (const KernelKind::Dimension& dimension : kind->dimensions()) {
-      std::string& text = asked->dimensions[dimension.name];
-      CLI::Option* option = sub->add_option("--" + dimension.name, text, dimension.doc)->type_name("N");
-      if (dimension.fallback > 0 || dimension.may_be_zero) option->default_str(std::to_string(dimension.fallback));
-    }
-    kind->add_options(*sub);
-    kinds.emplace_back(sub, asked);
+    sub->add_option(
+           "--with", asked->with,
+           "\"KERNEL --DIMENSION NUMBER ...\" that runs beside it on other SMs; --sms is then the first one's, "
+           "half if left out")
+        ->type_name("KERNEL");
+    sub->add_option("--with-sms", asked->with_sms, "SMs of the kernel beside it; what the first leaves if left out")
+        ->check(CLI::Range(1, 4096));
   }
   return {app, [app, listed, kinds] {
             for (const auto& [sub, asked] : kinds) {

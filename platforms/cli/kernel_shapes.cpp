@@ -42,9 +42,27 @@ E parse_enum(const std::string& text, const std::string& option) {
   throw UsageError(option + ": expected one of " + listed<E>() + ", got " + in_quotes(text));
 }
 
+/// The types of which tensors in memory are; int8, fp64 and fp4 are for matrix products alone.
+const std::vector<std::string>& plain_types() {
+  static const std::vector<std::string> types = {"bf16", "fp16", "fp8", "tf32", "fp32"};
+  return types;
+}
+const std::vector<std::string>& attention_types() {
+  static const std::vector<std::string> types = {"bf16", "fp16", "fp8"};
+  return types;
+}
+
+DataType parse_type(const std::string& text, const std::string& option,
+                    const std::vector<std::string>& types = plain_types()) {
+  if (std::find(types.begin(), types.end(), text) == types.end()) {
+    throw UsageError(option + ": expected one of " + join(types, ", ") + ", got " + in_quotes(text));
+  }
+  return parse_enum<DataType>(text, option);
+}
+
 void add_type(CLI::App& app, std::string& type, const std::string& option = "--type",
-              const std::string& doc = "Type of the operands") {
-  app.add_option(option, type, doc + ": " + listed<DataType>())->capture_default_str()->type_name("TYPE");
+              const std::string& doc = "Type of the operands", const std::string& types = join(plain_types(), ", ")) {
+  app.add_option(option, type, doc + ": " + types)->capture_default_str()->type_name("TYPE");
 }
 
 double product(const KernelKind::Values& values) {
@@ -80,15 +98,14 @@ class GemmKind final : public KernelKind {
             {"k", "Summed over", 0}};
   }
   void add_options(CLI::App& app) override {
-    add_type(app, type_);
+    add_type(app, type_, "--type", "Type of the operands", listed<DataType>());
     app.add_flag("--sparse", sparse_, "The first operand has 2:4 structured sparsity");
     app.add_flag("--full-accumulation", full_, "8-bit operands are summed in full float32, as gradients often are");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     limit_operations(2 * product(values), "gemm", "");
-    const Gemm gemm{values.at("batch"),          values.at("m"), values.at("n"), values.at("k"),
-                    parse_type(type_, "--type"), sparse_,        !full_};
-    return shape_of(gemm);
+    return shape_of(Gemm{values.at("batch"), values.at("m"), values.at("n"), values.at("k"),
+                         parse_product_type(type_, "--type"), sparse_, !full_});
   }
 
  private:
@@ -100,34 +117,49 @@ class GemmKind final : public KernelKind {
 class AttentionKind final : public KernelKind {
  public:
   [[nodiscard]] std::string name() const override { return "attention"; }
-  [[nodiscard]] std::string doc() const override { return "Attention without stored scores (FlashAttention), 16 bits"; }
+  [[nodiscard]] std::string doc() const override { return "Attention without stored scores (FlashAttention)"; }
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
     return {{"batch", "Sequences", 1},
             {"heads", "Heads of queries", 0},
             {"kv-heads", "Heads of keys and values; as many as of queries if left out", -1},
-            {"seq", "Tokens of a sequence", 0},
+            {"seq", "Queries of a sequence", 0},
+            {"keys", "Keys and values of a sequence; as many as queries if left out", -1},
             {"head-dim", "Size of a head", 128}};
   }
   void add_options(CLI::App& app) override {
-    app.add_flag("--causal", causal_, "Attention to what came before alone");
+    add_type(app, type_, "--type", "Type of queries, keys and values", join(attention_types(), ", "));
+    app.add_flag("--causal", causal_, "Attention to what came before alone; the last query sees all keys");
     app.add_flag("--backward", backward_, "The gradient");
     app.add_flag("--synchronous", synchronous_, "A kernel that waits for each product, as FlashAttention-2");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
-    const std::int64_t keys = values.at("kv-heads") == -1 ? values.at("heads") : values.at("kv-heads");
-    if (values.at("heads") % keys != 0) {
+    const std::int64_t kv_heads = values.at("kv-heads") == -1 ? values.at("heads") : values.at("kv-heads");
+    if (values.at("heads") % kv_heads != 0) {
       throw UsageError(
-          fmt::format("--kv-heads: expected a number that divides the {} heads, got {}", values.at("heads"), keys));
+          fmt::format("--kv-heads: expected a number that divides the {} heads, got {}", values.at("heads"), kv_heads));
+    }
+    const std::int64_t keys = values.at("keys") == -1 ? values.at("seq") : values.at("keys");
+    if (causal_ && keys < values.at("seq")) {
+      throw UsageError(
+          fmt::format("--keys: expected at least the {} causal queries, of which the first would see none, "
+                      "got {}",
+                      values.at("seq"), keys));
+    }
+    const DataType type = parse_type(type_, "--type", attention_types());
+    if (type == DataType::kFp8 && backward_) {
+      throw UsageError("--type: expected bf16 or fp16 with --backward, got \"fp8\"");
     }
     limit_operations(10 * static_cast<double>(values.at("batch")) * static_cast<double>(values.at("heads")) *
-                         static_cast<double>(values.at("seq")) * static_cast<double>(values.at("seq")) *
+                         static_cast<double>(values.at("seq")) * static_cast<double>(keys) *
                          static_cast<double>(values.at("head-dim")),
                      "attention", "");
-    return shape_of(FlashAttention{values.at("batch"), values.at("heads"), keys, values.at("seq"),
-                                   values.at("head-dim"), causal_, backward_, synchronous_});
+    return shape_of(FlashAttention{values.at("batch"), values.at("heads"), kv_heads, values.at("seq"),
+                                   values.at("head-dim"), causal_, backward_, synchronous_,
+                                   keys == values.at("seq") ? 0 : keys, type});
   }
 
  private:
+  std::string type_ = "bf16";
   bool causal_ = false;
   bool backward_ = false;
   bool synchronous_ = false;
@@ -181,6 +213,7 @@ class ConvolutionKind final : public KernelKind {
     result.json["pass"] = pass_;
     result.json["type"] = type_;
     result.units = shape.type;
+    result.product = true;
     result.work = [shape](const ComputeConfig& config, GemmPlan* plan) { return kernel_work(config, shape, plan); };
     return result;
   }
@@ -306,6 +339,7 @@ class FactorisationKind final : public KernelKind {
     result.json = to_json(name_, *this, values);
     result.json["type"] = type_;
     result.units = shape.type;
+    result.product = true;
     result.work = work_of(shape);
     return result;
   }
@@ -369,7 +403,7 @@ class CopyKind final : public KernelKind {
 
 }  // namespace
 
-DataType parse_type(const std::string& text, const std::string& option) {
+DataType parse_product_type(const std::string& text, const std::string& option) {
   return parse_enum<DataType>(text, option);
 }
 
@@ -390,21 +424,28 @@ KernelShape shape_of(const Gemm& gemm) {
   if (gemm.sparse) result.json["sparse"] = true;
   if (!gemm.fast_accumulation) result.json["full_accumulation"] = true;
   result.units = gemm.type;
+  result.product = true;
   result.work = [gemm](const ComputeConfig& config, GemmPlan* plan) { return kernel_work(config, gemm, plan); };
   return result;
 }
 
 KernelShape shape_of(const FlashAttention& attention) {
   KernelShape result;
-  result.text = fmt::format("attention {},{},{},{},{}{}{}{}", attention.batch, attention.heads, attention.kv_heads,
-                            attention.seq, attention.head_dim, attention.causal ? " causal" : "",
-                            attention.backward ? " backward" : "", attention.synchronous ? " synchronous" : "");
+  result.text =
+      fmt::format("attention {},{},{},{},{}{}{}{}{}{}", attention.batch, attention.heads, attention.kv_heads,
+                  attention.seq, attention.head_dim, attention.keys > 0 ? fmt::format(" keys {}", attention.keys) : "",
+                  attention.type == DataType::kBf16 ? "" : fmt::format(" {}", name_of(attention.type)),
+                  attention.causal ? " causal" : "", attention.backward ? " backward" : "",
+                  attention.synchronous ? " synchronous" : "");
   result.json = {{"kind", "attention"},        {"batch", attention.batch},
                  {"heads", attention.heads},   {"kv_heads", attention.kv_heads},
                  {"seq", attention.seq},       {"head_dim", attention.head_dim},
                  {"causal", attention.causal}, {"backward", attention.backward}};
   if (attention.synchronous) result.json["synchronous"] = true;
-  result.units = DataType::kBf16;
+  if (attention.keys > 0) result.json["keys"] = attention.keys;
+  if (attention.type != DataType::kBf16) result.json["type"] = name_of(attention.type);
+  result.units = attention.type;
+  result.product = true;
   result.work = work_of(attention);
   return result;
 }

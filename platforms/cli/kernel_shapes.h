@@ -20,11 +20,12 @@ struct KernelShape {
   std::string text;  ///< "gemm 4096x4096x4096 bf16"
   nlohmann::ordered_json json;
   accelerator::DataType units = accelerator::DataType::kFp32;  ///< whose peak its operations are compared with
+  bool product = false;                                        ///< whether they are products of operands of that type
   std::function<accelerator::KernelWork(const accelerator::ComputeConfig&, accelerator::GemmPlan*)> work;
 };
 
-/// The type of that name; throws UsageError that names `option`.
-accelerator::DataType parse_type(const std::string& text, const std::string& option);
+/// The type of that name, of those that matrix products take; throws UsageError that names `option`.
+accelerator::DataType parse_product_type(const std::string& text, const std::string& option);
 
 /// Throws UsageError beyond 1e18 operations: times would leave the range of the simulator's clock on the slowest part.
 void limit_operations(double operations, const std::string& option, const std::string& text);
