@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -21,6 +22,8 @@ class Job {
   virtual void build(Machine& machine) = 0;
   /// Draws what the first `ranks` ranks do.
   virtual void record(Probe& probe, int ranks) = 0;
+  /// `begins` is called when a run that prepares itself first (it measures its machine, say) begins what it is for.
+  virtual void set_begins(std::function<void()> /*begins*/) {}
   virtual void start() = 0;
   /// Share of the work that is done.
   [[nodiscard]] virtual double progress() const = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -12,42 +13,65 @@
 #include "platforms/cli/usage.h"
 
 namespace weft::platforms {
-namespace {
-
 using nlohmann::ordered_json;
 
-/// One direction of a link, with what happened at both of its ends.
-struct Link : Used {
-  std::int64_t packets = 0;
-  std::int64_t most_queued = 0;  ///< bytes that waited for it at a time
-  std::int64_t marked = 0;
-  std::int64_t dropped = 0;  ///< found no room where it leads
-  std::int64_t damaged = 0;
-  std::int64_t replayed = 0;
-  std::int64_t paused = 0;
-  Time blocked;  ///< had packets and no credit, or was paused or down
+struct LinkBaseline {
+  /// One direction of a link, with what happened at both of its ends.
+  struct Link : Used {
+    Time busy;
+    std::int64_t packets = 0;
+    std::int64_t most_queued = 0;  ///< bytes that waited for it at a time
+    std::int64_t marked = 0;
+    std::int64_t dropped = 0;  ///< found no room where it leads
+    std::int64_t damaged = 0;
+    std::int64_t replayed = 0;
+    std::int64_t paused = 0;
+    Time blocked;  ///< had packets and no credit, or was paused or down
+
+    /// Leaves what has come since. `most_queued` stays that of the whole run.
+    Link& operator-=(const Link& before) {
+      busy = busy - before.busy;
+      bytes -= before.bytes;
+      packets -= before.packets;
+      marked -= before.marked;
+      dropped -= before.dropped;
+      damaged -= before.damaged;
+      replayed -= before.replayed;
+      paused -= before.paused;
+      blocked = blocked - before.blocked;
+      return *this;
+    }
+  };
+
+  struct Network {
+    std::string name;
+    std::vector<Link> from_ends;
+    std::vector<Link> to_ends;
+    std::vector<Link> between_switches;
+    std::int64_t unroutable = 0;
+
+    [[nodiscard]] std::vector<Link> all() const {
+      std::vector<Link> links = from_ends;
+      links.insert(links.end(), to_ends.begin(), to_ends.end());
+      links.insert(links.end(), between_switches.begin(), between_switches.end());
+      return links;
+    }
+  };
+
+  std::vector<Network> networks;
+  std::map<const fabric::Transmitter*, Time> busy;  ///< of the network between NICs
 };
 
-struct Network {
-  std::string name;
-  std::vector<Link> from_ends;
-  std::vector<Link> to_ends;
-  std::vector<Link> between_switches;
-  std::int64_t unroutable = 0;
+namespace {
 
-  [[nodiscard]] std::vector<Link> all() const {
-    std::vector<Link> links = from_ends;
-    links.insert(links.end(), to_ends.begin(), to_ends.end());
-    links.insert(links.end(), between_switches.begin(), between_switches.end());
-    return links;
-  }
-};
+using Link = LinkBaseline::Link;
+using Network = LinkBaseline::Network;
 
-Link link_of(std::string name, const fabric::Transmitter& transmitter, Time span) {
+Link link_of(std::string name, const fabric::Transmitter& transmitter) {
   Link link;
   const fabric::Transmitter::Counters counters = transmitter.counters();
   link.name = std::move(name);
-  link.utilisation = share(transmitter.busy(), span);
+  link.busy = transmitter.busy();
   link.bytes = counters.wire_bytes;
   link.packets = counters.packets;
   link.damaged = transmitter.events().damaged;
@@ -59,7 +83,7 @@ Link link_of(std::string name, const fabric::Transmitter& transmitter, Time span
 /// `interface_of` and `end` are the network interface of an end and what it is called.
 template <typename InterfaceOf>
 void add(Network& network, fabric::Fabric& fabric, const std::string& name, const std::string& end,
-         const InterfaceOf& interface_of, Time span) {
+         const InterfaceOf& interface_of) {
   const fabric::Topology& topology = fabric.topology();
   for (std::size_t s = 0; s < fabric.switch_count(); ++s) {
     const fabric::Topology::Node& node = topology.switches[s];
@@ -70,7 +94,7 @@ void add(Network& network, fabric::Fabric& fabric, const std::string& name, cons
       const fabric::Switch::PortCounters& counters = sw.port_counters(p);
       const std::string other =
           neighbour.is_end ? end + std::to_string(neighbour.index) : topology.switches[neighbour.index].name;
-      Link link = link_of(fmt::format("{}.{}.port{} to {}", name, node.name, p, other), sw.transmitter(p), span);
+      Link link = link_of(fmt::format("{}.{}.port{} to {}", name, node.name, p, other), sw.transmitter(p));
       link.most_queued = counters.most_queued;
       link.marked = counters.marked;
       link.blocked = counters.blocked;
@@ -84,42 +108,57 @@ void add(Network& network, fabric::Fabric& fabric, const std::string& name, cons
   }
   for (std::uint32_t e = 0; e < topology.ends.size(); ++e) {
     const auto& [interface_name, interface] = interface_of(e);
-    Link link = link_of(interface_name + " out", interface->transmitter(), span);
+    Link link = link_of(interface_name + " out", interface->transmitter());
     const auto [sw, port] = topology.ends[e];
     link.dropped = fabric.switch_at(sw).port_counters(port).dropped;
     network.from_ends.push_back(std::move(link));
   }
 }
 
-Network scale_out(Machine& machine, Time span) {
+Network scale_out(Machine& machine) {
   Network network;
   network.name = "fabric";
-  add(
-      network, machine.network(), "network", "nic",
-      [&machine](std::uint32_t e) { return std::pair("nic" + std::to_string(e), &machine.nic(static_cast<int>(e))); },
-      span);
+  add(network, machine.network(), "network", "nic",
+      [&machine](std::uint32_t e) { return std::pair("nic" + std::to_string(e), &machine.nic(static_cast<int>(e))); });
   return network;
 }
 
-Network scale_up(Machine& machine, Time span) {
+Network scale_up(Machine& machine) {
   Network network;
   network.name = "scale_up";
   for (std::size_t n = 0; n < machine.node_count(); ++n) {
     const int first = static_cast<int>(n) * machine.config().per_node;
-    add(
-        network, machine.node_network(n), "node" + std::to_string(n), "local port",
-        [&machine, first](std::uint32_t e) {
-          const int rank = first + static_cast<int>(e);
-          return std::pair("port" + std::to_string(rank), machine.scale_up_port(rank));
-        },
-        span);
+    add(network, machine.node_network(n), "node" + std::to_string(n), "local port", [&machine, first](std::uint32_t e) {
+      const int rank = first + static_cast<int>(e);
+      return std::pair("port" + std::to_string(rank), machine.scale_up_port(rank));
+    });
   }
   return network;
 }
 
-std::vector<Network> networks(Machine& machine, Time span) {
-  std::vector<Network> all = {scale_out(machine, span)};
-  if (machine.node_count() > 0) all.push_back(scale_up(machine, span));
+std::vector<Network> counted(Machine& machine) {
+  std::vector<Network> all = {scale_out(machine)};
+  if (machine.node_count() > 0) all.push_back(scale_up(machine));
+  return all;
+}
+
+void count_since(std::vector<Link>& links, const std::vector<Link>* before, Time span) {
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (before != nullptr) links[i] -= (*before)[i];
+    links[i].utilisation = share(links[i].busy, span);
+  }
+}
+
+/// Those of `span`, which began with `since`, or with the run.
+std::vector<Network> networks(Machine& machine, Time span, const LinkBaseline* since) {
+  std::vector<Network> all = counted(machine);
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    for (std::vector<Link> Network::*const links :
+         {&Network::from_ends, &Network::to_ends, &Network::between_switches}) {
+      count_since(all[n].*links, since == nullptr ? nullptr : &(since->networks[n].*links), span);
+    }
+    if (since != nullptr) all[n].unroutable -= since->networks[n].unroutable;
+  }
   return all;
 }
 
@@ -175,22 +214,39 @@ ordered_json to_json(const Network& network) {
 
 }  // namespace
 
-ordered_json link_summary(Machine& machine, Time span) {
+std::shared_ptr<const LinkBaseline> link_baseline(Machine& machine) {
+  auto baseline = std::make_shared<LinkBaseline>();
+  baseline->networks = counted(machine);
+  fabric::Fabric& network = machine.network();
+  for (std::size_t s = 0; s < network.switch_count(); ++s) {
+    for (std::size_t p = 0; p < network.topology().switches[s].ports.size(); ++p) {
+      const fabric::Transmitter& transmitter = network.switch_at(s).transmitter(p);
+      baseline->busy[&transmitter] = transmitter.busy();
+    }
+  }
+  for (int i = 0; i < machine.size(); ++i) {
+    baseline->busy[&machine.nic(i).transmitter()] = machine.nic(i).transmitter().busy();
+  }
+  return baseline;
+}
+
+ordered_json link_summary(Machine& machine, Time span, const LinkBaseline* since) {
   ordered_json json;
-  for (const Network& network : networks(machine, span)) json[network.name] = to_json(network);
+  for (const Network& network : networks(machine, span, since)) json[network.name] = to_json(network);
   return json;
 }
 
 ordered_json link_totals(Machine& machine) {
   ordered_json json;
-  for (const Network& network : networks(machine, Time())) json[network.name] = {{"totals", totals_of(network)}};
+  for (const Network& network : networks(machine, Time(), nullptr))
+    json[network.name] = {{"totals", totals_of(network)}};
   return json;
 }
 
-std::string link_table(Machine& machine, Time span) {
+std::string link_table(Machine& machine, Time span, const LinkBaseline* since) {
   std::string text =
       "link,utilisation,packets,bytes,most_queued_bytes,marked,dropped,damaged,replayed,pauses,blocked_us\n";
-  for (const Network& network : networks(machine, span)) {
+  for (const Network& network : networks(machine, span, since)) {
     for (const Link& link : network.all()) {
       text += fmt::format("{},{:.6f},{},{},{},{},{},{},{},{},{:.6f}\n", link.name, link.utilisation, link.packets,
                           link.bytes, link.most_queued, link.marked, link.dropped, link.damaged, link.replayed,
@@ -207,7 +263,7 @@ std::string link_remarks(Machine& machine) {
                                                                                 {&Link::marked, "marked"},
                                                                                 {&Link::paused, "pauses"}}};
   std::string text;
-  for (const Network& network : networks(machine, Time())) {
+  for (const Network& network : networks(machine, Time(), nullptr)) {
     const std::vector<Link> links = network.all();
     for (const auto& [member, what] : kKinds) {
       std::int64_t sum = 0;
@@ -228,13 +284,16 @@ std::string link_remarks(Machine& machine) {
   return text;
 }
 
-Heat network_heat(Machine& machine, Time span) {
-  return [&machine, span](std::uint32_t s, std::size_t p) {
+Heat network_heat(Machine& machine, Time span, const LinkBaseline* since) {
+  const auto busy = [since](const fabric::Transmitter& transmitter) {
+    return transmitter.busy() - (since == nullptr ? Time() : since->busy.at(&transmitter));
+  };
+  return [&machine, span, busy](std::uint32_t s, std::size_t p) {
     fabric::Fabric& network = machine.network();
     const fabric::Topology::Neighbour& to = network.topology().switches[s].ports[p];
     const fabric::Transmitter& back = to.is_end ? machine.nic(static_cast<int>(to.index)).transmitter()
                                                 : network.switch_at(to.index).transmitter(to.port);
-    return std::max(share(network.switch_at(s).transmitter(p).busy(), span), share(back.busy(), span));
+    return std::max(share(busy(network.switch_at(s).transmitter(p)), span), share(busy(back), span));
   };
 }
 

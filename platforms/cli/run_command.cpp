@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 
@@ -60,6 +61,12 @@ std::unique_ptr<Job> make_job(Platform& platform) {
   workload.child("kind").fail("\"fsdp\", \"kfac\", \"transformer\" or \"chakra\"");
 }
 
+/// What is not in the figures above it.
+std::string prepared_text(const Baseline& prepared) {
+  return fmt::format("before that             {:>10}  and {:.4g} kJ to measure the machine\n", short_time(prepared.at),
+                     prepared.energy.total() * 1e-3);
+}
+
 std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
   try {
     return std::make_unique<TimelineProbe>(file, ranks);
@@ -101,6 +108,9 @@ int run(RunOptions options) {
 
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine);
 
+  std::optional<Baseline> prepared;
+  job->set_begins([&] { prepared = take_baseline(machine, machine.dispatcher().now()); });
+
   const Stopwatch running;
   job->start();
   {
@@ -119,16 +129,22 @@ int run(RunOptions options) {
   if (waves) waves->close();
   const double run_seconds = running.seconds();
 
-  const Time span = machine.dispatcher().last_change();
+  const Time end = machine.dispatcher().last_change();
+  const Baseline* since = prepared ? &*prepared : nullptr;
+  const LinkBaseline* links_since = prepared ? prepared->links.get() : nullptr;
+  const Time span = prepared ? end - prepared->at : end;
   ordered_json summary = {{"platform", platform.name()},        {"description", platform.description()},
                           {"file", platform.document().file()}, {"workload", job->workload()},
-                          {"accelerators", machine.size()},     {"simulated_us", to_us(span)}};
+                          {"accelerators", machine.size()},     {"simulated_us", to_us(end)}};
   summary.update(job->summary());
-  summary["links"] = link_summary(machine, span);
-  summary["memory"] = memory_summary(machine, span);
-  summary["counters"] = counter_summary(machine, span);
-  const EnergyAccount energy = account_energy(machine, span);
+  summary["links"] = link_summary(machine, span, links_since);
+  summary["memory"] = memory_summary(machine, span, since);
+  summary["counters"] = counter_summary(machine, span, since);
+  EnergyAccount energy = account_energy(machine, end);
+  if (prepared) energy = energy.since(prepared->energy);
   summary["energy"] = energy_summary(energy);
+  summary["prepared"] = nullptr;
+  if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
   summary["simulator"] = simulator_summary(machine, build_seconds, run_seconds);
   summary["warnings"] = machine.warnings();
   summary["configuration"] = "config.json";
@@ -140,9 +156,9 @@ int run(RunOptions options) {
   }
   summary["waves"] = waves ? ordered_json(waves->file().string()) : ordered_json(nullptr);
   write_file(out / "config.json", ordered_json(platform.document().effective()));
-  write_file(out / "links.csv", link_table(machine, span));
+  write_file(out / "links.csv", link_table(machine, span, links_since));
   if (machine.network().switch_count() <= kMostSwitches) {
-    write_file(out / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span)));
+    write_file(out / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
   }
   write_file(out / "summary.json", summary);
   folder.keep();
@@ -152,6 +168,7 @@ int run(RunOptions options) {
     print_json(summary);
   } else {
     print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job->title(), job->text(), energy_text(energy)));
+    if (prepared) print(prepared_text(*prepared));
     if (const std::string remarks = link_remarks(machine); !remarks.empty()) print("\n" + remarks);
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
                       summary["simulator"]["events"].get<double>() * 1e-6,

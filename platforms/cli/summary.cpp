@@ -186,9 +186,62 @@ ordered_json bank_summary(Machine& machine, Time span) {
           {"by_master", by_master}};
 }
 
+/// Of accelerator `i` and a master.
+memory::Memory::Traffic traffic_of(Machine& machine, int i, std::size_t master, const Baseline* since) {
+  memory::Memory::Traffic traffic = machine.memory(i).traffic(master);
+  if (since == nullptr) return traffic;
+  const memory::Memory::Traffic& before = since->memory[static_cast<std::size_t>(i)][master];
+  traffic.reads -= before.reads;
+  traffic.writes -= before.writes;
+  traffic.read_bytes -= before.read_bytes;
+  traffic.written_bytes -= before.written_bytes;
+  traffic.busy = traffic.busy - before.busy;
+  traffic.waited = traffic.waited - before.waited;
+  return traffic;
+}
+
+accelerator::Accelerator::Counters counters_of(Machine& machine, int i, const Baseline* since) {
+  accelerator::Accelerator::Counters counters = machine.accelerator(i).counters();
+  if (since == nullptr) return counters;
+  const accelerator::Accelerator::Counters& before = since->accelerators[static_cast<std::size_t>(i)];
+  counters.kernels -= before.kernels;
+  counters.busy = counters.busy - before.busy;
+  counters.cached_bytes -= before.cached_bytes;
+  counters.missed_bytes -= before.missed_bytes;
+  counters.copies -= before.copies;
+  counters.copied_bytes -= before.copied_bytes;
+  return counters;
+}
+
+/// Counters in groups.
+void subtract(ordered_json& counters, const ordered_json& before) {
+  for (auto& [key, value] : counters.items()) {
+    if (!before.contains(key) || key.starts_with("most_")) continue;
+    if (value.is_object()) {
+      subtract(value, before.at(key));
+    } else {
+      value = value.get<std::int64_t>() - before.at(key).get<std::int64_t>();
+    }
+  }
+}
+
 }  // namespace
 
-ordered_json memory_summary(Machine& machine, Time span) {
+Baseline take_baseline(Machine& machine, Time now) {
+  Baseline baseline;
+  baseline.at = now;
+  for (int i = 0; i < machine.size(); ++i) {
+    std::vector<memory::Memory::Traffic>& masters = baseline.memory.emplace_back();
+    for (std::size_t m = 0; m < machine.memory(i).masters(); ++m) masters.push_back(machine.memory(i).traffic(m));
+    baseline.accelerators.push_back(machine.accelerator(i).counters());
+  }
+  baseline.interfaces = interface_summary(machine);
+  baseline.links = link_baseline(machine);
+  baseline.energy = account_energy(machine, now);
+  return baseline;
+}
+
+ordered_json memory_summary(Machine& machine, Time span, const Baseline* since) {
   ordered_json masters;
   std::vector<Used> totals;
   for (int i = 0; i < machine.size(); ++i) {
@@ -196,7 +249,7 @@ ordered_json memory_summary(Machine& machine, Time span) {
     Time busy;
     std::int64_t bytes = 0;
     for (std::size_t m = 0; m < hbm.masters(); ++m) {
-      const memory::Memory::Traffic traffic = hbm.traffic(m);
+      const memory::Memory::Traffic traffic = traffic_of(machine, i, m, since);
       busy += traffic.busy;
       bytes += traffic.read_bytes + traffic.written_bytes;
     }
@@ -206,14 +259,14 @@ ordered_json memory_summary(Machine& machine, Time span) {
   for (std::size_t m = 0; m < first.masters(); ++m) {
     std::vector<Used> all;
     for (int i = 0; i < machine.size(); ++i) {
-      const memory::Memory::Traffic traffic = machine.memory(i).traffic(m);
+      const memory::Memory::Traffic traffic = traffic_of(machine, i, m, since);
       all.push_back({"", share(traffic.busy, span), traffic.read_bytes + traffic.written_bytes});
     }
     ordered_json& master = masters[first.master_name(m)] = aggregate(all);
     std::int64_t requests = 0;
     Time waited;
     for (int i = 0; i < machine.size(); ++i) {
-      const memory::Memory::Traffic traffic = machine.memory(i).traffic(m);
+      const memory::Memory::Traffic traffic = traffic_of(machine, i, m, since);
       requests += traffic.reads + traffic.writes;
       waited += traffic.waited;
     }
@@ -228,9 +281,10 @@ ordered_json memory_summary(Machine& machine, Time span) {
                        {"busiest", list_of(busiest(totals))},
                        {"capacity_bytes", machine.config().accelerator.hbm.capacity.count()},
                        {"allocated_bytes_max", allocated}};
-  if (machine.config().accelerator.hbm.detail == memory::HbmDetail::kBank) json["banks"] = bank_summary(machine, span);
-  if (machine.remote_memory() != nullptr) json["remote"] = remote_summary(machine, span);
-  if (machine.cxl_pool() != nullptr) json["pool"] = pool_summary(machine, span);
+  const Time whole = since == nullptr ? span : since->at + span;
+  if (machine.config().accelerator.hbm.detail == memory::HbmDetail::kBank) json["banks"] = bank_summary(machine, whole);
+  if (machine.remote_memory() != nullptr) json["remote"] = remote_summary(machine, whole);
+  if (machine.cxl_pool() != nullptr) json["pool"] = pool_summary(machine, whole);
   return json;
 }
 
@@ -254,7 +308,7 @@ ordered_json interface_summary(Machine& machine) {
   return json;
 }
 
-ordered_json counter_summary(Machine& machine, Time span) {
+ordered_json counter_summary(Machine& machine, Time span, const Baseline* since) {
   std::vector<Used> arrays;
   std::int64_t kernels = 0;
   std::int64_t copies = 0;
@@ -262,7 +316,7 @@ ordered_json counter_summary(Machine& machine, Time span) {
   std::int64_t cached = 0;
   std::int64_t missed = 0;
   for (int i = 0; i < machine.size(); ++i) {
-    const accelerator::Accelerator::Counters& counters = machine.accelerator(i).counters();
+    const accelerator::Accelerator::Counters counters = counters_of(machine, i, since);
     arrays.push_back({"", share(counters.busy, span), 0});
     kernels += counters.kernels;
     copies += counters.copies;
@@ -270,7 +324,9 @@ ordered_json counter_summary(Machine& machine, Time span) {
     cached += counters.cached_bytes;
     missed += counters.missed_bytes;
   }
-  const double energy = account_energy(machine, span).all_accelerators().total();
+  EnergyAccount account = account_energy(machine, since == nullptr ? span : since->at + span);
+  if (since != nullptr) account = account.since(since->energy);
+  const double energy = account.all_accelerators().total();
   const double seconds = to_seconds(span) * machine.size();
   const ordered_json busy = aggregate(arrays);
   ordered_json json = {
@@ -284,7 +340,9 @@ ordered_json counter_summary(Machine& machine, Time span) {
         {"l2_hit_rate", cached > 0 ? 1 - static_cast<double>(missed) / static_cast<double>(cached) : 0},
         {"energy_j", energy},
         {"power_mean_w", seconds > 0 ? energy / seconds : 0}}}};
-  json.update(interface_summary(machine));
+  ordered_json interfaces = interface_summary(machine);
+  if (since != nullptr) subtract(interfaces, since->interfaces);
+  json.update(interfaces);
   return json;
 }
 

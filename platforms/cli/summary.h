@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <vector>
 
+#include "platforms/cli/link_summary.h"
+#include "platforms/machine/energy.h"
 #include "platforms/machine/machine.h"
 
 /// What a machine's counters say after a run, for summary.json.
 namespace weft::platforms {
 
-/// Of the memories, by master: number, mean and highest utilisation, and bytes. Utilisation is the share of `span` for
-/// which its traffic occupied the memory. And how much the rank with the most has allocated.
-nlohmann::ordered_json memory_summary(Machine& machine, Time span);
+/// Counters of a machine at some time, from which what comes later is counted: as a workload prepares itself first.
+struct Baseline {
+  Time at;
+  std::vector<std::vector<memory::Memory::Traffic>> memory;  ///< by accelerator and master
+  std::vector<accelerator::Accelerator::Counters> accelerators;
+  nlohmann::ordered_json interfaces;
+  std::shared_ptr<const LinkBaseline> links;
+  EnergyAccount energy;
+};
+[[nodiscard]] Baseline take_baseline(Machine& machine, Time now);
 
-/// Sums over the accelerators, NICs and scale-up ports of the machine.
-nlohmann::ordered_json counter_summary(Machine& machine, Time span);
+/// Of the memories, by master: number, mean and highest utilisation, and bytes. Utilisation is the share of `span` for
+/// which its traffic occupied the memory. And how much the rank with the most has allocated. `span` begins with
+/// `since`, or with the run; banks, remote memory and pools are of the whole run.
+nlohmann::ordered_json memory_summary(Machine& machine, Time span, const Baseline* since = nullptr);
+
+/// Sums over the accelerators, NICs and scale-up ports of the machine; the most that was open at a time is that of the
+/// whole run.
+nlohmann::ordered_json counter_summary(Machine& machine, Time span, const Baseline* since = nullptr);
 
 /// Of these the NICs and scale-up ports alone.
 nlohmann::ordered_json interface_summary(Machine& machine);

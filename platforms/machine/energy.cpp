@@ -133,6 +133,28 @@ Spent EnergyAccount::all_switches() const {
   return sum;
 }
 
+EnergyAccount EnergyAccount::since(const EnergyAccount& before) const {
+  const auto subtract = [](Spent& spent, const Spent& earlier) {
+    spent.active -= earlier.active;
+    spent.idle -= earlier.idle;
+  };
+  EnergyAccount rest = *this;
+  rest.span = span - before.span;
+  for (std::size_t i = 0; i < accelerators.size(); ++i) {
+    rest.accelerators[i].compute -= before.accelerators[i].compute;
+    rest.accelerators[i].hbm -= before.accelerators[i].hbm;
+    rest.accelerators[i].idle -= before.accelerators[i].idle;
+  }
+  for (std::size_t m = 0; m < hbm_by_master.size(); ++m) rest.hbm_by_master[m].second -= before.hbm_by_master[m].second;
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    subtract(rest.networks[n].links, before.networks[n].links);
+    subtract(rest.networks[n].switches, before.networks[n].switches);
+  }
+  subtract(rest.nics, before.nics);
+  subtract(rest.pool, before.pool);
+  return rest;
+}
+
 std::vector<std::string> EnergyAccount::unknown() const {
   std::vector<std::string> kinds;
   for (const NetworkEnergy& network : networks) {

@@ -63,6 +63,8 @@ struct EnergyAccount {
   [[nodiscard]] AcceleratorEnergy all_accelerators() const;
   [[nodiscard]] Spent all_links() const;
   [[nodiscard]] Spent all_switches() const;
+  /// Of what came after `before`, an account of the same machine.
+  [[nodiscard]] EnergyAccount since(const EnergyAccount& before) const;
   /// Kinds for whose energy there are no figures: "links of fabric", ...
   [[nodiscard]] std::vector<std::string> unknown() const;
 };
