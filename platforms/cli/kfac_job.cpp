@@ -20,6 +20,7 @@ using schedules::KfacConfig;
 using schedules::KfacMessage;
 using schedules::KfacPart;
 using schedules::KfacResult;
+using schedules::KfacSpan;
 
 struct PartName {
   KfacPart part;
@@ -72,12 +73,12 @@ class KfacJob final : public Job {
     kfac_ = std::make_unique<Kfac>(machine.ranks(), config_, config.collectives, config.accelerator.array.compute);
   }
   void record(Probe& probe, int ranks) override { kfac_->record(probe, ranks); }
+  void set_begins(std::function<void()> begins) override { kfac_->set_after_profile(std::move(begins)); }
   void start() override { kfac_->start(); }
   [[nodiscard]] double progress() const override { return kfac_->progress(); }
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} by {} on {} accelerators, {} samples each, step {} of {}", kfac_->plan().network().name,
-                       algorithm(), machine_->size(), kfac_->plan().network().batch, kfac_->result().steps.size(),
-                       config_.steps);
+    return fmt::format("{} by {} on {} accelerators, {} samples each, {}", kfac_->plan().network().name, algorithm(),
+                       machine_->size(), kfac_->plan().network().batch, steps_text());
   }
   [[nodiscard]] ordered_json workload() const override {
     return {{"kind", "kfac"}, {"algorithm", algorithm()}, {"network", kfac_->plan().network().name}};
@@ -88,16 +89,30 @@ class KfacJob final : public Job {
 
  private:
   [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
-
-  /// Of compression there is nothing without it.
-  [[nodiscard]] bool shows(KfacPart part) const {
-    return part != KfacPart::kCompression || config_.compression.on() || config_.activations.on();
-  }
+  /// Of which steps the table is.
+  [[nodiscard]] std::string steps_text() const;
+  /// There is nothing of compression without it, and of factors where there are none.
+  [[nodiscard]] bool shows(KfacPart part) const;
 
   KfacConfig config_;
   Machine* machine_ = nullptr;
   std::unique_ptr<Kfac> kfac_;
 };
+
+std::string KfacJob::steps_text() const {
+  const KfacSpan shown = kfac_->result().shown;
+  const int last = shown.first + shown.count;
+  if (shown.count == 1) return fmt::format("step {} of {}", last, config_.steps);
+  std::string text = fmt::format("mean of steps {} to {} of {}", shown.first + 1, last, config_.steps);
+  if (shown.count < config_.period()) text += fmt::format(", not the {} after which they repeat", config_.period());
+  return text;
+}
+
+bool KfacJob::shows(KfacPart part) const {
+  if (part == KfacPart::kForwardBackward || part == KfacPart::kGradientComm) return true;
+  if (part == KfacPart::kCompression) return config_.compression.on() || config_.activations.on();
+  return config_.second_order();
+}
 
 ordered_json KfacJob::summary() const {
   const KfacResult result = kfac_->result();
@@ -105,7 +120,9 @@ ordered_json KfacJob::summary() const {
   for (const Time step : result.steps) steps.push_back(to_us(step));
   ordered_json parts;
   for (const PartName& name : kKfacPartNames) {
-    if (shows(name.part)) parts[name.key] = to_us(kfac_part(result, name.part));
+    // Runs are compared part by part, so that only what is new may be left out.
+    if (name.part == KfacPart::kCompression && !shows(name.part)) continue;
+    parts[name.key] = to_us(kfac_part(result, name.part));
   }
   parts["total"] = to_us(result.measured);
   ordered_json messages = ordered_json::array();
@@ -115,9 +132,10 @@ ordered_json KfacJob::summary() const {
          {"bytes", message.bytes},
          {"root", message.root == kfac::kEveryone ? ordered_json(nullptr) : ordered_json(message.root)}});
   }
-  return {{"step_time_us", result.steps.empty() ? ordered_json(0) : ordered_json(to_us(result.measured))},
+  return {{"step_time_us", to_us(result.step_time)},
           {"steps_us", steps},
-          {"samples_per_s", static_cast<double>(result.samples_per_step) / to_seconds(result.measured)},
+          {"steps_shown", {{"first", result.shown.first + 1}, {"count", result.shown.count}}},
+          {"samples_per_s", static_cast<double>(result.samples_per_step) / to_seconds(result.step_time)},
           {"breakdown_us", parts},
           {"factors", result.factors},
           {"gradient_messages", result.gradient_messages},
@@ -135,15 +153,19 @@ ordered_json KfacJob::summary() const {
 
 std::string KfacJob::text() const {
   const KfacResult result = kfac_->result();
-  std::string text = fmt::format("step time               {:>10}\n", short_time(result.measured));
+  std::string text = fmt::format("step time               {:>10}\n", short_time(result.step_time));
+  const auto add_part = [&](const char* name, Time part) {
+    text += fmt::format("  {:<22}{:>10}  {:5.1f} %\n", name, short_time(part),
+                        100 * to_seconds(part) / to_seconds(result.step_time));
+  };
   for (const PartName& name : kKfacPartNames) {
-    if (!shows(name.part)) continue;
-    const Time part = kfac_part(result, name.part);
-    text += fmt::format("  {:<22}{:>10}  {:5.1f} %\n", name.text, short_time(part),
-                        100 * to_seconds(part) / to_seconds(result.measured));
+    if (shows(name.part)) add_part(name.text, kfac_part(result, name.part));
   }
+  // Ranks do not wait for it in this step, but when they next send something.
+  const Time apart = result.step_time - result.measured;
+  if (1000 * to_seconds(apart) > to_seconds(result.step_time)) add_part("slowest rank", apart);
   text += fmt::format("samples/s               {:>10.0f}\n",
-                      static_cast<double>(result.samples_per_step) / to_seconds(result.measured));
+                      static_cast<double>(result.samples_per_step) / to_seconds(result.step_time));
   text += fmt::format("messages of gradients   {:>10}\n", result.gradient_messages);
   if (config_.algorithm == KfacAlgorithm::kDear) {
     text += fmt::format("gathered behind the last step {}\n", short_time(result.rest));

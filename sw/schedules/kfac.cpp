@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "sw/compression/selection.h"
 #include "sw/schedules/kernel_work.h"
@@ -99,6 +100,13 @@ Communicator::Config with(const Communicator::Config& platform, KfacCollectives 
 
 }  // namespace
 
+KfacSpan steps_shown(const KfacConfig& config) {
+  const std::int64_t steady = config.steps - config.lag();
+  const std::int64_t whole = steady / config.period() * config.period();
+  const auto count = static_cast<int>(whole > 0 ? whole : steady);
+  return {config.steps - count, count};
+}
+
 Kfac::Kfac(std::vector<Rank*> ranks, const KfacConfig& config, const Communicator::Config& collectives,
            const accelerator::ComputeConfig& compute)
     : Kfac(std::move(ranks), network_of(config), config, collectives, compute) {}
@@ -151,7 +159,8 @@ void Kfac::record(Probe& probe, int ranks) {
     member.probe = &probe;
     const bool dear = config_.algorithm == KfacAlgorithm::kDear;
     member.tracks = {probe.add_track(process, dear ? "reduce-scatter, allgather" : "all-reduce"),
-                     probe.add_track(process, "broadcast"), probe.add_track(process, "exposed")};
+                     probe.add_track(process, "broadcast"), probe.add_track(process, "exposed"),
+                     probe.add_track(process, "steps")};
   }
 }
 
@@ -219,8 +228,14 @@ void Kfac::enqueue(Member& member, const KfacStage& stage) {
 }
 
 Task Kfac::run(Member& member) {
-  if (config_.profiles()) co_await profile(member);
+  if (config_.profiles()) {
+    co_await profile(member);
+    if (after_profile_) std::exchange(after_profile_, nullptr)();
+  }
   member.began = member.rank.processor->now();
+  if (config_.profiles() && member.probe != nullptr) {
+    member.probe->slice(member.tracks[3], "profile", Time(), member.began);
+  }
   member.last_end = member.began;
   member.decided.set(1);
   std::uint64_t submitted = 0;
@@ -299,11 +314,14 @@ void Kfac::end_step(Member& member, int number) {
     member.rest_end = member.last_end;
     return;
   }
+  if (member.probe != nullptr) {
+    member.probe->slice(member.tracks[3], "step " + std::to_string(number + 1),
+                        member.ends.empty() ? member.began : member.ends.back(), member.last_end);
+  }
   member.ends.push_back(member.last_end);
-  const int measured = config_.second_order()
-                           ? (config_.steps - 1) / config_.inverse_interval * config_.inverse_interval
-                           : config_.steps - 1;
-  if (number == measured) member.kept = member.parts;
+  if (steps_shown(config_).has(number)) {
+    for (std::size_t p = 0; p < kKfacParts; ++p) member.kept[p] += member.parts[p];
+  }
   member.parts = {};
   std::erase_if(member.transfers, [](const Member::Transfer& transfer) { return transfer.to != kNever; });
 }
@@ -427,22 +445,31 @@ KfacResult Kfac::result() const {
     result.steps.push_back(end - previous);
     previous = end;
   }
+  result.shown = steps_shown(config_);
+  result.shown.count = std::max(0, std::min(result.shown.count, ended - result.shown.first));
+  const std::int64_t shown = std::max(1, result.shown.count);
+  for (int number = 0; number < ended; ++number) {
+    if (result.shown.has(number)) result.step_time += result.steps[static_cast<std::size_t>(number)];
+  }
+  result.step_time = result.step_time / shown;
   const auto ranks = static_cast<std::int64_t>(members_.size());
   constexpr auto kInverting = static_cast<std::size_t>(KfacPart::kInverseComp);
   constexpr auto kSending = static_cast<std::size_t>(KfacPart::kInverseComm);
   Time longest;
+  result.profile_time = members_.front()->began;
   std::uint64_t pairs = 0;
   std::uint64_t dense = 0;
   for (const auto& member : members_) {
     for (std::size_t p = 0; p < kKfacParts; ++p) result.parts[p] += member->kept[p];
-    longest = std::max(longest, member->kept[kInverting]);
+    longest = std::max(longest, member->kept[kInverting] / shown);
+    result.profile_time = std::min(result.profile_time, member->began);
     if (ended == config_.steps) result.rest = std::max(result.rest, member->rest_end - previous);
     pairs += member->pairs;
     dense += member->dense;
   }
   if (dense > 0) result.density = static_cast<double>(pairs) / static_cast<double>(dense);
   for (Time& part : result.parts) {
-    part = part / ranks;
+    part = part / (ranks * shown);
     result.measured += part;
   }
   const Time waited = std::min(longest - result.parts[kInverting], result.parts[kSending]);

@@ -26,13 +26,29 @@ struct KfacProfile {
   double factors = 0;  ///< computed, with packing
 };
 
-/// What a run was. Parts are of the last step that updates inverses, or of the last one if none does.
+/// Steps of a run, one after the other.
+struct KfacSpan {
+  int first = 0;
+  int count = 0;
+
+  [[nodiscard]] bool has(int step) const { return step >= first && step < first + count; }
+};
+/// Those of which a result has the mean: the last ones that make whole periods of the intervals, or all, where there is
+/// no whole one; without the first ones, which have no earlier step to wait for (dear, dasgd).
+[[nodiscard]] KfacSpan steps_shown(const KfacConfig& config);
+
+/// What a run was.
 struct KfacResult {
-  std::vector<Time> steps;  ///< until the last rank ends it
-  /// By KfacPart. They add up to `measured`. Means over ranks, but for inverting, to which the others' waiting for the
-  /// rank that inverts longest belongs: it is not the network's.
+  std::vector<Time> steps;  ///< each from when the last rank has ended the one before until the last rank ends it
+  KfacSpan shown;
+  Time step_time;  ///< their mean
+  /// By KfacPart. They add up to `measured`. Means over these steps and over ranks, but for inverting, to which the
+  /// others' waiting for the rank that inverts longest belongs: it is not the network's.
   std::array<Time, kKfacParts> parts{};
+  /// A rank's own time from step to step, the mean over ranks: where ranks end the last step apart, less than
+  /// `step_time`.
   Time measured;
+  Time profile_time;   ///< from the beginning of the run until the first rank begins the first step
   Time rest;           ///< from the last step's end until all of it is learnt: of dear, its gathering and update
   double density = 0;  ///< of sparse gradients: elements sent, by those that there are; without data the target
   std::uint64_t activation_bytes = 0;            ///< of a rank's batch
@@ -92,7 +108,9 @@ class Kfac {
   ~Kfac();
 
   void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = std::move(arithmetic); }
-  /// Draws messages, and what they expose, on rows of the first `ranks` ranks.
+  /// Called when the first rank begins the first step, if there is a profile before it.
+  void set_after_profile(std::function<void()> call) { after_profile_ = std::move(call); }
+  /// Draws steps, messages, and what these expose, on rows of the first `ranks` ranks.
   void record(Probe& probe, int ranks);
   /// Spawns the firmware threads.
   void start();
@@ -157,6 +175,7 @@ class Kfac {
   KfacStep rest_;
   std::vector<std::array<std::size_t, kKfacTraffics>> sent_;  ///< messages of all steps before this one
   Arithmetic arithmetic_;
+  std::function<void()> after_profile_;
   std::vector<std::unique_ptr<Member>> members_;
 };
 

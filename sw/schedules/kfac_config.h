@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 
 #include "hw/core/fields.h"
@@ -205,6 +206,11 @@ struct KfacConfig {
   [[nodiscard]] int lag() const {
     if (algorithm == KfacAlgorithm::kDear) return 1;
     return averages() ? delay : 0;
+  }
+  /// Steps after which what a step does repeats itself.
+  [[nodiscard]] std::int64_t period() const {
+    if (averages()) return averaging_interval;
+    return second_order() ? std::lcm(std::int64_t{factor_interval}, std::int64_t{inverse_interval}) : 1;
   }
   /// Averagings that are under way or just merged.
   [[nodiscard]] int averagings() const { return averages() ? delay / averaging_interval + 1 : 0; }

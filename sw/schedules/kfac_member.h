@@ -46,9 +46,9 @@ struct Kfac::Member {
   std::uint64_t pairs = 0;               ///< sparse gradients sent
   std::uint64_t dense = 0;               ///< of as many elements
   std::array<Time, kKfacParts> parts{};  ///< of this step
-  std::array<Time, kKfacParts> kept{};   ///< of the step that is measured
+  std::array<Time, kKfacParts> kept{};   ///< of the steps that are shown, together
   Probe* probe = nullptr;
-  std::array<int, 3> tracks{};  ///< AllReduces, Broadcasts, what is exposed
+  std::array<int, 4> tracks{};  ///< AllReduces, Broadcasts, what is exposed, steps
 
   /// By which algorithms these are.
   Member(int number, firmware::Rank& its_rank, collectives::Algorithm all_reduces, collectives::Algorithm broadcasts)

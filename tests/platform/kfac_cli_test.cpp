@@ -59,6 +59,39 @@ TEST_F(KfacCli, ANetworkOfOnesOwnIsATableOrJson) {
   EXPECT_LT(ran("--out c --set workload.network=../mine.csv")["step_time_us"], by_table["step_time_us"]);
 }
 
+TEST_F(KfacCli, SeveralStepsAreShownByTheirMean) {
+  const Ran table = weft(
+      "run ../kfac.json --set workload.steps=5 --set workload.factor_interval=2 --set workload.inverse_interval=4");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find(", 16 samples each, mean of steps 2 to 5 of 5\n"), std::string::npos) << table.out;
+  const Ran part = weft("run ../kfac.json --set workload.steps=2 --set workload.inverse_interval=4");
+  EXPECT_NE(part.out.find(", mean of steps 1 to 2 of 2, not the 4 after which they repeat\n"), std::string::npos)
+      << part.out;
+  const json result = ran("--set workload.steps=4 --set workload.inverse_interval=4");
+  double sum = 0;
+  for (const json& step : result["steps_us"]) sum += step.get<double>();
+  EXPECT_NEAR(result["step_time_us"].get<double>(), sum / 4, 1e-3);
+  EXPECT_EQ(result["steps_shown"]["count"], 4);
+}
+
+// The profile is not of the steps: twice as many steps take twice the energy and bytes.
+TEST_F(KfacCli, WhatTheMachineIsMeasuredByIsCountedByItself) {
+  const json one = ran("--out a --set workload.steps=1");
+  const json two = ran("--out b --set workload.steps=2");
+  const auto bytes = [](const json& result) { return result["links"]["fabric"]["totals"]["bytes"].get<double>(); };
+  EXPECT_NEAR(bytes(two) / bytes(one), 2, 0.02);
+  EXPECT_NEAR(two["energy"]["total_j"].get<double>() / one["energy"]["total_j"].get<double>(), 2, 0.05);
+  const json& prepared = one["prepared"];
+  EXPECT_GT(prepared["energy_j"], 0);
+  const double steps = one["simulated_us"].get<double>() - prepared["time_us"].get<double>();
+  EXPECT_NEAR(steps / one["step_time_us"].get<double>(), 1, 0.05);
+  const double energy = one["energy"]["total_j"].get<double>();
+  EXPECT_NEAR(one["energy"]["power_mean_w"].get<double>(), energy / (steps * 1e-6), 1e-3 * energy / (steps * 1e-6));
+  EXPECT_TRUE(ran("--out c --set workload.algorithm=d")["prepared"].is_null());
+  const Ran table = weft("run ../kfac.json");
+  EXPECT_NE(table.out.find("\nbefore that "), std::string::npos) << table.out;
+}
+
 TEST_F(KfacCli, MatricesOfATransformerHaveFactors) {
   const json result = ran("--set workload.network=nano --set workload.algorithm=d");
   EXPECT_EQ(result["workload"]["network"], "nano");

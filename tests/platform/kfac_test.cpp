@@ -80,7 +80,7 @@ TEST(KfacSchedule, PartsOfAStepAddUpForEveryAlgorithm) {
     }
     // A mean over ranks of which each is rounded down; the ranks end almost together.
     EXPECT_NEAR(to_seconds(sum), to_seconds(result.measured), 1e-11) << name;
-    EXPECT_NEAR(to_seconds(result.measured) / to_seconds(result.steps[1]), 1, 0.01) << name;
+    EXPECT_NEAR(to_seconds(result.measured) / to_seconds(result.step_time), 1, 0.01) << name;
     EXPECT_EQ(result.gradient_messages, config.averages() ? 0U : 2U);
     EXPECT_EQ(result.delayed_messages, config.lag() > 0 ? 2U : 0U);
     const bool second_order = config.second_order();
@@ -138,7 +138,48 @@ TEST(KfacSchedule, IntervalsLeaveStepsWithoutFactorsAndInverses) {
   EXPECT_GT(result.steps[0], result.steps[2]);  // factors and inverses, factors
   EXPECT_GT(result.steps[2], result.steps[1]);  // nothing
   EXPECT_NEAR(to_seconds(result.steps[1]), to_seconds(result.steps[3]), 1e-3 * to_seconds(result.steps[1]));
-  EXPECT_NEAR(to_seconds(result.measured), to_seconds(result.steps[0]), 0.01 * to_seconds(result.steps[0]));
+  // The table is that of a whole period.
+  EXPECT_EQ(result.shown.count, 4);
+  EXPECT_EQ(result.step_time, (result.steps[0] + result.steps[1] + result.steps[2] + result.steps[3]) / 4);
+  EXPECT_NEAR(to_seconds(result.measured), to_seconds(result.step_time), 0.01 * to_seconds(result.step_time));
+  EXPECT_LT(kfac_part(result, KfacPart::kInverseComp), result.steps[0] / 4);
+}
+
+TEST(KfacSchedule, TheTableIsOfTheLastWholePeriods) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kMpd);
+  const auto shown = [&](int steps) {
+    config.steps = steps;
+    const schedules::KfacSpan span = schedules::steps_shown(config);
+    return std::pair(span.first, span.count);
+  };
+  EXPECT_EQ(shown(1), std::pair(0, 1));
+  EXPECT_EQ(shown(5), std::pair(0, 5));
+  config.factor_interval = 4;
+  config.inverse_interval = 6;
+  EXPECT_EQ(shown(11), std::pair(0, 11)) << "no whole period of 12";
+  EXPECT_EQ(shown(12), std::pair(0, 12));
+  EXPECT_EQ(shown(31), std::pair(7, 24));
+  config = kfac_workload(KfacAlgorithm::kDear);
+  EXPECT_EQ(shown(2), std::pair(1, 1)) << "the first has nothing to wait for";
+  EXPECT_EQ(shown(5), std::pair(1, 4));
+  config = kfac_workload(KfacAlgorithm::kDasgd);
+  config.delay = 2;
+  config.averaging_interval = 3;
+  EXPECT_EQ(shown(5), std::pair(2, 3));
+  EXPECT_EQ(shown(10), std::pair(4, 6));
+}
+
+TEST(KfacSchedule, AStepLastsUntilTheSlowestRankEndsIt) {
+  MachineConfig machine = kfac_machine(4);
+  machine.accelerator.array.speed_spread = 0.05;
+  KfacConfig config = kfac_workload(KfacAlgorithm::kD);
+  const KfacResult result = run_kfac(machine, config).result;
+  EXPECT_EQ(result.step_time, result.steps[0]);
+  EXPECT_LT(result.measured, result.step_time) << "the mean over ranks";
+  config = kfac_workload(KfacAlgorithm::kDasgd);
+  config.steps = 3;
+  const KfacResult many = run_kfac(machine, config).result;
+  EXPECT_GE(many.step_time, std::min(many.steps[1], many.steps[2]));
 }
 
 TEST(KfacSchedule, DecidesFromWhatItMeasuresOfTheMachine) {
@@ -262,7 +303,7 @@ TEST(KfacSchedule, DasgdHidesAveragingBehindAsManyStepsAsItIsDelayed) {
   }
   EXPECT_GT(exposed[0], exposed[1]);
   EXPECT_GE(exposed[1], exposed[2]);
-  // A fourth of the averagings: the step that is measured, the last, is the only one that begins and merges one.
+  // A fourth of the averagings: the last step is the only one that begins and merges one.
   config.delay = 0;
   config.averaging_interval = 4;
   const KfacResult rare = four_steps(config);
