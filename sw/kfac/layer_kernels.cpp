@@ -9,7 +9,8 @@ namespace {
 using models::Layer;
 using models::LayerKind;
 
-constexpr accelerator::DataType kType = accelerator::DataType::kFp32;
+using accelerator::DataType;
+
 constexpr std::int64_t kElementBytes = 4;
 constexpr std::int64_t kIndexBytes = 8;
 
@@ -21,19 +22,26 @@ std::vector<std::int64_t> tensors_of(const Layer& layer) {
   return tensors;
 }
 
-accelerator::Elementwise pass(std::int64_t elements, int reads, int writes) {
-  return {elements, Bytes(reads * elements * kElementBytes), Bytes(writes * elements * kElementBytes)};
+/// Of an activation.
+std::int64_t element_of(const Types& types) {
+  return types.network == DataType::kBf16 ? 2 : kElementBytes;
 }
 
-accelerator::Elementwise copy(std::int64_t read, std::int64_t written) {
-  return {written, Bytes(read * kElementBytes), Bytes(written * kElementBytes), 0};
+accelerator::Elementwise pass(std::int64_t elements, int reads, int writes, std::int64_t element = kElementBytes) {
+  return {elements, Bytes(reads * elements * element), Bytes(writes * elements * element)};
 }
 
-accelerator::Gemm product(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {.m = m, .n = n, .k = k, .type = kType};
+accelerator::Elementwise copy(std::int64_t read, std::int64_t written, std::int64_t element_read = kElementBytes,
+                              std::int64_t element_written = kElementBytes) {
+  return {written, Bytes(read * element_read), Bytes(written * element_written), 0};
 }
 
-accelerator::Convolution convolution(const Layer& layer, std::int64_t batch, accelerator::ConvolutionPass direction) {
+accelerator::Gemm product(std::int64_t m, std::int64_t n, std::int64_t k, DataType type) {
+  return {.m = m, .n = n, .k = k, .type = type};
+}
+
+accelerator::Convolution convolution(const Layer& layer, std::int64_t batch, accelerator::ConvolutionPass direction,
+                                     DataType type) {
   return {.batch = batch,
           .channels_in = layer.channels_in,
           .channels_out = layer.channels_out,
@@ -45,27 +53,28 @@ accelerator::Convolution convolution(const Layer& layer, std::int64_t batch, acc
           .pad_height = layer.pad_height,
           .pad_width = layer.pad_width,
           .pass = direction,
-          .type = kType};
+          .type = type};
 }
 
-accelerator::Norm norm(const Layer& layer, std::int64_t batch, bool backward) {
-  return {accelerator::NormKind::kBatch, batch * layer.positions(), layer.channels_out, backward, kType};
+accelerator::Norm norm(const Layer& layer, std::int64_t batch, bool backward, DataType type) {
+  return {accelerator::NormKind::kBatch, batch * layer.positions(), layer.channels_out, backward, type};
 }
 
 /// Of PyTorch 1.4: max_pool2d keeps the index of each maximum, 64 bits.
-void append_forward(std::vector<LayerKernel>& kernels, const models::Move& move, std::int64_t batch) {
+void append_forward(std::vector<LayerKernel>& kernels, const models::Move& move, std::int64_t batch,
+                    std::int64_t element) {
   const std::int64_t in = batch * move.elements_in;
   const std::int64_t out = batch * move.elements_out;
   switch (move.kind) {
     case models::MoveKind::kMaxPool:
-      kernels.push_back({"pool", accelerator::Elementwise{out, Bytes(kElementBytes * in),
-                                                          Bytes((kElementBytes + kIndexBytes) * out)}});
+      kernels.push_back(
+          {"pool", accelerator::Elementwise{out, Bytes(element * in), Bytes((element + kIndexBytes) * out)}});
       break;
     case models::MoveKind::kAveragePool:
-      kernels.push_back({"pool", copy(in, out)});
+      kernels.push_back({"pool", copy(in, out, element, element)});
       break;
     case models::MoveKind::kConcat:
-      kernels.push_back({"concat", copy(in, out)});
+      kernels.push_back({"concat", copy(in, out, element, element)});
       break;
     case models::MoveKind::kBranches:
       break;
@@ -74,22 +83,25 @@ void append_forward(std::vector<LayerKernel>& kernels, const models::Move& move,
 
 /// The gradient of a maximum goes to its index, in what has been cleared. Gradients of what was concatenated are parts
 /// of one tensor and not copied; those of branches are added up, one by one.
-void append_backward(std::vector<LayerKernel>& kernels, const models::Move& move, std::int64_t batch) {
+void append_backward(std::vector<LayerKernel>& kernels, const models::Move& move, std::int64_t batch,
+                     std::int64_t element) {
   const std::int64_t in = batch * move.elements_in;
   const std::int64_t out = batch * move.elements_out;
   switch (move.kind) {
     case models::MoveKind::kMaxPool:
-      kernels.push_back({"pool.zero", pass(in, 0, 1)});
-      kernels.push_back({"pool.gradient", accelerator::Elementwise{in, Bytes((kElementBytes + kIndexBytes) * out),
-                                                                   Bytes(kElementBytes * in)}});
+      kernels.push_back({"pool.zero", pass(in, 0, 1, element)});
+      kernels.push_back(
+          {"pool.gradient", accelerator::Elementwise{in, Bytes((element + kIndexBytes) * out), Bytes(element * in)}});
       break;
     case models::MoveKind::kAveragePool:
-      kernels.push_back({"pool.gradient", copy(out, in)});
+      kernels.push_back({"pool.gradient", copy(out, in, element, element)});
       break;
     case models::MoveKind::kConcat:
       break;
     case models::MoveKind::kBranches:
-      for (std::int64_t sum = in; sum < out; sum += in) kernels.push_back({"branches.gradient", pass(in, 2, 1)});
+      for (std::int64_t sum = in; sum < out; sum += in) {
+        kernels.push_back({"branches.gradient", pass(in, 2, 1, element)});
+      }
       break;
   }
 }
@@ -97,9 +109,10 @@ void append_backward(std::vector<LayerKernel>& kernels, const models::Move& move
 /// Scaled by `scalings` factors, one pass each, as libraries do it; then the running average c <- 0.95 c + 0.05 new as
 /// c *= 0.95 / 0.05; c += new; c *= 0.05.
 void append_square(std::vector<LayerKernel>& kernels, std::string_view scale_name, int scalings,
-                   std::string_view product_name, std::string_view average_name, std::int64_t side, std::int64_t rows) {
+                   std::string_view product_name, std::string_view average_name, std::int64_t side, std::int64_t rows,
+                   DataType type) {
   for (int i = 0; i < scalings; ++i) kernels.push_back({scale_name, pass(rows * side, 1, 1)});
-  kernels.push_back({product_name, product(side, side, rows)});
+  kernels.push_back({product_name, product(side, side, rows, type)});
   for (const int reads : {1, 2, 1}) kernels.push_back({average_name, pass(side * side, reads, 1)});
 }
 
@@ -134,52 +147,67 @@ accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, co
   return std::visit([&](const auto& shape) { return accelerator::kernel_work(config, shape); }, kernel.shape);
 }
 
-std::vector<LayerKernel> forward_kernels(const Layer& layer, std::int64_t batch) {
+std::vector<LayerKernel> forward_kernels(const Layer& layer, std::int64_t batch, const Types& types) {
   const std::int64_t rows = batch * layer.positions();
+  const std::int64_t element = element_of(types);
   std::vector<LayerKernel> kernels;
-  for (const models::Move& move : layer.before) append_forward(kernels, move, batch);
+  for (const models::Move& move : layer.before) append_forward(kernels, move, batch, element);
+  if (element != kElementBytes && layer.kind != LayerKind::kNorm) {
+    const std::int64_t weights = models::parameters(layer);
+    kernels.push_back({"weights.cast", copy(weights, weights, kElementBytes, element)});
+  }
   switch (layer.kind) {
     case LayerKind::kConv:
-      kernels.push_back({"forward", convolution(layer, batch, accelerator::ConvolutionPass::kForward)});
+      kernels.push_back({"forward", convolution(layer, batch, accelerator::ConvolutionPass::kForward, types.network)});
       break;
     case LayerKind::kLinear:
-      kernels.push_back({"forward", product(rows, layer.channels_out, layer.channels_in)});
+      kernels.push_back({"forward", product(rows, layer.channels_out, layer.channels_in, types.network)});
       break;
     case LayerKind::kNorm:
-      kernels.push_back({"norm", norm(layer, batch, false)});
-      if (layer.residual) kernels.push_back({"addition", pass(rows * layer.channels_out, 2, 1)});
-      kernels.push_back({"activation", pass(rows * layer.channels_out, 1, 1)});
+      kernels.push_back({"norm", norm(layer, batch, false, types.network)});
+      if (layer.residual) kernels.push_back({"addition", pass(rows * layer.channels_out, 2, 1, element)});
+      kernels.push_back({"activation", pass(rows * layer.channels_out, 1, 1, element)});
       break;
   }
   return kernels;
 }
 
-std::vector<LayerKernel> backward_kernels(const Layer& layer, std::int64_t batch, bool first) {
+std::vector<LayerKernel> backward_kernels(const Layer& layer, std::int64_t batch, bool first, const Types& types) {
   const std::int64_t rows = batch * layer.positions();
+  const std::int64_t element = element_of(types);
   std::vector<LayerKernel> kernels;
   switch (layer.kind) {
     case LayerKind::kConv:
-      kernels.push_back({"weight_gradient", convolution(layer, batch, accelerator::ConvolutionPass::kWeightGradient)});
+      kernels.push_back(
+          {"weight_gradient", convolution(layer, batch, accelerator::ConvolutionPass::kWeightGradient, types.network)});
       if (first) break;
-      kernels.push_back({"data_gradient", convolution(layer, batch, accelerator::ConvolutionPass::kDataGradient)});
+      kernels.push_back(
+          {"data_gradient", convolution(layer, batch, accelerator::ConvolutionPass::kDataGradient, types.network)});
       break;
     case LayerKind::kLinear:
-      kernels.push_back({"weight_gradient", product(layer.channels_out, layer.channels_in, rows)});
-      if (!first) kernels.push_back({"data_gradient", product(rows, layer.channels_in, layer.channels_out)});
+      kernels.push_back({"weight_gradient", product(layer.channels_out, layer.channels_in, rows, types.network)});
+      if (!first)
+        kernels.push_back({"data_gradient", product(rows, layer.channels_in, layer.channels_out, types.network)});
       break;
     case LayerKind::kNorm:
-      kernels.push_back({"activation.gradient", pass(rows * layer.channels_out, 2, 1)});
-      kernels.push_back({"norm.gradient", norm(layer, batch, true)});
+      kernels.push_back({"activation.gradient", pass(rows * layer.channels_out, 2, 1, element)});
+      kernels.push_back({"norm.gradient", norm(layer, batch, true, types.network)});
       // That of what skipped the layers, and theirs.
-      if (layer.residual) kernels.push_back({"addition.gradient", pass(rows * layer.channels_out, 2, 1)});
+      if (layer.residual) kernels.push_back({"addition.gradient", pass(rows * layer.channels_out, 2, 1, element)});
       break;
+  }
+  if (element != kElementBytes && layer.kind != LayerKind::kNorm) {
+    const std::int64_t weights = models::parameters(layer);
+    kernels.push_back({"weight_gradient.cast", copy(weights, weights, element, kElementBytes)});
   }
   if (first) return kernels;
-  for (auto move = layer.before.rbegin(); move != layer.before.rend(); ++move) append_backward(kernels, *move, batch);
+  for (auto move = layer.before.rbegin(); move != layer.before.rend(); ++move) {
+    append_backward(kernels, *move, batch, element);
+  }
   return kernels;
 }
 
-std::vector<LayerKernel> factor_a_kernels(const Layer& layer, std::int64_t batch) {
+std::vector<LayerKernel> factor_a_kernels(const Layer& layer, std::int64_t batch, const Types& types) {
   if (!models::has_factors(layer)) return {};
   const std::int64_t rows = batch * layer.positions();
   const std::int64_t side = models::factor_a(layer);
@@ -187,20 +215,27 @@ std::vector<LayerKernel> factor_a_kernels(const Layer& layer, std::int64_t batch
   const bool conv = layer.kind == LayerKind::kConv;
   if (conv || layer.bias) {
     const std::int64_t image = batch * layer.channels_in * layer.height * layer.width;
-    kernels.push_back({"factor_a.patches", copy(image, rows * side)});
+    kernels.push_back({"factor_a.patches", copy(image, rows * side, element_of(types))});
+  } else if (element_of(types) != kElementBytes) {
+    kernels.push_back({"factor_a.cast", copy(rows * side, rows * side, element_of(types))});
   }
-  append_square(kernels, "factor_a.scale", conv ? 2 : 1, "factor_a.product", "factor_a.average", side, rows);
+  append_square(kernels, "factor_a.scale", conv ? 2 : 1, "factor_a.product", "factor_a.average", side, rows,
+                types.factors);
   return kernels;
 }
 
-std::vector<LayerKernel> factor_g_kernels(const Layer& layer, std::int64_t batch) {
+std::vector<LayerKernel> factor_g_kernels(const Layer& layer, std::int64_t batch, const Types& types) {
   if (!models::has_factors(layer)) return {};
   const std::int64_t rows = batch * layer.positions();
   const std::int64_t side = models::factor_g(layer);
   std::vector<LayerKernel> kernels;
   const bool conv = layer.kind == LayerKind::kConv;
-  if (conv) kernels.push_back({"factor_g.transpose", copy(rows * side, rows * side)});
-  append_square(kernels, "factor_g.scale", conv ? 3 : 1, "factor_g.product", "factor_g.average", side, rows);
+  if (conv || element_of(types) != kElementBytes) {
+    kernels.push_back(
+        {conv ? "factor_g.transpose" : "factor_g.cast", copy(rows * side, rows * side, element_of(types))});
+  }
+  append_square(kernels, "factor_g.scale", conv ? 3 : 1, "factor_g.product", "factor_g.average", side, rows,
+                types.factors);
   return kernels;
 }
 
@@ -228,18 +263,18 @@ std::vector<LayerKernel> unpack_factor_kernels(std::int64_t side, bool merged) {
 }
 
 std::vector<LayerKernel> inverse_kernels(std::int64_t side) {
-  return {{"damping", pass(side, 1, 1)}, {"inverse", accelerator::Inverse{.n = side, .type = kType}}};
+  return {{"damping", pass(side, 1, 1)}, {"inverse", accelerator::Inverse{.n = side, .type = DataType::kFp32}}};
 }
 
 std::vector<LayerKernel> clear_kernels(std::int64_t side) {
   return {{"inverse.zero", pass(side * side, 0, 1)}};
 }
 
-std::vector<LayerKernel> precondition_kernels(const Layer& layer) {
+std::vector<LayerKernel> precondition_kernels(const Layer& layer, const Types& types) {
   if (!models::has_factors(layer)) return {};
   const std::int64_t a = models::factor_a(layer);
   const std::int64_t g = models::factor_g(layer);
-  return {{"precondition.g", product(g, a, g)}, {"precondition.a", product(g, a, a)}};
+  return {{"precondition.g", product(g, a, g, types.factors)}, {"precondition.a", product(g, a, a, types.factors)}};
 }
 
 std::vector<LayerKernel> divergence_kernels(const Layer& layer) {

@@ -13,7 +13,8 @@
 
 /// The kernels of second-order training, layer by layer, as shapes of an accelerator, and what is sent.
 ///
-/// All in float32, as measured. Left out: the loss, and biases, whose passes are small beside a product's.
+/// All in float32 unless told otherwise, as measured. Left out: the loss, and biases, whose passes are small beside a
+/// product's.
 namespace weft::kfac {
 
 struct LayerKernel {
@@ -25,20 +26,32 @@ struct LayerKernel {
 };
 [[nodiscard]] accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const LayerKernel& kernel);
 
+/// Of operands: of the network's products, bf16 meaning that activations and their gradients are, too; and of the
+/// products that make factors and precondition, which are kept in float32.
+struct Types {
+  accelerator::DataType network = accelerator::DataType::kFp32;
+  accelerator::DataType factors = accelerator::DataType::kFp32;
+};
+
 /// Of `batch` samples, in order. A norm has its activation with it, and the addition before that; each layer what moves
-/// data before it.
-[[nodiscard]] std::vector<LayerKernel> forward_kernels(const models::Layer& layer, std::int64_t batch);
+/// data before it. In bf16 the weights are cast first.
+[[nodiscard]] std::vector<LayerKernel> forward_kernels(const models::Layer& layer, std::int64_t batch,
+                                                       const Types& types = {});
 /// The gradient of the weights, then that of the inputs, which the first layer of a network has no use for, on their
-/// way to the layers before.
-[[nodiscard]] std::vector<LayerKernel> backward_kernels(const models::Layer& layer, std::int64_t batch, bool first);
+/// way to the layers before. In bf16 the gradient of the weights is cast back.
+[[nodiscard]] std::vector<LayerKernel> backward_kernels(const models::Layer& layer, std::int64_t batch, bool first,
+                                                        const Types& types = {});
 
 /// The factor of the inputs: copying the patches out of the image (of a convolution, or to add a column of ones for a
 /// bias), the means over positions and batch, the product of that matrix with its own transpose, and the running
 /// average. Passes are those of the published implementation (kfac/utils.py of github.com/alecwangcq/KFAC-Pytorch, from
-/// which SPD-KFAC's is derived), none of them fused. Nothing for a norm.
-[[nodiscard]] std::vector<LayerKernel> factor_a_kernels(const models::Layer& layer, std::int64_t batch);
+/// which SPD-KFAC's is derived), none of them fused. From bf16 the first pass makes float32, or one more if nothing is
+/// copied. Nothing for a norm.
+[[nodiscard]] std::vector<LayerKernel> factor_a_kernels(const models::Layer& layer, std::int64_t batch,
+                                                        const Types& types = {});
 /// The factor of the gradients: channels moved to the end (of a convolution), scaling, product, running average.
-[[nodiscard]] std::vector<LayerKernel> factor_g_kernels(const models::Layer& layer, std::int64_t batch);
+[[nodiscard]] std::vector<LayerKernel> factor_g_kernels(const models::Layer& layer, std::int64_t batch,
+                                                        const Types& types = {});
 /// The upper triangle of a symmetric matrix into a list, as it is sent, and back into both halves of the matrix. Passes
 /// are those of the published implementation (kfac/comm.py of github.com/shyhuai/kfac_pytorch) on PyTorch 1.4: each
 /// time a list of positions (torch.triu_indices, tril_indices), of two 64-bit numbers for each element, which it finds
@@ -55,7 +68,7 @@ struct LayerKernel {
 /// _inv_opt.py, github.com/shyhuai/kfac_pytorch).
 [[nodiscard]] std::vector<LayerKernel> clear_kernels(std::int64_t side);
 /// G^-1 x gradient x A^-1. Nothing for a norm.
-[[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer);
+[[nodiscard]] std::vector<LayerKernel> precondition_kernels(const models::Layer& layer, const Types& types = {});
 /// What a layer adds to the KL divergence of a step, tensor by tensor, to where the host reads it; and the gradient in
 /// the place of the one that was preconditioned, scaled. Passes are those of the published implementation
 /// (_update_scale_grad of kfac/kfac_preconditioner_inv_opt.py, github.com/shyhuai/kfac_pytorch).

@@ -27,12 +27,23 @@ constexpr std::int64_t kMaxBatch = 1 << 20;
 const std::initializer_list<std::string_view> kColumns = {
     "layer",  "kind",       "channels_in", "channels_out", "kernel_height", "kernel_width",
     "stride", "pad_height", "pad_width",   "height",       "width",         "bias"};
+const std::initializer_list<std::string_view> kShapeColumns = {"layer", "kind", "channels_in", "channels_out", "bias"};
+/// That a table of linear layers has no use for.
+const std::initializer_list<std::string_view> kImageColumns = {"kernel_height", "kernel_width", "stride", "pad_height",
+                                                               "pad_width",     "height",       "width"};
+
+bool has(const traces::CsvTable::Row& row, std::string_view column) {
+  return row.has(column);
+}
+bool has(const JsonLayers::Row& row, std::string_view key) {
+  return !row.text(key).empty();
+}
 
 // Rows are those of a table or of a JSON file.
 template <typename Row>
 void expect_empty(const Row& row, std::initializer_list<const char*> columns, const char* of) {
   for (const char* column : columns) {
-    if (!row.text(column).empty()) row.fail(column, fmt::format("nothing for a {} layer", of));
+    if (has(row, column)) row.fail(column, fmt::format("nothing for a {} layer", of));
   }
 }
 
@@ -68,8 +79,9 @@ Layer read_shape(const Row& row, bool has_kernel) {
   layer.name = row.required("layer");
   layer.channels_in = row.integer("channels_in", 1, kMaxChannels);
   layer.channels_out = row.integer("channels_out", 1, kMaxChannels);
-  layer.height = row.integer("height", 1, kMaxImage);
-  layer.width = row.integer("width", 1, kMaxImage);
+  const bool once = row.text("kind") == "linear";
+  if (!once || has(row, "height")) layer.height = row.integer("height", 1, kMaxImage);
+  if (!once || has(row, "width")) layer.width = row.integer("width", 1, kMaxImage);
   layer.bias = row.boolean("bias");
   if (has_kernel) {
     read_convolution(row, layer);
@@ -186,7 +198,7 @@ Network load_network(const std::filesystem::path& file) {
     return {layers.name(), layers.batch(kMaxBatch), read_layers(layers)};
   }
   const traces::CsvTable table = traces::CsvTable::read(file);
-  table.expect_columns(kColumns);
+  table.expect_columns(kShapeColumns, kImageColumns);
   return {file.stem().string(), 1, read_layers(table)};
 }
 

@@ -25,15 +25,16 @@
 ///     channels_in, channels_out    of a linear layer its inputs and outputs; of branches those of one and of all;
 ///                                  otherwise both the same, but for a conv
 ///     kernel_height, kernel_width, stride, pad_height, pad_width    of a conv or a pool only, otherwise empty
-///     height, width                of the image that comes in; for a linear layer, positions that it is applied to
+///     height, width                of the image that comes in; for a linear layer, positions that it is applied to,
+///                                  1 where they are left out
 ///     bias                         yes or no; of a norm always yes, of what has no parameters no
 ///
-/// or a JSON file with `layers`, an array of objects with these members, in which what a table has empty is left out
-/// and `bias` is true or false; and, if one likes, `batch` and `name`:
+/// A table of linear layers alone needs no column of images and kernels. Or it is a JSON file with `layers`, an array
+/// of objects with these members, in which what a table has empty is left out and `bias` is true or false; and, if one
+/// likes, `batch` and `name`:
 ///
 ///     { "batch": 16, "layers": [
-///       { "layer": "hidden", "kind": "linear", "channels_in": 784, "channels_out": 256, "height": 1, "width": 1,
-///       "bias": true },
+///       { "layer": "hidden", "kind": "linear", "channels_in": 784, "channels_out": 256, "bias": true },
 ///       ... ] }
 ///
 /// Left out: grouped and dilated convolutions.

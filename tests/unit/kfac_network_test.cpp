@@ -117,6 +117,21 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
   }
 }
 
+TEST(KfacNetwork, LinearLayersNeedNoImage) {
+  const fs::path file = fs::path(testing::TempDir()) / ("weft_linear_" + std::to_string(getpid()) + ".csv");
+  std::ofstream(file) << "layer,kind,channels_in,channels_out,bias\na,linear,8,4,no\n";
+  EXPECT_EQ(models::load_network(file).layers.at(0).positions(), 1);
+  std::ofstream(file) << "layer,kind,channels_in,channels_out,bias\na,norm,8,8,yes\n";
+  try {
+    static_cast<void>(models::load_network(file));
+    ADD_FAILURE();
+  } catch (const traces::FormatError& error) {
+    EXPECT_NE(std::string(error.what()).find("expected a column 'height'"), std::string::npos) << error.what();
+  }
+  fs::remove(file);
+  EXPECT_EQ(table_error("a,linear,8,4,,,,,,,,no"), "no error");
+}
+
 TEST(KfacNetwork, JsonIsReadAsATable) {
   const fs::path stem = fs::path(testing::TempDir()) / ("weft_network_" + std::to_string(getpid()));
   const fs::path file = stem.string() + ".json";
@@ -313,6 +328,23 @@ TEST(KfacNetwork, KernelsHaveTheLayersShapes) {
   EXPECT_TRUE(ready_factors_a(empty, one).empty() && ready_factors_g(empty, one).empty());
   EXPECT_TRUE(ready_gradients(empty, one, true).empty() && factor_sides(empty).empty());
   EXPECT_EQ(totals(empty).parameters, 0);
+}
+
+TEST(KfacKernels, OfMixedPrecisionReadHalfTheActivationsAndMakeFactorsInFloat32) {
+  const models::Layer linear{"l", models::LayerKind::kLinear, 20, 2};
+  const Types types{accelerator::DataType::kBf16, accelerator::DataType::kTf32};
+  const std::vector<LayerKernel> forward = forward_kernels(linear, 7, types);
+  ASSERT_EQ(forward.size(), 2U);
+  EXPECT_EQ(std::get<accelerator::Elementwise>(forward[0].shape).read.count(), 4 * 20 * 2) << "weights are cast";
+  EXPECT_EQ(std::get<accelerator::Gemm>(forward[1].shape).type, accelerator::DataType::kBf16);
+  const std::vector<LayerKernel> a = factor_a_kernels(linear, 7, types);
+  EXPECT_EQ(a[0].name, "factor_a.cast");
+  EXPECT_EQ(std::get<accelerator::Elementwise>(a[0].shape).read.count(), 2 * 7 * 20);
+  EXPECT_EQ(std::get<accelerator::Elementwise>(a[0].shape).written.count(), 4 * 7 * 20);
+  EXPECT_EQ(std::get<accelerator::Gemm>(a[2].shape).type, accelerator::DataType::kTf32);
+  EXPECT_EQ(std::get<accelerator::Inverse>(inverse_kernels(20)[1].shape).type, accelerator::DataType::kFp32);
+  EXPECT_EQ(std::get<accelerator::Gemm>(precondition_kernels(linear, types)[0].shape).type,
+            accelerator::DataType::kTf32);
 }
 
 TEST(KfacKernels, TrianglesArePickedAndPlacedByListsOfPositions) {
