@@ -8,6 +8,7 @@
 #include "platforms/cli/output.h"
 #include "platforms/cli/summary.h"
 #include "sw/schedules/kfac.h"
+#include "sw/schedules/kfac_check.h"
 
 namespace weft::platforms {
 namespace {
@@ -41,20 +42,37 @@ Time kfac_part(const KfacResult& result, KfacPart part) {
   return result.parts[static_cast<std::size_t>(part)];
 }
 
-ordered_json kfac_profile(const KfacResult& result) {
+ordered_json samples_of(const std::vector<kfac::Sample>& samples, const char* size) {
+  ordered_json list = ordered_json::array();
+  for (const kfac::Sample& sample : samples) list.push_back({{size, sample.size}, {"time_us", sample.seconds * 1e6}});
+  return list;
+}
+
+/// Factors A of the layers in their order, or G in the opposite one.
+void add_ready(ordered_json& list, const std::vector<kfac::Ready>& ready, const models::Network& network, bool of_a) {
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    const std::size_t factor = of_a ? 2 * i : 2 * (ready.size() - i) - 1;
+    list.push_back({{"factor", schedules::factor_name(network, factor)},
+                    {"after_us", ready[i].compute * 1e6},
+                    {"elements", ready[i].elements}});
+  }
+}
+
+ordered_json kfac_profile(const KfacResult& result, const models::Network& network) {
   if (!result.profiled) return nullptr;
   const auto line = [](const kfac::LinearCost& cost) {
     return ordered_json{{"alpha_us", cost.alpha * 1e6}, {"beta_ns_per_element", cost.beta * 1e9}};
   };
-  ordered_json inverses = ordered_json::array();
-  for (const kfac::Sample& sample : result.profile.inverses) {
-    inverses.push_back({{"side", sample.size}, {"time_us", sample.seconds * 1e6}});
-  }
+  ordered_json ready = ordered_json::array();
+  add_ready(ready, result.profile.a, network, true);
+  add_ready(ready, result.profile.g, network, false);
   return {{"all_reduce", line(result.profile.all_reduce)},
           {"broadcast", line(result.profile.broadcast)},
           {"forward_backward_us", result.profile.forward_backward * 1e6},
           {"factors_us", result.profile.factors * 1e6},
-          {"inverses", inverses}};
+          {"factors_ready", ready},
+          {"inverses", samples_of(result.profile.inverses, "side")},
+          {"packing", samples_of(result.profile.packing, "elements")}};
 }
 
 class KfacJob final : public Job {
@@ -71,6 +89,9 @@ class KfacJob final : public Job {
     machine_ = &machine;
     const MachineConfig& config = machine.config();
     kfac_ = std::make_unique<Kfac>(machine.ranks(), config_, config.collectives, config.accelerator.array.compute);
+    if (!config.data) return;
+    check_ = std::make_unique<schedules::KfacCheck>(*kfac_, machine.ranks());
+    kfac_->set_arithmetic(check_->arithmetic());
   }
   void record(Probe& probe, int ranks) override { kfac_->record(probe, ranks); }
   void set_begins(std::function<void()> begins) override { kfac_->set_after_profile(std::move(begins)); }
@@ -85,7 +106,7 @@ class KfacJob final : public Job {
   }
   [[nodiscard]] ordered_json summary() const override;
   [[nodiscard]] std::string text() const override;
-  [[nodiscard]] std::int64_t wrong() const override { return -1; }
+  [[nodiscard]] std::int64_t wrong() const override { return check_ ? check_->wrong() : -1; }
 
  private:
   [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
@@ -97,13 +118,15 @@ class KfacJob final : public Job {
   KfacConfig config_;
   Machine* machine_ = nullptr;
   std::unique_ptr<Kfac> kfac_;
+  std::unique_ptr<schedules::KfacCheck> check_;  ///< null where data is off
 };
 
 std::string KfacJob::steps_text() const {
   const KfacSpan shown = kfac_->result().shown;
   const int last = shown.first + shown.count;
-  if (shown.count == 1) return fmt::format("step {} of {}", last, config_.steps);
-  std::string text = fmt::format("mean of steps {} to {} of {}", shown.first + 1, last, config_.steps);
+  const int steps = kfac_->config().steps;
+  if (shown.count == 1) return fmt::format("step {} of {}", last, steps);
+  std::string text = fmt::format("mean of steps {} to {} of {}", shown.first + 1, last, steps);
   if (shown.count < config_.period()) text += fmt::format(", not the {} after which they repeat", config_.period());
   return text;
 }
@@ -126,12 +149,26 @@ ordered_json KfacJob::summary() const {
   }
   parts["total"] = to_us(result.measured);
   ordered_json messages = ordered_json::array();
-  for (const KfacMessage& message : kfac_->fullest().messages) {
-    messages.push_back(
-        {{"name", message.name},
-         {"bytes", message.bytes},
-         {"root", message.root == kfac::kEveryone ? ordered_json(nullptr) : ordered_json(message.root)}});
+  const std::vector<KfacMessage>& sent = kfac_->fullest().messages;
+  const auto owner_of = [](int rank) { return rank == kfac::kEveryone ? ordered_json(nullptr) : ordered_json(rank); };
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    ordered_json& message = messages.emplace_back(
+        ordered_json{{"name", sent[i].name}, {"bytes", sent[i].bytes}, {"root", owner_of(sent[i].root)}});
+    if (i >= result.messages.size()) continue;
+    message["from_us"] = to_us(result.messages[i].from);
+    message["to_us"] = to_us(result.messages[i].to);
+    message["exposed_us"] = to_us(result.messages[i].exposed);
   }
+  const std::vector<int>& owners = kfac_->decisions().placement.owner;
+  const std::vector<std::int64_t>& sides = kfac_->plan().sides();
+  ordered_json inversions = ordered_json::array();
+  for (std::size_t f = 0; f < sides.size(); ++f) {
+    inversions.push_back({{"factor", schedules::factor_name(kfac_->plan().network(), f)},
+                          {"side", sides[f]},
+                          {"rank", owner_of(owners[f])}});
+  }
+  ordered_json inverting = ordered_json::array();
+  for (const Time time : result.inverting) inverting.push_back(to_us(time));
   return {{"step_time_us", to_us(result.step_time)},
           {"steps_us", steps},
           {"steps_shown", {{"first", result.shown.first + 1}, {"count", result.shown.count}}},
@@ -146,8 +183,12 @@ ordered_json KfacJob::summary() const {
           {"density", config_.compression.on() ? ordered_json(result.density) : ordered_json(nullptr)},
           {"activation_bytes", result.activation_bytes},
           {"allocated_activation_bytes", result.allocated_activation_bytes},
-          {"profile", kfac_profile(result)},
+          {"profile", kfac_profile(result, kfac_->plan().network())},
+          {"inversions", inversions},
+          {"inverting_us", inverting},
           {"messages", messages},
+          {"wrong", check_ ? ordered_json(check_->wrong()) : ordered_json(nullptr)},
+          {"compared", check_ ? ordered_json(check_->compared()) : ordered_json(nullptr)},
           {"remarks", kfac_->remarks()}};
 }
 
@@ -190,6 +231,8 @@ std::string KfacJob::text() const {
     text += fmt::format("measured AllReduce      {}\nmeasured Broadcast      {}\n", line(result.profile.all_reduce),
                         line(result.profile.broadcast));
   }
+  if (check_)
+    text += fmt::format("wrong elements          {:>10}, of {} compared\n", check_->wrong(), check_->compared());
   for (const std::string& remark : kfac_->remarks()) text += "\n" + remark + "\n";
   return text;
 }

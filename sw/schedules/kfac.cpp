@@ -49,13 +49,61 @@ const models::Network& checked(const models::Network& network) {
   return network;
 }
 
-/// `config` for a network that can be trained so.
-const KfacConfig& checked(const KfacConfig& config) {
-  if (config.steps <= config.lag()) {
-    throw ConfigError("workload.steps", "expected at least " + std::to_string(config.lag() + 1) + ", since a step of " +
-                                            std::string(name_of(config.algorithm)) + " waits for what was sent " +
-                                            std::to_string(config.lag()) + " before, got " +
-                                            std::to_string(config.steps));
+[[noreturn]] void refuse(const std::string& field, const std::string& expected, std::int64_t got) {
+  throw ConfigError("workload." + field, "expected " + expected + ", got " + std::to_string(got));
+}
+
+/// Switches that would have no effect are mistaken.
+void check_switches(const KfacConfig& config) {
+  const std::string name(name_of(config.algorithm));
+  const auto expect_algorithms = [&name](const char* field, auto value, const std::string& why) {
+    if (value == decltype(value)::kAlgorithm) return;
+    throw ConfigError("workload." + std::string(field),
+                      "expected algorithm with " + name + ", " + why + ", got " + std::string(name_of(value)));
+  };
+  if (!config.second_order()) {
+    const std::string why = "which has no factors";
+    expect_algorithms("pipelining", config.pipelining, why);
+    expect_algorithms("fusion", config.fusion, why);
+    expect_algorithms("placement", config.placement, why);
+    for (const auto& [field, interval] : {std::pair("factor_interval", config.factor_interval),
+                                          std::pair("inverse_interval", config.inverse_interval)}) {
+      if (interval != 1) refuse(field, "1 with " + name + ", " + why, interval);
+    }
+  }
+  if (config.local_factors()) {
+    expect_algorithms("fusion", config.fusion, "which sends no factors");
+    expect_algorithms("placement", config.placement, "whose layers' owners invert");
+  }
+  if (config.second_order() && config.merges_factors() && !config.pipelined()) {
+    throw ConfigError(
+        "workload.fusion",
+        "expected none, threshold or all with factors that are sent after the backward pass (pipelining), "
+        "got " +
+            std::string(name_of(config.fusion)));
+  }
+  if (config.averages()) return;
+  const std::string why = "1 with " + name + ", since dasgd alone averages weights";
+  if (config.delay != 1) refuse("delay", why, config.delay);
+  if (config.averaging_interval != 1) refuse("averaging_interval", why, config.averaging_interval);
+}
+
+/// Until a step of dear has been given gradients by an earlier one, or dasgd has merged an average.
+int fewest_steps(const KfacConfig& config) {
+  return config.lag() + (config.averages() ? config.averaging_interval : 1);
+}
+
+/// `config` for a network that can be trained so, with the number of steps that it asks for.
+KfacConfig checked(KfacConfig config) {
+  check_switches(config);
+  if (config.steps == 0) {
+    config.steps = static_cast<int>(std::min<std::int64_t>(config.lag() + config.period(), KfacConfig::kMostSteps));
+  }
+  if (config.steps < fewest_steps(config)) {
+    refuse("steps",
+           "at least " + std::to_string(fewest_steps(config)) + ", the first that has what an earlier step of " +
+               std::string(name_of(config.algorithm)) + " sent",
+           config.steps);
   }
   const auto check_share = [](const std::string& path, double share) {
     if (share > 0 && share <= 1) return;
@@ -100,13 +148,6 @@ Communicator::Config with(const Communicator::Config& platform, KfacCollectives 
 
 }  // namespace
 
-KfacSpan steps_shown(const KfacConfig& config) {
-  const std::int64_t steady = config.steps - config.lag();
-  const std::int64_t whole = steady / config.period() * config.period();
-  const auto count = static_cast<int>(whole > 0 ? whole : steady);
-  return {config.steps - count, count};
-}
-
 Kfac::Kfac(std::vector<Rank*> ranks, const KfacConfig& config, const Communicator::Config& collectives,
            const accelerator::ComputeConfig& compute)
     : Kfac(std::move(ranks), network_of(config), config, collectives, compute) {}
@@ -115,19 +156,21 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
            const Communicator::Config& collectives, const accelerator::ComputeConfig& compute)
     : ranks_(std::move(ranks)),
       config_(checked(config)),
-      layout_(ranks_, checked(network), config),
-      plan_(std::move(network), config, compute, static_cast<int>(ranks_.size()), layout_) {
+      layout_(ranks_, checked(network), config_),
+      plan_(std::move(network), config_, compute, static_cast<int>(ranks_.size()), layout_) {
   all_reduce_group_ = std::make_unique<Communicator>(ranks_, with(collectives, config.all_reduces), "all-reduce");
   if (config.second_order()) {
     broadcast_group_ = std::make_unique<Communicator>(ranks_, with(collectives, config.broadcasts), "broadcast");
     if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
-      throw ConfigError(
-          config.broadcasts == KfacCollectives::kPlatform ? "collectives.algorithm" : "workload.broadcasts",
-          "expected one that has a Broadcast, for inverses");
+      const bool platform = config.broadcasts == KfacCollectives::kPlatform;
+      throw ConfigError(platform ? "collectives.algorithm" : "workload.broadcasts",
+                        "expected one that has a Broadcast here, for inverses, such as ring or nccl, got " +
+                            std::string(platform ? name_of(collectives.algorithm) : name_of(config.broadcasts)) +
+                            (platform ? "; or one for inverses alone in workload.broadcasts" : ""));
     }
   }
   decisions_ = plan_.unmeasured();
-  if (config.profiles()) {
+  if (profiles()) {
     profile_buffer_ = firmware::allocate_together(ranks_, "what collectives are measured with", kProfileBytes);
     profile_step_ = plan_.profile();
   } else {
@@ -143,14 +186,6 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
 }
 
 Kfac::~Kfac() = default;
-
-std::vector<std::string> Kfac::remarks() const {
-  std::vector<std::string> lines;
-  for (const Communicator* group : {all_reduce_group_.get(), broadcast_group_.get()}) {
-    if (group != nullptr && !group->remark().empty()) lines.push_back(group->remark());
-  }
-  return lines;
-}
 
 void Kfac::record(Probe& probe, int ranks) {
   for (int i = 0; i < std::min(ranks, static_cast<int>(members_.size())); ++i) {
@@ -200,6 +235,11 @@ void Kfac::plan_steps() {
   }
   sent_.push_back(sent);
   rest_ = plan_.rest(decisions_);
+  const KfacSpan shown = steps_shown(config_);
+  for (int number = shown.first; number < shown.first + shown.count; ++number) {
+    if (step(number).messages.size() == fullest().messages.size()) detailed_ = number;
+  }
+  message_times_.resize(fullest().messages.size());
 }
 
 const KfacStep& Kfac::step(int number) const {
@@ -228,12 +268,12 @@ void Kfac::enqueue(Member& member, const KfacStage& stage) {
 }
 
 Task Kfac::run(Member& member) {
-  if (config_.profiles()) {
+  if (profiles()) {
     co_await profile(member);
     if (after_profile_) std::exchange(after_profile_, nullptr)();
   }
   member.began = member.rank.processor->now();
-  if (config_.profiles() && member.probe != nullptr) {
+  if (profiles() && member.probe != nullptr) {
     member.probe->slice(member.tracks[3], "profile", Time(), member.began);
   }
   member.last_end = member.began;
@@ -274,6 +314,7 @@ void Kfac::attribute_wait(Member& member, KfacTraffic traffic, Time from, Time t
     const Time overlap = std::min(transfer.to, to) - std::max(transfer.from, from);
     if (overlap <= Time()) continue;
     member.parts[index(part_of(transfer.traffic))] += overlap;
+    if (transfer.times != nullptr) transfer.times->exposed += overlap;
     rest = rest - overlap;
   }
   member.parts[index(part_of(traffic))] += rest;
@@ -349,25 +390,30 @@ Task Kfac::communicate(Member& member, bool broadcasts) {
   std::uint64_t base = 0;
   for (int number = 0; number < config_.steps; ++number) {
     const KfacStep& plan = step(number);
-    for (const KfacMessage& message : plan.messages) {
-      if ((message.root != kfac::kEveryone) == broadcasts) co_await transfer(member, message, base);
+    for (std::size_t i = 0; i < plan.messages.size(); ++i) {
+      const KfacMessage& message = plan.messages[i];
+      if ((message.root != kfac::kEveryone) != broadcasts) continue;
+      const bool detailed = member.index == 0 && number == detailed_;
+      co_await transfer(member, message, base, detailed ? &message_times_[i] : nullptr);
     }
     base += plan.stages.size();
   }
 }
 
-Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t base) {
+Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t base, KfacMessageTimes* times) {
   firmware::Processor& processor = *member.rank.processor;
   co_await member.stages.reach(base + message.ready + 1);
   const Time from = processor.now();
   // The wait for it ends before it is told of: what has begun counts as going on.
-  Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever});
+  Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever, times});
+  if (times != nullptr) times->from = from;
   co_await processor.delay(config_.negotiation * message.tensors);
   CollectiveKernel& kernel = member.kernels[message.root != kfac::kEveryone ? 1 : 0];
   co_await kernel.begin();
   co_await collect(member, message);
   kernel.end();
   transfer.to = processor.now();
+  if (times != nullptr) times->to = transfer.to;
   if (member.probe != nullptr) {
     member.probe->slice(member.tracks[message.root != kfac::kEveryone ? 1 : 0], message.name, from, processor.now());
   }
@@ -420,76 +466,6 @@ Task Kfac::gather_sparse(Member& member, const KfacLayout::Sparse& message) {
     co_await member.placed->next();
   }
   co_await group.allgather(member.index, message.pairs, block * ranks, sizeof(compression::Pair));
-}
-
-double Kfac::progress() const {
-  if (steps_.empty()) return 0;
-  std::uint64_t all = 0;
-  for (int number = 0; number < config_.steps; ++number) all += step(number).stages.size();
-  all += rest_.stages.size();
-  return static_cast<double>(members_.front()->stages.value()) / static_cast<double>(all);
-}
-
-KfacResult Kfac::result() const {
-  KfacResult result;
-  std::vector<Time> begins;
-  Time previous;
-  for (const auto& member : members_) previous = std::max(previous, member->began);
-  const auto ended =
-      static_cast<int>((*std::min_element(members_.begin(), members_.end(), [](const auto& a, const auto& b) {
-                         return a->ends.size() < b->ends.size();
-                       }))->ends.size());
-  for (int number = 0; number < ended; ++number) {
-    Time end;
-    for (const auto& member : members_) end = std::max(end, member->ends[static_cast<std::size_t>(number)]);
-    result.steps.push_back(end - previous);
-    previous = end;
-  }
-  result.shown = steps_shown(config_);
-  result.shown.count = std::max(0, std::min(result.shown.count, ended - result.shown.first));
-  const std::int64_t shown = std::max(1, result.shown.count);
-  for (int number = 0; number < ended; ++number) {
-    if (result.shown.has(number)) result.step_time += result.steps[static_cast<std::size_t>(number)];
-  }
-  result.step_time = result.step_time / shown;
-  const auto ranks = static_cast<std::int64_t>(members_.size());
-  constexpr auto kInverting = static_cast<std::size_t>(KfacPart::kInverseComp);
-  constexpr auto kSending = static_cast<std::size_t>(KfacPart::kInverseComm);
-  Time longest;
-  result.profile_time = members_.front()->began;
-  std::uint64_t pairs = 0;
-  std::uint64_t dense = 0;
-  for (const auto& member : members_) {
-    for (std::size_t p = 0; p < kKfacParts; ++p) result.parts[p] += member->kept[p];
-    longest = std::max(longest, member->kept[kInverting] / shown);
-    result.profile_time = std::min(result.profile_time, member->began);
-    if (ended == config_.steps) result.rest = std::max(result.rest, member->rest_end - previous);
-    pairs += member->pairs;
-    dense += member->dense;
-  }
-  if (dense > 0) result.density = static_cast<double>(pairs) / static_cast<double>(dense);
-  for (Time& part : result.parts) {
-    part = part / (ranks * shown);
-    result.measured += part;
-  }
-  const Time waited = std::min(longest - result.parts[kInverting], result.parts[kSending]);
-  result.parts[kSending] = result.parts[kSending] - waited;
-  result.parts[kInverting] += waited;
-  result.activation_bytes = layout_.activation_bytes;
-  result.allocated_activation_bytes = layout_.allocated_activation_bytes;
-  result.profiled = config_.profiles();
-  result.profile = profile_;
-  result.factors = plan_.sides().size();
-  if (!steps_.empty()) {
-    for (const KfacMessage& message : fullest().messages) {
-      result.delayed_messages += message.traffic == KfacTraffic::kDelayed ? 1 : 0;
-      result.gradient_messages += message.traffic == KfacTraffic::kGradients ? 1 : 0;
-      result.factor_messages += message.traffic == KfacTraffic::kFactors ? 1 : 0;
-      result.inverse_messages += message.traffic == KfacTraffic::kInverses ? 1 : 0;
-    }
-  }
-  result.samples_per_step = plan_.network().batch * ranks;
-  return result;
 }
 
 }  // namespace weft::schedules

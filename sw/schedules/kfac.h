@@ -22,8 +22,20 @@ struct KfacProfile {
   kfac::LinearCost all_reduce;  ///< by elements
   kfac::LinearCost broadcast;
   std::vector<kfac::Sample> inverses;  ///< by side
+  std::vector<kfac::Sample> packing;   ///< of an inverse, and unpacking it, by elements of its triangle
   double forward_backward = 0;
   double factors = 0;  ///< computed, with packing
+  /// When factors are there, A in the order of the forward pass and G in that of the backward pass: what is computed
+  /// since the one before, or the pass's beginning.
+  std::vector<kfac::Ready> a;
+  std::vector<kfac::Ready> g;
+};
+
+/// Of a message at rank 0, from the beginning of the step on.
+struct KfacMessageTimes {
+  Time from;
+  Time to;
+  Time exposed;  ///< that the compute stream stood waiting for it, or for one behind it
 };
 
 /// Steps of a run, one after the other.
@@ -55,6 +67,8 @@ struct KfacResult {
   std::uint64_t allocated_activation_bytes = 0;  ///< the memory for them, fewer if they are compressed
   bool profiled = false;
   KfacProfile profile;
+  std::vector<Time> inverting;             ///< by rank
+  std::vector<KfacMessageTimes> messages;  ///< those of `Kfac::fullest`, in the last step shown that sends as many
   std::size_t gradient_messages = 0;
   std::size_t delayed_messages = 0;  ///< gathered gradients, averaged weights
   std::size_t factors = 0;
@@ -81,11 +95,14 @@ struct KfacResult {
 /// Where something is decided by cost, a run begins with a profile, as the original does: AllReduces and Broadcasts of
 /// several sizes, until the slowest rank has them, to which alpha and beta are fitted, an inversion of every side that
 /// there is, and a forward and backward pass with all factors, layer by layer. Rank 0 decides and broadcasts its
-/// decisions. The profile is not a step: times of steps begin behind it.
+/// decisions. The profile is not a step: times of steps begin behind it. A single rank and a network without factors
+/// have nothing to decide and no profile. That merging costs a pass of its own and a wait of the host for each message
+/// is not in the measured costs by which factors are fused, as it is not in the original's.
 ///
 /// Memory: parameters, momentum, gradients, inputs of all layers, both factors and inverses of each layer with their
-/// triangles, patches of the largest layer. With compressed activations two buffers of the largest, in which the
-/// layers' inputs take turns, and all of them compressed; gradients of outputs stay as they are.
+/// triangles, patches of the largest layer. In bf16 activations and their gradients take half. With compressed
+/// activations two buffers of the largest, in which the layers' inputs take turns, and all of them compressed;
+/// gradients of outputs stay as they are.
 ///
 /// With data on, `arithmetic` is called for every stage when its kernels have ended, before anything that follows it;
 /// it reads and writes the rank's memory, and what is sent are these bytes.
@@ -139,7 +156,7 @@ class Kfac {
   firmware::Task launch(Member& member, const KfacStep& step);
   firmware::Task watch(Member& member);
   firmware::Task communicate(Member& member, bool broadcasts);
-  firmware::Task transfer(Member& member, const KfacMessage& message, std::uint64_t base);
+  firmware::Task transfer(Member& member, const KfacMessage& message, std::uint64_t base, KfacMessageTimes* times);
   firmware::Task collect(Member& member, const KfacMessage& message);
   firmware::Task gather_sparse(Member& member, const KfacLayout::Sparse& message);
   // The profile (kfac_profile.cpp):
@@ -158,6 +175,7 @@ class Kfac {
   [[nodiscard]] std::size_t sent_before(int number, KfacTraffic traffic) const;
   [[nodiscard]] bool has_rest() const { return !rest_.stages.empty(); }
   void plan_steps();
+  [[nodiscard]] bool profiles() const { return config_.profiles() && ranks_.size() > 1 && !plan_.sides().empty(); }
 
   std::vector<firmware::Rank*> ranks_;
   KfacConfig config_;
@@ -172,6 +190,8 @@ class Kfac {
   std::vector<kfac::Sample> broadcast_samples_;
   KfacProfile profile_;
   std::map<KfacUpdates, KfacStep> steps_;
+  int detailed_ = -1;  ///< the step whose messages are timed
+  std::vector<KfacMessageTimes> message_times_;
   KfacStep rest_;
   std::vector<std::array<std::size_t, kKfacTraffics>> sent_;  ///< messages of all steps before this one
   Arithmetic arithmetic_;

@@ -29,6 +29,20 @@ inline EnumNames<KfacSwitch> enum_names(KfacSwitch /*tag*/) {
   return {{"algorithm", KfacSwitch::kAlgorithm}, {"off", KfacSwitch::kOff}, {"on", KfacSwitch::kOn}};
 }
 
+/// What the network's products are computed in. tf32: in and out in float32, as PyTorch's allow_tf32 has it. bf16: what
+/// comes in, goes out and is kept too, weights cast for each step from float32 and their gradients back, as PyTorch's
+/// automatic mixed precision does.
+enum class NetworkType : std::uint8_t { kFp32, kTf32, kBf16 };
+inline EnumNames<NetworkType> enum_names(NetworkType /*tag*/) {
+  return {{"fp32", NetworkType::kFp32}, {"tf32", NetworkType::kTf32}, {"bf16", NetworkType::kBf16}};
+}
+
+/// The same of the products that make factors and precondition; inversions stay in float32, as those of libraries do.
+enum class FactorType : std::uint8_t { kFp32, kTf32 };
+inline EnumNames<FactorType> enum_names(FactorType /*tag*/) {
+  return {{"fp32", FactorType::kFp32}, {"tf32", FactorType::kTf32}};
+}
+
 /// See sw/kfac/fusion.h.
 enum class FactorFusion : std::uint8_t { kAlgorithm, kNone, kThreshold, kAll, kDynamic, kOptimal };
 inline EnumNames<FactorFusion> enum_names(FactorFusion /*tag*/) {
@@ -120,9 +134,13 @@ inline EnumNames<KfacCollectives> enum_names(KfacCollectives /*tag*/) {
 /// Training by gradients preconditioned with Kronecker factors. Defaults are SPD-KFAC's experiments (ICDCS 2021,
 /// section VI): everything updated in every step.
 struct KfacConfig {
+  static constexpr int kMostSteps = 10'000;
+
   std::string network = "resnet50";
   std::int64_t batch = 0;
   KfacAlgorithm algorithm = KfacAlgorithm::kSpd;
+  NetworkType type = NetworkType::kFp32;
+  FactorType factor_type = FactorType::kFp32;
   KfacSwitch pipelining = KfacSwitch::kAlgorithm;
   FactorFusion fusion = FactorFusion::kAlgorithm;
   InversePlacement placement = InversePlacement::kAlgorithm;
@@ -141,7 +159,7 @@ struct KfacConfig {
   ActivationsConfig activations;
   KfacCollectives all_reduces = KfacCollectives::kPlatform;
   KfacCollectives broadcasts = KfacCollectives::kPlatform;
-  int steps = 1;
+  int steps = 0;
   Time launch;
   Time negotiation;
 
@@ -155,8 +173,13 @@ struct KfacConfig {
           "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "
           "background; d: all ranks invert all; mpd: in turn; spd: pipelined, fused by cost, balanced; dp: factors "
           "of the owner's samples alone");
+    visit(
+        "type", type,
+        "Operands of the network's products: fp32; tf32 on tensor cores; bf16, activations as well (mixed precision)");
+    visit("factor_type", factor_type,
+          "Operands of the products of factors and preconditioning; inversions are in fp32");
     visit("pipelining", pipelining, "Factors computed and sent while the network computes, or after it");
-    visit("fusion", fusion, "Which factors travel in one message");
+    visit("fusion", fusion, "Which factors travel in one message; dynamic and optimal with pipelining alone");
     visit("placement", placement, "Which rank inverts which factor");
     visit("sending", sending, "Measured cost by which a balanced placement judges sending an inverse");
     visit("fusion_threshold", fusion_threshold, "Most bytes of a message of gradients, and of factors by `threshold`",
@@ -185,7 +208,8 @@ struct KfacConfig {
     visit("activations", activations, "Compressed activations");
     visit("all_reduces", all_reduces, "Algorithm of what sums gradients and factors; platform: collectives.algorithm");
     visit("broadcasts", broadcasts, "Algorithm of what broadcasts inverses");
-    visit("steps", steps, "Training steps to run", Range{1, 10'000});
+    visit("steps", steps, "Training steps to run; 0: as few as show everything that a step may do",
+          Range{0, kMostSteps});
     visit("launch", launch, "What the host spends on launching a kernel", Range{0, 1'000'000'000});
     visit("negotiation", negotiation,
           "What ranks spend on agreeing on each tensor before a message of it, or of several, begins, as Horovod's do "
@@ -197,6 +221,7 @@ struct KfacConfig {
   [[nodiscard]] bool second_order() const {
     return algorithm != KfacAlgorithm::kSgd && algorithm != KfacAlgorithm::kDear && algorithm != KfacAlgorithm::kDasgd;
   }
+  [[nodiscard]] std::uint64_t activation_element() const { return type == NetworkType::kBf16 ? 2 : 4; }
   [[nodiscard]] bool clips() const { return second_order() && kl_clip > 0; }
   /// What metrics take on the mean: the library may be anywhere in its cycle when the first is there.
   [[nodiscard]] Time metrics_wait() const { return metrics == 0 ? Time() : cycle * metrics - cycle / 2; }
@@ -220,14 +245,15 @@ struct KfacConfig {
     if (pipelining != KfacSwitch::kAlgorithm) return pipelining == KfacSwitch::kOn;
     return algorithm == KfacAlgorithm::kSpd;
   }
+  /// By when factors are there, which means something only while the network computes.
   [[nodiscard]] FactorFusion factor_fusion() const {
     if (fusion != FactorFusion::kAlgorithm) return fusion;
-    return algorithm == KfacAlgorithm::kSpd ? FactorFusion::kDynamic : FactorFusion::kThreshold;
+    return algorithm == KfacAlgorithm::kSpd && pipelined() ? FactorFusion::kDynamic : FactorFusion::kThreshold;
   }
   /// The schedule itself makes one tensor of several factors, not the library.
   [[nodiscard]] bool merges_factors() const {
     const FactorFusion how = factor_fusion();
-    return pipelined() && (how == FactorFusion::kDynamic || how == FactorFusion::kOptimal);
+    return how == FactorFusion::kDynamic || how == FactorFusion::kOptimal;
   }
   [[nodiscard]] InversePlacement inverse_placement() const {
     if (placement != InversePlacement::kAlgorithm) return placement;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "sw/compression/dct.h"
@@ -18,7 +20,7 @@ namespace weft::schedules {
 /// Which gradients travel in one message, the last layer first.
 [[nodiscard]] kfac::Groups gradient_groups(const models::Network& network, const KfacConfig& config);
 
-/// Elements are float32.
+/// Elements are float32, but for activations of a network in bf16 and their gradients.
 constexpr std::uint64_t kKfacElement = 4;
 constexpr std::uint64_t bytes_of_elements(std::int64_t elements) {
   return kKfacElement * static_cast<std::uint64_t>(elements);
@@ -68,8 +70,16 @@ struct KfacLayout {
   std::uint64_t activation_bytes = 0;  ///< of all inputs, and what the last layer puts out, as they are
   std::uint64_t allocated_activation_bytes = 0;
 
-  /// Allocates on all ranks. Throws std::length_error that names what does not fit.
+  /// Allocates on all ranks. Throws std::length_error that says what all of it needs, and what needs most.
   KfacLayout(const std::vector<firmware::Rank*>& ranks, const models::Network& network, const KfacConfig& config);
+
+ private:
+  /// Gives the address of so many bytes.
+  using Allocate = std::function<std::uint64_t(const std::string& what, std::uint64_t bytes)>;
+
+  KfacLayout() = default;
+  void lay_out(const Allocate& allocate_bytes, std::size_t ranks, const models::Network& network,
+               const KfacConfig& config);
 };
 
 }  // namespace weft::schedules

@@ -9,7 +9,7 @@
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/kfac.h"
 
-// Between kfac.cpp and kfac_profile.cpp.
+// Between kfac.cpp, kfac_profile.cpp and kfac_result.cpp.
 namespace weft::schedules {
 
 /// One rank's part.
@@ -23,6 +23,7 @@ struct Kfac::Member {
     KfacTraffic traffic;
     Time from;
     Time to;
+    KfacMessageTimes* times;  ///< null where nobody asks
   };
 
   int index;

@@ -28,26 +28,31 @@ KfacPlan::KfacPlan(Network network, const KfacConfig& config, const accelerator:
     layer_of_.push_back(static_cast<int>(l));
   }
   if (config_.second_order()) sides_ = kfac::factor_sides(network_);
-  for (std::size_t f = 0; f < sides_.size(); ++f) inverse_labels_.push_back("invert " + factor_name(network_, f));
+  types_ = {config_.type == NetworkType::kBf16   ? accelerator::DataType::kBf16
+            : config_.type == NetworkType::kTf32 ? accelerator::DataType::kTf32
+                                                 : accelerator::DataType::kFp32,
+            config_.factor_type == FactorType::kTf32 ? accelerator::DataType::kTf32 : accelerator::DataType::kFp32};
 }
 
-std::vector<PlannedKernel> KfacPlan::planned(const std::vector<kfac::LayerKernel>& kernels) const {
+std::vector<PlannedKernel> KfacPlan::planned(const std::vector<kfac::LayerKernel>& kernels,
+                                             const std::string& of) const {
   std::vector<PlannedKernel> list;
   list.reserve(kernels.size());
   for (const kfac::LayerKernel& kernel : kernels) {
-    list.push_back({kernel.name.data(), kfac::kernel_work(compute_, kernel)});
+    const std::string& label = *labels_.insert(std::string(kernel.name) + " " + of).first;
+    list.push_back({label.c_str(), kfac::kernel_work(compute_, kernel)});
   }
   return list;
 }
 
 std::vector<PlannedKernel> KfacPlan::inverse(std::int64_t side) const {
-  return planned(kfac::inverse_kernels(side));
+  return planned(kfac::inverse_kernels(side), "of " + std::to_string(side));
 }
 
 std::vector<PlannedKernel> KfacPlan::packing(std::int64_t side) const {
-  std::vector<PlannedKernel> kernels = planned(kfac::pack_kernels(side));
-  for (const PlannedKernel& kernel : planned(kfac::unpack_kernels(side))) kernels.push_back(kernel);
-  return kernels;
+  std::vector<kfac::LayerKernel> kernels = kfac::pack_kernels(side);
+  for (const kfac::LayerKernel& kernel : kfac::unpack_kernels(side)) kernels.push_back(kernel);
+  return planned(kernels, "of " + std::to_string(side));
 }
 
 KfacDecisions KfacPlan::unmeasured() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -164,17 +165,20 @@ class KfacPlan {
  private:
   class Builder;
 
-  [[nodiscard]] std::vector<PlannedKernel> planned(const std::vector<kfac::LayerKernel>& kernels) const;
+  /// Labelled by what they are and `of` what.
+  [[nodiscard]] std::vector<PlannedKernel> planned(const std::vector<kfac::LayerKernel>& kernels,
+                                                   const std::string& of) const;
 
   models::Network network_;
   KfacConfig config_;
   accelerator::ComputeConfig compute_;
   int ranks_;
   const KfacLayout& layout_;
-  std::vector<int> layer_of_;                ///< by pair of factors
-  std::vector<int> pair_of_;                 ///< by layer; -1 where there is none
-  std::vector<std::int64_t> sides_;          ///< by factor
-  std::vector<std::string> inverse_labels_;  ///< by factor, for pictures
+  std::vector<int> layer_of_;        ///< by pair of factors
+  std::vector<int> pair_of_;         ///< by layer; -1 where there is none
+  std::vector<std::int64_t> sides_;  ///< by factor
+  kfac::Types types_;
+  mutable std::unordered_set<std::string> labels_;  ///< which kernels refer to
 };
 
 /// Of an estimating method.

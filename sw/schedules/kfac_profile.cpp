@@ -103,10 +103,11 @@ void Kfac::decide(const std::vector<Sample>& inverses, const std::vector<Sample>
   profile_.all_reduce = kfac::fit_linear(all_reduce_samples_);
   profile_.broadcast = kfac::fit_linear(broadcast_samples_);
   profile_.inverses = inverses;
+  profile_.packing = packing;
 
   // When each factor is there, from the beginning of the pass in which it is computed.
-  std::vector<kfac::Ready> a;
-  std::vector<kfac::Ready> g;
+  std::vector<kfac::Ready>& a = profile_.a;
+  std::vector<kfac::Ready>& g = profile_.g;
   double since = 0;
   double after_last_a = 0;
   bool backward = false;

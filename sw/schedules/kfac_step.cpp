@@ -43,7 +43,7 @@ class KfacPlan::Builder {
 
   void forward(std::size_t layer) {
     add(KfacWork::kForward, KfacPart::kForwardBackward, static_cast<int>(layer), {},
-        kfac::forward_kernels(plan_.network_.layers[layer], plan_.network_.batch));
+        kfac::forward_kernels(plan_.network_.layers[layer], plan_.network_.batch, plan_.types_));
     if (!keeps(layer)) return;
     add(KfacWork::kKeep, KfacPart::kCompression, static_cast<int>(layer), {},
         kfac::keep_kernels(kept_shape(plan_.network_, plan_.config_, layer)));
@@ -57,7 +57,7 @@ class KfacPlan::Builder {
   void backward(std::size_t layer) {
     restore(layer);
     add(KfacWork::kBackward, KfacPart::kForwardBackward, static_cast<int>(layer), {},
-        kfac::backward_kernels(plan_.network_.layers[layer], plan_.network_.batch, layer == 0));
+        kfac::backward_kernels(plan_.network_.layers[layer], plan_.network_.batch, layer == 0, plan_.types_));
     gradient_ready_[layer] = last();
     if (compresses()) compress(layer);
   }
@@ -69,8 +69,9 @@ class KfacPlan::Builder {
     const Layer& shape = plan_.network_.layers[layer];
     const std::int64_t batch = plan_.network_.batch;
     add(KfacWork::kFactor, KfacPart::kFactorComp, static_cast<int>(f), local_owner(f),
-        which == 0 ? kfac::factor_a_kernels(shape, batch) : kfac::factor_g_kernels(shape, batch));
-    if (!plan_.config_.local_factors()) {
+        which == 0 ? kfac::factor_a_kernels(shape, batch, plan_.types_)
+                   : kfac::factor_g_kernels(shape, batch, plan_.types_));
+    if (sends_factors()) {
       add(KfacWork::kPackFactor, KfacPart::kFactorComm, static_cast<int>(f), {},
           kfac::pack_factor_kernels(plan_.sides_[f], plan_.config_.merges_factors()));
     }
@@ -144,7 +145,7 @@ class KfacPlan::Builder {
     for (const std::size_t count : decisions_.averages) {
       const std::uint64_t offset = plan_.layout_.weights[first] - plan_.layout_.weights.front();
       KfacMessage message{.traffic = KfacTraffic::kDelayed,
-                          .name = "weights of " + std::to_string(count) + " layers",
+                          .name = "weights" + layers_text(first, first + count - 1),
                           .ready = 0,
                           .first = first,
                           .count = count,
@@ -174,6 +175,7 @@ class KfacPlan::Builder {
     }
   }
   void send_factors() {
+    if (!sends_factors()) return;
     std::size_t first = 0;
     for (const std::size_t count : decisions_.factors) {
       const std::vector<std::size_t>& order = plan_.layout_.triangle_order;
@@ -210,6 +212,7 @@ class KfacPlan::Builder {
     await_[index(KfacTraffic::kFactors)] = messages;
   }
   void unpack_factors() {
+    if (!sends_factors()) return;
     for (const std::size_t f : plan_.layout_.triangle_order) {
       add(KfacWork::kUnpackFactor, KfacPart::kFactorComm, static_cast<int>(f), {},
           kfac::unpack_factor_kernels(plan_.sides_[f], plan_.config_.merges_factors()));
@@ -223,7 +226,6 @@ class KfacPlan::Builder {
       const int owner = decisions_.placement.owner[f];
       const std::int64_t side = plan_.sides_[f];
       add(KfacWork::kInvert, KfacPart::kInverseComp, static_cast<int>(f), {owner}, kfac::inverse_kernels(side));
-      for (PlannedKernel& kernel : step_.stages.back().kernels) kernel.label = plan_.inverse_labels_[f].c_str();
       if (sends && owner != kfac::kEveryone) {
         add(KfacWork::kClear, KfacPart::kInverseComp, static_cast<int>(f), {owner, true}, kfac::clear_kernels(side));
         add(KfacWork::kPackInverse, KfacPart::kInverseComm, static_cast<int>(f), {}, kfac::pack_kernels(side));
@@ -258,7 +260,7 @@ class KfacPlan::Builder {
       const auto l = index(layer);
       const std::size_t f = 2 * index(plan_.pair_of_[l]);
       add(KfacWork::kPrecondition, KfacPart::kPrecondition, layer, local_owner(f),
-          kfac::precondition_kernels(plan_.network_.layers[l]));
+          kfac::precondition_kernels(plan_.network_.layers[l], plan_.types_));
       ready.push_back(last());
     }
     if (!plan_.config_.local_factors()) return;
@@ -304,6 +306,7 @@ class KfacPlan::Builder {
   }
 
  private:
+  [[nodiscard]] bool sends_factors() const { return plan_.ranks_ > 1 && !plan_.config_.local_factors(); }
   /// The first layer's input is the batch, which stays.
   [[nodiscard]] bool keeps(std::size_t layer) const { return plan_.config_.activations.on() && layer > 0; }
   [[nodiscard]] bool compresses() const { return plan_.config_.compression.on() && plan_.ranks_ > 1; }
@@ -325,7 +328,7 @@ class KfacPlan::Builder {
   [[nodiscard]] KfacMessage gradients_of(std::size_t first, std::size_t count, const std::string& what) const {
     const std::size_t layers = plan_.network_.layers.size();
     KfacMessage message{.traffic = KfacTraffic::kGradients,
-                        .name = what + " of " + std::to_string(count) + " layers",
+                        .name = what + layers_text(layers - 1 - first, layers - first - count),
                         .ready = 0,
                         .first = first,
                         .count = count,
@@ -334,6 +337,31 @@ class KfacPlan::Builder {
       message.bytes += bytes_of_elements(models::parameters(plan_.network_.layers[l]));
     }
     return message;
+  }
+  /// " of 3 layers, fc to conv1"
+  [[nodiscard]] std::string layers_text(std::size_t from, std::size_t to) const {
+    const std::vector<Layer>& layers = plan_.network_.layers;
+    if (from == to) return " of " + layers[from].name;
+    return " of " + std::to_string(std::max(from, to) - std::min(from, to) + 1) + " layers, " + layers[from].name +
+           " to " + layers[to].name;
+  }
+  /// Whose work a stage is, for pictures.
+  [[nodiscard]] std::string item_text(KfacWork work, int item) const {
+    switch (work) {
+      case KfacWork::kFactor:
+      case KfacWork::kPackFactor:
+      case KfacWork::kUnpackFactor:
+      case KfacWork::kInvert:
+      case KfacWork::kClear:
+      case KfacWork::kPackInverse:
+      case KfacWork::kUnpackInverse:
+        return factor_name(plan_.network_, index(item));
+      case KfacWork::kCompress:
+      case KfacWork::kDecompress:
+        return "message " + std::to_string(item);
+      default:
+        return plan_.network_.layers[index(item)].name;
+    }
   }
   [[nodiscard]] std::size_t last() const { return step_.stages.size() - 1; }
   /// DP-KFAC: the layer's owner alone has its factors.
@@ -345,7 +373,7 @@ class KfacPlan::Builder {
                                                   [&](const KfacMessage& m) { return m.traffic == traffic; }));
   }
   void add(KfacWork work, KfacPart part, int item, Doers doers, const std::vector<kfac::LayerKernel>& kernels) {
-    step_.stages.push_back({work, part, item, doers, plan_.planned(kernels), await_});
+    step_.stages.push_back({work, part, item, doers, plan_.planned(kernels, item_text(work, item)), await_});
     step_.stages.back().behind_metrics = std::exchange(metrics_, false);
   }
   void send(KfacMessage message) {

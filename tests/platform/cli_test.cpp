@@ -74,7 +74,7 @@ TEST_F(CliTest, BadInput) {
        {"workload.fusion: ", "threshold", "some"}},
       {"network too large for the memory",
        "run resnet50-kfac-64x2080ti --set workload.batch=256",
-       {"accelerator.hbm.capacity: ", "\"11GiB\"", "activations needs"}},
+       {"accelerator.hbm.capacity: ", "\"11GiB\"", "resnet50 needs ", " GiB: activations "}},
       {"no text", "run ../small.json --set workload.sequences=lots", {"workload.sequences: ", "integer", "lots"}},
       {"folder", "run ../small.json --out /proc/x/y", {"--out: ", "/proc/x/y"}},
       {"timeline", "run ../small.json --timeline /proc/x/y", {"--timeline: ", "/proc/x/y"}},

@@ -103,6 +103,7 @@ TEST(DelayedAveragingLimits, WithoutDelayIsSynchronousSgd) {
   const KfacTrainingConfig how = slow_training();
   const test::Trained averaged = test::train(test::training_machine(4, 1), network, config, how, data);
   config.algorithm = KfacAlgorithm::kSgd;
+  config.delay = 1;
   const test::Trained sgd = test::train(test::training_machine(4, 1), network, config, how, data);
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
     EXPECT_EQ(averaged.weights[0][l], averaged.weights[3][l]);

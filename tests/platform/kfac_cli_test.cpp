@@ -92,6 +92,40 @@ TEST_F(KfacCli, WhatTheMachineIsMeasuredByIsCountedByItself) {
   EXPECT_NE(table.out.find("\nbefore that "), std::string::npos) << table.out;
 }
 
+TEST_F(KfacCli, AScheduleExplainsItself) {
+  const json result = ran("");
+  ASSERT_EQ(result["inversions"].size(), 4U);
+  EXPECT_EQ(result["inversions"][0]["factor"], "first.A");
+  EXPECT_EQ(result["inversions"][3]["side"], 10);
+  EXPECT_EQ(result["inverting_us"].size(), 4U);
+  EXPECT_EQ(result["profile"]["factors_ready"][2]["factor"], "out.G");
+  EXPECT_EQ(result["profile"]["packing"].size(), result["profile"]["inverses"].size());
+  for (const json& message : result["messages"]) EXPECT_GT(message["to_us"], message["from_us"]) << message["name"];
+}
+
+TEST_F(KfacCli, WithDataWhatIsSentIsCompared) {
+  const Ran run = weft("run ../kfac.json --data --set workload.algorithm=mpd");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("\nwrong elements                   0, of "), std::string::npos) << run.out;
+  const json result = ran("--data --out b");
+  EXPECT_EQ(result["wrong"], 0);
+  EXPECT_GT(result["compared"], 0);
+  EXPECT_TRUE(ran("--out c")["wrong"].is_null());
+}
+
+TEST_F(KfacCli, WhatHasNoEffectIsToldOf) {
+  const Ran clip = weft("run ../kfac.json --set workload.algorithm=sgd --set workload.kl_clip=0.001");
+  EXPECT_NE(clip.out.find("\nsgd preconditions nothing: workload.kl_clip has no effect\n"), std::string::npos)
+      << clip.out;
+  EXPECT_EQ(clip.out.find("InverseComp"), std::string::npos) << clip.out;
+  write("gap.csv", "layer,kind,channels_in,channels_out,bias\na,linear,784,256,no\nb,linear,999,10,no\n");
+  const Ran gap = weft("run ../kfac.json --set workload.network=../gap.csv");
+  EXPECT_EQ(gap.code, 0) << gap.err;
+  EXPECT_NE(gap.out.find("\nb takes 999 values of a sample, which no layer before it gives\n"), std::string::npos)
+      << gap.out;
+  EXPECT_EQ(weft("run ../kfac.json").out.find("which no layer"), std::string::npos);
+}
+
 TEST_F(KfacCli, MatricesOfATransformerHaveFactors) {
   const json result = ran("--set workload.network=nano --set workload.algorithm=d");
   EXPECT_EQ(result["workload"]["network"], "nano");

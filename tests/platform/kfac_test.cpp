@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// K-FAC steps on whole machines: what the parts of a step are, what is decided from measurements, errors.
+// K-FAC steps on whole machines: what the parts of a step are, what is decided from measurements.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "platforms/cli/accelerator.h"
-#include "platforms/machine/machine.h"
-#include "sw/schedules/kfac.h"
-#include "tests/support/kernel.h"
+#include "tests/support/kfac_schedule.h"
 
 namespace weft {
 namespace {
@@ -23,48 +22,13 @@ using schedules::KfacConfig;
 using schedules::KfacPart;
 using schedules::KfacResult;
 using schedules::KfacSwitch;
-
-MachineConfig kfac_machine(int accelerators, int per_node = 1) {
-  MachineConfig machine;
-  machine.accelerators = accelerators;
-  machine.per_node = per_node;
-  machine.fabric.segment = 64_KiB;
-  machine.fabric.link.buffer = 256_KiB;
-  machine.fabric.link.rate = Rate(25'000'000'000);
-  machine.scale_up.fabric.segment = 64_KiB;
-  machine.scale_up.fabric.link.buffer = 256_KiB;
-  return machine;
-}
-
-KfacConfig kfac_workload(KfacAlgorithm algorithm) {
-  KfacConfig config;
-  config.batch = 4;
-  config.algorithm = algorithm;
-  return config;
-}
-
-struct KfacOutcome {
-  KfacResult result;
-  std::uint64_t digest;
-  schedules::KfacDecisions decisions;
-};
-
-KfacOutcome run_kfac(const MachineConfig& machine_config, const KfacConfig& config) {
-  test::fresh_kernel();
-  Machine machine(machine_config);
-  Kfac kfac(machine.ranks(), config, machine_config.collectives, machine_config.accelerator.array.compute);
-  kfac.start();
-  machine.run();
-  return {kfac.result(), machine.dispatcher().digest(), kfac.decisions()};
-}
-
-double to_seconds(Time time) {
-  return static_cast<double>(time.count()) * 1e-12;
-}
-
-Time kfac_part(const KfacResult& result, KfacPart part) {
-  return result.parts[static_cast<std::size_t>(part)];
-}
+using test::fresh_kernel;
+using test::kfac_machine;
+using test::kfac_part;
+using test::kfac_workload;
+using test::KfacOutcome;
+using test::run_kfac;
+using test::to_seconds;
 
 TEST(KfacSchedule, PartsOfAStepAddUpForEveryAlgorithm) {
   for (const auto& [name, algorithm] : enum_names(KfacAlgorithm())) {
@@ -228,8 +192,11 @@ TEST(KfacSchedule, OneRankSendsNothing) {
     const KfacResult result = run_kfac(kfac_machine(1), config).result;
     EXPECT_EQ(result.gradient_messages + result.factor_messages + result.inverse_messages + result.delayed_messages, 0U)
         << name;
-    EXPECT_EQ(kfac_part(result, KfacPart::kCompression), Time()) << name;
-    EXPECT_EQ(kfac_part(result, KfacPart::kGradientComm), Time()) << name;
+    for (const KfacPart part :
+         {KfacPart::kCompression, KfacPart::kGradientComm, KfacPart::kFactorComm, KfacPart::kInverseComm}) {
+      EXPECT_EQ(kfac_part(result, part), Time()) << name;
+    }
+    EXPECT_FALSE(result.profiled) << name << ": nothing is to be decided";
     EXPECT_GT(kfac_part(result, KfacPart::kForwardBackward), Time()) << name;
   }
 }
@@ -238,7 +205,7 @@ TEST(KfacSchedule, RanksBeyondTheTensorsInvertNothingOfTheirOwn) {
   const models::Network network{
       "two", 4, {{"a", models::LayerKind::kLinear, 64, 32}, {"b", models::LayerKind::kLinear, 32, 8}}};
   for (const KfacAlgorithm algorithm : {KfacAlgorithm::kMpd, KfacAlgorithm::kSpd, KfacAlgorithm::kDp}) {
-    test::fresh_kernel();
+    fresh_kernel();
     const MachineConfig config = kfac_machine(9);
     Machine machine(config);
     Kfac kfac(machine.ranks(), network, kfac_workload(algorithm), config.collectives, config.accelerator.array.compute);
@@ -247,6 +214,78 @@ TEST(KfacSchedule, RanksBeyondTheTensorsInvertNothingOfTheirOwn) {
     for (const int owner : kfac.decisions().placement.owner) EXPECT_LT(owner, 4);
     EXPECT_EQ(kfac.result().steps.size(), 1U);
   }
+}
+
+TEST(KfacSchedule, ANetworkWithoutFactorsIsTrainedByItsGradients) {
+  const models::Network network{"norm", 4, {{"n", models::LayerKind::kNorm, 64, 64, 1, 1, 1, 0, 0, 8, 8, true}}};
+  for (const auto& [name, algorithm] : enum_names(KfacAlgorithm())) {
+    fresh_kernel();
+    const MachineConfig config = kfac_machine(3);
+    Machine machine(config);
+    Kfac kfac(machine.ranks(), network, kfac_workload(algorithm), config.collectives, config.accelerator.array.compute);
+    kfac.start();
+    machine.run();
+    EXPECT_EQ(kfac.result().factors, 0U) << name;
+    EXPECT_GT(kfac.result().step_time, Time()) << name;
+  }
+}
+
+TEST(KfacSchedule, StepsAreAsManyAsTheAlgorithmNeedsUnlessTold) {
+  const auto steps = [](KfacConfig config) { return run_kfac(kfac_machine(2), config).result.steps.size(); };
+  KfacConfig config = kfac_workload(KfacAlgorithm::kD);
+  EXPECT_EQ(steps(config), 1U);
+  config.inverse_interval = 3;
+  EXPECT_EQ(steps(config), 3U);
+  EXPECT_EQ(steps(kfac_workload(KfacAlgorithm::kDear)), 2U);
+  config = kfac_workload(KfacAlgorithm::kDasgd);
+  config.delay = 2;
+  config.averaging_interval = 3;
+  EXPECT_EQ(steps(config), 5U);
+}
+
+TEST(KfacSchedule, TensorCoresTakeTheProductsThatAreTold) {
+  const auto parts = [](schedules::NetworkType type, schedules::FactorType factors) {
+    KfacConfig config = kfac_workload(KfacAlgorithm::kD);
+    config.batch = 32;
+    config.type = type;
+    config.factor_type = factors;
+    return run_kfac(kfac_machine(2), config).result;
+  };
+  using schedules::FactorType;
+  using schedules::NetworkType;
+  const KfacResult plain = parts(NetworkType::kFp32, FactorType::kFp32);
+  const KfacResult tf32 = parts(NetworkType::kTf32, FactorType::kFp32);
+  const KfacResult both = parts(NetworkType::kTf32, FactorType::kTf32);
+  const KfacResult bf16 = parts(NetworkType::kBf16, FactorType::kFp32);
+  const auto part = [](const KfacResult& result, KfacPart which) { return kfac_part(result, which); };
+  EXPECT_LT(part(tf32, KfacPart::kForwardBackward), part(plain, KfacPart::kForwardBackward));
+  EXPECT_LT(part(bf16, KfacPart::kForwardBackward), part(tf32, KfacPart::kForwardBackward));
+  EXPECT_EQ(part(tf32, KfacPart::kFactorComp), part(plain, KfacPart::kFactorComp));
+  EXPECT_LT(part(both, KfacPart::kFactorComp), part(plain, KfacPart::kFactorComp));
+  EXPECT_LT(part(both, KfacPart::kPrecondition), part(plain, KfacPart::kPrecondition));
+  EXPECT_LT(part(bf16, KfacPart::kFactorComp), part(plain, KfacPart::kFactorComp)) << "it reads half the bytes";
+  EXPECT_EQ(part(both, KfacPart::kInverseComp), part(plain, KfacPart::kInverseComp));
+  EXPECT_EQ(2 * bf16.activation_bytes, plain.activation_bytes);
+}
+
+TEST(KfacSchedule, EachMessageTellsWhenItWasOnItsWayAndWhatItExposed) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kMpd);
+  config.steps = 2;
+  config.wait_free = false;
+  const KfacResult result = run_kfac(kfac_machine(4), config).result;
+  ASSERT_EQ(result.messages.size(), result.gradient_messages + result.factor_messages + result.inverse_messages);
+  Time exposed;
+  for (const schedules::KfacMessageTimes& times : result.messages) {
+    EXPECT_GE(times.from, Time());
+    EXPECT_GT(times.to, times.from);
+    EXPECT_LE(times.to, result.steps[1]);
+    EXPECT_LE(times.exposed, times.to - times.from);
+    exposed += times.exposed;
+  }
+  const Time gradients = kfac_part(result, KfacPart::kGradientComm);
+  EXPECT_GE(exposed, gradients) << "nothing hides them";
+  EXPECT_EQ(result.inverting.size(), 4U);
+  EXPECT_GT(*std::max_element(result.inverting.begin(), result.inverting.end()), Time());
 }
 
 TEST(KfacSchedule, MetricsBehindFactorsOfInputsExposeMore) {
@@ -378,116 +417,6 @@ TEST(KfacSchedule, CollectivesOfOneKindCanHaveAnotherAlgorithm) {
 TEST(KfacSchedule, TheSameRunHasTheSameDigest) {
   const KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
   EXPECT_EQ(run_kfac(kfac_machine(4, 2), config).digest, run_kfac(kfac_machine(4, 2), config).digest);
-}
-
-// ---- Errors
-
-TEST(KfacErrors, AnUnknownNetworkIsAnErrorThatListsThem) {
-  KfacConfig config;
-  config.network = "resnet51";
-  try {
-    run_kfac(kfac_machine(2), config);
-    FAIL() << "was accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_EQ(error.path(), "workload.network");
-    EXPECT_NE(error.expected().find("resnet152"), std::string::npos) << error.expected();
-  }
-}
-
-TEST(KfacErrors, AFileThatIsNotThereIsNamed) {
-  KfacConfig config;
-  config.network = "no-such-network.csv";
-  try {
-    run_kfac(kfac_machine(2), config);
-    FAIL() << "was accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_EQ(error.path(), "workload.network");
-    EXPECT_NE(error.expected().find("no-such-network.csv"), std::string::npos) << error.expected();
-  }
-}
-
-std::string refusal(const KfacConfig& config) {
-  try {
-    run_kfac(kfac_machine(2), config);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "was accepted";
-}
-
-TEST(KfacErrors, ABoundOnTheDivergenceBelowNoneIsRefused) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kD);
-  config.kl_clip = -0.5;
-  EXPECT_EQ(refusal(config), "workload.kl_clip: expected 0 or more, got -0.500000");
-}
-
-TEST(KfacErrors, TooFewStepsToWaitForAnEarlierOneAreRefused) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kDear);
-  EXPECT_EQ(refusal(config),
-            "workload.steps: expected at least 2, since a step of dear waits for what was sent 1 before, got 1");
-  config.algorithm = KfacAlgorithm::kDasgd;
-  config.delay = 5;
-  config.steps = 5;
-  EXPECT_EQ(refusal(config),
-            "workload.steps: expected at least 6, since a step of dasgd waits for what was sent 5 before, got 5");
-}
-
-TEST(KfacErrors, SparseGradientsThatCannotBeSentAreRefused) {
-  KfacConfig config = kfac_workload(KfacAlgorithm::kDear);
-  config.steps = 2;
-  config.compression.method = schedules::GradientCompression::kGamma;
-  EXPECT_EQ(refusal(config),
-            "workload.compression.method: expected none with dear, which sends no gradients by an AllReduce");
-  config.algorithm = KfacAlgorithm::kSgd;
-  config.compression.ratio = 1.5;
-  EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 1.500000");
-  config.compression.ratio = 0;
-  EXPECT_EQ(refusal(config), "workload.compression.ratio: expected more than 0 and at most 1, got 0.000000");
-}
-
-TEST(KfacErrors, ANetworkWithoutLayersIsRefused) {
-  const MachineConfig config = kfac_machine(2);
-  Machine machine(config);
-  try {
-    const Kfac kfac(machine.ranks(), models::Network(), KfacConfig(), config.collectives,
-                    config.accelerator.array.compute);
-    FAIL() << "was accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_EQ(std::string(error.what()), "workload.network: expected a network with at least one layer");
-  }
-}
-
-TEST(KfacErrors, WhatDoesNotFitTheMemoryIsNamed) {
-  MachineConfig machine = kfac_machine(2);
-  machine.accelerator.hbm.capacity = 1_GiB;
-  KfacConfig config;
-  const auto message = [&] {
-    try {
-      run_kfac(machine, config);
-    } catch (const std::length_error& error) {
-      return std::string(error.what());
-    }
-    return std::string("was accepted");
-  };
-  config.batch = 64;
-  EXPECT_EQ(message().find("activations needs "), 0U) << message();
-  config.batch = 1;
-  machine.accelerator.hbm.capacity = 700_MiB;
-  EXPECT_EQ(message().find("factors needs "), 0U) << message();
-  // Without factors it fits.
-  config.algorithm = KfacAlgorithm::kSgd;
-  EXPECT_EQ(message(), "was accepted");
-}
-
-TEST(KfacErrors, AnAlgorithmOfCollectivesWithoutBroadcastIsRefused) {
-  MachineConfig machine = kfac_machine(8, 4);
-  machine.collectives.algorithm = collectives::Algorithm::kHierarchical;
-  try {
-    run_kfac(machine, kfac_workload(KfacAlgorithm::kSpd));
-    FAIL() << "was accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_EQ(std::string(error.what()), "collectives.algorithm: expected one that has a Broadcast, for inverses");
-  }
 }
 
 }  // namespace

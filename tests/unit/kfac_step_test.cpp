@@ -173,7 +173,6 @@ TEST(KfacStepPlan, AMessageHasTheTensorsThatTheLibraryIsGiven) {
   EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kGradients), std::vector<int>{6});
   EXPECT_EQ(tensors(FactorFusion::kNone, KfacTraffic::kFactors), (std::vector<int>{1, 1, 1, 1}));
   EXPECT_EQ(tensors(FactorFusion::kThreshold, KfacTraffic::kFactors), (std::vector<int>{2, 2}));
-  EXPECT_EQ(tensors(FactorFusion::kDynamic, KfacTraffic::kFactors), (std::vector<int>{2, 2}));
   // The schedule merges them before.
   const std::vector<int> merged = tensors(FactorFusion::kDynamic, KfacTraffic::kFactors, KfacSwitch::kOn);
   EXPECT_FALSE(merged.empty());
@@ -259,8 +258,22 @@ TEST(KfacStepPlan, WhatDoesNotFitIsNamed) {
     const KfacLayout layout({&rank}, three_layers(), KfacConfig());
     FAIL() << "was accepted";
   } catch (const std::length_error& error) {
-    EXPECT_EQ(std::string(error.what()).find("factors needs "), 0U) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("three needs 1.03 MiB: factors 0.32, inverses 0.32, "), 0U)
+        << error.what();
   }
+}
+
+TEST(KfacStepPlan, KernelsAndMessagesTellTheirLayer) {
+  const Planned planned(KfacConfig(), 2);
+  const KfacStep step = planned.plan.step(planned.plan.unmeasured(), {true, true});
+  const auto label = [&](KfacWork work, int item) {
+    return std::string(step.stages[find_stage(step, work, item)].kernels.back().label);
+  };
+  EXPECT_EQ(label(KfacWork::kForward, 0), "forward a");
+  EXPECT_EQ(label(KfacWork::kFactor, 2), "factor_a.average b.A");
+  EXPECT_EQ(label(KfacWork::kInvert, 3), "inverse b.G");
+  EXPECT_EQ(label(KfacWork::kUpdate, 1), "update.weights n");
+  EXPECT_EQ(of(step, KfacTraffic::kGradients)[0]->name, "gradients of 3 layers, b to a");
 }
 
 }  // namespace
