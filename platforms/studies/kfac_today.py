@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What SPD-KFAC would gain today: runs a K-FAC platform with each way to sum factors and to broadcast inverses, then
-every algorithm with both in the switches, and prints the tables of docs/guide.md.
+every algorithm, SPD-KFAC without each of its ideas, and three algorithms with tensor cores, all with both in the
+switches, and prints the tables of docs/guide.md.
 
     platforms/studies/kfac_today.py [PLATFORM [--set path=value ...]]
 
@@ -19,6 +20,10 @@ WEFT = os.environ.get("WEFT", str(pathlib.Path(__file__).resolve().parents[2] / 
 COLLECTIVES = [("nccl", "nccl"), ("in-network", "nccl"), ("nccl", "in-network"), ("in-network", "in-network"),
                ("in-network", "multicast"), ("nccl", "multicast"), ("ring", "ring")]
 ALGORITHMS = ["sgd", "d", "mpd", "spd", "dp"]
+SWITCHES = {"all_reduces": "in-network", "broadcasts": "in-network"}
+ABLATIONS = [{}, {"fusion": "optimal"}, {"fusion": "threshold"}, {"fusion": "none"}, {"pipelining": "off"},
+             {"placement": "everywhere"}, {"placement": "in-turn"}]
+TYPES = [("fp32", "fp32"), ("tf32", "fp32"), ("tf32", "tf32"), ("bf16", "fp32"), ("bf16", "tf32")]
 
 
 def run(arguments, settings):
@@ -56,9 +61,26 @@ def main():
     print_row(["Algorithm", "Step", "samples/s"])
     print_row(["---"] * 3)
     for algorithm in ALGORITHMS:
-        settings = {"all_reduces": "in-network", "broadcasts": "in-network", "algorithm": algorithm}
-        result = run(arguments, settings)
+        result = run(arguments, {**SWITCHES, "algorithm": algorithm})
         print_row([f"`{algorithm}`", ms(result["step_time_us"]), f"{result['samples_per_s']:.0f}"])
+    print()
+    print_row(["`spd` with", "Step", "FactorComm", "InverseComp", "InverseComm", "Messages of factors"])
+    print_row(["---"] * 6)
+    for settings in ABLATIONS:
+        result = run(arguments, {**SWITCHES, **settings})
+        parts = result["breakdown_us"]
+        name = ", ".join(f"`{path}={value}`" for path, value in settings.items()) or "all of it"
+        print_row([name, ms(result["step_time_us"]), ms(parts["factor_comm"]), ms(parts["inverse_comp"]),
+                   ms(parts["inverse_comm"]), str(result["factor_messages"])])
+    print()
+    print_row(["Network in", "Factors in", "`sgd`", "`mpd`", "`spd`", "of it FF&BP", "FactorComp", "InverseComp"])
+    print_row(["---"] * 8)
+    for network, factors in TYPES:
+        types = {**SWITCHES, "type": network, "factor_type": factors}
+        sgd, mpd, spd = (run(arguments, {**types, "algorithm": algorithm}) for algorithm in ("sgd", "mpd", "spd"))
+        parts = spd["breakdown_us"]
+        print_row([f"`{network}`", f"`{factors}`", *(ms(result["step_time_us"]) for result in (sgd, mpd, spd)),
+                   ms(parts["ff_bp"]), ms(parts["factor_comp"]), ms(parts["inverse_comp"])])
 
 
 if __name__ == "__main__":

@@ -153,7 +153,8 @@ TEST(CompressedActivations, ABatchThatDidNotFitFits) {
     step_of(machine, config);
     FAIL() << "fitted";
   } catch (const std::length_error& error) {
-    EXPECT_NE(std::string(error.what()).find("resnet50 needs 11.11 GiB: activations 5.19, "), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("resnet50 needs 11.11 GiB: activations 5.19, "), std::string::npos)
+        << error.what();
   }
   config.activations.method = ActivationCompression::kDct;
   const KfacResult result = step_of(machine, config);
