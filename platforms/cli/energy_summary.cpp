@@ -77,6 +77,10 @@ ordered_json energy_summary(const EnergyAccount& account) {
   return json;
 }
 
+std::string joules_text(double joules) {
+  return with_prefix(joules, "J");
+}
+
 std::string energy_text(const EnergyAccount& account) {
   const double total = account.total();
   std::string text =

@@ -13,6 +13,9 @@ namespace weft::platforms {
 /// own.
 nlohmann::ordered_json energy_summary(const EnergyAccount& account);
 
+/// "1.234 kJ"
+std::string joules_text(double joules);
+
 /// A short table for people.
 std::string energy_text(const EnergyAccount& account);
 

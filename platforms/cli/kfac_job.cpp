@@ -143,7 +143,7 @@ ordered_json KfacJob::summary() const {
   for (const Time step : result.steps) steps.push_back(to_us(step));
   ordered_json parts;
   for (const PartName& name : kKfacPartNames) {
-    // Runs are compared part by part, so that only what is new may be left out.
+    // Parts of 0 stay, as traces/published takes one algorithm's from another's.
     if (name.part == KfacPart::kCompression && !shows(name.part)) continue;
     parts[name.key] = to_us(kfac_part(result, name.part));
   }

@@ -63,8 +63,8 @@ std::unique_ptr<Job> make_job(Platform& platform) {
 
 /// What is not in the figures above it.
 std::string prepared_text(const Baseline& prepared) {
-  return fmt::format("before that             {:>10}  and {:.4g} kJ to measure the machine\n", short_time(prepared.at),
-                     prepared.energy.total() * 1e-3);
+  return fmt::format("before that             {:>10}  and {} to measure the machine\n", short_time(prepared.at),
+                     joules_text(prepared.energy.total()));
 }
 
 std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
