@@ -36,10 +36,10 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// A copy engine stands for one core of those that communication kernels use: it moves or adds at `copy_rate`, reads
 /// and writes the memory, and needs `copy_overhead` each time, unless flags come with the data. Words with flags are
 /// few: it finds them in the last-level cache, adds to them what it has loaded before, and stores them, which takes the
-/// rate for data and flags alone. Lines with flags can be many, and go through the memory. With `shared_cores` these are SMs of the array: a slice that begins while n of them work, or are kept
-/// (kKeepCores), takes sms / (sms - n) times as long to compute, or as many more whole waves as a kernel's `tiles` then
-/// take. A collective's kernel gets SMs when blocks end, which is with the wave where each does a tile, and at once
-/// where they are short.
+/// rate for data and flags alone. Lines with flags can be many, and go through the memory. With `shared_cores` these
+/// are SMs of the array: a slice that begins while n of them work, or are kept (kKeepCores), takes sms / (sms - n)
+/// times as long to compute, or as many more whole waves as a kernel's `tiles` then take. A collective's kernel gets
+/// SMs when blocks end, which is with the wave where each does a tile, and at once where they are short.
 ///
 /// A persistent kernel loses more: its blocks do not pass work on to each other. Those whose SMs a collective's kernel
 /// keeps run when it has returned them, or after the others, and take as long, so that the kernel takes up to twice its
@@ -90,7 +90,8 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
           "NIC to the peer's kernel, together",
           Range{0, 1'000'000'000});
       visit("line_latency", line_latency,
-            "What a hop of such a kernel's lines with flags (NCCL's LL128) takes longer than one of words with flags (LL)",
+            "What a hop of such a kernel's lines with flags (NCCL's LL128) takes longer than one of words with flags "
+            "(LL)",
             Range{0, 1'000'000'000});
       visit("speed_spread", speed_spread,
             "Standard deviation of the speed of accelerators, as a share of it, up to 0.1");
