@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hw/accelerator/accelerator.h"
-#include "hw/core/annotation.h"
+#include "hw/core/register_file.h"
 #include "hw/memory/hbm.h"
 #include "sw/schedules/kernel_work.h"
 
@@ -21,61 +21,40 @@ using accelerator::Accelerator;
 using accelerator::Done;
 
 /// An accelerator with its memory. Gives it commands at time 0 and keeps when which of them was notified.
-class Stand final : public sc_core::sc_module,
-                    public EventTarget,
-                    public tlm::tlm_fw_transport_if<>,
-                    public tlm::tlm_bw_transport_if<> {
+class Bench final : public sc_core::sc_module, public EventTarget {
  public:
-  Stand(sc_core::sc_module_name name, const AcceleratorPart& part, const memory::StreamModel* model,
+  Bench(sc_core::sc_module_name name, const AcceleratorPart& part, const memory::StreamModel* model,
         Dispatcher& dispatcher, std::vector<accelerator::Command> commands)
       : sc_module(name),
         dispatcher_(dispatcher),
         commands_(std::move(commands)),
+        notices_(dispatcher),
         hbm_("hbm", part.hbm, dispatcher, {"compute", "copy"}, false, {}, model, part.hbm.interconnect),
         array_("array", config_of(part), dispatcher, false, {}) {
     dispatcher.attach(*this, this->name());
     array_.compute.bind(hbm_.socket(0));
     array_.copy.bind(hbm_.socket(1));
-    window_.bind(*this);
+    window_.bind(initiator_);
     window_.bind(array_.registers);
-    completions_.bind(*this);
+    notices_.add_window(0, 1, sizeof(Done), sizeof(Done), sizeof(Done),
+                        [this](std::uint64_t /*address*/, const void* data, std::uint32_t /*bytes*/, Time at) {
+                          Done done;
+                          std::memcpy(&done, data, sizeof done);
+                          done_.at(done.id) = at;
+                          return true;
+                        });
+    completions_.bind(notices_);
     array_.completion.bind(completions_);
   }
 
   [[nodiscard]] Time done(std::uint64_t id) const { return done_.at(id); }
 
   void on_event(Time /*now*/, std::uint32_t /*tag*/, std::uint64_t /*data*/) override {
-    for (accelerator::Command& command : commands_) {
-      tlm::tlm_generic_payload payload;
-      payload.set_command(tlm::TLM_WRITE_COMMAND);
-      payload.set_address(accelerator::kCommandWindow);
-      payload.set_data_ptr(reinterpret_cast<unsigned char*>(&command));
-      payload.set_data_length(sizeof command);
-      payload.set_streaming_width(sizeof command);
-      sc_core::sc_time delay;
-      window_->b_transport(payload, delay);
+    tlm::tlm_generic_payload payload;
+    for (const accelerator::Command& command : commands_) {
+      write_through(*window_.operator->(), payload, accelerator::kCommandWindow, &command, sizeof command, Time());
     }
   }
-
-  void b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) override {
-    Done done;
-    std::memcpy(&done, payload.get_data_ptr(), sizeof done);
-    done_.at(done.id) = dispatcher_.now() + from_delay(delay);
-    payload.set_response_status(tlm::TLM_OK_RESPONSE);
-  }
-  tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
-                                     sc_core::sc_time& delay) override {
-    b_transport(payload, delay);
-    phase = tlm::BEGIN_RESP;
-    return tlm::TLM_COMPLETED;
-  }
-  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
-                                     sc_core::sc_time& /*delay*/) override {
-    return tlm::TLM_ACCEPTED;
-  }
-  bool get_direct_mem_ptr(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_dmi& /*dmi*/) override { return false; }
-  void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
-  unsigned int transport_dbg(tlm::tlm_generic_payload& /*payload*/) override { return 0; }
 
  private:
   /// Alike in all runs, and with slices short enough for kernels of some microseconds to take turns.
@@ -91,6 +70,8 @@ class Stand final : public sc_core::sc_module,
   Dispatcher& dispatcher_;
   std::vector<accelerator::Command> commands_;
   std::vector<Time> done_ = std::vector<Time>(2);
+  BlockingInitiator initiator_;
+  RegisterFile notices_;
   tlm::tlm_initiator_socket<64> window_;
   tlm::tlm_target_socket<64> completions_;
   memory::Hbm hbm_;
@@ -145,15 +126,15 @@ std::array<Placed, 2> place_beside(const accelerator::ComputeConfig& compute, co
 Ends run_beside(const AcceleratorPart& part, const std::array<Placed, 2>& kernels) {
   Dispatcher dispatcher("dispatcher");
   const std::shared_ptr<const memory::StreamModel> model = part.hbm.model();
-  std::array<std::unique_ptr<Stand>, 2> alone;
+  std::array<std::unique_ptr<Bench>, 2> alone;
   std::vector<accelerator::Command> both;
   for (std::uint32_t i = 0; i < 2; ++i) {
     const std::vector<accelerator::Command> commands = commands_for(kernels.at(i), i);
     both.insert(both.end(), commands.begin(), commands.end());
     alone.at(i) =
-        std::make_unique<Stand>(("alone" + std::to_string(i)).c_str(), part, model.get(), dispatcher, commands);
+        std::make_unique<Bench>(("alone" + std::to_string(i)).c_str(), part, model.get(), dispatcher, commands);
   }
-  Stand beside("beside", part, model.get(), dispatcher, both);
+  Bench beside("beside", part, model.get(), dispatcher, both);
   sc_core::sc_start();
   Ends ends;
   for (std::size_t i = 0; i < 2; ++i) {

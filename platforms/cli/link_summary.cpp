@@ -18,6 +18,7 @@ using nlohmann::ordered_json;
 struct LinkBaseline {
   /// One direction of a link, with what happened at both of its ends.
   struct Link : Used {
+    const fabric::Transmitter* transmitter = nullptr;
     Time busy;
     std::int64_t packets = 0;
     std::int64_t most_queued = 0;  ///< bytes that waited for it at a time
@@ -59,7 +60,7 @@ struct LinkBaseline {
   };
 
   std::vector<Network> networks;
-  std::map<const fabric::Transmitter*, Time> busy;  ///< of the network between NICs
+  std::map<const fabric::Transmitter*, Time> busy;
 };
 
 namespace {
@@ -71,6 +72,7 @@ Link link_of(std::string name, const fabric::Transmitter& transmitter) {
   Link link;
   const fabric::Transmitter::Counters counters = transmitter.counters();
   link.name = std::move(name);
+  link.transmitter = &transmitter;
   link.busy = transmitter.busy();
   link.bytes = counters.wire_bytes;
   link.packets = counters.packets;
@@ -217,15 +219,8 @@ ordered_json to_json(const Network& network) {
 std::shared_ptr<const LinkBaseline> link_baseline(Machine& machine) {
   auto baseline = std::make_shared<LinkBaseline>();
   baseline->networks = counted(machine);
-  fabric::Fabric& network = machine.network();
-  for (std::size_t s = 0; s < network.switch_count(); ++s) {
-    for (std::size_t p = 0; p < network.topology().switches[s].ports.size(); ++p) {
-      const fabric::Transmitter& transmitter = network.switch_at(s).transmitter(p);
-      baseline->busy[&transmitter] = transmitter.busy();
-    }
-  }
-  for (int i = 0; i < machine.size(); ++i) {
-    baseline->busy[&machine.nic(i).transmitter()] = machine.nic(i).transmitter().busy();
+  for (const Network& network : baseline->networks) {
+    for (const Link& link : network.all()) baseline->busy[link.transmitter] = link.busy;
   }
   return baseline;
 }
@@ -238,8 +233,7 @@ ordered_json link_summary(Machine& machine, Time span, const LinkBaseline* since
 
 ordered_json link_totals(Machine& machine) {
   ordered_json json;
-  for (const Network& network : networks(machine, Time(), nullptr))
-    json[network.name] = {{"totals", totals_of(network)}};
+  for (const Network& network : counted(machine)) json[network.name] = {{"totals", totals_of(network)}};
   return json;
 }
 
@@ -263,7 +257,7 @@ std::string link_remarks(Machine& machine) {
                                                                                 {&Link::marked, "marked"},
                                                                                 {&Link::paused, "pauses"}}};
   std::string text;
-  for (const Network& network : networks(machine, Time(), nullptr)) {
+  for (const Network& network : counted(machine)) {
     const std::vector<Link> links = network.all();
     for (const auto& [member, what] : kKinds) {
       std::int64_t sum = 0;

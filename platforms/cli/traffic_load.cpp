@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "hw/core/register_file.h"
 #include "hw/fabric/fabric.h"
 #include "hw/memory/hbm.h"
 #include "hw/nic/nic.h"
@@ -37,9 +38,9 @@ class Sink final : public sc_core::sc_module, public tlm::tlm_fw_transport_if<> 
 };
 
 /// Rings the doorbell of a network interface.
-class Driver final : public sc_core::sc_module, public tlm::tlm_bw_transport_if<> {
+class Driver final : public sc_core::sc_module {
  public:
-  explicit Driver(sc_core::sc_module_name name) : sc_module(name), socket("socket") { socket.bind(*this); }
+  explicit Driver(sc_core::sc_module_name name) : sc_module(name), socket("socket") { socket.bind(initiator_); }
 
   tlm::tlm_initiator_socket<64> socket;
 
@@ -48,20 +49,12 @@ class Driver final : public sc_core::sc_module, public tlm::tlm_bw_transport_if<
     request.verb = nic::Verb::kWrite;
     request.queue_pair = queue_pair;
     request.bytes = bytes;
-    tlm::tlm_generic_payload payload;
-    payload.set_command(tlm::TLM_WRITE_COMMAND);
-    payload.set_address(nic::kDoorbell);
-    payload.set_data_ptr(reinterpret_cast<unsigned char*>(&request));
-    payload.set_data_length(sizeof request);
-    payload.set_streaming_width(sizeof request);
-    sc_core::sc_time delay;
-    socket->b_transport(payload, delay);
+    write_through(*socket.operator->(), payload_, nic::kDoorbell, &request, sizeof request, Time());
   }
-  tlm::tlm_sync_enum nb_transport_bw(tlm::tlm_generic_payload& /*payload*/, tlm::tlm_phase& /*phase*/,
-                                     sc_core::sc_time& /*delay*/) override {
-    return tlm::TLM_ACCEPTED;
-  }
-  void invalidate_direct_mem_ptr(sc_dt::uint64 /*start*/, sc_dt::uint64 /*end*/) override {}
+
+ private:
+  BlockingInitiator initiator_;
+  tlm::tlm_generic_payload payload_;
 };
 
 struct Host {

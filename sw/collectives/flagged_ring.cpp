@@ -10,9 +10,9 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::uint64_t kNext = 0;  // completions of receives
-constexpr std::uint64_t kPrevious = 1;
-constexpr std::uint64_t kByEngine = 2;
+constexpr std::uint64_t kNext = 0;  // completions of receives, by queue pair
+constexpr std::uint64_t kPrevious = 1ULL << 32;
+constexpr std::uint64_t kByEngine = 1ULL << 63;
 
 }  // namespace
 
@@ -29,7 +29,8 @@ FlaggedRingMember::FlaggedRingMember(Rank& rank, int position, int size, int slo
 }
 
 std::vector<std::unique_ptr<FlaggedRingMember>> FlaggedRingMember::join(const std::vector<Rank*>& ranks, int slots,
-                                                                        int engine, const std::string& name) {
+                                                                        int queue_pairs, int engine,
+                                                                        const std::string& name) {
   std::vector<std::unique_ptr<FlaggedRingMember>> members;
   members.reserve(ranks.size());
   const int size = static_cast<int>(ranks.size());
@@ -40,8 +41,9 @@ std::vector<std::unique_ptr<FlaggedRingMember>> FlaggedRingMember::join(const st
   for (std::size_t i = 0; size > 1 && i < ranks.size(); ++i) {
     FlaggedRingMember& here = *members[i];
     FlaggedRingMember& there = *members[(i + 1) % ranks.size()];
-    here.next_.make(here.rank_, there.rank_, *here.completions_, kNext);
-    there.previous_.make(there.rank_, here.rank_, *there.completions_, kPrevious);
+    here.next_.make(here.rank_, there.rank_, *here.completions_, kNext, queue_pairs);
+    there.previous_.make(there.rank_, here.rank_, *there.completions_, kPrevious, queue_pairs);
+    here.acknowledged_ = InTurn(here.next_.pairs.size());
     SlotLane::join(here.next_, there.previous_, engine);
   }
   return members;
@@ -50,20 +52,20 @@ std::vector<std::unique_ptr<FlaggedRingMember>> FlaggedRingMember::join(const st
 void FlaggedRingMember::take(const nic::Completion& entry) {
   // What the engine has done is no entry of an interface, and says so by its number alone.
   if (entry.verb == nic::Verb::kWrite) {
-    ++acknowledged_;
-  } else if (entry.id == kNext) {
-    next_.take(entry);
-  } else if (entry.id == kPrevious) {
-    previous_.take(entry);
-  } else {
+    acknowledged_.add(entry.id % next_.pairs.size());
+  } else if (entry.id == kByEngine) {
     ++moved_;
+  } else if (entry.id >= kPrevious) {
+    previous_.take(entry, entry.id - kPrevious);
+  } else {
+    next_.take(entry);
   }
   return_slots();
 }
 
 void FlaggedRingMember::return_slots() {
   while (!held_.empty() && moved_ >= held_.front().moved &&
-         (held_.front().sent == kNowhere || held_.front().sent < acknowledged_)) {
+         (held_.front().sent == kNowhere || held_.front().sent < acknowledged_.count())) {
     held_.pop_front();
     ++emptied_;
   }
@@ -109,7 +111,7 @@ void FlaggedRingMember::send_begun(Flags flags) {
 Task FlaggedRingMember::run(Steps steps, std::optional<ElementType> type, Flags flags) {
   if (flags != flags_ && size_ > 1) {
     // What takes less time must not overtake what is under way.
-    while (acknowledged_ < next_.chunks) take(co_await completions_->next());
+    while (acknowledged_.count() < next_.chunks) take(co_await completions_->next());
     next_.relay(rank_, flags);
     flags_ = flags;
   }

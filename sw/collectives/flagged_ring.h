@@ -23,9 +23,9 @@ class FlaggedRingMember {
   using BlockMap = std::function<Extent(int)>;
 
   /// Joins `ranks`, in ring order; `slots` are those of a connection, of which at most SlotLane::kMostUnderWay are
-  /// used; `engine` is the copy engine of this ring.
+  /// used, and `queue_pairs` those of one between nodes; `engine` is the copy engine of this ring.
   static std::vector<std::unique_ptr<FlaggedRingMember>> join(const std::vector<firmware::Rank*>& ranks, int slots,
-                                                              int engine, const std::string& name);
+                                                              int queue_pairs, int engine, const std::string& name);
 
   FlaggedRingMember(firmware::Rank& rank, int position, int size, int slots, int engine, const std::string& name);
 
@@ -94,8 +94,8 @@ class FlaggedRingMember {
   SlotLane previous_;
   std::uint64_t begun_ = 0;  ///< with the copy engine
   std::uint64_t moved_ = 0;
-  std::uint64_t acknowledged_ = 0;  ///< of what was sent
-  std::uint64_t going_ = 0;         ///< chunks that were sent or will be, since they are begun
+  InTurn acknowledged_;      ///< of what was sent
+  std::uint64_t going_ = 0;  ///< chunks that were sent or will be, since they are begun
   std::deque<Begun> under_way_;
   std::deque<Held> held_;
 };

@@ -56,6 +56,12 @@ double slower(const NcclGroup& group) {
   return speed(group.members > group.nodes ? std::min(group.within, group.across) : group.across);
 }
 
+double rate_of_ring(const NcclGroup& group, Flags flags) {
+  const double rate = slower(group);
+  if (flags == Flags::kWords) return std::min(rate / 2, most_words(group));
+  return flags == Flags::kLines ? 0.92 * rate : rate;
+}
+
 /// Between nodes; alone in a node, an accelerator hides none of it.
 double network(const NcclGroup& group, const std::array<Latency, 3>& latencies, Flags flags) {
   return of(group.members == group.nodes ? kTree : latencies, flags).network;
@@ -68,9 +74,6 @@ double round_ring(const NcclGroup& group, Flags flags, double bytes, int times) 
     constexpr double kPost = 1;  // a request to the network, of a processor of Intel's
     nvlink = std::max(flags == Flags::kWords ? 1.8 * nvlink : nvlink, flags == Flags::kNone ? 3 * kPost : kPost);
   }
-  double rate = slower(group);
-  if (flags == Flags::kWords) rate = std::min(rate / 2, most_words(group));
-  if (flags == Flags::kLines) rate *= 0.92;
   const double hops = times * (group.members - 1);
   const double across = times * (group.nodes - 1);
   double latency = of(kRing, flags).start + (hops - across) * nvlink + across * network(group, kRing, flags);
@@ -78,7 +81,7 @@ double round_ring(const NcclGroup& group, Flags flags, double bytes, int times) 
   if (times == 2 && group.nodes > 1 && flags == Flags::kNone && bytes / (group.channels * group.members) >= 64) {
     latency *= generation(group.within) == 0 ? 1.9 : 1.4;
   }
-  return latency + bytes * hops / group.members / rate;
+  return latency + bytes * hops / group.members / rate_of_ring(group, flags);
 }
 
 /// A Broadcast's bytes pass all members. Where channels enter nodes at members of their own each hop counts as one of
@@ -86,11 +89,8 @@ double round_ring(const NcclGroup& group, Flags flags, double bytes, int times) 
 double along_ring(const NcclGroup& group, Flags flags, double bytes) {
   const Latency& latency = of(kRing, flags);
   const bool alike = group.nodes == 1 || group.members == group.nodes;
-  double rate = slower(group);
-  if (flags == Flags::kWords) rate = std::min(rate / 2, most_words(group));
-  if (flags == Flags::kLines) rate *= 0.92;
   return latency.start + (alike ? 1 : group.members) * (group.nodes == 1 ? latency.nvlink : latency.network) +
-         bytes / rate;
+         bytes / rate_of_ring(group, flags);
 }
 
 double through_trees(const NcclGroup& group, Flags flags, std::uint64_t bytes) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sw/collectives/blocks.h"
+#include "sw/collectives/in_turn.h"
 #include "sw/firmware/rank.h"
 
 /// Ring algorithms (Patarasuk and Yuan 2009; the chunk pipelining is that of NCCL). In a ring of n, a collective has n
@@ -17,23 +18,6 @@
 /// in chunks, and a chunk goes on as soon as it has come, so that the latency of a step is paid once for each chunk and
 /// not for each block.
 namespace weft::collectives {
-
-/// What is done through several queue pairs in turn. One does its part in order, but they overtake each other; what
-/// counts is all before the first that is missing.
-class InTurn {
- public:
-  explicit InTurn(std::size_t pairs = 1) : done_(pairs) {}
-
-  void add(std::uint64_t pair) {
-    ++done_[pair];
-    while (done_[count_ % done_.size()] > count_ / done_.size()) ++count_;
-  }
-  [[nodiscard]] std::uint64_t count() const { return count_; }
-
- private:
-  std::vector<std::uint64_t> done_;
-  std::uint64_t count_ = 0;
-};
 
 /// One member's place in one ring: a connection to the next member, one to the previous, staging slots for what is
 /// reduced or copied.

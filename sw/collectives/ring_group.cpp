@@ -13,7 +13,7 @@ using firmware::Task;
 
 RingGroup::RingGroup(const std::vector<Rank*>& ranks, std::vector<std::vector<int>> orders,
                      const RingMember::Options& options, const std::string& name, Choice choice)
-    : ranks_(ranks), orders_(std::move(orders)), name_(name), choice_(std::move(choice)), slots_(options.slots) {
+    : ranks_(ranks), orders_(std::move(orders)), name_(name), choice_(std::move(choice)), options_(options) {
   for (std::size_t c = 0; c < orders_.size(); ++c) {
     rings_.push_back(RingMember::join(pick(ranks, orders_[c]), options, static_cast<int>(c),
                                       name + ", channel " + std::to_string(c)));
@@ -39,7 +39,8 @@ BlockMap RingGroup::by_position(std::size_t channel, std::size_t channels, Block
 
 std::size_t RingGroup::flagged_channels(std::uint64_t bytes, Flags flags) {
   for (std::size_t c = flagged_rings_.size(); c < orders_.size(); ++c) {
-    flagged_rings_.push_back(FlaggedRingMember::join(pick(ranks_, orders_[c]), slots_, static_cast<int>(c),
+    flagged_rings_.push_back(FlaggedRingMember::join(pick(ranks_, orders_[c]), options_.slots, options_.queue_pairs,
+                                                     static_cast<int>(c),
                                                      name_ + ", channel " + std::to_string(c) + " with flags"));
   }
   // NCCL gives each channel 8 bytes to each of its threads at the least, 512 for each member or 640.

@@ -62,7 +62,7 @@ class RingGroup final : public Group {
   std::string name_;
   std::vector<std::vector<std::unique_ptr<RingMember>>> rings_;  ///< by channel and position
   Choice choice_;
-  int slots_;
+  RingMember::Options options_;
   std::vector<std::vector<std::unique_ptr<FlaggedRingMember>>> flagged_rings_;  ///< once needed: they take memory
 };
 

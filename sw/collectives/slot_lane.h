@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "hw/accelerator/command.h"
+#include "sw/collectives/in_turn.h"
 #include "sw/firmware/rank.h"
 #include "sw/firmware/stocked_pair.h"
 
@@ -15,7 +17,8 @@ using accelerator::Flags;
 
 /// One direction of a connection as one end sees it: chunks go one way, each an RDMA write with immediate into the next
 /// of the receiver's slots, and slots are given back the other, as empty sends. That goes on from one collective to the
-/// next, so that nobody has to enter one first.
+/// next, so that nobody has to enter one first. Between nodes a connection may have several queue pairs, to which
+/// chunks are posted in turn, as RingMember's; slots come back by the first.
 ///
 /// Chunks can have flags (accelerator::Flags), as NCCL's protocols LL and LL128 have them. A kernel polls the flags in
 /// its cache, adds what comes to an operand and stores the sum at its peer: no transfer is started, and within a node
@@ -34,37 +37,52 @@ struct SlotLane {
     return std::clamp((part / 4 + 255) / 256 * 256, std::uint64_t{8} << 10, accelerator::without_flags(longest, flags));
   }
 
-  std::unique_ptr<firmware::StockedPair> pair;
+  std::vector<std::unique_ptr<firmware::StockedPair>> pairs;
+  InTurn in_turn;             ///< chunks, at the receiving end
+  bool receives = false;      ///< chunks
   bool leaves = false;        ///< the node
   std::uint64_t slots = 0;    ///< where they begin, at the receiving end
   std::uint64_t chunks = 0;   ///< sent, or taken
   std::uint64_t arrived = 0;  ///< chunks, or slots that came back
 
-  /// Makes this end of a connection, whose completions have `id`.
+  /// Makes this end of a connection. Completions have `id`, of its further queue pairs one more each.
   void make(const firmware::Rank& here, const firmware::Rank& there, firmware::CompletionQueue& completions,
-            std::uint64_t id) {
+            std::uint64_t id, int queue_pairs = 1) {
     const firmware::Interface& interface = here.towards(there);
     leaves = &interface == &here.scale_out;
-    pair = std::make_unique<firmware::StockedPair>(interface, completions, id);
+    const std::size_t count = leaves ? static_cast<std::size_t>(queue_pairs) : 1;
+    for (std::size_t q = 0; q < count; ++q) {
+      pairs.push_back(std::make_unique<firmware::StockedPair>(interface, completions, id + q));
+    }
+    in_turn = InTurn(count);
   }
   static void join(SlotLane& sender, SlotLane& receiver, int core) {
     sender.slots = receiver.slots;
-    firmware::StockedPair::join(*sender.pair, *receiver.pair, core);
+    receiver.receives = true;
+    for (std::size_t q = 0; q < sender.pairs.size(); ++q) {
+      firmware::StockedPair::join(*sender.pairs[q], *receiver.pairs[q], core);
+    }
   }
 
-  /// A completion of this connection.
-  void take(const nic::Completion& entry) {
-    arrived += 1 + entry.immediate;
-    pair->used();
+  /// A completion of queue pair number `pair` of this connection.
+  void take(const nic::Completion& entry, std::size_t pair = 0) {
+    pairs[pair]->used();
+    if (receives) {
+      in_turn.add(pair);
+      arrived = in_turn.count();
+    } else {
+      arrived += 1 + entry.immediate;
+    }
   }
   [[nodiscard]] bool has_chunk() const { return arrived > chunks; }
   [[nodiscard]] bool has_room(std::uint64_t window) const { return chunks < arrived + window; }
-  void give_back(std::uint64_t count) { pair->pair().send_immediate(static_cast<std::uint32_t>(count - 1)); }
+  void give_back(std::uint64_t count) { pairs.front()->pair().send_immediate(static_cast<std::uint32_t>(count - 1)); }
   /// Writes what lies at `from`, with flags or without. Only signaled ones complete at the sender, with their number.
   void send(std::uint64_t from, std::uint64_t to, std::uint64_t bytes, Flags flags, bool signaled = false) {
     // What a kernel stores at its peer no interface reads from memory.
     const bool stored = flags != Flags::kNone && !leaves;
-    pair->pair().write(from, to, accelerator::with_flags(bytes, flags), true, 0, signaled, chunks, stored);
+    firmware::QueuePair& pair = pairs[chunks % pairs.size()]->pair();
+    pair.write(from, to, accelerator::with_flags(bytes, flags), true, 0, signaled, chunks, stored);
     ++chunks;
   }
   /// Whose requests go to other nodes by way of the host, unless they have flags.
@@ -72,7 +90,7 @@ struct SlotLane {
     Time delay;
     if (flags == Flags::kLines) delay = here.line_latency;
     if (flags == Flags::kNone && leaves) delay = here.relay;
-    pair->pair().relay(delay);
+    for (const auto& pair : pairs) pair->pair().relay(delay);
   }
 };
 

@@ -137,7 +137,7 @@ TEST(FlaggedRing, TakesProtocolsInTurn) {
   config.accelerator.array.line_latency = 20_us;
   config.data = true;
   Machine machine(config);
-  const auto members = collectives::FlaggedRingMember::join(machine.ranks(), 16, 0, "ring");
+  const auto members = collectives::FlaggedRingMember::join(machine.ranks(), 16, 1, 0, "ring");
   constexpr std::uint64_t kBytes = 20'000;
   std::vector<std::uint64_t> buffers;
   std::vector<collectives::Reference> contents;

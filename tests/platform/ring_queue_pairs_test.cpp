@@ -2,15 +2,18 @@
 // Rings whose connections between nodes have several queue pairs.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "platforms/machine/collective_run.h"
 #include "platforms/machine/machine.h"
-#include "sw/collectives/ring.h"
+#include "sw/collectives/in_turn.h"
 #include "tests/support/kernel.h"
 
 namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
+using collectives::Protocol;
 
 TEST(InTurn, CountsWhatIsThereBeforeTheFirstThatIsMissing) {
   collectives::InTurn chunks(3);
@@ -43,21 +46,27 @@ MachineConfig hashed(bool staged, int queue_pairs) {
 
 // A slow way lets the chunks of other queue pairs overtake.
 TEST(QueuePairs, PutEveryByteInPlaceWhereTheyOvertakeEachOther) {
-  for (const bool staged : {true, false}) {
-    for (const CollectiveOp op : {CollectiveOp::kAllgather, CollectiveOp::kAllReduce, CollectiveOp::kBroadcast}) {
-      for (const int slots : {2, 16}) {
-        test::fresh_kernel();
-        MachineConfig config = hashed(staged, 5);
-        config.collectives.chunk = 4_KiB;
-        config.collectives.slots = slots;
-        config.fabric.faults = {{.link = "spine1", .rate = 0.02}};
-        config.data = true;
-        Machine machine(config);
-        for (const CollectiveResult& result : run_collective(machine, op, {300'000, 0, 40'000}, ElementType::kFp32)) {
-          EXPECT_EQ(result.wrong, 0) << result.bytes << " bytes, operation " << static_cast<int>(op) << ", " << slots
-                                     << " slots, " << (staged ? "staged" : "straight");
-        }
+  const auto check = [](MachineConfig config, CollectiveOp op, const std::string& what) {
+    for (const int slots : {2, 16}) {
+      test::fresh_kernel();
+      config.collectives.chunk = 4_KiB;
+      config.collectives.slots = slots;
+      config.fabric.faults = {{.link = "spine1", .rate = 0.02}};
+      config.data = true;
+      Machine machine(config);
+      for (const CollectiveResult& result : run_collective(machine, op, {300'000, 0, 40'000}, ElementType::kFp32)) {
+        EXPECT_EQ(result.wrong, 0) << result.bytes << " bytes, operation " << static_cast<int>(op) << ", " << slots
+                                   << " slots, " << what;
       }
+    }
+  };
+  for (const CollectiveOp op : {CollectiveOp::kAllgather, CollectiveOp::kAllReduce, CollectiveOp::kBroadcast}) {
+    check(hashed(true, 5), op, "staged");
+    check(hashed(false, 5), op, "straight");
+    for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128}) {
+      MachineConfig config = hashed(true, 5);
+      config.collectives.protocol = protocol;
+      check(config, op, protocol == Protocol::kLl ? "words" : "lines");
     }
   }
 }
@@ -69,14 +78,20 @@ TEST(QueuePairs, SpreadAFlowOverTheWaysOfAHash) {
     Machine machine(config);
     return run_collective(machine, CollectiveOp::kAllgather, {64 << 20}, ElementType::kFp32, nullptr, false)[0].time;
   };
-  MachineConfig even = hashed(true, 1);
-  even.fabric.routing = fabric::Routing::kDmodk;
-  const Time best = time_of(even);
-  const Time one = time_of(hashed(true, 1));
-  const Time many = time_of(hashed(true, 16));
-  EXPECT_GT(one, best);
-  EXPECT_LT(many, one);
-  EXPECT_GE(many, best);
+  for (const Protocol protocol : {Protocol::kSimple, Protocol::kLl128}) {
+    const auto with = [protocol](MachineConfig config) {
+      config.collectives.protocol = protocol;
+      return config;
+    };
+    MachineConfig even = with(hashed(true, 1));
+    even.fabric.routing = fabric::Routing::kDmodk;
+    const Time best = time_of(even);
+    const Time one = time_of(with(hashed(true, 1)));
+    const Time many = time_of(with(hashed(true, 16)));
+    EXPECT_GT(one, best);
+    EXPECT_LT(many, one);
+    EXPECT_GE(many, best);
+  }
 }
 
 }  // namespace
