@@ -44,10 +44,7 @@ class DramBench {
     }
   }
   void finish() {
-    while (memory.waiting() > 0) {
-      memory.next();
-      step();
-    }
+    while (memory.waiting() > 0) step();
     EXPECT_TRUE(pending_.empty());
     EXPECT_EQ(stored_, newest_);
     EXPECT_EQ(served, tags_);

@@ -200,7 +200,6 @@ TEST(DramController, HitsPassOnlyUpToTheCap) {
     for (std::uint16_t i = 1; i < 32; ++i) memory.push({{.column = i, .row = 0}, false, Time(), tag++}, 0);
     int before = 0;
     while (memory.waiting() > 0) {
-      memory.next();
       const PseudoChannel::Served served = memory.step();
       if (!served.any) continue;
       if (served.tag == 1) break;

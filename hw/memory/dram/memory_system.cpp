@@ -15,11 +15,12 @@ MemorySystem::MemorySystem(const MemoryConfig& config, CommandObserver* observer
     : config_(checked(config)),
       period_(config.device.timing.clock.count()),
       per_period_(UINT64_MAX / static_cast<std::uint64_t>(period_) + 1),
-      map_(config.map()) {
+      map_(config.map()),
+      next_(static_cast<std::size_t>(config.channels())) {
   channels_.reserve(static_cast<std::size_t>(config.channels()));
   for (int i = 0; i < config.channels(); ++i) {
     channels_.emplace_back(config.device, config.controller, i, observer);
-    next_.push_back(channels_.back().next());
+    next_.set(static_cast<std::size_t>(i), channels_.back().next());
   }
 }
 

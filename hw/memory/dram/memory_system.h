@@ -8,6 +8,7 @@
 
 #include "hw/memory/dram/address_map.h"
 #include "hw/memory/dram/controller.h"
+#include "hw/memory/dram/tournament.h"
 
 namespace weft::dram {
 
@@ -77,19 +78,16 @@ class MemorySystem {
   Accept push(const Request& request, Clock now) {
     const std::size_t channel = request.location.channel;
     const Accept accept = channels_[channel].push(request, now);
-    if (accept == Accept::kQueued) next_[channel] = channels_[channel].next();
+    if (accept == Accept::kQueued) next_.set(channel, channels_[channel].next());
     return accept;
   }
-  /// Time of the next command of any channel, which it chooses.
-  Clock next() {
-    first_ = 0;
-    for (std::size_t i = 1; i < next_.size(); ++i) first_ = next_[i] < next_[first_] ? i : first_;
-    return next_[first_];
-  }
-  /// Issues what next() found. To be called after next().
+  /// Time of the next command of any channel.
+  [[nodiscard]] Clock next() const { return next_.least(); }
+  /// Issues it.
   PseudoChannel::Served step() {
-    const PseudoChannel::Served served = channels_[first_].step();
-    next_[first_] = channels_[first_].next();
+    const std::size_t channel = next_.first();
+    const PseudoChannel::Served served = channels_[channel].step();
+    next_.set(channel, channels_[channel].next());
     return served;
   }
 
@@ -114,8 +112,7 @@ class MemorySystem {
   std::uint64_t per_period_;  ///< 2^64 / period_, rounded up
   AddressMap map_;
   std::vector<Controller> channels_;
-  std::vector<Clock> next_;  ///< by channel
-  std::size_t first_ = 0;
+  Tournament<Clock> next_;  ///< by channel
 };
 
 }  // namespace weft::dram

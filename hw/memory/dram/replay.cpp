@@ -44,7 +44,6 @@ void Replay::request(bool write, const Location& location, Time at, bool timed, 
         source_ = std::max(source_, memory_.time_of(done_[oldest_]));
         pop();
       } else {
-        memory_.next();
         step();
       }
     }
@@ -72,10 +71,7 @@ void Replay::request(bool write, const Location& location, Time at, bool timed, 
 }
 
 void Replay::finish() {
-  while (memory_.waiting() > 0) {
-    memory_.next();
-    step();
-  }
+  while (memory_.waiting() > 0) step();
 }
 
 double Replay::bytes_per_second() const {
