@@ -9,6 +9,7 @@
 #include "platforms/cli/summary.h"
 #include "sw/schedules/kfac.h"
 #include "sw/schedules/kfac_check.h"
+#include "sw/schedules/kfac_training.h"
 
 namespace weft::platforms {
 namespace {
@@ -75,6 +76,14 @@ ordered_json kfac_profile(const KfacResult& result, const models::Network& netwo
           {"packing", samples_of(result.profile.packing, "elements")}};
 }
 
+/// As many steps as a line holds: the first, the last and those between, doubling.
+std::string losses_text(const std::vector<double>& losses) {
+  std::string text = "loss before step        ";
+  for (std::size_t step = 1; step < losses.size(); step *= 2)
+    text += fmt::format("{} {:.4g}, ", step, losses[step - 1]);
+  return text + fmt::format("{} {:.4g}\n", losses.size(), losses.back());
+}
+
 class KfacJob final : public Job {
  public:
   explicit KfacJob(Platform& platform) {
@@ -89,6 +98,12 @@ class KfacJob final : public Job {
     machine_ = &machine;
     const MachineConfig& config = machine.config();
     kfac_ = std::make_unique<Kfac>(machine.ranks(), config_, config.collectives, config.accelerator.array.compute);
+    if (config_.training.on) {
+      training_ = std::make_unique<schedules::KfacTraining>(*kfac_, machine.ranks());
+      training_->draw(config.seed);
+      kfac_->set_arithmetic(training_->arithmetic());
+      return;
+    }
     if (!config.data) return;
     check_ = std::make_unique<schedules::KfacCheck>(*kfac_, machine.ranks());
     kfac_->set_arithmetic(check_->arithmetic());
@@ -96,6 +111,9 @@ class KfacJob final : public Job {
   void record(Probe& probe, int ranks) override { kfac_->record(probe, ranks); }
   void set_begins(std::function<void()> begins) override { kfac_->set_after_profile(std::move(begins)); }
   void start() override { kfac_->start(); }
+  void check() const override {
+    if (training_) training_->check();
+  }
   [[nodiscard]] double progress() const override { return kfac_->progress(); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} by {} on {} accelerators, {} samples each, {}", kfac_->plan().network().name, algorithm(),
@@ -106,10 +124,18 @@ class KfacJob final : public Job {
   }
   [[nodiscard]] ordered_json summary() const override;
   [[nodiscard]] std::string text() const override;
-  [[nodiscard]] std::int64_t wrong() const override { return check_ ? check_->wrong() : -1; }
+  [[nodiscard]] std::int64_t wrong() const override {
+    if (compares_weights()) return training_->different_weights();
+    return check_ ? check_->wrong() : -1;
+  }
 
  private:
   [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
+  /// Ranks end with the same weights.
+  [[nodiscard]] bool compares_weights() const { return training_ && !config_.averages(); }
+  [[nodiscard]] std::int64_t compared() const {
+    return training_ ? training_->all_parameters() * (machine_->size() - 1) : check_->compared();
+  }
   /// Of which steps the table is.
   [[nodiscard]] std::string steps_text() const;
   /// There is nothing of compression without it, and of factors where there are none.
@@ -118,7 +144,8 @@ class KfacJob final : public Job {
   KfacConfig config_;
   Machine* machine_ = nullptr;
   std::unique_ptr<Kfac> kfac_;
-  std::unique_ptr<schedules::KfacCheck> check_;  ///< null where data is off
+  std::unique_ptr<schedules::KfacCheck> check_;        ///< null where data is off, and where the network is trained
+  std::unique_ptr<schedules::KfacTraining> training_;  ///< null where it is not
 };
 
 std::string KfacJob::steps_text() const {
@@ -187,8 +214,9 @@ ordered_json KfacJob::summary() const {
           {"inversions", inversions},
           {"inverting_us", inverting},
           {"messages", messages},
-          {"wrong", check_ ? ordered_json(check_->wrong()) : ordered_json(nullptr)},
-          {"compared", check_ ? ordered_json(check_->compared()) : ordered_json(nullptr)},
+          {"losses", training_ ? ordered_json(training_->losses()) : ordered_json(nullptr)},
+          {"wrong", wrong() < 0 ? ordered_json(nullptr) : ordered_json(wrong())},
+          {"compared", wrong() < 0 ? ordered_json(nullptr) : ordered_json(compared())},
           {"remarks", kfac_->remarks()}};
 }
 
@@ -231,8 +259,11 @@ std::string KfacJob::text() const {
     text += fmt::format("measured AllReduce      {}\nmeasured Broadcast      {}\n", line(result.profile.all_reduce),
                         line(result.profile.broadcast));
   }
-  if (check_)
-    text += fmt::format("wrong elements          {:>10}, of {} compared\n", check_->wrong(), check_->compared());
+  if (training_) text += losses_text(training_->losses());
+  if (wrong() >= 0) {
+    text += fmt::format("wrong elements          {:>10}, of {} {}compared\n", wrong(), compared(),
+                        training_ ? "weights " : "");
+  }
   for (const std::string& remark : kfac_->remarks()) text += "\n" + remark + "\n";
   return text;
 }

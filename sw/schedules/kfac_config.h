@@ -120,6 +120,27 @@ struct ActivationsConfig {
   [[nodiscard]] bool on() const { return method != ActivationCompression::kNone; }
 };
 
+/// Whether a run with data on computes the contents of training (KfacTraining), and how; damping and decay as
+/// SPD-KFAC's experiments have them.
+struct KfacTrainingConfig {
+  bool on = false;
+  double rate = 0.1;
+  double momentum = 0.9;
+  double damping = 0.003;
+  double decay = 0.95;  ///< of the averages, which begin as the identity
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("on", on,
+          "With data on, the network is trained; off: numbers that tell rank, tensor and step are sent and compared");
+    visit("rate", rate, "Learning rate, above 0");
+    visit("momentum", momentum, "Share of the last step's change in the next, 0 up to 1");
+    visit("damping", damping, "Added to the diagonal of a factor before it is inverted, 0 or more");
+    visit("decay", decay, "Share of the old in the running average of a factor, 0 up to 1");
+  }
+  [[nodiscard]] bool operator==(const KfacTrainingConfig&) const = default;
+};
+
 /// The algorithm of one kind of collective, where it is not that of all.
 enum class KfacCollectives : std::uint8_t { kPlatform, kRing, kNccl, kHierarchical, kInNetwork, kMulticast };
 inline EnumNames<KfacCollectives> enum_names(KfacCollectives /*tag*/) {
@@ -157,6 +178,7 @@ struct KfacConfig {
   int averaging_interval = 1;
   CompressionConfig compression;
   ActivationsConfig activations;
+  KfacTrainingConfig training;
   KfacCollectives all_reduces = KfacCollectives::kPlatform;
   KfacCollectives broadcasts = KfacCollectives::kPlatform;
   int steps = 0;
@@ -206,6 +228,7 @@ struct KfacConfig {
     visit("averaging_interval", averaging_interval, "dasgd: steps from one averaging to the next", Range{1, 1'000'000});
     visit("compression", compression, "Sparse gradients");
     visit("activations", activations, "Compressed activations");
+    visit("training", training, "Contents of a run with data on");
     visit("all_reduces", all_reduces, "Algorithm of what sums gradients and factors; platform: collectives.algorithm");
     visit("broadcasts", broadcasts, "Algorithm of what broadcasts inverses");
     visit("steps", steps, "Training steps to run; 0: as few as show everything that a step may do",

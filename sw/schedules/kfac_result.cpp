@@ -40,6 +40,9 @@ std::vector<std::string> Kfac::remarks() const {
   if (config_.kl_clip > 0 && !config_.second_order()) {
     lines.push_back(std::string(name_of(config_.algorithm)) + " preconditions nothing: workload.kl_clip has no effect");
   }
+  if (!config_.training.on && config_.training != KfacTrainingConfig()) {
+    lines.emplace_back("workload.training.on is false: its other fields have no effect");
+  }
   // Those of the tables are known; a file's may be misspelt.
   if (models::is_network_file(config_.network)) {
     if (const std::string line = unfed_layer(plan_.network()); !line.empty()) lines.push_back(line);

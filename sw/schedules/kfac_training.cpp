@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/schedules/kfac_training.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <stdexcept>
 
+#include "hw/core/random.h"
 #include "sw/compression/dct.h"
 #include "sw/compression/selection.h"
 #include "sw/kfac/arithmetic.h"
@@ -42,25 +47,48 @@ std::span<const float> view(const Reals& values) {
   return values;
 }
 
+void check_ranges(const KfacTrainingConfig& config) {
+  const auto expect = [](bool held, const char* field, const char* range, double value) {
+    if (!held) {
+      throw ConfigError(std::string("workload.training.") + field,
+                        fmt::format("expected a number {}, got {}", range, value));
+    }
+  };
+  expect(config.rate > 0, "rate", "above 0", config.rate);
+  expect(config.momentum >= 0 && config.momentum < 1, "momentum", "from 0 up to and without 1", config.momentum);
+  expect(config.damping >= 0, "damping", "of 0 or more", config.damping);
+  expect(config.decay >= 0 && config.decay < 1, "decay", "from 0 up to and without 1", config.decay);
+}
+
+/// Evenly from -scale to scale.
+Reals drawn(std::int64_t seed, const std::string& what, std::int64_t elements, double scale) {
+  Random random(static_cast<std::uint64_t>(seed), what);
+  Reals values(static_cast<std::size_t>(elements));
+  for (float& value : values) value = static_cast<float>(scale * (2 * random.share() - 1));
+  return values;
+}
+
 }  // namespace
 
-KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks, const KfacTrainingConfig& config)
+KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
     : plan_(kfac.plan()),
       layout_(kfac.layout()),
       ranks_(std::move(ranks)),
-      config_(config),
       how_(kfac.config()),
       estimators_(ranks_.size()),
       divergences_(ranks_.size()),
       losses_(ranks_.size()) {
+  check_ranges(how_.training);
   const std::vector<Layer>& layers = plan_.network().layers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (!models::has_factors(layers[l])) {
-      throw ConfigError("workload.network", layers[l].name + ": expected a convolution or a linear layer with data on");
+      throw ConfigError("workload.network",
+                        layers[l].name + ": expected a convolution or a linear layer where workload.training is on");
     }
     if (!layers[l].before.empty()) {
-      throw ConfigError("workload.network",
-                        layers[l].name + ": expected no pool, concat or branches before it with data on");
+      throw ConfigError(
+          "workload.network",
+          layers[l].name + ": expected no pool, concat or branches before it where workload.training is on");
     }
     if (l > 0 && kfac::input_elements(layers[l], 1) != kfac::output_elements(layers[l - 1], 1)) {
       throw ConfigError("workload.network", layers[l].name + ": expected the " +
@@ -69,7 +97,7 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks, const Kfa
     }
   }
   for (const Rank* rank : ranks_) {
-    if (rank->store == nullptr) throw std::invalid_argument("expected a machine with data on");
+    if (rank->store == nullptr) throw ConfigError("workload.training.on", "expected false or data on (--data)");
   }
   if (!how_.compression.estimates()) return;
   for (auto& own : estimators_) {
@@ -101,6 +129,35 @@ void KfacTraining::load(const std::vector<Reals>& weights, const std::vector<Rea
       store_to(*ranks_[r], layout_.factors[f], identity);
     }
   }
+}
+
+void KfacTraining::draw(std::int64_t seed) {
+  const std::vector<Layer>& layers = plan_.network().layers;
+  const std::int64_t batch = plan_.network().batch;
+  const auto weights_of = [&](const std::string& whose) {
+    std::vector<Reals> weights;
+    for (const Layer& layer : layers) {
+      // So that what comes out varies as what came in (LeCun et al., Efficient BackProp, 1998, section 4.6).
+      const double scale = std::sqrt(3.0 / static_cast<double>(models::factor_a(layer)));
+      weights.push_back(drawn(seed, whose + "'s weights of " + layer.name, models::parameters(layer), scale));
+    }
+    return weights;
+  };
+  const std::vector<Reals> teacher = weights_of("teacher");
+  std::vector<Reals> inputs;
+  std::vector<Reals> targets;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    inputs.push_back(
+        drawn(seed, "inputs of rank " + std::to_string(r), kfac::input_elements(layers.front(), batch), 1));
+    Reals values = inputs.back();
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      Reals output(static_cast<std::size_t>(kfac::output_elements(layers[l], batch)));
+      kfac::forward(layers[l], batch, view(teacher[l]), view(values), l + 1 < layers.size(), std::span(output));
+      values = std::move(output);
+    }
+    targets.push_back(std::move(values));
+  }
+  load(weights_of("network"), inputs, targets);
 }
 
 Kfac::Arithmetic KfacTraining::arithmetic() {
@@ -180,7 +237,8 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       const Reals gradient = mean_gradient(rank, item);
       const Reals preconditioned = load_from(rank, layout_.preconditioned[item], models::parameters(layers[item]));
       double& sum = divergences_[static_cast<std::size_t>(member)];
-      sum = (item > 0 ? sum : 0) + kfac::divergence(view(gradient), view(preconditioned), config_.rate);
+      sum = (item > 0 ? sum : 0) +
+            kfac::divergence(view(gradient), view(preconditioned), static_cast<float>(how_.training.rate));
       return;
     }
     case KfacWork::kClip: {
@@ -196,7 +254,8 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
       const Reals gradient = is_sum ? mean_gradient(rank, item) : load_from(rank, layout_.gradients[item], elements);
       Reals momentum = load_from(rank, layout_.momentum[item], elements);
       Reals weights = load_from(rank, layout_.weights[item], elements);
-      kfac::update(view(gradient), config_.momentum, config_.rate, std::span(momentum), std::span(weights));
+      kfac::update(view(gradient), static_cast<float>(how_.training.momentum), static_cast<float>(how_.training.rate),
+                   std::span(momentum), std::span(weights));
       store_to(rank, layout_.momentum[item], momentum);
       store_to(rank, layout_.weights[item], weights);
       return;
@@ -305,10 +364,10 @@ void KfacTraining::factor(Rank& rank, std::size_t factor) {
   Reals average = load_from(rank, layout_.factors[factor], side * side);
   if (factor % 2 == 0) {
     const Reals input = load_from(rank, layout_.activations[l], kfac::input_elements(layer, batch));
-    kfac::average_factor_a(layer, batch, view(input), config_.decay, std::span(average));
+    kfac::average_factor_a(layer, batch, view(input), static_cast<float>(how_.training.decay), std::span(average));
   } else {
     const Reals gradient = load_from(rank, layout_.output_gradients[l], kfac::output_elements(layer, batch));
-    kfac::average_factor_g(layer, batch, view(gradient), config_.decay, std::span(average));
+    kfac::average_factor_g(layer, batch, view(gradient), static_cast<float>(how_.training.decay), std::span(average));
   }
   store_to(rank, layout_.factors[factor], average);
 }
@@ -318,7 +377,7 @@ void KfacTraining::invert(Rank& rank, std::size_t factor) {
   const Reals square = load_from(rank, layout_.factors[factor], side * side);
   Reals inverse(square.size());
   try {
-    kfac::invert(side, view(square), config_.damping, std::span(inverse));
+    kfac::invert(side, view(square), static_cast<float>(how_.training.damping), std::span(inverse));
   } catch (const std::domain_error& error) {
     if (error_.empty()) {
       error_ = "factor " + factor_name(plan_.network(), factor) + " of rank " + std::to_string(rank.index) + ": " +
@@ -337,6 +396,27 @@ KfacTraining::Floats KfacTraining::mean_gradient(const Rank& rank, std::size_t l
 
 void KfacTraining::check() const {
   if (!error_.empty()) throw std::domain_error(error_);
+}
+
+std::int64_t KfacTraining::different_weights() const {
+  std::int64_t different = 0;
+  for (std::size_t l = 0; l < plan_.network().layers.size(); ++l) {
+    const Floats first = weights(0, l);
+    for (std::size_t r = 1; r < ranks_.size(); ++r) {
+      const Floats own = weights(static_cast<int>(r), l);
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        // Bit for bit: of numbers that are none each is like itself.
+        different += std::bit_cast<std::uint32_t>(own[i]) != std::bit_cast<std::uint32_t>(first[i]) ? 1 : 0;
+      }
+    }
+  }
+  return different;
+}
+
+std::int64_t KfacTraining::all_parameters() const {
+  std::int64_t sum = 0;
+  for (const Layer& layer : plan_.network().layers) sum += models::parameters(layer);
+  return sum;
 }
 
 KfacTraining::Floats KfacTraining::weights(int rank, std::size_t layer) const {

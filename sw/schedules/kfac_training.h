@@ -8,19 +8,11 @@
 
 namespace weft::schedules {
 
-/// How a network is trained; damping and decay as SPD-KFAC's experiments have them.
-struct KfacTrainingConfig {
-  float rate = 0.1F;
-  float momentum = 0.9F;
-  float damping = 0.003F;
-  float decay = 0.95F;  ///< share of the old in a running average, which begins as the identity
-};
-
 /// The contents of a training run with data on: does the arithmetic of every stage in the memory of its rank at the
 /// time when its kernels have ended, so that sums, inverses and gradients travel through the simulated collectives.
 ///
-///     KfacTraining training(kfac, machine.ranks(), {.rate = 0.05F});
-///     training.load(weights, inputs_of_rank, targets_of_rank);
+///     KfacTraining training(kfac, machine.ranks());
+///     training.draw(machine.config().seed);
 ///     kfac.set_arithmetic(training.arithmetic());
 ///
 /// Networks of convolutions and linear layers, each rectified but the last; the loss is half the squared distance from
@@ -28,18 +20,23 @@ struct KfacTrainingConfig {
 /// are. Left out: norms, which are refused.
 class KfacTraining {
  public:
-  /// Throws ConfigError for a network with a norm, or with a layer that does not take what the one before gives, and
-  /// std::invalid_argument if data is off.
-  KfacTraining(const Kfac& kfac, std::vector<firmware::Rank*> ranks, const KfacTrainingConfig& config);
+  /// As the schedule's `training` says. Throws ConfigError for a network with a norm, or with a layer that does not
+  /// take what the one before gives, for rates and shares out of range, and if data is off.
+  KfacTraining(const Kfac& kfac, std::vector<firmware::Rank*> ranks);
 
   using Floats = std::vector<float>;
   /// Weights by layer, the same on all ranks; inputs and targets by rank, a batch each.
   void load(const std::vector<Floats>& weights, const std::vector<Floats>& inputs, const std::vector<Floats>& targets);
+  /// Something to learn: weights, each rank's inputs, and as targets what the same network gives with other weights.
+  void draw(std::int64_t seed);
   [[nodiscard]] Kfac::Arithmetic arithmetic();
 
   /// After the run: throws std::domain_error that names the first factor which could not be inverted. Its inverse was 0
   /// from then on, so that the layer stood still.
   void check() const;
+  /// Elements by which a rank's weights are not those of the first, which all but DaSGD's must be.
+  [[nodiscard]] std::int64_t different_weights() const;
+  [[nodiscard]] std::int64_t all_parameters() const;
   /// Of a rank.
   [[nodiscard]] Floats weights(int rank, std::size_t layer) const;
   /// Mean over ranks, of each step, before its update.
@@ -61,7 +58,6 @@ class KfacTraining {
   const KfacPlan& plan_;
   const KfacLayout& layout_;
   std::vector<firmware::Rank*> ranks_;
-  KfacTrainingConfig config_;
   const KfacConfig& how_;
   std::vector<Floats> targets_;                                           ///< by rank
   std::vector<std::vector<compression::ThresholdEstimator>> estimators_;  ///< by rank and message of gradients

@@ -41,7 +41,7 @@ KfacConfig small_training(KfacAlgorithm algorithm) {
 
 KfacTrainingConfig gentle_rate() {
   KfacTrainingConfig how;
-  how.rate = 0.02F;
+  how.rate = 0.02;
   return how;
 }
 

@@ -15,7 +15,7 @@ using schedules::KfacTrainingConfig;
 
 KfacTrainingConfig slow_training() {
   KfacTrainingConfig how;
-  how.rate = 0.02F;
+  how.rate = 0.02;
   return how;
 }
 

@@ -113,6 +113,56 @@ TEST_F(KfacCli, WithDataWhatIsSentIsCompared) {
   EXPECT_TRUE(ran("--out c")["wrong"].is_null());
 }
 
+// By real numbers through the schedule's messages: SPD is D-KFAC in another order, and learns faster than SGD.
+TEST_F(KfacCli, WithDataANetworkIsTrained) {
+  const std::string how =
+      "--data --set workload.network=nano-conv --set workload.training.on=true --set workload.steps=8 "
+      "--set workload.algorithm=";
+  const json spd = ran(how + "spd --out a");
+  const json d = ran(how + "d --out b");
+  const json sgd = ran(how + "sgd --out c");
+  for (const json& result : {spd, d, sgd}) {
+    EXPECT_EQ(result["losses"].size(), 8U);
+    EXPECT_EQ(result["wrong"], 0);
+    EXPECT_EQ(result["compared"], 3 * 3962);
+    EXPECT_EQ(result["losses"][0], sgd["losses"][0]);
+  }
+  for (std::size_t step = 0; step < 8; ++step) {
+    const double loss = d["losses"][step].get<double>();
+    // Their rings add up blocks of other lengths, in another order.
+    EXPECT_NEAR(spd["losses"][step].get<double>(), loss, 1e-3 * loss) << step;
+  }
+  EXPECT_LT(spd["losses"][3], 0.5 * sgd["losses"][3].get<double>());
+  EXPECT_LT(sgd["losses"][7], 0.5 * sgd["losses"][0].get<double>());
+  const json delayed = ran(how + "dasgd --out d");
+  EXPECT_LT(delayed["losses"][7], delayed["losses"][0]);
+  EXPECT_TRUE(delayed["wrong"].is_null());  // ranks have weights of their own
+  EXPECT_NE(weft("run ../kfac.json " + how + "spd").out.find("\nloss before step        1 "), std::string::npos);
+}
+
+TEST_F(KfacCli, TrainingThatIsRefused) {
+  const auto refused = [this](const std::string& arguments) {
+    const Ran run = weft("run ../kfac.json --set workload.training.on=true " + arguments);
+    EXPECT_EQ(run.code, 2) << arguments;
+    return run.err;
+  };
+  const auto has = [](const std::string& text, const char* what) { return text.find(what) != std::string::npos; };
+  EXPECT_TRUE(
+      has(refused("--set workload.network=nano-conv"), "workload.training.on: expected false or data on (--data)"));
+  EXPECT_TRUE(has(refused("--data"),
+                  "workload.network: norm: expected a convolution or a linear layer where workload.training is on"));
+  EXPECT_TRUE(has(refused("--data --set workload.network=nano-conv --set workload.training.rate=0"),
+                  "workload.training.rate: expected a number above 0, got 0"));
+  EXPECT_TRUE(has(refused("--data --set workload.network=nano-conv --set workload.training.decay=1"),
+                  "workload.training.decay: expected a number from 0 up to and without 1, got 1"));
+  // The identity's share is 0 from the second step on, and a factor of few samples is singular.
+  const Ran singular = weft(
+      "run ../kfac.json --data --set workload.network=nano-conv --set workload.training.on=true "
+      "--set workload.training.damping=0 --set workload.training.decay=0");
+  EXPECT_EQ(singular.code, 1);
+  EXPECT_TRUE(has(singular.err, "expected a positive definite matrix; damped by 0, it is not")) << singular.err;
+}
+
 TEST_F(KfacCli, WhatHasNoEffectIsToldOf) {
   const Ran clip = weft("run ../kfac.json --set workload.algorithm=sgd --set workload.kl_clip=0.001");
   EXPECT_NE(clip.out.find("\nsgd preconditions nothing: workload.kl_clip has no effect\n"), std::string::npos)

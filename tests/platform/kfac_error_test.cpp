@@ -259,8 +259,8 @@ TEST(KfacData, WhatIsSpoiltIsCountedOnEveryRankInEveryStep) {
     FAIL() << "was accepted";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "workload.compression.method: expected none with data on, since a sum of sparse gradients lacks what "
-              "stays behind, got top-k");
+              "workload.compression.method: expected none with data on, or workload.training on, since a sum of sparse "
+              "gradients lacks what stays behind, got top-k");
   }
 }
 

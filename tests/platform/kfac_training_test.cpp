@@ -71,7 +71,7 @@ TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
   config.fusion_threshold = Bytes(800);  // several messages
   config.steps = 5;
   KfacTrainingConfig how;
-  how.rate = 0.02F;
+  how.rate = 0.02;
   const Trained trained = train(training_machine(c.ranks, c.per_node), network, config, how, data);
 
   ReferenceConfig reference_config = reference_of(config, how);
@@ -216,7 +216,7 @@ TEST(KfacTrainingLoss, FallsFasterPerStepThanThatOfTheBestSgd) {
       }
       return best;
     };
-    how.rate = static_cast<float>(best_of(true).second);
+    how.rate = best_of(true).second;
     const std::vector<double> losses = train(training_machine(kRanks, 1), network, config, how, data).losses;
     const double sgd = best_of(false).first;
     std::printf("%s: loss from %.4f to %.4f in %d steps, with SGD %.4f\n", network.name.c_str(), losses.front(),
@@ -267,7 +267,7 @@ TEST(KfacTrainingErrors, NetworksWithoutArithmeticAreRefused) {
     Machine machine(config);
     const Kfac kfac(machine.ranks(), network, KfacConfig(), config.collectives, config.accelerator.array.compute);
     try {
-      const KfacTraining training(kfac, machine.ranks(), {});
+      const KfacTraining training(kfac, machine.ranks());
     } catch (const ConfigError& error) {
       return error.path() + ": " + error.expected();
     }
@@ -275,13 +275,15 @@ TEST(KfacTrainingErrors, NetworksWithoutArithmeticAreRefused) {
   };
   Network network = small_mlp();
   network.layers.insert(network.layers.begin() + 1, {"norm", LayerKind::kNorm, 12, 12, 1, 1, 1, 0, 0, 1, 1, true});
-  EXPECT_EQ(message(network), "workload.network: norm: expected a convolution or a linear layer with data on");
+  EXPECT_EQ(message(network),
+            "workload.network: norm: expected a convolution or a linear layer where workload.training is on");
   network = small_mlp();
   network.layers.erase(network.layers.begin() + 1);
   EXPECT_EQ(message(network), "workload.network: out: expected the 12 values that in gives");
   network = small_mlp();
   network.layers[1].before.push_back({models::MoveKind::kConcat, 12, 12});
-  EXPECT_EQ(message(network), "workload.network: middle: expected no pool, concat or branches before it with data on");
+  EXPECT_EQ(message(network),
+            "workload.network: middle: expected no pool, concat or branches before it where workload.training is on");
 }
 
 }  // namespace

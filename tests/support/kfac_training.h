@@ -49,13 +49,14 @@ struct Trained {
 };
 
 inline Trained train(const platforms::MachineConfig& machine_config, const models::Network& network,
-                     const schedules::KfacConfig& config, const schedules::KfacTrainingConfig& how,
-                     const TrainingData& data) {
+                     schedules::KfacConfig config, const schedules::KfacTrainingConfig& how, const TrainingData& data) {
   fresh_kernel();
+  config.training = how;
+  config.training.on = true;
   platforms::Machine machine(machine_config);
   schedules::Kfac kfac(machine.ranks(), network, config, machine_config.collectives,
                        machine_config.accelerator.array.compute);
-  schedules::KfacTraining training(kfac, machine.ranks(), how);
+  schedules::KfacTraining training(kfac, machine.ranks());
   training.load(data.weights, data.inputs, data.targets);
   kfac.set_arithmetic(training.arithmetic());
   kfac.start();
@@ -95,6 +96,7 @@ inline Trained train(const platforms::MachineConfig& machine_config, const model
 
 inline ReferenceConfig reference_of(const schedules::KfacConfig& config, const schedules::KfacTrainingConfig& how) {
   ReferenceConfig reference;
+  const auto rounded = [](double value) { return static_cast<double>(static_cast<float>(value)); };  // as ranks have it
   reference.second_order = config.second_order();
   reference.local_factors = config.local_factors();
   reference.compression = config.compression;
@@ -102,11 +104,11 @@ inline ReferenceConfig reference_of(const schedules::KfacConfig& config, const s
   reference.exact_a = config.pipelined();
   reference.factor_interval = config.factor_interval;
   reference.inverse_interval = config.inverse_interval;
-  reference.rate = static_cast<double>(how.rate);
-  reference.momentum = static_cast<double>(how.momentum);
-  reference.damping = static_cast<double>(how.damping);
+  reference.rate = rounded(how.rate);
+  reference.momentum = rounded(how.momentum);
+  reference.damping = rounded(how.damping);
   reference.kl_clip = config.kl_clip;
-  reference.decay = static_cast<double>(how.decay);
+  reference.decay = rounded(how.decay);
   return reference;
 }
 

@@ -111,7 +111,8 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
     ADD_FAILURE();
   } catch (const std::invalid_argument& error) {
     EXPECT_EQ(std::string(error.what())
-                  .find("no network 'vgg', expected one of resnet50, resnet152, densenet201, inceptionv4, llama2-7b"),
+                  .find("no network 'vgg', expected one of resnet50, resnet152, densenet201, inceptionv4, nano-conv, "
+                        "llama2-7b"),
               0U)
         << error.what();
   }
