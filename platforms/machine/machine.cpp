@@ -277,6 +277,7 @@ void Machine::bind_rank(std::size_t i) {
   rank.accelerator = firmware::CommandWindow(processor, kAccelerator, array);
   rank.store = config_.data ? &hbm.store() : nullptr;
   rank.copy_engines = config_.accelerator.array.copy_engines;
+  rank.streams = config_.accelerator.array.streams;
   rank.staged = config_.accelerator.array.shared_cores;
   rank.relay = config_.accelerator.array.relay;
   rank.line_latency = config_.accelerator.array.line_latency;

@@ -24,6 +24,7 @@ struct Rank {
   Interface offload;   ///< scale_out's NIC as its own cores see it; its processor is null where it has none
   CommandWindow accelerator;
   int copy_engines = 1;
+  int streams = 1;      ///< of the accelerator's commands
   bool staged = false;  ///< collectives are kernels of its cores: what comes in rings passes through their buffers
   Time relay;           ///< from such a kernel by a thread of the host to scale_out, and from there to another kernel
   Time line_latency;    ///< of a hop of its lines with flags, beyond one of words with flags

@@ -62,7 +62,10 @@ struct GraphConfig {
         "group's one after the other by collectives.algorithm, as kernels that keep cores where those are shared");
     visit("communications", communications, "Collectives and sends that a rank has under way at a time; 0: any number",
           Range{0, 1 << 20});
-    visit("kernels", kernels, "Compute nodes that a rank has handed to its accelerator at a time", Range{1, 64});
+    visit("kernels", kernels,
+          "Compute nodes that a rank has handed to its accelerator at a time; with several, those of different streams "
+          "run side by side where their cores fit",
+          Range{1, 64});
     visit("memories", memories, "Loads and stores of remote memory that a rank has under way at a time; 0: any number",
           Range{0, 1 << 20});
     visit("type", type, "Elements that collectives add");
@@ -88,6 +91,11 @@ struct GraphResult {
 /// collectives::Communicator and does one at a time, in the order in which its members begin them, each a kernel that
 /// keeps as many SMs as there are copy engines from its start to its end, but for multicast. An AllToAll, which
 /// libraries make of sends and receives, stays with the dimensions.
+///
+/// Compute nodes run one after the other, in the order in which they become ready, unless several may be under way
+/// (`kernels`): then nodes with the same attribute `stream` do, in command streams of their own as far as the
+/// accelerator has any. Those on parts of the array (`cores`) run side by side while these fit, others take turns. A
+/// duration, and listed kernels, are what the node takes on its cores; operations are at the rate of these.
 ///
 /// A rank has as many kernels, communications and transfers of remote memory under way as is configured, and one
 /// operation of its CPU; receives wait beside these. Metadata takes no time. A send ends when the peer has acknowledged
@@ -152,7 +160,8 @@ class GraphEngine {
     std::uint64_t customs_begun = 0;
     std::vector<Work> works;
     std::vector<std::uint64_t> free_works;
-    std::map<std::string, std::int64_t> calls;  ///< collectives begun, by group
+    std::map<std::string, std::int64_t> calls;      ///< collectives begun, by group
+    std::map<std::int64_t, std::uint32_t> streams;  ///< command streams, by the trace's
     Time finished = kNever;
     std::uint64_t done = 0;
     std::uint64_t collectives = 0;
@@ -199,6 +208,8 @@ class GraphEngine {
   void issue_ready(End& end, Graph& graph);
   void issue(End& end, Graph& graph, const chakra::Node& node);
   void issue_kernel(End& end, Graph& graph, const chakra::Node& node);
+  /// The command stream for kernels of the node's stream.
+  static std::uint32_t stream_of(End& end, const chakra::Node& node);
   void issue_cpu(End& end, Graph& graph, const chakra::Node& node);
   void issue_collective(End& end, Graph& graph, const chakra::Node& node);
   /// A thread for the calls that there are.

@@ -93,13 +93,29 @@ void GraphEngine::issue_cpu(End& end, Graph& graph, const Node& node) {
                              wait(*end.rank->processor, length, *end.events, remember(end, graph, node)));
 }
 
+std::uint32_t GraphEngine::stream_of(End& end, const Node& node) {
+  const auto next = static_cast<std::uint32_t>(end.streams.size() % static_cast<std::size_t>(end.rank->streams));
+  return end.streams.try_emplace(node.stream(), next).first->second;
+}
+
 void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
+  const std::uint32_t stream = config_.kernels > 1 ? stream_of(end, node) : kComputeStream;
+  const std::int64_t cores = node.cores().value_or(0);
+  if (node.cores() && (cores < 1 || cores > compute_.sms)) {
+    fail(*graph.window, node,
+         "cores: expected 1 to the " + std::to_string(compute_.sms) + " of the accelerator, got " +
+             std::to_string(cores));
+  }
+  const auto submit = [&](accelerator::Command command) {
+    command.cores = static_cast<std::uint32_t>(cores);
+    end.rank->accelerator.submit(command);
+  };
   const bool lists = config_.compute == ComputeTime::kAuto || config_.compute == ComputeTime::kKernels;
   const std::vector<chakra::KernelDemand> kernels =
       lists ? chakra::kernels_of(node) : std::vector<chakra::KernelDemand>();
   if (!kernels.empty()) {
-    for (const chakra::KernelDemand& each : kernels) end.rank->accelerator.submit(kernel_command(kComputeStream, each));
-    end.rank->accelerator.notify(kComputeStream, *end.events, remember(end, graph, node));
+    for (const chakra::KernelDemand& each : kernels) submit(kernel_command(stream, each));
+    end.rank->accelerator.notify(stream, *end.events, remember(end, graph, node));
     return;
   }
   if (config_.compute == ComputeTime::kKernels) fail(*graph.window, node, "has no kernels");
@@ -110,10 +126,11 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     kernel.compute = Time(static_cast<std::int64_t>(nanos) * 1000);
   } else {
     const auto operations = static_cast<double>(need(*graph.window, node, node.num_ops(), "num_ops"));
-    kernel = tensor_work(compute_, operations, Bytes(static_cast<std::int64_t>(node.tensor_size().value_or(0))));
+    kernel = tensor_work(cores > 0 ? partition(compute_, cores) : compute_, operations,
+                         Bytes(static_cast<std::int64_t>(node.tensor_size().value_or(0))));
   }
-  end.rank->accelerator.submit(kernel_command(kComputeStream, nullptr, kernel));
-  end.rank->accelerator.notify(kComputeStream, *end.events, remember(end, graph, node));
+  submit(kernel_command(stream, nullptr, kernel));
+  end.rank->accelerator.notify(stream, *end.events, remember(end, graph, node));
 }
 
 GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, const Node& node) {

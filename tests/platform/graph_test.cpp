@@ -96,6 +96,47 @@ TEST_F(Graphs, KernelsOfARankFollowEachOther) {
   }
 }
 
+// Two nodes of 10 us each, one after the other or beside each other.
+TEST_F(Graphs, KernelsOfSeveralStreamsShareTheArrayWhereTheirCoresFit) {
+  const auto time = [this](int kernels, std::int64_t stream, std::int64_t cores) {
+    config_.kernels = kernels;
+    std::vector<Node> nodes = {kernel_node(0, 10'000), kernel_node(1, 10'000), kernel_node(2, 1000, {0, 1})};
+    nodes[0].attributes.push_back(Attribute::integer("stream", 7));  // by CUDA's numbers
+    nodes[1].attributes.push_back(Attribute::integer("stream", stream));
+    for (Node& node : nodes) {
+      if (cores > 0) node.attributes.push_back(Attribute::integer("cores", cores));
+    }
+    traces(nodes);
+    return static_cast<double>(run().finished.front().count()) * 1e-6;
+  };
+  const std::int64_t half = machine_.accelerator.array.compute.sms / 2;
+  const double turns = 21;
+  const double together = 11;
+  EXPECT_NEAR(time(2, 20, half), together, 0.5);
+  EXPECT_NEAR(time(1, 20, half), turns, 0.5);
+  EXPECT_NEAR(time(2, 7, half), turns, 0.5);
+  EXPECT_NEAR(time(2, 20, half + 1), turns, 0.5);
+  EXPECT_NEAR(time(2, 20, 0), turns, 0.5);
+}
+
+TEST_F(Graphs, OperationsTakeLongerOnFewerCores) {
+  const auto time = [this](std::optional<std::int64_t> cores) {
+    Node node = chakra_node(0);
+    node.attributes = {Attribute::integer("num_ops", 1'000'000'000'000)};
+    if (cores) node.attributes.push_back(Attribute::integer("cores", *cores));
+    traces({node});
+    return static_cast<double>(run().finished.front().count()) * 1e-6;
+  };
+  const std::int64_t sms = machine_.accelerator.array.compute.sms;
+  const double whole = time(std::nullopt);
+  EXPECT_EQ(time(sms), whole);
+  EXPECT_NEAR(time(sms / 2) / whole, 2, 0.02);
+  const auto refusal = [&](std::int64_t cores) { return refused([&] { time(cores); }); };
+  const std::string expected = "cores: expected 1 to the " + std::to_string(sms) + " of the accelerator, got ";
+  EXPECT_NE(refusal(sms + 1).find(expected + std::to_string(sms + 1)), std::string::npos);
+  EXPECT_NE(refusal(0).find(expected + "0"), std::string::npos);
+}
+
 TEST_F(Graphs, AKernelTakesTheLongerOfItsOperationsAndItsMemory) {
   const auto time = [this](double operations, std::int64_t bytes) {
     Node node = chakra_node(0);

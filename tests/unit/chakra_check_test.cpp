@@ -91,6 +91,8 @@ TEST_F(ChakraCheck, FindsTypesAndAttributes) {
             Texts{node + "MEM_LOAD_NODE has no attribute tensor_size; expected a number of bytes"});
   EXPECT_EQ(found({with(plain(NodeType::kCompute), Attribute::integer("num_ops", 5))}),
             Texts{node + "COMP_NODE has no attribute tensor_size; expected a number of bytes"});
+  EXPECT_EQ(found({with(plain(NodeType::kCompute), Attribute::integer("cores", 0))}),
+            Texts{node + "attribute cores is 0; expected 1 or more, or none for all"});
   EXPECT_EQ(found({with(plain(NodeType::kMemoryStore), Attribute::integer("tensor_size", -1))}),
             Texts{node + "attribute tensor_size is -1; expected at least 0"});
   EXPECT_EQ(found({collective_node(4, CollectiveType::kAllReduce, -8)}),

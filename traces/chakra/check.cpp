@@ -155,6 +155,8 @@ class NodeCheck {
         break;
       case NodeType::kCompute:
         not_negative(node, "num_ops", node.num_ops());
+        if (node.cores() == 0) findings_.add(file_, node.id, "attribute cores is 0", "1 or more, or none for all");
+        not_negative(node, "cores", node.cores());
         size(node, "tensor_size", node.tensor_size(), node.num_ops().has_value());
         break;
       case NodeType::kSend:

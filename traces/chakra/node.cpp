@@ -168,6 +168,14 @@ std::int64_t Node::comm_tag() const {
   return integer("comm_tag").value_or(0);
 }
 
+std::int64_t Node::stream() const {
+  return integer("stream").value_or(0);
+}
+
+std::optional<std::int64_t> Node::cores() const {
+  return integer("cores");
+}
+
 std::int64_t Node::comm_priority() const {
   return integer("comm_priority").value_or(0);
 }

@@ -179,6 +179,11 @@ struct Node {
   /// Rounds `duration_micros` to whole microseconds, and adds the attribute where that loses anything.
   void set_duration_nanos(std::uint64_t nanos);
 
+  /// Of a compute node, with Kineto's name: nodes of one stream follow each other, those of several may run together.
+  [[nodiscard]] std::int64_t stream() const;  ///< 0
+  /// SMs that a compute node runs on; none means all. Weft's own.
+  [[nodiscard]] std::optional<std::int64_t> cores() const;
+
   /// The attribute as an integer of any kind, or none.
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view attribute) const;
 };
