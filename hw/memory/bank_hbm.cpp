@@ -170,9 +170,11 @@ void BankHbm::show_first(Port& port, Time now) {
 }
 
 void BankHbm::enter(Port& port, Time now) {
-  while (!port.returns.empty() && port.returns.front() <= now) {
-    port.returns.pop_front();
-    --port.places;
+  for (std::deque<Time>& each : port.returns) {
+    while (!each.empty() && each.front() <= now) {
+      each.pop_front();
+      --port.places;
+    }
   }
   while (!port.entering.empty()) {
     Transaction& transaction = *port.entering.front();
@@ -251,8 +253,10 @@ void BankHbm::end_request(Transaction& transaction, Time now) {
 
 void BankHbm::expect_room(Port& port, Time now) {
   // If nothing is due to be given back, the next burst that is done says when.
-  if (port.entering.empty() || port.returns.empty() || port.room_at <= port.returns.front()) return;
-  port.room_at = std::max(now, port.returns.front());
+  if (port.entering.empty()) return;
+  const Time next = port.next_return();
+  if (next == kNever || port.room_at <= next) return;
+  port.room_at = std::max(now, next);
   post(port.room_at, kRoom, port);
 }
 
@@ -305,11 +309,11 @@ bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
   port.counters.waited += time - burst.arrives;
   if (data_) move_bytes(store_, *burst.transaction->payload, burst.offset, burst.bytes);
   if (accept == dram::Accept::kQueued) ++queued_;
-  if (write || accept == dram::Accept::kForwarded) burst_done(index, time);
+  if (write || accept == dram::Accept::kForwarded) burst_done(index, time, true);
   return true;
 }
 
-void BankHbm::burst_done(std::uint32_t index, Time done) {
+void BankHbm::burst_done(std::uint32_t index, Time done, bool at_once) {
   Burst& burst = bursts_[index];
   Transaction& transaction = *burst.transaction;
   burst.next = free_burst_;
@@ -317,11 +321,12 @@ void BankHbm::burst_done(std::uint32_t index, Time done) {
   Port& port = *transaction.port;
   transaction.done = std::max(transaction.done, done);
   ++port.counters.bursts;
-  // Bursts are done in the order of time but for those that queues answer.
   const Time back = done + config_.latency;
-  auto place = port.returns.end();
-  while (place != port.returns.begin() && *(place - 1) > back) --place;
-  port.returns.insert(place, back);
+  std::deque<Time>& returns = port.returns[at_once ? 0 : 1];
+  // With ECC a read can be done behind those of later commands.
+  auto place = returns.end();
+  while (place != returns.begin() && *(place - 1) > back) --place;
+  returns.insert(place, back);
   expect_room(port, dispatcher_.now());
   if (--transaction.pending == 0 && transaction.taken) finish(transaction);
 }
@@ -337,7 +342,7 @@ void BankHbm::step(dram::Clock now) {
                                               : static_cast<std::uint32_t>(served.tag >> 32);
   if (!served.internal) --queued_;
   if (!served.write && !served.internal)
-    burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done));
+    burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done), false);
   // Those that wait for this queue, beginning behind the one that was let in last.
   const std::size_t last = turn_[queue];
   for (std::size_t i = 1; i <= ports_.size(); ++i) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -146,15 +148,22 @@ class BankHbm final : public Memory, public EventTarget {
     std::uint32_t index;
     Counters counters;
     std::deque<Transaction*> entering;  ///< not all of their bursts have places
-    std::deque<Time> returns;           ///< when bursts that are done give their places back
-    int places = 0;                     ///< taken, with those of `returns`
-    Time room_at = kNever;              ///< an event for `returns`
-    List arriving;                      ///< bursts on the link, oldest first
-    std::vector<List> waiting;          ///< bursts that are at a controller without room, by its queue
-    Time arrival_at = kNever;           ///< an event for the first that arrives
-    std::deque<Transaction*> answers;   ///< those ready for BEGIN_RESP
-    Transaction* answered = nullptr;    ///< between BEGIN_RESP and END_RESP
-    Time answer_free;                   ///< the response channel, after an END_RESP in the future
+    /// When bursts that are done give their places back: those that are done when they are queued, and reads of the
+    /// DRAM, which are done later. Each in order.
+    std::array<std::deque<Time>, 2> returns;
+    int places = 0;         ///< taken, with those of `returns`
+    Time room_at = kNever;  ///< an event for `returns`
+    [[nodiscard]] Time next_return() const {
+      Time first = kNever;
+      for (const auto& each : returns) first = each.empty() ? first : std::min(first, each.front());
+      return first;
+    }
+    List arriving;                     ///< bursts on the link, oldest first
+    std::vector<List> waiting;         ///< bursts that are at a controller without room, by its queue
+    Time arrival_at = kNever;          ///< an event for the first that arrives
+    std::deque<Transaction*> answers;  ///< those ready for BEGIN_RESP
+    Transaction* answered = nullptr;   ///< between BEGIN_RESP and END_RESP
+    Time answer_free;                  ///< the response channel, after an END_RESP in the future
     std::vector<std::unique_ptr<sc_core::sc_event>> idle_events;
     std::unique_ptr<MemoryWaves> waves;  ///< null where nobody records
   };
@@ -179,7 +188,7 @@ class BankHbm final : public Memory, public EventTarget {
   /// Whether a write leaves bytes of the burst as they are.
   [[nodiscard]] bool is_partial(const Burst& burst) const;
   [[nodiscard]] bool push(Port& port, std::uint32_t index, dram::Clock now);
-  void burst_done(std::uint32_t index, Time done);
+  void burst_done(std::uint32_t index, Time done, bool at_once);
   void finish(Transaction& transaction);
   void count(const Transaction& transaction, Time at);
   void answer(Port& port, Time now);
