@@ -309,7 +309,7 @@ bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
   port.counters.waited += time - burst.arrives;
   if (data_) move_bytes(store_, *burst.transaction->payload, burst.offset, burst.bytes);
   if (accept == dram::Accept::kQueued) ++queued_;
-  if (write || accept == dram::Accept::kForwarded) burst_done(index, time, true);
+  if (write || accept == dram::Accept::kForwarded) burst_done(index, time, /*at_once=*/true);
   return true;
 }
 
@@ -342,7 +342,7 @@ void BankHbm::step(dram::Clock now) {
                                               : static_cast<std::uint32_t>(served.tag >> 32);
   if (!served.internal) --queued_;
   if (!served.write && !served.internal)
-    burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done), false);
+    burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done), /*at_once=*/false);
   // Those that wait for this queue, beginning behind the one that was let in last.
   const std::size_t last = turn_[queue];
   for (std::size_t i = 1; i <= ports_.size(); ++i) {

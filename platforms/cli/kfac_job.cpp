@@ -134,7 +134,8 @@ class KfacJob final : public Job {
   /// Ranks end with the same weights.
   [[nodiscard]] bool compares_weights() const { return training_ && !config_.averages(); }
   [[nodiscard]] std::int64_t compared() const {
-    return training_ ? training_->all_parameters() * (machine_->size() - 1) : check_->compared();
+    if (!training_) return check_->compared();
+    return models::totals(kfac_->plan().network()).parameters * (machine_->size() - 1);
   }
   /// Of which steps the table is.
   [[nodiscard]] std::string steps_text() const;
@@ -194,6 +195,7 @@ ordered_json KfacJob::summary() const {
                           {"side", sides[f]},
                           {"rank", owner_of(owners[f])}});
   }
+  const std::int64_t differ = wrong();
   ordered_json inverting = ordered_json::array();
   for (const Time time : result.inverting) inverting.push_back(to_us(time));
   return {{"step_time_us", to_us(result.step_time)},
@@ -215,8 +217,8 @@ ordered_json KfacJob::summary() const {
           {"inverting_us", inverting},
           {"messages", messages},
           {"losses", training_ ? ordered_json(training_->losses()) : ordered_json(nullptr)},
-          {"wrong", wrong() < 0 ? ordered_json(nullptr) : ordered_json(wrong())},
-          {"compared", wrong() < 0 ? ordered_json(nullptr) : ordered_json(compared())},
+          {"wrong", differ < 0 ? ordered_json(nullptr) : ordered_json(differ)},
+          {"compared", differ < 0 ? ordered_json(nullptr) : ordered_json(compared())},
           {"remarks", kfac_->remarks()}};
 }
 
@@ -260,8 +262,8 @@ std::string KfacJob::text() const {
                         line(result.profile.broadcast));
   }
   if (training_) text += losses_text(training_->losses());
-  if (wrong() >= 0) {
-    text += fmt::format("wrong elements          {:>10}, of {} {}compared\n", wrong(), compared(),
+  if (const std::int64_t differ = wrong(); differ >= 0) {
+    text += fmt::format("wrong elements          {:>10}, of {} {}compared\n", differ, compared(),
                         training_ ? "weights " : "");
   }
   for (const std::string& remark : kfac_->remarks()) text += "\n" + remark + "\n";

@@ -413,12 +413,6 @@ std::int64_t KfacTraining::different_weights() const {
   return different;
 }
 
-std::int64_t KfacTraining::all_parameters() const {
-  std::int64_t sum = 0;
-  for (const Layer& layer : plan_.network().layers) sum += models::parameters(layer);
-  return sum;
-}
-
 KfacTraining::Floats KfacTraining::weights(int rank, std::size_t layer) const {
   return load_from(*ranks_[static_cast<std::size_t>(rank)], layout_.weights[layer],
                    static_cast<std::int64_t>(parameters(layer)));

@@ -36,7 +36,6 @@ class KfacTraining {
   void check() const;
   /// Elements by which a rank's weights are not those of the first, which all but DaSGD's must be.
   [[nodiscard]] std::int64_t different_weights() const;
-  [[nodiscard]] std::int64_t all_parameters() const;
   /// Of a rank.
   [[nodiscard]] Floats weights(int rank, std::size_t layer) const;
   /// Mean over ranks, of each step, before its update.
