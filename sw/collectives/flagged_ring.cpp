@@ -93,14 +93,20 @@ void FlaggedRingMember::begin(const Step& step, std::optional<ElementType> type,
     move(slot, kNoOther, step.own);
   }
   // What is copied to its place goes on at the same time.
-  under_way_.push_back({step.bytes, slot, begun_, !step.comes || type, step.goes, step.comes});
+  under_way_.push_back({step.bytes, slot, begun_, !step.comes || type, step.goes, step.ends, step.comes});
   if (step.goes) ++going_;
+}
+
+bool FlaggedRingMember::is_written() const {
+  const auto last = std::find_if(under_way_.begin(), under_way_.end(), [](const Begun& one) { return one.ends; });
+  return last != under_way_.end() && moved_ >= last->moved;
 }
 
 void FlaggedRingMember::send_begun(Flags flags) {
   for (; !under_way_.empty(); under_way_.pop_front()) {
     const Begun& next = under_way_.front();
     if ((next.waits && moved_ < next.moved) || (next.goes && !next_.has_room(window_))) return;
+    if (next.goes && next_.leaves && !is_written()) return;
     if (next.holds_slot) held_.push_back({next.goes ? next_.chunks : kNowhere, next.moved});
     if (!next.goes) continue;
     next_.send(next.from, slot_at(next_.slots, next_.chunks, window_, SlotLane::kLongestLines), next.bytes, flags,
@@ -126,13 +132,13 @@ Task FlaggedRingMember::run(Steps steps, std::optional<ElementType> type, Flags 
   }
 }
 
-// Half of the slots' worth of chunks goes all the way round before the next, so that nobody waits in a circle (see
-// RingMember::reduce_scatter()), less what is not given back yet.
+// A group of chunks goes all the way round before the next, so that nobody waits in a circle (see
+// RingMember::reduce_scatter()).
 FlaggedRingMember::Steps FlaggedRingMember::round(const BlockMap& blocks, int first_block, std::uint64_t input,
                                                   std::optional<std::uint64_t> output, Flags flags) const {
   std::uint64_t most = 0;
   for (int block = 0; block < size_; ++block) most = std::max(most, cut(blocks(block), flags).count());
-  return [=, this, group = (window_ - batch_ + 1) / 2, first = std::uint64_t{0}, step = 0, i = std::uint64_t{0},
+  return [=, this, group = group(), first = std::uint64_t{0}, step = 0, i = std::uint64_t{0},
           chunks = cut(blocks(step_block(first_block)), flags)]() mutable -> std::optional<Step> {
     while (i >= std::min(first + group, chunks.count())) {
       if (++step == size_) {
@@ -143,9 +149,11 @@ FlaggedRingMember::Steps FlaggedRingMember::round(const BlockMap& blocks, int fi
       i = first;
       chunks = cut(blocks(step_block(step + first_block)), flags);
     }
-    const Extent chunk = chunks[i++];
+    const Extent chunk = chunks[i];
     const std::uint64_t in_block = chunk.offset - chunks.extent.offset;
-    return Step{chunk.bytes, step > 0, step < size_ - 1, input + chunk.offset, output.value_or(0) + in_block};
+    const bool ends = ends_message(chunks, i, flags);
+    ++i;
+    return Step{chunk.bytes, step > 0, step < size_ - 1, ends, input + chunk.offset, output.value_or(0) + in_block};
   };
 }
 
@@ -165,10 +173,12 @@ Task FlaggedRingMember::broadcast(std::uint64_t buffer, Extent part, int root, F
   const Chunks chunks{part, SlotLane::flagged_chunk(part.bytes, flags, SlotLane::kLongestFlagged)};
   const bool comes = position_ != root;
   const bool goes = (position_ + 1) % size_ != root;
-  const auto steps = [=, i = std::uint64_t{0}]() mutable -> std::optional<Step> {
+  const auto steps = [=, this, i = std::uint64_t{0}]() mutable -> std::optional<Step> {
     if (i == chunks.count()) return std::nullopt;
-    const Extent chunk = chunks[i++];
-    return Step{chunk.bytes, comes, goes, buffer + chunk.offset, 0};
+    const Extent chunk = chunks[i];
+    const bool ends = ends_message(chunks, i, flags);
+    ++i;
+    return Step{chunk.bytes, comes, goes, ends, buffer + chunk.offset, 0};
   };
   co_await run(steps, std::nullopt, flags);
 }

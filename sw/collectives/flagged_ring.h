@@ -16,7 +16,9 @@
 namespace weft::collectives {
 
 /// One member's place in a ring whose chunks have flags (slot_lane.h), with the collectives of RingMember. What comes
-/// is copied or added where it lies, and goes on from there. A chunk goes on while the copy engine is at the next.
+/// is copied or added where it lies, and goes on from there. A chunk goes on while the copy engine is at the next. To
+/// another node it goes on with all of its message, which holds no more than a slot of NCCL's: NCCL's kernels hand slots
+/// to the network when they are written whole (src/transport/net.cc).
 class FlaggedRingMember {
  public:
   /// Which bytes of the buffer block `i` holds, i being a position in the ring.
@@ -43,6 +45,7 @@ class FlaggedRingMember {
     std::uint64_t bytes;
     bool comes;         ///< into a slot; else it is the member's own, and goes from a slot for that
     bool goes;          ///< to the next member
+    bool ends;          ///< its message
     std::uint64_t own;  ///< the member's operand, or where what came belongs
     std::uint64_t sum;  ///< where the last sum belongs
   };
@@ -55,6 +58,7 @@ class FlaggedRingMember {
     std::uint64_t moved;  ///< when so many copies and sums have ended, its own has
     bool waits;           ///< for that before it goes on
     bool goes;
+    bool ends;  ///< its message
     bool holds_slot;
   };
   /// A slot that something came into, in their order.
@@ -69,6 +73,8 @@ class FlaggedRingMember {
   void begin(const Step& step, std::optional<ElementType> type, Flags flags);
   /// Sends on what can go.
   void send_begun(Flags flags);
+  /// Whether the message that begins with what is under way longest lies whole where it goes on from.
+  [[nodiscard]] bool is_written() const;
   void take(const nic::Completion& entry);
   void return_slots();
   /// All blocks once round the ring, chunk by chunk; each member begins with its block number `first_block` back.
@@ -77,6 +83,14 @@ class FlaggedRingMember {
   [[nodiscard]] static Chunks cut(Extent block, Flags flags) {
     const std::uint64_t longest = flags == Flags::kWords ? SlotLane::kLongestFlagged : SlotLane::kLongestLines;
     return {block, SlotLane::flagged_chunk(block.bytes, flags, longest)};
+  }
+  /// Half of the slots, less what is not given back yet: so many chunks can be at each member.
+  [[nodiscard]] std::uint64_t group() const { return (window_ - batch_ + 1) / 2; }
+  /// Whether chunk `i` is the last one of a message; every group begins a new one.
+  [[nodiscard]] bool ends_message(const Chunks& chunks, std::uint64_t i, Flags flags) const {
+    const std::uint64_t in_group = i % group();
+    return (in_group + 1) % SlotLane::message_chunks(chunks.chunk, flags) == 0 || in_group + 1 == group() ||
+           i + 1 == chunks.count();
   }
   [[nodiscard]] int step_block(int step) const { return ((position_ - step) % size_ + size_) % size_; }
 

@@ -29,12 +29,20 @@ struct SlotLane {
   /// The most chunks that are under way: a receive is in stock for each at both ends.
   static constexpr int kMostUnderWay = 32;
   /// The largest chunk that has flags, with these: of words what NCCL has in a slot, 8 lines of 8 bytes and as many
-  /// flags for each of 512 threads. Of lines a slot of NCCL's has 600 KiB. But within a node both go on as they come,
-  /// warp by warp: they stream, which a part's quarters nearly do, and where a part passes many members shorter chunks.
+  /// flags for each of 512 threads. Of lines a slot of NCCL's has kLineSlot, 120 words for each of 640 threads. But
+  /// within a node both go on as they come, warp by warp: they stream, which a part's quarters nearly do, and where a
+  /// part passes many members shorter chunks.
   static constexpr std::uint64_t kLongestFlagged = 64 << 10;
   static constexpr std::uint64_t kLongestLines = 256 << 10;
+  static constexpr std::uint64_t kLineSlot = 600 << 10;
   static constexpr std::uint64_t flagged_chunk(std::uint64_t part, Flags flags, std::uint64_t longest) {
     return std::clamp((part / 4 + 255) / 256 * 256, std::uint64_t{8} << 10, accelerator::without_flags(longest, flags));
+  }
+
+  /// The most chunks of so many bytes that are in one message to another node.
+  static constexpr std::uint64_t message_chunks(std::uint64_t chunk, Flags flags) {
+    const std::uint64_t slot = flags == Flags::kWords ? kLongestFlagged : kLineSlot;
+    return std::max(accelerator::without_flags(slot, flags) / chunk, std::uint64_t{1});
   }
 
   std::vector<std::unique_ptr<firmware::StockedPair>> pairs;
