@@ -73,7 +73,10 @@ class Builder {
       return;
     }
     const auto end = static_cast<std::size_t>(end_a ? *end_a : *end_b);
-    if (end >= where_.size()) fail(i, "ends from end0 to end" + std::to_string(where_.size() - 1));
+    if (end >= where_.size()) {
+      fail(i, "ends from end0 to end" + std::to_string(where_.size() - 1) +
+                  " (edges are for one number of accelerators; fabric.topology=switch takes any)");
+    }
     if (where_[end] != kNowhere || edge.links != 1) fail(i, "one link for each end");
     where_[end] = switch_of(end_a ? b : a);
     links_[end] = link;

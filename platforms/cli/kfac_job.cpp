@@ -153,8 +153,8 @@ std::string KfacJob::steps_text() const {
   const KfacSpan shown = kfac_->result().shown;
   const int last = shown.first + shown.count;
   const int steps = kfac_->config().steps;
-  if (shown.count == 1) return fmt::format("step {} of {}", last, steps);
-  std::string text = fmt::format("mean of steps {} to {} of {}", shown.first + 1, last, steps);
+  std::string text = shown.count == 1 ? fmt::format("step {} of {}", last, steps)
+                                      : fmt::format("mean of steps {} to {} of {}", shown.first + 1, last, steps);
   if (shown.count < config_.period()) text += fmt::format(", not the {} after which they repeat", config_.period());
   return text;
 }

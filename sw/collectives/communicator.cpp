@@ -170,7 +170,7 @@ std::unique_ptr<Group> Communicator::two_level() const {
   }
   if (!reduces) {
     throw ConfigError("collectives.algorithm",
-                      "in-network needs switches that reduce: reduction.trees is 0 in both networks");
+                      "expected switches that reduce for in-network: reduction.trees is 0 in both networks");
   }
   if (full) {
     for (auto* level : {&levels.outward, &levels.inward, &levels.across}) {

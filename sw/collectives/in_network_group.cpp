@@ -19,7 +19,7 @@ fabric::Fabric& common_network(const std::vector<Rank*>& ranks, const std::strin
   fabric::Fabric* const network = interface_of(*ranks[0], ranks).network;
   for (const Rank* rank : ranks) {
     if (interface_of(*rank, ranks).network == network) continue;
-    throw ConfigError("collectives.algorithm", name + ": in-network needs all members on one network");
+    throw ConfigError("collectives.algorithm", name + ": expected all members on one network for in-network");
   }
   return *network;
 }
@@ -38,7 +38,7 @@ std::unique_ptr<InNetworkGroup> InNetworkGroup::join(const std::vector<Rank*>& r
     group->network_ = &common_network(ranks, name);
     if (!can_reduce(ranks)) {
       throw ConfigError("collectives.algorithm",
-                        "in-network needs switches that reduce: reduction.trees of the network's switch is 0");
+                        "expected switches that reduce for in-network: reduction.trees of the network's switch is 0");
     }
     std::vector<std::uint32_t> ends;
     ends.reserve(ranks.size());

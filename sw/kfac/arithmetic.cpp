@@ -74,11 +74,18 @@ Matrix<Real> by_position(const Layer& layer, std::int64_t batch, std::span<const
   return matrix;
 }
 
+/// The mean of the rows' squares, each times `scale`.
 template <typename Real>
-void average_square(const Matrix<Real>& rows, Real decay, std::span<Real> average) {
+void average_square(const Matrix<Real>& rows, Real scale, Real decay, std::span<Real> average) {
   View<Real> square(average.data(), rows.cols(), rows.cols());
-  const Matrix<Real> fresh = rows.transpose() * rows / static_cast<Real>(rows.rows());
+  const Matrix<Real> fresh = rows.transpose() * rows * (scale / static_cast<Real>(rows.rows()));
   square = decay * square + (1 - decay) * fresh;
+}
+
+/// Positions over which a weight's gradient is a sum of products of which the factors hold the mean.
+template <typename Real>
+Real summed_positions(const Layer& layer) {
+  return layer.kind == models::LayerKind::kConv ? static_cast<Real>(layer.positions()) : Real(1);
 }
 
 }  // namespace
@@ -137,7 +144,7 @@ void average_factor_a(const Layer& layer, std::int64_t batch, std::span<const Re
   expect_factors(layer);
   expect("an input", input.size(), input_elements(layer, batch));
   expect("a factor", average.size(), models::factor_a(layer) * models::factor_a(layer));
-  average_square(patches(layer, batch, input), decay, average);
+  average_square(patches(layer, batch, input), 1 / summed_positions<Real>(layer), decay, average);
 }
 
 template <typename Real>
@@ -147,7 +154,8 @@ void average_factor_g(const Layer& layer, std::int64_t batch, std::span<const Re
   expect("a gradient of outputs", output_gradient.size(), output_elements(layer, batch));
   expect("a factor", average.size(), models::factor_g(layer) * models::factor_g(layer));
   const Matrix<Real> own = static_cast<Real>(batch) * by_position(layer, batch, output_gradient);
-  average_square(own, decay, average);
+  const Real positions = summed_positions<Real>(layer);
+  average_square(own, positions * positions, decay, average);
 }
 
 template <typename Real>

@@ -31,7 +31,10 @@ void backward(const models::Layer& layer, std::int64_t batch, std::span<const Re
               std::span<Real> weight_gradient, std::span<Real> input_gradient);
 
 /// average <- decay x average + (1 - decay) x mean of a aᵀ over batch and positions, a being a patch with a 1 for the
-/// bias; and the same of g gᵀ, g being a sample's own gradient, `batch` times its share of the mean's.
+/// bias; and the same of g gᵀ, g being a sample's own gradient, `batch` times its share of the mean's. Of a convolution
+/// with S positions the first mean is divided by S and the second multiplied by S², as SPD-KFAC's authors have it
+/// (shyhuai/kfac_pytorch, kfac/utils.py): together S times the product of the means, as in KFC (Grosse and Martens,
+/// ICML 2016, section 3), which divides neither but sums the first over positions.
 template <typename Real>
 void average_factor_a(const models::Layer& layer, std::int64_t batch, std::span<const Real> input, Real decay,
                       std::span<Real> average);

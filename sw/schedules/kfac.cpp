@@ -96,6 +96,13 @@ int fewest_steps(const KfacConfig& config) {
 /// `config` for a network that can be trained so, with the number of steps that it asks for.
 KfacConfig checked(KfacConfig config) {
   check_switches(config);
+  if (fewest_steps(config) > KfacConfig::kMostSteps) {
+    refuse("averaging_interval",
+           "at most " + std::to_string(KfacConfig::kMostSteps - config.delay) + " with a delay of " +
+               std::to_string(config.delay) + ", since no run has more than " + std::to_string(KfacConfig::kMostSteps) +
+               " steps",
+           config.averaging_interval);
+  }
   if (config.steps == 0) {
     config.steps = static_cast<int>(std::min<std::int64_t>(config.lag() + config.period(), KfacConfig::kMostSteps));
   }
@@ -146,6 +153,17 @@ Communicator::Config with(const Communicator::Config& platform, KfacCollectives 
   return config;
 }
 
+/// Collectives of one kind; what is wrong with an algorithm is told of the field that chose it.
+std::unique_ptr<Communicator> communicator(const std::vector<Rank*>& ranks, const Communicator::Config& platform,
+                                           KfacCollectives which, const char* field, const char* name) {
+  try {
+    return std::make_unique<Communicator>(ranks, with(platform, which), name);
+  } catch (const ConfigError& error) {
+    if (which == KfacCollectives::kPlatform || error.path() != "collectives.algorithm") throw;
+    throw ConfigError(std::string("workload.") + field, error.expected());
+  }
+}
+
 }  // namespace
 
 Kfac::Kfac(std::vector<Rank*> ranks, const KfacConfig& config, const Communicator::Config& collectives,
@@ -158,9 +176,9 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
       config_(checked(config)),
       layout_(ranks_, checked(network), config_),
       plan_(std::move(network), config_, compute, static_cast<int>(ranks_.size()), layout_) {
-  all_reduce_group_ = std::make_unique<Communicator>(ranks_, with(collectives, config.all_reduces), "all-reduce");
+  all_reduce_group_ = communicator(ranks_, collectives, config.all_reduces, "all_reduces", "all-reduce");
   if (config.second_order()) {
-    broadcast_group_ = std::make_unique<Communicator>(ranks_, with(collectives, config.broadcasts), "broadcast");
+    broadcast_group_ = communicator(ranks_, collectives, config.broadcasts, "broadcasts", "broadcast");
     if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
       const bool platform = config.broadcasts == KfacCollectives::kPlatform;
       throw ConfigError(platform ? "collectives.algorithm" : "workload.broadcasts",

@@ -26,6 +26,32 @@ std::string unfed_layer(const models::Network& network) {
   return "";
 }
 
+/// Fields that have been set and change nothing, as a platform's file may have them for another algorithm.
+std::string fields_without_effect(const KfacConfig& config) {
+  const bool places = config.second_order() && !config.local_factors();
+  const bool broadcasts =
+      config.second_order() && (!places || config.inverse_placement() != InversePlacement::kEverywhere);
+  const bool balances = places && config.inverse_placement() == InversePlacement::kBalanced;
+  const KfacConfig unset;
+  std::string fields;
+  const auto add = [&fields](bool without_effect, const char* field) {
+    if (!without_effect) return;
+    fields += fields.empty() ? "" : ", ";
+    fields += std::string("workload.") + field;
+  };
+  add(config.factor_type != unset.factor_type && !config.second_order(), "factor_type");
+  add(config.sending != unset.sending && !balances, "sending");
+  add(config.wait_free != unset.wait_free && config.averages(), "wait_free");
+  add(config.cycle != unset.cycle && config.metrics == 0, "cycle");
+  add(config.overlap_inverses != unset.overlap_inverses && !broadcasts, "overlap_inverses");
+  add(config.kl_clip > 0 && !config.second_order(), "kl_clip");
+  add(config.compression.ratio != unset.compression.ratio && !config.compression.on(), "compression.ratio");
+  add(config.compression.stages != unset.compression.stages && !config.compression.estimates(), "compression.stages");
+  add(config.activations.ratio != unset.activations.ratio && !config.activations.on(), "activations.ratio");
+  add(config.broadcasts != unset.broadcasts && !broadcasts, "broadcasts");
+  return fields;
+}
+
 }  // namespace
 
 KfacSpan steps_shown(const KfacConfig& config) {
@@ -37,11 +63,11 @@ KfacSpan steps_shown(const KfacConfig& config) {
 
 std::vector<std::string> Kfac::remarks() const {
   std::vector<std::string> lines;
-  if (config_.kl_clip > 0 && !config_.second_order()) {
-    lines.push_back(std::string(name_of(config_.algorithm)) + " preconditions nothing: workload.kl_clip has no effect");
-  }
   if (!config_.training.on && config_.training != KfacTrainingConfig()) {
     lines.emplace_back("workload.training.on is false: its other fields have no effect");
+  }
+  if (const std::string idle = fields_without_effect(config_); !idle.empty()) {
+    lines.push_back("without effect with " + std::string(name_of(config_.algorithm)) + " as it is set: " + idle);
   }
   // Those of the tables are known; a file's may be misspelt.
   if (models::is_network_file(config_.network)) {

@@ -79,6 +79,11 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
       divergences_(ranks_.size()),
       losses_(ranks_.size()) {
   check_ranges(how_.training);
+  // All arithmetic is in float32, as wide as tf32 is kept; the layout of bf16 has two bytes an element.
+  if (how_.activation_element() != sizeof(float)) {
+    throw ConfigError("workload.type",
+                      "expected fp32 or tf32 where workload.training is on, got " + std::string(name_of(how_.type)));
+  }
   const std::vector<Layer>& layers = plan_.network().layers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     if (!models::has_factors(layers[l])) {
@@ -396,6 +401,13 @@ KfacTraining::Floats KfacTraining::mean_gradient(const Rank& rank, std::size_t l
 
 void KfacTraining::check() const {
   if (!error_.empty()) throw std::domain_error(error_);
+  const std::vector<double> means = losses();
+  for (std::size_t step = 0; step < means.size(); ++step) {
+    if (std::isfinite(means[step])) continue;
+    throw std::domain_error(fmt::format(
+        "loss before step {}: expected a finite number, such as a lower workload.training.rate than {} gives", step + 1,
+        how_.training.rate));
+  }
 }
 
 std::int64_t KfacTraining::different_weights() const {

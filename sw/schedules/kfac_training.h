@@ -21,7 +21,7 @@ namespace weft::schedules {
 class KfacTraining {
  public:
   /// As the schedule's `training` says. Throws ConfigError for a network with a norm, or with a layer that does not
-  /// take what the one before gives, for rates and shares out of range, and if data is off.
+  /// take what the one before gives, for products in bf16, for rates and shares out of range, and if data is off.
   KfacTraining(const Kfac& kfac, std::vector<firmware::Rank*> ranks);
 
   using Floats = std::vector<float>;
@@ -31,8 +31,8 @@ class KfacTraining {
   void draw(std::int64_t seed);
   [[nodiscard]] Kfac::Arithmetic arithmetic();
 
-  /// After the run: throws std::domain_error that names the first factor which could not be inverted. Its inverse was 0
-  /// from then on, so that the layer stood still.
+  /// After the run: throws std::domain_error that names the first factor which could not be inverted, whose inverse was
+  /// 0 from then on, so that the layer stood still; or the first step before which the loss was not finite.
   void check() const;
   /// Elements by which a rank's weights are not those of the first, which all but DaSGD's must be.
   [[nodiscard]] std::int64_t different_weights() const;

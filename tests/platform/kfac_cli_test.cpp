@@ -155,6 +155,16 @@ TEST_F(KfacCli, TrainingThatIsRefused) {
                   "workload.training.rate: expected a number above 0, got 0"));
   EXPECT_TRUE(has(refused("--data --set workload.network=nano-conv --set workload.training.decay=1"),
                   "workload.training.decay: expected a number from 0 up to and without 1, got 1"));
+  EXPECT_TRUE(has(refused("--data --set workload.network=nano-conv --set workload.type=bf16"),
+                  "workload.type: expected fp32 or tf32 where workload.training is on, got bf16"));
+  const Ran diverging = weft(
+      "run ../kfac.json --data --set workload.network=nano-conv --set workload.training.on=true "
+      "--set workload.algorithm=sgd --set workload.training.rate=1e30 --set workload.steps=4");
+  EXPECT_EQ(diverging.code, 1);
+  EXPECT_TRUE(has(diverging.err,
+                  "loss before step 2: expected a finite number, such as a lower workload.training.rate "
+                  "than 1e+30 gives"))
+      << diverging.err;
   // The identity's share is 0 from the second step on, and a factor of few samples is singular.
   const Ran singular = weft(
       "run ../kfac.json --data --set workload.network=nano-conv --set workload.training.on=true "
@@ -165,9 +175,17 @@ TEST_F(KfacCli, TrainingThatIsRefused) {
 
 TEST_F(KfacCli, WhatHasNoEffectIsToldOf) {
   const Ran clip = weft("run ../kfac.json --set workload.algorithm=sgd --set workload.kl_clip=0.001");
-  EXPECT_NE(clip.out.find("\nsgd preconditions nothing: workload.kl_clip has no effect\n"), std::string::npos)
-      << clip.out;
+  EXPECT_NE(clip.out.find("\nwithout effect with sgd as it is set: workload.kl_clip\n"), std::string::npos) << clip.out;
   EXPECT_EQ(clip.out.find("InverseComp"), std::string::npos) << clip.out;
+  const Ran d = weft(
+      "run ../kfac.json --set workload.algorithm=d --set workload.sending=all-reduce --set workload.cycle=1ms "
+      "--set workload.overlap_inverses=true --set workload.broadcasts=nccl --set workload.compression.ratio=0.5 "
+      "--set workload.activations.ratio=0.1");
+  EXPECT_NE(d.out.find("\nwithout effect with d as it is set: workload.sending, workload.cycle, "
+                       "workload.overlap_inverses, workload.compression.ratio, workload.activations.ratio, "
+                       "workload.broadcasts\n"),
+            std::string::npos)
+      << d.out;
   write("gap.csv", "layer,kind,channels_in,channels_out,bias\na,linear,784,256,no\nb,linear,999,10,no\n");
   const Ran gap = weft("run ../kfac.json --set workload.network=../gap.csv");
   EXPECT_EQ(gap.code, 0) << gap.err;

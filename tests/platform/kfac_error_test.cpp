@@ -78,6 +78,28 @@ TEST(KfacErrors, TooFewStepsToWaitForAnEarlierOneAreRefused) {
             "workload.steps: expected at least 6, the first that has what an earlier step of dasgd sent, got 2");
 }
 
+TEST(KfacErrors, AnIntervalLongerThanARunCanBeIsRefused) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kDasgd);
+  config.delay = 2;
+  config.averaging_interval = 1'000'000;
+  EXPECT_EQ(refusal(config),
+            "workload.averaging_interval: expected at most 9998 with a delay of 2, since no run has more than 10000 "
+            "steps, got 1000000");
+}
+
+TEST(KfacErrors, WhatCollectivesOfOneKindLackIsToldOfTheFieldThatChoseThem) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
+  config.broadcasts = schedules::KfacCollectives::kInNetwork;
+  EXPECT_EQ(refusal(config),
+            "workload.broadcasts: expected switches that reduce for in-network: reduction.trees of the network's switch "
+            "is 0");
+  config.broadcasts = schedules::KfacCollectives::kPlatform;
+  config.all_reduces = schedules::KfacCollectives::kInNetwork;
+  EXPECT_EQ(refusal(config),
+            "workload.all_reduces: expected switches that reduce for in-network: reduction.trees of the network's "
+            "switch is 0");
+}
+
 TEST(KfacErrors, SwitchesWithoutAnEffectAreRefused) {
   KfacConfig config = kfac_workload(KfacAlgorithm::kSgd);
   config.fusion = FactorFusion::kAll;

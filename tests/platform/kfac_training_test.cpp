@@ -46,6 +46,7 @@ struct TrainingCase {
   int inverse_interval = 1;
   bool overlap = false;
   double kl_clip = 0;
+  Time negotiation{};  ///< with any, messages are so dear that factors are merged
 };
 
 std::ostream& operator<<(std::ostream& out, const TrainingCase& tested) {
@@ -68,11 +69,16 @@ TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
   config.overlap_inverses = c.overlap;
   config.metrics = c.overlap ? 2 : 0;
   config.kl_clip = c.kl_clip;
+  config.negotiation = c.negotiation;
   config.fusion_threshold = Bytes(800);  // several messages
   config.steps = 5;
   KfacTrainingConfig how;
   how.rate = 0.02;
   const Trained trained = train(training_machine(c.ranks, c.per_node), network, config, how, data);
+
+  if (c.negotiation > Time()) {
+    EXPECT_LT(trained.factor_messages.size(), 2 * network.layers.size());
+  }
 
   ReferenceConfig reference_config = reference_of(config, how);
   reference_config.owners = trained.owners;
@@ -103,6 +109,7 @@ constexpr auto kByAlgorithm = FactorFusion::kAlgorithm;
 constexpr auto kPlaced = InversePlacement::kAlgorithm;
 constexpr auto kSwitched = KfacSwitch::kAlgorithm;
 constexpr double kClip = 1e-5;
+constexpr Time kNegotiation(100'000'000);
 
 INSTANTIATE_TEST_SUITE_P(
     All, KfacTrainingRuns,
@@ -125,6 +132,10 @@ INSTANTIATE_TEST_SUITE_P(
                      1, 1, true},
         TrainingCase{"spd_intervals", KfacAlgorithm::kSpd, false, 4, 1, kByAlgorithm, InversePlacement::kInTurn,
                      kSwitched, 2, 4},
+        TrainingCase{"spd_merged", KfacAlgorithm::kSpd, false, 6, 1, FactorFusion::kDynamic, kPlaced, kSwitched, 1, 1,
+                     false, 0, kNegotiation},
+        TrainingCase{"spd_merged_conv", KfacAlgorithm::kSpd, true, 7, 1, FactorFusion::kOptimal, kPlaced, kSwitched, 1,
+                     1, true, kClip, kNegotiation},
         TrainingCase{"dp", KfacAlgorithm::kDp, false, 4, 1}, TrainingCase{"dp_conv", KfacAlgorithm::kDp, true, 2, 1},
         TrainingCase{"dp_alone", KfacAlgorithm::kDp, false, 1, 1},
         TrainingCase{"d_clipped", KfacAlgorithm::kD, false, 4, 2, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, kClip},
@@ -142,23 +153,44 @@ INSTANTIATE_TEST_SUITE_P(
 // Bound: a weight differs after the first step by rate x |dP|, P being the preconditioned gradient. With unit roundoff
 // u = 2^-24, sums of n terms by |dS| <= n u sum|s| (Higham 2002, 3.5), n <= 250 here with all passes, and an inverse by
 // c n u kappa(A) |A^-1| (Higham, 14.3), c taken as 10: |dP| <= 10 n u (kappa(A) + kappa(G) + 1) |A^-1| |grad| |G^-1|.
-TEST(KfacTrainingBound, AStepIsThatOfDoublePrecision) {
+struct StepCase {
+  const char* name;
+  int ranks;
+  int per_node;
+  schedules::KfacCollectives all_reduces = schedules::KfacCollectives::kPlatform;
+  schedules::KfacCollectives broadcasts = schedules::KfacCollectives::kPlatform;
+};
+
+std::ostream& operator<<(std::ostream& out, const StepCase& tested) {
+  return out << tested.name;
+}
+
+class KfacTrainingBound : public testing::TestWithParam<StepCase> {};
+
+TEST_P(KfacTrainingBound, AStepIsThatOfDoublePrecision) {
+  const StepCase& c = GetParam();
+  MachineConfig machine = training_machine(c.ranks, c.per_node);
+  machine.fabric.switch_config.reduction.trees = 16;
+  machine.scale_up.fabric.switch_config.reduction.trees = 16;
   for (const bool convolutions : {false, true}) {
     const Network network = convolutions ? small_convolutions() : small_mlp();
-    constexpr int kRanks = 4;
-    const TrainingData data(network, kRanks);
+    const TrainingData data(network, c.ranks);
     KfacConfig config;
+    config.all_reduces = c.all_reduces;
+    config.broadcasts = c.broadcasts;
+    config.placement = InversePlacement::kInTurn;  // every inverse is broadcast
     KfacTrainingConfig how;
     how.rate = 1;
     how.momentum = 0;
-    const Trained trained = train(training_machine(kRanks, 1), network, config, how, data);
+    const Trained trained = train(machine, network, config, how, data);
+    for (const auto& weights : trained.weights) EXPECT_EQ(weights, trained.weights.front());
 
     Network whole = network;
-    whole.batch *= kRanks;
+    whole.batch *= c.ranks;
     TrainingData together = data;
     together.inputs.assign(1, {});
     together.targets.assign(1, {});
-    for (int r = 0; r < kRanks; ++r) {
+    for (int r = 0; r < c.ranks; ++r) {
       const auto i = static_cast<std::size_t>(r);
       together.inputs[0].insert(together.inputs[0].end(), data.inputs[i].begin(), data.inputs[i].end());
       together.targets[0].insert(together.targets[0].end(), data.targets[i].begin(), data.targets[i].end());
@@ -194,6 +226,18 @@ TEST(KfacTrainingBound, AStepIsThatOfDoublePrecision) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    By, KfacTrainingBound,
+    testing::Values(
+        StepCase{"ring", 4, 1}, StepCase{"ring_of_seven", 7, 1},
+        StepCase{"nccl", 8, 4, schedules::KfacCollectives::kNccl, schedules::KfacCollectives::kNccl},
+        StepCase{"hierarchical", 8, 4, schedules::KfacCollectives::kHierarchical, schedules::KfacCollectives::kRing},
+        StepCase{"in_network", 8, 1, schedules::KfacCollectives::kInNetwork, schedules::KfacCollectives::kInNetwork},
+        StepCase{"in_network_of_nodes", 8, 2, schedules::KfacCollectives::kInNetwork,
+                 schedules::KfacCollectives::kInNetwork},
+        StepCase{"multicast", 6, 1, schedules::KfacCollectives::kRing, schedules::KfacCollectives::kMulticast}),
+    [](const auto& tested) { return std::string(tested.param.name); });
 
 // Both with the best of the same rates, sought in one process.
 TEST(KfacTrainingLoss, FallsFasterPerStepThanThatOfTheBestSgd) {

@@ -102,6 +102,27 @@ TEST(KfacArithmetic, FactorsAreMeansOfOuterProducts) {
   EXPECT_DOUBLE_EQ(g[0], 0.75 + 0.25 * (1 + 4) / 2);
 }
 
+// Written out from the published code's definition: a 1 x 2 kernel over a row of 3 pixels has S = 2 positions.
+TEST(KfacArithmetic, FactorsOfConvolutionsAreScaledByTheirPositions) {
+  const Layer layer{"conv", LayerKind::kConv, 1, 2, 1, 2, 1, 0, 0, 1, 3, false};
+  const Doubles input = {1, 2, 4, 3, 0, 5};  // two samples: patches (1,2) (2,4) and (3,0) (0,5)
+  Doubles a(4);
+  average_factor_a(layer, 2, constant(input), 0.0, std::span(a));
+  // Each patch divided by S; their squares summed and divided by the batch.
+  const double scale = 1.0 / (2 * 2) / 2;
+  const Doubles expected_a = {scale * (1 + 4 + 9), scale * (2 + 8), scale * (2 + 8), scale * (4 + 16 + 25)};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(a[i], expected_a[i]) << i;
+
+  const Doubles gradient = {1, 2, -1, 0, 3, 1, 2, 2};  // by sample, channel and position
+  Doubles g(4);
+  average_factor_g(layer, 2, constant(gradient), 0.0, std::span(g));
+  // Each times batch and S; their squares summed and divided by batch times S.
+  const double of_g = 4.0 * 4.0 / (2 * 2);
+  const Doubles expected_g = {of_g * (1 + 4 + 9 + 1), of_g * (-1 + 0 + 6 + 2), of_g * (-1 + 0 + 6 + 2),
+                              of_g * (1 + 0 + 4 + 4)};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(g[i], expected_g[i]) << i;
+}
+
 TEST(KfacArithmetic, PreconditioningIsTheInverseOfTheKroneckerProduct) {
   const Layer layer{"linear", LayerKind::kLinear, 4, 3, 1, 1, 1, 0, 0, 1, 1, true};
   constexpr std::int64_t kBatch = 6;

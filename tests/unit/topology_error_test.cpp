@@ -161,7 +161,8 @@ TEST(TopologyErrors, OfGraphs) {
   with({"end0 - end1"});
   expect_refusal(config, 2, "fabric.edges.0.between", "at least one switch");
   with({"end0 - a", "end2 - a"});
-  expect_refusal(config, 2, "fabric.edges.1.between", "ends from end0 to end1");
+  expect_refusal(config, 2, "fabric.edges.1.between",
+                 "ends from end0 to end1 (edges are for one number of accelerators; fabric.topology=switch takes any)");
   with({"end0 - a", "b - end0"});
   expect_refusal(config, 2, "fabric.edges.1.between", "one link for each end");
   with({"end0 - a"});
