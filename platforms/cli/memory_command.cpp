@@ -140,13 +140,16 @@ Result simulate(const Options& options) {
   // In 2^-32 ps, so that a long trace keeps its rate.
   const auto gap = rate ? (static_cast<__int128>(geometry.burst.count()) * 8'000'000'000'000 << 32) / rate->count() : 0;
   __int128 at = 0;
+  // Times count from the first request: what is before it would be refreshed, and is no part of the time it takes.
+  Time begin;
   while (trace.next(entry)) {
+    if (entry.timed && result.requests() == 0) begin = Time(entry.time_ps);
     ++(entry.write ? result.writes : result.reads);
     if (rate) {
       result.replay->request(entry.write, entry.address, Time(static_cast<std::int64_t>(at >> 32)), entry.partial);
       at += gap;
     } else if (entry.timed) {
-      result.replay->request(entry.write, entry.address, Time(entry.time_ps), entry.partial);
+      result.replay->request(entry.write, entry.address, Time(entry.time_ps) - begin, entry.partial);
     } else {
       result.replay->request(entry.write, entry.address, entry.partial);
     }

@@ -157,6 +157,23 @@ TEST_F(MemoryTest, KeepsTimesAndRates) {
   EXPECT_EQ(slow["bound_by"], "latency");
 }
 
+TEST_F(MemoryTest, AnIdleLeadDoesNotMatter) {
+  const auto late = [&](std::int64_t lead_ns) {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) {
+      text += (i % 5 == 4 ? "W " : "R ") + std::to_string(i * 32) + " " + std::to_string(lead_ns + i) + ".250\n";
+    }
+    write("late.trc", text);
+    json result = memory("../late.trc");
+    result.erase("simulator");
+    return result;
+  };
+  const json early = late(0);
+  EXPECT_LT(early["energy"]["watts"], 1);
+  EXPECT_EQ(late(1'000'000), early);    // many refreshes
+  EXPECT_EQ(late(999'999'999), early);  // and no multiple of a clock
+}
+
 TEST_F(MemoryTest, RefusesBadInput) {
   write("kind.trc", "R 0\nX 1\n");
   write("far.trc", "R 0\nR 0x40000000\n");
