@@ -17,6 +17,10 @@ constexpr std::uint32_t kRoom = 3;
 constexpr std::uint32_t kAnswer = 4;
 constexpr std::uint32_t kAnswerFree = 5;
 constexpr int kKindShift = 16;
+// A burst's tag: its master, its queue (64 stacks of 1024 channels of 4 at the most), its index.
+constexpr int kQueueShift = 32;
+constexpr int kPortShift = 52;
+constexpr std::uint64_t kQueueMask = (1ULL << (kPortShift - kQueueShift)) - 1;
 
 bool reads_or_writes(const tlm::tlm_generic_payload& payload) {
   return payload.is_read() || payload.is_write();
@@ -42,10 +46,12 @@ BankHbm::BankHbm(sc_core::sc_module_name name, const Config& config, Dispatcher&
       capacity_(config.capacity == Bytes(0) ? memory_.map().capacity()
                                             : static_cast<std::uint64_t>(config.capacity.count())),
       ports_(masters.size()),
-      turn_(static_cast<std::size_t>(config.channels()) * pseudo_channels_) {
+      turn_(static_cast<std::size_t>(config.channels()) * pseudo_channels_),
+      served_(turn_.size()) {
   for (const std::string& master : masters) {
     ports_.emplace_back(*this, master, ports_.size());
     ports_[ports_.size() - 1].waiting.resize(turn_.size());
+    ports_[ports_.size() - 1].served.resize(turn_.size());
   }
   dispatcher.attach(*this, this->name());
 }
@@ -84,7 +90,7 @@ Memory::Traffic BankHbm::traffic(std::size_t master) const {
           counters.read_bytes,
           counters.written_bytes,
           Time(static_cast<std::int64_t>(busy)),
-          counters.crossing + counters.waited};
+          counters.for_others};
 }
 
 void BankHbm::post(Time when, std::uint32_t kind, const Port& port, Transaction* transaction) {
@@ -189,6 +195,18 @@ void BankHbm::enter(Port& port, Time now) {
   }
 }
 
+Time BankHbm::link_of_others(const Port& port, Time now) {
+  while (!crossings_.empty() && crossings_.front().end <= now) {
+    ports_[crossings_.front().port].on_link -= crossings_.front().length;
+    crossings_.pop_front();
+  }
+  if (crossings_.empty()) return {};
+  const Crossing& first = crossings_.front();
+  const Time crossed = std::max(Time(), now - (first.end - first.length));
+  const Time own = port.on_link - (first.port == port.index ? crossed : Time());
+  return link_free_ - now - own;
+}
+
 bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
   const tlm::tlm_generic_payload& payload = *transaction.payload;
   if (!reads_or_writes(payload) || payload.is_response_error()) {
@@ -201,6 +219,7 @@ bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
   };
   const bool limited = config_.interconnect_rate > Rate();
   const Time from = std::max(now, link_free_);
+  const Time others = limited ? link_of_others(port, now) : Time();
   std::int64_t carried = 0;
   Time arrives = arrival(now);
   const std::uint32_t length = payload.get_data_length();
@@ -226,12 +245,17 @@ bool BankHbm::enter_bursts(Transaction& transaction, Time now) {
       arrives = arrival(begins);
     }
     burst.arrives = arrives;
+    burst.others_crossed = others;
     append(port.arriving, index);
     transaction.entered += burst.bytes;
     ++transaction.pending;
     ++port.places;
   }
-  if (limited) link_free_ = from + link_time_(carried);
+  if (limited && carried > 0) {
+    link_free_ = from + link_time_(carried);
+    crossings_.push_back({link_free_, link_free_ - from, port.index});
+    port.on_link += link_free_ - from;
+  }
   if (port.arrival_at == kNever && port.arriving.head != kNone) {
     port.arrival_at = bursts_[port.arriving.head].arrives;
     post(port.arrival_at, kArrival, port);
@@ -272,12 +296,14 @@ void BankHbm::arrive(Port& port, dram::Clock now) {
   const Time time = memory_.time_of(now);
   while (port.arriving.head != kNone) {
     const std::uint32_t index = port.arriving.head;
-    const Burst& burst = bursts_[index];
+    Burst& burst = bursts_[index];
     if (burst.arrives > time) {
       port.arrival_at = burst.arrives;
       return post(port.arrival_at, kArrival, port);
     }
     port.arriving.head = burst.next;
+    burst.served_of_all = served_[burst.queue];
+    burst.served_of_own = port.served[burst.queue];
     List& waiting = port.waiting[burst.queue];
     if (waiting.head != kNone || !push(port, index, now)) append(waiting, index);
   }
@@ -301,7 +327,8 @@ bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
   Burst& burst = bursts_[index];
   const Time time = memory_.time_of(now);
   const bool write = burst.transaction->payload->is_write();
-  const std::uint64_t tag = static_cast<std::uint64_t>(burst.queue) << 32 | index;
+  const std::uint64_t tag = static_cast<std::uint64_t>(port.index) << kPortShift |
+                            static_cast<std::uint64_t>(burst.queue) << kQueueShift | index;
   const bool partial = write && is_partial(burst);
   const dram::Accept accept = memory_.push({burst.location, write, burst.arrives, tag, partial}, now);
   if (accept == dram::Accept::kFull || accept == dram::Accept::kBehindRead) return false;
@@ -309,13 +336,24 @@ bool BankHbm::push(Port& port, std::uint32_t index, dram::Clock now) {
   port.counters.waited += time - burst.arrives;
   if (data_) move_bytes(store_, *burst.transaction->payload, burst.offset, burst.bytes);
   if (accept == dram::Accept::kQueued) ++queued_;
-  if (write || accept == dram::Accept::kForwarded) burst_done(index, time, /*at_once=*/true);
+  if (write || accept == dram::Accept::kForwarded) {
+    burst_done(index, time, /*at_once=*/true, for_others(burst, time - burst.arrives, /*pending=*/true));
+  }
   return true;
 }
 
-void BankHbm::burst_done(std::uint32_t index, Time done, bool at_once) {
+Time BankHbm::for_others(const Burst& burst, Time waited, bool pending) const {
+  const std::uint32_t all = served_[burst.queue] - burst.served_of_all + (pending ? 1 : 0);
+  const std::uint32_t own = burst.transaction->port->served[burst.queue] - burst.served_of_own + (pending ? 1 : 0);
+  if (all == own || waited <= Time()) return burst.others_crossed;
+  const double share = static_cast<double>(all - own) / static_cast<double>(all);
+  return burst.others_crossed + Time(static_cast<std::int64_t>(static_cast<double>(waited.count()) * share));
+}
+
+void BankHbm::burst_done(std::uint32_t index, Time done, bool at_once, Time for_others) {
   Burst& burst = bursts_[index];
   Transaction& transaction = *burst.transaction;
+  if (done >= transaction.done) transaction.for_others = for_others;
   burst.next = free_burst_;
   free_burst_ = index;
   Port& port = *transaction.port;
@@ -339,10 +377,19 @@ void BankHbm::step(dram::Clock now) {
   const dram::PseudoChannel::Served served = memory_.step();
   if (!served.any) return;
   const std::uint32_t queue = served.internal ? served.channel * pseudo_channels_ + served.pseudo_channel
-                                              : static_cast<std::uint32_t>(served.tag >> 32);
-  if (!served.internal) --queued_;
-  if (!served.write && !served.internal)
-    burst_done(static_cast<std::uint32_t>(served.tag), memory_.time_of(served.done), /*at_once=*/false);
+                                              : static_cast<std::uint32_t>(served.tag >> kQueueShift & kQueueMask);
+  if (!served.internal) {
+    --queued_;
+    ++served_[queue];
+    ++ports_[served.tag >> kPortShift].served[queue];
+  }
+  if (!served.write && !served.internal) {
+    const auto index = static_cast<std::uint32_t>(served.tag);
+    const Burst& burst = bursts_[index];
+    const Time waited =
+        memory_.time_of(now) - burst.arrives - config_.device.timing.clock * config_.device.timing.rcdrd;
+    burst_done(index, memory_.time_of(served.done), /*at_once=*/false, for_others(burst, waited, /*pending=*/false));
+  }
   // Those that wait for this queue, beginning behind the one that was let in last.
   const std::size_t last = turn_[queue];
   for (std::size_t i = 1; i <= ports_.size(); ++i) {
@@ -383,10 +430,12 @@ void BankHbm::count(const Transaction& transaction, Time at) {
   payload.set_dmi_allowed(data_);
   if (payload.is_read()) {
     ++counters.reads;
+    counters.for_others += transaction.for_others;
     counters.read_bytes += payload.get_data_length();
     counters.read_latency += at - transaction.begin;
   } else if (payload.is_write()) {
     ++counters.writes;
+    counters.for_others += transaction.for_others;
     counters.written_bytes += payload.get_data_length();
     counters.write_latency += at - transaction.begin;
   }

@@ -73,8 +73,9 @@ class BankHbm final : public Memory, public EventTarget {
     std::int64_t bursts = 0;
     std::int64_t errors = 0;  ///< answered with an error
     Time held;                ///< of transactions, from BEGIN_REQ to END_REQ: no place
-    Time crossing;            ///< of bursts, for others on the link
+    Time crossing;            ///< of bursts, for those before them on the link, whosever they are
     Time waited;              ///< of bursts, for room in the controllers: the queue was full, or it was others' turn
+    Time for_others;          ///< of transactions (see traffic())
     Time read_latency;        ///< sums over transactions, from BEGIN_REQ to BEGIN_RESP
     Time write_latency;
     [[nodiscard]] Time mean_read_latency() const { return reads == 0 ? Time() : read_latency / reads; }
@@ -90,7 +91,11 @@ class BankHbm final : public Memory, public EventTarget {
   [[nodiscard]] const Counters& counters(std::size_t master) const { return ports_[master].counters; }
   [[nodiscard]] std::size_t masters() const override { return ports_.size(); }
   [[nodiscard]] const std::string& master_name(std::size_t master) const override { return ports_[master].name; }
-  /// Busy: its bursts at the peak rate.
+  /// Busy: its bursts at the peak rate. Waited, of a transaction: what the burst of it that is done last waited for
+  /// bursts of others. On the link, all of theirs that were before it. In the controllers, of its time there until its
+  /// command, without the tRCD that it takes alone, or of a write until it is queued: the share of others among all
+  /// bursts that its pseudo channel served meanwhile, itself among them. It counts while the burst stands behind its
+  /// own master's, too: these waited as well.
   [[nodiscard]] Traffic traffic(std::size_t master) const override;
   /// Of all commands, by its share of the bursts.
   [[nodiscard]] std::optional<double> command_energy(std::size_t master) override;
@@ -115,6 +120,7 @@ class BankHbm final : public Memory, public EventTarget {
     sc_core::sc_event* waiting = nullptr;  ///< of b_transport; null for nb_transport
     Time begin;                            ///< BEGIN_REQ, with its delay
     Time done;                             ///< of its latest burst
+    Time for_others;                       ///< what that one waited for other masters
     std::uint32_t entered = 0;             ///< bytes whose bursts have places
     std::uint32_t pending = 0;             ///< bursts with places that are not done
     bool in_call = false;                  ///< within the call of its BEGIN_REQ
@@ -129,6 +135,10 @@ class BankHbm final : public Memory, public EventTarget {
     std::uint32_t bytes = 0;
     std::uint32_t next = kNone;  ///< of its master, or among the free
     Time arrives;                ///< at its controller
+    Time others_crossed;         ///< before it, on the link
+    // What its pseudo channel had served when it came, of all masters and of its own; they may wrap.
+    std::uint32_t served_of_all = 0;
+    std::uint32_t served_of_own = 0;
   };
   struct List {
     std::uint32_t head = kNone;
@@ -158,12 +168,14 @@ class BankHbm final : public Memory, public EventTarget {
       for (const auto& each : returns) first = each.empty() ? first : std::min(first, each.front());
       return first;
     }
-    List arriving;                     ///< bursts on the link, oldest first
-    std::vector<List> waiting;         ///< bursts that are at a controller without room, by its queue
-    Time arrival_at = kNever;          ///< an event for the first that arrives
-    std::deque<Transaction*> answers;  ///< those ready for BEGIN_RESP
-    Transaction* answered = nullptr;   ///< between BEGIN_RESP and END_RESP
-    Time answer_free;                  ///< the response channel, after an END_RESP in the future
+    List arriving;                      ///< bursts on the link, oldest first
+    std::vector<List> waiting;          ///< bursts that are at a controller without room, by its queue
+    std::vector<std::uint32_t> served;  ///< bursts, by queue
+    Time on_link;                       ///< that the link takes for what waits for it or crosses it
+    Time arrival_at = kNever;           ///< an event for the first that arrives
+    std::deque<Transaction*> answers;   ///< those ready for BEGIN_RESP
+    Transaction* answered = nullptr;    ///< between BEGIN_RESP and END_RESP
+    Time answer_free;                   ///< the response channel, after an END_RESP in the future
     std::vector<std::unique_ptr<sc_core::sc_event>> idle_events;
     std::unique_ptr<MemoryWaves> waves;  ///< null where nobody records
   };
@@ -188,7 +200,10 @@ class BankHbm final : public Memory, public EventTarget {
   /// Whether a write leaves bytes of the burst as they are.
   [[nodiscard]] bool is_partial(const Burst& burst) const;
   [[nodiscard]] bool push(Port& port, std::uint32_t index, dram::Clock now);
-  void burst_done(std::uint32_t index, Time done, bool at_once);
+  [[nodiscard]] Time link_of_others(const Port& port, Time now);
+  /// Of the time `waited` in the controllers. The burst itself has been served or, if not, is `pending`.
+  [[nodiscard]] Time for_others(const Burst& burst, Time waited, bool pending) const;
+  void burst_done(std::uint32_t index, Time done, bool at_once, Time for_others);
   void finish(Transaction& transaction);
   void count(const Transaction& transaction, Time at);
   void answer(Port& port, Time now);
@@ -204,15 +219,22 @@ class BankHbm final : public Memory, public EventTarget {
   bool data_;
   ByteTime link_time_;
   Time link_free_;
+  struct Crossing {
+    Time end;
+    Time length;
+    std::uint32_t port = 0;
+  };
+  std::deque<Crossing> crossings_;  ///< of the link, that have not ended
   std::uint64_t burst_bytes_;
   std::uint32_t pseudo_channels_;
   dram::MemorySystem memory_;
   std::uint64_t capacity_;
   FixedVector<Port> ports_;
   BackingStore store_;
-  Time memory_at_ = kNever;          ///< the event for the memory's next command; others are stale
-  std::int64_t queued_ = 0;          ///< bursts in the controllers
-  std::vector<std::uint32_t> turn_;  ///< by queue: the master that was let in last
+  Time memory_at_ = kNever;            ///< the event for the memory's next command; others are stale
+  std::int64_t queued_ = 0;            ///< bursts in the controllers
+  std::vector<std::uint32_t> turn_;    ///< by queue: the master that was let in last
+  std::vector<std::uint32_t> served_;  ///< by queue: bursts, of all masters
   std::vector<Burst> bursts_;
   std::uint32_t free_burst_ = kNone;
   std::vector<std::unique_ptr<Transaction>> transactions_;

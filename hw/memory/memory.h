@@ -26,7 +26,7 @@ class Memory : public sc_core::sc_module {
     std::int64_t read_bytes = 0;
     std::int64_t written_bytes = 0;
     Time busy;    ///< that the memory alone takes for it
-    Time waited;  ///< of requests, for what other masters moved
+    Time waited;  ///< of requests, for what other masters moved; none of a master alone, whatever it has queued
   };
 
   explicit Memory(sc_core::sc_module_name name) : sc_module(name) {}

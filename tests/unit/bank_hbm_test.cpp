@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "hw/core/random.h"
-#include "tests/support/dram.h"
+#include "tests/support/bank_bench.h"
 #include "tests/support/dram_checker.h"
 #include "tests/support/kernel.h"
 #include "tests/support/nb_master.h"
@@ -28,15 +28,11 @@ namespace weft::memory {
 namespace {
 
 using namespace weft::literals;
+using test::BankBench;
+using test::banks_of;
+using test::BankStream;
 using test::NbMaster;
 using test::pattern_bytes;
-
-BankHbm::Config banks_of(const std::string& part, int channels = 1) {
-  BankHbm::Config config;
-  static_cast<dram::MemoryConfig&>(config) = test::memory_of(part);
-  config.device.geometry.channels = channels;
-  return config;
-}
 
 /// Runs a function in an SC_THREAD from the start.
 class BankThread final : public sc_core::sc_module {
@@ -49,40 +45,6 @@ class BankThread final : public sc_core::sc_module {
  private:
   void run() { action_(); }
   std::function<void()> action_;
-};
-
-/// Masters with checkers on their sockets, and one on the commands.
-struct BankBench {
-  explicit BankBench(const BankHbm::Config& config, std::size_t masters = 1, bool data = true)
-      : dispatcher("dispatcher"), script("script", dispatcher), commands(config.device) {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < masters; ++i) names.push_back("m" + std::to_string(i));
-    hbm = std::make_unique<BankHbm>("hbm", config, dispatcher, names, data, &commands);
-    for (std::size_t i = 0; i < masters; ++i) {
-      master.push_back(std::make_unique<NbMaster>(("master" + std::to_string(i)).c_str(), dispatcher));
-      rules.push_back(std::make_unique<test::TlmChecker>(("rules" + std::to_string(i)).c_str(), dispatcher));
-      master[i]->socket.bind(rules[i]->from_initiator);
-      rules[i]->to_target.bind(hbm->socket(i));
-    }
-  }
-  ~BankBench() {
-    EXPECT_TRUE(commands.violations().empty()) << commands.text();
-    for (std::size_t i = 0; i < rules.size(); ++i) {
-      EXPECT_TRUE(rules[i]->violations().empty()) << rules[i]->text();
-      EXPECT_EQ(rules[i]->unfinished(), 0u);
-      EXPECT_EQ(master[i]->pool.outstanding(), 0);
-    }
-  }
-  void run(std::function<void()> action) {
-    script.at(1_us, std::move(action));
-    sc_core::sc_start();
-  }
-  Dispatcher dispatcher;
-  test::Script script;
-  test::DramChecker commands;
-  std::unique_ptr<BankHbm> hbm;
-  std::vector<std::unique_ptr<NbMaster>> master;
-  std::vector<std::unique_ptr<test::TlmChecker>> rules;
 };
 
 TEST(BankHbm, AnIdleMemoryTakesWhatTheTimingsSay) {
@@ -277,32 +239,6 @@ TEST(BankHbm, BlockingTransportOutsideOfAThreadIsAnError) {
   ASSERT_EQ(reports.messages().size(), 1u);
   EXPECT_NE(reports.messages()[0].find("SC_THREAD"), std::string::npos);
 }
-
-/// Keeps `depth` transactions of `bytes` on their way until `count` have been sent.
-struct BankStream {
-  BankStream(BankBench& bench, std::size_t index, tlm::tlm_command what, std::uint64_t from, std::uint32_t size,
-             int transactions)
-      : master(*bench.master[index]), command(what), address(from), bytes(size), left(transactions) {
-    master.on_answer = [this](const NbMaster::Answer& answer) {
-      end = answer.at;
-      send();
-    };
-  }
-  void start(int depth) {
-    for (int i = 0; i < depth; ++i) send();
-  }
-  void send() {
-    if (left-- <= 0) return;
-    master.send(command, address, nullptr, bytes);
-    address += bytes;
-  }
-  NbMaster& master;
-  tlm::tlm_command command;
-  std::uint64_t address;
-  std::uint32_t bytes;
-  int left;
-  Time end;
-};
 
 TEST(BankHbm, StreamsAtItsPeakButForRefresh) {
   for (const char* part : {"hbm2", "hbm2e", "hbm3", "hbm4"}) {
