@@ -3,6 +3,8 @@
 // and start always give the same parameters; they are the defaults of ComputeConfig.
 //
 //     gemm_fit [--check] [TABLE.csv]     --check: no search, only the errors of the defaults
+//
+// Fails where the errors over all rows are beyond their limits.
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +24,10 @@ using accelerator::ComputeConfig;
 using accelerator::DataType;
 using published::GemmRow;
 using published::ProfiledProgram;
+
+// Of the errors over all rows.
+constexpr double kMostMean = 0.12;
+constexpr double kMost95 = 0.35;
 
 struct Model {
   ComputeConfig config;
@@ -105,16 +111,24 @@ void print_errors(const Model& model, const std::vector<GemmRow>& rows, DataType
       ++c->count;
     }
   }
+  if (all.count == 0) return;
   std::printf("%-5s %-8s mean %5.1f %%  bias %+5.1f %%  worst %+6.1f %% (b %ld m %ld n %ld k %ld) ", name,
               held_out ? "held out" : "fitted", 100 * all.sum / all.count, 100 * bias / all.count, 100 * all.worst,
               static_cast<long>(worst.shape.batch), static_cast<long>(worst.shape.m), static_cast<long>(worst.shape.n),
               static_cast<long>(worst.shape.k));
-  for (const Class& c : classes) std::printf(" | %s: %.1f %% (%+.0f %%)", c.text, 100 * c.sum / c.count, 100 * c.worst);
+  for (const Class& c : classes) {
+    if (c.count > 0) std::printf(" | %s: %.1f %% (%+.0f %%)", c.text, 100 * c.sum / c.count, 100 * c.worst);
+  }
   std::printf("\n");
 }
 
 /// Over all types: the mean and what 95 % of rows are within.
-void print_overall(const Model& model, const std::vector<GemmRow>& rows, bool held_out) {
+struct Overall {
+  double mean = 0;
+  double most = 0;
+};
+
+Overall print_overall(const Model& model, const std::vector<GemmRow>& rows, bool held_out) {
   std::vector<double> errors;
   double sum = 0;
   for (const GemmRow& row : rows) {
@@ -122,9 +136,12 @@ void print_overall(const Model& model, const std::vector<GemmRow>& rows, bool he
     errors.push_back(std::abs(published::recorded_us(model.config, model.program, row.shape) / row.time_us - 1));
     sum += errors.back();
   }
+  if (errors.empty()) return {};
   std::sort(errors.begin(), errors.end());
+  const Overall overall{sum / static_cast<double>(errors.size()), errors[errors.size() * 95 / 100]};
   std::printf("all types, %s: %zu rows, mean %.1f %%, 95th percentile %.1f %%\n", held_out ? "held out" : "all rows",
-              errors.size(), 100 * sum / static_cast<double>(errors.size()), 100 * errors[errors.size() * 95 / 100]);
+              errors.size(), 100 * overall.mean, 100 * overall.most);
+  return overall;
 }
 
 }  // namespace
@@ -176,6 +193,11 @@ int sc_main(int argc, char** argv) {
        {std::pair{DataType::kBf16, "bf16"}, {DataType::kFp8, "fp8"}, {DataType::kTf32, "tf32"}}) {
     for (const bool held_out : {false, true}) print_errors(model, rows, type, name, held_out);
   }
-  for (const bool held_out : {false, true}) print_overall(model, rows, held_out);
-  return 0;
+  const Overall all = print_overall(model, rows, false);
+  print_overall(model, rows, true);
+  if (all.mean < kMostMean && all.most < kMost95) return 0;
+  std::fprintf(stderr,
+               "%s: expected a mean error below %.0f %% and a 95th percentile below %.0f %%, got %.1f and %.1f %%\n",
+               path.c_str(), 100 * kMostMean, 100 * kMost95, 100 * all.mean, 100 * all.most);
+  return 1;
 }
