@@ -3,8 +3,10 @@
 // written.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "hw/core/random.h"
 #include "hw/memory/dram/replay.h"
@@ -206,6 +208,110 @@ TEST(DramController, HitsPassOnlyUpToTheCap) {
       ++before;
     }
     EXPECT_EQ(before, 1 + std::min(cap, 31));
+  }
+}
+
+/// Reads and then writes, all hits of a row once it is open, as the bus served them: "6W 30R 4W".
+std::string served_order(const MemoryConfig& config, int reads, int writes) {
+  MemorySystem memory(config);
+  for (int i = 0; i < reads + writes; ++i) {
+    const bool write = i >= reads;
+    const auto column = static_cast<std::uint16_t>(write ? i - reads : i);
+    const Accept accept = memory.push({{.bank = static_cast<std::uint8_t>(write ? 1 : 0), .column = column}, write, Time()}, 0);
+    EXPECT_EQ(accept, Accept::kQueued);
+  }
+  std::string order;
+  int count = 0;
+  bool writing = false;
+  const auto tell = [&] {
+    if (count > 0) order += (order.empty() ? "" : " ") + std::to_string(count) + (writing ? "W" : "R");
+    count = 0;
+  };
+  while (memory.waiting() > 0) {
+    const PseudoChannel::Served served = memory.step();
+    if (!served.any) continue;
+    if (served.write != writing) tell();
+    writing = served.write;
+    ++count;
+  }
+  tell();
+  return order;
+}
+
+TEST(DramController, WritesAreDrainedBetweenTheMarks) {
+  MemoryConfig config;
+  config.controller.refresh = RefreshPolicy::kOff;
+  config.controller.write_queue = 20;
+  config.controller.write_high = 50;
+  config.controller.write_low = 20;
+  EXPECT_EQ(served_order(config, 30, 9), "30R 9W");      // not yet
+  EXPECT_EQ(served_order(config, 30, 10), "6W 30R 4W");  // from half of the queue to a fifth
+  config.controller.write_low = 40;
+  EXPECT_EQ(served_order(config, 30, 10), "2W 30R 8W");
+  config.controller.write_low = 0;
+  EXPECT_EQ(served_order(config, 30, 10), "10W 30R");
+  config.controller.write_high = 55;
+  EXPECT_EQ(served_order(config, 30, 10), "30R 10W");
+  EXPECT_EQ(served_order(config, 30, 11), "11W 30R");
+}
+
+/// Times of refreshes by pseudo channel.
+struct RefreshTimes final : CommandObserver {
+  void on_command(const Command& command) override {
+    if (command.kind == CommandKind::kRefresh || command.kind == CommandKind::kRefreshBank) {
+      at[command.pseudo_channel].push_back(command.at);
+      ++by_bank[command.pseudo_channel][command.bank];
+    }
+  }
+  std::map<int, std::vector<Clock>> at;
+  std::map<int, std::map<int, int>> by_bank;
+};
+
+RefreshTimes refreshes_of(const MemoryConfig& config, Clock end) {
+  RefreshTimes times;
+  MemorySystem memory(config, &times);
+  while (memory.next() < end) memory.step();
+  return times;
+}
+
+TEST(DramController, RefreshesAreStaggeredOnRequest) {
+  MemoryConfig config = memory_of("hbm2");
+  const Clock interval = config.device.timing.refi;
+  constexpr Clock kBus = 4;  // they share a row bus
+  for (const bool stagger : {false, true}) {
+    config.controller.refresh_stagger = stagger;
+    RefreshTimes times = refreshes_of(config, 4 * interval);
+    ASSERT_EQ(times.at.size(), 2U);
+    EXPECT_NEAR(static_cast<double>(times.at[0][0]), static_cast<double>(interval), kBus);
+    const Clock apart = times.at[1][0] - times.at[0][0];
+    EXPECT_NEAR(static_cast<double>(apart), stagger ? static_cast<double>(interval) / 2 : 0, kBus);
+  }
+}
+
+/// Each bank once in tREFI, twice when it is hot; evenly, whether there is traffic or not.
+TEST(DramController, PerBankRefreshesComeAtTheirRate) {
+  for (const int celsius : {60, 90}) {
+    MemoryConfig config = memory_of("hbm3");
+    config.controller.refresh = RefreshPolicy::kPerBank;
+    config.device.temperature = celsius;
+    const Clock interval = config.device.timing.refi / (celsius > 85 ? 2 : 1);
+    const int banks = config.device.geometry.all_banks();
+    RefreshTimes times = refreshes_of(config, 10 * interval + interval / 2);
+    for (int i = 0; i < config.device.geometry.pseudo_channels; ++i) {
+      EXPECT_NEAR(static_cast<double>(times.at[i].size()), 10.5 * banks, 2) << i;
+      EXPECT_EQ(times.by_bank[i].size(), static_cast<std::size_t>(banks));
+      for (const auto& [bank, count] : times.by_bank[i]) EXPECT_NEAR(count, 10.5, 1) << i << ' ' << bank;
+    }
+    RefreshTimes beside;
+    MemorySystem memory(config, &beside);
+    Replay replay(memory, 64);
+    const Time end = config.device.timing.clock * (10 * interval);
+    for (std::uint64_t at = 0; replay.elapsed() < end; at += 32) replay.request(false, at % (1U << 28));
+    const double intervals = static_cast<double>(memory.clock_at(replay.elapsed())) / static_cast<double>(interval);
+    for (auto& [i, all] : beside.at) {
+      EXPECT_NEAR(static_cast<double>(all.size()), intervals * banks, 3) << i;
+    }
+    EXPECT_EQ(beside.at.size(), 2U);
   }
 }
 
