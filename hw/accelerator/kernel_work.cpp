@@ -57,6 +57,16 @@ void apply_caps(const ComputeConfig& config, KernelWork& work) {
   work.clock = clock;
 }
 
+/// On parts without fp8 the 8-bit figures may be those of 16 bits, as which fp8 runs there.
+double int8_energy(const ComputeConfig& config) {
+  const double of_16bit = joules(config.power.tensor_16bit);
+  if (!multiplies(config, DataType::kInt8)) return of_16bit;
+  if (multiplies(config, DataType::kFp8) || config.tensor_8bit >= config.tensor_int8) {
+    return joules(config.power.tensor_8bit);
+  }
+  return per_second(config.tensor_int8) >= 2 * per_second(config.tensor_16bit) ? of_16bit / 2 : of_16bit;
+}
+
 }  // namespace
 
 EnumNames<Cost> enum_names(Cost) {
@@ -99,7 +109,7 @@ double operations_energy(const ComputeConfig& config, DataType type, double flop
     case DataType::kFp8:
       return flops * joules(config.power.tensor_8bit);
     case DataType::kInt8:
-      return flops * joules(multiplies(config, type) ? config.power.tensor_8bit : config.power.tensor_16bit);
+      return flops * int8_energy(config);
     case DataType::kFp4:
       return flops * joules(config.power.tensor_8bit) / (multiplies(config, type) ? 2 : 1);
     case DataType::kTf32:

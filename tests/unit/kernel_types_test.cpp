@@ -85,6 +85,30 @@ TEST(ProductTypes, DrawTheBoardsPowerOnFloat64) {
   EXPECT_DOUBLE_EQ(doubles.array_energy, floats.array_energy);  // both at 66.9 TFLOPS
 }
 
+/// Where fp8 runs as 16 bits for want of units, the 8-bit figures are those of 16 bits, which int8 does not draw.
+TEST(ProductTypes, Int8DrawsHalfOfSixteenBitsWhereItIsTwiceAsFast) {
+  const auto pj_of = [](const ComputeConfig& config, DataType type) {
+    const KernelWork work = kernel_work(config, large(type));
+    return work.array_energy / work.flops * 1e12;
+  };
+  ComputeConfig config = kHopper;
+  config.power.tensor_8bit = 600_fJ;
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 0.6);  // its units' own figure
+  config.lacks = "fp8";
+  config.tensor_8bit = config.tensor_16bit;
+  config.power.tensor_8bit = config.power.tensor_16bit;
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kFp8), 1.15);
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 1.15 / 2);
+  config.tensor_int8 = config.tensor_16bit;
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 1.15);
+  config.tensor_int8 = Compute();
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 1.15);
+  // Units of int8 that fp8 runs on, as a TPU v5p has.
+  config.tensor_8bit = config.tensor_int8 = 2 * config.tensor_16bit;
+  config.power.tensor_8bit = 500_fJ;
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 0.5);
+}
+
 TEST(ProductTypes, RefuseSparseFloat64) {
   Gemm sparse = large(DataType::kFp64);
   sparse.sparse = true;
