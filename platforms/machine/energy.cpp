@@ -86,7 +86,8 @@ Spent pool_of(const memory::CxlPool& pool, int accelerators, double time) {
   using memory::CxlLink;
   const memory::CxlPool::Config& config = pool.config();
   Spent spent;
-  spent.known = config.link.bit > Energy() || config.device.byte > Energy() || config.device.idle > Power();
+  spent.known = config.link.bit > Energy() || config.device.byte > Energy() || config.device.idle > Power() ||
+                config.switch_config.idle > Power();
   const auto add = [&spent](const CxlLink& link) {
     for (const std::int64_t bytes : link.counters().wire_bytes) spent.active += of_bytes(bytes, link.config().bit);
   };
@@ -162,7 +163,13 @@ std::vector<std::string> EnergyAccount::unknown() const {
     if (!network.switches.known) kinds.push_back("switches of " + network.name);
   }
   if (!nics.known) kinds.emplace_back("NICs");
-  if (has_pool && !pool.known) kinds.emplace_back("memory pools");
+  if (has_pool && !pool.known) {
+    kinds.emplace_back("memory pools");
+  } else if (has_pool) {
+    if (!pool_devices_known) kinds.emplace_back("idle memory expanders");
+    if (!pool_switches_known) kinds.emplace_back("idle CXL switches");
+  }
+  if (has_uncounted_remote) kinds.emplace_back("remote memory");
   return kinds;
 }
 
@@ -191,7 +198,12 @@ EnergyAccount account_energy(Machine& machine, Time span) {
   account.networks = networks_of(machine, time);
   account.nics = nics_of(machine, time);
   account.has_pool = machine.cxl_pool() != nullptr;
-  if (account.has_pool) account.pool = pool_of(*machine.cxl_pool(), machine.size(), time);
+  account.has_uncounted_remote = machine.has_remote_memory() && !account.has_pool;
+  if (!account.has_pool) return account;
+  const memory::CxlPool& pool = *machine.cxl_pool();
+  account.pool = pool_of(pool, machine.size(), time);
+  account.pool_devices_known = pool.config().device.idle > Power();
+  account.pool_switches_known = pool.switches() == 0 || pool.config().switch_config.idle > Power();
   return account;
 }
 

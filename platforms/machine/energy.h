@@ -44,9 +44,9 @@ struct NetworkEnergy {
 /// what accelerators draw idle. Each figure is a field of the part that draws it
 /// (`power`); where a part has none its kind is not `known` and counts as nothing.
 ///
-/// Left out: hosts and remote memory other than CXL pools, fans and power supplies, cooling; the arithmetic of copy
-/// engines and of sums in the network; scale-up ports, which are within the accelerator's figures; refresh of HBM and
-/// what it draws all the time, which are within the accelerator's idle power.
+/// Left out: hosts and remote memory other than CXL pools (which `unknown` names), fans and power supplies, cooling;
+/// the arithmetic of copy engines and of sums in the network; scale-up ports, which are within the accelerator's
+/// figures; refresh of HBM and what it draws all the time, which are within the accelerator's idle power.
 struct EnergyAccount {
   Time span;
   std::vector<AcceleratorEnergy> accelerators;
@@ -55,6 +55,9 @@ struct EnergyAccount {
   Spent nics;
   Spent pool;  ///< memory pools: links, switches and devices
   bool has_pool = false;
+  bool pool_devices_known = false;    ///< there are figures for what its devices draw all the time
+  bool pool_switches_known = false;   ///< likewise, or it has no switches
+  bool has_uncounted_remote = false;  ///< remote memory of another kind, which has no figures
 
   /// Of the whole machine.
   [[nodiscard]] double total() const;
@@ -65,7 +68,7 @@ struct EnergyAccount {
   [[nodiscard]] Spent all_switches() const;
   /// Of what came after `before`, an account of the same machine.
   [[nodiscard]] EnergyAccount since(const EnergyAccount& before) const;
-  /// Kinds for whose energy there are no figures: "links of fabric", ...
+  /// Kinds for whose energy, or for what they draw all the time, there are no figures: "links of fabric", ...
   [[nodiscard]] std::vector<std::string> unknown() const;
 };
 

@@ -179,7 +179,41 @@ TEST(Energy, OfAPoolIsThatOfItsLinksAndDevices) {
   const double bytes = 2.0 * static_cast<double>(moments);
   EXPECT_NEAR(energy.pool.active / (2 * (static_cast<double>(wire) * 8 * 5e-12 + bytes * 7e-12)), 1, 0.01);
   EXPECT_NEAR(energy.pool.idle, 16 * in_seconds(span), 1e-12);
-  EXPECT_EQ(energy.unknown().size(), 3U);  // links, switches and NICs of the fabric; none of the pool
+  const std::vector<std::string> fabric = {"links of fabric", "switches of fabric", "NICs"};
+  EXPECT_EQ(energy.unknown(), fabric);  // none of the pool
+}
+
+/// What draws power all the time and says nothing of it, and memory beyond without any figure.
+TEST(Energy, NamesRemoteMemoryWithoutFigures) {
+  const auto unknown = [](memory::RemoteKind kind, memory::CxlPath path, Power device, Power switches, Energy bit) {
+    test::fresh_kernel();
+    MachineConfig config = pair_with_figures();
+    config.remote_memory.memory.kind = kind;
+    config.remote_memory.memory.chunk = 16_KiB;
+    memory::CxlPool::Config& pool = config.remote_memory.cxl;
+    pool.sharers = 2;
+    pool.path = path;
+    pool.link.bit = bit;
+    pool.device_link.bit = bit;
+    pool.switch_config.idle = switches;
+    pool.device.byte = Energy();
+    pool.device.idle = device;
+    Machine machine(config);
+    return account_energy(machine, 1_us).unknown();
+  };
+  using Names = std::vector<std::string>;
+  using memory::CxlPath;
+  using memory::RemoteKind;
+  EXPECT_EQ(unknown(RemoteKind::kNone, CxlPath::kFar, 0_W, 0_W, 0_pJ), Names{});
+  for (const RemoteKind kind : {RemoteKind::kPerAccelerator, RemoteKind::kPerNode, RemoteKind::kPool}) {
+    EXPECT_EQ(unknown(kind, CxlPath::kFar, 1_W, 1_W, 1_pJ), Names{"remote memory"});
+  }
+  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kFar, 0_W, 0_W, 0_pJ), Names{"memory pools"});
+  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kFar, 0_W, 0_W, 1_pJ),
+            (Names{"idle memory expanders", "idle CXL switches"}));
+  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kFar, 1_W, 0_W, 1_pJ), Names{"idle CXL switches"});
+  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kFar, 0_W, 1_W, 0_pJ), Names{"idle memory expanders"});
+  EXPECT_EQ(unknown(RemoteKind::kCxl, CxlPath::kNear, 1_W, 0_W, 1_pJ), Names{});  // has none
 }
 
 }  // namespace
