@@ -14,7 +14,8 @@ std::string numbered(const char* name, std::size_t number) {
 void check_granule(const CxlLink::Config& link, Bytes granule, const std::string& path) {
   if (granule <= link.outstanding) return;
   throw ConfigError("remote_memory.chunk", "expected at most " + path + ".outstanding, which is " +
-                                               to_text(link.outstanding) + ", got " + to_text(granule));
+                                               to_text(link.outstanding) + ", got " + to_text(granule) +
+                                               "; a part brings its own: set " + path + ".outstanding after it");
 }
 
 void check(const CxlPool::Config& config, int accelerators, Bytes granule) {

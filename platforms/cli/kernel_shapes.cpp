@@ -100,12 +100,16 @@ class GemmKind final : public KernelKind {
   void add_options(CLI::App& app) override {
     add_type(app, type_, "--type", "Type of the operands", listed<DataType>());
     app.add_flag("--sparse", sparse_, "The first operand has 2:4 structured sparsity");
-    app.add_flag("--full-accumulation", full_, "8-bit operands are summed in full float32, as gradients often are");
+    app.add_flag("--full-accumulation", full_, "fp8 operands are summed in full float32, as gradients often are");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     limit_operations(2 * product(values), "gemm", "");
-    return shape_of(Gemm{values.at("batch"), values.at("m"), values.at("n"), values.at("k"),
-                         parse_product_type(type_, "--type"), sparse_, !full_});
+    const DataType type = parse_product_type(type_, "--type");
+    if (full_ && type != DataType::kFp8) {
+      throw UsageError("--full-accumulation: expected --type fp8, whose sums alone it changes, got " +
+                       in_quotes(type_));
+    }
+    return shape_of(Gemm{values.at("batch"), values.at("m"), values.at("n"), values.at("k"), type, sparse_, !full_});
   }
 
  private:

@@ -88,7 +88,18 @@ std::string devices() {
   return text + "; or an accelerator, for its memory";
 }
 
+/// Of a part of kind hbm the fields stand as `device` has them, and not as below `accelerator.hbm.stacks`.
+void check_overrides(const std::vector<std::string>& overrides) {
+  for (const std::string& text : overrides) {
+    if (!text.starts_with("stacks.") && !text.starts_with("hbm.") && !text.starts_with("accelerator.")) continue;
+    throw UsageError(
+        "--set: expected stacks=NUMBER, stack_interleave, mapping, hash, or a field of device or controller, got \"" +
+        text + "\"");
+  }
+}
+
 dram::MemoryConfig read_config(const Options& options) {
+  check_overrides(options.overrides);
   ordered_json text = ordered_json::object();
   std::optional<dram::MemoryConfig> stacks = find_stacks(options.device);
   if (!stacks) {

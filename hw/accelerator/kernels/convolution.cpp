@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 #include "hw/accelerator/kernels/arithmetic.h"
 #include "hw/accelerator/kernels/product.h"
@@ -25,10 +26,17 @@ void check(const Convolution& shape) {
   }
   if (shape.stride < 1) throw std::invalid_argument("convolution: the stride must be at least 1");
   if (shape.groups < 1 || shape.channels_in % shape.groups != 0 || shape.channels_out % shape.groups != 0) {
-    throw std::invalid_argument("convolution: groups must divide the channels in and out");
+    throw std::invalid_argument("convolution: groups must divide the channels in and out, got " +
+                                std::to_string(shape.groups) + " groups of " + std::to_string(shape.channels_in) +
+                                " in and " + std::to_string(shape.channels_out) + " out");
   }
   if (out_height(shape) == 0 || out_width(shape) == 0) {
-    throw std::invalid_argument("convolution: the kernel is larger than the padded image");
+    const auto sides = [](std::int64_t height, std::int64_t width) {
+      return std::to_string(height) + " x " + std::to_string(width);
+    };
+    throw std::invalid_argument("convolution: the kernel is larger than the padded image, got " +
+                                sides(shape.kernel_height, shape.kernel_width) + " for " +
+                                sides(shape.height + 2 * shape.pad_height, shape.width + 2 * shape.pad_width));
   }
 }
 
