@@ -113,6 +113,13 @@ class BankHbm final : public Memory, public EventTarget {
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  // Kinds of events, in their order at one time: what arrives is queued before commands are chosen.
+  static constexpr std::uint32_t kArrival = 0;
+  static constexpr std::uint32_t kMemory = 1;
+  static constexpr std::uint32_t kRequest = 2;
+  static constexpr std::uint32_t kRoom = 3;
+  static constexpr std::uint32_t kAnswer = 4;
+  static constexpr std::uint32_t kAnswerFree = 5;
   struct Port;
   struct Transaction {
     tlm::tlm_generic_payload* payload = nullptr;

@@ -36,7 +36,8 @@ class Replay {
   /// Serves what still waits.
   void finish();
 
-  /// From the first request to the last command's data.
+  /// From the first request to the last command's data. The memory's counters are from clock 0: what divides refreshes
+  /// by this begins there.
   [[nodiscard]] Time elapsed() const { return memory_.time_of(last_) - first_; }
   [[nodiscard]] std::int64_t requests() const { return requests_; }
   [[nodiscard]] std::int64_t bytes() const { return requests_ * memory_.config().device.geometry.burst.count(); }
