@@ -217,7 +217,8 @@ std::string served_order(const MemoryConfig& config, int reads, int writes) {
   for (int i = 0; i < reads + writes; ++i) {
     const bool write = i >= reads;
     const auto column = static_cast<std::uint16_t>(write ? i - reads : i);
-    const Accept accept = memory.push({{.bank = static_cast<std::uint8_t>(write ? 1 : 0), .column = column}, write, Time()}, 0);
+    const Accept accept =
+        memory.push({{.bank = static_cast<std::uint8_t>(write ? 1 : 0), .column = column}, write, Time()}, 0);
     EXPECT_EQ(accept, Accept::kQueued);
   }
   std::string order;
