@@ -4,12 +4,16 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "hw/core/random.h"
+#include "hw/memory/dram/replay.h"
 #include "platforms/cli/analytical_load.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
 #include "platforms/cli/process.h"
 #include "platforms/cli/traffic_load.h"
+#include "platforms/config/document.h"
+#include "platforms/config/field_visitor.h"
 #include "platforms/machine/machine.h"
 
 namespace weft::platforms {
@@ -191,6 +195,30 @@ ordered_json analytical_cube_load(bool quick) {
       quick ? 1 : 4);
 }
 
+/// Reads of a pseudo channel's bursts, one after the other or at random, as `weft memory` has them.
+ordered_json memory_load(bool sequential, bool quick) {
+  Document document = Document::from_text(R"({"device": "hbm3"})", "weft bench");
+  dram::MemoryConfig config;
+  document.root().read(config);
+  dram::MemorySystem memory(config);
+  dram::Replay replay(memory, 128);
+  const std::uint64_t bursts =
+      config.map().capacity() / static_cast<std::uint64_t>(config.device.geometry.burst.count());
+  Random random(1, "weft bench");
+  const std::int64_t requests = quick ? 200'000 : 10'000'000;
+  const Stopwatch watch;
+  for (std::int64_t i = 0; i < requests; ++i) {
+    const std::uint64_t burst = sequential ? static_cast<std::uint64_t>(i) % bursts : random.next() % bursts;
+    replay.request(false, burst * static_cast<std::uint64_t>(config.device.geometry.burst.count()));
+  }
+  replay.finish();
+  const double seconds = watch.seconds();
+  return {{"what", std::string("HBM3 to the bank, ") + (sequential ? "sequential" : "random") + " reads"},
+          {"unit", "requests/s"},
+          {"value", static_cast<double>(requests) / seconds},
+          {"wall_s", seconds}};
+}
+
 struct Load {
   std::string_view name;
   ordered_json (*run)(bool quick);
@@ -232,6 +260,8 @@ constexpr std::array kLoads = {
          },
          true},
     Load{"ring-1024", ring_load, true},
+    Load{"memory-sequential", [](bool quick) { return memory_load(true, quick); }},
+    Load{"memory-random", [](bool quick) { return memory_load(false, quick); }},
     Load{"analytical-1024", [](bool quick) { return analytical_ring_load(analytical::Congestion::kUnaware, quick); }},
     Load{"analytical-aware-1024",
          [](bool quick) { return analytical_ring_load(analytical::Congestion::kAware, quick); }},

@@ -459,8 +459,10 @@ TEST_F(CliTest, CatalogueReads) {
 }
 
 TEST_F(CliTest, BenchMeasures) {
-  const json bench = json::parse(weft("bench --quick --json --only packets-128 --only machine-64").out);
-  ASSERT_EQ(bench["rows"].size(), 2U);
+  const json bench =
+      json::parse(weft("bench --quick --json --only packets-128 --only machine-64 --only memory-random").out);
+  ASSERT_EQ(bench["rows"].size(), 3U);
+  EXPECT_GT(bench["rows"][2]["value"], 0);
   EXPECT_GT(bench["rows"][0]["hops"], 100'000);
   EXPECT_GT(bench["rows"][0]["value"], 0);
   EXPECT_GT(bench["rows"][1]["value"], 0);

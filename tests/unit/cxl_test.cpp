@@ -382,8 +382,10 @@ TEST(CxlPool, NamesWhatIsWrong) {
             "remote_memory.cxl.devices: expected 1, since remote_memory.cxl.path is near, got 2; several stand behind "
             "a switch (far)");
   config.devices = 1;
-  EXPECT_EQ(refused(config, 1_MiB),
-            "remote_memory.chunk: expected at most remote_memory.cxl.link.outstanding, which is 64KiB, got 1MiB");
+  EXPECT_EQ(
+      refused(config, 1_MiB),
+      "remote_memory.chunk: expected at most remote_memory.cxl.link.outstanding, which is 64KiB, got 1MiB; a part "
+      "brings its own: set remote_memory.cxl.link.outstanding after it");
   EXPECT_EQ(refused(config, Bytes(100)),
             "remote_memory.chunk: expected a multiple of the 64 bytes of a line, got 100B");
   config.device.efficiency = 0;

@@ -2,6 +2,8 @@
 // Types of operands, the units that have them, and attention's keys.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -107,6 +109,27 @@ TEST(ProductTypes, Int8DrawsHalfOfSixteenBitsWhereItIsTwiceAsFast) {
   config.tensor_8bit = config.tensor_int8 = 2 * config.tensor_16bit;
   config.power.tensor_8bit = 500_fJ;
   EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 0.5);
+}
+
+/// However k is split: a shape whose k ends within a stage has the splits of one that ends with it.
+TEST(ProductSplits, ALargerKIsNeverFaster) {
+  for (const DataType type : {DataType::kBf16, DataType::kFp32}) {
+    for (const std::int64_t side : {64, 128}) {
+      Time before;
+      std::int64_t most = 1;
+      for (std::int64_t k = 1; k <= 8192; k += 37) {
+        GemmPlan plan;
+        const Time time =
+            estimate(kernel_work(kHopper, Gemm{.m = side, .n = side, .k = k, .type = type}, &plan), kStream);
+        EXPECT_GE(time, before) << name_of(type) << ' ' << side << ' ' << k << " split " << plan.split_k;
+        before = time;
+        most = std::max(most, plan.split_k);
+      }
+      if (type == DataType::kFp32) {
+        EXPECT_GT(most, 4) << side;
+      }
+    }
+  }
 }
 
 TEST(ProductTypes, RefuseSparseFloat64) {

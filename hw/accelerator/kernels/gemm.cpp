@@ -149,7 +149,8 @@ KernelWork product_work(const ComputeConfig& config, const Product& product, Gem
   double best_sum = 0;
   for (const Tile& tile : kTiles) {
     for (const std::int64_t split : kSplits) {
-      if (split > 1 && shape.k / split < kShortestSplit) break;
+      // Parts are whole stages, so that the last ones may be short or empty.
+      if (split > 1 && ceil_div(ceil_div(shape.k, split), kTileK) * kTileK < kShortestSplit) break;
       GemmPlan trial{.tile_m = tile.m, .tile_n = tile.n, .split_k = split};
       trial.units = shape.batch * ceil_div(shape.m, tile.m) * ceil_div(shape.n, tile.n) * split;
       trial.waves = ceil_div(trial.units, config.sms);
