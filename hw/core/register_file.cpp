@@ -44,6 +44,7 @@ tlm::tlm_response_status write_through(tlm::tlm_fw_transport_if<>& target, tlm::
   payload.set_data_length(bytes);
   payload.set_streaming_width(bytes);
   payload.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
+  payload.set_dmi_allowed(false);  // a memory may have had the payload before
   sc_core::sc_time annotated = to_delay(delay);
   target.b_transport(payload, annotated);
   return payload.get_response_status();

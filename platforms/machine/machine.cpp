@@ -254,11 +254,11 @@ void Machine::bind_rank(std::size_t i) {
   firmware::Processor& processor = *processors_[i];
   wire_(*dispatcher_, array.compute, hbm.socket(kCompute));
   wire_(*dispatcher_, array.copy, hbm.socket(kCopy));
-  array.completion.bind(processor.mailbox(kAccelerator));
-  processor.device(kAccelerator).bind(array.registers);
+  wire_(*dispatcher_, array.completion, processor.mailbox(kAccelerator));
+  wire_(*dispatcher_, processor.device(kAccelerator), array.registers);
   wire_(*dispatcher_, nic.dma, hbm.socket(kNicDma));
-  nic.completion.bind(processor.mailbox(kNic));
-  processor.device(kNic).bind(nic.registers);
+  wire_(*dispatcher_, nic.completion, processor.mailbox(kNic));
+  wire_(*dispatcher_, processor.device(kNic), nic.registers);
   network_->bind_end(static_cast<std::uint32_t>(i), nic.out, nic.in);
 
   firmware::Rank& rank = ranks_[i];
@@ -291,8 +291,8 @@ void Machine::bind_rank(std::size_t i) {
   }
   nic::Nic& port = *ports_[i];
   wire_(*dispatcher_, port.dma, hbm.socket(kPortDma));
-  port.completion.bind(processor.mailbox(kPort));
-  processor.device(kPort).bind(port.registers);
+  wire_(*dispatcher_, port.completion, processor.mailbox(kPort));
+  wire_(*dispatcher_, processor.device(kPort), port.registers);
   nodes_[static_cast<std::size_t>(rank.node)]->bind_end(static_cast<std::uint32_t>(rank.local), port.out, port.in);
   rank.scale_up = {&processor, &port, nodes_[static_cast<std::size_t>(rank.node)].get(), kPort,
                    std::min(config_.scale_up.port.dma_rate, config_.scale_up.fabric.payload_rate())};
@@ -309,9 +309,9 @@ void Machine::bind_remote_memory(std::size_t i) {
   memory::Memory& hbm = *memories_[i];
   wire_(*dispatcher_, dma.local, hbm.socket(hbm.masters() - 1));
   memory::RemoteTarget& target = remote_target();
-  dma.remote.bind(target.socket(i));
-  dma.completion.bind(processor.mailbox(kRemoteDma));
-  processor.device(kRemoteDma).bind(dma.registers);
+  wire_(*dispatcher_, dma.remote, target.socket(i));
+  wire_(*dispatcher_, dma.completion, processor.mailbox(kRemoteDma));
+  wire_(*dispatcher_, processor.device(kRemoteDma), dma.registers);
 
   const auto end = static_cast<std::uint32_t>(i);
   const std::uint64_t sharers = static_cast<std::uint64_t>(config_.accelerators) / target.spaces();

@@ -121,10 +121,11 @@ class DeadlockError : public std::runtime_error {
 class Machine {
  public:
   /// Joins a master to its socket of a memory.
-  using Wire = std::function<void(Dispatcher&, tlm::tlm_initiator_socket<64>&, memory::Memory::Socket&)>;
+  using Wire = std::function<void(Dispatcher&, tlm::tlm_initiator_socket<64>&, tlm::tlm_target_socket<64>&)>;
 
-  /// With `wire`, something can stand between masters and memories, such as a checker. With `shuffle`, modules are
-  /// built in an order drawn from it, which must not change anything: a test of order.
+  /// With `wire`, something can stand between initiators and targets, such as a checker: at memories, registers,
+  /// mailboxes and remote memory, but not at a NIC's `near` sockets. With `shuffle`, modules are built in an order
+  /// drawn from it, which must not change anything: a test of order.
   explicit Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle = std::nullopt, Wire wire = {});
   ~Machine();
 

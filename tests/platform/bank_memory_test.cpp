@@ -14,7 +14,7 @@
 #include "platforms/machine/machine.h"
 #include "sw/schedules/fsdp.h"
 #include "tests/support/kernel.h"
-#include "tests/support/tlm_checker.h"
+#include "tests/support/machine_checkers.h"
 
 namespace weft::platforms {
 namespace {
@@ -36,29 +36,6 @@ MachineConfig small_machine(HbmDetail detail, bool data) {
   return config;
 }
 
-/// Checkers between masters and memories.
-class Checkers {
- public:
-  Machine::Wire wire() {
-    return [this](Dispatcher& dispatcher, tlm::tlm_initiator_socket<64>& master, memory::Memory::Socket& socket) {
-      const std::string name = "checker" + std::to_string(checkers_.size());
-      checkers_.push_back(std::make_unique<test::TlmChecker>(name.c_str(), dispatcher));
-      master.bind(checkers_.back()->from_initiator);
-      checkers_.back()->to_target.bind(socket);
-    };
-  }
-  void expect_rules_kept() const {
-    EXPECT_FALSE(checkers_.empty());
-    for (const auto& checker : checkers_) {
-      EXPECT_TRUE(checker->violations().empty()) << checker->name() << "\n" << checker->text();
-      EXPECT_EQ(checker->unfinished(), 0U) << checker->name();
-    }
-  }
-
- private:
-  std::vector<std::unique_ptr<test::TlmChecker>> checkers_;
-};
-
 /// What a collective took, and what it left at the beginning of each memory.
 struct Ended {
   Time time;
@@ -72,10 +49,10 @@ Ended collective_on(HbmDetail detail, CollectiveOp op, collectives::Algorithm al
   MachineConfig config = small_machine(detail, true);
   config.collectives.algorithm = algorithm;
   if (pcie) config.nic.pcie.generation = 5;
-  Checkers checkers;
+  test::MachineCheckers checkers;
   Machine machine(config, std::nullopt, checkers.wire());
   const auto rows = run_collective(machine, op, {2 << 20}, ElementType::kFp32);
-  checkers.expect_rules_kept();
+  checkers.expect_rules_kept({"nic", "port"});
   Ended ended{rows[0].time, rows[0].wrong, {}};
   for (int rank = 0; rank < machine.size(); ++rank) {
     ended.contents.emplace_back(kLook);

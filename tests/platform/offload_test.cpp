@@ -8,6 +8,7 @@
 #include "platforms/machine/machine.h"
 #include "sw/schedules/fsdp.h"
 #include "tests/support/kernel.h"
+#include "tests/support/machine_checkers.h"
 
 namespace weft {
 namespace {
@@ -74,9 +75,11 @@ TEST_P(Offloaded, StateComesBackAsItLeft) {
   FsdpConfig workload = offloaded();
   workload.offload.buffers = c.buffers;
   workload.recompute = c.recompute;
-  Machine machine(config);
+  test::MachineCheckers checkers;
+  Machine machine(config, std::nullopt, checkers.wire());
   const FsdpResult result = run_offloaded(machine, workload);
   EXPECT_EQ(result.wrong, 0);
+  checkers.expect_rules_kept({"hbm", "accelerator", "nic", "port", "firmware", "remote"});
 
   // In each of two steps every byte of the moments, and of the activations without a slot, goes there and back.
   const schedules::FsdpPlan plan(workload, config.accelerator.array.compute, 4);
