@@ -298,7 +298,29 @@ TEST(BankHbm, MastersWithABacklogShareEvenly) {
   EXPECT_GT(waited[2], waited[1] + 50_ns);
 }
 
-/// Random transactions of three masters, each in its own third. Returns the digest.
+/// What the debug transport and direct access say of a master's bytes, after the run.
+void expect_memory(BankBench& bench, std::size_t master, std::uint64_t at, const std::vector<std::byte>& bytes) {
+  NbMaster& m = *bench.master[master];
+  std::vector<std::byte> back(bytes.size());
+  tlm::tlm_generic_payload look;
+  look.set_command(tlm::TLM_READ_COMMAND);
+  look.set_address(at);
+  look.set_data_ptr(reinterpret_cast<unsigned char*>(back.data()));
+  look.set_data_length(static_cast<unsigned int>(back.size()));
+  EXPECT_EQ(m.socket->transport_dbg(look), back.size());
+  EXPECT_TRUE(back == bytes) << master;
+  for (std::uint64_t done = 0; done < bytes.size();) {
+    look.set_address(at + done);
+    tlm::tlm_dmi dmi;
+    ASSERT_TRUE(m.socket->get_direct_mem_ptr(look, dmi));
+    const auto there = std::min<std::uint64_t>(bytes.size() - done, dmi.get_end_address() + 1 - (at + done));
+    EXPECT_EQ(std::memcmp(dmi.get_dmi_ptr() + (at + done - dmi.get_start_address()), &bytes[done], there), 0) << master;
+    done += there;
+  }
+}
+
+/// Random transactions of three masters, each in its own third, a quarter of them with byte enables. Returns the
+/// digest.
 std::uint64_t random_mix(const BankHbm::Config& config, std::uint64_t seed, NbMaster::End end) {
   test::fresh_kernel();
   BankBench bench(config, 3);
@@ -307,6 +329,7 @@ std::uint64_t random_mix(const BankHbm::Config& config, std::uint64_t seed, NbMa
     tlm::tlm_command command;
     std::vector<std::byte> buffer;
     std::vector<std::byte> expected;
+    std::vector<unsigned char> enables;
     int answered = 0;
   };
   std::vector<std::deque<Sent>> sent(3);
@@ -330,24 +353,29 @@ std::uint64_t random_mix(const BankHbm::Config& config, std::uint64_t seed, NbMa
       const auto size = static_cast<std::uint32_t>(1 + random.next() % (n % 10 == 0 ? 5000 : 200));
       const std::uint64_t offset = random.next() % (model[i].size() - size);
       const bool write = random.share() < 0.5;
-      sent[i].push_back({write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, {}, {}});
+      sent[i].push_back({write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, {}, {}, {}});
       Sent& each = sent[i].back();
       const auto from = model[i].begin() + static_cast<std::ptrdiff_t>(offset);
-      if (write) {
-        each.buffer = pattern_bytes(size, random.next());
-        std::copy(each.buffer.begin(), each.buffer.end(), from);
-      } else {
-        each.buffer.resize(size);
-        each.expected.assign(from, from + size);
+      if (random.next() % 4 == 0) each.enables.resize(1 + random.next() % 40);
+      for (unsigned char& enable : each.enables) enable = random.next() % 2 == 0 ? 0xff : 0;
+      const auto enabled = [&each](std::uint32_t b) {
+        return each.enables.empty() || each.enables[b % each.enables.size()] != 0;
+      };
+      each.buffer = write ? pattern_bytes(size, random.next()) : std::vector<std::byte>(size);
+      each.expected = each.buffer;
+      for (std::uint32_t b = 0; b < size; ++b) {
+        if (enabled(b)) (write ? from[b] : each.expected[b]) = write ? each.buffer[b] : from[b];
       }
-      bench.script.at(
-          at, [&m, &each, size, place = i * third + offset] { m.send(each.command, place, each.buffer.data(), size); });
+      bench.script.at(at, [&m, &each, size, place = i * third + offset] {
+        m.send(each.command, place, each.buffer.data(), size, each.enables.empty() ? nullptr : &each.enables);
+      });
       if (random.next() % 16 == 0) at += Time(static_cast<std::int64_t>(random.next() % 2'000'000));
     }
   }
   sc_core::sc_start();
-  for (const auto& each : sent) {
-    for (const Sent& transaction : each) EXPECT_EQ(transaction.answered, 1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const Sent& transaction : sent[i]) EXPECT_EQ(transaction.answered, 1);
+    expect_memory(bench, i, i * third, model[i]);
   }
   return bench.dispatcher.digest();
 }
