@@ -17,8 +17,8 @@ namespace weft::collectives {
 
 /// One member's place in a ring whose chunks have flags (slot_lane.h), with the collectives of RingMember. What comes
 /// is copied or added where it lies, and goes on from there. A chunk goes on while the copy engine is at the next. To
-/// another node it goes on with all of its message, which holds no more than a slot of NCCL's: NCCL's kernels hand slots
-/// to the network when they are written whole (src/transport/net.cc).
+/// another node it goes on with all of its message, which holds no more than a slot of NCCL's: NCCL's kernels hand
+/// slots to the network when they are written whole (src/transport/net.cc).
 class FlaggedRingMember {
  public:
   /// Which bytes of the buffer block `i` holds, i being a position in the ring.

@@ -34,7 +34,9 @@ MulticastGroup::MulticastGroup(const std::vector<Rank*>& ranks, const MulticastC
   groups.reserve(static_cast<std::size_t>(MulticastMember::groups(config, size_)));
   for (int i = 0; i < MulticastMember::groups(config, size_); ++i) {
     const std::optional<std::uint32_t> group = network.create_group(ends, {});
-    if (!group) throw ConfigError("collectives.algorithm", name + ": expected a network that reaches all members by multicast");
+    if (!group) {
+      throw ConfigError("collectives.algorithm", name + ": expected a network that reaches all members by multicast");
+    }
     groups.push_back(*group);
   }
   for (int i = 0; i < size_; ++i) {

@@ -90,9 +90,10 @@ TEST(KfacErrors, AnIntervalLongerThanARunCanBeIsRefused) {
 TEST(KfacErrors, WhatCollectivesOfOneKindLackIsToldOfTheFieldThatChoseThem) {
   KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
   config.broadcasts = schedules::KfacCollectives::kInNetwork;
-  EXPECT_EQ(refusal(config),
-            "workload.broadcasts: expected switches that reduce for in-network: reduction.trees of the network's switch "
-            "is 0");
+  EXPECT_EQ(
+      refusal(config),
+      "workload.broadcasts: expected switches that reduce for in-network: reduction.trees of the network's switch "
+      "is 0");
   config.broadcasts = schedules::KfacCollectives::kPlatform;
   config.all_reduces = schedules::KfacCollectives::kInNetwork;
   EXPECT_EQ(refusal(config),
