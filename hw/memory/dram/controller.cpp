@@ -42,34 +42,37 @@ Clock Controller::next() {
 }
 
 PseudoChannel::Served Controller::step() {
-  Command command;
-  PseudoChannel::Served served;
-  const auto place = [this](PseudoChannel::Served what, std::ptrdiff_t pseudo_channel) {
-    what.channel = channel_;
-    what.pseudo_channel = static_cast<std::uint8_t>(pseudo_channel);
-    return what;
-  };
   if (checked_ && chosen_stage_ != nullptr) {
     return place(chosen_stage_->step(*chosen_, order_), chosen_stage_ - ecc_.data());
   }
-  if (chosen_row_) {
-    chosen_->issue_row(command);
-    if (command.kind == CommandKind::kRefreshDue) return served;
-    const Clock slots = command.kind == CommandKind::kActivate ? activate_slots_ : precharge_slots_;
-    row_free_ = command.at + slots;
-    row_busy_ += slots;
-  } else {
-    served = chosen_->issue_column(command);
-    column_free_ = command.at + column_slots_;
-    column_busy_ += column_slots_;
-    if (checked_) {
-      served = place(ecc_[command.pseudo_channel].served(served, command.at), command.pseudo_channel);
-    }
-  }
-  if (observer_ != nullptr) {
-    command.channel = channel_;
-    observer_->on_command(command);
-  }
+  if (!chosen_row_) return step_column();
+  step_row();
+  return {};
+}
+
+void Controller::step_row() {
+  Command command;
+  chosen_->issue_row(command);
+  if (command.kind == CommandKind::kRefreshDue) return;
+  const Clock slots = command.kind == CommandKind::kActivate ? activate_slots_ : precharge_slots_;
+  row_free_ = command.at + slots;
+  row_busy_ += slots;
+  observe(command);
+}
+
+PseudoChannel::Served Controller::step_column() {
+  Command command;
+  PseudoChannel::Served served = chosen_->issue_column(command);
+  column_free_ = command.at + column_slots_;
+  column_busy_ += column_slots_;
+  if (checked_) served = place(ecc_[command.pseudo_channel].served(served, command.at), command.pseudo_channel);
+  observe(command);
+  return served;
+}
+
+PseudoChannel::Served Controller::place(PseudoChannel::Served served, std::ptrdiff_t pseudo_channel) const {
+  served.channel = channel_;
+  served.pseudo_channel = static_cast<std::uint8_t>(pseudo_channel);
   return served;
 }
 

@@ -27,6 +27,12 @@ class Controller {
     if (!checked_) return pseudo_channels_[i].push(request, now, ++order_);
     return ecc_[i].push(pseudo_channels_[i], request, now, order_);
   }
+  /// Whether requests since the last call may have changed what next() finds.
+  bool changed() {
+    bool any = checked_;
+    for (PseudoChannel& each : pseudo_channels_) any |= each.changed();
+    return any;
+  }
   /// Time of the next command, or of a refresh that becomes due; kNeverClock if there is nothing to do.
   Clock next();
   /// Issues what next() found. To be called after next().
@@ -43,6 +49,16 @@ class Controller {
   [[nodiscard]] Clock column_bus_busy() const { return column_busy_; }
 
  private:
+  void step_row();
+  PseudoChannel::Served step_column();
+  /// With where it is.
+  [[nodiscard]] PseudoChannel::Served place(PseudoChannel::Served served, std::ptrdiff_t pseudo_channel) const;
+  void observe(Command& command) const {
+    if (observer_ == nullptr) return;
+    command.channel = channel_;
+    observer_->on_command(command);
+  }
+
   std::vector<PseudoChannel> pseudo_channels_;
   Clock row_free_ = 0;  // the buses, from when on
   Clock column_free_ = 0;

@@ -78,7 +78,7 @@ class MemorySystem {
   Accept push(const Request& request, Clock now) {
     const std::size_t channel = request.location.channel;
     const Accept accept = channels_[channel].push(request, now);
-    if (accept == Accept::kQueued) next_.set(channel, channels_[channel].next());
+    if (accept == Accept::kQueued && channels_[channel].changed()) next_.set(channel, channels_[channel].next());
     return accept;
   }
   /// Time of the next command of any channel.

@@ -15,7 +15,6 @@ constexpr Clock kLongAgo = -(1LL << 40);
 PseudoChannel::PseudoChannel(const Device& device, const ControllerConfig& config, int index)
     : timing_(device.timing),
       config_(config),
-      stacks_(device.geometry.stack_ids),
       banks_of_group_(device.geometry.banks),
       index_(static_cast<std::uint8_t>(index)),
       slots_(static_cast<std::size_t>(config.read_queue + config.write_queue)),
@@ -70,9 +69,19 @@ Accept PseudoChannel::push(const Request& request, Clock now, std::uint64_t orde
   const Index index = free_;
   Slot& slot = slots_[index];
   free_ = slot.next;
-  slot = {request.created, request.tag, order, location.row, location.column, kNone, kNone};
   Queue& queue = bank.queue[direction];
+  // One by one: a whole Slot would be put together on the stack and read back before its parts have arrived there.
+  slot.created = request.created;
+  slot.tag = request.tag;
+  slot.order = order;
+  slot.row = location.row;
+  slot.column = location.column;
+  slot.bank = location.bank;
+  slot.next = slot.newer = kNone;
   slot.previous = queue.tail;
+  slot.older = newest_[direction];
+  (slot.older == kNone ? oldest_[direction] : slots_[slot.older].newer) = index;
+  newest_[direction] = index;
   const std::uint64_t bit = 1ULL << location.bank;
   if (queue.tail == kNone) {
     queue.head = index;
@@ -92,6 +101,7 @@ Accept PseudoChannel::push(const Request& request, Clock now, std::uint64_t orde
   if (first) head_key_[direction][location.bank] = key(order, location.bank);
   if (hit) add_column(location.bank, direction);
   if (first && direction == mode_) add_if_wanted(location.bank);
+  changed_ |= hit || first;
   ++count_[direction];
   update_mode();
   return Accept::kQueued;
@@ -107,6 +117,8 @@ void PseudoChannel::remove(std::uint8_t bank, int direction, Index index) {
     if (slot.next != kNone) head_key_[direction][bank] = key(slots_[slot.next].order, bank);
   }
   (slot.next == kNone ? queue.tail : slots_[slot.next].previous) = slot.previous;
+  (slot.newer == kNone ? newest_[direction] : slots_[slot.newer].older) = slot.older;
+  (slot.older == kNone ? oldest_[direction] : slots_[slot.older].newer) = slot.newer;
   // All before it are for other rows.
   queue.hit = first_hit(slot.next, banks_[bank].row);
   if (queue.hit != kNone) hit_key_[direction][bank] = key(slots_[queue.hit].order, bank);
@@ -115,15 +127,11 @@ void PseudoChannel::remove(std::uint8_t bank, int direction, Index index) {
   --count_[direction];
 }
 
-void PseudoChannel::update_mode() {
+void PseudoChannel::change_mode() {
   const std::uint8_t other = 1 - mode_;
   if (owners_[other] != 0) return;  // the switch before this one is not over
-  const int reads = count_[0];
-  const int writes = count_[1];
-  const bool change =
-      mode_ == 0 ? writes >= write_high_ || (reads == 0 && writes > 0) : reads > 0 && writes <= write_low_;
-  if (!change) return;
   mode_ = other;
+  changed_ = true;
   columns_.stale = true;
   rows_stale();
 }
@@ -169,9 +177,7 @@ PseudoChannel::Served PseudoChannel::issue_column(Command& command) {
     column_group_[0][group] = at + timing_.ccdl;
     precharge = std::max(precharge, at + timing_.rtp);
   }
-  for (int stack = 0; stack < stacks_; ++stack) {
-    if (stack != bank.stack) column_stack_[stack][direction] = at + timing_.ccdr;
-  }
+  column_others_[direction] = {at + timing_.ccdr, bank.stack};
   if (direction != last_direction_) ++counters_.turnarounds;
   last_direction_ = static_cast<std::uint8_t>(direction);
   if (group == last_group_) ++counters_.same_group;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "hw/memory/dram/address_map.h"
@@ -89,6 +90,8 @@ class PseudoChannel {
     }
     return row_;
   }
+  /// Whether a request since the last call may have changed a candidate; most queue up behind others.
+  bool changed() { return std::exchange(changed_, false); }
   /// Issues the candidate, which is the one of column() or row(). `command` becomes what the device sees.
   Served issue_column(Command& command);
   void issue_row(Command& command);
@@ -113,6 +116,9 @@ class PseudoChannel {
     std::uint16_t column = 0;
     Index next = kNone;  // in the queue of the bank, or of free slots
     Index previous = kNone;
+    Index newer = kNone;  // of all of its direction
+    Index older = kNone;
+    std::uint8_t bank = 0;
   };
   /// Requests of one direction for one bank, oldest first.
   struct Queue {
@@ -129,6 +135,11 @@ class PseudoChannel {
     bool auto_closed = false;
     bool conflict = false;  ///< its last precharge was for another row
     std::array<Queue, 2> queue;
+  };
+  /// When columns of other stacks than the last one's may follow; those of the one before it waited for it.
+  struct OtherStacks {
+    Clock at = 0;
+    std::uint8_t last = 0;
   };
   /// The best of several banks. It stays that, though the bus may delay it, until another one that waits is ready.
   struct Search {
@@ -176,6 +187,8 @@ class PseudoChannel {
   static void find_first(Search& search, CommandKind kind, std::uint64_t banks, const PerBank<std::uint64_t>& keys,
                          Clock from, const Ready& ready);
   void find_column(Clock bus);
+  /// Whether the oldest request of all can go at `from`, so that no other has to be looked at.
+  [[nodiscard]] bool oldest_goes(int direction, std::uint64_t banks, Clock from) const;
   void find_row(Clock bus);
   void find_closing(Clock from);
   void find_opening(Clock from);
@@ -187,7 +200,8 @@ class PseudoChannel {
   void add_if_wanted(std::uint8_t bank);
   [[nodiscard]] Clock column_ready(std::uint8_t bank, int direction) const {
     const Clock at = std::max(column_bank_[direction][bank], column_group_[direction][group_[bank]]);
-    return stacks_ > 1 ? std::max(at, column_stack_[banks_[bank].stack][direction]) : at;
+    const OtherStacks& others = column_others_[direction];
+    return banks_[bank].stack == others.last ? at : std::max(at, others.at);
   }
   /// Of activates in any bank.
   [[nodiscard]] Clock activate_ready() const {
@@ -195,7 +209,13 @@ class PseudoChannel {
   }
   [[nodiscard]] Candidate refresh_candidate(Clock from);
   void choose_refresh_bank();
-  void update_mode();
+  void update_mode() {
+    if (mode_ == 0 ? count_[1] >= write_high_ || (count_[0] == 0 && count_[1] > 0)
+                   : count_[0] > 0 && count_[1] <= write_low_) {
+      change_mode();
+    }
+  }
+  void change_mode();
   void remove(std::uint8_t bank, int direction, Index index);
   [[nodiscard]] Index first_hit(Index from, std::uint32_t row) const;
   [[nodiscard]] const Slot* find(const Queue& queue, const Location& location) const;
@@ -210,6 +230,7 @@ class PseudoChannel {
   Candidate row_;       ///< the first of the next two and of refreshes
   Clock row_next_ = 0;  ///< when it may be another one
   bool row_stale_ = true;
+  bool changed_ = true;
   Search columns_;
   Search closing_;
   Search opening_;
@@ -231,7 +252,7 @@ class PseudoChannel {
   Clock now_ = 0;
   Clock activate_any_ = 0;  ///< by tRRDS and the like
   std::array<Clock, 2> column_any_{};
-  std::array<std::array<Clock, 2>, 16> column_stack_{};
+  std::array<OtherStacks, 2> column_others_;
   std::array<Clock, 4> last_activates_{};  ///< a ring, for tFAW
   std::uint32_t activate_count_ = 0;
   std::uint8_t last_direction_ = 0;
@@ -243,6 +264,8 @@ class PseudoChannel {
   int refreshes_owed_ = 0;
   std::uint64_t round_ = 0;  ///< banks that this round of per-bank refreshes still has before it
   std::uint64_t all_banks_ = 0;
+  std::array<Index, 2> oldest_ = {kNone, kNone};
+  std::array<Index, 2> newest_ = {kNone, kNone};
   std::array<int, 2> count_{};
   std::array<int, 2> capacity_{};
   int write_high_ = 0;
@@ -250,7 +273,6 @@ class PseudoChannel {
   Index free_ = kNone;
   Timing timing_;
   ControllerConfig config_;
-  int stacks_;
   int banks_of_group_;
   std::uint8_t index_;
   Counters counters_;

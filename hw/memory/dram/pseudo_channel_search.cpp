@@ -33,9 +33,25 @@ void PseudoChannel::find_column(Clock bus) {
   std::uint64_t banks = hits_[direction] & ~capped_;
   if (direction != mode_ || refreshing_) banks = owners_[direction];
   banks &= ~bank_refresh_ | owners_[direction];
-  find_first(columns_, direction == 0 ? CommandKind::kRead : CommandKind::kWrite, banks, hit_key_[direction],
-             std::max({now_, bus, column_any_[direction]}), [&](std::uint8_t i) { return column_ready(i, direction); });
+  const Clock from = std::max({now_, bus, column_any_[direction]});
+  const CommandKind kind = direction == 0 ? CommandKind::kRead : CommandKind::kWrite;
+  if (oldest_goes(direction, banks, from)) {
+    const Slot& oldest = slots_[oldest_[direction]];
+    const std::uint64_t order = oldest.order & ((1ULL << kOrderBits) - 1);
+    columns_ = {{from, order, kind, oldest.bank, direction != 0}, from + 1, from, false};
+    return;
+  }
+  find_first(columns_, kind, banks, hit_key_[direction], from,
+             [&](std::uint8_t i) { return column_ready(i, direction); });
   columns_.best.write = direction != 0;
+}
+
+bool PseudoChannel::oldest_goes(int direction, std::uint64_t banks, Clock from) const {
+  const Index oldest = oldest_[direction];
+  if (oldest == kNone) return false;
+  const std::uint8_t bank = slots_[oldest].bank;
+  return (banks >> bank & 1) != 0 && banks_[bank].queue[direction].hit == oldest &&
+         column_ready(bank, direction) <= from;
 }
 
 void PseudoChannel::add(Search& search, Clock at, std::uint64_t key) const {

@@ -34,9 +34,9 @@ void Replay::step() {
   }
 }
 
-void Replay::request(bool write, const Location& location, Time at, bool timed, bool partial) {
+void Replay::put(Request&& request, Time at, bool timed) {
   source_ = std::max(source_, at);
-  if (!write) {
+  if (!request.write) {
     // Until there is a place for it.
     release(memory_.clock_at(source_));
     while (reads_ + flying_ >= outstanding_) {
@@ -48,14 +48,14 @@ void Replay::request(bool write, const Location& location, Time at, bool timed, 
       }
     }
   }
-  Request request{location, write, timed ? at : source_, 0, partial};
+  if (!timed) request.created = source_;
   if (requests_++ == 0) first_ = request.created;
   Clock enters = std::max(entered_, memory_.clock_at(source_ + memory_.config().controller.latency));
   for (;;) {
     while (memory_.next() < enters) step();
     const Accept accept = memory_.push(request, enters);
     if (accept == Accept::kQueued) {
-      if (!write) ++reads_;
+      if (!request.write) ++reads_;
       break;
     }
     if (accept == Accept::kForwarded) {

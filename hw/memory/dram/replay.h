@@ -21,17 +21,17 @@ class Replay {
 
   /// One burst, as soon as it can go.
   void request(bool write, std::uint64_t address, bool partial = false) {
-    request(write, memory_.locate(address), source_, false, partial);
+    put({memory_.locate(address), write, source_, 0, partial}, source_, false);
   }
   void request(bool write, const Location& location, bool partial = false) {
-    request(write, location, source_, false, partial);
+    put({location, write, source_, 0, partial}, source_, false);
   }
   /// One burst that goes at `at` or, if that is past or too much is on its way, as soon after it as it can.
   void request(bool write, std::uint64_t address, Time at, bool partial = false) {
-    request(write, memory_.locate(address), at, true, partial);
+    put({memory_.locate(address), write, at, 0, partial}, at, true);
   }
   void request(bool write, const Location& location, Time at, bool partial = false) {
-    request(write, location, at, true, partial);
+    put({location, write, at, 0, partial}, at, true);
   }
   /// Serves what still waits.
   void finish();
@@ -45,7 +45,7 @@ class Replay {
   [[nodiscard]] const LatencyHistogram& read_latency() const { return read_latency_; }
 
  private:
-  void request(bool write, const Location& location, Time at, bool timed, bool partial);
+  void put(Request&& request, Time at, bool timed);
   void step();
   void complete(Time created, Clock done);
   /// Frees the places of reads that are done at `now`.
