@@ -46,44 +46,46 @@ function(weft_precompile name)
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 
-# weft_unity(TARGET [NAME]): compiles eight files at a time; after the headers of weft_precompile(NAME), groups of at most so
-# many bytes, each of which takes about as long as its largest file would alone, so that a change of one file waits no longer.
-set(WEFT_UNITY_BYTES 32000)
+# weft_unity(TARGET [HEADERS name] [BYTES n]): compiles files in groups of at most so many bytes (a group takes about as long as
+# its largest file would alone, so that a change of one file waits no longer), or eight at a time if none are given; after the
+# headers of weft_precompile(name), if one is.
 function(weft_unity target)
   if(NOT WEFT_UNITY)
     return()
   endif()
+  cmake_parse_arguments(ARG "" "HEADERS;BYTES" "" ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  if(ARGC EQUAL 1)
-    return()
-  endif()
-  get_target_property(sources ${target} SOURCES)
-  set(group 0)
-  set(bytes 0)
-  foreach(source ${sources})
-    get_filename_component(path ${source} ABSOLUTE)
-    if(EXISTS ${path})
-      file(SIZE ${path} size)
-      math(EXPR bytes "${bytes} + ${size}")
-      if(bytes GREATER WEFT_UNITY_BYTES)
-        math(EXPR group "${group} + 1")
-        set(bytes ${size})
+  if(ARG_BYTES)
+    get_target_property(sources ${target} SOURCES)
+    set(group 0)
+    set(bytes 0)
+    foreach(source ${sources})
+      get_filename_component(path ${source} ABSOLUTE)
+      if(EXISTS ${path})
+        file(SIZE ${path} size)
+        math(EXPR bytes "${bytes} + ${size}")
+        if(bytes GREATER ARG_BYTES)
+          math(EXPR group "${group} + 1")
+          set(bytes ${size})
+        endif()
+        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
       endif()
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
-    endif()
-  endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-  # GCC 12 takes the frames of an included file's coroutines for types of a header, and warns of std::string(a) + "b" (its bugs
-  # 105329 and 105651) in more places the more it sees at once.
-  target_compile_options(${target} PRIVATE
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>)
-  target_precompile_headers(${target} REUSE_FROM ${ARGV1})
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  endif()
+  if(ARG_HEADERS)
+    # GCC 12 takes the frames of an included file's coroutines for types of a header, and warns of std::string(a) + "b" (its bugs
+    # 105329 and 105651) in more places the more it sees at once.
+    target_compile_options(${target} PRIVATE
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>)
+    target_precompile_headers(${target} REUSE_FROM ${ARG_HEADERS})
+  endif()
 endfunction()
 
-# weft_library(NAME SOURCES a.cpp ... DEPENDS weft::x ... [UNITY | GROUPS]): one folder, one library. Headers are included by
-# their path from the top of the repository ("hw/core/dispatcher.h"). UNITY: weft_unity. GROUPS: the same after SystemC's headers.
+# weft_library(NAME SOURCES a.cpp ... DEPENDS weft::x ... [UNITY | GROUPS | HEADERS name BYTES n]): one folder, one library. Headers are included by
+# their path from the top of the repository ("hw/core/dispatcher.h"). UNITY: weft_unity. GROUPS: after SystemC's headers. HEADERS: after others.
 function(weft_library name)
-  cmake_parse_arguments(ARG "UNITY;GROUPS" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;GROUPS" "HEADERS;BYTES" "SOURCES;DEPENDS" ${ARGN})
   add_library(weft_${name} STATIC ${ARG_SOURCES})
   add_library(weft::${name} ALIAS weft_${name})
   set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
@@ -91,8 +93,10 @@ function(weft_library name)
   target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_compile_features(weft_${name} PUBLIC cxx_std_20)
   target_link_libraries(weft_${name} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:weft_flags>)
-  if(ARG_GROUPS)
-    weft_unity(weft_${name} weft_systemc_headers)
+  if(ARG_HEADERS)
+    weft_unity(weft_${name} HEADERS ${ARG_HEADERS} BYTES ${ARG_BYTES})
+  elseif(ARG_GROUPS)
+    weft_unity(weft_${name} HEADERS weft_systemc_headers BYTES 32000)
   elseif(ARG_UNITY)
     weft_unity(weft_${name})
   endif()

@@ -30,6 +30,8 @@ function(weft_verilate name)
     target_link_libraries(${name} PUBLIC SystemC::systemc)
   endif()
   weft_share_verilator_runtime(${name} ${options})
+  # Verilator's headers, and SystemC's, take longer than what it writes, which may be compiled as one file (its __ALL.cpp).
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 # Verilator adds its runtime to the sources of each target: a minute of compiling for a handful of blocks. Here the targets that

@@ -66,16 +66,16 @@ int run(const BenchOptions& options) {
 
 }  // namespace
 
-Command bench_command(CLI::App& parent) {
+Command bench_command(const Arguments& parent) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* app = parent.add_subcommand("bench", "Measures the speed and the size of the simulator itself");
-  app->add_flag("--json", options->json, "Print JSON");
-  app->add_flag("--quick", options->quick, "Shorter runs, less exact");
-  app->add_option("--only", options->only, "This measurement; can be repeated. Some run only when they are named")
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember(bench_loads(true)));
+  const Arguments app = parent.add_subcommand("bench", "Measures the speed and the size of the simulator itself");
+  app.add_flag("--json", options->json, "Print JSON");
+  app.add_flag("--quick", options->quick, "Shorter runs, less exact");
+  app.add_option("--only", options->only, "This measurement; can be repeated. Some run only when they are named")
+      .one_at_a_time()
+      .check(OneOf(bench_loads(true)));
   // One measurement in this process, for the children of the command: group "" hides it.
-  app->add_option("--measure", options->measure)->group("");
+  app.add_option("--measure", options->measure, "").hidden();
   return {app, [options] { return run(*options); }};
 }
 

@@ -129,22 +129,22 @@ int describe_all(bool as_json) {
 
 }  // namespace
 
-Command parts_command(CLI::App& parent) {
+Command parts_command(const Arguments& parent) {
   struct CatalogueOptions {
     std::string kind;
     bool json = false;
   };
   auto options = std::make_shared<CatalogueOptions>();
-  CLI::App* app = parent.add_subcommand("parts", "Lists the parts of the catalogue");
-  app->add_option("--kind", options->kind, "Those of one kind");
-  app->add_flag("--json", options->json, "Print JSON");
+  const Arguments app = parent.add_subcommand("parts", "Lists the parts of the catalogue");
+  app.add_option("--kind", options->kind, "Those of one kind");
+  app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return parts(options->kind, options->json); }};
 }
 
-Command describe_command(CLI::App& parent) {
+Command describe_command(const Arguments& parent) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* app = parent.add_subcommand("describe", "Prints the configuration reference in Markdown");
-  app->add_flag("--json", *json, "Print JSON");
+  const Arguments app = parent.add_subcommand("describe", "Prints the configuration reference in Markdown");
+  app.add_flag("--json", *json, "Print JSON");
   return {app, [json] { return describe_all(*json); }};
 }
 

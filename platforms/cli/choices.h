@@ -8,7 +8,7 @@
 
 namespace weft::platforms {
 
-/// An enumeration's names, for an option's CLI::IsMember.
+/// An enumeration's names, for an option's OneOf.
 template <typename E>
 std::vector<std::string> names_of() {
   std::vector<std::string> names;
@@ -16,7 +16,7 @@ std::vector<std::string> names_of() {
   return names;
 }
 
-/// The value of a name that CLI::IsMember has let pass.
+/// The value of a name that OneOf has let pass.
 template <typename E>
 E value_of(const std::string& text) {
   for (const auto& [name, value] : enum_names(E{})) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
 #include <systemc>
@@ -33,21 +32,20 @@ int fail(ExitCode code, const std::string& text) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("A virtual platform for AI training clusters", "weft");
-  app.set_version_flag("--version", "weft " WEFT_VERSION);
-  app.require_subcommand(1);
+  CommandLine line("A virtual platform for AI training clusters", "weft", "weft " WEFT_VERSION);
+  const Arguments app = line.arguments();
+  app.require_subcommand(1, 1);
   const std::vector<Command> commands = {
       run_command(app),    collective_command(app), kernel_command(app),   validate_command(app), bench_command(app),
       dpa_command(app),    parts_command(app),      describe_command(app), topology_command(app), trace_command(app),
       import_command(app), workload_command(app),   memory_command(app),   vcd_command(app)};
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+    if (line.parse(argc, argv)) return kDone;  // --help and --version
+  } catch (const UsageError& error) {
     return fail(kBadInput, std::string(error.what()) + ". See weft --help");
   }
   for (const Command& command : commands) {
-    if (command.app->parsed()) return command.run();
+    if (command.app.given()) return command.run();
   }
   return kBadInput;
 }

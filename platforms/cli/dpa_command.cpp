@@ -163,23 +163,23 @@ int run(const DpaOptions& options) {
 
 }  // namespace
 
-Command dpa_command(CLI::App& parent) {
+Command dpa_command(const Arguments& parent) {
   auto options = std::make_shared<DpaOptions>();
-  CLI::App* app = parent.add_subcommand("dpa", "Packet rates of receive loops on a SmartNIC's cores, by threads");
-  app->add_option("part", options->part, "A part of kind processor")->capture_default_str();
-  app->add_option("--set", options->overrides, "path=value: overrides a field; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("PATH=VALUE");
-  app->add_option("--path", options->paths, "Receive loop: connection, datagram or bitmap; can be repeated")
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"connection", "datagram", "bitmap"}));
-  app->add_option("--bitmap-chunk", options->bitmap_chunk, "Packets in a chunk of the coarser bitmap of path bitmap")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
-  app->add_option("--threads", options->threads, "Numbers of threads, with commas between")->type_name("N,N,...");
-  app->add_option("--lines", options->lines, "Rates that are to be sustained")->capture_default_str();
-  app->add_option("--packet", options->packet, "Payload of a packet")->capture_default_str();
-  app->add_flag("--json", options->json, "Print JSON");
+  const Arguments app = parent.add_subcommand("dpa", "Packet rates of receive loops on a SmartNIC's cores, by threads");
+  app.add_option("part", options->part, "A part of kind processor").shows_default();
+  app.add_option("--set", options->overrides, "path=value: overrides a field; can be repeated")
+      .one_at_a_time()
+      .type_name("PATH=VALUE");
+  app.add_option("--path", options->paths, "Receive loop: connection, datagram or bitmap; can be repeated")
+      .one_at_a_time()
+      .check(OneOf({"connection", "datagram", "bitmap"}));
+  app.add_option("--bitmap-chunk", options->bitmap_chunk, "Packets in a chunk of the coarser bitmap of path bitmap")
+      .shows_default()
+      .check(Within(1, 1 << 20));
+  app.add_option("--threads", options->threads, "Numbers of threads, with commas between").type_name("N,N,...");
+  app.add_option("--lines", options->lines, "Rates that are to be sustained").shows_default();
+  app.add_option("--packet", options->packet, "Payload of a packet").shows_default();
+  app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }
 

@@ -77,22 +77,22 @@ int run(const ImportOptions& options) {
 
 }  // namespace
 
-Command import_command(CLI::App& parent) {
+Command import_command(const Arguments& parent) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App* app = parent.add_subcommand("import", "Makes a platform of another simulator's inputs");
-  app->require_subcommand(1);
-  CLI::App* astra = app->add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");
-  astra->add_option("--network", options->network, "network.yml")->required();
-  astra->add_option("--system", options->system, "system.json")->required();
-  astra->add_option("--memory", options->memory, "Remote memory file");
-  astra->add_option("--groups", options->groups, "Communicator groups file");
-  astra->add_option("--workload", options->workload, "Prefix of the Chakra files")->required();
+  const Arguments app = parent.add_subcommand("import", "Makes a platform of another simulator's inputs");
+  app.require_subcommand(1, 1);
+  const Arguments astra = app.add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");
+  astra.add_option("--network", options->network, "network.yml").required();
+  astra.add_option("--system", options->system, "system.json").required();
+  astra.add_option("--memory", options->memory, "Remote memory file");
+  astra.add_option("--groups", options->groups, "Communicator groups file");
+  astra.add_option("--workload", options->workload, "Prefix of the Chakra files").required();
   astra
-      ->add_option("--analytical", options->congestion,
+      .add_option("--analytical", options->congestion,
                    "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
-      ->check(CLI::IsMember(names_of<analytical::Congestion>()));
-  astra->add_flag("--rendezvous-protocol", options->rendezvous, "A request goes ahead of each message");
-  astra->add_option("--out", options->out, "Platform to write")->required();
+      .check(OneOf(names_of<analytical::Congestion>()));
+  astra.add_flag("--rendezvous-protocol", options->rendezvous, "A request goes ahead of each message");
+  astra.add_option("--out", options->out, "Platform to write").required();
   return {app, [options] { return run(*options); }};
 }
 

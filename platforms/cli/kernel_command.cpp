@@ -59,7 +59,7 @@ struct Asked {
   std::string with;           ///< another kernel, which runs beside it
   std::int64_t with_sms = 0;  ///< and where; 0: on the SMs that the first one does not have
 };
-using Kinds = std::vector<std::pair<CLI::App*, std::shared_ptr<Asked>>>;
+using Kinds = std::vector<std::pair<Arguments, std::shared_ptr<Asked>>>;
 
 /// The accelerator that is meant: a part, or that of a platform.
 TimedOn find(const Target& target) {
@@ -158,18 +158,18 @@ Target joined(const Target& before, const Target& after) {
 }
 
 /// Subcommands for all kernels, with what says their shapes.
-Kinds add_kinds(CLI::App& app) {
+Kinds add_kinds(const Arguments& app) {
   Kinds kinds;
   for (const auto& kind : kernel_kinds()) {
     auto asked = std::make_shared<Asked>();
     asked->kind = kind;
-    CLI::App* sub = app.add_subcommand(kind->name(), kind->doc());
+    const Arguments sub = app.add_subcommand(kind->name(), kind->doc());
     for (const KernelKind::Dimension& dimension : kind->dimensions()) {
       std::string& text = asked->dimensions[dimension.name];
-      CLI::Option* option = sub->add_option("--" + dimension.name, text, dimension.doc)->type_name("N");
-      if (dimension.fallback > 0 || dimension.may_be_zero) option->default_str(std::to_string(dimension.fallback));
+      const Option option = sub.add_option("--" + dimension.name, text, dimension.doc).type_name("N");
+      if (dimension.fallback > 0 || dimension.may_be_zero) option.shows_default(std::to_string(dimension.fallback));
     }
-    kind->add_options(*sub);
+    kind->add_options(sub);
     kinds.emplace_back(sub, asked);
   }
   return kinds;
@@ -184,17 +184,16 @@ KernelShape single(const Asked& asked, const std::string& option) {
 /// The kernel of "copy --bytes 1GiB".
 KernelShape parse_with(const std::string& text) {
   const std::string expected = "--with: expected a kernel such as \"copy --bytes 1GiB\", got " + in_quotes(text);
-  CLI::App app;
-  app.set_help_flag();
-  app.require_subcommand(1);
-  const Kinds kinds = add_kinds(app);
+  CommandLine line;
+  line.arguments().require_subcommand(1, 1);
+  const Kinds kinds = add_kinds(line.arguments());
   try {
-    app.parse(text, false);
-  } catch (const CLI::ParseError& error) {
+    line.parse(text);
+  } catch (const UsageError& error) {
     throw UsageError(expected + ": " + error.what());
   }
   for (const auto& [sub, asked] : kinds) {
-    if (sub->parsed()) return single(*asked, "--with");
+    if (sub.given()) return single(*asked, "--with");
   }
   throw UsageError(expected);
 }
@@ -264,14 +263,14 @@ int run_asked(const Asked& asked, const Target& before) {
   return report(target, on, shapes, true);
 }
 
-void add_target(CLI::App& app, Target& target) {
+void add_target(const Arguments& app, Target& target) {
   app.add_option("platform", target.platform, "A part of kind accelerator, or a platform; h100-sxm if left out");
-  app.add_option("--part", target.part, "A part of kind accelerator")->type_name("NAME");
+  app.add_option("--part", target.part, "A part of kind accelerator").type_name("NAME");
   app.add_option("--set", target.overrides, "path=value: overrides a value; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("PATH=VALUE");
+      .one_at_a_time()
+      .type_name("PATH=VALUE");
   app.add_option("--sms", target.sms, "SMs that it has, a partition of the array; all of them if left out")
-      ->check(CLI::Range(1, 4096));
+      .check(Within(1, 4096));
   app.add_flag("--warm", target.warm, "Operands were used just before: the last-level cache has what fits");
   app.add_flag("--burst", target.burst, "A short run after a pause, which ends before the power cap lowers the clock");
   app.add_flag("--json", target.json, "Print JSON");
@@ -279,40 +278,40 @@ void add_target(CLI::App& app, Target& target) {
 
 }  // namespace
 
-Command kernel_command(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("kernel", "Times kernels on an idle accelerator and tells what bounds them");
-  app->require_subcommand(0, 1);
+Command kernel_command(const Arguments& parent) {
+  const Arguments app = parent.add_subcommand("kernel", "Times kernels on an idle accelerator and tells what bounds them");
+  app.require_subcommand(0, 1);
   auto listed = std::make_shared<Listed>();
-  add_target(*app, listed->target);
-  app->add_option("--gemm", listed->gemms, "M,N,K of a matrix product; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("M,N,K");
-  app->add_option("--attention", listed->attentions, "BATCH,HEADS,KV_HEADS,SEQ,HEAD_DIM; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("B,H,KV,S,D");
-  app->add_option("--batch", listed->batch, "Products in one kernel")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 24));
-  app->add_option("--type", listed->type, "Type of the operands of a product")->capture_default_str();
-  app->add_flag("--causal", listed->causal, "Attention to what came before alone");
-  app->add_flag("--backward", listed->backward, "Attention's gradient");
+  add_target(app, listed->target);
+  app.add_option("--gemm", listed->gemms, "M,N,K of a matrix product; can be repeated")
+      .one_at_a_time()
+      .type_name("M,N,K");
+  app.add_option("--attention", listed->attentions, "BATCH,HEADS,KV_HEADS,SEQ,HEAD_DIM; can be repeated")
+      .one_at_a_time()
+      .type_name("B,H,KV,S,D");
+  app.add_option("--batch", listed->batch, "Products in one kernel")
+      .shows_default()
+      .check(Within(1, 1 << 24));
+  app.add_option("--type", listed->type, "Type of the operands of a product").shows_default();
+  app.add_flag("--causal", listed->causal, "Attention to what came before alone");
+  app.add_flag("--backward", listed->backward, "Attention's gradient");
 
-  const Kinds kinds = add_kinds(*app);
+  const Kinds kinds = add_kinds(app);
   for (const auto& [sub, asked] : kinds) {
-    add_target(*sub, asked->target);
-    sub->add_option(
+    add_target(sub, asked->target);
+    sub.add_option(
            "--with", asked->with,
            "\"KERNEL --DIMENSION NUMBER ...\" that runs beside it on other SMs; --sms is then the first one's, "
            "half if left out")
-        ->type_name("KERNEL");
-    sub->add_option("--with-sms", asked->with_sms, "SMs of the kernel beside it; what the first leaves if left out")
-        ->check(CLI::Range(1, 4096));
+        .type_name("KERNEL");
+    sub.add_option("--with-sms", asked->with_sms, "SMs of the kernel beside it; what the first leaves if left out")
+        .check(Within(1, 4096));
   }
   return {app, [app, listed, kinds] {
             for (const auto& [sub, asked] : kinds) {
-              if (!sub->parsed()) continue;
+              if (!sub.given()) continue;
               for (const char* option : {"--gemm", "--attention", "--batch", "--type", "--causal", "--backward"}) {
-                if (app->count(option) == 0) continue;
+                if (!app.given(option)) continue;
                 throw UsageError(fmt::format("{}: expected it after {}, not before", option, asked->kind->name()));
               }
               return run_asked(*asked, listed->target);

@@ -60,9 +60,9 @@ DataType parse_type(const std::string& text, const std::string& option,
   return parse_enum<DataType>(text, option);
 }
 
-void add_type(CLI::App& app, std::string& type, const std::string& option = "--type",
+void add_type(const Arguments& app, std::string& type, const std::string& option = "--type",
               const std::string& doc = "Type of the operands", const std::string& types = join(plain_types(), ", ")) {
-  app.add_option(option, type, doc + ": " + types)->capture_default_str()->type_name("TYPE");
+  app.add_option(option, type, doc + ": " + types).shows_default().type_name("TYPE");
 }
 
 double product(const KernelKind::Values& values) {
@@ -97,7 +97,7 @@ class GemmKind final : public KernelKind {
             {"n", "Columns of the result", 0},
             {"k", "Summed over", 0}};
   }
-  void add_options(CLI::App& app) override {
+  void add_options(const Arguments& app) override {
     add_type(app, type_, "--type", "Type of the operands", listed<DataType>());
     app.add_flag("--sparse", sparse_, "The first operand has 2:4 structured sparsity");
     app.add_flag("--full-accumulation", full_, "fp8 operands are summed in full float32, as gradients often are");
@@ -130,7 +130,7 @@ class AttentionKind final : public KernelKind {
             {"keys", "Keys and values of a sequence; as many as queries if left out", -1},
             {"head-dim", "Size of a head", 128}};
   }
-  void add_options(CLI::App& app) override {
+  void add_options(const Arguments& app) override {
     add_type(app, type_, "--type", "Type of queries, keys and values", join(attention_types(), ", "));
     app.add_flag("--causal", causal_, "Attention to what came before alone; the last query sees all keys");
     app.add_flag("--backward", backward_, "The gradient");
@@ -183,9 +183,9 @@ class ConvolutionKind final : public KernelKind {
             {"pad", "Pixels of 0 around the image", 0, true},
             {"groups", "Groups of channels; as many as channels for a depthwise convolution", 1}};
   }
-  void add_options(CLI::App& app) override {
+  void add_options(const Arguments& app) override {
     add_type(app, type_);
-    app.add_option("--pass", pass_, listed<ConvolutionPass>())->capture_default_str()->type_name("PASS");
+    app.add_option("--pass", pass_, listed<ConvolutionPass>()).shows_default().type_name("PASS");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     const std::int64_t size = values.at("size");
@@ -234,9 +234,9 @@ class NormKindOf final : public KernelKind {
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
     return {{"rows", "Tokens, or pixels of all images", 0}, {"columns", "Size of a token, or channels", 0}};
   }
-  void add_options(CLI::App& app) override {
+  void add_options(const Arguments& app) override {
     add_type(app, type_);
-    app.add_option("--kind", kind_, listed<NormKind>())->capture_default_str()->type_name("KIND");
+    app.add_option("--kind", kind_, listed<NormKind>()).shows_default().type_name("KIND");
     app.add_flag("--backward", backward_, "The gradient");
   }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
@@ -271,7 +271,7 @@ class ElementwiseKind final : public KernelKind {
             {"writes", "Tensors that are written", 1, true},
             {"flops", "Operations for each element", 1, true}};
   }
-  void add_options(CLI::App& app) override { add_type(app, type_); }
+  void add_options(const Arguments& app) override { add_type(app, type_); }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     limit_operations(8 * product(values), "elementwise", "");
     const Bytes tensor = element_size(parse_type(type_, "--type")) * values.at("elements");
@@ -297,7 +297,7 @@ class EmbeddingKind final : public KernelKind {
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
     return {{"tokens", "Indices", 0}, {"rows", "Of the table", 0}, {"columns", "Of the table", 0}};
   }
-  void add_options(CLI::App& app) override {
+  void add_options(const Arguments& app) override {
     add_type(app, type_);
     app.add_flag("--backward", backward_, "Scatter-add of gradients");
     app.add_flag("--sparse-gradient", sparse_, "Backward touches the rows in use alone and sets none to 0");
@@ -332,7 +332,7 @@ class FactorisationKind final : public KernelKind {
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
     return {{"batch", "Matrices side by side", 1}, {"n", "Rows and columns", 0}};
   }
-  void add_options(CLI::App& app) override { add_type(app, type_); }
+  void add_options(const Arguments& app) override { add_type(app, type_); }
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     const auto n = static_cast<double>(values.at("n"));
     limit_operations(3 * static_cast<double>(values.at("batch")) * n * n * n, name_, "");
@@ -361,8 +361,8 @@ class OptimiserKindOf final : public KernelKind {
   [[nodiscard]] std::vector<Dimension> dimensions() const override {
     return {{"parameters", "How many are updated", 0}};
   }
-  void add_options(CLI::App& app) override {
-    app.add_option("--kind", kind_, listed<OptimiserKind>())->capture_default_str()->type_name("KIND");
+  void add_options(const Arguments& app) override {
+    app.add_option("--kind", kind_, listed<OptimiserKind>()).shows_default().type_name("KIND");
     add_type(app, type_, "--type", "Type of the parameters");
     add_type(app, gradient_, "--gradient", "Type of the gradients");
     app.add_flag("--no-master", no_master_, "Keep no float32 copy of narrower parameters");
@@ -394,7 +394,7 @@ class CopyKind final : public KernelKind {
   [[nodiscard]] std::string name() const override { return "copy"; }
   [[nodiscard]] std::string doc() const override { return "Device memory to device memory"; }
   [[nodiscard]] std::vector<Dimension> dimensions() const override { return {{"bytes", "Copied", 0}}; }
-  void add_options(CLI::App& /*app*/) override {}
+  void add_options(const Arguments& /*app*/) override {}
   [[nodiscard]] KernelShape shape(const Values& values) const override {
     limit_operations(64 * product(values), "copy", "");
     KernelShape result;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "hw/accelerator/kernel.h"
+#include "platforms/cli/arguments.h"
 
 /// The kernels that `weft kernel` knows, by name, with their options.
 namespace weft::platforms {
@@ -49,7 +49,7 @@ class KernelKind {
   [[nodiscard]] virtual std::string doc() const = 0;
   [[nodiscard]] virtual std::vector<Dimension> dimensions() const = 0;
   /// Those that are no numbers.
-  virtual void add_options(CLI::App& app) = 0;
+  virtual void add_options(const Arguments& app) = 0;
   /// Throws UsageError.
   [[nodiscard]] virtual KernelShape shape(const Values& values) const = 0;
 };

@@ -23,14 +23,14 @@ std::vector<std::string> all_overrides(const PlatformOptions& options) {
 
 }  // namespace
 
-void PlatformOptions::add_to(CLI::App& app) {
-  app.add_option("platform", platform, "A platform in JSON, or the name of one of the catalogue")->required();
+void PlatformOptions::add_to(const Arguments& app) {
+  app.add_option("platform", platform, "A platform in JSON, or the name of one of the catalogue").required();
   app.add_option("--set", overrides, "path=value: overrides a value of the platform; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("PATH=VALUE");
+      .one_at_a_time()
+      .type_name("PATH=VALUE");
   app.add_option("--patch", patches, "A JSON file with values that replace those of the platform; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
+      .one_at_a_time()
+      .type_name("FILE");
   app.add_option("--seed", seed, "Of everything random");
   app.add_flag("--data", data, "Move and check real bytes");
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,7 +21,7 @@ struct PlatformOptions {
   std::optional<std::int64_t> seed;
   bool data = false;
 
-  void add_to(CLI::App& app);
+  void add_to(const Arguments& app);
 };
 
 /// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.

@@ -180,19 +180,19 @@ int run(RunOptions options) {
 
 }  // namespace
 
-Command run_command(CLI::App& parent) {
+Command run_command(const Arguments& parent) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* app = parent.add_subcommand("run", "Runs a platform's workload and tells where its time goes");
-  options->platform.add_to(*app);
-  app->add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
-  app->add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
-  app->add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
-      ->type_name("FILE");
-  app->add_option("--timeline-ranks", options->timeline_ranks, "Accelerators to draw, 0 for no picture")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 20));
-  options->waves.add_to(*app);
-  app->add_flag("--json", options->json, "Print summary.json");
+  const Arguments app = parent.add_subcommand("run", "Runs a platform's workload and tells where its time goes");
+  options->platform.add_to(app);
+  app.add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
+  app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
+  app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
+      .type_name("FILE");
+  app.add_option("--timeline-ranks", options->timeline_ranks, "Accelerators to draw, 0 for no picture")
+      .shows_default()
+      .check(Within(0, 1 << 20));
+  options->waves.add_to(app);
+  app.add_flag("--json", options->json, "Print summary.json");
   return {app, [options] { return run(*options); }};
 }
 

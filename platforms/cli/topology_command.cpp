@@ -126,12 +126,12 @@ int run(const TopologyOptions& options) {
 
 }  // namespace
 
-Command topology_command(CLI::App& parent) {
+Command topology_command(const Arguments& parent) {
   auto options = std::make_shared<TopologyOptions>();
-  CLI::App* app = parent.add_subcommand("topology", "Measures and draws the networks of a platform");
-  options->platform.add_to(*app);
-  app->add_option("--out", options->out, "Folder of the pictures; out/NAME if it is left out");
-  app->add_flag("--json", options->json, "Print JSON");
+  const Arguments app = parent.add_subcommand("topology", "Measures and draws the networks of a platform");
+  options->platform.add_to(app);
+  app.add_option("--out", options->out, "Folder of the pictures; out/NAME if it is left out");
+  app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }
 

@@ -216,38 +216,38 @@ int convert(const TraceOptions& options) {
 
 }  // namespace
 
-Command trace_command(CLI::App& parent) {
+Command trace_command(const Arguments& parent) {
   auto options = std::make_shared<TraceOptions>();
-  CLI::App* app = parent.add_subcommand("trace", "Looks at Chakra execution traces, checks and converts them");
-  app->require_subcommand(1);
+  const Arguments app = parent.add_subcommand("trace", "Looks at Chakra execution traces, checks and converts them");
+  app.require_subcommand(1, 1);
   const char* const what = "FILE.et, or the PREFIX of files PREFIX.0.et, PREFIX.1.et, ...";
 
-  CLI::App* info_app = app->add_subcommand("info", "Counts nodes, bytes and operations");
-  info_app->add_option("TRACE", options->trace, what)->required();
-  info_app->add_flag("--json", options->json, "Print JSON");
+  const Arguments info_app = app.add_subcommand("info", "Counts nodes, bytes and operations");
+  info_app.add_option("TRACE", options->trace, what).required();
+  info_app.add_flag("--json", options->json, "Print JSON");
 
-  CLI::App* check_app = app->add_subcommand("check", "Finds what cannot be executed; exits with 1 if there is any");
-  check_app->add_option("TRACE", options->trace, what)->required();
-  check_app->add_flag("--json", options->json, "Print JSON");
+  const Arguments check_app = app.add_subcommand("check", "Finds what cannot be executed; exits with 1 if there is any");
+  check_app.add_option("TRACE", options->trace, what).required();
+  check_app.add_flag("--json", options->json, "Print JSON");
 
-  CLI::App* convert_app = app->add_subcommand(
+  const Arguments convert_app = app.add_subcommand(
       "convert", "Chakra to JSON and back, of a file or of all ranks of a prefix, and ASTRA-sim 1.0 text to Chakra");
-  convert_app->add_option("FROM", options->trace, "FILE.et, FILE.json, FILE.txt or a PREFIX")->required();
-  convert_app->add_option("TO", options->to, "The file, or for several ranks the prefix")->required();
-  convert_app->add_option("--ranks", options->ranks, "Of a text workload: how many ranks to write")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
-  convert_app->add_option("--passes", options->passes, "Of a text workload: how many training steps")
-      ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+  convert_app.add_option("FROM", options->trace, "FILE.et, FILE.json, FILE.txt or a PREFIX").required();
+  convert_app.add_option("TO", options->to, "The file, or for several ranks the prefix").required();
+  convert_app.add_option("--ranks", options->ranks, "Of a text workload: how many ranks to write")
+      .check(Within(std::uint64_t{1}, std::uint64_t{1'000'000}));
+  convert_app.add_option("--passes", options->passes, "Of a text workload: how many training steps")
+      .shows_default()
+      .check(Within(std::uint64_t{1}, std::uint64_t{1'000'000}));
   convert_app
-      ->add_option("--time-unit", options->time_unit,
+      .add_option("--time-unit", options->time_unit,
                    "Of a text workload: what its compute times count. They are nanoseconds; us makes the traces that "
                    "the usual converter makes, in which they are 1,000 times too long")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"ns", "us"}));
+      .shows_default()
+      .check(OneOf({"ns", "us"}));
   return {app, [options, info_app, check_app] {
-            if (info_app->parsed()) return info(*options);
-            if (check_app->parsed()) return check(*options);
+            if (info_app.given()) return info(*options);
+            if (check_app.given()) return check(*options);
             return convert(*options);
           }};
 }

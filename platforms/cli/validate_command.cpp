@@ -163,14 +163,14 @@ int run(const ValidateOptions& options) {
 
 }  // namespace
 
-Command validate_command(CLI::App& parent) {
+Command validate_command(const Arguments& parent) {
   auto options = std::make_shared<ValidateOptions>();
-  CLI::App* app = parent.add_subcommand("validate", "Compares published measurements with what the simulator says");
-  app->add_option("tables", options->tables, "Tables of measurements; all that come with Weft if there is none");
-  app->add_option("--suite", options->suite, "Rows of this suite alone");
-  app->add_option("--markdown", options->markdown, "Write the tables to this file, in Markdown");
-  app->add_option("--jobs", options->jobs, "Runs side by side")->capture_default_str()->check(CLI::Range(1, 64));
-  app->add_flag("--json", options->json, "Print JSON");
+  const Arguments app = parent.add_subcommand("validate", "Compares published measurements with what the simulator says");
+  app.add_option("tables", options->tables, "Tables of measurements; all that come with Weft if there is none");
+  app.add_option("--suite", options->suite, "Rows of this suite alone");
+  app.add_option("--markdown", options->markdown, "Write the tables to this file, in Markdown");
+  app.add_option("--jobs", options->jobs, "Runs side by side").shows_default().check(Within(1, 64));
+  app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};
 }
 

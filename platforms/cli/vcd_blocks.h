@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "hw/core/element.h"
 #include "hw/core/quantity.h"
+#include "platforms/cli/command.h"
 #include "traces/vcd/block_trace.h"
 
 /// What `weft vcd calibrate` and `replay` share: the interfaces of a block in a waveform.
@@ -22,14 +21,14 @@ struct BlockOptions {
   std::string kind;
 
   /// `output` is needed.
-  void add_to(CLI::App& app, bool needs_output);
+  void add_to(const Arguments& app, bool needs_output);
   /// Throws UsageError and traces::FormatError.
   [[nodiscard]] vcd::BlockTrace read(const std::string& file, bool with_data) const;
 };
 
-/// The subcommands of `weft vcd` that work on blocks; each gives what runs it.
-std::function<int()> add_calibrate(CLI::App& parent);
-std::function<int()> add_replay(CLI::App& parent);
+/// The subcommands of `weft vcd` that work on blocks.
+Command calibrate_command(const Arguments& parent);
+Command replay_command(const Arguments& parent);
 
 /// The clock of a waveform. Throws traces::FormatError if it has none.
 Frequency clock_of(const vcd::BlockTrace& trace);

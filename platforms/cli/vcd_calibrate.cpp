@@ -182,24 +182,24 @@ int calibrate(const CalibrateOptions& options) {
 
 }  // namespace
 
-std::function<int()> add_calibrate(CLI::App& parent) {
+Command calibrate_command(const Arguments& parent) {
   auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* app = parent.add_subcommand(
+  const Arguments app = parent.add_subcommand(
       "calibrate", "Latency, pace and stalls of a block, from a waveform of its RTL, as a patch of a platform");
-  app->add_option("WAVE", options->file, "A VCD file")->required();
-  options->block.add_to(*app, true);
-  app->add_option("--check", options->checks, "Another waveform of the block, to predict; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
-  app->add_option("--tolerance", options->tolerance, "Cycles by which 99 of 100 predictions may be off; else exit 1")
-      ->capture_default_str();
-  app->add_option("--bytes", options->bytes, "Of a beat; those of the data if it is left out")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
-  app->add_option("--frequency", options->frequency, "That the block will have, if not the waveform's: 1.2GHz");
-  app->add_option("--at", options->at, "Where a platform has the engine")->capture_default_str();
-  app->add_option("--out", options->out, "Where to write the patch")->type_name("FILE");
-  app->add_flag("--json", options->json, "Print JSON");
-  return [options] { return calibrate(*options); };
+  app.add_option("WAVE", options->file, "A VCD file").required();
+  options->block.add_to(app, true);
+  app.add_option("--check", options->checks, "Another waveform of the block, to predict; can be repeated")
+      .one_at_a_time()
+      .type_name("FILE");
+  app.add_option("--tolerance", options->tolerance, "Cycles by which 99 of 100 predictions may be off; else exit 1")
+      .shows_default();
+  app.add_option("--bytes", options->bytes, "Of a beat; those of the data if it is left out")
+      .check(Within(std::int64_t{1}, std::int64_t{1} << 16));
+  app.add_option("--frequency", options->frequency, "That the block will have, if not the waveform's: 1.2GHz");
+  app.add_option("--at", options->at, "Where a platform has the engine").shows_default();
+  app.add_option("--out", options->out, "Where to write the patch").type_name("FILE");
+  app.add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return calibrate(*options); }};
 }
 
 }  // namespace weft::platforms

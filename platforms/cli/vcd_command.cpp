@@ -129,55 +129,55 @@ int info(const VcdOptions& options) {
 
 }  // namespace
 
-Command vcd_command(CLI::App& parent) {
+Command vcd_command(const Arguments& parent) {
   auto options = std::make_shared<VcdOptions>();
-  CLI::App* app = parent.add_subcommand("vcd", "Looks at waveforms of RTL and models, and compares them");
-  app->require_subcommand(1);
+  const Arguments app = parent.add_subcommand("vcd", "Looks at waveforms of RTL and models, and compares them");
+  app.require_subcommand(1, 1);
 
-  CLI::App* info_app = app->add_subcommand("info", "Says what signals a waveform has and how often they change");
-  info_app->add_option("FILE", options->file, "A VCD file; - is standard input")->required();
-  info_app->add_flag("--json", options->json, "Print JSON, with all signals");
+  const Arguments info_app = app.add_subcommand("info", "Says what signals a waveform has and how often they change");
+  info_app.add_option("FILE", options->file, "A VCD file; - is standard input").required();
+  info_app.add_flag("--json", options->json, "Print JSON, with all signals");
 
-  CLI::App* compare_app = app->add_subcommand(
+  const Arguments compare_app = app.add_subcommand(
       "compare", "Two waveforms as transactions, or as signals at clock edges; exits with 1 if they differ");
   vcd::CompareOptions& chosen = options->compare;
-  compare_app->add_option("REFERENCE", chosen.reference, "A VCD file; signals have its names")->required();
-  compare_app->add_option("SUBJECT", chosen.subject, "The VCD file that is compared with it")->required();
-  compare_app->add_option("--clock", chosen.sampling.clock, "Values count at its rising edges")->required();
-  compare_app->add_option("--reset", chosen.sampling.reset, "Edges while it is active do not count");
-  compare_app->add_flag("--reset-low", chosen.sampling.reset_low, "Reset is active when 0");
-  compare_app->add_option("--valid", chosen.interface.valid, "An item is handed over where it is 1 ...");
-  compare_app->add_option("--ready", chosen.interface.ready, "... and this too");
-  compare_app->add_option("--data", chosen.interface.data, "What must agree; may be given several times");
-  compare_app->add_option("--last", chosen.interface.last, "The last item of a packet; must agree");
-  compare_app->add_option("--id", chosen.interface.id, "Must agree, and finds an item's input");
-  compare_app->add_option("--input-valid", options->input.valid, "Latency counts from items handed over here ...");
-  compare_app->add_option("--input-ready", options->input.ready, "... where this is 1 too");
-  compare_app->add_option("--input-id", options->input.id, "The item of this id, not the next in order");
-  compare_app->add_option("--signals", chosen.signals, "Compare these at every edge instead, by patterns with *");
-  compare_app->add_flag("--common-edges", chosen.common_edges,
+  compare_app.add_option("REFERENCE", chosen.reference, "A VCD file; signals have its names").required();
+  compare_app.add_option("SUBJECT", chosen.subject, "The VCD file that is compared with it").required();
+  compare_app.add_option("--clock", chosen.sampling.clock, "Values count at its rising edges").required();
+  compare_app.add_option("--reset", chosen.sampling.reset, "Edges while it is active do not count");
+  compare_app.add_flag("--reset-low", chosen.sampling.reset_low, "Reset is active when 0");
+  compare_app.add_option("--valid", chosen.interface.valid, "An item is handed over where it is 1 ...");
+  compare_app.add_option("--ready", chosen.interface.ready, "... and this too");
+  compare_app.add_option("--data", chosen.interface.data, "What must agree; may be given several times");
+  compare_app.add_option("--last", chosen.interface.last, "The last item of a packet; must agree");
+  compare_app.add_option("--id", chosen.interface.id, "Must agree, and finds an item's input");
+  compare_app.add_option("--input-valid", options->input.valid, "Latency counts from items handed over here ...");
+  compare_app.add_option("--input-ready", options->input.ready, "... where this is 1 too");
+  compare_app.add_option("--input-id", options->input.id, "The item of this id, not the next in order");
+  compare_app.add_option("--signals", chosen.signals, "Compare these at every edge instead, by patterns with *");
+  compare_app.add_flag("--common-edges", chosen.common_edges,
                         "With --signals: one file may end earlier than the other");
-  compare_app->add_option("--map", options->maps,
+  compare_app.add_option("--map", options->maps,
                           "FROM=TO, with * in both: names of the reference to the subject's; RESET= if that has none");
-  compare_app->add_option("--offset", chosen.offset, "Cycles that the subject comes later")
-      ->check(CLI::Range(-(std::int64_t{1} << 40), std::int64_t{1} << 40));
+  compare_app.add_option("--offset", chosen.offset, "Cycles that the subject comes later")
+      .check(Within(-(std::int64_t{1} << 40), std::int64_t{1} << 40));
   compare_app
-      ->add_option("--tolerance", options->tolerance,
+      .add_option("--tolerance", options->tolerance,
                    "Cycles by which an item and its latency may be off; times do not matter without it")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  compare_app->add_flag("--packet-times", chosen.packet_times,
+      .check(Within(std::int64_t{0}, std::int64_t{1} << 40));
+  compare_app.add_flag("--packet-times", chosen.packet_times,
                         "With --tolerance and --last: of a packet only the first and the last item must be in time");
   compare_app
-      ->add_option("--unknowns", options->unknowns, "Where x and z agree with anything: reference, either, or exact")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"reference", "either", "exact"}));
-  compare_app->add_flag("--json", options->json, "Print JSON");
-  const std::function<int()> calibrate = add_calibrate(*app);
-  const std::function<int()> replay = add_replay(*app);
-  return {app, [options, app, calibrate, replay] {
-            if (app->got_subcommand("info")) return info(*options);
-            if (app->got_subcommand("calibrate")) return calibrate();
-            return app->got_subcommand("replay") ? replay() : compare_waveforms(*options);
+      .add_option("--unknowns", options->unknowns, "Where x and z agree with anything: reference, either, or exact")
+      .shows_default()
+      .check(OneOf({"reference", "either", "exact"}));
+  compare_app.add_flag("--json", options->json, "Print JSON");
+  const Command calibrate = calibrate_command(app);
+  const Command replay = replay_command(app);
+  return {app, [options, info_app, calibrate, replay] {
+            if (info_app.given()) return info(*options);
+            if (calibrate.app.given()) return calibrate.run();
+            return replay.app.given() ? replay.run() : compare_waveforms(*options);
           }};
 }
 

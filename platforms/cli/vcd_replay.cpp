@@ -146,23 +146,23 @@ int replay(const ReplayOptions& options) {
 
 }  // namespace
 
-std::function<int()> add_replay(CLI::App& parent) {
+Command replay_command(const Arguments& parent) {
   auto options = std::make_shared<ReplayOptions>();
-  CLI::App* app = parent.add_subcommand(
+  const Arguments app = parent.add_subcommand(
       "replay", "What came to a reduction engine in a waveform comes to the model, or to RTL, again");
-  app->add_option("WAVE", options->file, "A VCD file")->required();
-  options->block.add_to(*app, false);
-  app->add_option("--vcd", options->vcd, "Runs the model, and writes its waveform, reduction.*")->type_name("FILE");
-  app->add_option("--stimulus", options->stimulus, "Writes the beats for tests/rtl/lane_tb.sv")->type_name("FILE");
-  app->add_option("--patch", options->patches, "What `calibrate` wrote: values of the engine; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
-  app->add_option("--set", options->overrides, "path=value: overrides a value of the engine; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("PATH=VALUE");
-  app->add_option("--at", options->at, "Where a patch has the engine")->capture_default_str();
-  app->add_flag("--json", options->json, "Print JSON");
-  return [options] { return replay(*options); };
+  app.add_option("WAVE", options->file, "A VCD file").required();
+  options->block.add_to(app, false);
+  app.add_option("--vcd", options->vcd, "Runs the model, and writes its waveform, reduction.*").type_name("FILE");
+  app.add_option("--stimulus", options->stimulus, "Writes the beats for tests/rtl/lane_tb.sv").type_name("FILE");
+  app.add_option("--patch", options->patches, "What `calibrate` wrote: values of the engine; can be repeated")
+      .one_at_a_time()
+      .type_name("FILE");
+  app.add_option("--set", options->overrides, "path=value: overrides a value of the engine; can be repeated")
+      .one_at_a_time()
+      .type_name("PATH=VALUE");
+  app.add_option("--at", options->at, "Where a patch has the engine").shows_default();
+  app.add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return replay(*options); }};
 }
 
 }  // namespace weft::platforms

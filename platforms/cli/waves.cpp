@@ -30,12 +30,12 @@ bool is_installed(const std::string& program) {
 
 }  // namespace
 
-void WaveOptions::add_to(CLI::App& app) {
+void WaveOptions::add_to(const Arguments& app) {
   app.add_option("--vcd", file, "Where to write a waveform of what the modules of --vcd-scope do; .fst: in that format")
-      ->type_name("FILE");
+      .type_name("FILE");
   app.add_option("--vcd-scope", scopes, "A module, or a pattern with *, such as 'network.leaf0.*'; can be repeated")
-      ->allow_extra_args(false)
-      ->type_name("PATH");
+      .one_at_a_time()
+      .type_name("PATH");
   app.add_flag("--vcd-clocks", free_clocks, "Clocks run all the time, also where nothing happens");
 }
 

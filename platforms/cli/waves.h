@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "platforms/cli/arguments.h"
 #include "platforms/machine/machine.h"
 #include "platforms/machine/wave_file.h"
 
@@ -18,7 +18,7 @@ struct WaveOptions {
   std::vector<std::string> scopes;
   bool free_clocks = false;
 
-  void add_to(CLI::App& app);
+  void add_to(const Arguments& app);
   /// For an analytical network, which has none that could be recorded: throws UsageError if a file is asked for.
   void refuse_without_modules() const;
 };
