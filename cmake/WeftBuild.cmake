@@ -82,8 +82,9 @@ function(weft_unity target)
   endif()
 endfunction()
 
-# weft_library(NAME SOURCES a.cpp ... DEPENDS weft::x ... [UNITY | GROUPS | HEADERS name BYTES n]): one folder, one library. Headers are included by
-# their path from the top of the repository ("hw/core/dispatcher.h"). UNITY: weft_unity. GROUPS: after SystemC's headers. HEADERS: after others.
+# weft_library(NAME SOURCES a.cpp ... DEPENDS weft::x ... [UNITY | GROUPS | HEADERS name BYTES n]): one folder, one library. Headers
+# are included by their path from the top of the repository ("hw/core/dispatcher.h"). UNITY: weft_unity. GROUPS: the same after
+# SystemC's headers. HEADERS: after others.
 function(weft_library name)
   cmake_parse_arguments(ARG "UNITY;GROUPS" "HEADERS;BYTES" "SOURCES;DEPENDS" ${ARGN})
   add_library(weft_${name} STATIC ${ARG_SOURCES})

@@ -42,15 +42,13 @@ void apply_caps(const ComputeConfig& config, KernelWork& work) {
     }
     clock = std::min(highest, std::max(low, share_of_clock(config.lowest_clock)));
   }
-  const Time under_clock_cap = to_time(compute / highest);
-  const Time under_both = to_time(compute / clock);
-  Time whole = under_both;
+  work.uncapped = {work.compute, work.cache};
+  work.under_clock_cap = {to_time(compute / highest), to_time(cache / highest)};
+  Time whole = to_time(compute / clock);
   if (!fits(clock)) {
     whole = std::max(whole, to_time(dynamic(clock) / (watts(power.cap) - watts(power.idle)) - launch));
     work.paused = whole - to_time(busy(clock));
   }
-  work.parts[static_cast<std::size_t>(Cost::kClockCap)] += under_clock_cap - work.compute;
-  work.parts[static_cast<std::size_t>(Cost::kPowerCap)] += whole - under_clock_cap;
   work.compute = whole;
   work.cache = to_time(cache / clock);
   work.array_energy *= voltage(clock) * voltage(clock);
@@ -152,10 +150,27 @@ void append(KernelWork& work, const KernelWork& next) {
   work.cache += next.cache;
   work.flops += next.flops;
   for (std::size_t c = 0; c < kCosts; ++c) work.parts[c] += next.parts[c];
+  for (KernelWork::Span KernelWork::*each : {&KernelWork::uncapped, &KernelWork::under_clock_cap}) {
+    (work.*each).compute += (next.*each).compute;
+    (work.*each).cache += (next.*each).cache;
+  }
   work.array_energy += next.array_energy;
   work.memory_energy += next.memory_energy;
   work.clock = std::min(work.clock, next.clock);
   work.paused += next.paused;
+}
+
+void lengthen(KernelWork& work, Cost cost, Time more, bool follows_clock) {
+  const auto at_clock_of = [&](Time compute) {
+    return follows_clock && work.uncapped.compute > Time()
+               ? to_time(seconds(more) * seconds(compute) / seconds(work.uncapped.compute))
+               : more;
+  };
+  const Time clock_capped = at_clock_of(work.under_clock_cap.compute);
+  work.compute += follows_clock ? to_time(seconds(more) / work.clock) : more;
+  work.under_clock_cap.compute += clock_capped;
+  work.uncapped.compute += more;
+  work.parts[static_cast<std::size_t>(cost)] += more;
 }
 
 KernelWork streaming_work(const ComputeConfig& config, double read, double written, double flops, int launches,
@@ -228,13 +243,18 @@ std::vector<std::pair<Cost, Time>> breakdown(const KernelWork& work, Rate memory
   };
   add(Cost::kLaunch, work.launch);
   const Time moving = transfer_time(work.read + work.written, memory);
-  if (moving > work.compute && moving >= work.cache) {
+  const KernelWork::Span& alone = work.uncapped;
+  if (moving > alone.compute && moving >= alone.cache) {
     add(Cost::kMemory, moving);
-  } else if (work.cache > work.compute) {
-    add(Cost::kCache, work.cache);
+  } else if (alone.cache > alone.compute) {
+    add(Cost::kCache, alone.cache);
   } else {
     for (std::size_t c = 0; c < kCosts; ++c) add(static_cast<Cost>(c), work.parts[c]);
   }
+  const auto longest = [moving](Time compute, Time cache) { return std::max({compute, cache, moving}); };
+  const Time clock_capped = longest(work.under_clock_cap.compute, work.under_clock_cap.cache);
+  add(Cost::kClockCap, clock_capped - longest(alone.compute, alone.cache));
+  add(Cost::kPowerCap, longest(work.compute, work.cache) - clock_capped);
   std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return costs;
 }

@@ -46,7 +46,14 @@ struct KernelWork {
   Bytes cached{};    ///< that SMs ask of the last-level cache, both ways; a multicast counts for every receiver
   Time cache{};      ///< what that takes at l2_rate; of products and attention `compute` has it, by operand_rate
   double flops = 0;  ///< useful operations, for utilisation: recomputed, padded and masked ones do not count
-  /// What `compute` goes to, by Cost; adds up to it.
+  /// `compute` and `cache` at a clock.
+  struct Span {
+    Time compute{};
+    Time cache{};
+  };
+  Span uncapped{};         ///< without any cap
+  Span under_clock_cap{};  ///< and with the clock cap alone
+  /// What `uncapped.compute` goes to, by Cost; adds up to it.
   std::array<Time, kCosts> parts{};
   double array_energy = 0;   ///< joules of the operations
   double memory_energy = 0;  ///< joules of HBM's bytes
@@ -58,6 +65,9 @@ struct KernelWork {
 
 /// 16-bit operations of which nothing else is known, on tensor cores at their sustained rate.
 [[nodiscard]] KernelWork tensor_work(const ComputeConfig& config, double operations, Bytes read);
+
+/// Lets the core array work `more` longer for `cost`, at the full clock; if it follows the clock, the caps stretch it.
+void lengthen(KernelWork& work, Cost cost, Time more, bool follows_clock);
 
 /// Of what SMs ask of the last-level cache, the share that it need not ask of HBM; 0 if they ask nothing.
 [[nodiscard]] double hit_rate(const KernelWork& work);
@@ -78,7 +88,7 @@ struct KernelWork {
 [[nodiscard]] Time estimate(const KernelWork& work, Rate memory);
 
 /// The parts of estimate() that are not 0, largest first; they add up to it. What is hidden behind HBM, or HBM's time
-/// if that is hidden, is not among them.
+/// if that is hidden, is not among them. A cap's part is what it adds to the time of the kernel without it.
 [[nodiscard]] std::vector<std::pair<Cost, Time>> breakdown(const KernelWork& work, Rate memory);
 
 /// Joules over estimate(), with what the part draws idle.

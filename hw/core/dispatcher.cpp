@@ -267,6 +267,16 @@ bool Dispatcher::open_next_slot(std::int64_t limit) {
 }
 
 void Dispatcher::run() {
+  try {
+    run_events();
+  } catch (...) {
+    running_ = false;
+    failure_ = std::current_exception();
+    throw;
+  }
+}
+
+void Dispatcher::run_events() {
   const std::int64_t start = kernel_now();
   const bool kernel_waits = sc_core::sc_pending_activity();
   horizon_ = INT64_MAX;

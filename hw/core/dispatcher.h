@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <queue>
@@ -85,6 +86,11 @@ class Dispatcher final : public sc_core::sc_module {
   /// Notifies an sc_event at `when`, and sees to it that the kernel gets there before any later event of this queue.
   void notify(sc_core::sc_event& event, Time when);
 
+  /// What an event threw, as it was thrown: the kernel makes a report of its text. Does nothing if none did.
+  void rethrow_failure() const {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+
   /// Runs the SystemC kernel until every event up to and including `limit` has been handled.
   void run_until(Time limit);
 
@@ -148,6 +154,7 @@ class Dispatcher final : public sc_core::sc_module {
   void end_of_elaboration() override;
   [[nodiscard]] Time kernel_time() const;
   void run();
+  void run_events();
   bool open_next_slot(std::int64_t limit);
   void enter_slot(std::int64_t slot);
   void sort_batch();
@@ -225,6 +232,7 @@ class Dispatcher final : public sc_core::sc_module {
 
   std::function<void()> progress_;
   sc_core::sc_event wake_;
+  std::exception_ptr failure_;
 };
 
 }  // namespace weft

@@ -8,7 +8,13 @@ namespace weft::memory {
 namespace {
 
 /// Of peaks: data sheets round.
-constexpr double kTolerance = 0.01;
+bool is_peak(Rate rate, double peak) {
+  constexpr double kTolerance = 0.01;
+  return std::abs(static_cast<double>(rate.count()) - peak) <= kTolerance * peak;
+}
+std::string peak_text(double peak) {
+  return to_text(Rate(std::llround(peak * 1e-9) * 1'000'000'000));
+}
 
 }  // namespace
 
@@ -31,12 +37,25 @@ void HbmConfig::check(const std::string& path) const {
     throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()));
   }
   const double peak = memory.peak_bytes_per_second() * 8;
-  const auto pins = static_cast<double>(rate.count());
-  if (std::abs(pins - peak) > kTolerance * peak) {
-    throw ConfigError(path + ".rate", "what its stacks move at the most, which is " +
-                                          to_text(Rate(std::llround(peak * 1e-9) * 1'000'000'000)) +
-                                          ", or detail stream");
+  if (!is_peak(rate, peak)) {
+    throw ConfigError(path + ".rate",
+                      "what its stacks move at the most, which is " + peak_text(peak) + ", or detail stream");
   }
+}
+
+std::vector<std::string> HbmConfig::warnings(const std::string& path) const {
+  if (!has_stacks() || detail != HbmDetail::kStream) return {};
+  std::vector<std::string> lines;
+  const dram::MemoryConfig memory = stacks.memory();
+  const auto differs = [&](const std::string& field, const std::string& value, const std::string& of_stacks) {
+    lines.push_back(path + "." + field + " is " + value + ", and that counts with detail stream, though " + path +
+                    ".stacks make " + of_stacks + ": set " + path + "." + field + "=" + of_stacks +
+                    " as well if the stacks are meant");
+  };
+  const double peak = memory.peak_bytes_per_second() * 8;
+  if (!is_peak(rate, peak)) differs("rate", to_text(rate), peak_text(peak));
+  if (usable() > memory.capacity()) differs("capacity", to_text(usable()), to_text(memory.capacity()));
+  return lines;
 }
 
 Bytes HbmConfig::usable() const {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
@@ -90,6 +91,9 @@ struct HbmConfig : Hbm::Config {
   [[nodiscard]] Bytes usable() const;
   /// Throws ConfigError; `path` is where this stands.
   void check(const std::string& path) const;
+  /// With `stream`, where its stacks move or hold something else than `rate` and `capacity`, which count: what to set
+  /// as well. `bank` refuses that in check().
+  [[nodiscard]] std::vector<std::string> warnings(const std::string& path) const;
   /// Null without stacks. Throws ConfigError.
   [[nodiscard]] std::shared_ptr<const StreamModel> model() const;
   /// Of long reads, a quarter of writes among them.

@@ -91,7 +91,7 @@ class Arguments {
   Option add_flag(const std::string& name, bool& value, const std::string& doc) const;
 
   // After parsing:
-  [[nodiscard]] bool given() const;                          ///< whether the command line has this subcommand
+  [[nodiscard]] bool given() const;                           ///< whether the command line has this subcommand
   [[nodiscard]] bool given(const std::string& option) const;  ///< or this option of its
 
  private:

@@ -150,11 +150,8 @@ Command collective_command(const Arguments& parent) {
   app.add_option("--op", options->op, "Which one").check(OneOf(names_of<CollectiveOp>())).required();
   app.add_option("--algorithm", options->algorithm, "Instead of the platform's")
       .check(OneOf(names_of<collectives::Algorithm>()));
-  app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2")
-      .shows_default();
-  app.add_option("--type", options->type, "Element type")
-      .shows_default()
-      .check(OneOf(names_of<ElementType>()));
+  app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2").shows_default();
+  app.add_option("--type", options->type, "Element type").shows_default().check(OneOf(names_of<ElementType>()));
   options->waves.add_to(app);
   app.add_flag("--no-warmup", options->cold, "Without a run of the first size that is not measured");
   app.add_flag("--json", options->json, "Print JSON");

@@ -81,7 +81,8 @@ Command import_command(const Arguments& parent) {
   auto options = std::make_shared<ImportOptions>();
   const Arguments app = parent.add_subcommand("import", "Makes a platform of another simulator's inputs");
   app.require_subcommand(1, 1);
-  const Arguments astra = app.add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");
+  const Arguments astra =
+      app.add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");
   astra.add_option("--network", options->network, "network.yml").required();
   astra.add_option("--system", options->system, "system.json").required();
   astra.add_option("--memory", options->memory, "Remote memory file");
@@ -89,7 +90,7 @@ Command import_command(const Arguments& parent) {
   astra.add_option("--workload", options->workload, "Prefix of the Chakra files").required();
   astra
       .add_option("--analytical", options->congestion,
-                   "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
+                  "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
       .check(OneOf(names_of<analytical::Congestion>()));
   astra.add_flag("--rendezvous-protocol", options->rendezvous, "A request goes ahead of each message");
   astra.add_option("--out", options->out, "Platform to write").required();

@@ -73,7 +73,8 @@ TimedOn find(const Target& target) {
   if (!part && !target.part.empty()) {
     throw UsageError("--part: expected an accelerator of the catalogue (weft parts), got " + in_quotes(name));
   }
-  if (!part) {
+  const bool of_platform = !part;
+  if (of_platform) {
     PlatformOptions options;
     options.platform = name;
     options.overrides = target.overrides;
@@ -89,6 +90,7 @@ TimedOn find(const Target& target) {
   }
   if (target.sms > 0) compute = partition(compute, target.sms);
   if (target.burst) compute.power.cap = Power();
+  print_warnings(part->hbm.warnings(of_platform ? "accelerator.hbm" : "hbm"));
   return {name, compute, target.warm, *part};
 }
 
@@ -279,7 +281,8 @@ void add_target(const Arguments& app, Target& target) {
 }  // namespace
 
 Command kernel_command(const Arguments& parent) {
-  const Arguments app = parent.add_subcommand("kernel", "Times kernels on an idle accelerator and tells what bounds them");
+  const Arguments app =
+      parent.add_subcommand("kernel", "Times kernels on an idle accelerator and tells what bounds them");
   app.require_subcommand(0, 1);
   auto listed = std::make_shared<Listed>();
   add_target(app, listed->target);
@@ -289,9 +292,7 @@ Command kernel_command(const Arguments& parent) {
   app.add_option("--attention", listed->attentions, "BATCH,HEADS,KV_HEADS,SEQ,HEAD_DIM; can be repeated")
       .one_at_a_time()
       .type_name("B,H,KV,S,D");
-  app.add_option("--batch", listed->batch, "Products in one kernel")
-      .shows_default()
-      .check(Within(1, 1 << 24));
+  app.add_option("--batch", listed->batch, "Products in one kernel").shows_default().check(Within(1, 1 << 24));
   app.add_option("--type", listed->type, "Type of the operands of a product").shows_default();
   app.add_flag("--causal", listed->causal, "Attention to what came before alone");
   app.add_flag("--backward", listed->backward, "Attention's gradient");
@@ -299,10 +300,9 @@ Command kernel_command(const Arguments& parent) {
   const Kinds kinds = add_kinds(app);
   for (const auto& [sub, asked] : kinds) {
     add_target(sub, asked->target);
-    sub.add_option(
-           "--with", asked->with,
-           "\"KERNEL --DIMENSION NUMBER ...\" that runs beside it on other SMs; --sms is then the first one's, "
-           "half if left out")
+    sub.add_option("--with", asked->with,
+                   "\"KERNEL --DIMENSION NUMBER ...\" that runs beside it on other SMs; --sms is then the first one's, "
+                   "half if left out")
         .type_name("KERNEL");
     sub.add_option("--with-sms", asked->with_sms, "SMs of the kernel beside it; what the first leaves if left out")
         .check(Within(1, 4096));

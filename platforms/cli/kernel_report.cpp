@@ -145,10 +145,11 @@ void print_report(const KernelRow& row, const TimedOn& on) {
   for (const auto& [cost, time] : row.costs) {
     parts.push_back({"  " + std::string(name_of(cost)), short_time(time), percent(to_seconds(time) / seconds)});
   }
-  const Time longest = std::max({row.work.compute, row.memory, row.work.cache});
+  const auto& [compute, cache] = row.work.uncapped;  // what caps add is a line of its own
+  const Time longest = std::max({compute, row.memory, cache});
   bool shown = false;
-  for (const auto& [name, time] : {std::pair("  computing", row.work.compute), std::pair("  HBM", row.memory),
-                                   std::pair("  L2", row.work.cache)}) {
+  for (const auto& [name, time] :
+       {std::pair("  computing", compute), std::pair("  HBM", row.memory), std::pair("  L2", cache)}) {
     if (time == longest && !shown) {
       shown = true;
     } else if (time > Time()) {

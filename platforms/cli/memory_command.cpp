@@ -305,14 +305,14 @@ Command memory_command(const Arguments& parent) {
   auto options = std::make_shared<Options>();
   const Arguments app = parent.add_subcommand("memory", "Runs a trace of memory requests through the banks of an HBM");
   app.add_option("trace", options->trace,
-                  "Lines of R, W or M (a masked write), an address, maybe a time in ns; - is standard input")
+                 "Lines of R, W or M (a masked write), an address, maybe a time in ns; - is standard input")
       .required();
   app.add_option("--device", options->device,
-                  "A channel, of kind dram, all stacks of a memory, of kind hbm, or those of an accelerator (see weft "
-                  "parts)");
+                 "A channel, of kind dram, all stacks of a memory, of kind hbm, or those of an accelerator (see weft "
+                 "parts)");
   app.add_option("--mapping", options->mapping, "burst, 128B, or fields of the address from its lowest bit");
   app.add_option("--set", options->overrides,
-                  "PATH=VALUE changes a field: device.timing.rfc=0, controller.page=closed");
+                 "PATH=VALUE changes a field: device.timing.rfc=0, controller.page=closed");
   app.add_option("--outstanding", options->outstanding, "Reads on their way at once; 128 a channel if left out")
       .check(Within(1, 1 << 20));
   app.add_option("--rate", options->rate, "Offer requests at this rate, evenly, whatever times the trace has");

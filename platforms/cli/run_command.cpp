@@ -116,7 +116,7 @@ int run(RunOptions options) {
   {
     const Progress progress(machine.dispatcher(), [&job] { return job->progress(); });
     try {
-      machine.run();
+      platform.checked([&] { machine.run(); });
       job->check();
     } catch (const DeadlockError& error) {
       job->check();

@@ -226,7 +226,8 @@ Command trace_command(const Arguments& parent) {
   info_app.add_option("TRACE", options->trace, what).required();
   info_app.add_flag("--json", options->json, "Print JSON");
 
-  const Arguments check_app = app.add_subcommand("check", "Finds what cannot be executed; exits with 1 if there is any");
+  const Arguments check_app =
+      app.add_subcommand("check", "Finds what cannot be executed; exits with 1 if there is any");
   check_app.add_option("TRACE", options->trace, what).required();
   check_app.add_flag("--json", options->json, "Print JSON");
 
@@ -241,8 +242,8 @@ Command trace_command(const Arguments& parent) {
       .check(Within(std::uint64_t{1}, std::uint64_t{1'000'000}));
   convert_app
       .add_option("--time-unit", options->time_unit,
-                   "Of a text workload: what its compute times count. They are nanoseconds; us makes the traces that "
-                   "the usual converter makes, in which they are 1,000 times too long")
+                  "Of a text workload: what its compute times count. They are nanoseconds; us makes the traces that "
+                  "the usual converter makes, in which they are 1,000 times too long")
       .shows_default()
       .check(OneOf({"ns", "us"}));
   return {app, [options, info_app, check_app] {

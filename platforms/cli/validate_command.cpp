@@ -165,7 +165,8 @@ int run(const ValidateOptions& options) {
 
 Command validate_command(const Arguments& parent) {
   auto options = std::make_shared<ValidateOptions>();
-  const Arguments app = parent.add_subcommand("validate", "Compares published measurements with what the simulator says");
+  const Arguments app =
+      parent.add_subcommand("validate", "Compares published measurements with what the simulator says");
   app.add_option("tables", options->tables, "Tables of measurements; all that come with Weft if there is none");
   app.add_option("--suite", options->suite, "Rows of this suite alone");
   app.add_option("--markdown", options->markdown, "Write the tables to this file, in Markdown");

@@ -156,17 +156,17 @@ Command vcd_command(const Arguments& parent) {
   compare_app.add_option("--input-id", options->input.id, "The item of this id, not the next in order");
   compare_app.add_option("--signals", chosen.signals, "Compare these at every edge instead, by patterns with *");
   compare_app.add_flag("--common-edges", chosen.common_edges,
-                        "With --signals: one file may end earlier than the other");
+                       "With --signals: one file may end earlier than the other");
   compare_app.add_option("--map", options->maps,
-                          "FROM=TO, with * in both: names of the reference to the subject's; RESET= if that has none");
+                         "FROM=TO, with * in both: names of the reference to the subject's; RESET= if that has none");
   compare_app.add_option("--offset", chosen.offset, "Cycles that the subject comes later")
       .check(Within(-(std::int64_t{1} << 40), std::int64_t{1} << 40));
   compare_app
       .add_option("--tolerance", options->tolerance,
-                   "Cycles by which an item and its latency may be off; times do not matter without it")
+                  "Cycles by which an item and its latency may be off; times do not matter without it")
       .check(Within(std::int64_t{0}, std::int64_t{1} << 40));
   compare_app.add_flag("--packet-times", chosen.packet_times,
-                        "With --tolerance and --last: of a packet only the first and the last item must be in time");
+                       "With --tolerance and --last: of a packet only the first and the last item must be in time");
   compare_app
       .add_option("--unknowns", options->unknowns, "Where x and z agree with anything: reference, either, or exact")
       .shows_default()

@@ -313,33 +313,33 @@ Command workload_command(const Arguments& parent) {
   app.add_option("--reduce-type", options->reduce_type, "In which gradients are summed; --type if left out")
       .check(OneOf({"bf16", "fp16", "fp32"}));
   app.add_flag("--sequence-parallel", options->sequence_parallel,
-                "Norms and residual sums are cut along the sequence among the ranks of tp");
+               "Norms and residual sums are cut along the sequence among the ranks of tp");
   app.add_option("--recompute", options->recompute,
-                  "Activations of blocks that are computed again: every other product and what hangs on it, every "
-                  "second block, or all")
+                 "Activations of blocks that are computed again: every other product and what hangs on it, every "
+                 "second block, or all")
       .shows_default()
       .check(OneOf(names_of<models::Recompute>()));
   app.add_option("--fusion", options->fusion,
-                  "How elementwise work is cut into kernels: as hand-written ones, or as PyTorch's: operator by "
-                  "operator, with norms in one kernel, or with blocks compiled; these copy keys and values to one per "
-                  "query head")
+                 "How elementwise work is cut into kernels: as hand-written ones, or as PyTorch's: operator by "
+                 "operator, with norms in one kernel, or with blocks compiled; these copy keys and values to one per "
+                 "query head")
       .shows_default()
       .check(OneOf(names_of<models::Fusion>()));
   app.add_option("--code", options->code,
-                  "Whose operators, where they are not fused: Llama's reference code, as torchtitan, or IBM's "
-                  "foundation-model-stack")
+                 "Whose operators, where they are not fused: Llama's reference code, as torchtitan, or IBM's "
+                 "foundation-model-stack")
       .shows_default()
       .check(OneOf(names_of<models::Code>()));
   app.add_option("--attention", options->attention,
-                  "Attention kernel; flash-3 with --fusion fused and else flash-2 if left out")
+                 "Attention kernel; flash-3 with --fusion fused and else flash-2 if left out")
       .check(OneOf(names_of<models::AttentionKernel>()));
   app.add_option("--linear", options->linear,
-                  "Products of blocks' linear layers: in --type, or in float8 as torchao's training converts them")
+                 "Products of blocks' linear layers: in --type, or in float8 as torchao's training converts them")
       .shows_default()
       .check(OneOf(names_of<models::LinearType>()));
   app.add_option("--weight-gradients", options->weight_gradients,
-                  "Computed beside the sums of inputs' gradients among the ranks of tp, as Megatron does, or before "
-                  "them, as PyTorch does by itself")
+                 "Computed beside the sums of inputs' gradients among the ranks of tp, as Megatron does, or before "
+                 "them, as PyTorch does by itself")
       .shows_default()
       .check(OneOf(names_of<workloads::WeightGradients>()));
   app.add_flag(
@@ -347,7 +347,7 @@ Command workload_command(const Arguments& parent) {
       "Blocks' products beside Allgathers and ReduceScatters of tokens are cut into chunks, each sent by itself "
       "meanwhile, as PyTorch's asynchronous tensor parallelism does");
   app.add_flag("--copies", options->copies,
-                "Kernels that copy into and out of the buffers of collectives, as PyTorch's FSDP2 and DTensor have");
+               "Kernels that copy into and out of the buffers of collectives, as PyTorch's FSDP2 and DTensor have");
   app.add_option("--experts", options->experts, "In place of each MLP; 0: the MLP itself")
       .shows_default()
       .check(Within(std::int64_t{0}, kMostLayers));
@@ -356,11 +356,9 @@ Command workload_command(const Arguments& parent) {
       .check(Within(std::int64_t{1}, kMostLayers));
   app.add_option("--prefetch", options->prefetch, "With fsdp, units whose Allgather is issued ahead; 1 if left out")
       .check(Within(1, StepOptions::kMostPrefetch));
-  app.add_option("--steps", options->steps, "Training steps")
-      .shows_default()
-      .check(Within(1, StepOptions::kMostSteps));
+  app.add_option("--steps", options->steps, "Training steps").shows_default().check(Within(1, StepOptions::kMostSteps));
   app.add_option("--accelerator", options->accelerator,
-                  "A part whose kernel model gives durations; without one there are none, for a roofline alone");
+                 "A part whose kernel model gives durations; without one there are none, for a roofline alone");
   app.add_option("--out", options->out, "Folder for NAME.RANK.et and NAME.groups.json").required();
   app.add_option("--name", options->name, "Of the files; MODEL if left out");
   app.add_flag("--json", options->json, "Print JSON");

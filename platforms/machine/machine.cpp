@@ -351,7 +351,12 @@ void Machine::record(Waves& waves) {
 }
 
 void Machine::run() {
-  sc_core::sc_start();
+  try {
+    sc_core::sc_start();
+  } catch (const sc_core::sc_report&) {
+    dispatcher_->rethrow_failure();
+    throw;
+  }
   for (const auto& nic : nics_) nic->finish_drawing();
   for (const auto& port : ports_) port->finish_drawing();
   network_->finish_drawing();
@@ -378,7 +383,8 @@ void Machine::run() {
 }
 
 std::vector<std::string> Machine::warnings() const {
-  std::vector<std::string> lines = network_->partitions();
+  std::vector<std::string> lines = config_.accelerator.hbm.warnings("accelerator.hbm");
+  append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
   return lines;
 }

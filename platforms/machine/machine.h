@@ -158,10 +158,11 @@ class Machine {
   void record(Waves& waves);
 
   /// Runs until nothing is left to do. Throws DeadlockError when a thread, packet, credit, payload or command is left
-  /// over.
+  /// over, and what is thrown on the way: OutOfMemory where what is allocated then finds no room.
   void run();
 
-  /// What went wrong in a run that ended well all the same, one line each: ends that were cut off.
+  /// What went wrong in a run that ended well all the same, one line each: ends that were cut off, and a memory whose
+  /// stacks are not what it moves and holds.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
   /// Transactions that links of all networks carried: the hops of packets.

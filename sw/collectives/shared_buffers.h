@@ -22,15 +22,16 @@ class SharedBuffers {
   /// A member begins number `number`, for which all ask the same size; its address. Throws std::length_error when a
   /// memory is too small.
   std::uint64_t enter(std::int64_t number, std::uint64_t bytes) {
-    const auto [found, fresh] = used_by_.try_emplace(number, buffers_.size());
-    if (!fresh) return buffers_[found->second].address;
-    const auto free = std::find_if(buffers_.begin(), buffers_.end(), [bytes](const Buffer& buffer) {
-      return buffer.users == 0 && buffer.bytes >= bytes;
-    });
-    found->second = static_cast<std::size_t>(free - buffers_.begin());
-    if (free == buffers_.end()) buffers_.push_back({firmware::allocate_together(ranks_, what_, bytes), bytes, 0});
-    buffers_[found->second].users = ranks_.size();
-    return buffers_[found->second].address;
+    if (const auto found = used_by_.find(number); found != used_by_.end()) return buffers_[found->second].address;
+    auto free = std::find_if(buffers_.begin(), buffers_.end(),
+                             [bytes](const Buffer& buffer) { return buffer.users == 0 && buffer.bytes >= bytes; });
+    if (free == buffers_.end()) {
+      const std::uint64_t address = firmware::allocate_together(ranks_, what_, bytes);
+      free = buffers_.insert(buffers_.end(), {address, bytes, 0});
+    }
+    used_by_[number] = static_cast<std::size_t>(free - buffers_.begin());
+    free->users = ranks_.size();
+    return free->address;
   }
   /// A member has ended it.
   void leave(std::int64_t number) {

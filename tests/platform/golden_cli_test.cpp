@@ -76,8 +76,8 @@ TEST_F(Golden, RtlInASwitch) {
   expect("rtl");
 }
 
-// 655 million events: some two minutes in the release build, where ./weft test runs them every time, and many times
-// that under sanitizers. They see the code of these jobs in CatalogueCutToSize, which runs each of the platforms
+// 220 million events: a minute in the release build, where ./weft test runs them every time, and many times that under
+// sanitizers. They see the code of these jobs in CatalogueCutToSize, which runs each of the platforms
 // with fewer accelerators.
 TEST_F(Golden, JobsWhole) {
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)

@@ -97,5 +97,45 @@ TEST(KernelCache, APartitionHasItsShareOfTheRate) {
   EXPECT_EQ(partition(kGpu, 66).l2_rate.count(), kGpu.l2_rate.count() / 2);
 }
 
+TEST(KernelCache, BelowAStageOfAWaveEachTileReadsForItself) {
+  const Gemm cube{.m = 8192, .n = 8192, .k = 8192};
+  const auto read = [&](Bytes size) {
+    ComputeConfig config;
+    config.l2_size = size;
+    return kernel_work(config, cube).read;
+  };
+  Bytes last = read(1_KiB);
+  for (const Bytes size : {64_KiB, 256_KiB, 512_KiB, 1_MiB, 50_MiB, 100_MiB, 400_MiB}) {
+    EXPECT_LE(read(size), last) << to_text(size);
+    last = read(size);
+  }
+  EXPECT_EQ(last, Bytes(2LL * 8192 * 8192 * 2));
+  EXPECT_EQ(read(1_MiB), read(50_MiB));
+  EXPECT_LT(read(512_KiB), read(256_KiB));
+  // Each of 64 x 32 tiles of 128 x 256 reads its rows of A and columns of B.
+  const double alone = 64.0 * 32 * (128 + 256) * 8192 * 2;
+  EXPECT_NEAR(static_cast<double>(read(1_KiB).count()), alone, 0.01 * alone);
+}
+
+TEST(KernelCache, HoldsTheKeysOfTheHeadsAtWorkOrWavesReadThemAgain) {
+  ComputeConfig config;
+  FlashAttention shape{.heads = 32, .kv_heads = 32, .seq = 131'072};
+  // 1,024 rows of tiles are 8 waves of 132 SMs, and the keys and values of a head are 64 MiB.
+  const double once = 4.0 * 32 * 131'072 * 128;
+  const auto kept = [&] { return static_cast<double>(kernel_work(config, shape).read.count()); };
+  EXPECT_EQ(kept(), once / 2 + 8 * once);
+  config.l2_size = 128_MiB;
+  EXPECT_EQ(kept(), once / 2 + once);
+  config.l2_size = 127_MiB;
+  shape.causal = true;
+  EXPECT_EQ(kept(), once / 2 + 4.5 * once);
+  config.l2_size = 1_KiB;
+  EXPECT_GT(kept(), 100 * once);
+  // Two heads fit a wave, and their keys the cache.
+  config.l2_size = 50_MiB;
+  shape.seq = 8192;
+  EXPECT_EQ(kept(), 1.5 * 4.0 * 32 * 8192 * 128);
+}
+
 }  // namespace
 }  // namespace weft::accelerator

@@ -25,7 +25,10 @@ double watts_of(const ComputeConfig& config, const KernelWork& work) {
   return energy(config.power, work, kGpu.planned_memory) / seconds_of(time_of(work));
 }
 Time part(const KernelWork& work, Cost cost) {
-  return work.parts[static_cast<std::size_t>(cost)];
+  for (const auto& [each, time] : breakdown(work, kGpu.planned_memory)) {
+    if (each == cost) return time;
+  }
+  return {};
 }
 ComputeConfig held_to(Frequency clock, Power power = {}) {
   ComputeConfig config = kGpu;
@@ -56,7 +59,22 @@ TEST(ClockCap, SlowsTheLastLevelCacheUntilItBoundsStreams) {
   const KernelWork slow = kernel_work(held_to(366_MHz), Copy{1_GiB});
   EXPECT_NEAR(seconds_of(slow.cache) / seconds_of(full.cache), 5, 1e-9);
   EXPECT_EQ(breakdown(full, kGpu.planned_memory).front().first, Cost::kMemory);
-  EXPECT_EQ(breakdown(slow, kGpu.planned_memory).front().first, Cost::kCache);
+  // The cap takes what the slower cache adds to the time that HBM takes.
+  EXPECT_EQ(part(slow, Cost::kMemory), part(full, Cost::kMemory));
+  EXPECT_EQ(part(slow, Cost::kClockCap), time_of(slow) - time_of(full));
+  EXPECT_GT(part(slow, Cost::kClockCap), Time());
+}
+
+TEST(ClockCap, TakesWhatItAddsToKernelsThatHbmBounds) {
+  const Gemm flat{.m = 16, .n = 16384, .k = 16384};
+  const KernelWork full = kernel_work(kGpu, flat);
+  ASSERT_EQ(breakdown(full, kGpu.planned_memory).front().first, Cost::kMemory);
+  const KernelWork slow = kernel_work(held_to(345_MHz), flat);
+  ASSERT_GT(slow.compute, part(full, Cost::kMemory));
+  EXPECT_EQ(part(slow, Cost::kClockCap), time_of(slow) - time_of(full));
+  const KernelWork both = kernel_work(held_to(900_MHz, 150_W), flat);
+  EXPECT_EQ(part(both, Cost::kClockCap), time_of(kernel_work(held_to(900_MHz), flat)) - time_of(full));
+  EXPECT_EQ(part(both, Cost::kPowerCap), time_of(both) - time_of(kernel_work(held_to(900_MHz), flat)));
 }
 
 TEST(ClockCap, LowerOnesTakeLongerAndNoMoreEnergyForOperations) {
@@ -106,7 +124,8 @@ TEST(PowerCap, HoldsKernelsThatHbmBounds) {
     EXPECT_NEAR(watts_of(config, work), watts(cap), 0.1);
     EXPECT_EQ(work.memory_energy, kernel_work(kGpu, Copy{1_GiB}).memory_energy);
     // First the cache is too slow at the clock that is left, then the array pauses.
-    EXPECT_EQ(breakdown(work, kGpu.planned_memory).front().first, cap > 120_W ? Cost::kCache : Cost::kPowerCap);
+    EXPECT_EQ(work.paused > Time(), cap <= 120_W);
+    EXPECT_EQ(part(work, Cost::kPowerCap), time_of(work) - time_of(kernel_work(kGpu, Copy{1_GiB})));
   }
   // What draws no more than the cap is not slowed.
   EXPECT_EQ(kernel_work(held_to(0_MHz, 200_W), Copy{1_GiB}).compute, kernel_work(kGpu, Copy{1_GiB}).compute);

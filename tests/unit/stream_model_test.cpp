@@ -300,7 +300,17 @@ TEST(HbmConfig, SaysWhatIsWrong) {
   config.capacity = 80_GiB;
   config.rate = 4000_GBps;
   fails(config, "accelerator.hbm.rate", "what its stacks move at the most, which is 32768Gbps");
+  // With stream the same is told: rate and capacity count.
+  config.detail = HbmDetail::kStream;
+  config.check("accelerator.hbm");
+  EXPECT_EQ(config.warnings("accelerator.hbm"),
+            std::vector<std::string>{"accelerator.hbm.rate is 32Tbps, and that counts with detail stream, though "
+                                     "accelerator.hbm.stacks make 32768Gbps: set accelerator.hbm.rate=32768Gbps as "
+                                     "well if the stacks are meant"});
+  config.capacity = 81_GiB;
+  EXPECT_EQ(config.warnings("accelerator.hbm").size(), 2U);
   config = stacks_of("hbm3", 5);
+  EXPECT_TRUE(config.warnings("accelerator.hbm").empty());
   config.stacks.interleave = Bytes(300);
   fails(config, "accelerator.hbm.stacks.interleave", "a power of two");
   config = stacks_of("hbm3", 5);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -46,6 +47,13 @@ Cost units_of(const ComputeConfig& config, DataType type);
 using Seconds = std::array<double, kCosts>;
 inline double& at(Seconds& parts, Cost cost) {
   return parts[static_cast<std::size_t>(cost)];
+}
+
+/// Bytes from HBM of what SMs read together: `shared` if the last-level cache holds the `at_once` bytes that they are
+/// at, so that one reads for all, `alone` if each reads for itself.
+inline double with_sharing(const ComputeConfig& config, double shared, double alone, double at_once) {
+  const double held = std::min(1.0, static_cast<double>(config.l2_size.count()) / at_once);
+  return shared + (1 - held) * std::max(0.0, alone - shared);
 }
 
 /// Completes the work of one kernel of which times, bytes and `array_energy` are known: its parts, so that they add up

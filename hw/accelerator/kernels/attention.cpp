@@ -83,6 +83,23 @@ Rows decoding_rows(const ComputeConfig& config, const FlashAttention& shape, std
           static_cast<double>(parts)};
 }
 
+/// What waves of a head's rows read once more of the operands that all of them stream, `streamed` bytes of all heads:
+/// keys and values, or in the gradient queries and dO. Nothing if half of L2 holds those of the heads of a wave (the
+/// other half is for the rest). With a causal mask the first waves need few of them.
+double read_again(const ComputeConfig& config, const FlashAttention& shape, const Rows& rows, double streamed) {
+  const auto sms = static_cast<double>(config.sms);
+  const double heads = static_cast<double>(shape.batch) * static_cast<double>(shape.kv_heads);
+  const double units = rows.units / heads;
+  const double at_once = std::clamp(std::floor(sms / units), 1.0, heads);
+  const double waves = std::ceil(units / sms);
+  const bool held = at_once * streamed / heads <= static_cast<double>(config.l2_size.count()) / 2;
+  const double times = held ? 1.0 : shape.causal ? (waves + 1) / 2 : waves;
+  const double row = 2 * size_of(shape.type) * static_cast<double>(shape.head_dim);
+  const auto tile = static_cast<double>(kAttentionTile);
+  const double alone = rows.units * rows.scores * row / tile;
+  return with_sharing(config, times * streamed, alone, at_once * row * tile) - streamed;
+}
+
 }  // namespace
 
 KernelWork kernel_work(const ComputeConfig& config, const FlashAttention& shape) {
@@ -124,14 +141,16 @@ KernelWork kernel_work(const ComputeConfig& config, const FlashAttention& shape)
   KernelWork work{.launch = config.launch,
                   .compute = to_time(rows.waves * row + reduction),
                   .flops = products * 2 * matrices * useful * dim};
+  double read = q + 2 * kv;
   if (shape.backward) {
     // Q, O, dO, K, V; dQ is summed in 32 bits and converted by a pass of its own.
-    work.read = to_bytes(3 * q + 2 * kv + statistics + 2 * q);
+    read = 3 * q + 2 * kv + statistics + 2 * q;
     work.written = to_bytes(2 * q + q + 2 * kv);
   } else {
-    work.read = to_bytes(q + 2 * kv);
     work.written = to_bytes(result + statistics);
   }
+  if (!decoding) read += read_again(config, shape, rows, 2 * (shape.backward ? q : kv));
+  work.read = to_bytes(read);
   if (shape.backward || rows.parts > 1) work.launch = config.launch * 2;
 
   // Each row of tiles gets the other operands of its scores, and in the gradient adds to dQ.

@@ -93,10 +93,7 @@ class Factorisation {
     if (updated > 0) {
       // Tiles of a short product load what they add to, and store it, outside of their main loop.
       const Rate rate = fits_ ? config_.operand_rate : config_.planned_memory;
-      Time exposed = transfer_time(to_bytes(fits_ ? updated : 2 * updated), rate);
-      if (fits_) exposed = to_time(seconds(exposed) / product.clock);
-      product.compute += exposed;
-      product.parts[static_cast<std::size_t>(Cost::kTiles)] += exposed;
+      lengthen(product, Cost::kTiles, transfer_time(to_bytes(fits_ ? updated : 2 * updated), rate), fits_);
       product.read += to_bytes(updated);
       product.cached += to_bytes(updated);
       product.memory_energy += updated * joules(config_.power.memory_byte);

@@ -100,22 +100,32 @@ Seconds tiled_parts(const ComputeConfig& config, const Product& product, const G
   return parts;
 }
 
-/// Operand bytes from HBM for one matrix of the batch. The tiles of a wave form a near-square block; while blocks sweep
-/// over one operand, the panel of the other stays in L2 if half of it holds that (the other half streams).
-double operand_traffic(const ComputeConfig& config, const Product& product, const GemmPlan& plan) {
-  const Gemm& shape = product.shape;
-  const double a = product.a;
-  const double b = product.b;
-  const double cache = static_cast<double>(config.l2_size.count()) / 2;
-  if (std::min(a, b) <= cache) return a + b;
+/// The tiles of a wave, a near-square block of all tiles.
+struct Wave {
+  double tiles_m;  // of all
+  double tiles_n;
+  double rows;
+  double columns;
+};
+
+Wave wave_of(const ComputeConfig& config, const Gemm& shape, const GemmPlan& plan) {
   const double tiles_m = static_cast<double>(ceil_div(shape.m, plan.tile_m));
   const double tiles_n = static_cast<double>(ceil_div(shape.n, plan.tile_n));
   const double active = std::min(static_cast<double>(config.sms), tiles_m * tiles_n);
   const double ratio = static_cast<double>(plan.tile_n) / static_cast<double>(plan.tile_m);
   const double rows = std::clamp(std::floor(std::sqrt(active * ratio)), 1.0, tiles_m);
-  const double columns = std::clamp(std::floor(active / rows), 1.0, tiles_n);
-  const double sweeps_b = std::ceil(tiles_m / rows);
-  const double sweeps_a = std::ceil(tiles_n / columns);
+  return {tiles_m, tiles_n, rows, std::clamp(std::floor(active / rows), 1.0, tiles_n)};
+}
+
+/// Operand bytes from HBM for one matrix of the batch if L2 holds what the tiles of a wave read at one time. While
+/// blocks sweep over one operand, the panel of the other stays in L2 if half of it holds that (the other half streams).
+double sweeping_traffic(const ComputeConfig& config, const Product& product, const Wave& wave) {
+  const double a = product.a;
+  const double b = product.b;
+  const double cache = static_cast<double>(config.l2_size.count()) / 2;
+  if (std::min(a, b) <= cache) return a + b;
+  const double sweeps_b = std::ceil(wave.tiles_m / wave.rows);
+  const double sweeps_a = std::ceil(wave.tiles_n / wave.columns);
   const bool keeps_a = a / sweeps_b <= cache;
   const bool keeps_b = b / sweeps_a <= cache;
   const double keep_a = a + sweeps_b * b;
@@ -124,6 +134,18 @@ double operand_traffic(const ComputeConfig& config, const Product& product, cons
   if (keeps_a) return keep_a;
   if (keeps_b) return keep_b;
   return sweeps_a * a + sweeps_b * b;
+}
+
+/// Operand bytes from HBM for one matrix of the batch. Tiles of a wave go through k together, so that L2 gives all of
+/// them what one has read, as far as it holds a stage of the wave.
+double operand_traffic(const ComputeConfig& config, const Product& product, const GemmPlan& plan) {
+  const Gemm& shape = product.shape;
+  const Wave wave = wave_of(config, shape, plan);
+  const double of_m = static_cast<double>(plan.tile_m) * size_of_a(shape);
+  const double of_n = static_cast<double>(plan.tile_n) * size_of(shape.type);
+  const double stage = (wave.rows * of_m + wave.columns * of_n) * kTileK;
+  const double alone = wave.tiles_m * wave.tiles_n * (of_m + of_n) * static_cast<double>(shape.k);
+  return with_sharing(config, sweeping_traffic(config, product, wave), alone, stage);
 }
 
 double results_of(const Gemm& shape) {
