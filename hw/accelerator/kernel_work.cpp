@@ -81,7 +81,8 @@ EnumNames<Cost> enum_names(Cost) {
           {"panel latency", Cost::kPanels},
           {"power cap", Cost::kPowerCap},
           {"L2", Cost::kCache},
-          {"clock cap", Cost::kClockCap}};
+          {"clock cap", Cost::kClockCap},
+          {"interconnect", Cost::kInterconnect}};
 }
 
 void require_not_negative(const char* shape, std::initializer_list<std::int64_t> dimensions) {

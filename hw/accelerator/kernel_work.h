@@ -33,9 +33,10 @@ enum class Cost : std::uint8_t {
   kPowerCap,      ///< the clock that the power cap takes, and its pauses
   kCache,         ///< the rate of the last-level cache, in kernels that stream
   kClockCap,      ///< the clock that the clock cap takes
+  kInterconnect,  ///< HBM behind an interconnect that is slower
 };
 EnumNames<Cost> enum_names(Cost);
-constexpr std::size_t kCosts = 14;
+constexpr std::size_t kCosts = 15;
 
 /// What a kernel needs from an accelerator. Of several kernels in a row (a split product) it is the sum.
 struct KernelWork {

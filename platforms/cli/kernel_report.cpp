@@ -94,6 +94,11 @@ KernelRow time_of(const KernelShape& shape, const TimedOn& on) {
   row.time = estimate(row.work, row.rate);
   row.memory = transfer_time(row.work.read + row.work.written, row.rate);
   row.costs = breakdown(row.work, row.rate);
+  if (row.rate == on.part.hbm.interconnect_rate) {
+    for (auto& cost : row.costs) {
+      if (cost.first == accelerator::Cost::kMemory) cost.first = accelerator::Cost::kInterconnect;
+    }
+  }
   row.peak = static_cast<double>(peak_of(on.compute, shape.units).count()) * 1e-12;
   row.note = note_on(shape, on);
   row.energy = energy(on.compute.power, row.work, row.rate);

@@ -80,6 +80,7 @@ TEST_F(CliTest, KernelSaysItsClockAndWhatHoldsIt) {
   says(gemm + "--set compute.clock_cap=1700MHz --set compute.power.cap=500W", "which the power cap of 500W leaves\n");
   says("kernel copy --bytes 1GiB --part tpu-v4 --set compute.power.cap=100W",
        "MHz, which the power cap of 100W leaves; pauses for ");
+  says("kernel copy --bytes 1GiB --set hbm.interconnect_rate=1000GB/s", "bound by interconnect\n");
   const json row = json::parse(weft(gemm + "--set compute.clock_cap=915MHz --json").out)["rows"][0];
   EXPECT_EQ(row["clock"], 0.5);
   EXPECT_EQ(row["clock_mhz"], 915);

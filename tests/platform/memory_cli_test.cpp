@@ -105,6 +105,14 @@ TEST_F(MemoryTest, NamesTheDistanceThatBinds) {
   EXPECT_EQ(turns["bound_by"], "tRC");
   EXPECT_GT(turns["busy"]["bank"], 0.75);
 
+  // Rows of one bank, as far apart as a timing makes them.
+  EXPECT_EQ(memory("../conflict.trc --set device.timing.ras=100")["bound_by"], "tRAS and tRP");
+  EXPECT_EQ(memory("../conflict.trc --set device.timing.rtp=100")["bound_by"], "tRTP and tRP");
+  std::string written;
+  for (int i = 0; i < 8000; ++i) written += "W " + std::to_string(i * 65536LL) + "\n";
+  write("written.trc", written);
+  EXPECT_EQ(memory("../written.trc --set device.timing.wr=100")["bound_by"], "tWR and tRP");
+
   // Refreshes of one bank after the other take their share of time, four times as often when hot.
   const std::string per_bank = "../stream.trc --device hbm4 --set controller.refresh=per-bank";
   const double warm = memory(per_bank)["busy"]["refresh"];

@@ -2,8 +2,25 @@
 #include "hw/memory/dram/replay.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::dram {
+namespace {
+
+/// From an activate of a bank to its next with a burst between them, and what that is.
+std::pair<Clock, const char*> row_cycle(const Timing& timing, const Counters& counters) {
+  std::pair<Clock, const char*> longest{timing.rc, "tRC"};
+  const auto raise = [&longest](Clock clocks, const char* name) {
+    if (clocks > longest.first) longest = {clocks, name};
+  };
+  raise(timing.ras + timing.rp, "tRAS and tRP");
+  // Of a bank that is both read and written, nobody counts how often.
+  if (counters.writes == 0) raise(timing.rcdrd + timing.rtp + timing.rp, "tRTP and tRP");
+  if (counters.reads == 0) raise(timing.rcdwr + timing.write_to_precharge() + timing.rp, "tWR and tRP");
+  return longest;
+}
+
+}  // namespace
 
 Replay::Replay(MemorySystem& memory, int outstanding)
     : memory_(memory), outstanding_(static_cast<std::size_t>(outstanding)), done_(outstanding_ + 1) {}
@@ -84,7 +101,7 @@ const char* Occupancy::bound() const {
   // Refresh takes its share of all of them. What is far from being busy does not bound: latency does.
   if (most + refresh < 0.75) return "latency";
   if (most < refresh) return "refresh";
-  if (most == bank) return "tRC";
+  if (most == bank) return row_cycle;
   if (most == data) return ccdl > ccds ? "tCCD long" : ccds > data_bus ? "tCCD short" : "data bus";
   if (most == row_bus) return "row command bus";
   if (most == faw) return "tFAW";
@@ -117,7 +134,10 @@ Occupancy occupancy_of(const MemorySystem& memory, Time elapsed) {
       raise(most.faw, gaps(counters.activates) / 4 * timing.faw);
       raise(most.rrd, gaps(counters.activates) * timing.rrds);
       raise(most.rrefd, counters.bank_refreshes * timing.rrefd);
-      raise(most.bank, gaps(channel.pseudo_channel(i).most_activates()) * timing.rc);
+      const auto [cycle, name] = row_cycle(timing, counters);
+      const double before = most.bank;
+      raise(most.bank, gaps(channel.pseudo_channel(i).most_activates()) * cycle);
+      if (most.bank > before) most.row_cycle = name;
       raise(most.refresh, counters.refreshes * timing.rfc + counters.bank_refreshes * timing.rfcpb / banks);
     }
   }

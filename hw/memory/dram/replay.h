@@ -75,16 +75,17 @@ class Replay {
 /// the next one is not counted of the last, so that a single request is not bound by anything but its latency.
 struct Occupancy {
   double data_bus = 0;
-  double ccds = 0;        ///< tCCD short, of reads and writes behind those of another bank group
-  double ccdl = 0;        ///< tCCD long, of those behind another one of theirs
-  double turnaround = 0;  ///< of the data bus, from reads to writes and back
-  double row_bus = 0;     ///< activates and precharges on their shared bus
-  double column_bus = 0;  ///< reads and writes on theirs
-  double faw = 0;         ///< the four activates of tFAW
-  double rrd = 0;         ///< tRRD short of activates
-  double rrefd = 0;       ///< tRREFD of per-bank refreshes, which keeps activates off as tRRD does
-  double bank = 0;        ///< tRC of the busiest bank
-  double refresh = 0;     ///< of all banks, or of each in the mean
+  double ccds = 0;                ///< tCCD short, of reads and writes behind those of another bank group
+  double ccdl = 0;                ///< tCCD long, of those behind another one of theirs
+  double turnaround = 0;          ///< of the data bus, from reads to writes and back
+  double row_bus = 0;             ///< activates and precharges on their shared bus
+  double column_bus = 0;          ///< reads and writes on theirs
+  double faw = 0;                 ///< the four activates of tFAW
+  double rrd = 0;                 ///< tRRD short of activates
+  double rrefd = 0;               ///< tRREFD of per-bank refreshes, which keeps activates off as tRRD does
+  double bank = 0;                ///< a row of the busiest bank after another, each with one burst
+  const char* row_cycle = "tRC";  ///< what the least distance of those rows is
+  double refresh = 0;             ///< of all banks, or of each in the mean
   [[nodiscard]] const char* bound() const;
 };
 
