@@ -162,12 +162,10 @@ void append(KernelWork& work, const KernelWork& next) {
 }
 
 void lengthen(KernelWork& work, Cost cost, Time more, bool follows_clock) {
-  const auto at_clock_of = [&](Time compute) {
-    return follows_clock && work.uncapped.compute > Time()
-               ? to_time(seconds(more) * seconds(compute) / seconds(work.uncapped.compute))
-               : more;
-  };
-  const Time clock_capped = at_clock_of(work.under_clock_cap.compute);
+  Time clock_capped = more;
+  if (follows_clock && work.uncapped.compute > Time()) {
+    clock_capped = to_time(seconds(more) * seconds(work.under_clock_cap.compute) / seconds(work.uncapped.compute));
+  }
   work.compute += follows_clock ? to_time(seconds(more) / work.clock) : more;
   work.under_clock_cap.compute += clock_capped;
   work.uncapped.compute += more;

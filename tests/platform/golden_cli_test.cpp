@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Golden results of the catalogue: each platform against what it gave when it was last looked at, cut to a size that
-// runs in seconds, and some jobs whole, in the build that is fast enough for it. When a model changes on purpose, look
-// at the difference and put the new values into data/golden.json. Runs the binary.
+// runs in seconds, and some jobs on all of their accelerators, in the build that is fast enough for it. When a model
+// changes on purpose, look at the difference and put the new values into data/golden.json. Runs the binary.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -76,14 +76,12 @@ TEST_F(Golden, RtlInASwitch) {
   expect("rtl");
 }
 
-// 220 million events: a minute in the release build, where ./weft test runs them every time, and many times that under
-// sanitizers. They see the code of these jobs in CatalogueCutToSize, which runs each of the platforms
-// with fewer accelerators.
-TEST_F(Golden, JobsWhole) {
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP()
-      << "too long without optimisation or under sanitizers: run whole in the release build, and here cut to size by "
-         "Golden.CatalogueCutToSize";
+// On all of their accelerators: 220 million events, a minute in the release build. Sanitizers leave it out (LARGE), and
+// without optimisation it would take longer than a test may; both see the code of these jobs in CatalogueCutToSize.
+TEST_F(Golden, JobsOnAllAccelerators) {
+#ifndef NDEBUG
+  GTEST_SKIP() << "takes ten minutes without optimisation: the release build runs it, and Golden.CatalogueCutToSize "
+                  "the same platforms with fewer accelerators";
 #endif
   expect("whole");
 }
