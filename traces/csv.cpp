@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <sstream>
+#include <system_error>
 #include <utility>
+
+#include "traces/file_kind.h"
+#include "traces/input_file.h"
 
 namespace weft::traces {
 
@@ -136,14 +138,14 @@ CsvTable CsvTable::parse(std::string_view text, std::string file) {
 }
 
 CsvTable CsvTable::read(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  // A directory opens but does not read.
-  if (!stream || (stream.peek() != EOF && !(text << stream.rdbuf())) || stream.bad() ||
-      std::filesystem::is_directory(file)) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored) || std::filesystem::is_directory(file, ignored)) {
     throw FormatError(file.string(), 0, "expected a CSV file, cannot read it");
   }
-  return parse(text.view(), file.string());
+  InputFile input(file);
+  const FileGuess guess = traces::guess(input);
+  if (!is_plain_text(guess.kind)) refuse(file, "a CSV file", guess);
+  return parse(read_whole(input), file.string());
 }
 
 bool CsvTable::has_column(std::string_view column) const {

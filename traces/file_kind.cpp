@@ -186,6 +186,7 @@ FileKind json_kind(const JsonBeginning& json) {
                : FileKind::kTimeline;
   }
   if (json.has("schema") && (json.has("nodes") || json.has("pid"))) return FileKind::kPyTorchTrace;
+  if (json.has("workload_graph")) return FileKind::kChakraFeederJson;
   if (json.has("nodes") || json.has("metadata")) return FileKind::kChakraJson;
   for (const std::string_view key :
        {"all-reduce-implementation", "scheduling-policy", "preferred-dataset-splits", "endpoint-delay"}) {
@@ -316,6 +317,21 @@ FileKind kind_of(std::string_view bytes, bool has_more, std::string& members) {
 
 }  // namespace
 
+bool is_trace_json(FileKind kind) {
+  return kind == FileKind::kChakraJson || kind == FileKind::kChakraJsonizer || kind == FileKind::kChakraFeederJson;
+}
+
+bool is_json(FileKind kind) {
+  return is_trace_json(kind) || kind == FileKind::kPyTorchTrace || kind == FileKind::kKineto ||
+         kind == FileKind::kTimeline || kind == FileKind::kPlatform || kind == FileKind::kSystemFile ||
+         kind == FileKind::kGroups || kind == FileKind::kJson;
+}
+
+bool is_plain_text(FileKind kind) {
+  return kind == FileKind::kEmpty || kind == FileKind::kText || kind == FileKind::kCsv || kind == FileKind::kYaml ||
+         kind == FileKind::kMemoryTrace || kind == FileKind::kWorkloadSpecification;
+}
+
 FileGuess guess(std::string_view beginning, bool has_more) {
   FileGuess guessed;
   guessed.kind = kind_of(beginning, has_more, guessed.members);
@@ -324,8 +340,15 @@ FileGuess guess(std::string_view beginning, bool has_more) {
 }
 
 FileGuess guess(InputFile& file) {
-  const std::string_view beginning = file.peek(kGuessed);
-  FileGuess guessed = guess(beginning, beginning.size() == kGuessed);
+  // Of most files a little tells all; JSON may have much before the member by which it is known.
+  constexpr std::size_t kLittle = 4096;
+  std::string_view beginning = file.peek(kLittle);
+  bool has_more = beginning.size() == kLittle;
+  if (has_more && is_text(beginning)) {
+    beginning = file.peek(kGuessed);
+    has_more = beginning.size() == kGuessed;
+  }
+  FileGuess guessed = guess(beginning, has_more);
   guessed.is_gzip = file.is_gzip();
   return guessed;
 }

@@ -19,6 +19,7 @@ enum class FileKind : std::uint8_t {
   kChakra,                 ///< protobuf records
   kChakraJson,             ///< Weft's: {"metadata": ..., "nodes": [...]}
   kChakraJsonizer,         ///< protobuf's own JSON: one object after another, or a list of them
+  kChakraFeederJson,       ///< of Chakra's feeder: {"workload_graph": [...]}
   kPyTorchTrace,           ///< JSON of PyTorch's ExecutionTraceObserver
   kKineto,                 ///< JSON of PyTorch's profiler
   kTimeline,               ///< Chrome's trace events, such as Weft's --timeline
@@ -76,6 +77,13 @@ FileGuess guess(std::string_view beginning, bool has_more = true);
 FileGuess guess(InputFile& file);
 /// Opens the file, which may be a folder. Throws FormatError if it cannot be opened or is a gzip file without content.
 FileGuess guess(const std::filesystem::path& file);
+
+/// Any kind of JSON.
+[[nodiscard]] bool is_json(FileKind kind);
+/// JSON that TraceReader reads.
+[[nodiscard]] bool is_trace_json(FileKind kind);
+/// Text, a table, or nothing at all: what a reader of some text may take for its own, and say where it is not.
+[[nodiscard]] bool is_plain_text(FileKind kind);
 
 /// What it is, with an article: "an FST waveform", "a Chakra trace in gzip".
 std::string describe(const FileGuess& guess);

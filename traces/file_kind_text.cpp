@@ -26,6 +26,7 @@ constexpr Description kDescriptions[] = {
     {FileKind::kChakra, "a Chakra trace", "weft trace info {0} reads it"},
     {FileKind::kChakraJson, "a Chakra trace in Weft's JSON", "weft trace info {0} reads it"},
     {FileKind::kChakraJsonizer, "a Chakra trace in JSON, as chakra_jsonizer writes it", "weft trace info {0} reads it"},
+    {FileKind::kChakraFeederJson, "a Chakra trace in the JSON of Chakra's feeder", "weft trace info {0} reads it"},
     {FileKind::kPyTorchTrace, "a PyTorch execution trace in JSON",
      "chakra_converter PyTorch --input {0} --output {1}.et makes a Chakra trace of it, after chakra_trace_link has put "
      "the kernels of the profiler's trace into it"},

@@ -32,9 +32,9 @@ void GzipFile::write(std::string_view text) {
   compress(text, Z_NO_FLUSH);
 }
 
-void GzipFile::close() {
+void GzipFile::finish() {
   compress({}, Z_FINISH);
-  file_.close();
+  file_.finish();
 }
 
 void GzipFile::compress(std::string_view text, int flush) {

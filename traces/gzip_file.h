@@ -21,7 +21,12 @@ class GzipFile {
   GzipFile& operator=(const GzipFile&) = delete;
 
   void write(std::string_view text);
-  void close();
+  void finish();
+  void appear() { file_.appear(); }
+  void close() {
+    finish();
+    appear();
+  }
 
  private:
   void compress(std::string_view text, int flush);

@@ -127,6 +127,12 @@ void InputFile::open() {
 void InputFile::park() {
   if (descriptor_ <= STDIN_FILENO || !regular_) return;
   close(std::exchange(descriptor_, -1));
+  if (is_gzip()) return;
+  // What was looked at is read again.
+  stored_at_ = position_;
+  begun_at_ = begun_.size();
+  peeked_ = std::string();
+  peeked_at_ = 0;
 }
 
 std::size_t InputFile::read_stored(char* to, std::size_t most) {
@@ -184,6 +190,10 @@ std::string_view InputFile::peek(std::size_t most) {
 
 std::string read_whole(const std::filesystem::path& file, std::uint64_t most) {
   InputFile input(file);
+  return read_whole(input, most);
+}
+
+std::string read_whole(InputFile& input, std::uint64_t most) {
   constexpr std::size_t kStep = 64 << 10;
   std::string text;
   for (std::size_t step = kStep;; step = std::min<std::size_t>(text.size(), 16 << 20)) {

@@ -87,5 +87,7 @@ inline constexpr std::uint64_t kLongestDocument = std::uint64_t{1} << 30;
 
 /// All of a file, unpacked. Throws FormatError, also for one of more than `most` bytes.
 std::string read_whole(const std::filesystem::path& file, std::uint64_t most = kLongestDocument);
+/// What is left of it.
+std::string read_whole(InputFile& file, std::uint64_t most = kLongestDocument);
 
 }  // namespace weft::traces

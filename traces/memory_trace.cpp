@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/memory_trace.h"
 
-#include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
+#include <utility>
 
+#include "traces/file_kind.h"
 #include "traces/format_error.h"
 
 namespace weft::traces {
@@ -63,12 +65,15 @@ bool parse_time(std::string_view word, std::int64_t& ps) {
 }  // namespace
 
 MemoryTrace::MemoryTrace(std::string file, std::uint64_t capacity)
-    : file_(std::move(file)),
-      capacity_(capacity),
-      stream_(file_ == "-" ? stdin : std::fopen(file_.c_str(), "rb")),
-      buffer_(kBlock) {
-  if (stream_ == nullptr) {
-    throw FormatError(file_, 0, "expected a trace of memory requests: " + std::string(std::strerror(errno)));
+    : file_(std::move(file)), capacity_(capacity), buffer_(kBlock) {
+  std::error_code ignored;
+  if (file_ != "-" && !std::filesystem::exists(file_, ignored)) {
+    throw FormatError(file_, 0, "expected a trace of memory requests, there is no such file");
+  }
+  input_ = std::make_unique<InputFile>(file_);
+  const FileGuess guess = traces::guess(*input_);
+  if (guess.kind != FileKind::kMemoryTrace && !is_plain_text(guess.kind)) {
+    refuse(file_, "a trace of memory requests", guess);
   }
 }
 
@@ -95,11 +100,8 @@ bool MemoryTrace::next_line(std::string_view& line) {
       ++line_;
       fail(std::string_view(buffer_.data(), to_), "a line of at most " + std::to_string(kLongestLine) + " characters");
     }
-    const std::size_t got = std::fread(buffer_.data() + to_, 1, buffer_.size() - to_, stream_.get());
+    const std::size_t got = input_->read(buffer_.data() + to_, buffer_.size() - to_);
     if (got == 0) {
-      if (std::ferror(stream_.get()) != 0) {
-        throw FormatError(file_, 0, "expected a trace of memory requests: " + std::string(std::strerror(errno)));
-      }
       if (to_ == 0) return false;
       line = std::string_view(buffer_.data(), to_);
       from_ = to_;

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "traces/input_file.h"
 
 namespace weft::traces {
 
@@ -29,7 +30,8 @@ class MemoryTrace {
     std::int64_t time_ps = 0;
   };
 
-  /// "-" is standard input. Throws FormatError if the file cannot be read. Addresses must be below `capacity`.
+  /// "-" is standard input; a gzip file is read as its content. Throws FormatError if the file cannot be read.
+  /// Addresses must be below `capacity`.
   MemoryTrace(std::string file, std::uint64_t capacity);
 
   /// False at the end. Throws FormatError that names the line.
@@ -38,11 +40,6 @@ class MemoryTrace {
   [[nodiscard]] int line() const { return line_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const {
-      if (file != stdin) std::fclose(file);
-    }
-  };
   /// Takes a line of the plainest form, in small letters and without a time, if there is one; else nothing happens.
   bool next_plain(Entry& entry);
   /// The next line without its end; false at the end of the file.
@@ -51,7 +48,7 @@ class MemoryTrace {
 
   std::string file_;
   std::uint64_t capacity_;
-  std::unique_ptr<std::FILE, Close> stream_;
+  std::unique_ptr<InputFile> input_;
   std::vector<char> buffer_;
   std::size_t from_ = 0;  ///< what is read and not consumed
   std::size_t to_ = 0;

@@ -19,9 +19,8 @@ WholeFile::WholeFile(std::filesystem::path file) : file_(std::move(file)), part_
 }
 
 WholeFile::~WholeFile() {
-  if (descriptor_ < 0) return;
-  ::close(descriptor_);
-  std::remove(part_.c_str());
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0 || finished_) std::remove(part_.c_str());
 }
 
 void WholeFile::write(std::string_view bytes) {
@@ -56,7 +55,7 @@ void WholeFile::reserve() {
 #endif
 }
 
-void WholeFile::close() {
+void WholeFile::finish() {
   store({begun_.data(), begun_.size()});
   // What was asked for beyond the end goes back; where that fails, the file is as long all the same.
   if (reserved_ > stored_) static_cast<void>(ftruncate(descriptor_, stored_) == 0);
@@ -66,12 +65,15 @@ void WholeFile::close() {
     errno = error;
     fail();
   }
+  finished_ = true;
+  begun_ = std::vector<char>();
+}
+
+void WholeFile::appear() {
   std::error_code error;
   std::filesystem::rename(part_, file_, error);
-  if (error) {
-    std::remove(part_.c_str());
-    throw std::system_error(error, "cannot write " + file_.string());
-  }
+  if (error) throw std::system_error(error, "cannot write " + file_.string());
+  finished_ = false;
 }
 
 void WholeFile::fail() const {

@@ -25,7 +25,14 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void write(std::string_view bytes);
-  void close();
+  /// All is written, and can still disappear: for several files that are to appear together.
+  void finish();
+  /// After finish().
+  void appear();
+  void close() {
+    finish();
+    appear();
+  }
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
  private:
@@ -38,6 +45,7 @@ class WholeFile {
   std::filesystem::path file_;
   std::filesystem::path part_;
   int descriptor_;
+  bool finished_ = false;
   std::vector<char> begun_;  ///< of a block
   std::int64_t stored_ = 0;
   std::int64_t reserved_ = 0;  ///< up to here it has room

@@ -130,7 +130,7 @@ class GraphJob final : public Job {
   }
 
   void count_nodes() {
-    nodes_ = chakra::statistics({{traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, 0), 0}}).nodes;
+    nodes_ = chakra::statistics({{traces_.shared ? traces_.prefix : chakra::find_rank(traces_.prefix, 0), 0}}).nodes;
   }
   /// Of steps that take so long together.
   [[nodiscard]] Speed speed_of(Time span) const {

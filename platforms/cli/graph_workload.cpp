@@ -11,6 +11,7 @@
 #include "platforms/import/astra_sim.h"
 #include "traces/chakra/json.h"
 #include "traces/chakra/ranks.h"
+#include "traces/file_kind.h"
 
 namespace weft::platforms {
 
@@ -38,11 +39,12 @@ class TraceFolder {
   fs::path folder_;
 };
 
-/// Traces are read in their own format alone.
-fs::path converted(const fs::path& json) {
-  fs::path trace = trace_folder() / json.filename().replace_extension(".et");
-  chakra::convert_from_json(json, trace);
-  return trace;
+/// JSON that all ranks read is parsed once, not by each of them.
+fs::path converted(const fs::path& trace) {
+  if (!traces::is_trace_json(traces::guess(trace).kind)) return trace;
+  fs::path made = trace_folder() / trace.filename().replace_extension(".et");
+  chakra::convert_from_json(trace, made);
+  return made;
 }
 
 }  // namespace
@@ -62,8 +64,8 @@ dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks
   traces.prefix = traces.source;
   std::error_code ignored;
   traces.shared = fs::is_regular_file(traces.source, ignored);
-  if (traces.shared && traces.source.extension() == ".json") traces.prefix = converted(traces.source);
-  const fs::path beyond = chakra::rank_file(traces.prefix, ranks);
+  if (traces.shared) traces.prefix = converted(traces.source);
+  const fs::path beyond = chakra::find_rank(traces.prefix, ranks);
   if (!traces.shared && fs::exists(beyond, ignored)) {
     workload.child("traces").fail("traces of " + std::to_string(ranks) +
                                   " ranks, as many as there are accelerators, but " + "there is " +

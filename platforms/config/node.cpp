@@ -214,8 +214,8 @@ Node::Layer Node::included(const Layer& layer, const std::string& name) const {
     loaded->name = name;
     loaded->kind = Document::kListFile;
     loaded->file = file;
-    json value =
-        fs::path(file).extension() == ".csv" ? load_table(file, loaded->lines) : load_json(file, "a list in JSON");
+    const bool is_table = file.ends_with(".csv") || file.ends_with(".csv.gz");
+    json value = is_table ? load_table(file, loaded->lines) : load_json(file, "a list in JSON");
     if (!value.is_array()) throw InputError(file, "", "a list in JSON", got_text(value));
     loaded->fields = std::make_unique<json>(std::move(value));
     part = std::move(loaded);

@@ -2,17 +2,16 @@
 #include "platforms/config/text.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <system_error>
 
 #include "platforms/config/input_error.h"
+#include "traces/file_kind.h"
+#include "traces/input_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -143,10 +142,19 @@ json parse_json(const std::string& text, const std::string& file) {
 json load_json(const std::string& file, std::string_view what) {
   const std::string expected(what);
   if (std::filesystem::is_directory(file)) throw InputError(file, "", expected, "a folder");
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file, "", expected, errno == ENOENT ? "no such file" : std::strerror(errno));
-  return parse_json({std::istreambuf_iterator<char>(stream), {}}, file);
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) throw InputError(file, "", expected, "no such file");
+  traces::InputFile input(file);
+  const traces::FileGuess guess = traces::guess(input);
+  const bool may_be = traces::is_json(guess.kind) || traces::is_plain_text(guess.kind);
+  const bool is_trace = traces::is_trace_json(guess.kind) || guess.kind == traces::FileKind::kKineto ||
+                        guess.kind == traces::FileKind::kPyTorchTrace || guess.kind == traces::FileKind::kTimeline ||
+                        guess.kind == traces::FileKind::kSystemFile;
+  if (!may_be || (is_trace && what.starts_with("a platform"))) {
+    const std::string helps = traces::advice(guess, file);
+    throw InputError(file, "", expected, traces::describe(guess) + (helps.empty() ? "" : "; " + helps));
+  }
+  return parse_json(traces::read_whole(input), file);
 }
 
 json load_json_object(const std::string& file, std::string_view what) {

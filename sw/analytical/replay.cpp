@@ -44,7 +44,8 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
     Graph& graph = ends_.back().trace;
     graph.end = e;
     graph.window =
-        std::make_unique<chakra::TraceWindow>(traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, e));
+        std::make_unique<chakra::TraceWindow>(traces_.shared ? traces_.prefix : chakra::find_rank(traces_.prefix, e),
+                                              chakra::TraceWindow::kReadAhead, records_);
   }
   dispatcher.attach(*this, this->name());
 }

@@ -167,6 +167,7 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   Network& network_;
   EndConfig end_;
   dimensions::Workload traces_;
+  std::shared_ptr<chakra::RecordPool> records_ = std::make_shared<chakra::RecordPool>();  ///< of all windows
   Collectives collectives_;
   std::map<std::string, Group> groups_;
   std::deque<End> ends_;

@@ -103,7 +103,8 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
 void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
   auto custom = std::make_unique<Graph>();
   custom->end = graph.end;
-  custom->window = std::make_unique<chakra::TraceWindow>(chakra::rank_file(prefix, graph.end));
+  custom->window = std::make_unique<chakra::TraceWindow>(chakra::find_rank(prefix, graph.end),
+                                                         chakra::TraceWindow::kReadAhead, records_);
   custom->limited = false;
   custom->instance = ++ends_[graph.end].customs;
   custom->parent = &graph;

@@ -5,9 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <system_error>
+
+#include "traces/input_file.h"
 
 namespace weft::models {
 
@@ -17,11 +18,10 @@ using traces::FormatError;
 namespace {
 
 json parse(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  if (!in) throw FormatError(file.string(), 0, "expected a JSON file, cannot read it");
-  std::stringstream content;
-  content << in.rdbuf();
-  const std::string text = content.str();
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored))
+    throw FormatError(file.string(), 0, "expected a JSON file, cannot read it");
+  const std::string text = traces::read_whole(file);
   try {
     return json::parse(text);
   } catch (const json::parse_error& error) {

@@ -42,7 +42,8 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
     end.transfers = std::make_unique<RemoteTransfers>(*rank, *end.events);
     const auto number = static_cast<std::uint64_t>(rank->index);
     end.trace.window = std::make_unique<chakra::TraceWindow>(
-        traces_.shared ? traces_.prefix : chakra::rank_file(traces_.prefix, number));
+        traces_.shared ? traces_.prefix : chakra::find_rank(traces_.prefix, number), chakra::TraceWindow::kReadAhead,
+        records_);
   }
   for (const auto& end : ends_) messages_.push_back(end->messages.get());
   for (const auto& end : ends_) end->messages->join(&messages_);

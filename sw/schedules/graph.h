@@ -241,6 +241,7 @@ class GraphEngine {
   collectives::Communicator::Config collectives_;
   accelerator::ComputeConfig compute_;
   dimensions::Workload traces_;
+  std::shared_ptr<chakra::RecordPool> records_ = std::make_shared<chakra::RecordPool>();  ///< of all windows
   MessageTags tags_;
   firmware::MemoryMap remote_shared_{Bytes()};  ///< of the part of a remote memory that is for collectives
   std::map<std::string, GroupOf> groups_;

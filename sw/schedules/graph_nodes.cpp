@@ -246,7 +246,8 @@ void GraphEngine::compare(const End& end, const Graph& graph, const Node& node, 
 void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
   auto custom = std::make_unique<Graph>();
   const auto number = static_cast<std::uint64_t>(end.rank->index);
-  custom->window = std::make_unique<chakra::TraceWindow>(chakra::rank_file(prefix, number));
+  custom->window = std::make_unique<chakra::TraceWindow>(chakra::find_rank(prefix, number),
+                                                         chakra::TraceWindow::kReadAhead, records_);
   custom->limited = false;
   custom->instance = ++end.customs_begun;
   custom->parent = &graph;

@@ -181,8 +181,9 @@ TEST_F(ChakraFile, RefusesOtherJson) {
   const auto node = [&](const std::string& members) {
     return said(R"({"metadata": {}, "nodes": [{)" + members + "}]}");
   };
-  EXPECT_EQ(said("[]"), "w.json: expected an object with the members metadata and nodes");
-  EXPECT_EQ(said("{}"), "w.json: metadata: expected an object, got nothing");
+  EXPECT_EQ(said("[]"), "w.json: expected a Chakra trace, got JSON");
+  EXPECT_EQ(said(R"({"a": 1})"), "w.json: expected a Chakra trace, got JSON with the members a");
+  EXPECT_EQ(said(R"({"nodes": []})"), "w.json: nodes: expected metadata before it");
   EXPECT_EQ(said(R"({"metadata": {}})"), "w.json: nodes: expected a list, got nothing");
   EXPECT_EQ(said(R"({"nodes": [], "metadata": {}})"), "w.json: nodes: expected metadata before it");
   EXPECT_EQ(said(R"({"metadata": {}, "nodes": 3})"), "w.json: nodes: expected a list");
@@ -211,7 +212,7 @@ TEST_F(ChakraFile, RefusesOtherJson) {
 TEST_F(ChakraFile, RefusesDamagedFiles) {
   EXPECT_EQ(refused([&] { TraceReader reader(file("none.et")); }), "none.et: cannot open: No such file or directory");
   fs::create_directory(file("folder"));
-  EXPECT_EQ(refused([&] { TraceReader reader(file("folder")); }), "folder: expected a file");
+  EXPECT_EQ(refused([&] { TraceReader reader(file("folder")); }), "folder: expected a file, got a folder");
   EXPECT_EQ(refused_bytes(""), "w.0.et: is empty: expected a Chakra trace, which begins with its metadata");
   const std::string cut_length = "w.0.et: byte 8: the file ends within the length of a record: it is truncated";
   EXPECT_EQ(refused_bytes(kMetadata + "\x80"), cut_length);

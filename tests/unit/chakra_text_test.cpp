@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/chakra.h"
@@ -143,13 +144,107 @@ TEST_F(ChakraText, NamesTheLineThatIsWrong) {
   EXPECT_EQ(refused_text("DATA\n1\n" + layer + " more"), "w.txt:3: expected the end of the line, got more");
   EXPECT_EQ(refused_text("DATA\n1\na -1 -5 NONE 0\n"),
             "w.txt:3: expected forward: a compute time in nanoseconds, got -5");
-  EXPECT_EQ(refused_text("DATA\n1\na -1 5 GATHER 0\n"),
-            "w.txt:3: forward: expected one of NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, got GATHER");
+  EXPECT_EQ(
+      refused_text("DATA\n1\na -1 5 GATHER 0\n"),
+      "w.txt:3: forward: expected one of NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, BROADCAST, for other "
+      "groups with _EP or _DP_EP behind it, got GATHER");
   EXPECT_EQ(refused_text("HYBRID_CUSTOMIZED\n1\n" + layer),
             "w.txt:3: expected the layer's parallelism, got the end of the line");
   EXPECT_EQ(refused_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 checkpoint_initiates: 1 0\n1\n" +
                          layer),
             "w.txt:1: layer 0 runs again from a checkpoint, and none is before it");
+}
+
+/// As AICB writes them: words of their own in the first line, and groups of experts.
+TEST_F(ChakraText, SimAiHasGroupsOfExperts) {
+  const std::string layers =
+      "4\n"
+      "gather -1 1 NONE 0 1 NONE 0 1 ALLGATHER 33554433 100\n"
+      "norm\t-1\t1\tBROADCAST\t16384\t1\tNONE\t0\t1\tNONE\t0\t100\n"
+      "attention -1 500 ALLREDUCE 16777216 500 ALLREDUCE 16777216 1 NONE 0 100\n"
+      "experts -1 700 ALLTOALL_EP 8388608 700 ALLTOALL_EP 8388608 1 REDUCESCATTER_DP_EP 67108864 100\n";
+  const auto header = [](const std::string& words) {
+    return "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 " + words +
+           " checkpoints: 0 checkpoint_initiates: 0\n";
+  };
+  const TextWorkload workload = parse(header("ep: 2 pp: 1 vpp: 2 ga: 1 all_gpus: 8") + layers);
+  EXPECT_EQ(workload.ranks, 8U);
+  using Ranks = std::vector<std::vector<std::uint64_t>>;
+  const auto groups = [](const TextWorkload& of, std::uint64_t ranks) {
+    Ranks list;
+    for (const RankGroup& group : groups_of(of, ranks)) list.push_back(group.ranks);
+    return list;
+  };
+  EXPECT_EQ(groups(workload, 8), (Ranks{{0, 1},
+                                        {2, 3},
+                                        {4, 5},
+                                        {6, 7},
+                                        {0, 2, 4, 6},
+                                        {1, 3, 5, 7},
+                                        {0, 2},
+                                        {1, 3},
+                                        {4, 6},
+                                        {5, 7},
+                                        {0, 4},
+                                        {1, 5},
+                                        {2, 6},
+                                        {3, 7}}));
+  TextConversion conversion;
+  conversion.ranks = 8;
+  std::map<std::string, std::pair<std::string, std::int64_t>> of_rank_5;
+  for (const Node& node : nodes(workload, conversion, 5)) {
+    if (node.type == NodeType::kCollective) of_rank_5[node.name] = {node.pg_name(), *node.comm_size()};
+  }
+  using Of = std::pair<std::string, std::int64_t>;
+  EXPECT_EQ(of_rank_5["attention_FWD_ALL_REDUCE"], (Of{"3", 16777216}));
+  EXPECT_EQ(of_rank_5["norm_FWD_BROADCAST"], (Of{"3", 16384}));
+  EXPECT_EQ(of_rank_5["experts_BWD_IG_ALL_TO_ALL"], (Of{"10", 8388608}));
+  EXPECT_EQ(of_rank_5["experts_BWD_WG_REDUCE_SCATTER"], (Of{"12", 67108864}));
+  // Chakra counts what a rank of the 4 has before an all-gather.
+  EXPECT_EQ(of_rank_5["gather_BWD_WG_ALL_GATHER"], (Of{"6", 8388609}));
+  EXPECT_EQ(
+      remarks_of(workload, conversion),
+      (std::vector<std::string>{
+          "the size of an ALLGATHER is what each rank has after it, as SimAI counts (1 of the file's): comm_size, "
+          "what it has before, is that by the ranks of its group"}));
+
+  // Stages of a pipeline lie between ranks of tensor-parallel groups and those of data-parallel ones.
+  const TextWorkload staged =
+      parse(header("expert_parallel_npu_group: 1 pp: 2 all_gpus: 8 pp_comm: 4096.0 new: 7") + layers);
+  EXPECT_EQ(groups(staged, 8),
+            (Ranks{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  conversion.ranks = 16;
+  const std::vector<std::string> remarks = remarks_of(staged, conversion);
+  ASSERT_EQ(remarks.size(), 5U);
+  EXPECT_EQ(remarks[0],
+            "2 of the file's 7 collectives are left out (2 ALL_TO_ALL): an expert-parallel group (ep) is of one rank");
+  EXPECT_NE(remarks[2].find("4096 bytes"), std::string::npos);
+  EXPECT_EQ(remarks[3], "all_gpus: 8 in the file, and 16 ranks are written");
+  EXPECT_EQ(remarks[4], "new: 7: in the first line, is not read");
+
+  EXPECT_EQ(refused([&] { groups_of(workload, 6); }),
+            "w.txt:1: ep: expected a divisor of the ranks of a data-parallel group, 3, got 2");
+  EXPECT_EQ(refused([&] { groups_of(staged, 6); }),
+            "w.txt:1: pp: expected a divisor of the number of tensor-parallel groups, 3, got 2");
+  EXPECT_EQ(refused_text(header("all_gpus: 8") + layers),
+            "w.txt:6: forward: ALLTOALL_EP: expected ep: in the first line, the ranks of an expert-parallel group");
+  EXPECT_EQ(refused_text(header("all_gpus: 0") + layers), "w.txt:1: all_gpus: expected at least 1, got 0");
+}
+
+/// What a group of one rank drops is said, also of files that have no words of SimAI's.
+TEST_F(ChakraText, CountsWhatAGroupOfOneRankDrops) {
+  const TextWorkload workload = parse(
+      "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 checkpoints: 0 checkpoint_initiates: 0\n2\n"
+      "norm -1 1000 BROADCAST 16384 1000 NONE 0 1 NONE 0 100\n"
+      "layer -1 1000 NONE 0 1000 ALLGATHER 4194304 1 REDUCESCATTER 8388608 100\n");
+  TextConversion conversion;
+  conversion.ranks = 8;
+  EXPECT_EQ(remarks_of(workload, conversion),
+            (std::vector<std::string>{"2 of the file's 3 collectives are left out (1 ALL_GATHER, 1 BROADCAST): a "
+                                      "tensor-parallel group (model_parallel_NPU_group) is of one rank"}));
+  EXPECT_EQ(nodes(workload, conversion).back().name, "norm_BWD_WG");
+  conversion.ranks = 1;
+  EXPECT_EQ(remarks_of(workload, conversion).size(), 2U);
 }
 
 /// The same graphs as the usual converter's, its error in the unit included; ids count from 0 in each rank here.

@@ -6,7 +6,7 @@
 
 #include "traces/chakra/node.h"
 
-/// Traces as JSON, one document for each rank:
+/// Traces as JSON of Weft's own, one document for each rank:
 ///
 ///     {"metadata": {"version": "0.0.4"}, "nodes": [
 ///     {"id": 0, "name": "n0", "type": "COMM_COLL_NODE", "attr": [{"name": "comm_size", "int64_val": 1048576}]},
@@ -24,10 +24,10 @@ nlohmann::ordered_json to_json(const Metadata& metadata);
 Node node_from_json(const nlohmann::json& json);
 Metadata metadata_from_json(const nlohmann::json& json);
 
-/// Converts a whole file. Neither side is held in memory. The result is written whole or not at all. Throws
-/// traces::FormatError and std::system_error.
+/// Into Weft's JSON or from any JSON of a trace (JsonTrace has the dialects). Neither side is held in memory. The
+/// result is written whole or not at all, in gzip where its name ends in .gz. Throws traces::FormatError and
+/// std::system_error.
 void convert_to_json(const std::filesystem::path& trace, const std::filesystem::path& json);
-/// "metadata" must come before "nodes".
 void convert_from_json(const std::filesystem::path& json, const std::filesystem::path& trace);
 
 }  // namespace weft::chakra

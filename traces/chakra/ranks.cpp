@@ -33,34 +33,50 @@ std::optional<std::uint32_t> rank_of(std::string_view name, std::string_view ste
 
 }  // namespace
 
-fs::path rank_file(const fs::path& prefix, std::uint64_t rank, const std::string& ending) {
-  return prefix.string() + "." + std::to_string(rank) + ending;
+fs::path rank_file(const fs::path& prefix, std::uint64_t rank, std::string_view ending) {
+  return prefix.string() + "." + std::to_string(rank) + std::string(ending);
 }
 
-TraceFiles find_trace(const fs::path& prefix_or_file, const std::string& ending) {
+fs::path find_rank(const fs::path& prefix, std::uint64_t rank) {
+  std::error_code ignored;
+  for (const std::string_view ending : kTraceEndings) {
+    fs::path file = rank_file(prefix, rank, ending);
+    if (fs::exists(file, ignored)) return file;
+  }
+  return rank_file(prefix, rank);
+}
+
+TraceFiles find_trace(const fs::path& prefix_or_file) {
   std::error_code ignored;
   TraceFiles found;
   if (fs::exists(prefix_or_file, ignored) && !fs::is_directory(prefix_or_file, ignored)) {
     const std::string name = prefix_or_file.filename().string();
-    const std::size_t dot = name.size() > ending.size() && name.ends_with(ending)
-                                ? name.rfind('.', name.size() - ending.size() - 1)
-                                : std::string::npos;
     found.files.push_back({prefix_or_file, {}});
-    if (dot != std::string::npos) found.files[0].rank = rank_of(name, name.substr(0, dot + 1), ending);
+    for (const std::string_view ending : kTraceEndings) {
+      if (name.size() <= ending.size() || !name.ends_with(ending)) continue;
+      const std::size_t dot = name.rfind('.', name.size() - ending.size() - 1);
+      if (dot != std::string::npos) found.files[0].rank = rank_of(name, name.substr(0, dot + 1), ending);
+    }
     return found;
   }
   found.is_prefix = true;
   const fs::path folder = prefix_or_file.has_parent_path() ? prefix_or_file.parent_path() : fs::path(".");
   const std::string stem = prefix_or_file.filename().string() + ".";
+  std::array<std::vector<std::uint32_t>, kTraceEndings.size()> ranks;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const std::optional<std::uint32_t> rank = rank_of(entry.path().filename().string(), stem, ending);
-    if (rank) found.files.push_back({rank_file(prefix_or_file, *rank, ending), rank});
+    const std::string name = entry.path().filename().string();
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (const auto rank = rank_of(name, stem, kTraceEndings[i])) ranks[i].push_back(*rank);
+    }
   }
-  if (found.files.empty()) {
-    throw traces::FormatError(prefix_or_file.string(), 0,
-                              "expected a file, or a prefix with files " + stem + "0" + ending + ", " + stem + "1" +
-                                  ending + ", ...; there is neither");
+  const auto* const chosen = std::find_if(ranks.begin(), ranks.end(), [](const auto& list) { return !list.empty(); });
+  if (chosen == ranks.end()) {
+    throw traces::FormatError(
+        prefix_or_file.string(), 0,
+        "expected a file, or a prefix with files " + stem + "0.et, " + stem + "1.et, ...; there is neither");
   }
+  const std::string_view ending = kTraceEndings[static_cast<std::size_t>(chosen - ranks.begin())];
+  for (const std::uint32_t rank : *chosen) found.files.push_back({rank_file(prefix_or_file, rank, ending), rank});
   std::sort(found.files.begin(), found.files.end(),
             [](const RankFile& a, const RankFile& b) { return a.rank < b.rank; });
   std::uint32_t next = 0;

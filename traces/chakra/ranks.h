@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::chakra {
 
-/// The file of one rank: PREFIX.RANK.et.
+/// The file of one rank: PREFIX.RANK.et, .et.gz, .json or .json.gz.
 struct RankFile {
   std::filesystem::path file;
   std::optional<std::uint32_t> rank;  ///< none for a single file whose name does not tell
@@ -22,11 +24,18 @@ struct TraceFiles {
   std::vector<std::uint32_t> missing;  ///< ranks below the highest one that have no file
 };
 
-/// The file if there is one of that name, else the ranks of the prefix. Throws traces::FormatError if there is neither.
-/// `ending` is that of the files of a prefix.
-TraceFiles find_trace(const std::filesystem::path& prefix_or_file, const std::string& ending = ".et");
+/// The file if there is one of that name, else the ranks of the prefix: of PREFIX.RANK.et, or if there is none such of
+/// the first of the other endings of which there is any (kTraceEndings). Throws traces::FormatError if there is
+/// neither.
+TraceFiles find_trace(const std::filesystem::path& prefix_or_file);
+
+/// Of files that TraceReader takes; what a file is, is told by its first bytes all the same.
+inline constexpr std::array<std::string_view, 4> kTraceEndings = {".et", ".et.gz", ".json", ".json.gz"};
+
 /// PREFIX.RANK.et
 [[nodiscard]] std::filesystem::path rank_file(const std::filesystem::path& prefix, std::uint64_t rank,
-                                              const std::string& ending = ".et");
+                                              std::string_view ending = ".et");
+/// The file of the rank, with the first of the endings that there is; PREFIX.RANK.et if there is none.
+[[nodiscard]] std::filesystem::path find_rank(const std::filesystem::path& prefix, std::uint64_t rank);
 
 }  // namespace weft::chakra

@@ -1,46 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/chakra/reader.h"
 
-#include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 #include <utility>
 
+#include "traces/chakra/json/trace.h"
 #include "traces/chakra/message.h"
+#include "traces/file_kind.h"
 
 namespace weft::chakra {
 namespace {
+
+using traces::FileKind;
 
 /// Of a file at a time: some hundred nodes, and little for one of many thousand readers.
 constexpr std::size_t kChunk = 32 << 10;
 /// What ASTRA-sim's reader takes; five groups of seven bits hold more than a message may be long.
 constexpr int kLongestLength = 5;
 constexpr std::uint64_t kLongestMessage = std::numeric_limits<std::int32_t>::max();
+/// In a gzip file, which may unpack to a thousand times its size: no node has so much to say.
+constexpr std::uint64_t kLongestPacked = std::uint64_t{1} << 28;
 /// Numbers that Node uses; GlobalMetadata uses 1 and 2.
 constexpr int kNodeFields = 10;
-
-/// A file that is open while this lives.
-class OpenFile {
- public:
-  explicit OpenFile(const std::filesystem::path& file) : descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0)
-      throw traces::FormatError(file.string(), 0, std::string("cannot open: ") + std::strerror(errno));
-  }
-  ~OpenFile() { close(descriptor_); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 /// Whether a message read as metadata has fields that only a Node has: then the file lacks its metadata.
 bool looks_like_node(const ChakraProtoMsg::GlobalMetadata& metadata) {
@@ -59,11 +43,27 @@ struct TraceReader::Message {
   ChakraProtoMsg::Node node;
 };
 
-TraceReader::TraceReader(std::filesystem::path file) : file_(std::move(file)), message_(std::make_unique<Message>()) {
-  fill(1);
-  if (identity_.size == 0) {
+TraceReader::TraceReader(std::filesystem::path file)
+    : file_(std::move(file)),
+      input_(std::make_unique<traces::InputFile>(file_)),
+      message_(std::make_unique<Message>()) {
+  const traces::FileGuess guess = traces::guess(*input_);
+  if (guess.kind == FileKind::kEmpty) {
     throw traces::FormatError(file_.string(), 0, "is empty: expected a Chakra trace, which begins with its metadata");
   }
+  if (traces::is_trace_json(guess.kind)) {
+    json_ = std::make_unique<JsonTrace>(*input_, guess.kind);
+    metadata_ = json_->metadata();
+    input_->park();
+    return;
+  }
+  // What nothing else is known by may be a damaged trace: then its first record tells more.
+  if (guess.kind != FileKind::kChakra && guess.kind != FileKind::kBinary)
+    traces::refuse(file_, "a Chakra trace", guess);
+  read_metadata();
+}
+
+void TraceReader::read_metadata() {
   std::string_view record;
   next_record(record);
   ChakraProtoMsg::GlobalMetadata metadata;
@@ -82,25 +82,53 @@ TraceReader::TraceReader(TraceReader&&) noexcept = default;
 TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
 
 bool TraceReader::next(Node& node) {
+  if (json_ != nullptr) {
+    const bool found = json_->next(node);
+    input_->park();
+    return found;
+  }
   std::string_view record;
   if (!next_record(record)) return false;
-  if (!message_->node.ParseFromArray(record.data(), static_cast<int>(record.size()))) {
-    // What was read of it before the error may tell which one it is.
-    const std::uint64_t id = message_->node.id();
-    fail("expected a node, got " + std::to_string(record.size()) + " bytes that are no such message" +
-         (id != 0 ? " (its id may be " + std::to_string(id) + ")" : ""));
-  }
+  decode_or_fail(record, node);
+  return true;
+}
+
+bool TraceReader::next_encoded(std::string_view& message) {
+  if (json_ == nullptr) return next_record(message);
+  Node node;
+  if (!next(node)) return false;
+  to_message(node, message_->node);
+  message_->node.SerializeToString(&buffer_);
+  message = buffer_;
+  return true;
+}
+
+bool TraceReader::decode(std::string_view message, Node& node) {
+  if (!message_->node.ParseFromArray(message.data(), static_cast<int>(message.size()))) return false;
   from_message(message_->node, node);
   return true;
 }
 
+void TraceReader::decode_or_fail(std::string_view message, Node& node) {
+  if (decode(message, node)) return;
+  // What was read of it before the error may tell which one it is.
+  const std::uint64_t id = message_->node.id();
+  fail("expected a node, got " + std::to_string(message.size()) + " bytes that are no such message" +
+       (id != 0 ? " (its id may be " + std::to_string(id) + ")" : ""));
+}
+
+std::uint64_t TraceReader::offset() const {
+  return json_ != nullptr ? json_->offset() : record_at_;
+}
+
 void TraceReader::fail(const std::string& message) const {
+  if (json_ != nullptr) throw traces::FormatError(file_.string(), static_cast<int>(json_->line()), message);
   throw traces::FormatError(file_.string(), 0, "byte " + std::to_string(record_at_) + ": " + message);
 }
 
 bool TraceReader::next_record(std::string_view& record) {
-  const std::uint64_t at = read_to_ - buffered();
   fill(kLongestLength);
+  const std::uint64_t at = input_->position() - buffered();
   if (buffered() == 0) {
     buffer_ = std::string();
     begin_ = 0;
@@ -118,51 +146,39 @@ bool TraceReader::next_record(std::string_view& record) {
     more = (byte & 0x80U) != 0;
   }
   begin_ += static_cast<std::size_t>(groups);
-  const std::uint64_t left = identity_.size - (read_to_ - buffered());
-  if (length > left) {
+  const auto fail_short = [&](std::uint64_t left) {
     fail("the record is " + std::to_string(length) + " bytes long and the file has only " + std::to_string(left) +
          " more: it is truncated, or no Chakra trace");
-  }
-  if (length > kLongestMessage) {
-    fail("the record is " + std::to_string(length) + " bytes long, expected at most " +
-         std::to_string(kLongestMessage));
+  };
+  const std::optional<std::uint64_t> rest = input_->rest();
+  if (rest && length > buffered() + *rest) fail_short(buffered() + *rest);
+  const std::uint64_t most = input_->is_gzip() ? kLongestPacked : kLongestMessage;
+  if (length > most) {
+    fail("the record is " + std::to_string(length) + " bytes long, expected at most " + std::to_string(most));
   }
   fill(length);
+  if (buffered() < length) fail_short(buffered());
   record = std::string_view(buffer_).substr(begin_, length);
   begin_ += length;
   return true;
 }
 
 void TraceReader::fill(std::size_t count) {
-  const bool first = identity_ == Identity();
-  if (!first && (buffered() >= count || read_to_ == identity_.size)) return;
-  const OpenFile file(file_);
-  struct stat status {};
-  if (fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw traces::FormatError(file_.string(), 0, "expected a file");
-  }
-  const Identity identity = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                             status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
-  if (first) {
-    identity_ = identity;
-  } else if (identity != identity_) {
-    throw traces::FormatError(file_.string(), 0, "was changed while it was read");
-  }
+  if (buffered() >= count || at_end_) return;
   buffer_.erase(0, begin_);
   begin_ = 0;
-  const std::size_t held = buffer_.size();
-  const std::uint64_t wanted = std::max(count, kChunk) - held;
-  const auto size = static_cast<std::size_t>(std::min(wanted, identity_.size - read_to_));
-  buffer_.resize(held + size);
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t got =
-        pread(file.descriptor(), buffer_.data() + held + done, size - done, static_cast<off_t>(read_to_ + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw traces::FormatError(file_.string(), 0, std::string("cannot read: ") + std::strerror(errno));
-    if (got == 0) throw traces::FormatError(file_.string(), 0, "was changed while it was read");
-    done += static_cast<std::size_t>(got);
+  const std::size_t wanted = std::max(count, kChunk);
+  // Where it is not known how much is left, memory grows with what comes.
+  constexpr std::size_t kStep = 1 << 20;
+  while (buffer_.size() < wanted && !at_end_) {
+    const std::size_t held = buffer_.size();
+    const std::size_t step = input_->rest() ? wanted - held : std::min(wanted - held, kStep);
+    buffer_.resize(held + step);
+    const std::size_t got = input_->read(buffer_.data() + held, step);
+    buffer_.resize(held + got);
+    at_end_ = got < step;
   }
-  read_to_ += size;
+  input_->park();
 }
 
 }  // namespace weft::chakra

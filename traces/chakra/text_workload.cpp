@@ -2,9 +2,11 @@
 // From a table of layers to a graph: the training loops of ASTRA-sim 1.0, unrolled.
 #include "traces/chakra/text_workload.h"
 
+#include <memory>
 #include <utility>
 
 #include "traces/chakra/ranks.h"
+#include "traces/chakra/text_groups.h"
 #include "traces/chakra/writer.h"
 #include "traces/format_error.h"
 
@@ -17,34 +19,6 @@ using Parallelism = TextWorkload::Parallelism;
 using Pass = TextWorkload::Pass;
 using Work = TextWorkload::Work;
 
-/// How groups lie among the ranks.
-struct GroupShape {
-  std::uint64_t model = 0;     ///< ranks of a model-parallel group; 0 if all collectives are of all ranks
-  std::uint64_t data = 0;      ///< ranks of a data-parallel group
-  bool model_is_inner = true;  ///< a model-parallel group is of neighbours; else a data-parallel one
-};
-
-GroupShape shape_of(const TextWorkload& workload, std::uint64_t ranks) {
-  GroupShape shape;
-  if (workload.model_group == 0) return shape;
-  if (ranks % workload.model_group != 0) {
-    throw traces::FormatError(workload.file, 1,
-                              "model_parallel_NPU_group: expected a divisor of the number of ranks, " +
-                                  std::to_string(ranks) + ", got " + std::to_string(workload.model_group));
-  }
-  shape.model = workload.model_group;
-  shape.data = ranks / workload.model_group;
-  shape.model_is_inner = workload.parallelism != Parallelism::kHybridModelData;
-  return shape;
-}
-
-/// The name of a rank's group of a kind: the inner groups come first, numbered from 1.
-std::uint64_t group_number(const GroupShape& shape, std::uint64_t rank, bool is_model) {
-  const std::uint64_t inner = shape.model_is_inner ? shape.model : shape.data;
-  const std::uint64_t outer = shape.model_is_inner ? shape.data : shape.model;
-  return is_model == shape.model_is_inner ? 1 + rank / inner : 1 + outer + rank % inner;
-}
-
 class Generator {
  public:
   Generator(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
@@ -53,7 +27,7 @@ class Generator {
         rank_(rank),
         conversion_(conversion),
         take_(take),
-        shape_(shape_of(workload, conversion.ranks)),
+        groups_(workload, conversion.ranks),
         gradients_(workload.layers.size()) {}
 
   void run() {
@@ -84,11 +58,6 @@ class Generator {
  private:
   [[nodiscard]] const std::vector<Layer>& layers() const { return workload_.layers; }
 
-  /// A collective whose ranks are this one only is none.
-  [[nodiscard]] bool is_alone(bool is_model) const {
-    return shape_.model != 0 && (is_model ? shape_.model : shape_.data) == 1;
-  }
-
   std::uint64_t emit(Node& node, const Ids& after) {
     node.id = next_id_++;
     node.data_dependencies = after;
@@ -111,16 +80,14 @@ class Generator {
   /// Its id; none if the layer has no collective in this pass, or if it would be among one rank.
   Ids collective(const Layer& layer, const char* what, Pass pass, const Ids& after) {
     const Work& work = layer.passes[pass];
-    const bool is_model = pass != TextWorkload::kWeightGradient;
-    if (!work.collective || is_alone(is_model)) return {};
+    if (!work.collective || groups_.is_alone(work.group)) return {};
     Node node;
     node.name = layer.name + what + "_" + name_of(*work.collective);
     node.type = NodeType::kCollective;
     node.attributes.push_back(Attribute::integer("comm_type", static_cast<int>(*work.collective)));
-    node.attributes.push_back(Attribute::integer("comm_size", static_cast<std::int64_t>(work.bytes)));
-    const std::uint64_t size = is_model ? shape_.model : shape_.data;
-    if (size != 0 && size != conversion_.ranks) {
-      node.attributes.push_back(Attribute::text("pg_name", std::to_string(group_number(shape_, rank_, is_model))));
+    node.attributes.push_back(Attribute::integer("comm_size", static_cast<std::int64_t>(groups_.bytes_of(work))));
+    if (groups_.has_name(work.group)) {
+      node.attributes.push_back(Attribute::text("pg_name", std::to_string(groups_.number(work.group, rank_))));
     }
     return {emit(node, after)};
   }
@@ -213,24 +180,13 @@ class Generator {
   std::uint64_t rank_;
   const TextConversion& conversion_;
   const std::function<void(const Node&)>& take_;
-  GroupShape shape_;
+  TextGroups groups_;
   std::uint64_t next_id_ = 0;
   Ids after_;                   ///< what the next step waits for
   std::vector<Ids> gradients_;  ///< by layer, the reduction of its weights' gradients
 };
 
 }  // namespace
-
-std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks) {
-  const GroupShape shape = shape_of(workload, ranks);
-  std::vector<RankGroup> groups;
-  if (shape.model <= 1 || shape.data <= 1) return groups;
-  for (std::uint64_t i = 0; i < shape.model + shape.data; ++i) groups.push_back({std::to_string(i + 1), {}});
-  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
-    for (const bool is_model : {true, false}) groups[group_number(shape, rank, is_model) - 1].ranks.push_back(rank);
-  }
-  return groups;
-}
 
 void generate(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
               const std::function<void(const Node&)>& take) {
@@ -246,16 +202,18 @@ std::vector<std::filesystem::path> convert_text_workload(const TextWorkload& wor
   metadata.attributes = {Attribute::text("source", std::filesystem::path(workload.file).filename().string()),
                          Attribute::text("parallelism", workload.word)};
   std::vector<std::filesystem::path> written;
+  std::vector<std::unique_ptr<traces::OutputFile>> files;
   for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) {
     written.push_back(rank_file(prefix, rank));
     TraceWriter writer(written.back(), metadata);
     generate(workload, rank, conversion, [&](const Node& node) { writer.write(node); });
-    writer.close();
+    files.push_back(writer.finish());
   }
   if (!groups.empty()) {
     written.push_back(groups_file(prefix));
     write_groups(written.back(), groups);
   }
+  for (const auto& file : files) file->appear();
   return written;
 }
 

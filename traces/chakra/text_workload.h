@@ -14,7 +14,8 @@
 
 namespace weft::chakra {
 
-/// The text workloads of ASTRA-sim 1.0: a network as a table of layers, and a word for how it is trained in parallel.
+/// Text workloads: a network as a table of layers, and a word for how it is trained in parallel. They came with
+/// ASTRA-sim 1.0; SimAI reads them today, and AICB writes them for it.
 ///
 ///     HYBRID_TRANSFORMER model_parallel_NPU_group: 4     the kind of parallelism and what it needs to know
 ///     57                                                 how many layers follow
@@ -24,6 +25,11 @@ namespace weft::chakra {
 /// gradient each a compute time in nanoseconds, a collective and its size in bytes, and last the time of the weights'
 /// update, which the usual converter leaves out and this one, too. HYBRID_CUSTOMIZED has a kind of parallelism after
 /// each layer.
+///
+/// SimAI's have more words in the first line: `ep: 2 pp: 1 vpp: 2 ga: 1 all_gpus: 8 pp_comm: 0`. Collectives may be of
+/// other groups than their pass's, ALLTOALL_EP or REDUCESCATTER_DP_EP, and the size of an ALLGATHER is what each rank
+/// has after it, where ASTRA-sim counts what each has before. The layers are those of one stage of the pipeline, for
+/// all microbatches: stages all run them, and do not exchange anything.
 struct TextWorkload {
   enum class Parallelism {
     kMicro,            ///< the collectives of the weight gradients alone
@@ -39,10 +45,19 @@ struct TextWorkload {
     kInference,                     ///< forward passes only
   };
   enum Pass { kForward, kInputGradient, kWeightGradient };
+  enum class Dialect : std::uint8_t { kAstraSim, kSimAi };
+  /// Whose collective it is.
+  enum class Group : std::uint8_t {
+    kModel,       ///< tensor parallel; of the forward pass and the input gradient, unless they say another
+    kData,        ///< data parallel; of the weight gradient, likewise
+    kExpert,      ///< _EP: some neighbours of a data-parallel group, which have different experts
+    kExpertData,  ///< _DP_EP: those of a data-parallel group that have the same experts
+  };
   struct Work {
     std::uint64_t compute_nanos = 0;
     std::optional<CollectiveType> collective;
     std::uint64_t bytes = 0;
+    Group group = Group::kModel;
   };
   struct Layer {
     std::string name;
@@ -58,6 +73,13 @@ struct TextWorkload {
   std::vector<Layer> layers;
   std::uint64_t last_bottom_layer = 0;  ///< of a DLRM: index of the one that waits for the embedding
   std::uint64_t model_group = 0;        ///< ranks of a tensor-parallel group; 0 if the file does not tell
+
+  Dialect dialect = Dialect::kAstraSim;  ///< SimAI's if the first line has a word of its own
+  std::uint64_t ranks = 0;               ///< all_gpus; 0 if the file does not tell
+  std::uint64_t expert_group = 0;        ///< ep; 0 if the file does not tell
+  std::uint64_t stages = 1;              ///< pp, of the pipeline
+  std::uint64_t stage_bytes = 0;         ///< pp_comm, between stages
+  std::vector<std::string> not_read;     ///< words of the first line that mean nothing here
 };
 
 /// Throws traces::FormatError, which names the line.
@@ -71,9 +93,13 @@ struct TextConversion {
   bool take_nanos_for_micros = false;
 };
 
-/// The groups that the graph's nodes name; empty where every collective is of all ranks. Throws traces::FormatError if
-/// the ranks cannot be cut into such groups.
+/// The groups that the graph's nodes name; empty where every collective is of all ranks. Tensor-parallel groups are of
+/// neighbours, and data-parallel ones of every (model_group * stages)th rank, for HYBRID_MODEL_DATA the other way
+/// round. Throws traces::FormatError if the ranks cannot be cut into such groups.
 std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks);
+/// What a user should know of the conversion, a line each: collectives that are left out, and what is read in a way
+/// that may surprise.
+std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConversion& conversion);
 /// Hands over the nodes of a rank, ids from 0.
 void generate(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
               const std::function<void(const Node&)>& take);

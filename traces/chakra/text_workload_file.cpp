@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading text workloads.
 #include <charconv>
-#include <fstream>
+#include <cmath>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "traces/chakra/text_workload.h"
+#include "traces/file_kind.h"
 #include "traces/format_error.h"
+#include "traces/input_file.h"
 
 namespace weft::chakra {
 namespace {
@@ -29,10 +31,14 @@ constexpr std::pair<std::string_view, Parallelism> kWords[] = {
 };
 
 constexpr std::pair<std::string_view, CollectiveType> kCollectives[] = {
-    {"ALLREDUCE", CollectiveType::kAllReduce},
-    {"ALLGATHER", CollectiveType::kAllGather},
-    {"REDUCESCATTER", CollectiveType::kReduceScatter},
-    {"ALLTOALL", CollectiveType::kAllToAll},
+    {"ALLREDUCE", CollectiveType::kAllReduce},         {"ALLGATHER", CollectiveType::kAllGather},
+    {"REDUCESCATTER", CollectiveType::kReduceScatter}, {"ALLTOALL", CollectiveType::kAllToAll},
+    {"BROADCAST", CollectiveType::kBroadcast},
+};
+
+constexpr std::pair<std::string_view, TextWorkload::Group> kSuffixes[] = {
+    {"_DP_EP", TextWorkload::Group::kExpertData},
+    {"_EP", TextWorkload::Group::kExpert},
 };
 
 /// More layers than any file has, so that a wrong number is no allocation.
@@ -40,10 +46,7 @@ constexpr std::uint64_t kMostLayers = 1'000'000;
 
 class Parser {
  public:
-  explicit Parser(const std::filesystem::path& file) : stream_(file) {
-    workload_.file = file.string();
-    if (!stream_ || std::filesystem::is_directory(file)) fail("cannot open");
-  }
+  explicit Parser(const std::filesystem::path& file) : stream_(text_of(file)) { workload_.file = file.string(); }
 
   TextWorkload parse() {
     parse_header();
@@ -57,6 +60,16 @@ class Parser {
   }
 
  private:
+  /// What is something else is said to be that.
+  static std::string text_of(const std::filesystem::path& file) {
+    traces::InputFile input(file);
+    const traces::FileGuess guess = traces::guess(input);
+    if (guess.kind != traces::FileKind::kTextWorkload && !traces::is_plain_text(guess.kind)) {
+      traces::refuse(file, "a text workload", guess);
+    }
+    return traces::read_whole(input);
+  }
+
   [[noreturn]] void fail(const std::string& message) const {
     throw traces::FormatError(workload_.file, line_, message);
   }
@@ -125,7 +138,7 @@ class Parser {
         if (key != "DLRM_LAST_BOTTOM_LAYER:") --next_;
         workload_.last_bottom_layer = number("the index of the last bottom layer");
         has_last_bottom = true;
-      } else {
+      } else if (!take_simai(key)) {
         fail("expected model_parallel_NPU_group:, checkpoints: or checkpoint_initiates:, got " + key);
       }
     }
@@ -136,6 +149,44 @@ class Parser {
       fail("expected model_parallel_NPU_group:, got the end of the line");
   }
 
+  /// A word of SimAI's and its value, or one that looks like those.
+  bool take_simai(const std::string& key) {
+    const auto count = [&] {
+      const std::uint64_t value = number(key + " a number");
+      if (value == 0) fail(key + " expected at least 1, got 0");
+      return value;
+    };
+    if (key == "all_gpus:") {
+      workload_.ranks = count();
+    } else if (key == "ep:" || key == "expert_parallel_npu_group:") {
+      workload_.expert_group = count();
+    } else if (key == "pp:") {
+      workload_.stages = count();
+    } else if (key == "pp_comm:" || key == "pp_comm") {
+      workload_.stage_bytes = bytes_between_stages();
+    } else if (key == "vpp:" || key == "ga:" || key == "mode:") {
+      number(key + " a number");  // all microbatches are among the layers
+    } else if (key.size() > 1 && key.ends_with(':') && !at_end()) {
+      workload_.not_read.push_back(key + " " + word(""));
+    } else {
+      return false;
+    }
+    workload_.dialect = TextWorkload::Dialect::kSimAi;
+    return true;
+  }
+
+  /// AICB divides with a decimal point: 4096.0.
+  std::uint64_t bytes_between_stages() {
+    const std::string& text = word("pp_comm: a size in bytes");
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    constexpr double kMost = 9.2e18;
+    if (error != std::errc() || end != text.data() + text.size() || !(value >= 0 && value <= kMost)) {
+      fail("expected pp_comm: a size in bytes, got " + text);
+    }
+    return static_cast<std::uint64_t>(std::llround(value));
+  }
+
   std::vector<std::uint64_t> layer_list() {
     const std::uint64_t count = number("how many layers are listed", kMostLayers);
     std::vector<std::uint64_t> list;
@@ -143,16 +194,29 @@ class Parser {
     return list;
   }
 
-  TextWorkload::Work work(const std::string& pass) {
+  TextWorkload::Work work(const std::string& pass, TextWorkload::Group group) {
     TextWorkload::Work work;
+    work.group = group;
     work.compute_nanos = number(pass + ": a compute time in nanoseconds");
-    const std::string type = word(pass + ": a collective");
+    const std::string given = word(pass + ": a collective");
+    std::string_view type = given;
+    for (const auto& [suffix, of] : kSuffixes) {
+      if (!type.ends_with(suffix)) continue;
+      type.remove_suffix(suffix.size());
+      work.group = of;
+      break;
+    }
     std::string names = "NONE";
     for (const auto& [name, value] : kCollectives) {
       if (name == type) work.collective = value;
       names += ", " + std::string(name);
     }
-    if (!work.collective && type != "NONE") fail(pass + ": expected one of " + names + ", got " + type);
+    if (!work.collective && given != "NONE") {
+      fail(pass + ": expected one of " + names + ", for other groups with _EP or _DP_EP behind it, got " + given);
+    }
+    if (work.group != group && workload_.expert_group == 0) {
+      fail(pass + ": " + given + ": expected ep: in the first line, the ranks of an expert-parallel group");
+    }
     work.bytes = number(pass + ": a size in bytes", INT64_MAX);
     return work;
   }
@@ -162,9 +226,9 @@ class Parser {
     TextWorkload::Layer layer;
     layer.name = word("a name");
     word("the reserved number");
-    layer.passes[TextWorkload::kForward] = work("forward");
-    layer.passes[TextWorkload::kInputGradient] = work("input gradient");
-    layer.passes[TextWorkload::kWeightGradient] = work("weight gradient");
+    layer.passes[TextWorkload::kForward] = work("forward", TextWorkload::Group::kModel);
+    layer.passes[TextWorkload::kInputGradient] = work("input gradient", TextWorkload::Group::kModel);
+    layer.passes[TextWorkload::kWeightGradient] = work("weight gradient", TextWorkload::Group::kData);
     number("the time of the weights' update");
     layer.parallelism = workload_.parallelism == Parallelism::kCustomized ? parallelism(word("the layer's parallelism"))
                                                                           : workload_.parallelism;
@@ -193,7 +257,7 @@ class Parser {
     }
   }
 
-  std::ifstream stream_;
+  std::istringstream stream_;
   int line_ = 0;
   TextWorkload workload_;
   std::vector<std::string> words_;

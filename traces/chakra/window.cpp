@@ -3,48 +3,58 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
+
+#include "traces/chakra/encoded_node.h"
 
 namespace weft::chakra {
 namespace {
 
 /// Of a cycle, in a message.
 constexpr std::size_t kMostNodesNamed = 8;
-constexpr std::size_t kMostSpare = 1024;
 
 }  // namespace
 
-TraceWindow::TraceWindow(std::filesystem::path file, std::size_t read_ahead)
-    : reader_(std::move(file)), wanted_(std::max<std::size_t>(read_ahead, 1)) {}
+TraceWindow::TraceWindow(std::filesystem::path file, std::size_t read_ahead, std::shared_ptr<RecordPool> pool)
+    : reader_(std::move(file)),
+      wanted_(std::max<std::size_t>(read_ahead, 1)),
+      pool_(pool != nullptr ? std::move(pool) : std::make_shared<RecordPool>()) {}
+
+TraceWindow::~TraceWindow() {
+  live_.for_each([this](Slot slot) {
+    if (live_[slot].state() != State::kExpected) pool_->release(live_[slot].record);
+  });
+}
 
 const Node* TraceWindow::next() {
   read_ahead();
   while (ready_.empty() && out_ == 0 && read_one()) {
   }
   if (ready_.empty()) {
-    if (out_ == 0 && !live_.empty()) fail_by_cycle();
+    if (out_ == 0 && live() > 0) fail_by_cycle();
     return nullptr;
   }
-  Entry& entry = *ready_.top().second;
+  const Slot slot = ready_.top().second;
   ready_.pop();
-  entry.is_out = true;
+  live_[slot].set(State::kOut);
   ++out_;
-  return &entry.node;
+  return &node_of(slot);
 }
 
 void TraceWindow::complete(std::uint64_t id) {
-  const auto found = live_.find(id);
-  if (found == live_.end() || !found->second->is_out) {
+  const Slot slot = live_.find(id);
+  if (slot == LiveNodes::kNone || live_[slot].state() != State::kOut) {
     throw std::logic_error(file().string() + ": node " + std::to_string(id) + " completes and is not out");
   }
-  std::unique_ptr<Entry> entry = std::move(found->second);
-  live_.erase(found);
   completed_.insert(id);
+  ++completed_count_;
   --out_;
-  for (Entry* const dependent : entry->dependents) {
-    if (--dependent->waits_for == 0) ready_.emplace(dependent->node.id, dependent);
-  }
-  if (spare_.size() < kMostSpare) spare_.push_back(std::move(entry));
+  live_.take_dependents(slot, [this](Slot dependent) {
+    if (--live_[dependent].waits_for == 0) make_ready(dependent);
+  });
+  pool_->release(live_[slot].record);
+  live_.remove(slot);
 }
 
 bool TraceWindow::read_further() {
@@ -56,95 +66,125 @@ bool TraceWindow::read_further() {
 }
 
 void TraceWindow::read_ahead() {
-  while (live_.size() < wanted_ && read_one()) {
+  while (live() < wanted_ && read_one()) {
   }
 }
 
 bool TraceWindow::read_one() {
   if (at_end_) return false;
-  std::unique_ptr<Entry> entry;
-  if (spare_.empty()) {
-    entry = std::make_unique<Entry>();
-  } else {
-    entry = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  if (!reader_.next(entry->node)) {
+  std::string_view record;
+  if (!reader_.next_encoded(record)) {
     at_end_ = true;
-    spare_.clear();
     check_end();
     return false;
   }
-  const Node& node = entry->node;
-  if (const auto before = live_.find(node.id); before != live_.end()) {
-    fail(node.label() + ": the id was there before, as " + before->second->node.label() + ": expected unique ids");
+  std::uint64_t id = 0;
+  if (!scan_encoded(record, id, control_, data_)) {
+    Node node;
+    reader_.decode_or_fail(record, node);
+    id = node.id;
+    control_ = std::move(node.control_dependencies);
+    data_ = std::move(node.data_dependencies);
   }
-  if (completed_.contains(node.id)) fail(node.label() + ": the id was there before: expected unique ids");
-  entry->waits_for = 0;
-  entry->dependents.clear();
-  entry->is_out = false;
-  wait_for(*entry, node.control_dependencies);
-  wait_for(*entry, node.data_dependencies);
-  if (const auto found = expected_.find(node.id); found != expected_.end()) {
-    entry->dependents = std::move(found->second);
-    expected_.erase(found);
+  const auto label = [&] {
+    Node node;
+    reader_.decode_or_fail(record, node);
+    return node.label();
+  };
+  Slot slot = live_.find(id);
+  if (slot != LiveNodes::kNone && live_[slot].state() != State::kExpected) {
+    fail(label() + ": the id was there before, as " + node_of(slot).label() + ": expected unique ids");
   }
-  if (entry->waits_for == 0) ready_.emplace(node.id, entry.get());
-  live_.emplace(node.id, std::move(entry));
-  most_live_ = std::max(most_live_, live_.size());
+  if (completed_.contains(id)) fail(label() + ": the id was there before: expected unique ids");
+  for (const auto* dependencies : {&control_, &data_}) {
+    if (std::find(dependencies->begin(), dependencies->end(), id) != dependencies->end()) {
+      fail(label() + " depends on itself");
+    }
+  }
+  if (slot == LiveNodes::kNone) slot = live_.add(id);
+  live_[slot].set(State::kWaiting);
+  live_[slot].record = pool_->add(record);
+  wait_for(slot, control_);
+  wait_for(slot, data_);
+  if (live_[slot].waits_for == 0) make_ready(slot);
   ++read_;
+  most_live_ = std::max(most_live_, live());
   return true;
 }
 
-void TraceWindow::wait_for(Entry& entry, const std::vector<std::uint64_t>& dependencies) {
+void TraceWindow::wait_for(Slot slot, const std::vector<std::uint64_t>& dependencies) {
   for (const std::uint64_t dependency : dependencies) {
-    if (dependency == entry.node.id) fail(entry.node.label() + " depends on itself");
-    const auto found = live_.find(dependency);
-    if (found == live_.end() && completed_.contains(dependency)) continue;
-    ++entry.waits_for;
-    (found != live_.end() ? found->second->dependents : expected_[dependency]).push_back(&entry);
+    Slot found = live_.find(dependency);
+    if (found == LiveNodes::kNone) {
+      if (completed_.contains(dependency)) continue;
+      found = live_.add(dependency);  // expected
+    }
+    ++live_[slot].waits_for;
+    live_.add_dependent(found, slot);
   }
 }
 
-void TraceWindow::check_end() const {
-  if (expected_.empty()) return;
-  // The lowest, so that the message does not depend on the order of a hash table.
-  const auto lowest = std::min_element(expected_.begin(), expected_.end(),
-                                       [](const auto& a, const auto& b) { return a.first < b.first; });
-  const Node& dependent =
-      (*std::min_element(lowest->second.begin(), lowest->second.end(), [](const Entry* a, const Entry* b) {
-        return a->node.id < b->node.id;
-      }))->node;
-  throw traces::FormatError(
-      file().string(), 0,
-      dependent.label() + " depends on node " + std::to_string(lowest->first) + ", which is not in the file");
+void TraceWindow::make_ready(Slot slot) {
+  live_[slot].set(State::kReady);
+  ready_.emplace(live_[slot].id, slot);
 }
 
-void TraceWindow::fail_by_cycle() const {
+const Node& TraceWindow::node_of(Slot slot) {
+  const Node* const node = pool_->node(
+      live_[slot].record, [this](std::string_view record, Node& made) { return reader_.decode(record, made); });
+  if (node == nullptr) fail_by_damage(live_[slot].id);
+  return *node;
+}
+
+void TraceWindow::fail_by_damage(std::uint64_t id) const {
+  TraceReader again(file());
+  for (Node node; again.next(node);) {
+  }
+  throw traces::FormatError(file().string(), 0, "node " + std::to_string(id) + " is damaged");
+}
+
+void TraceWindow::check_end() {
+  // The lowest, so that the message does not depend on the order of a hash table.
+  Slot missing = LiveNodes::kNone;
+  live_.for_each([&](Slot slot) {
+    if (live_[slot].state() != State::kExpected) return;
+    if (missing == LiveNodes::kNone || live_[slot].id < live_[missing].id) missing = slot;
+  });
+  if (missing == LiveNodes::kNone) return;
+  Slot dependent = LiveNodes::kNone;
+  live_.for_each_dependent(missing, [&](Slot slot) {
+    if (dependent == LiveNodes::kNone || live_[slot].id < live_[dependent].id) dependent = slot;
+  });
+  throw traces::FormatError(file().string(), 0,
+                            node_of(dependent).label() + " depends on node " + std::to_string(live_[missing].id) +
+                                ", which is not in the file");
+}
+
+void TraceWindow::fail_by_cycle() {
   // Every live node waits for a live one, so a walk from any along what it waits for comes round.
-  std::uint64_t at = live_.begin()->first;
-  for (const auto& [id, entry] : live_) at = std::min(at, id);
+  std::uint64_t at = UINT64_MAX;
+  live_.for_each([&](Slot slot) { at = std::min(at, live_[slot].id); });
   std::vector<std::uint64_t> walk;
   std::unordered_map<std::uint64_t, std::size_t> step_of;
   while (step_of.emplace(at, walk.size()).second) {
     walk.push_back(at);
-    const Node& node = live_.at(at)->node;
+    const Node& node = node_of(live_.find(at));
     std::uint64_t next = at;
     for (const auto* dependencies : {&node.control_dependencies, &node.data_dependencies}) {
       for (const std::uint64_t dependency : *dependencies) {
-        if (live_.contains(dependency)) next = dependency;
+        if (live_.find(dependency) != LiveNodes::kNone) next = dependency;
       }
     }
     at = next;
   }
+  const auto label = [&](std::uint64_t id) { return node_of(live_.find(id)).label(); };
   const std::size_t first = step_of.at(at);
   std::string text;
-  for (std::size_t i = first; i < walk.size() && i < first + kMostNodesNamed; ++i) {
-    text += live_.at(walk[i])->node.label() + " waits for ";
-  }
+  for (std::size_t i = first; i < walk.size() && i < first + kMostNodesNamed; ++i)
+    text += label(walk[i]) + " waits for ";
   if (walk.size() > first + kMostNodesNamed)
     text += "... (" + std::to_string(walk.size() - first) + " nodes) waits for ";
-  throw traces::FormatError(file().string(), 0, text + live_.at(at)->node.label() + ": these can never be ready");
+  throw traces::FormatError(file().string(), 0, text + label(at) + ": these can never be ready");
 }
 
 void TraceWindow::fail(const std::string& message) const {

@@ -7,12 +7,13 @@
 #include <memory>
 #include <queue>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "traces/chakra/id_set.h"
+#include "traces/chakra/live_nodes.h"
 #include "traces/chakra/reader.h"
+#include "traces/chakra/record_pool.h"
 
 namespace weft::chakra {
 
@@ -23,9 +24,9 @@ namespace weft::chakra {
 ///     ...
 ///     window.complete(id);                                     // when the node's work is done
 ///
-/// Of the file it holds only the live nodes, those read and not completed. It reads ahead in file order to keep
-/// `read_ahead` of them, and further only when none is ready and none is out. A node may depend on one later in the
-/// file.
+/// Of the file it holds only the live nodes, those read and not completed: as encoded records, which windows of one
+/// pool share where they are equal, until they are ready. It reads ahead in file order to keep `read_ahead` of them,
+/// and further only when none is ready and none is out. A node may depend on one later in the file.
 ///
 /// What is wrong with the graph is a traces::FormatError that names file and nodes, when it is met: an id that was
 /// there before, a node that depends on itself, and at the end of the file a dependency on an id that never came, or
@@ -34,7 +35,12 @@ class TraceWindow {
  public:
   static constexpr std::size_t kReadAhead = 4096;
 
-  explicit TraceWindow(std::filesystem::path file, std::size_t read_ahead = kReadAhead);
+  /// Nodes of windows with one pool may be the same object; without one, the window has its own.
+  explicit TraceWindow(std::filesystem::path file, std::size_t read_ahead = kReadAhead,
+                       std::shared_ptr<RecordPool> pool = nullptr);
+  ~TraceWindow();
+  TraceWindow(const TraceWindow&) = delete;
+  TraceWindow& operator=(const TraceWindow&) = delete;
 
   [[nodiscard]] const std::filesystem::path& file() const { return reader_.file(); }
   [[nodiscard]] const Metadata& metadata() const { return reader_.metadata(); }
@@ -48,47 +54,47 @@ class TraceWindow {
   /// engine all of whose ranks wait for messages: what they wait for may lie beyond the others' windows.
   bool read_further();
   /// Whether every node of the file has completed. Only after next() gave null.
-  [[nodiscard]] bool done() const { return at_end_ && live_.empty(); }
+  [[nodiscard]] bool done() const { return at_end_ && read_ == completed_count_; }
 
-  [[nodiscard]] std::size_t live() const { return live_.size(); }
+  [[nodiscard]] std::size_t live() const { return read_ - completed_count_; }
   [[nodiscard]] std::size_t most_live() const { return most_live_; }
   /// Nodes given by next() and not completed.
   [[nodiscard]] std::size_t out() const { return out_; }
   [[nodiscard]] std::uint64_t read() const { return read_; }
-  [[nodiscard]] std::uint64_t completed() const { return read_ - live_.size(); }
+  [[nodiscard]] std::uint64_t completed() const { return completed_count_; }
 
  private:
-  struct Entry {
-    Node node;
-    std::size_t waits_for = 0;  ///< dependencies that have not completed, each as often as it is named
-    std::vector<Entry*> dependents;
-    bool is_out = false;
-  };
-
-  using Ready = std::pair<std::uint64_t, Entry*>;  ///< ids are unique, so that pointers are never compared
+  using Slot = LiveNodes::Slot;
+  using State = LiveNodes::State;
+  using Ready = std::pair<std::uint64_t, Slot>;
 
   void read_ahead();
   /// False at the end of the file.
   bool read_one();
   /// Counts those dependencies that have not completed.
-  void wait_for(Entry& entry, const std::vector<std::uint64_t>& dependencies);
+  void wait_for(Slot slot, const std::vector<std::uint64_t>& dependencies);
+  void make_ready(Slot slot);
+  const Node& node_of(Slot slot);
+  /// A record could not be read: the file is read again up to it, for the place.
+  [[noreturn]] void fail_by_damage(std::uint64_t id) const;
   /// A dependency on an id that never came.
-  void check_end() const;
-  [[noreturn]] void fail_by_cycle() const;
+  void check_end();
+  [[noreturn]] void fail_by_cycle();
   [[noreturn]] void fail(const std::string& message) const;
 
   TraceReader reader_;
   std::size_t wanted_;
+  std::shared_ptr<RecordPool> pool_;
   bool at_end_ = false;
   std::size_t out_ = 0;
   std::uint64_t read_ = 0;
+  std::uint64_t completed_count_ = 0;
   std::size_t most_live_ = 0;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> live_;
-  /// Of ids that have not been read: who waits for them.
-  std::unordered_map<std::uint64_t, std::vector<Entry*>> expected_;
+  LiveNodes live_;  ///< and those that somebody depends on and that have not been read
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;
   IdSet completed_;
-  std::vector<std::unique_ptr<Entry>> spare_;  ///< used again, with the memory that their nodes hold
+  std::vector<std::uint64_t> control_;  ///< of the node that is read
+  std::vector<std::uint64_t> data_;
 };
 
 }  // namespace weft::chakra

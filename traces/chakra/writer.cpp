@@ -20,8 +20,8 @@ struct TraceWriter::Message {
   ChakraProtoMsg::Node node;
 };
 
-TraceWriter::TraceWriter(std::filesystem::path file, const Metadata& metadata)
-    : file_(std::move(file)), message_(std::make_unique<Message>()) {
+TraceWriter::TraceWriter(const std::filesystem::path& file, const Metadata& metadata)
+    : file_(std::make_unique<traces::OutputFile>(file)), name_(file.string()), message_(std::make_unique<Message>()) {
   ChakraProtoMsg::GlobalMetadata message;
   to_message(metadata, message);
   write_record(message);
@@ -34,11 +34,15 @@ void TraceWriter::write(const Node& node) {
   write_record(message_->node);
 }
 
+std::unique_ptr<traces::OutputFile> TraceWriter::finish() {
+  file_->finish();
+  return std::move(file_);
+}
+
 template <typename M>
 void TraceWriter::write_record(const M& message) {
   const std::size_t size = message.ByteSizeLong();
-  if (size >= kTooLong)
-    throw std::length_error("cannot write " + file_.file().string() + ": a record is 2 GiB or longer");
+  if (size >= kTooLong) throw std::length_error("cannot write " + name_ + ": a record is 2 GiB or longer");
   record_.clear();
   for (std::size_t left = size;; left >>= 7U) {
     const bool more = left >= 0x80;
@@ -46,7 +50,7 @@ void TraceWriter::write_record(const M& message) {
     if (!more) break;
   }
   message.AppendToString(&record_);
-  file_.write(record_);
+  file_->write(record_);
 }
 
 }  // namespace weft::chakra

@@ -6,22 +6,24 @@
 #include <string>
 
 #include "traces/chakra/node.h"
-#include "traces/whole_file.h"
+#include "traces/output_file.h"
 
 namespace weft::chakra {
 
-/// Writes one rank's file record by record, which appears when it is complete (traces::WholeFile). Equal content gives
-/// equal bytes. Throws std::system_error.
+/// Writes one rank's file record by record, which appears when it is complete (traces::OutputFile), in gzip where its
+/// name ends in .gz. Equal content gives equal bytes. Throws std::system_error.
 class TraceWriter {
  public:
-  TraceWriter(std::filesystem::path file, const Metadata& metadata);
+  TraceWriter(const std::filesystem::path& file, const Metadata& metadata);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   /// Texts must be UTF-8, or a reader will refuse the file.
   void write(const Node& node);
-  void close() { file_.close(); }
+  void close() { finish()->appear(); }
+  /// In place of close(), for several files that are to appear together: gives the file, finished.
+  std::unique_ptr<traces::OutputFile> finish();
 
  private:
   struct Message;
@@ -29,7 +31,8 @@ class TraceWriter {
   template <typename M>
   void write_record(const M& message);
 
-  traces::WholeFile file_;
+  std::unique_ptr<traces::OutputFile> file_;
+  std::string name_;
   std::string record_;
   std::unique_ptr<Message> message_;
 };

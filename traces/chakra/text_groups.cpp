@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/chakra/text_groups.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "traces/format_error.h"
+
+namespace weft::chakra {
+namespace {
+
+using Dialect = TextWorkload::Dialect;
+using Group = TextWorkload::Group;
+using Work = TextWorkload::Work;
+
+const char* text_of(Group group) {
+  switch (group) {
+    case Group::kModel:
+      return "a tensor-parallel group (model_parallel_NPU_group)";
+    case Group::kData:
+      return "a data-parallel group";
+    case Group::kExpert:
+      return "an expert-parallel group (ep)";
+    case Group::kExpertData:
+      break;
+  }
+  return "the ranks of a data-parallel group that have the same experts";
+}
+
+template <typename Action>
+void for_each_collective(const TextWorkload& workload, const Action& action) {
+  for (const TextWorkload::Layer& layer : workload.layers) {
+    for (const Work& work : layer.passes) {
+      if (work.collective) action(work);
+    }
+  }
+}
+
+}  // namespace
+
+TextGroups::TextGroups(const TextWorkload& workload, std::uint64_t ranks)
+    : workload_(workload),
+      ranks_(ranks),
+      is_cut_(workload.model_group != 0),
+      model_is_inner_(workload.parallelism != TextWorkload::Parallelism::kHybridModelData) {
+  if (!is_cut_) return;
+  const std::uint64_t model = workload.model_group;
+  const auto fail = [&](const std::string& message) { throw traces::FormatError(workload.file, 1, message); };
+  if (ranks % model != 0) {
+    fail("model_parallel_NPU_group: expected a divisor of the number of ranks, " + std::to_string(ranks) + ", got " +
+         std::to_string(model));
+  }
+  if (ranks / model % workload.stages != 0) {
+    fail("pp: expected a divisor of the number of tensor-parallel groups, " + std::to_string(ranks / model) + ", got " +
+         std::to_string(workload.stages));
+  }
+  data_ = ranks / model / workload.stages;
+  if (workload.expert_group > 1 && data_ % workload.expert_group != 0) {
+    fail("ep: expected a divisor of the ranks of a data-parallel group, " + std::to_string(data_) + ", got " +
+         std::to_string(workload.expert_group));
+  }
+  if (!model_is_inner_) std::swap(order_[0], order_[1]);
+  if (workload.dialect == Dialect::kAstraSim) used_ = {true, true, false, false};
+  for_each_collective(workload, [&](const Work& work) { used_[static_cast<std::size_t>(work.group)] = true; });
+  std::uint64_t next = 1;
+  for (const Group group : order_) {
+    const auto kind = static_cast<std::size_t>(group);
+    used_[kind] = used_[kind] && has_name(group);
+    first_[kind] = next;
+    if (used_[kind]) next += ranks / size(group);
+  }
+}
+
+std::uint64_t TextGroups::size(Group group) const {
+  if (!is_cut_) return ranks_;
+  const std::uint64_t experts = std::max<std::uint64_t>(workload_.expert_group, 1);
+  switch (group) {
+    case Group::kModel:
+      return workload_.model_group;
+    case Group::kData:
+      return data_;
+    case Group::kExpert:
+      return experts;
+    case Group::kExpertData:
+      break;
+  }
+  return data_ / experts;
+}
+
+std::uint64_t TextGroups::index(Group group, std::uint64_t rank) const {
+  const std::uint64_t inner = model_is_inner_ ? workload_.model_group : data_;
+  if (group == (model_is_inner_ ? Group::kModel : Group::kData)) return rank / inner;
+  if (!model_is_inner_) return rank % inner;
+  // One rank after the other of a tensor-parallel group, then one stage after the other, then the data-parallel ones.
+  const std::uint64_t lanes = workload_.model_group * workload_.stages;
+  const std::uint64_t lane = rank % lanes;
+  const std::uint64_t copy = rank / lanes;
+  const std::uint64_t experts = std::max<std::uint64_t>(workload_.expert_group, 1);
+  if (group == Group::kExpert) return lane + lanes * (copy / experts);
+  if (group == Group::kExpertData) return lane + lanes * (copy % experts);
+  return lane;
+}
+
+std::uint64_t TextGroups::number(Group group, std::uint64_t rank) const {
+  return first_[static_cast<std::size_t>(group)] + index(group, rank);
+}
+
+std::uint64_t TextGroups::bytes_of(const Work& work) const {
+  const bool is_part = work.collective == CollectiveType::kAllGather && workload_.dialect == Dialect::kSimAi;
+  if (!is_part) return work.bytes;
+  const std::uint64_t ranks = size(work.group);
+  return work.bytes / ranks + (work.bytes % ranks != 0 ? 1 : 0);
+}
+
+std::vector<RankGroup> TextGroups::all() const {
+  std::vector<RankGroup> groups;
+  for (const Group group : order_) {
+    if (!used_[static_cast<std::size_t>(group)]) continue;
+    const std::uint64_t first = groups.size();
+    for (std::uint64_t i = 0; i < ranks_ / size(group); ++i) groups.push_back({std::to_string(first + i + 1), {}});
+    for (std::uint64_t rank = 0; rank < ranks_; ++rank) groups[first + index(group, rank)].ranks.push_back(rank);
+  }
+  return groups;
+}
+
+std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks) {
+  return TextGroups(workload, ranks).all();
+}
+
+std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConversion& conversion) {
+  const TextGroups groups(workload, conversion.ranks);
+  std::vector<std::string> remarks;
+  std::map<Group, std::map<std::string, std::uint64_t>> alone;
+  std::uint64_t all = 0;
+  std::uint64_t gathers = 0;
+  for_each_collective(workload, [&](const Work& work) {
+    ++all;
+    if (groups.is_alone(work.group)) ++alone[work.group][name_of(*work.collective)];
+    if (groups.bytes_of(work) != work.bytes) ++gathers;
+  });
+  for (const auto& [group, types] : alone) {
+    std::uint64_t count = 0;
+    std::string list;
+    for (const auto& [type, number] : types) {
+      count += number;
+      list += (list.empty() ? "" : ", ") + std::to_string(number) + " " + type;
+    }
+    remarks.push_back(std::to_string(count) + " of the file's " + std::to_string(all) + " collectives are left out (" +
+                      list + "): " + text_of(group) + " is of one rank");
+  }
+  if (gathers > 0) {
+    remarks.push_back("the size of an ALLGATHER is what each rank has after it, as SimAI counts (" +
+                      std::to_string(gathers) +
+                      " of the file's): comm_size, what it has before, is that by the ranks of its group");
+  }
+  if (workload.stages > 1) {
+    remarks.push_back("pp: " + std::to_string(workload.stages) +
+                      " stages of a pipeline all run the layers of the file, which are one stage's; the exchange of " +
+                      std::to_string(workload.stage_bytes) +
+                      " bytes between them (pp_comm) and the pipeline's bubble are left out");
+  }
+  if (workload.ranks != 0 && workload.ranks != conversion.ranks) {
+    remarks.push_back("all_gpus: " + std::to_string(workload.ranks) + " in the file, and " +
+                      std::to_string(conversion.ranks) + " ranks are written");
+  }
+  for (const std::string& word : workload.not_read) remarks.push_back(word + ": in the first line, is not read");
+  return remarks;
+}
+
+}  // namespace weft::chakra
