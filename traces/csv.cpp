@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <utility>
+
+#include "traces/text_file.h"
 
 namespace weft::traces {
 
@@ -136,14 +136,7 @@ CsvTable CsvTable::parse(std::string_view text, std::string file) {
 }
 
 CsvTable CsvTable::read(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  // A directory opens but does not read.
-  if (!stream || (stream.peek() != EOF && !(text << stream.rdbuf())) || stream.bad() ||
-      std::filesystem::is_directory(file)) {
-    throw FormatError(file.string(), 0, "expected a CSV file, cannot read it");
-  }
-  return parse(text.view(), file.string());
+  return parse(read_text(file, "a CSV file"), file.string());
 }
 
 bool CsvTable::has_column(std::string_view column) const {

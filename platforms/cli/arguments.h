@@ -107,8 +107,8 @@ class CommandLine {
   ~CommandLine();
 
   [[nodiscard]] Arguments arguments() const { return Arguments(app_.get()); }
-  /// Whether help or the version was asked for, which has been printed. Throws UsageError.
-  bool parse(int argc, char** argv);
+  /// The text of help or of the version, if that was asked for. Throws UsageError.
+  std::optional<std::string> parse(int argc, char** argv);
   /// Words, without the name of a program. Throws UsageError.
   void parse(const std::string& text);
 

@@ -9,6 +9,7 @@
 
 #include "platforms/config/text.h"
 #include "traces/data_path.h"
+#include "traces/text_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -45,6 +46,11 @@ std::string find_platform(const std::string& name) {
     if (fs::exists(file, error)) return file.string();
   }
   throw InputError(name, "", "a platform's file, or the name of a platform of the catalogue", "neither");
+}
+
+std::string text_of_path(const std::string& what, const fs::path& path) {
+  if (traces::find_not_utf8(path.native()) == std::string::npos) return path.string();
+  throw UsageError(what + ": expected a path in UTF-8, got " + in_quotes(path.native()));
 }
 
 Machine& build_machine(const MachineConfig& config) {

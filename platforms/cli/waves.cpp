@@ -43,7 +43,8 @@ void WaveOptions::refuse_without_modules() const {
   if (!file.empty()) throw UsageError("--vcd: expected nothing, since an analytical network has no modules");
 }
 
-WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine) : file_(options.file), vcd_(options.file) {
+WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine, ResultFiles& files)
+    : file_(options.file), staged_(files.file("--vcd", file_)), vcd_(staged_) {
   if (file_.extension() == ".fst") {
     if (!is_installed(kConverter)) {
       throw UsageError("--vcd: expected vcd2fst, of Debian's package gtkwave, to write " + in_quotes(options.file) +
@@ -51,12 +52,7 @@ WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine) : fil
     }
     vcd_ += ".vcd";
   }
-  try {
-    waves_ = std::make_unique<WaveFile>(vcd_, options.scopes, machine.dispatcher(), options.free_clocks);
-  } catch (const std::system_error& error) {
-    throw UsageError("--vcd: expected a file that can be written, got " + in_quotes(options.file) + ": " +
-                     error.what());
-  }
+  waves_ = std::make_unique<WaveFile>(vcd_, options.scopes, machine.dispatcher(), options.free_clocks);
   machine.record(*waves_);
   const std::string unused = waves_->unused();
   if (unused.empty() && !options.scopes.empty()) return;
@@ -66,15 +62,15 @@ WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine) : fil
 
 void WaveRecording::close() {
   waves_->close();
-  if (vcd_ == file_) return;
-  const ChildResult result = run_program({kConverter, vcd_.string(), file_.string()});
+  if (vcd_ == staged_) return;
+  const ChildResult result = run_program({kConverter, vcd_.string(), staged_.string()});
   std::error_code ignored;
   fs::remove(vcd_, ignored);
   if (result.exit_code != 0) throw std::runtime_error("cannot write " + file_.string() + ": " + result.err);
 }
 
-std::unique_ptr<WaveRecording> open_waves(const WaveOptions& options, Machine& machine) {
-  if (!options.file.empty()) return std::make_unique<WaveRecording>(options, machine);
+std::unique_ptr<WaveRecording> open_waves(const WaveOptions& options, Machine& machine, ResultFiles& files) {
+  if (!options.file.empty()) return std::make_unique<WaveRecording>(options, machine, files);
   if (!options.scopes.empty() || options.free_clocks) throw UsageError("--vcd-scope: expected --vcd FILE too");
   return nullptr;
 }

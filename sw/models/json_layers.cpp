@@ -5,9 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "traces/json_text.h"
+#include "traces/text_file.h"
 
 namespace weft::models {
 
@@ -17,17 +18,10 @@ using traces::FormatError;
 namespace {
 
 json parse(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  if (!in) throw FormatError(file.string(), 0, "expected a JSON file, cannot read it");
-  std::stringstream content;
-  content << in.rdbuf();
-  const std::string text = content.str();
   try {
-    return json::parse(text);
-  } catch (const json::parse_error& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
-    throw FormatError(file.string(), static_cast<int>(1 + std::count(text.begin(), end, '\n')),
-                      "expected JSON: " + std::string(error.what()));
+    return traces::parse_json(traces::read_text(file, "a network in JSON"));
+  } catch (const traces::JsonError& error) {
+    throw FormatError(file.string(), 0, error.what());
   }
 }
 
