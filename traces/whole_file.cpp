@@ -107,7 +107,7 @@ void WholeFile::open_stream() {
     return;
   }
   using std::chrono::steady_clock;
-  constexpr auto kPatience = std::chrono::seconds(3);
+  constexpr auto kPatience = std::chrono::seconds(1);
   constexpr auto kPause = std::chrono::milliseconds(10);
   const auto until = steady_clock::now() + kPatience;
   for (;;) {
@@ -115,6 +115,9 @@ void WholeFile::open_stream() {
     // A FIFO may not have its reader yet.
     if (descriptor_ >= 0 || errno != ENXIO || !target_.is_fifo || steady_clock::now() > until) break;
     std::this_thread::sleep_for(kPause);
+  }
+  if (descriptor_ < 0 && errno == ENXIO && target_.is_fifo) {
+    throw std::system_error(ENXIO, std::generic_category(), "cannot write " + file_.string() + ", which nobody reads");
   }
   if (descriptor_ < 0) fail(errno);
   if (target_.is_fifo) fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
@@ -156,14 +159,16 @@ bool WholeFile::reserve(std::int64_t room) {
 #endif
 }
 
-void WholeFile::close() {
+void WholeFile::finish() {
   store({begun_.data(), begun_.size()});
-  begun_.clear();
-  const bool renames = !part_.path().empty();
+  begun_ = std::vector<char>();
   // What was asked for beyond the end goes back; where that fails, the file is as long all the same.
-  if (renames && reserved_ > stored_) static_cast<void>(ftruncate(descriptor_, stored_) == 0);
+  if (!part_.path().empty() && reserved_ > stored_) static_cast<void>(ftruncate(descriptor_, stored_) == 0);
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
-  if (!renames) return;
+}
+
+void WholeFile::appear() {
+  if (part_.path().empty()) return;
   if (std::rename(part_.path().c_str(), target_.path.c_str()) != 0) fail(errno);
   part_.keep();
 }

@@ -29,7 +29,7 @@ WriteTarget find_target(const std::filesystem::path& file);
 /// A link is followed, and a file that is replaced keeps its permissions.
 ///
 /// What is no file, such as a terminal, a pipe, /dev/null or /dev/stdout, is never replaced: it is written to at once.
-/// A FIFO must get a reader within seconds; a block device is refused.
+/// A FIFO must get a reader within a second; a block device is refused.
 ///
 /// Room for a long one is asked of the file system piece by piece ahead of what is written, the first piece when it is
 /// opened, and it is written in blocks that begin at multiples of their size: both halve the time that the file system
@@ -46,7 +46,14 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void write(std::string_view bytes);
-  void close();
+  /// All is written, and can still disappear: for several files that are to appear together.
+  void finish();
+  /// After finish().
+  void appear();
+  void close() {
+    finish();
+    appear();
+  }
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
  private:

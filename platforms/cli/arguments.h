@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,7 @@ class UsageError : public std::runtime_error {
 
 /// A value has to be one of these.
 struct OneOf {
+  explicit OneOf(std::vector<std::string> all) : values(std::move(all)) {}
   std::vector<std::string> values;
 };
 /// A number has to lie within these, both included.

@@ -83,7 +83,18 @@ void print_warnings(const std::vector<std::string>& lines) {
 }
 
 void print_error(const std::string& text) {
-  fmt::print(stderr, "weft: {}\n", traces::printable(text));
+  // A key of a megabyte would hide what was expected of it.
+  constexpr std::size_t kLongest = 2000;
+  constexpr std::size_t kEnd = 300;
+  std::string shown;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    std::string line = traces::printable(text.substr(from, end - from));
+    if (line.size() > kLongest) line = line.substr(0, kLongest - kEnd) + " ... " + line.substr(line.size() - kEnd);
+    shown += line + "\n";
+    from = end + 1;
+  }
+  fmt::print(stderr, "weft: {}", shown);
 }
 
 std::string to_text(const nlohmann::ordered_json& json) {

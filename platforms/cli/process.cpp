@@ -45,6 +45,7 @@ struct Pipe {
 
 /// Of processes that run, for a signal handler; 0: none.
 std::array<std::atomic<pid_t>, 128> children;
+std::atomic<bool> ending = false;  ///< this process: none begins any more
 
 /// One of them.
 class Child {
@@ -54,9 +55,10 @@ class Child {
       pid_t none = 0;
       if (each.compare_exchange_strong(none, child)) {
         noted_ = &each;
-        return;
+        break;
       }
     }
+    if (ending) kill(child, SIGTERM);
   }
   ~Child() {
     if (noted_ != nullptr) *noted_ = 0;
@@ -116,6 +118,7 @@ ChildResult run(const char* program, std::vector<std::string> words) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
+  while (ending) pause();
   pid_t child = 0;
   const int error = posix_spawnp(&child, program, &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -148,6 +151,7 @@ ChildResult run_program(std::vector<std::string> words) {
 void end_children() noexcept {
   constexpr int kPatience = 300;  // times a hundredth of a second
   constexpr timespec kPause = {0, 10'000'000};
+  ending = true;
   for (const pid_t child : children) {
     if (child != 0) kill(child, SIGTERM);
   }

@@ -55,7 +55,10 @@ class FolderLock {
 
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) files.push_back(entry.path());
+  // Somebody has removed it.
+  if (error) fail(folder.parent_path(), error.value());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -91,7 +94,7 @@ fs::path ResultFiles::folder(const std::string& option, const fs::path& folder,
     staged_.at(fs::canonical(path)).names.assign(names.begin(), names.end());
     return staged;
   } catch (const std::system_error& failed) {
-    refuse(option, kFolder, folder, failed.code().message());
+    refuse(option, kFolder, folder, failed.what());
   }
 }
 
@@ -101,15 +104,14 @@ fs::path ResultFiles::file(const std::string& option, const fs::path& file) {
     const traces::WriteTarget target = traces::find_target(file);
     if (target.is_stream) return file;
     take(option, target.path);
-    const fs::path parent = target.path.parent_path();
-    return stage(parent.empty() ? fs::path(".") : parent) / target.path.filename();
+    return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {
     refuse(option, kFile, file, error.code().message());
   }
 }
 
 const fs::path& ResultFiles::stage(const fs::path& folder) {
-  const fs::path place = fs::canonical(folder);
+  const fs::path place = fs::canonical(folder.empty() ? "." : folder);
   Staged& staged = staged_[place];
   if (staged.folder.path().empty()) {
     staged.folder = Temporary::make_folder(folder);

@@ -21,6 +21,7 @@
 #include "platforms/cli/summary.h"
 #include "platforms/cli/timeline_probe.h"
 #include "platforms/cli/waves.h"
+#include "platforms/config/text.h"
 #include "platforms/import/astra_sim.h"
 
 namespace weft::platforms {
@@ -45,7 +46,8 @@ struct RunOptions {
 std::string workload_of(const fs::path& traces) {
   ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(traces))}};
   const fs::path groups = traces.string() + ".groups.json";
-  if (fs::exists(groups)) workload["groups"] = astra::read_groups(groups, UINT32_MAX);
+  std::error_code ignored;
+  if (fs::exists(groups, ignored)) workload["groups"] = astra::read_groups(groups, UINT32_MAX);
   return "workload=" + workload.dump();
 }
 
@@ -69,10 +71,22 @@ std::string prepared_text(const Baseline& prepared) {
 }
 
 /// Where the timeline is written. Among the results, too, it may be asked for by name.
-fs::path open_timeline(ResultFiles& files, const std::string& option, const fs::path& out, const fs::path& folder) {
+fs::path place_timeline(ResultFiles& files, const std::string& option, const fs::path& out, const fs::path& folder) {
   const fs::path name = "timeline.json.gz";
-  if (option.empty() || fs::weakly_canonical(option) == fs::weakly_canonical(out / name)) return folder / name;
+  std::error_code ignored;
+  if (option.empty() || fs::weakly_canonical(option, ignored) == fs::weakly_canonical(out / name, ignored)) {
+    return folder / name;
+  }
   return files.file("--timeline", option);
+}
+
+std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
+  try {
+    return std::make_unique<TimelineProbe>(file, ranks);
+  } catch (const std::system_error& error) {
+    throw UsageError("--timeline: expected a file that can be written, got " + in_quotes(file.string()) + ": " +
+                     error.what());
+  }
 }
 
 int run(RunOptions options) {
@@ -94,8 +108,7 @@ int run(RunOptions options) {
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
   std::unique_ptr<TimelineProbe> probe;
   if (options.timeline_ranks > 0) {
-    probe =
-        std::make_unique<TimelineProbe>(open_timeline(files, options.timeline, out, folder), options.timeline_ranks);
+    probe = open_timeline(place_timeline(files, options.timeline, out, folder), options.timeline_ranks);
   }
   const Stopwatch building;
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });

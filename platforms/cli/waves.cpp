@@ -52,7 +52,12 @@ WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine, Resul
     }
     vcd_ += ".vcd";
   }
-  waves_ = std::make_unique<WaveFile>(vcd_, options.scopes, machine.dispatcher(), options.free_clocks);
+  try {
+    waves_ = std::make_unique<WaveFile>(vcd_, options.scopes, machine.dispatcher(), options.free_clocks);
+  } catch (const std::system_error& error) {
+    throw UsageError("--vcd: expected a file that can be written, got " + in_quotes(options.file) + ": " +
+                     error.what());
+  }
   machine.record(*waves_);
   const std::string unused = waves_->unused();
   if (unused.empty() && !options.scopes.empty()) return;
