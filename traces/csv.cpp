@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <system_error>
 #include <utility>
 
-#include "traces/file_kind.h"
-#include "traces/input_file.h"
+#include "traces/text_file.h"
 
 namespace weft::traces {
 
@@ -138,14 +136,7 @@ CsvTable CsvTable::parse(std::string_view text, std::string file) {
 }
 
 CsvTable CsvTable::read(const std::filesystem::path& file) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored) || std::filesystem::is_directory(file, ignored)) {
-    throw FormatError(file.string(), 0, "expected a CSV file, cannot read it");
-  }
-  InputFile input(file);
-  const FileGuess guess = traces::guess(input);
-  if (!is_plain_text(guess.kind)) refuse(file, "a CSV file", guess);
-  return parse(read_whole(input), file.string());
+  return parse(read_text(file, "a CSV file", is_plain_text), file.string());
 }
 
 bool CsvTable::has_column(std::string_view column) const {

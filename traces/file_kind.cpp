@@ -327,6 +327,10 @@ bool is_json(FileKind kind) {
          kind == FileKind::kGroups || kind == FileKind::kJson;
 }
 
+bool is_text(FileKind kind) {
+  return is_json(kind) || is_plain_text(kind) || kind == FileKind::kGoal || kind == FileKind::kTextWorkload ||
+         kind == FileKind::kVcd || kind == FileKind::kNetworkFile || kind == FileKind::kXml;
+}
 bool is_plain_text(FileKind kind) {
   return kind == FileKind::kEmpty || kind == FileKind::kText || kind == FileKind::kCsv || kind == FileKind::kYaml ||
          kind == FileKind::kMemoryTrace || kind == FileKind::kWorkloadSpecification;

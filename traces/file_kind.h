@@ -82,6 +82,8 @@ FileGuess guess(const std::filesystem::path& file);
 [[nodiscard]] bool is_json(FileKind kind);
 /// JSON that TraceReader reads.
 [[nodiscard]] bool is_trace_json(FileKind kind);
+/// Made of characters, of whatever kind; or nothing at all.
+[[nodiscard]] bool is_text(FileKind kind);
 /// Text, a table, or nothing at all: what a reader of some text may take for its own, and say where it is not.
 [[nodiscard]] bool is_plain_text(FileKind kind);
 

@@ -11,7 +11,7 @@ AnalyticalPlatform::AnalyticalPlatform(const PlatformOptions& options)
   if (options.data) throw UsageError("--data: expected nothing, since an analytical network moves no bytes");
   if (options.seed) throw UsageError("--seed: expected nothing, since in an analytical network nothing is random");
   const Node root = document.root();
-  name = root.get<std::string>("name", std::filesystem::path(document.file()).stem().string());
+  name = read_name(document, root);
   description = root.get<std::string>("description", "");
   static_cast<void>(root.child("network").raw());
   root.read("analytical", config);

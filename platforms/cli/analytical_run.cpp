@@ -11,6 +11,7 @@
 #include "platforms/cli/graph_workload.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
+#include "platforms/cli/result_files.h"
 #include "sw/analytical/config.h"
 
 namespace weft::platforms {
@@ -30,12 +31,13 @@ int run_analytical(const AnalyticalRunOptions& options) {
   const auto network = platform.make_network(dispatcher);
   const dimensions::Workload traces = read_graph_workload(document, network->ends());
   document.check_unused();
+  const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
+  ResultFiles files;
+  const fs::path folder = files.folder("--out", out, kRunFiles);
   const auto replay = platform.checked([&] {
     return std::make_unique<analytical::Replay>("replay", dispatcher, *network, config.whole_collectives(), config.end,
                                                 traces);
   });
-  const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
-  OutputFolder folder(out);
   {
     const Progress progress(dispatcher);
     sc_core::sc_start();
@@ -62,9 +64,9 @@ int run_analytical(const AnalyticalRunOptions& options) {
                                   {"most_resident_bytes", most_resident_bytes()},
                                   {"digest", to_hex(dispatcher.digest())}}},
                                 {"configuration", "config.json"}};
-  write_file(out / "config.json", ordered_json(document.effective()));
-  write_file(out / "summary.json", summary);
-  folder.keep();
+  write_file(folder / "config.json", ordered_json(document.effective()));
+  write_file(folder / "summary.json", summary);
+  files.keep();
   if (options.json) {
     print_json(summary);
     return kDone;

@@ -2,6 +2,7 @@
 #include "platforms/cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <sstream>
 
 namespace weft::platforms {
 
@@ -97,14 +98,15 @@ CommandLine::CommandLine(const std::string& doc, const std::string& name, const 
 }
 CommandLine::~CommandLine() = default;
 
-bool CommandLine::parse(int argc, char** argv) {
+std::optional<std::string> CommandLine::parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
-    return false;
+    return std::nullopt;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw UsageError(error.what());
-    app_->exit(error);
-    return true;
+    std::ostringstream text;
+    app_->exit(error, text, text);
+    return text.str();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,7 @@ class UsageError : public std::runtime_error {
 
 /// A value has to be one of these.
 struct OneOf {
+  explicit OneOf(std::vector<std::string> all) : values(std::move(all)) {}
   std::vector<std::string> values;
 };
 /// A number has to lie within these, both included.
@@ -107,8 +109,8 @@ class CommandLine {
   ~CommandLine();
 
   [[nodiscard]] Arguments arguments() const { return Arguments(app_.get()); }
-  /// Whether help or the version was asked for, which has been printed. Throws UsageError.
-  bool parse(int argc, char** argv);
+  /// The text of help or of the version, if that was asked for. Throws UsageError.
+  std::optional<std::string> parse(int argc, char** argv);
   /// Words, without the name of a program. Throws UsageError.
   void parse(const std::string& text);
 

@@ -12,6 +12,7 @@
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/cli/sizes.h"
 #include "platforms/cli/summary.h"
 #include "platforms/cli/waves.h"
@@ -105,7 +106,8 @@ int run(CollectiveOptions options) {
     const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
     require_host_memory(static_cast<double>(largest) * machine.size() * buffers);
   }
-  const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine);
+  ResultFiles files;
+  const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
   std::vector<CollectiveResult> results;
   std::string remark;
   {
@@ -116,6 +118,7 @@ int run(CollectiveOptions options) {
   }
 
   if (waves) waves->close();
+  files.keep();
   print_warnings(machine.warnings());
   if (options.json) {
     print_json(nlohmann::ordered_json{{"platform", platform.name()},

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/command_line.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdlib>
-#include <iostream>
+#include <optional>
+#include <string_view>
 #include <systemc>
 
 #include "hw/core/fields.h"
 #include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
+#include "platforms/cli/signals.h"
 #include "platforms/config/input_error.h"
+#include "platforms/config/text.h"
 #include "platforms/machine/machine.h"
 #include "traces/format_error.h"
+#include "traces/text_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -20,15 +28,32 @@ namespace {
 /// SystemC's own reports: errors are thrown, warnings are a line on stderr, the rest is not for users.
 void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& actions) {
   if (report.get_severity() == sc_core::SC_WARNING) {
-    std::cerr << "weft: warning: " << report.get_msg_type() << ": " << report.get_msg() << "\n";
+    print_warnings({std::string(report.get_msg_type()) + ": " + report.get_msg()});
   }
   constexpr sc_core::sc_actions kQuiet = ~(sc_core::SC_DISPLAY | sc_core::SC_LOG | sc_core::SC_ABORT);
   sc_core::sc_report_handler::default_handler(report, actions & kQuiet);
 }
 
 int fail(ExitCode code, const std::string& text) {
-  std::cerr << "weft: " << text << std::endl;
+  print_error(text);
   return code;
+}
+
+/// What is closed would be the number of the next file that is opened, into which would go what is printed.
+void open_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // For the other direction, so that its use is an error still.
+    if (fcntl(descriptor, F_GETFD) < 0) open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+/// A path may be of any bytes, but it stands in JSON among the results.
+void check_words(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (traces::find_not_utf8(word) == std::string_view::npos) continue;
+    throw UsageError("expected arguments in UTF-8, got " + in_quotes(word));
+  }
 }
 
 int run(int argc, char** argv) {
@@ -40,7 +65,11 @@ int run(int argc, char** argv) {
       dpa_command(app),    parts_command(app),      describe_command(app), topology_command(app), trace_command(app),
       import_command(app), workload_command(app),   memory_command(app),   vcd_command(app)};
   try {
-    if (line.parse(argc, argv)) return kDone;  // --help and --version
+    check_words(argc, argv);
+    if (const std::optional<std::string> help = line.parse(argc, argv)) {
+      print(*help);
+      return kDone;
+    }
   } catch (const UsageError& error) {
     return fail(kBadInput, std::string(error.what()) + ". See weft --help");
   }
@@ -53,6 +82,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int command_line(int argc, char** argv) {
+  open_standard_streams();
+  clean_up_on_signals();
   sc_core::sc_report_handler::set_handler(on_report);
   sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_THROW);
   try {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/graph_workload.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -12,6 +10,7 @@
 #include "traces/chakra/json.h"
 #include "traces/chakra/ranks.h"
 #include "traces/file_kind.h"
+#include "traces/temporary.h"
 
 namespace weft::platforms {
 
@@ -19,25 +18,6 @@ namespace fs = std::filesystem;
 using dimensions::Operation;
 
 namespace {
-
-/// A folder of this process's own.
-class TraceFolder {
- public:
-  TraceFolder() : folder_(fs::temp_directory_path() / ("weft-traces-" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~TraceFolder() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  TraceFolder(const TraceFolder&) = delete;
-  TraceFolder& operator=(const TraceFolder&) = delete;
-
-  [[nodiscard]] const fs::path& folder() const { return folder_; }
-
- private:
-  fs::path folder_;
-};
 
 /// JSON that all ranks read is parsed once, not by each of them.
 fs::path converted(const fs::path& trace) {
@@ -50,8 +30,8 @@ fs::path converted(const fs::path& trace) {
 }  // namespace
 
 fs::path trace_folder() {
-  static const TraceFolder traces;
-  return traces.folder();
+  static const auto folder = traces::Temporary::make_folder(fs::temp_directory_path());
+  return folder.path();
 }
 
 dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks) {

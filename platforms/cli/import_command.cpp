@@ -2,11 +2,12 @@
 // weft import: other simulators' inputs become platforms.
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/platform.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
@@ -33,10 +34,12 @@ struct ImportOptions {
 std::string seen_from(const fs::path& platform, const fs::path& file) {
   const fs::path folder = fs::absolute(platform).parent_path();
   const fs::path relative = fs::absolute(file).lexically_relative(folder);
-  return (relative.empty() ? fs::absolute(file) : relative).string();
+  return text_of_path("--workload", relative.empty() ? fs::absolute(file) : relative);
 }
 
 int run(const ImportOptions& options) {
+  ResultFiles files;
+  const fs::path file = files.file("--out", options.out);
   astra::System system = astra::read_system(options.network, options.system);
   if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end);
   std::uint32_t ends = 1;
@@ -65,11 +68,8 @@ int run(const ImportOptions& options) {
     platform["analytical"] = config_to_json(system.config);
   }
   platform["workload"] = workload;
-  try {
-    write_file(options.out, platform);
-  } catch (const std::system_error& error) {
-    throw UsageError("--out: expected a file that can be written: " + std::string(error.what()));
-  }
+  write_file(file, platform);
+  files.keep();
   print_warnings(system.remarks);
   print("wrote " + options.out + "\n");
   return kDone;

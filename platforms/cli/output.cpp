@@ -7,17 +7,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
-#include "platforms/cli/command.h"
+#include "traces/text_file.h"
+#include "traces/whole_file.h"
 
 namespace weft::platforms {
 
 namespace fs = std::filesystem;
+using nlohmann::ordered_json;
 
 std::string in_columns(const std::vector<std::vector<std::string>>& lines) {
   std::vector<std::size_t> widths;
@@ -61,51 +61,54 @@ std::string to_hex(std::uint64_t value) {
   return fmt::format("{:016x}", value);
 }
 
-void print(const std::string& text) {
-  std::cout << text << std::flush;
+namespace {
+
+void write_out(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  throw std::system_error(errno, std::generic_category(), "cannot write standard output");
 }
 
-void print_warnings(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) fmt::print(stderr, "weft: warning: {}\n", line);
+}  // namespace
+
+void print(const std::string& text) {
+  write_out(traces::printable(text));
 }
 
 void print_json(const nlohmann::ordered_json& json) {
-  std::cout << json.dump(2) << std::endl;
+  write_out(to_text(json));
+}
+
+void print_warnings(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print(stderr, "weft: warning: {}\n", traces::printable(line));
+}
+
+void print_error(const std::string& text) {
+  // A key of a megabyte would hide what was expected of it.
+  constexpr std::size_t kLongest = 2000;
+  constexpr std::size_t kEnd = 300;
+  std::string shown;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    std::string line = traces::printable(text.substr(from, end - from));
+    if (line.size() > kLongest) line = line.substr(0, kLongest - kEnd) + " ... " + line.substr(line.size() - kEnd);
+    shown += line + "\n";
+    from = end + 1;
+  }
+  fmt::print(stderr, "weft: {}", shown);
+}
+
+std::string to_text(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 void write_file(const fs::path& file, const std::string& text) {
-  fs::path temporary = file;
-  temporary += fmt::format(".{}.tmp", getpid());
-  {
-    std::ofstream stream(temporary, std::ios::binary);
-    stream << text;
-    stream.close();
-    if (!stream) {
-      const int error = errno;
-      std::error_code ignored;
-      fs::remove(temporary, ignored);
-      throw std::system_error(error, std::generic_category(), "cannot write " + file.string());
-    }
-  }
-  fs::rename(temporary, file);
+  traces::WholeFile whole(file);
+  whole.write(text);
+  whole.close();
 }
 
 void write_file(const fs::path& file, const nlohmann::ordered_json& json) {
-  write_file(file, json.dump(2) + "\n");
-}
-
-OutputFolder::OutputFolder(fs::path path) : path_(std::move(path)) {
-  std::error_code error;
-  for (fs::path at = path_; !at.empty() && !fs::exists(at, error); at = at.parent_path()) made_.push_back(at);
-  fs::create_directories(path_, error);
-  if (error || !fs::is_directory(path_)) {
-    throw UsageError("--out: expected a folder that can be written, got \"" + path_.string() + "\"");
-  }
-}
-
-OutputFolder::~OutputFolder() {
-  std::error_code ignored;
-  for (const fs::path& folder : made_) fs::remove(folder, ignored);
+  write_file(file, to_text(json));
 }
 
 Progress::Progress(Dispatcher& dispatcher, std::function<double()> done)

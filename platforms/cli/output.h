@@ -35,31 +35,19 @@ inline double to_seconds(Time time) {
 }
 std::string to_hex(std::uint64_t value);
 
+/// On standard output, whatever it is made of (traces::printable). Throws std::system_error if that cannot be written.
 void print(const std::string& text);
-/// On stderr, a line each.
-void print_warnings(const std::vector<std::string>& lines);
 void print_json(const nlohmann::ordered_json& json);
+/// On stderr, a line each, made printable as well.
+void print_warnings(const std::vector<std::string>& lines);
+void print_error(const std::string& text);
 
-/// Writes the whole file or, when that fails, nothing: by a temporary file beside it. Throws std::system_error.
+/// As people and files have it. What is no UTF-8 is written as U+FFFD.
+std::string to_text(const nlohmann::ordered_json& json);
+
+/// Writes the whole file or, when that fails, nothing (traces::WholeFile). Throws std::system_error.
 void write_file(const std::filesystem::path& file, const std::string& text);
 void write_file(const std::filesystem::path& file, const nlohmann::ordered_json& json);
-
-/// The folder for the results. Until `keep`, it disappears with what was made for it, so that a failed run leaves
-/// nothing.
-class OutputFolder {
- public:
-  /// Throws UsageError if it cannot be written.
-  explicit OutputFolder(std::filesystem::path path);
-  ~OutputFolder();
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
-
-  void keep() { made_.clear(); }
-
- private:
-  std::filesystem::path path_;
-  std::vector<std::filesystem::path> made_;  ///< innermost first
-};
 
 /// Wall-clock seconds since it was made.
 class Stopwatch {

@@ -9,6 +9,7 @@
 
 #include "platforms/config/text.h"
 #include "traces/data_path.h"
+#include "traces/text_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -47,6 +48,20 @@ std::string find_platform(const std::string& name) {
   throw InputError(name, "", "a platform's file, or the name of a platform of the catalogue", "neither");
 }
 
+std::string text_of_path(const std::string& what, const fs::path& path) {
+  if (traces::find_not_utf8(path.native()) == std::string::npos) return path.string();
+  throw UsageError(what + ": expected a path in UTF-8, got " + in_quotes(path.native()));
+}
+
+std::string read_name(const Document& document, const Node& root) {
+  std::string name = root.get<std::string>("name", fs::path(document.file()).stem().string());
+  constexpr std::size_t kLongest = 255;  // bytes of a file's name
+  const bool is_name = !name.empty() && name.size() <= kLongest && name != "." && name != ".." &&
+                       name.find_first_of("/\n\t") == std::string::npos && traces::printable(name) == name;
+  if (!is_name) root.child("name").fail("a name that a folder can have");
+  return name;
+}
+
 Machine& build_machine(const MachineConfig& config) {
   static Machine* machine = nullptr;
   machine = new Machine(config);
@@ -72,12 +87,10 @@ void require_host_memory(double bytes) {
 Platform::Platform(const PlatformOptions& options)
     : document_(find_platform(options.platform), all_overrides(options), Catalogue(), options.patches) {
   const Node root = document_.root();
-  name_ = root.get<std::string>("name", fs::path(document_.file()).stem().string());
+  name_ = read_name(document_, root);
   description_ = root.get<std::string>("description", "");
   root.read(machine_);
   machine_.data = options.data;
-  const bool is_name = !name_.empty() && name_ != "." && name_ != ".." && name_.find('/') == std::string::npos;
-  if (!is_name) root.child("name").fail("a name that a folder can have");
 }
 
 UsageError explain(const Document& document, const ConfigError& error) {

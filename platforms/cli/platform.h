@@ -27,6 +27,12 @@ struct PlatformOptions {
 /// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.
 std::string find_platform(const std::string& name);
 
+/// The path as JSON can have it. Throws UsageError, which begins with `what`, if it is not UTF-8.
+std::string text_of_path(const std::string& what, const std::filesystem::path& path);
+
+/// The platform's name, or that of its file: the name of the folder of its results. Throws InputError.
+std::string read_name(const Document& document, const Node& root);
+
 /// A machine that lives until the process ends. SystemC's registries are searched from their beginning for each object
 /// that is destroyed: taking 16,384 accelerators apart would cost half a minute, and nobody would gain by it.
 Machine& build_machine(const MachineConfig& config);

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <fstream>
 #include <system_error>
 #include <utility>
@@ -38,6 +41,43 @@ struct Pipe {
     if (end >= 0) close(end);
     end = -1;
   }
+};
+
+/// Of processes that run, for a signal handler; 0: none.
+std::array<std::atomic<pid_t>, 128> children;
+std::atomic<bool> ending = false;  ///< this process: none begins any more
+
+/// One of them.
+class Child {
+ public:
+  explicit Child(pid_t child) : child_(child) {
+    for (std::atomic<pid_t>& each : children) {
+      pid_t none = 0;
+      if (each.compare_exchange_strong(none, child)) {
+        noted_ = &each;
+        break;
+      }
+    }
+    if (ending) kill(child, SIGTERM);
+  }
+  ~Child() {
+    if (noted_ != nullptr) *noted_ = 0;
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// Its status, as waitpid has it.
+  [[nodiscard]] int wait() const {
+    int status = 0;
+    while (waitpid(child_, &status, 0) < 0) {
+      if (errno != EINTR) check(errno, "waitpid");
+    }
+    return status;
+  }
+
+ private:
+  pid_t child_;
+  std::atomic<pid_t>* noted_ = nullptr;
 };
 
 /// Reads both until both are at their end.
@@ -78,6 +118,7 @@ ChildResult run(const char* program, std::vector<std::string> words) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
+  while (ending) pause();
   pid_t child = 0;
   const int error = posix_spawnp(&child, program, &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -85,12 +126,10 @@ ChildResult run(const char* program, std::vector<std::string> words) {
   Pipe::close_end(out.ends[1]);
   Pipe::close_end(err.ends[1]);
 
+  const Child running(child);
   ChildResult result;
   drain(out, err, result);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) check(errno, "waitpid");
-  }
+  const int status = running.wait();
   constexpr int kSignalled = 128;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
   return result;
@@ -107,6 +146,23 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
 ChildResult run_program(std::vector<std::string> words) {
   const std::string program = words.front();
   return run(program.c_str(), std::move(words));
+}
+
+void end_children() noexcept {
+  constexpr int kPatience = 300;  // times a hundredth of a second
+  constexpr timespec kPause = {0, 10'000'000};
+  ending = true;
+  for (const pid_t child : children) {
+    if (child != 0) kill(child, SIGTERM);
+  }
+  for (const pid_t child : children) {
+    if (child == 0) continue;
+    // Where another thread waits for it as well, one of both has its end.
+    for (int i = 0; waitpid(child, nullptr, WNOHANG) == 0; ++i) {
+      if (i == kPatience) kill(child, SIGKILL);
+      nanosleep(&kPause, nullptr);
+    }
+  }
 }
 
 double resident_bytes() {

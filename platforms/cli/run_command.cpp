@@ -17,9 +17,11 @@
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/cli/summary.h"
 #include "platforms/cli/timeline_probe.h"
 #include "platforms/cli/waves.h"
+#include "platforms/config/text.h"
 #include "platforms/import/astra_sim.h"
 
 namespace weft::platforms {
@@ -42,9 +44,10 @@ struct RunOptions {
 
 /// Chakra traces in place of the platform's workload, with the groups that lie beside them.
 std::string workload_of(const fs::path& traces) {
-  ordered_json workload = {{"kind", "chakra"}, {"traces", fs::absolute(traces).string()}};
+  ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(traces))}};
   const fs::path groups = traces.string() + ".groups.json";
-  if (fs::exists(groups)) workload["groups"] = astra::read_groups(groups, UINT32_MAX);
+  std::error_code ignored;
+  if (fs::exists(groups, ignored)) workload["groups"] = astra::read_groups(groups, UINT32_MAX);
   return "workload=" + workload.dump();
 }
 
@@ -67,11 +70,22 @@ std::string prepared_text(const Baseline& prepared) {
                      joules_text(prepared.energy.total()));
 }
 
+/// Where the timeline is written. Among the results, too, it may be asked for by name.
+fs::path place_timeline(ResultFiles& files, const std::string& option, const fs::path& out, const fs::path& folder) {
+  const fs::path name = "timeline.json.gz";
+  std::error_code ignored;
+  if (option.empty() || fs::weakly_canonical(option, ignored) == fs::weakly_canonical(out / name, ignored)) {
+    return folder / name;
+  }
+  return files.file("--timeline", option);
+}
+
 std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
   try {
     return std::make_unique<TimelineProbe>(file, ranks);
   } catch (const std::system_error& error) {
-    throw UsageError("--timeline: expected a file that can be written, got \"" + file.string() + "\": " + error.what());
+    throw UsageError("--timeline: expected a file that can be written, got " + in_quotes(file.string()) + ": " +
+                     error.what());
   }
 }
 
@@ -88,6 +102,14 @@ int run(RunOptions options) {
   Platform platform(options.platform);
   const std::unique_ptr<Job> job = make_job(platform);
   platform.document().check_unused();
+  const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
+  ResultFiles files;
+  const fs::path folder = files.folder("--out", out, kRunFiles);
+  const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
+  std::unique_ptr<TimelineProbe> probe;
+  if (options.timeline_ranks > 0) {
+    probe = open_timeline(place_timeline(files, options.timeline, out, folder), options.timeline_ranks);
+  }
   const Stopwatch building;
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
   platform.checked([&] { job->build(machine); });
@@ -96,17 +118,12 @@ int run(RunOptions options) {
     require_host_memory(static_cast<double>(machine.rank(0).memory.used()) * machine.size());
   }
 
-  const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
-  OutputFolder folder(out);
-  const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
-  std::unique_ptr<TimelineProbe> probe;
-  if (options.timeline_ranks > 0) {
-    probe = open_timeline(timeline, options.timeline_ranks);
+  if (probe) {
     machine.record(*probe);
     job->record(*probe, options.timeline_ranks);
   }
 
-  const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine);
+  const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
 
   std::optional<Baseline> prepared;
   job->set_begins([&] { prepared = take_baseline(machine, machine.dispatcher().now()); });
@@ -152,16 +169,16 @@ int run(RunOptions options) {
   if (probe) {
     probe->close();
     summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : timeline.string();
-    if (probe->picture()) write_file(out / "timeline.svg", probe->picture()->svg());
+    if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
   }
   summary["waves"] = waves ? ordered_json(waves->file().string()) : ordered_json(nullptr);
-  write_file(out / "config.json", ordered_json(platform.document().effective()));
-  write_file(out / "links.csv", link_table(machine, span, links_since));
+  write_file(folder / "config.json", ordered_json(platform.document().effective()));
+  write_file(folder / "links.csv", link_table(machine, span, links_since));
   if (machine.network().switch_count() <= kMostSwitches) {
-    write_file(out / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
+    write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
   }
-  write_file(out / "summary.json", summary);
-  folder.keep();
+  write_file(folder / "summary.json", summary);
+  files.keep();
   print_warnings(machine.warnings());
 
   if (options.json) {

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "hw/fabric/measures.h"
 #include "hw/fabric/plan.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/cli/topology_picture.h"
 
 namespace weft::platforms {
@@ -79,19 +79,14 @@ Network build(const std::string& name, const fabric::FabricConfig& config, int e
   return network;
 }
 
-/// The files that were written.
+/// The names of the files that were written.
 std::vector<std::string> write_pictures(const Network& network, const fs::path& folder) {
   const fabric::Topology& topology = network.plan->topology();
-  const fs::path dot = folder / (network.name + ".dot");
-  const fs::path svg = folder / (network.name + ".svg");
-  try {
-    fs::create_directories(folder);
-    write_file(dot, to_dot(topology, network.name));
-    write_file(svg, to_svg(topology));
-  } catch (const std::system_error& error) {
-    throw UsageError("--out: expected a folder that can be written, got \"" + folder.string() + "\": " + error.what());
-  }
-  return {dot.string(), svg.string()};
+  const std::string dot = network.name + ".dot";
+  const std::string svg = network.name + ".svg";
+  write_file(folder / dot, to_dot(topology, network.name));
+  write_file(folder / svg, to_svg(topology));
+  return {dot, svg};
 }
 
 int run(const TopologyOptions& options) {
@@ -106,16 +101,21 @@ int run(const TopologyOptions& options) {
       networks.push_back(build("scale_up.fabric", machine.scale_up.fabric, machine.per_node, machine.seed));
     }
   });
-  const fs::path folder = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
+  const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
+  ResultFiles files;
+  const fs::path folder = files.folder("--out", out);
   ordered_json json = ordered_json::array();
   std::string text;
   std::string wrote;
   for (const Network& network : networks) {
     json.push_back(to_json(network));
     text += to_text(network) + "\n";
-    json.back()["files"] = write_pictures(network, folder);
-    for (const auto& file : json.back()["files"]) wrote += "wrote " + file.get<std::string>() + "\n";
+    for (const std::string& name : write_pictures(network, folder)) {
+      json.back()["files"].push_back((out / name).string());
+      wrote += "wrote " + (out / name).string() + "\n";
+    }
   }
+  files.keep();
   if (options.json) {
     print_json(ordered_json{{"platform", platform.name()}, {"networks", json}});
   } else {

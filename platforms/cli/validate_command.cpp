@@ -15,9 +15,11 @@
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
+#include "platforms/cli/result_files.h"
 #include "traces/data_path.h"
 #include "traces/json_path.h"
 #include "traces/published_table.h"
+#include "traces/temporary.h"
 
 namespace weft::platforms {
 namespace {
@@ -124,13 +126,15 @@ PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& ru
 }
 
 int run(const ValidateOptions& options) {
+  ResultFiles files;
+  const fs::path markdown = options.markdown.empty() ? "" : files.file("--markdown", options.markdown);
   std::vector<PublishedRow> rows;
   for (const std::string& table : options.tables.empty() ? default_tables() : options.tables) {
     for (PublishedRow& row : traces::read_published(table)) {
       if (options.suite.empty() || row.suite == options.suite) rows.push_back(std::move(row));
     }
   }
-  const fs::path scratch = fs::temp_directory_path() / fmt::format("weft-validate-{}", getpid());
+  const auto scratch = traces::Temporary::make_folder(fs::temp_directory_path());
   std::map<std::vector<std::string>, Run> runs;
   std::vector<Run*> order;
   std::vector<std::vector<const Run*>> runs_of;
@@ -140,24 +144,23 @@ int run(const ValidateOptions& options) {
       const auto [entry, fresh] = runs.try_emplace({row.platform, arguments});
       if (fresh) {
         // Each run writes to a folder of its own.
-        entry->second.arguments = command_line(row, arguments, scratch / std::to_string(order.size()));
+        entry->second.arguments = command_line(row, arguments, scratch.path() / std::to_string(order.size()));
         order.push_back(&entry->second);
       }
       needed.push_back(&entry->second);
     }
   }
   execute_all(order, options.jobs);
-  std::error_code ignored;
-  fs::remove_all(scratch, ignored);
 
   std::vector<PublishedResult> results;
   for (std::size_t i = 0; i < rows.size(); ++i) results.push_back(judge(rows[i], runs_of[i]));
+  if (!markdown.empty()) write_file(markdown, introduction() + traces::to_markdown(results));
+  files.keep();
   if (options.json) {
     print_json(traces::to_json(results));
   } else {
     print(traces::to_text(results));
   }
-  if (!options.markdown.empty()) write_file(options.markdown, introduction() + traces::to_markdown(results));
   return traces::all_pass(results) ? kDone : kFailed;
 }
 

@@ -43,7 +43,8 @@ void WaveOptions::refuse_without_modules() const {
   if (!file.empty()) throw UsageError("--vcd: expected nothing, since an analytical network has no modules");
 }
 
-WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine) : file_(options.file), vcd_(options.file) {
+WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine, ResultFiles& files)
+    : file_(options.file), staged_(files.file("--vcd", file_)), vcd_(staged_) {
   if (file_.extension() == ".fst") {
     if (!is_installed(kConverter)) {
       throw UsageError("--vcd: expected vcd2fst, of Debian's package gtkwave, to write " + in_quotes(options.file) +
@@ -66,15 +67,15 @@ WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine) : fil
 
 void WaveRecording::close() {
   waves_->close();
-  if (vcd_ == file_) return;
-  const ChildResult result = run_program({kConverter, vcd_.string(), file_.string()});
+  if (vcd_ == staged_) return;
+  const ChildResult result = run_program({kConverter, vcd_.string(), staged_.string()});
   std::error_code ignored;
   fs::remove(vcd_, ignored);
   if (result.exit_code != 0) throw std::runtime_error("cannot write " + file_.string() + ": " + result.err);
 }
 
-std::unique_ptr<WaveRecording> open_waves(const WaveOptions& options, Machine& machine) {
-  if (!options.file.empty()) return std::make_unique<WaveRecording>(options, machine);
+std::unique_ptr<WaveRecording> open_waves(const WaveOptions& options, Machine& machine, ResultFiles& files) {
+  if (!options.file.empty()) return std::make_unique<WaveRecording>(options, machine, files);
   if (!options.scopes.empty() || options.free_clocks) throw UsageError("--vcd-scope: expected --vcd FILE too");
   return nullptr;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "platforms/cli/arguments.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/machine/machine.h"
 #include "platforms/machine/wave_file.h"
 
@@ -27,19 +28,20 @@ struct WaveOptions {
 class WaveRecording {
  public:
   /// Lets `machine` record what the options choose. Throws UsageError.
-  WaveRecording(const WaveOptions& options, Machine& machine);
+  WaveRecording(const WaveOptions& options, Machine& machine, ResultFiles& files);
 
-  /// Completes the file; without it, there is none. Throws std::runtime_error if it cannot be converted.
+  /// Completes the file, which is then one of the result files. Throws std::runtime_error if it cannot be converted.
   void close();
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
  private:
   std::filesystem::path file_;
-  std::filesystem::path vcd_;  ///< the same, or what is to be converted
+  std::filesystem::path staged_;  ///< where it is written
+  std::filesystem::path vcd_;     ///< the same, or what is to be converted
   std::unique_ptr<WaveFile> waves_;
 };
 
 /// Null where the options ask for none.
-std::unique_ptr<WaveRecording> open_waves(const WaveOptions& options, Machine& machine);
+std::unique_ptr<WaveRecording> open_waves(const WaveOptions& options, Machine& machine, ResultFiles& files);
 
 }  // namespace weft::platforms

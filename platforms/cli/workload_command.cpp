@@ -13,6 +13,7 @@
 #include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/cli/transformer_workload.h"
 #include "platforms/config/catalogue.h"
 #include "platforms/config/text.h"
@@ -260,9 +261,9 @@ int run(const WorkloadOptions& options) {
     }
     const fs::path prefix = fs::path(options.out) / name;
     expect_no_more_ranks(prefix, workload.ranks());
-    OutputFolder folder(options.out);
-    const std::vector<RankSums> ranks = write_workload(workload, prefix);
-    folder.keep();
+    ResultFiles files;
+    const std::vector<RankSums> ranks = write_workload(workload, files.folder("--out", options.out) / name);
+    files.keep();
     if (options.json) {
       print_json(to_json(options, workload, ranks, prefix));
       return kDone;
@@ -275,8 +276,6 @@ int run(const WorkloadOptions& options) {
     return kDone;
   } catch (const WorkloadError& error) {
     throw UsageError(error.what());
-  } catch (const std::system_error& error) {
-    throw UsageError("--out: expected a folder that can be written: " + std::string(error.what()));
   }
 }
 

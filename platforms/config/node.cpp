@@ -209,7 +209,8 @@ Node::Layer Node::included(const Layer& layer, const std::string& name) const {
   const std::string file = (fs::path(from).parent_path() / name).string();
   std::unique_ptr<const Part>& part = document_->lists_[file];
   if (part == nullptr) {
-    if (!fs::exists(file)) fail(layer, "a list, or the name of a file with one in JSON or CSV");
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) fail(layer, "a list, or the name of a file with one in JSON or CSV");
     auto loaded = std::make_unique<Part>();
     loaded->name = name;
     loaded->kind = Document::kListFile;

@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <set>
-#include <system_error>
 
 #include "platforms/config/input_error.h"
 #include "traces/file_kind.h"
-#include "traces/input_file.h"
+#include "traces/json_text.h"
+#include "traces/text_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -43,23 +41,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// "line 3, column 5" of the `at`th byte, both from 1.
-std::string position(std::string_view text, std::size_t at) {
-  const std::string_view before = text.substr(0, at == 0 ? 0 : at - 1);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const auto line_start = before.rfind('\n');
-  const auto column = before.size() - (line_start == std::string_view::npos ? 0 : line_start + 1) + 1;
-  return "line " + std::to_string(line) + ", column " + std::to_string(column);
-}
-
-/// The reason out of the library's "[json.exception.parse_error.101] parse error at line 1, column 2: REASON".
-std::string reason(const std::string& what) {
-  const auto syntax = what.find("syntax error");
-  if (syntax != std::string::npos) return "a " + what.substr(syntax);
-  const auto bracket = what.find("] ");
-  return bracket == std::string::npos ? what : what.substr(bracket + 2);
-}
-
 }  // namespace
 
 std::string join(const std::vector<std::string_view>& words, std::string_view separator) {
@@ -71,7 +52,12 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  if (text.size() > kLongest) return '"' + std::string(text.substr(0, kLongest)) + "...\"";
+  if (text.size() > kLongest) {
+    // Not within a character, whose other bytes follow it with 10 as their first bits.
+    std::size_t end = kLongest;
+    while (end > kLongest - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
+    return '"' + std::string(text.substr(0, end)) + "...\"";
+  }
   return '"' + std::string(text) + '"';
 }
 
@@ -109,52 +95,34 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 }
 
 json parse_json(const std::string& text, const std::string& file) {
-  // Open objects from the outside in: the key being read, and the keys seen so far.
-  struct Level {
-    std::string key;
-    std::set<std::string> seen;
-  };
-  std::vector<Level> levels;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) {
-      levels.emplace_back();
-    } else if (event == json::parse_event_t::object_end) {
-      levels.pop_back();
-    } else if (event == json::parse_event_t::key) {
-      levels.back().key = parsed.get<std::string>();
-      if (!levels.back().seen.insert(levels.back().key).second) {
-        std::string path;
-        for (const Level& level : levels) path = join_path(path, level.key);
-        throw InputError(file, path, "each key once", in_quotes(levels.back().key) + " twice");
-      }
-    }
-    return true;
-  };
   try {
-    return json::parse(text, watch);
-  } catch (const json::parse_error& error) {
-    throw InputError(file, position(text, error.byte), "JSON", reason(error.what()));
-  } catch (const json::exception& error) {
-    throw InputError(file, "", "JSON", reason(error.what()));
+    return traces::parse_json(text);
+  } catch (const traces::JsonError& error) {
+    throw InputError(file, error.where(), error.expected(), error.got());
   }
 }
 
-json load_json(const std::string& file, std::string_view what) {
-  const std::string expected(what);
-  if (std::filesystem::is_directory(file)) throw InputError(file, "", expected, "a folder");
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) throw InputError(file, "", expected, "no such file");
-  traces::InputFile input(file);
-  const traces::FileGuess guess = traces::guess(input);
-  const bool may_be = traces::is_json(guess.kind) || traces::is_plain_text(guess.kind);
-  const bool is_trace = traces::is_trace_json(guess.kind) || guess.kind == traces::FileKind::kKineto ||
-                        guess.kind == traces::FileKind::kPyTorchTrace || guess.kind == traces::FileKind::kTimeline ||
-                        guess.kind == traces::FileKind::kSystemFile;
-  if (!may_be || (is_trace && what.starts_with("a platform"))) {
-    const std::string helps = traces::advice(guess, file);
-    throw InputError(file, "", expected, traces::describe(guess) + (helps.empty() ? "" : "; " + helps));
+namespace {
+
+bool may_be_json(traces::FileKind kind) {
+  return traces::is_json(kind) || traces::is_plain_text(kind);
+}
+
+bool may_be_platform(traces::FileKind kind) {
+  return may_be_json(kind) && !traces::is_trace_json(kind) && kind != traces::FileKind::kKineto &&
+         kind != traces::FileKind::kPyTorchTrace && kind != traces::FileKind::kTimeline &&
+         kind != traces::FileKind::kSystemFile;
+}
+
+}  // namespace
+
+json load_json(const std::string& file, std::string_view expected) {
+  const bool is_platform = expected.starts_with("a platform");
+  const traces::TextFile read = traces::load_text(file, is_platform ? may_be_platform : may_be_json);
+  if (!read.got.empty()) {
+    throw InputError(file, read.line == 0 ? "" : "line " + std::to_string(read.line), std::string(expected), read.got);
   }
-  return parse_json(traces::read_whole(input), file);
+  return parse_json(read.text, file);
 }
 
 json load_json_object(const std::string& file, std::string_view what) {

@@ -13,6 +13,7 @@
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim_1.h"
+#include "traces/text_file.h"
 
 namespace weft::platforms::astra {
 namespace {
@@ -83,29 +84,39 @@ bool flag(const Node& root, const char* key) {
   return true;
 }
 
-YAML::Node load_yaml(const std::string& file) {
+/// An object, with each key once.
+YAML::Node load_yaml(const std::string& file, const std::string& expected) {
+  YAML::Node root;
   try {
-    return YAML::LoadFile(file);
-  } catch (const YAML::BadFile&) {
-    throw InputError(file, "", "a file that can be read", "");
+    root = YAML::Load(traces::read_text(file, expected));
   } catch (const YAML::Exception& error) {
-    throw InputError(file, "", "YAML", error.what());
+    throw InputError(file, "line " + std::to_string(error.mark.line + 1), "YAML", error.msg);
   }
+  if (!root.IsMap()) throw InputError(file, "", expected, "");
+  std::set<std::string> keys;
+  for (const auto& entry : root) {
+    if (!entry.first.IsScalar()) throw InputError(file, "", expected, "a key that is no text");
+    const std::string& key = entry.first.Scalar();
+    if (!keys.insert(key).second) throw InputError(file, key, "each key once", in_quotes(key) + " twice");
+  }
+  return root;
 }
 
 std::vector<DimensionConfig> read_network(const fs::path& file) {
   const std::string name = file.string();
-  const YAML::Node root = load_yaml(name);
   static const std::set<std::string> known = {"topology", "npus_count", "bandwidth", "latency"};
-  if (!root.IsMap()) throw InputError(name, "", "topology, npus_count, bandwidth and latency", "");
+  const std::string keys = "topology, npus_count, bandwidth and latency";
+  const YAML::Node root = load_yaml(name, keys);
   for (const auto& entry : root) {
     const std::string& key = entry.first.Scalar();
-    if (!known.contains(key)) throw InputError(name, "", "topology, npus_count, bandwidth and latency", in_quotes(key));
+    if (!known.contains(key)) throw InputError(name, "", keys, in_quotes(key));
   }
-  std::vector<DimensionConfig> dimensions(root["topology"].IsSequence() ? root["topology"].size() : 0);
+  // What is not there throws where it is asked what it is.
+  const auto is_list = [&root](const std::string& key) { return root[key] && root[key].IsSequence(); };
+  std::vector<DimensionConfig> dimensions(is_list("topology") ? root["topology"].size() : 0);
   for (const std::string& key : known) {
     const YAML::Node list = root[key];
-    if (!list.IsSequence() || list.size() == 0) throw InputError(name, key, "a list of values, one a dimension", "");
+    if (!is_list(key) || list.size() == 0) throw InputError(name, key, "a list of values, one a dimension", "");
     if (list.size() != dimensions.size()) {
       throw InputError(name, key, std::to_string(dimensions.size()) + " values, one a dimension as in topology",
                        std::to_string(list.size()));
@@ -188,11 +199,10 @@ void read_algorithms(const Node& node, Operation operation, const std::vector<st
 /// "per-node-custom-implementation": a YAML file of node ids and prefixes of Chakra files, which are beside it.
 std::map<std::uint64_t, fs::path> read_custom_nodes(const fs::path& file) {
   const std::string name = file.string();
-  const YAML::Node root = load_yaml(name);
-  if (!root.IsMap()) throw InputError(name, "", "ids of nodes with a prefix of Chakra files each", "");
+  const YAML::Node root = load_yaml(name, "ids of nodes with a prefix of Chakra files each");
   std::map<std::uint64_t, fs::path> result;
   for (const auto& entry : root) {
-    const std::string id = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    const std::string& id = entry.first.Scalar();
     const std::optional<std::uint64_t> number = whole_number(id);
     if (!number || !entry.second.IsScalar()) throw InputError(name, id, "the id of a node and a prefix of files", "");
     result[*number] = file.parent_path() / entry.second.Scalar();
@@ -207,7 +217,8 @@ System read_system(const fs::path& network, const fs::path& file) {
   std::vector<DimensionConfig>& dimensions = system.config.dimensions;
   dimensions = looks_like_json(network) ? read_network_1(network, system.remarks) : read_network(network);
 
-  const bool is_text = fs::exists(file) && !looks_like_json(file);
+  std::error_code ignored;
+  const bool is_text = fs::exists(file, ignored) && !looks_like_json(file);
   Document document = is_text ? Document::from_text(system_text_to_json(file).dump(), file.string()) : load(file);
   const Node root = document.root();
   SystemFile given;

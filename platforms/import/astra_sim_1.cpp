@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
+#include "traces/text_file.h"
 
 namespace weft::platforms::astra {
 namespace {
@@ -178,8 +180,7 @@ std::vector<DimensionConfig> read_network_1(const fs::path& file, std::vector<st
 }
 
 nlohmann::json system_text_to_json(const fs::path& file) {
-  std::ifstream stream(file);
-  if (!stream) throw InputError(file.string(), "", "a file that can be read", "");
+  std::istringstream stream(traces::read_text(file, "a system file"));
   nlohmann::json system = nlohmann::json::object();
   int number = 0;
   for (std::string line; std::getline(stream, line);) {

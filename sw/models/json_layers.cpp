@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
-#include "traces/input_file.h"
+#include "traces/json_text.h"
+#include "traces/text_file.h"
 
 namespace weft::models {
 
@@ -18,16 +18,10 @@ using traces::FormatError;
 namespace {
 
 json parse(const std::filesystem::path& file) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored))
-    throw FormatError(file.string(), 0, "expected a JSON file, cannot read it");
-  const std::string text = traces::read_whole(file);
   try {
-    return json::parse(text);
-  } catch (const json::parse_error& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
-    throw FormatError(file.string(), static_cast<int>(1 + std::count(text.begin(), end, '\n')),
-                      "expected JSON: " + std::string(error.what()));
+    return traces::parse_json(traces::read_text(file, "a network in JSON"));
+  } catch (const traces::JsonError& error) {
+    throw FormatError(file.string(), 0, error.what());
   }
 }
 

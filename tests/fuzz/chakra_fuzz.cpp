@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a Chakra trace: they are read, written again, executed, checked and printed, or refused by a
 // FormatError.
-#include <unistd.h>
-
-#include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <string>
-
+#include "tests/fuzz/fuzz.h"
 #include "traces/chakra/check.h"
 #include "traces/chakra/json.h"
 #include "traces/chakra/statistics.h"
 #include "traces/chakra/window.h"
 #include "traces/chakra/writer.h"
-#include "traces/format_error.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace weft::chakra;  // NOLINT(google-build-using-namespace)
-
-template <typename Action>
-bool accepted(const Action& action) {
-  try {
-    action();
-    return true;
-  } catch (const weft::traces::FormatError&) {
-    return false;
-  }
-}
-
-void expect(bool holds) {
-  if (!holds) std::abort();
-}
+using weft::fuzz::accepted;
+using weft::fuzz::expect;
 
 void execute(const fs::path& file) {
   TraceWindow window(file, 4);
@@ -44,11 +24,8 @@ void execute(const fs::path& file) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const fs::path folder = fs::path("/dev/shm") / ("weft_fuzz_" + std::to_string(getpid()));
-  fs::create_directories(folder);
-  const fs::path file = folder / "w.0.et";
-  fs::remove(file);
-  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  const fs::path folder = weft::fuzz::folder();
+  const fs::path file = weft::fuzz::file_of(data, size, "w.0.et");
 
   const bool is_readable = accepted([&] {
     TraceReader reader(file);

@@ -229,7 +229,7 @@ TEST_F(KfacCli, BadNetworks) {
   write("kind.json", head + R"("kind": "dense" } ] })");
   write("kind.csv", std::string(kHeader) + "a,dense,1,1,,,,,,1,1,no\n");
   const std::vector<BadInput> cases = {
-      {"not JSON", "text.json", {"workload.network: ", "text.json:2: expected JSON"}},
+      {"not JSON", "text.json", {"workload.network: ", "text.json: line 2, column "}},
       {"no layers", "empty.json", {"workload.network: expected a network with at least one layer"}},
       {"unknown kind",
        "kind.json",
@@ -241,8 +241,8 @@ TEST_F(KfacCli, BadNetworks) {
         "branches, got 'dense'"}},
       {"no such JSON",
        "absent-file.json",
-       {"workload.network: ", "absent-file.json: expected a JSON file, cannot read it\n"}},
-      {"no such table", "absent-file.csv", {"absent-file.csv: ", "cannot read it"}},
+       {"workload.network: ", "absent-file.json: expected a network in JSON, got no such file\n"}},
+      {"no such table", "absent-file.csv", {"absent-file.csv: ", "no such file"}},
       {"no such name", "resnet51", {"workload.network: no network 'resnet51', expected one of resnet50"}}};
   for (const BadInput& bad : cases) {
     const std::string file = std::string(bad.arguments).find('.') == std::string::npos ? "" : "../";

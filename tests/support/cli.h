@@ -9,9 +9,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
+
+#include "tests/support/files.h"
 
 /// The command as a user meets it. A test that includes this has WEFT_BINARY.
 namespace weft::test {
@@ -21,12 +22,6 @@ struct Ran {
   std::string out;
   std::string err;
 };
-
-inline std::string read_file(const std::filesystem::path& file) {
-  std::stringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
 
 /// A machine of 4 accelerators that runs a training step of one layer in a blink.
 inline constexpr const char* kSmall = R"({

@@ -90,8 +90,8 @@ TEST(Csv, SaysWhichFieldIsWrong) {
 
 TEST(Csv, SaysThatAFileCannotBeRead) {
   EXPECT_EQ(error_from([] { CsvTable::read("/nowhere/t.csv"); }),
-            "/nowhere/t.csv: expected a CSV file, cannot read it");
-  EXPECT_EQ(error_from([] { CsvTable::read("/"); }), "/: expected a CSV file, cannot read it");
+            "/nowhere/t.csv: expected a CSV file, got no such file");
+  EXPECT_EQ(error_from([] { CsvTable::read("/"); }), "/: expected a CSV file, got a folder");
 }
 
 TEST(FormatError, KnowsItsPlace) {

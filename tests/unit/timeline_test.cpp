@@ -170,19 +170,21 @@ TEST_F(TimelineTest, SaysThatItCannotWrite) {
   } catch (const std::system_error& error) {
     EXPECT_EQ(error.what(), "cannot write " + (file("missing") / "t.gz").string() + ": No such file or directory");
   }
-  // A directory of that name: noticed when the file is to get its name.
+  // A directory of that name, from the beginning or when the file is to get its name.
   fs::create_directories(file("folder") / "inside");
-  Timeline timeline(file("folder"));
+  EXPECT_THROW(Timeline(file("folder")), std::system_error);
+  Timeline timeline(file("late"));
+  fs::create_directories(file("late") / "inside");
   EXPECT_THROW(timeline.close(), std::system_error);
   EXPECT_FALSE(timeline.recording());
-  EXPECT_FALSE(fs::exists(file("folder.part")));
+  EXPECT_TRUE(fs::is_directory(file("late")));
 }
 
 TEST_F(TimelineTest, SaysThatTheDiskIsFull) {
-  fs::create_symlink("/dev/full", file("t.gz.part"));
+  fs::create_symlink("/dev/full", file("t.gz"));
   Timeline timeline(file("t.gz"));
   EXPECT_THROW(timeline.close(), std::system_error);
-  EXPECT_TRUE(is_empty());
+  EXPECT_TRUE(fs::is_symlink(file("t.gz")));
 }
 
 }  // namespace

@@ -258,15 +258,14 @@ TEST_F(VcdWriter, TogglesAsItChanges) {
 
 TEST_F(VcdWriter, ThrowsWhatTheDiskRefuses) {
   const std::string file = folder_ / "full.vcd";
-  std::filesystem::create_symlink("/dev/full", file + ".part");
+  std::filesystem::create_symlink("/dev/full", file);
   {
     Writer writer(file);
     const auto clock = writer.bits("clock");
     writer.change(0, clock, 0);
     EXPECT_THROW(writer.toggle(clock, {.from = 1, .count = 1'000'000, .gaps = {500, 500}}), std::system_error);
   }
-  EXPECT_FALSE(std::filesystem::exists(file));
-  std::filesystem::create_symlink("/dev/full", file + ".part");
+  EXPECT_TRUE(std::filesystem::is_symlink(file));
   Writer small(file);
   EXPECT_THROW(small.close(), std::system_error);
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/result_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "platforms/cli/arguments.h"
+#include "platforms/cli/signals.h"
+#include "platforms/config/text.h"
+#include "traces/whole_file.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using traces::Temporary;
+
+[[noreturn]] void refuse(const std::string& option, const char* expected, const fs::path& got, const std::string& why) {
+  throw UsageError(fmt::format("{}: expected {}, got {}: {}", option, expected, in_quotes(got.string()), why));
+}
+
+constexpr const char* kFolder = "a folder that can be written";
+constexpr const char* kFile = "a file that can be written";
+
+/// Nothing but for us: other commands that put files there wait, for a moment. Where a file system has no locks, files
+/// are whole all the same.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder) : descriptor_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~FolderLock() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+[[noreturn]] void fail(const fs::path& file, int error) {
+  throw std::system_error(error, std::generic_category(), "cannot write " + file.string());
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) files.push_back(entry.path());
+  // Somebody has removed it.
+  if (error) fail(folder.parent_path(), error.value());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+ResultFiles::~ResultFiles() {
+  staged_.clear();
+  while (!made_.empty()) made_.pop_back();  // from the inside out
+}
+
+fs::path ResultFiles::folder(const std::string& option, const fs::path& folder,
+                             std::span<const std::string_view> names) {
+  const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // "out/"
+  std::vector<fs::path> missing;
+  std::error_code error;
+  for (fs::path at = path; !at.empty() && !fs::exists(at, error) && !error; at = at.parent_path())
+    missing.push_back(at);
+  if (error) refuse(option, kFolder, folder, error.message());
+  for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
+    // Another command may have made it since.
+    const bool made = fs::create_directory(*at, error);
+    if (error) refuse(option, kFolder, folder, error.message());
+    if (made) made_.emplace_back(*at, Temporary::Kind::kFolderIfEmpty);
+  }
+  if (!fs::is_directory(path, error)) refuse(option, kFolder, folder, "it is a file");
+  try {
+    const fs::path& staged = stage(path);
+    for (const std::string_view name : names) {
+      if (traces::find_target(path / name).is_stream) refuse(option, kFile, path / name, "it is no file");
+      take(option, path / name);
+    }
+    staged_.at(fs::canonical(path)).names.assign(names.begin(), names.end());
+    return staged;
+  } catch (const std::system_error& failed) {
+    refuse(option, kFolder, folder, failed.what());
+  }
+}
+
+fs::path ResultFiles::file(const std::string& option, const fs::path& file) {
+  try {
+    if (!file.has_filename()) refuse(option, kFile, file, "it is a folder");
+    const traces::WriteTarget target = traces::find_target(file);
+    if (target.is_stream) return file;
+    take(option, target.path);
+    return stage(target.path.parent_path()) / target.path.filename();
+  } catch (const std::system_error& error) {
+    refuse(option, kFile, file, error.code().message());
+  }
+}
+
+const fs::path& ResultFiles::stage(const fs::path& folder) {
+  const fs::path place = fs::canonical(folder.empty() ? "." : folder);
+  Staged& staged = staged_[place];
+  if (staged.folder.path().empty()) {
+    staged.folder = Temporary::make_folder(folder);
+    // Is there room?
+    static_cast<void>(traces::WholeFile(staged.folder.path() / "room"));
+  }
+  return staged.folder.path();
+}
+
+void ResultFiles::take(const std::string& option, const fs::path& place) {
+  const fs::path path = fs::weakly_canonical(place);
+  const auto [taken, is_new] = taken_.try_emplace(path, option);
+  if (!is_new) {
+    throw UsageError(fmt::format("{}: expected another file than {} writes, got {}", option,
+                                 taken->second == option ? "it already" : taken->second, in_quotes(place.string())));
+  }
+}
+
+void ResultFiles::keep() {
+  const SignalsHeld whole;
+  std::vector<std::unique_ptr<FolderLock>> locks;  // in the order of the folders, which is everybody's
+  for (const auto& [folder, staged] : staged_) locks.push_back(std::make_unique<FolderLock>(folder));
+  std::vector<std::pair<fs::path, fs::path>> moves;
+  for (const auto& [folder, staged] : staged_) {
+    for (const fs::path& file : files_in(staged.folder.path())) moves.emplace_back(file, folder / file.filename());
+  }
+  for (const auto& [from, to] : moves) {
+    const traces::WriteTarget target = traces::find_target(to);
+    if (target.is_stream) fail(to, EEXIST);
+    std::error_code ignored;
+    if (target.permissions) fs::permissions(from, fs::perms(*target.permissions), ignored);
+  }
+  for (const auto& [from, to] : moves) {
+    if (std::rename(from.c_str(), to.c_str()) != 0) fail(to, errno);
+  }
+  for (auto& [folder, staged] : staged_) {
+    for (const std::string_view name : staged.names) {
+      const fs::path old = folder / name;
+      const bool is_new =
+          std::any_of(moves.begin(), moves.end(), [&old](const auto& move) { return move.second == old; });
+      std::error_code ignored;
+      if (!is_new) fs::remove(old, ignored);
+    }
+  }
+  staged_.clear();
+  for (Temporary& folder : made_) folder.keep();
+}
+
+}  // namespace weft::platforms

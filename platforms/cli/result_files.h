@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/temporary.h"
+
+namespace weft::platforms {
+
+/// What a run leaves in its folder. Not every run has all of them.
+inline constexpr std::string_view kRunFiles[] = {"config.json",  "links.csv",    "network.svg",
+                                                 "summary.json", "timeline.svg", "timeline.json.gz"};
+
+/// The files that a command writes. It asks for all places before its work, so that a place that cannot be written is
+/// known then, and writes to hidden folders beside them. keep() puts all into their places together. A command that
+/// fails, or that a signal ends, leaves nothing, not even a folder that was made for it.
+///
+///     ResultFiles files;
+///     const fs::path folder = files.folder("--out", out, kRunFiles);
+///     const fs::path waves = files.file("--vcd", options.vcd);
+///     ...
+///     write_file(folder / "summary.json", summary);
+///     files.keep();
+///
+/// Two commands that write to the same place at the same time do not mix: the one that ends last replaces all that the
+/// other wrote, as if it had begun after it.
+class ResultFiles {
+ public:
+  ResultFiles() = default;
+  ~ResultFiles();
+  ResultFiles(const ResultFiles&) = delete;
+  ResultFiles& operator=(const ResultFiles&) = delete;
+
+  /// Where to write what will be in `folder`, which is made with those above it. `names` are of files that results
+  /// there can have: one that is not written now is of an earlier command, and is removed when this one's take its
+  /// place. Throws UsageError that names the option.
+  std::filesystem::path folder(const std::string& option, const std::filesystem::path& folder,
+                               std::span<const std::string_view> names = {});
+  /// Where to write what will be `file`. A device, a pipe and the like are written to at once: then it is `file`
+  /// itself. Throws UsageError that names the option.
+  std::filesystem::path file(const std::string& option, const std::filesystem::path& file);
+
+  /// Throws std::system_error.
+  void keep();
+
+ private:
+  struct Staged {
+    traces::Temporary folder;
+    std::vector<std::string_view> names;  ///< that results can have
+  };
+
+  /// The hidden folder for files of this one.
+  const std::filesystem::path& stage(const std::filesystem::path& folder);
+  void take(const std::string& option, const std::filesystem::path& place);
+
+  std::vector<traces::Temporary> made_;                 ///< folders, from the outside in
+  std::map<std::filesystem::path, Staged> staged_;      ///< by folder of the results
+  std::map<std::filesystem::path, std::string> taken_;  ///< which option each place is for
+};
+
+}  // namespace weft::platforms

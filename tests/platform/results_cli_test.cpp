@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// What commands leave behind: all of their results or nothing, whatever ends them and whatever else runs. Runs the
+// binary.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::BadInput;
+using test::Ran;
+using test::read_file;
+
+class ResultsCli : public test::CliTest {
+ protected:
+  /// Starts the command in the background; its process.
+  pid_t start(const std::vector<std::string>& words) const {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    const fs::path work = folder_ / "work";
+    if (chdir(work.c_str()) != 0) _exit(126);
+    setenv("TMPDIR", (folder_ / "tmp").c_str(), 1);
+    const int nowhere = open("/dev/null", O_RDWR);
+    for (int descriptor = 0; descriptor <= 2; ++descriptor) dup2(nowhere, descriptor);
+    std::vector<char*> argv = {const_cast<char*>(WEFT_BINARY)};
+    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    execv(WEFT_BINARY, argv.data());
+    _exit(127);
+  }
+
+  static int status_of(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+  }
+
+  /// Whether it comes to be within a minute.
+  template <typename Condition>
+  static bool comes(const Condition& condition) {
+    for (int i = 0; i < 6000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  static std::vector<std::string> names_in(const fs::path& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  static bool is_whole_gzip(const fs::path& file) {
+    const gzFile packed = gzopen(file.c_str(), "rb");
+    std::vector<char> buffer(1 << 16);
+    int got = 0;
+    while ((got = gzread(packed, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0) {
+    }
+    return gzclose(packed) == Z_OK && got == 0;
+  }
+};
+
+/// Of one name, each with its own length. What the last leaves is all of it and nothing else.
+TEST_F(ResultsCli, TwoRunsOfOneNameDoNotMix) {
+  std::vector<pid_t> runs;
+  for (const char* sequence : {"64", "96", "128"}) {
+    runs.push_back(start({"run", "../small.json", "--set", "workload.sequence=" + std::string(sequence)}));
+  }
+  for (const pid_t run : runs) EXPECT_EQ(status_of(run), 0);
+  const fs::path out = folder_ / "work" / "out" / "small";
+  EXPECT_EQ(names_in(out), (std::vector<std::string>{"config.json", "links.csv", "network.svg", "summary.json",
+                                                     "timeline.json.gz", "timeline.svg"}));
+  EXPECT_TRUE(is_whole_gzip(out / "timeline.json.gz"));
+  const json summary = json::parse(read_file(out / "summary.json"));
+  const json config = json::parse(read_file(out / "config.json"));
+  const std::string sequence = std::to_string(config["workload.sequence"]["value"].get<int>());
+  ASSERT_EQ(weft("run ../small.json --out ../alone --set workload.sequence=" + sequence).code, 0);
+  for (const char* name : {"config.json", "links.csv", "network.svg", "timeline.svg", "timeline.json.gz"}) {
+    EXPECT_TRUE(read_file(out / name) == read_file(folder_ / "alone" / name)) << name;
+  }
+  const json alone = json::parse(read_file(folder_ / "alone" / "summary.json"));
+  EXPECT_EQ(summary["simulator"]["digest"], alone["simulator"]["digest"]);
+}
+
+/// A run without a timeline does not leave an earlier one's beside its summary; what is not Weft's stays.
+TEST_F(ResultsCli, AnEarlierRunsFilesGo) {
+  ASSERT_EQ(weft("run ../small.json").code, 0);
+  const fs::path out = folder_ / "work" / "out" / "small";
+  std::ofstream(out / "notes.txt") << "mine";
+  ASSERT_EQ(weft("run ../small.json --timeline-ranks 0").code, 0);
+  EXPECT_EQ(names_in(out),
+            (std::vector<std::string>{"config.json", "links.csv", "network.svg", "notes.txt", "summary.json"}));
+  EXPECT_TRUE(json::parse(read_file(out / "summary.json"))["timeline"].is_null());
+}
+
+TEST_F(ResultsCli, ASignalLeavesNothing) {
+  fs::create_directories(folder_ / "tmp");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const pid_t run = start({"run", "llama3-8b-fsdp-64xh100", "--vcd", "waves.vcd", "--vcd-scope", "network.*"});
+    const fs::path work = folder_ / "work";
+    ASSERT_TRUE(comes([&] {
+      return fs::exists(work / "out" / "llama3-8b-fsdp-64xh100") &&
+             !fs::is_empty(work / "out" / "llama3-8b-fsdp-64xh100");
+    }));
+    kill(run, signal);
+    const int status = status_of(run);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+    EXPECT_TRUE(nothing_written()) << signal;
+  }
+}
+
+/// The runs that it has started end with it.
+TEST_F(ResultsCli, ASignalToValidateEndsItsRuns) {
+  fs::create_directories(folder_ / "tmp");
+  const pid_t validate = start({"validate", "--suite", "fsdp", "--jobs", "2"});
+  const auto runs = [&] {
+    // Those that have its folder among their arguments.
+    int found = 0;
+    for (const auto& process : fs::directory_iterator("/proc")) {
+      const std::string arguments = read_file(process.path() / "cmdline");
+      if (arguments.find((folder_ / "tmp").string() + "/") != std::string::npos) ++found;
+    }
+    return found;
+  };
+  ASSERT_TRUE(comes([&] { return runs() == 2; }));
+  kill(validate, SIGTERM);
+  const int status = status_of(validate);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_TRUE(comes([&] { return runs() == 0; }));
+  EXPECT_TRUE(fs::is_empty(folder_ / "tmp"));
+}
+
+TEST_F(ResultsCli, WhatCannotBeWrittenIsKnownBeforeTheRun) {
+  fs::create_directories(folder_ / "inside" / "folder");
+  write("file", "text");
+  fs::create_symlink("/dev/null", folder_ / "inside" / "summary.json");
+  const std::string long_name(256, 'n');
+  const std::string too_long = "run ../small.json --set name=" + long_name;
+  const std::vector<BadInput> cases = {
+      {"timeline is a folder",
+       "run ../small.json --timeline ../inside",
+       {"--timeline: ", "../inside", "Is a directory"}},
+      {"timeline in no folder", "run ../small.json --timeline ../none/t.gz", {"--timeline: ", "No such file"}},
+      {"wave is a folder",
+       "run ../small.json --vcd ../inside --vcd-scope '*'",
+       {"--vcd: ", "../inside", "Is a directory"}},
+      {"folder of a wave", "run ../small.json --vcd ../inside/ --vcd-scope '*'", {"--vcd: ", "it is a folder"}},
+      {"out is a file", "run ../small.json --out ../file", {"--out: ", "../file", "it is a file"}},
+      {"out in a file", "run ../small.json --out ../file/out", {"--out: ", "../file/out", "Not a directory"}},
+      {"a result is no file", "run ../small.json --out ../inside", {"--out: ", "summary.json", "it is no file"}},
+      {"one file for two", "run ../small.json --vcd w --timeline w", {"--vcd: ", "another file than --timeline"}},
+      {"one of the results",
+       "run ../small.json --timeline out/small/summary.json",
+       {"--timeline: ", "another file than --out"}},
+      {"not UTF-8", "run ../small.json --out \"$(printf 'caf\\351')\"", {"UTF-8", "caf\\xe9"}},
+      {"value not UTF-8", "run ../small.json --set description=\"$(printf '\\377')\"", {"UTF-8", "\\xff"}},
+      {"name of control characters", "run ../small.json --set name=\"$(printf '\\033[31m')\"", {"name: ", "\\x1b[31m"}},
+      {"long name", too_long.c_str(), {"name: ", "a name that a folder can have"}},
+      {"collective's wave", "collective ../small.json --op all_reduce --vcd ../none/w --vcd-scope '*'", {"--vcd: "}},
+      {"topology", "topology ../small.json --out ../file", {"--out: ", "it is a file"}},
+      {"markdown", "validate --suite kernels --markdown ../none/page.md", {"--markdown: ", "No such file"}},
+      {"workload", "workload llama3-8b --layers 1 --out ../file", {"--out: ", "it is a file"}},
+      {"import",
+       "import astra-sim --network n --system s --workload w --out ../inside",
+       {"--out: ", "Is a directory"}}};
+  for (const BadInput& bad : cases) expect_refused(bad);
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(names_in(folder_ / "inside"), (std::vector<std::string>{"folder", "summary.json"}));
+}
+
+TEST_F(ResultsCli, DevicesAndPipesAreWrittenToAndNeverReplaced) {
+  ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+  const std::string collective =
+      "collective ../small.json --op all_reduce --bytes 4KiB --vcd-scope 'network.leaf0*' --vcd ";
+  expect_refused({"nobody reads", (collective + "../fifo").c_str(), {"--vcd: ", "which nobody reads"}});
+  const Ran whole = weft(collective + "../waves.vcd");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const std::string waves = read_file(folder_ / "waves.vcd");
+  std::string piped;
+  std::thread reader([&] { piped = read_file(folder_ / "fifo"); });
+  EXPECT_EQ(weft(collective + "../fifo").code, 0);
+  reader.join();
+  EXPECT_TRUE(piped == waves);
+  EXPECT_TRUE(fs::is_fifo(folder_ / "fifo"));
+  EXPECT_EQ(weft(collective + "/dev/null").code, 0);
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  const Ran both = weft(collective + "/dev/stdout");
+  EXPECT_TRUE(both.out == waves + whole.out);
+  const Ran file = weft(collective + "/dev/stdout > ../both.txt");
+  EXPECT_TRUE(read_file(folder_ / "both.txt") == waves + whole.out);
+  const Ran full = weft(collective + "/dev/full");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_NE(full.err.find("cannot write /dev/full: No space left"), std::string::npos) << full.err;
+  EXPECT_EQ(weft("run ../small.json --timeline /dev/null --out ../out").code, 0);
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_TRUE(nothing_written());
+}
+
+/// A script must not take it for success.
+TEST_F(ResultsCli, OutputThatCannotBeWrittenIsAnError) {
+  for (const char* arguments :
+       {"--help", "--version", "run --help", "describe", "describe --json", "parts", "parts h100-sxm", "parts --json",
+        "kernel copy --bytes 1KiB", "kernel copy --bytes 1KiB --json", "dpa", "topology ../small.json",
+        "collective ../small.json --op all_reduce --bytes 4KiB",
+        "collective ../small.json --op all_reduce --bytes 4KiB --json", "run ../small.json", "run ../small.json --json",
+        "workload llama3-8b --layers 1 --out w"}) {
+    SCOPED_TRACE(arguments);
+    const Ran full = weft(std::string(arguments) + " > /dev/full");
+    EXPECT_EQ(full.code, 1);
+    EXPECT_EQ(full.err, "weft: cannot write standard output: No space left on device\n");
+  }
+  // What is printed must not go into a file that has its number.
+  const Ran closed = weft("run ../small.json --out ../closed >&-");
+  EXPECT_EQ(closed.code, 1);
+  EXPECT_EQ(closed.err, "weft: cannot write standard output: Bad file descriptor\n");
+  EXPECT_TRUE(is_whole_gzip(folder_ / "closed" / "timeline.json.gz"));
+}
+
+/// As on a full disk, found in the middle of a run.
+TEST_F(ResultsCli, AFileThatGrowsBeyondItsLimitLeavesNothing) {
+  const Ran run = weft("run ../small.json --vcd waves.vcd --vcd-scope 'network.*'");
+  ASSERT_EQ(run.code, 0);
+  fs::remove_all(folder_ / "work");
+  fs::create_directories(folder_ / "work");
+  const Ran limited = weft("--version > /dev/null; ulimit -f 1; " WEFT_BINARY
+                           " run ../small.json --vcd waves.vcd --vcd-scope 'network.*'");
+  EXPECT_EQ(limited.code, 1) << limited.err;
+  EXPECT_NE(limited.err.find("cannot write waves.vcd: File too large"), std::string::npos) << limited.err;
+  EXPECT_TRUE(nothing_written());
+}
+
+}  // namespace
+}  // namespace weft

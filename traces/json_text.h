@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace weft::traces {
+
+/// A text that is no JSON, or an object with one key twice.
+class JsonError : public std::runtime_error {
+ public:
+  JsonError(const std::string& where, const std::string& expected, const std::string& got)
+      : std::runtime_error((where.empty() ? "" : where + ": ") + "expected " + expected + ", got " + got),
+        where_(where),
+        expected_(expected),
+        got_(got) {}
+
+  /// "line 3, column 5", or the path of a key: "network.link".
+  [[nodiscard]] const std::string& where() const { return where_; }
+  [[nodiscard]] const std::string& expected() const { return expected_; }
+  [[nodiscard]] const std::string& got() const { return got_; }
+
+ private:
+  std::string where_;
+  std::string expected_;
+  std::string got_;
+};
+
+/// Reads it in one pass. Throws JsonError.
+nlohmann::json parse_json(std::string_view text);
+
+}  // namespace weft::traces

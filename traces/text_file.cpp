@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/text_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "traces/format_error.h"
+
+namespace weft::traces {
+namespace {
+
+std::string system_text(int error) {
+  return error == ENOENT ? "no such file" : std::strerror(error);
+}
+
+/// Bytes of the character of UTF-8 at the start of the text; 0 if there is none. Overlong forms, halves of surrogate
+/// pairs and what is beyond U+10FFFF are none.
+std::size_t character(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0) ||
+                     (first == 0xF0 && second < 0x90) || (first == 0xF4 && second >= 0x90);
+  return wrong ? 0 : bytes;
+}
+
+/// The first 32 control characters and DEL, and those of U+0080 to U+009F, which some terminals obey as well.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
+  return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+}  // namespace
+
+TextFile load_text(const std::filesystem::path& file, KindFilter takes, std::uint64_t most) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) return {"", "a folder", 0};
+  if (file != "-" && access(file.c_str(), R_OK) != 0) return {"", system_text(errno), 0};
+  TextFile read;
+  const auto refuse = [&read](std::string got, std::size_t at) {
+    read.line =
+        1 + static_cast<int>(std::count(read.text.begin(), read.text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    read.got = std::move(got);
+  };
+  InputFile input(file);
+  const FileGuess guessed = guess(input);
+  // Of what is of no known kind the first byte that is wrong says more.
+  if (guessed.kind != FileKind::kBinary && !takes(guessed.kind)) {
+    const std::string helps = advice(guessed, file);
+    return {"", describe(guessed) + (helps.empty() ? "" : "; " + helps), 0};
+  }
+  constexpr std::size_t kBlock = 1U << 20;
+  for (std::size_t held = 0; read.got.empty();) {
+    read.text.resize(held + kBlock);
+    const std::size_t got = input.read(read.text.data() + held, kBlock);
+    read.text.resize(held + got);
+    if (got == 0) break;
+    // An endless device is told by its first block, not by its billionth byte.
+    if (const std::size_t zero = read.text.find('\0', held); zero != std::string::npos) refuse("a zero byte", zero);
+    held = read.text.size();
+    if (held > most) read.got = fmt::format("more than {} bytes", most);
+  }
+  if (!read.got.empty()) return read;
+  if (const std::size_t at = find_not_utf8(read.text); at != std::string::npos) {
+    refuse(fmt::format("the byte 0x{:02x}, which is not UTF-8", static_cast<unsigned char>(read.text[at])), at);
+  }
+  return read;
+}
+
+std::string read_text(const std::filesystem::path& file, std::string_view expected, KindFilter takes) {
+  TextFile read = load_text(file, takes);
+  if (read.got.empty()) return std::move(read.text);
+  throw FormatError(file.string(), read.line, fmt::format("expected {}, got {}", expected, read.got));
+}
+
+std::size_t find_not_utf8(std::string_view text, std::size_t from) {
+  while (from < text.size()) {
+    // Most text is ASCII.
+    if (static_cast<unsigned char>(text[from]) < 0x80) {
+      ++from;
+      continue;
+    }
+    const std::size_t bytes = character(text.substr(from));
+    if (bytes == 0) return from;
+    from += bytes;
+  }
+  return std::string_view::npos;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    std::size_t bytes = character(text);
+    const bool hides = bytes == 0 || is_control(text.substr(0, bytes));
+    bytes = std::max<std::size_t>(bytes, 1);
+    if (hides) {
+      for (const char c : text.substr(0, bytes)) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      shown += text.substr(0, bytes);
+    }
+    text.remove_prefix(bytes);
+  }
+  return shown;
+}
+
+}  // namespace weft::traces
