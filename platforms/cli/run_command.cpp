@@ -67,23 +67,13 @@ std::string prepared_text(const Baseline& prepared) {
                      joules_text(prepared.energy.total()));
 }
 
-std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
-  try {
-    return std::make_unique<TimelineProbe>(file, ranks);
-  } catch (const std::system_error& error) {
-    throw UsageError("--timeline: expected a file that can be written, got \"" + file.string() + "\": " + error.what());
-  }
-}
-
 int run(RunOptions options) {
   // In place of the platform's own, so that it comes before what --set says of it.
   std::vector<std::string>& overrides = options.platform.overrides;
   if (!options.traces.empty()) overrides.insert(overrides.begin(), workload_of(options.traces));
   if (is_analytical(options.platform)) {
-    if (!options.timeline.empty())
-      throw UsageError("--timeline: expected nothing, since an analytical network has none");
     options.waves.refuse_without_modules();
-    return run_analytical({options.platform, options.out, options.json});
+    return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
   }
   Platform platform(options.platform);
   const std::unique_ptr<Job> job = make_job(platform);
@@ -99,9 +89,8 @@ int run(RunOptions options) {
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   OutputFolder folder(out);
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
-  std::unique_ptr<TimelineProbe> probe;
-  if (options.timeline_ranks > 0) {
-    probe = open_timeline(timeline, options.timeline_ranks);
+  const std::unique_ptr<TimelineProbe> probe = open_timeline(timeline, options.timeline_ranks);
+  if (probe) {
     machine.record(*probe);
     job->record(*probe, options.timeline_ranks);
   }
@@ -188,7 +177,8 @@ Command run_command(const Arguments& parent) {
   app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
   app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
       .type_name("FILE");
-  app.add_option("--timeline-ranks", options->timeline_ranks, "Accelerators to draw, 0 for no picture")
+  app.add_option("--timeline-ranks", options->timeline_ranks,
+                 "Accelerators, or ends of an analytical network, to draw; 0 for no picture")
       .shows_default()
       .check(Within(0, 1 << 20));
   options->waves.add_to(app);

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <system_error>
+
+#include "platforms/cli/command.h"
 
 namespace weft::platforms {
 
@@ -13,7 +16,7 @@ int TimelineProbe::add_track(const std::string& process, const std::string& thre
     if (drawn >= limit_) return kNotDrawn;
     ++drawn;
     processes_.insert(process);
-    if (!picture_ && kind == "accelerator") {
+    if (!picture_ && (kind == "accelerator" || kind == "end")) {
       pictured_ = process;
       picture_.emplace(process + "; red: it is not computing");
     }
@@ -47,6 +50,15 @@ traces::TimelineName TimelineProbe::intern(std::string_view text) {
   const auto found = names_.find(text);
   if (found != names_.end()) return found->second;
   return names_.emplace(text, timeline_.name(text)).first->second;
+}
+
+std::unique_ptr<TimelineProbe> open_timeline(const std::filesystem::path& file, int processes) {
+  if (processes == 0) return nullptr;
+  try {
+    return std::make_unique<TimelineProbe>(file, processes);
+  } catch (const std::system_error& error) {
+    throw UsageError("--timeline: expected a file that can be written, got \"" + file.string() + "\": " + error.what());
+  }
 }
 
 }  // namespace weft::platforms

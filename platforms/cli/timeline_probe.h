@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,7 +17,8 @@
 namespace weft::platforms {
 
 /// Draws what modules tell a Probe as a Timeline. Of a large machine only the first processes of each kind to declare
-/// themselves are drawn, which are the first ranks; "accelerator 3" is of the kind "accelerator". Slices that overlap
+/// themselves are drawn, which are the first ranks; "accelerator 3" is of the kind "accelerator", "end 3" of an
+/// analytical network of the kind "end". Slices that overlap
 /// on one track, such as messages in flight, get rows of their own.
 class TimelineProbe final : public Probe {
  public:
@@ -28,7 +30,7 @@ class TimelineProbe final : public Probe {
 
   /// Completes the file; without it, there is none.
   void close() { timeline_.close(); }
-  /// Of the first accelerator; nothing if none was drawn.
+  /// Of the first accelerator or end; nothing if none was drawn.
   [[nodiscard]] const std::optional<TimelinePicture>& picture() const { return picture_; }
 
  private:
@@ -56,5 +58,8 @@ class TimelineProbe final : public Probe {
   std::optional<TimelinePicture> picture_;
   std::map<std::string, traces::TimelineName, std::less<>> names_;
 };
+
+/// Null for no processes. Throws UsageError, which names --timeline.
+std::unique_ptr<TimelineProbe> open_timeline(const std::filesystem::path& file, int processes);
 
 }  // namespace weft::platforms
