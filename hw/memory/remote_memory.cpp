@@ -38,8 +38,8 @@ RemoteMemory::RemoteMemory(sc_core::sc_module_name name, const Config& config, i
                            Dispatcher& dispatcher, bool data, const Stall::Config& stall)
     : sc_module(name),
       config_(config),
-      per_node_(per_node),
-      nodes_((accelerators + per_node - 1) / per_node),
+      per_node_(config.sharers > 0 ? config.sharers : per_node),
+      nodes_((accelerators + per_node_ - 1) / per_node_),
       dispatcher_(dispatcher),
       data_(data),
       stall_(stall, this->name()),
@@ -49,6 +49,16 @@ RemoteMemory::RemoteMemory(sc_core::sc_module_name name, const Config& config, i
       ports_(static_cast<std::size_t>(accelerators)),
       memories_(memories_of(config, accelerators, nodes_)) {
   if (config.kind == RemoteKind::kNone) throw ConfigError("remote_memory.kind", "expected a kind other than none");
+  if (config.sharers > 0 && config.kind != RemoteKind::kPerNode) {
+    throw ConfigError("remote_memory.sharers", "expected 0, since remote_memory.kind is " +
+                                                   std::string(name_of(config.kind)) +
+                                                   ": only memories of kind per-node are shared so");
+  }
+  if (config.sharers > 0 && accelerators % config.sharers != 0) {
+    throw ConfigError("remote_memory.sharers", "expected a divisor of accelerators, which is " +
+                                                   std::to_string(accelerators) + ", got " +
+                                                   std::to_string(config.sharers));
+  }
   if (config.hierarchy.in_switch && !has_links()) {
     throw ConfigError("remote_memory.hierarchical.in_switch", "expected false, since remote_memory.kind is " +
                                                                   std::string(name_of(config.kind)) +

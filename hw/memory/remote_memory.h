@@ -94,6 +94,7 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
     Rate rate = Rate(100LL * 8'000'000'000);
     Time latency = Time(1'000'000);
     Bytes chunk = Bytes(1LL << 20);
+    int sharers = 0;
     Hierarchy hierarchy;
 
     template <typename Visitor>
@@ -105,6 +106,8 @@ class RemoteMemory final : public sc_core::sc_module, public EventTarget, public
             Range{1'000'000, 1LL << 60});
       visit("latency", latency, "First request to first data of an idle memory", Range{0, 1'000'000'000'000});
       visit("chunk", chunk, "What crosses a link at a time, and lies in one memory group", Range{64, 1 << 30});
+      visit("sharers", sharers, "Accelerators that share a memory of kind per-node; 0: those of a node",
+            Range{0, 1 << 20});
       visit("hierarchical", hierarchy, "What stands between a hierarchical pool and the accelerators");
     }
   };

@@ -8,19 +8,17 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/analytical_platform.h"
+#include "platforms/cli/analytical_report.h"
 #include "platforms/cli/graph_workload.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
 #include "platforms/cli/result_files.h"
+#include "platforms/cli/timeline_probe.h"
 #include "sw/analytical/config.h"
 
 namespace weft::platforms {
-namespace {
-
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-}  // namespace
 
 int run_analytical(const AnalyticalRunOptions& options) {
   AnalyticalPlatform platform(options.platform);
@@ -38,6 +36,10 @@ int run_analytical(const AnalyticalRunOptions& options) {
     return std::make_unique<analytical::Replay>("replay", dispatcher, *network, config.whole_collectives(), config.end,
                                                 traces);
   });
+  const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
+  const std::unique_ptr<TimelineProbe> probe =
+      open_timeline(files, options.timeline, out, folder, options.timeline_ranks);
+  if (probe) replay->record(*probe, static_cast<std::uint32_t>(options.timeline_ranks));
   {
     const Progress progress(dispatcher);
     sc_core::sc_start();
@@ -45,26 +47,39 @@ int run_analytical(const AnalyticalRunOptions& options) {
   platform.checked([&] { replay->check_finished(); });
   const double seconds = watch.seconds();
 
+  std::vector<analytical::EndReport> ends;
   std::vector<std::int64_t> finish;
-  for (std::uint32_t e = 0; e < network->ends(); ++e) finish.push_back(replay->finished_at(e).count() / 1000);
+  for (std::uint32_t e = 0; e < network->ends(); ++e) {
+    ends.push_back(replay->report(e));
+    finish.push_back(ends.back().finished.count() / 1000);
+  }
   const auto [first, last] = std::minmax_element(finish.begin(), finish.end());
-  const ordered_json summary = {{"platform", platform.name},
-                                {"description", platform.description},
-                                {"file", document.file()},
-                                {"workload", {{"kind", "chakra"}, {"traces", traces.source.string()}}},
-                                {"ends", finish.size()},
-                                {"first_finish_ns", *first},
-                                {"last_finish_ns", *last},
-                                {"finish_ns", finish},
-                                {"nodes", replay->nodes()},
-                                {"messages", network->messages()},
-                                {"simulator",
-                                 {{"events", dispatcher.handled()},
-                                  {"wall_s", seconds},
-                                  {"most_resident_bytes", most_resident_bytes()},
-                                  {"digest", to_hex(dispatcher.digest())}}},
-                                {"configuration", "config.json"}};
+  ordered_json summary = {{"platform", platform.name},
+                          {"description", platform.description},
+                          {"file", document.file()},
+                          {"workload", {{"kind", "chakra"}, {"traces", traces.source.string()}}},
+                          {"ends", finish.size()},
+                          {"first_finish_ns", *first},
+                          {"last_finish_ns", *last},
+                          {"finish_ns", finish},
+                          {"nodes", replay->nodes()},
+                          {"messages", network->messages()},
+                          {"statistics", end_statistics(ends)},
+                          {"dimensions", dimension_summary(*network, Time(*last * 1000))},
+                          {"simulator",
+                           {{"events", dispatcher.handled()},
+                            {"wall_s", seconds},
+                            {"most_resident_bytes", most_resident_bytes()},
+                            {"digest", to_hex(dispatcher.digest())}}},
+                          {"configuration", "config.json"},
+                          {"timeline", nullptr}};
+  if (probe) {
+    probe->close();
+    summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : options.timeline;
+    if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
+  }
   write_file(folder / "config.json", ordered_json(document.effective()));
+  write_file(folder / "ends.csv", end_table(ends));
   write_file(folder / "summary.json", summary);
   files.keep();
   if (options.json) {
@@ -72,10 +87,10 @@ int run_analytical(const AnalyticalRunOptions& options) {
     return kDone;
   }
   print(fmt::format(
-      "{}: {} ends, analytical network, congestion {}\n\nfirst end done  {:>14} ns\nlast end done   {:>14} ns\n"
-      "\n{} nodes, {} messages in {:.2f} s\nwrote {}\n",
-      platform.name, finish.size(), name_of(config.congestion), *first, *last, replay->nodes(), network->messages(),
-      seconds, (out / "summary.json").string()));
+      "{}: {} ends, analytical network, congestion {}\n\nfirst end done  {:>14} ns\nlast end done   {:>14} ns\n\n{}"
+      "\n{} nodes, {} messages in {:.2f} s\nwrote {}{}\n",
+      platform.name, finish.size(), name_of(config.congestion), *first, *last, end_text(ends), replay->nodes(),
+      network->messages(), seconds, (out / "summary.json").string(), probe ? " and " + timeline.string() : ""));
   return kDone;
 }
 

@@ -10,6 +10,8 @@ namespace weft::platforms {
 struct AnalyticalRunOptions {
   PlatformOptions platform;
   std::string out;
+  std::string timeline;
+  int timeline_ranks = 0;  ///< ends to draw
   bool json = false;
 };
 

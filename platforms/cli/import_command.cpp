@@ -2,6 +2,8 @@
 // weft import: other simulators' inputs become platforms.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
@@ -9,6 +11,7 @@
 #include "platforms/cli/platform.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/config/field_visitor.h"
+#include "platforms/config/text.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
 
@@ -27,6 +30,12 @@ struct ImportOptions {
   std::string workload;
   std::string congestion;  ///< empty: Weft's own machine
   std::string out;
+  std::string ns3_config;
+  std::string ns3_topology;
+  std::string htsim_topology;
+  double comm_scale = 1;
+  double compute_scale = 1;
+  double injection_scale = 1;
   bool rendezvous = false;
 };
 
@@ -37,13 +46,88 @@ std::string seen_from(const fs::path& platform, const fs::path& file) {
   return text_of_path("--workload", relative.empty() ? fs::absolute(file) : relative);
 }
 
+/// The links that a file of a packet simulator gives, and the payload of its packets.
+struct Packets {
+  std::optional<astra::WiredNetwork> network;
+  std::string file;
+  std::optional<std::int64_t> payload;
+};
+
+Packets read_packets(const ImportOptions& options, std::vector<std::string>& remarks) {
+  const bool is_ns3 = !options.ns3_config.empty() || !options.ns3_topology.empty();
+  if (is_ns3 && !options.htsim_topology.empty()) {
+    throw UsageError(
+        "--htsim-topology: expected no --ns3-topology and --ns3-config beside it, as a machine has one network");
+  }
+  Packets packets;
+  if (!options.htsim_topology.empty()) {
+    packets.file = options.htsim_topology;
+    packets.network = astra::read_htsim_topology(packets.file);
+    return packets;
+  }
+  if (!is_ns3) return packets;
+  packets.file = options.ns3_topology;
+  if (!options.ns3_config.empty()) {
+    const astra::Ns3Config config = astra::read_ns3_config(options.ns3_config);
+    packets.payload = config.payload;
+    if (packets.file.empty()) packets.file = config.topology.string();
+    if (packets.file.empty())
+      throw InputError(options.ns3_config, "", "TOPOLOGY_FILE, or --ns3-topology FILE beside it", "");
+    if (!fs::exists(packets.file)) {
+      throw InputError(
+          options.ns3_config, "TOPOLOGY_FILE",
+          "a file relative to this one; ns-3 takes it from the folder that it runs in: --ns3-topology FILE "
+          "says where it is",
+          in_quotes(packets.file));
+    }
+    if (!config.without_meaning.empty()) {
+      remarks.push_back(options.ns3_config + ": " + join(config.without_meaning, ", ") +
+                        " have no effect: switches and congestion control are Weft's (fabric.link.flow_control, "
+                        "fabric.switch, nic.dcqcn)");
+    }
+  }
+  packets.network = astra::read_ns3_topology(packets.file);
+  return packets;
+}
+
+void check(const ImportOptions& options, const astra::System& system, const Packets& packets, std::uint32_t ends) {
+  if (packets.network && !options.congestion.empty()) {
+    throw UsageError("--analytical: expected a network of " + options.network + " alone; the links of " + packets.file +
+                     " are for packets, without this option");
+  }
+  if (!packets.network && !system.has_links) {
+    throw InputError(
+        options.network, "logical-dims",
+        "--ns3-topology FILE, or --ns3-config FILE that names it, beside a logical topology, which has no links", "");
+  }
+  if (packets.network && packets.network->ends < ends) {
+    throw InputError(packets.file, "", "at least the " + std::to_string(ends) + " ends of " + options.network,
+                     std::to_string(packets.network->ends));
+  }
+}
+
+/// Of ASTRA-sim's command line, what it does not read.
+void remark_scales(const ImportOptions& options, std::vector<std::string>& remarks) {
+  for (const auto& [name, scale] :
+       {std::pair("--comm-scale", options.comm_scale), {"--compute-scale", options.compute_scale}}) {
+    if (scale == 1) continue;
+    remarks.push_back(
+        std::string(name) +
+        " has no effect, as in ASTRA-sim, which takes it and never reads it: sizes and durations are those of the "
+        "traces");
+  }
+}
+
 int run(const ImportOptions& options) {
   ResultFiles files;
   const fs::path file = files.file("--out", options.out);
-  astra::System system = astra::read_system(options.network, options.system);
+  astra::System system = astra::read_system(options.network, options.system, options.injection_scale);
   if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end);
+  const Packets packets = read_packets(options, system.remarks);
+  remark_scales(options, system.remarks);
   std::uint32_t ends = 1;
   for (const auto& dimension : system.config.dimensions) ends *= static_cast<std::uint32_t>(dimension.size);
+  check(options, system, packets, ends);
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};
   if (!options.groups.empty()) workload["groups"] = astra::read_groups(options.groups, ends);
@@ -61,6 +145,15 @@ int run(const ImportOptions& options) {
   if (options.congestion.empty()) {
     platform.update(astra::machine_of(system, options.rendezvous));
     workload["compute"] = astra::compute_of(system);
+    if (packets.network) {
+      astra::rewire(platform, system, *packets.network);
+      if (packets.payload)
+        platform["fabric"]["mtu"] = platform["fabric"]["segment"] = std::to_string(*packets.payload) + "B";
+      if (system.has_links) {
+        system.remarks.push_back(options.network + ": bandwidth and latency have no effect: links are those of " +
+                                 packets.file);
+      }
+    }
   } else {
     system.config.congestion = value_of<analytical::Congestion>(options.congestion);
     system.config.rendezvous = options.rendezvous;
@@ -83,7 +176,8 @@ Command import_command(const Arguments& parent) {
   app.require_subcommand(1, 1);
   const Arguments astra =
       app.add_subcommand("astra-sim", "ASTRA-sim's network, system, memory and group files, and traces");
-  astra.add_option("--network", options->network, "network.yml").required();
+  astra.add_option("--network", options->network, "network.yml, or a logical topology of ns-3 (logical-dims)")
+      .required();
   astra.add_option("--system", options->system, "system.json").required();
   astra.add_option("--memory", options->memory, "Remote memory file");
   astra.add_option("--groups", options->groups, "Communicator groups file");
@@ -93,6 +187,15 @@ Command import_command(const Arguments& parent) {
                   "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
       .check(OneOf(names_of<analytical::Congestion>()));
   astra.add_flag("--rendezvous-protocol", options->rendezvous, "A request goes ahead of each message");
+  astra.add_option("--injection-scale", options->injection_scale, "Of the endpoint delay").check(Within(0.0, 1e6));
+  astra.add_option("--comm-scale", options->comm_scale, "Has no effect, as in ASTRA-sim").check(Within(0.0, 1e6));
+  astra.add_option("--compute-scale", options->compute_scale, "Has no effect, as in ASTRA-sim").check(Within(0.0, 1e6));
+  astra.add_option("--ns3-topology", options->ns3_topology,
+                   "Nodes, switches and links of ns-3, for the packets of a machine");
+  astra.add_option("--ns3-config", options->ns3_config,
+                   "config.txt of ns-3, which names the topology and the payload of a packet");
+  astra.add_option("--htsim-topology", options->htsim_topology,
+                   "Fat tree of htsim (.topo), for the packets of a machine");
   astra.add_option("--out", options->out, "Platform to write").required();
   return {app, [options] { return run(*options); }};
 }

@@ -13,7 +13,7 @@
 namespace weft::platforms {
 
 /// What a run leaves in its folder. Not every run has all of them.
-inline constexpr std::string_view kRunFiles[] = {"config.json",  "links.csv",    "network.svg",
+inline constexpr std::string_view kRunFiles[] = {"config.json",  "ends.csv",     "links.csv",       "network.svg",
                                                  "summary.json", "timeline.svg", "timeline.json.gz"};
 
 /// The files that a command writes. It asks for all places before its work, so that a place that cannot be written is

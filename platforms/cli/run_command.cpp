@@ -70,34 +70,13 @@ std::string prepared_text(const Baseline& prepared) {
                      joules_text(prepared.energy.total()));
 }
 
-/// Where the timeline is written. Among the results, too, it may be asked for by name.
-fs::path place_timeline(ResultFiles& files, const std::string& option, const fs::path& out, const fs::path& folder) {
-  const fs::path name = "timeline.json.gz";
-  std::error_code ignored;
-  if (option.empty() || fs::weakly_canonical(option, ignored) == fs::weakly_canonical(out / name, ignored)) {
-    return folder / name;
-  }
-  return files.file("--timeline", option);
-}
-
-std::unique_ptr<TimelineProbe> open_timeline(const fs::path& file, int ranks) {
-  try {
-    return std::make_unique<TimelineProbe>(file, ranks);
-  } catch (const std::system_error& error) {
-    throw UsageError("--timeline: expected a file that can be written, got " + in_quotes(file.string()) + ": " +
-                     error.what());
-  }
-}
-
 int run(RunOptions options) {
   // In place of the platform's own, so that it comes before what --set says of it.
   std::vector<std::string>& overrides = options.platform.overrides;
   if (!options.traces.empty()) overrides.insert(overrides.begin(), workload_of(options.traces));
   if (is_analytical(options.platform)) {
-    if (!options.timeline.empty())
-      throw UsageError("--timeline: expected nothing, since an analytical network has none");
     options.waves.refuse_without_modules();
-    return run_analytical({options.platform, options.out, options.json});
+    return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
   }
   Platform platform(options.platform);
   const std::unique_ptr<Job> job = make_job(platform);
@@ -106,10 +85,8 @@ int run(RunOptions options) {
   ResultFiles files;
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
-  std::unique_ptr<TimelineProbe> probe;
-  if (options.timeline_ranks > 0) {
-    probe = open_timeline(place_timeline(files, options.timeline, out, folder), options.timeline_ranks);
-  }
+  const std::unique_ptr<TimelineProbe> probe =
+      open_timeline(files, options.timeline, out, folder, options.timeline_ranks);
   const Stopwatch building;
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
   platform.checked([&] { job->build(machine); });
@@ -205,7 +182,8 @@ Command run_command(const Arguments& parent) {
   app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
   app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
       .type_name("FILE");
-  app.add_option("--timeline-ranks", options->timeline_ranks, "Accelerators to draw, 0 for no picture")
+  app.add_option("--timeline-ranks", options->timeline_ranks,
+                 "Accelerators, or ends of an analytical network, to draw; 0 for no picture")
       .shows_default()
       .check(Within(0, 1 << 20));
   options->waves.add_to(app);

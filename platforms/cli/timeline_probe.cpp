@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <system_error>
+
+#include "platforms/cli/command.h"
+#include "platforms/config/text.h"
 
 namespace weft::platforms {
 
@@ -13,7 +17,7 @@ int TimelineProbe::add_track(const std::string& process, const std::string& thre
     if (drawn >= limit_) return kNotDrawn;
     ++drawn;
     processes_.insert(process);
-    if (!picture_ && kind == "accelerator") {
+    if (!picture_ && (kind == "accelerator" || kind == "end")) {
       pictured_ = process;
       picture_.emplace(process + "; red: it is not computing");
     }
@@ -47,6 +51,24 @@ traces::TimelineName TimelineProbe::intern(std::string_view text) {
   const auto found = names_.find(text);
   if (found != names_.end()) return found->second;
   return names_.emplace(text, timeline_.name(text)).first->second;
+}
+
+std::unique_ptr<TimelineProbe> open_timeline(ResultFiles& files, const std::string& option,
+                                             const std::filesystem::path& out, const std::filesystem::path& folder,
+                                             int processes) {
+  if (processes == 0) return nullptr;
+  const std::filesystem::path name = "timeline.json.gz";
+  std::error_code ignored;
+  // Among the results, too, it may be asked for by name.
+  const bool is_result = option.empty() || std::filesystem::weakly_canonical(option, ignored) ==
+                                               std::filesystem::weakly_canonical(out / name, ignored);
+  const std::filesystem::path file = is_result ? folder / name : files.file("--timeline", option);
+  try {
+    return std::make_unique<TimelineProbe>(file, processes);
+  } catch (const std::system_error& error) {
+    throw UsageError("--timeline: expected a file that can be written, got " + in_quotes(file.string()) + ": " +
+                     error.what());
+  }
 }
 
 }  // namespace weft::platforms

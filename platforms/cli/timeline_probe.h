@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,13 +11,15 @@
 #include <vector>
 
 #include "hw/core/probe.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/cli/timeline_picture.h"
 #include "traces/timeline.h"
 
 namespace weft::platforms {
 
 /// Draws what modules tell a Probe as a Timeline. Of a large machine only the first processes of each kind to declare
-/// themselves are drawn, which are the first ranks; "accelerator 3" is of the kind "accelerator". Slices that overlap
+/// themselves are drawn, which are the first ranks; "accelerator 3" is of the kind "accelerator", "end 3" of an
+/// analytical network of the kind "end". Slices that overlap
 /// on one track, such as messages in flight, get rows of their own.
 class TimelineProbe final : public Probe {
  public:
@@ -28,7 +31,7 @@ class TimelineProbe final : public Probe {
 
   /// Completes the file; without it, there is none.
   void close() { timeline_.close(); }
-  /// Of the first accelerator; nothing if none was drawn.
+  /// Of the first accelerator or end; nothing if none was drawn.
   [[nodiscard]] const std::optional<TimelinePicture>& picture() const { return picture_; }
 
  private:
@@ -56,5 +59,11 @@ class TimelineProbe final : public Probe {
   std::optional<TimelinePicture> picture_;
   std::map<std::string, traces::TimelineName, std::less<>> names_;
 };
+
+/// Of a run that writes `files`: at the place that --timeline says, else among the results, in `folder` of what will be
+/// `out`. Null for no processes. Throws UsageError, which names --timeline.
+std::unique_ptr<TimelineProbe> open_timeline(ResultFiles& files, const std::string& option,
+                                             const std::filesystem::path& out, const std::filesystem::path& folder,
+                                             int processes);
 
 }  // namespace weft::platforms

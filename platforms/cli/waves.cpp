@@ -40,7 +40,13 @@ void WaveOptions::add_to(const Arguments& app) {
 }
 
 void WaveOptions::refuse_without_modules() const {
-  if (!file.empty()) throw UsageError("--vcd: expected nothing, since an analytical network has no modules");
+  const char* given = !file.empty()     ? "--vcd"
+                      : !scopes.empty() ? "--vcd-scope"
+                      : free_clocks     ? "--vcd-clocks"
+                                        : nullptr;
+  if (given == nullptr) return;
+  throw UsageError(std::string(given) +
+                   ": expected nothing, since an analytical network has no modules; the timeline shows its nodes");
 }
 
 WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine, ResultFiles& files)

@@ -20,7 +20,7 @@ struct WaveOptions {
   bool free_clocks = false;
 
   void add_to(const Arguments& app);
-  /// For an analytical network, which has none that could be recorded: throws UsageError if a file is asked for.
+  /// For an analytical network, which has none that could be recorded: throws UsageError for any of these options.
   void refuse_without_modules() const;
 };
 

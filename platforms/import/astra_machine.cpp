@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/import/astra_machine.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -74,14 +76,28 @@ ordered_json collectives_of(const analytical::AnalyticalConfig& config) {
   return {{"algorithm", "dimensions"}, {"dimensions", dimensions}};
 }
 
+ordered_json remote_memory_of(const analytical::EndConfig& end, std::int64_t ends) {
+  using analytical::RemoteMemory;
+  ordered_json memory = {{"kind", "per-accelerator"},
+                         {"rate", rate_text(end.remote_GBps * 1e9)},
+                         {"latency", time_text(end.remote_latency_ns)}};
+  if (end.remote_memory == RemoteMemory::kPool) memory["kind"] = "pool";
+  if (end.remote_memory != RemoteMemory::kPerNode) return memory;
+  // A node of the machine is one accelerator, since all of them talk over the same links.
+  if (ends % end.ends_per_node != 0) {
+    throw ConfigError("num-npus-per-node", "expected a divisor of the " + std::to_string(ends) + " ends, got " +
+                                               std::to_string(end.ends_per_node));
+  }
+  memory["kind"] = "per-node";
+  memory["sharers"] = end.ends_per_node;
+  return memory;
+}
+
 }  // namespace
 
 ordered_json machine_of(System& system, bool rendezvous) {
   const analytical::AnalyticalConfig& config = system.config;
   const analytical::EndConfig& end = config.end;
-  if (end.remote_memory == analytical::RemoteMemory::kPerNode) {
-    throw ConfigError("memory-type", "expected another one, or --analytical: a node of the machine is one accelerator");
-  }
   if (end.replay_only) {
     throw ConfigError("replay-only", "expected 0, or --analytical: the machine executes what it communicates");
   }
@@ -107,13 +123,23 @@ ordered_json machine_of(System& system, bool rendezvous) {
       {"nic", port_of(config)},
       {"fabric", fabric_of(config.dimensions)},
       {"collectives", collectives_of(config)}};
-  if (end.remote_memory != analytical::RemoteMemory::kNone) {
-    const bool pool = end.remote_memory == analytical::RemoteMemory::kPool;
-    machine["remote_memory"] = {{"kind", pool ? "pool" : "per-accelerator"},
-                                {"rate", rate_text(end.remote_GBps * 1e9)},
-                                {"latency", time_text(end.remote_latency_ns)}};
-  }
+  if (end.remote_memory != analytical::RemoteMemory::kNone) machine["remote_memory"] = remote_memory_of(end, ends);
   return machine;
+}
+
+void rewire(ordered_json& machine, const System& system, const WiredNetwork& network) {
+  std::vector<int> sizes;
+  for (const analytical::DimensionConfig& dimension : system.config.dimensions) sizes.push_back(dimension.size);
+  const std::uint32_t ends = machine["accelerators"].get<std::uint32_t>();
+  std::map<std::string, double> rates;  // of what joins an end to the network
+  for (const Wire& wire : network.wires) {
+    for (const std::string& name : {wire.from, wire.to}) rates[name] += wire.bits_per_second * wire.links;
+  }
+  double fastest = 0;
+  for (std::uint32_t e = 0; e < ends; ++e) fastest = std::max(fastest, rates["end" + std::to_string(e)]);
+  machine["nic"]["dma_rate"] = rate_text(2 * fastest / 8);
+  machine["fabric"] = fabric_of(network, ends);
+  machine["collectives"]["dimensions"]["sizes"] = sizes;
 }
 
 std::string compute_of(const System& system) {

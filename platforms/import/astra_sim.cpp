@@ -13,6 +13,7 @@
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim_1.h"
+#include "platforms/import/wired_network.h"
 #include "traces/text_file.h"
 
 namespace weft::platforms::astra {
@@ -212,10 +213,33 @@ std::map<std::uint64_t, fs::path> read_custom_nodes(const fs::path& file) {
 
 }  // namespace
 
-System read_system(const fs::path& network, const fs::path& file) {
+namespace {
+
+void read_dimensions(const fs::path& network, System& system) {
+  if (!looks_like_json(network)) {
+    system.config.dimensions = read_network(network);
+    return;
+  }
+  const std::optional<std::vector<int>> sizes = read_logical_dimensions(network);
+  if (!sizes) {
+    system.config.dimensions = read_network_1(network, system.remarks);
+    return;
+  }
+  system.has_links = false;
+  for (const int size : *sizes) {
+    DimensionConfig dimension;
+    dimension.block = analytical::Block::kSwitch;
+    dimension.size = size;
+    system.config.dimensions.push_back(dimension);
+  }
+}
+
+}  // namespace
+
+System read_system(const fs::path& network, const fs::path& file, double injection_scale) {
   System system;
   std::vector<DimensionConfig>& dimensions = system.config.dimensions;
-  dimensions = looks_like_json(network) ? read_network_1(network, system.remarks) : read_network(network);
+  read_dimensions(network, system);
 
   std::error_code ignored;
   const bool is_text = fs::exists(file, ignored) && !looks_like_json(file);
@@ -223,6 +247,8 @@ System read_system(const fs::path& network, const fs::path& file) {
   const Node root = document.root();
   SystemFile given;
   root.read(given);
+  // The delay counts whole nanoseconds before and after; where the file gives none, it is not scaled.
+  if (root.has("endpoint-delay")) given.endpoint_delay_ns = std::floor(given.endpoint_delay_ns) * injection_scale;
   if (given.splits == 0) root.child("preferred-dataset-splits").fail("1 or more, got nothing");
   if (is_text && !root.has("local-mem-bw")) {
     given.memory_GBps = system.config.end.memory_GBps;

@@ -22,12 +22,15 @@ struct System {
   std::map<std::uint64_t, std::filesystem::path> custom_nodes;  ///< of nodes
   /// What has no effect.
   std::vector<std::string> remarks;
+  bool has_links = true;  ///< false for a logical topology of ns-3, whose links are in another file
 };
 
 /// network.yml (`topology`, `npus_count`, `bandwidth` in GB/s of 2^30 bytes, `latency` in ns, one value a dimension,
-/// the innermost first) and system.json; or either of them as ASTRA-sim 1.0 has it (astra_sim_1.h), which is told by
-/// what is in the file.
-System read_system(const std::filesystem::path& network, const std::filesystem::path& system);
+/// the innermost first) and system.json; or either of them as ASTRA-sim 1.0 has it (astra_sim_1.h), or as network a
+/// logical topology of ns-3 (wired_network.h), which is told by what is in the file. `injection_scale` multiplies an
+/// endpoint delay that the file gives.
+System read_system(const std::filesystem::path& network, const std::filesystem::path& system,
+                   double injection_scale = 1);
 
 /// The remote memory file, into what system.json has given.
 void read_memory(const std::filesystem::path& file, analytical::EndConfig& end);

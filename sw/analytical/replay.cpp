@@ -24,7 +24,8 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
       network_(network),
       end_(end),
       traces_(std::move(traces)),
-      collectives_(dispatcher, network, collectives, *this, end.bus) {
+      collectives_(dispatcher, network, collectives, *this, end.bus),
+      statistics_(network.ends()) {
   if (end_.memory_GBps <= 0) throw ConfigError("analytical.end.memory_GBps", "expected more than 0");
   if (end_.roofline && end_.peak_tflops <= 0) {
     throw ConfigError("analytical.end.peak_tflops", "expected more than 0 for the roofline");
@@ -51,6 +52,11 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
 }
 
 Replay::~Replay() = default;
+
+void Replay::record(Probe& probe, std::uint32_t ends) {
+  const bool remote_memory = end_.remote_memory != RemoteMemory::kNone || end_.replay_only;
+  timeline_ = std::make_unique<EndTimeline>(probe, std::min(ends, network_.ends()), remote_memory);
+}
 
 void Replay::start_of_simulation() {
   dispatcher_.post(Time(), *this, kStart);
@@ -95,7 +101,47 @@ void Replay::issue_ready(Time now, Graph& graph) {
   }
 }
 
+namespace {
+
+/// Nothing where a node takes no time by its nature.
+std::optional<Activity> activity_of(const Node& node) {
+  switch (node.type) {
+    case NodeType::kMemoryLoad:
+    case NodeType::kMemoryStore:
+      return Activity::kRemoteMemory;
+    case NodeType::kCompute:
+      return node.is_cpu_op() ? Activity::kCpu : Activity::kCompute;
+    case NodeType::kSend:
+    case NodeType::kReceive:
+    case NodeType::kCollective:
+      return Activity::kCommunication;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+/// Nodes of a collective's own implementation are part of the collective.
+void Replay::begun(Time now, const Graph& graph, const Node& node) {
+  const std::optional<Activity> activity = activity_of(node);
+  if (!graph.limited || !activity) return;
+  statistics_.begin(now, graph.end, *activity);
+  if (*activity == Activity::kCommunication && node.type != NodeType::kReceive) {
+    statistics_.add_bytes(graph.end, node.comm_size().value_or(0));
+  }
+  if (timeline_ && timeline_->draws(graph.end)) timeline_->begin(now, node);
+}
+
+void Replay::ended(Time now, const Graph& graph, const Node& node) {
+  const std::optional<Activity> activity = activity_of(node);
+  if (!graph.limited || !activity) return;
+  statistics_.end(now, graph.end, *activity);
+  if (timeline_ && timeline_->draws(graph.end)) timeline_->end(now, graph.end, node);
+}
+
 void Replay::issue(Time now, Graph& graph, const Node& node) {
+  begun(now, graph, node);
   const auto done_at = [&](Time at) { dispatcher_.post(at, *this, kNodeDone, remember({&graph, &node})); };
   if (end_.replay_only && node.type != NodeType::kMetadata) {
     return done_at(now + std::max(Time(static_cast<std::int64_t>(node.duration_nanos()) * 1000), Time(1000)));
@@ -123,6 +169,7 @@ void Replay::issue(Time now, Graph& graph, const Node& node) {
 void Replay::done(Time now, Work work) {
   Graph& graph = *work.graph;
   const NodeType type = work.node->type;
+  ended(now, graph, *work.node);
   if (graph.limited && type != NodeType::kReceive && type != NodeType::kMetadata) {
     graph.busy[resource_of(*work.node)] = false;
   }

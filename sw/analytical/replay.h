@@ -17,6 +17,8 @@
 
 #include "hw/core/fifo.h"
 #include "sw/analytical/collectives.h"
+#include "sw/analytical/end_statistics.h"
+#include "sw/analytical/end_timeline.h"
 #include "sw/analytical/network.h"
 #include "sw/dimensions/workload.h"
 #include "traces/chakra/window.h"
@@ -79,6 +81,9 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
          const EndConfig& end, dimensions::Workload traces);
   ~Replay() override;
 
+  /// Draws the nodes of the first `ends` ends; before the run.
+  void record(Probe& probe, std::uint32_t ends);
+
   /// After the run: throws what went wrong in it, a traces::FormatError for what a trace asks for or a ConfigError,
   /// which stop the run; or a ReplayError unless all ends have done their traces.
   void check_finished() const;
@@ -86,6 +91,10 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   /// When an end had done its trace.
   [[nodiscard]] Time finished_at(std::uint32_t end) const { return ends_[end].finished; }
   [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
+  /// What an end that has done its trace spent its time on.
+  [[nodiscard]] EndReport report(std::uint32_t end) const {
+    return statistics_.report(end, finished_at(end), end_.roofline && !end_.replay_only);
+  }
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
 
@@ -143,10 +152,12 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   void advance(Time now, Graph& graph);
   void issue_ready(Time now, Graph& graph);
   void issue(Time now, Graph& graph, const chakra::Node& node);
+  void begun(Time now, const Graph& graph, const chakra::Node& node);
+  void ended(Time now, const Graph& graph, const chakra::Node& node);
   void done(Time now, Work work);
   void finish(Time now, Graph& graph);
   [[nodiscard]] static Resource resource_of(const chakra::Node& node);
-  [[nodiscard]] Time compute_time(const Graph& graph, const chakra::Node& node) const;
+  [[nodiscard]] Time compute_time(const Graph& graph, const chakra::Node& node);
   [[nodiscard]] Time remote_memory_done(Time now, const Graph& graph, const chakra::Node& node);
   void issue_collective(Time now, Graph& graph, const chakra::Node& node);
   void start_custom(Time now, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
@@ -169,6 +180,8 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   dimensions::Workload traces_;
   std::shared_ptr<chakra::RecordPool> records_ = std::make_shared<chakra::RecordPool>();  ///< of all windows
   Collectives collectives_;
+  EndStatistics statistics_;
+  std::unique_ptr<EndTimeline> timeline_;  ///< null where nothing is drawn
   std::map<std::string, Group> groups_;
   std::deque<End> ends_;
   std::unordered_map<const Graph*, std::unique_ptr<Graph>> customs_;

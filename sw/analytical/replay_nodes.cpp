@@ -22,16 +22,21 @@ std::int64_t Replay::need(const Graph& graph, const Node& node, std::optional<st
   return *value;
 }
 
-Time Replay::compute_time(const Graph& graph, const Node& node) const {
+Time Replay::compute_time(const Graph& graph, const Node& node) {
+  const auto counted = [&](Time length, const std::optional<EndStatistics::Roofline>& roofline = {}) {
+    if (graph.limited) statistics_.add_compute(graph.end, length, roofline);
+    return length;
+  };
   if (!end_.roofline || node.is_cpu_op()) {
-    return std::max(Time(static_cast<std::int64_t>(node.duration_nanos()) * 1000), Time(1000));
+    return counted(std::max(Time(static_cast<std::int64_t>(node.duration_nanos()) * 1000), Time(1000)));
   }
   const auto operations = static_cast<double>(need(graph, node, node.num_ops(), "num_ops"));
   const auto bytes = static_cast<double>(need(graph, node, node.tensor_size(), "tensor_size"));
   const double peak = end_.peak_tflops * 1e12;
   const double rate = bytes > 0 ? std::min(end_.memory_GBps * 1e9 * (operations / bytes), peak) : peak;
-  if (operations == 0) return whole_ns(bytes / end_.memory_GBps);
-  return whole_ns(operations / rate * 1e9);
+  const EndStatistics::Roofline reached{operations, bytes, rate, peak, end_.memory_GBps * 1e9};
+  if (operations == 0) return counted(whole_ns(bytes / end_.memory_GBps), reached);
+  return counted(whole_ns(operations / rate * 1e9), reached);
 }
 
 Time Replay::remote_memory_done(Time now, const Graph& graph, const Node& node) {

@@ -111,6 +111,8 @@ class RankStep {
   [[nodiscard]] std::int64_t tensor_rank(std::int64_t steps_on) const;
   Ids sum_tokens(const std::string& what, const Ids& in);
   Ids exchange_tokens(const std::string& what, const Ids& in);
+  Ids gather_routed(const std::string& what, const Ids& in);
+  Ids combine_tokens(const std::string& what, const std::string& exchange, const Ids& in);
   Ids beside_weights(const Ids& summands, const std::function<Ids(const Ids&)>& sum,
                      const std::function<void()>& weights);
   Ids receive_activations(const PipelineOperation& operation);
@@ -136,6 +138,8 @@ class RankStep {
   [[nodiscard]] std::int64_t activation_bytes() const {
     return config_.tokens() * config_.model.d_model * config_.element_bytes;
   }
+  /// Of all tokens, once for each expert that they go to.
+  [[nodiscard]] std::int64_t routed_bytes() const { return activation_bytes() * config_.top_k; }
   /// Of all tokens, as they are gathered for what is being emitted.
   [[nodiscard]] std::int64_t gathered_token_bytes() const {
     const bool is_block = unit_ != 0 && unit_ != last_unit();

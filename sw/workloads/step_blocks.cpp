@@ -87,12 +87,28 @@ Ids RankStep::sum_tokens(const std::string& what, const Ids& in) {
                              ready);
 }
 
-/// To the experts or back.
+/// To the experts or back: each rank of tp sends its share of the tokens.
 Ids RankStep::exchange_tokens(const std::string& what, const Ids& in) {
   if (config_.experts == 0) return in;
   return emitter_.collective(name(prefix_ + what + " all-to-all"), Purpose::kExpertParallel,
-                             {CollectiveType::kAllToAll, activation_bytes() * config_.top_k, AxisSet(Axis::kExpert)},
-                             in);
+                             {CollectiveType::kAllToAll, routed_bytes() / tp_, AxisSet(Axis::kExpert)}, in);
+}
+
+/// What came to the ranks of tp, of which each has a part of every expert's products.
+Ids RankStep::gather_routed(const std::string& what, const Ids& in) {
+  return emitter_.collective(name(prefix_ + what + " all-gather"), Purpose::kTensorParallel,
+                             {CollectiveType::kAllGather, routed_bytes(), AxisSet(Axis::kTensor)}, in);
+}
+
+/// Experts' partial sums, on their way back to the tokens' ranks; without sequence parallelism all ranks of tp have
+/// all.
+Ids RankStep::combine_tokens(const std::string& what, const std::string& exchange, const Ids& in) {
+  const Ids sum = emitter_.collective(name(prefix_ + what + " reduce-scatter"), Purpose::kTensorParallel,
+                                      {CollectiveType::kReduceScatter, routed_bytes(), AxisSet(Axis::kTensor)}, in);
+  const Ids back = exchange_tokens(exchange, sum);
+  if (config_.sequence_parallel) return back;
+  return emitter_.collective(name(prefix_ + exchange + " all-gather"), Purpose::kTensorParallel,
+                             {CollectiveType::kAllGather, activation_bytes(), AxisSet(Axis::kTensor)}, back);
 }
 
 Ids RankStep::attention(const Ids& qkv, bool again) {
@@ -206,9 +222,12 @@ Ids RankStep::block_backward(Unit unit, const Ids& gradient) {
   const bool gathers_mlp = gathers && config_.experts == 0;
   Ids input = gathers_mlp ? start_gathering("mlp input again", {}) : Ids{};
   x = compute(Part::kMlpUpInputGradient, agree_on_scales("mlp hidden gradient", config_.model.gated ? 2 : 1, down));
-  x = exchange_tokens("dispatch gradient", x);
   Ids sum = beside_weights(
-      x, [&](const Ids& summands) { return sum_tokens("mlp gradient", summands); },
+      x,
+      [&](const Ids& summands) {
+        return config_.experts > 0 ? combine_tokens("mlp gradient", "dispatch gradient", summands)
+                                   : sum_tokens("mlp gradient", summands);
+      },
       [&] {
         if (gathers_mlp) input = copy_out("mlp input again", input);
         static_cast<void>(compute(Part::kMlpUpWeightGradient, joined({down, input})));

@@ -15,22 +15,27 @@ bool gradients_use(Part part) {
          part == Part::kAttentionOutGradient;
 }
 
+/// Of what experts do, forward or backward.
+bool is_first_of_experts(Part part) {
+  return part == Part::kMlpUp || part == Part::kMlpUpAgain || part == Part::kMlpDownGradient;
+}
+
 }  // namespace
 
-/// `exchange`: an AllToAll in between, with experts; `also`: what the products wait for beside the tokens.
+/// `exchange`: an AllToAll before, with experts; `also`: what the products wait for beside the tokens.
 Ids RankStep::gather_and_multiply(Part part, const std::string& what, const Ids& in, const std::string& exchange,
                                   const Ids& also) {
   if (config_.async_tensor_parallel) return multiply_as_tokens_come(part, what, joined({in, also}));
-  Ids x = gather_tokens(what, in);
-  if (!exchange.empty()) x = exchange_tokens(exchange, x);
-  return compute(part, joined({x, also}));
+  const bool has_experts = config_.experts > 0 && is_first_of_experts(part);
+  const Ids mine = exchange.empty() ? in : exchange_tokens(exchange, in);
+  return compute(part, joined({has_experts ? gather_routed(what, mine) : gather_tokens(what, mine), also}));
 }
 
 Ids RankStep::multiply_and_sum(Part part, const std::string& what, const Ids& in, const std::string& exchange) {
   if (config_.async_tensor_parallel) return multiply_and_send(part, what, in);
-  Ids x = compute(part, in);
-  if (!exchange.empty()) x = exchange_tokens(exchange, x);
-  return sum_tokens(what, x);
+  const Ids product = compute(part, in);
+  if (config_.experts > 0 && !exchange.empty()) return combine_tokens(what, exchange, product);
+  return sum_tokens(what, product);
 }
 
 /// Attention takes and gives one sequence after the other. Chunks are ranks' tokens, which have a place in each

@@ -69,7 +69,9 @@ struct RankSums {
 ///   Attention", ICLR 2024, section 3); backward their gradients go round, too, and come home. Each step is equal work:
 ///   causal ranks hold a part of the sequence's beginning and the equal part of its end.
 /// - ep: experts lie on different ranks: an AllToAll to them and one back, forward and backward (GShard, section 3.2).
-///   Ranks of ep have sequences of their own. Each rank of tp exchanges all tokens, for its columns of the experts.
+///   Ranks of ep have sequences of their own. Each rank of tp exchanges its share of the tokens; an Allgather among
+///   them brings what has come to all, for their columns of the experts, and a ReduceScatter sums and shares what these
+///   give before it goes back (Megatron-Core's AllToAll dispatcher). Without sequence_parallel an Allgather ends it.
 /// - pp: pipeline.h. A stage sends as soon as it has computed, and computes on meanwhile. Receives are posted while the
 ///   operation before computes.
 /// - dp: gradients of each block are reduced by an AllReduce as soon as the last microbatch has them, beside the

@@ -265,7 +265,7 @@ TEST_F(ImportCli, RefusesWhatNobodyCanExecute) {
 
 TEST_F(ImportCli, RefusesOptionsWithoutEffect) {
   ASSERT_EQ(import().code, 0);
-  for (const char* option : {"--timeline t.json", "--seed 3", "--data"}) {
+  for (const char* option : {"--vcd t.vcd", "--seed 3", "--data"}) {
     const Ran ran = weft(std::string("run p.json ") + option);
     EXPECT_EQ(ran.code, 2) << option;
     EXPECT_NE(ran.err.find("an analytical network"), std::string::npos) << ran.err;

@@ -361,6 +361,35 @@ TEST(Workload, ExpertsAreFourAllToAllsABlock) {
   EXPECT_EQ(sums.of(Purpose::kGradients).bytes, sums.parameters * kBytes);
 }
 
+/// As Megatron-Core dispatches tokens: each rank of tp its share, which then gather what came for the experts and
+/// reduce and scatter what they give.
+TEST(Workload, RanksOfTensorParallelismSendExpertsTheirShareOfTheTokens) {
+  constexpr std::int64_t kExchanges = 4;  // to experts and back, forward and backward
+  for (const bool sequence_parallel : {true, false}) {
+    SCOPED_TRACE(sequence_parallel);
+    WorkloadConfig without = workload_config("tp=2,dp=2");
+    without.sequence_parallel = sequence_parallel;
+    const std::int64_t dense = sums_of(without).of(Purpose::kTensorParallel).bytes;
+    WorkloadConfig config = workload_config("tp=2,ep=2");
+    config.sequence_parallel = sequence_parallel;
+    config.experts = 4;
+    config.top_k = 3;
+    const RankSums sums = sums_of(config);
+    const std::int64_t routed = 3 * activations(config);
+    EXPECT_EQ(sums.of(Purpose::kExpertParallel).bytes, config.model.layers * kExchanges * routed / 2);
+    // In place of the MLP's: with sequence parallelism gathered twice, for weights' gradients again, and scattered
+    // twice; else summed twice, where experts' tokens go back to all ranks twice.
+    const std::int64_t of_mlp = (sequence_parallel ? 5 : 2) * activations(config);
+    const std::int64_t of_experts = kExchanges * routed + (sequence_parallel ? 0 : 2) * activations(config);
+    EXPECT_EQ(sums.of(Purpose::kTensorParallel).bytes - dense, config.model.layers * (of_experts - of_mlp));
+  }
+  // What leaves a rank of tp is on no other: together they send what one alone would.
+  WorkloadConfig alone = workload_config("ep=2");
+  WorkloadConfig shared = workload_config("tp=2,ep=2");
+  for (WorkloadConfig* config : {&alone, &shared}) config->experts = 4;
+  EXPECT_EQ(2 * sums_of(shared).of(Purpose::kExpertParallel).bytes, sums_of(alone).of(Purpose::kExpertParallel).bytes);
+}
+
 TEST(Workload, TiedEmbeddingIsSummedAtTheEnd) {
   WorkloadConfig config = workload_config("pp=3,tp=2", 2);
   config.model.tied = true;

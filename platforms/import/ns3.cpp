@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of ASTRA-sim's ns-3 backend.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "platforms/config/input_error.h"
+#include "platforms/config/text.h"
+#include "platforms/import/wired_network.h"
+
+namespace weft::platforms::astra {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostNodes = 1U << 20;
+
+/// Words of a file by line; empty lines and those that begin with # are left out.
+struct Line {
+  std::size_t number = 0;
+  std::vector<std::string> words;
+};
+
+std::vector<Line> lines_of(const fs::path& file, const std::string& expected) {
+  std::ifstream stream(file);
+  if (!stream || fs::is_directory(file))
+    throw InputError(file.string(), "", "a file that can be read: " + expected, "");
+  std::vector<Line> lines;
+  std::string text;
+  for (std::size_t number = 1; std::getline(stream, text); ++number) {
+    std::istringstream words(text);
+    Line line{number, {}};
+    for (std::string word; words >> word;) line.words.push_back(word);
+    if (!line.words.empty() && !line.words.front().starts_with('#')) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+[[noreturn]] void fail(const fs::path& file, const Line& line, const std::string& expected, const std::string& got) {
+  throw InputError(file.string(), "line " + std::to_string(line.number), expected, in_quotes(got));
+}
+
+/// A number before a unit; nothing if there is none.
+std::optional<double> number_before(const std::string& text, std::string& unit) {
+  std::size_t used = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  unit = text.substr(used);
+  return std::isfinite(number) && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+/// "400Gbps", "50GB/s": bits a second.
+std::optional<double> rate_of(const std::string& text) {
+  std::string unit;
+  const std::optional<double> number = number_before(text, unit);
+  if (!number || *number <= 0) return std::nullopt;
+  static const std::map<std::string, double> factors = {{"", 1},          {"k", 1e3},       {"K", 1e3},
+                                                        {"M", 1e6},       {"G", 1e9},       {"T", 1e12},
+                                                        {"Ki", 1U << 10}, {"Mi", 1U << 20}, {"Gi", 1U << 30}};
+  for (const auto& [suffix, bits] : {std::pair("bps", 1), {"b/s", 1}, {"Bps", 8}, {"B/s", 8}}) {
+    if (!unit.ends_with(suffix)) continue;
+    const auto factor = factors.find(unit.substr(0, unit.size() - 3));
+    if (factor != factors.end()) return *number * factor->second * bits;
+  }
+  return std::nullopt;
+}
+
+/// "0.0005ms", "1us": nanoseconds; seconds where there is no unit.
+std::optional<double> time_of(const std::string& text) {
+  std::string unit;
+  const std::optional<double> number = number_before(text, unit);
+  static const std::map<std::string, double> factors = {{"", 1e9},   {"s", 1e9},   {"ms", 1e6}, {"us", 1e3},
+                                                        {"ns", 1.0}, {"ps", 1e-3}, {"fs", 1e-6}};
+  const auto factor = factors.find(unit);
+  if (!number || factor == factors.end()) return std::nullopt;
+  return *number * factor->second;
+}
+
+/// Of a node, by its number.
+std::string name_of_node(std::uint64_t number, const std::set<std::uint64_t>& switches) {
+  return (switches.contains(number) ? "switch" : "end") + std::to_string(number);
+}
+
+Wire wire_of(const fs::path& file, const Line& line, std::uint64_t nodes, const std::set<std::uint64_t>& switches) {
+  if (line.words.size() < 4 || line.words.size() > 5) {
+    fail(file, line, "a link as \"from to rate delay error-rate\", such as 0 8 400Gbps 0.0005ms 0",
+         std::to_string(line.words.size()) + " words");
+  }
+  Wire wire;
+  for (std::string* name : {&wire.from, &wire.to}) {
+    const std::string& word = line.words[name == &wire.from ? 0 : 1];
+    const std::optional<std::uint64_t> number = whole_number(word);
+    if (!number || *number >= nodes) fail(file, line, "the number of a node below " + std::to_string(nodes), word);
+    *name = name_of_node(*number, switches);
+  }
+  if (wire.from == wire.to) fail(file, line, "two different nodes", line.words[0] + " " + line.words[1]);
+  const std::optional<double> rate = rate_of(line.words[2]);
+  if (!rate) fail(file, line, "a rate, such as 400Gbps", line.words[2]);
+  const std::optional<double> delay = time_of(line.words[3]);
+  if (!delay) fail(file, line, "a delay, such as 0.0005ms", line.words[3]);
+  wire.bits_per_second = *rate;
+  wire.nanoseconds = *delay;
+  if (line.words.size() == 4) return wire;
+  std::string unit;
+  const std::optional<double> loss = number_before(line.words[4], unit);
+  if (!loss || *loss >= 1 || !unit.empty()) fail(file, line, "an error rate of 0 to 1", line.words[4]);
+  wire.loss = *loss;
+  return wire;
+}
+
+}  // namespace
+
+WiredNetwork read_ns3_topology(const fs::path& file) {
+  const std::string expected = "ns-3's topology, which begins with the numbers of nodes, switches and links";
+  const std::vector<Line> lines = lines_of(file, expected);
+  if (lines.empty()) throw InputError(file.string(), "", expected, "nothing");
+  std::vector<std::uint64_t> counts;
+  for (const std::string& word : lines.front().words) {
+    const std::optional<std::uint64_t> number = whole_number(word);
+    if (!number || *number > kMostNodes) fail(file, lines.front(), expected, word);
+    counts.push_back(*number);
+  }
+  if (counts.size() != 3) {
+    fail(file, lines.front(),
+         "3 numbers: nodes, switches and links (files with more, such as of GPUs for each server, "
+         "are of another simulator)",
+         std::to_string(counts.size()) + " numbers");
+  }
+  const std::uint64_t nodes = counts[0];
+  std::set<std::uint64_t> switches;
+  std::size_t at = 1;
+  if (counts[1] > 0) {
+    if (lines.size() < 2) throw InputError(file.string(), "line 2", "the numbers of the switches", "nothing");
+    for (const std::string& word : lines[1].words) {
+      const std::optional<std::uint64_t> number = whole_number(word);
+      if (!number || *number >= nodes) {
+        fail(file, lines[1], "numbers of switches below " + std::to_string(nodes), word);
+      }
+      switches.insert(*number);
+    }
+    if (switches.size() != counts[1]) {
+      fail(file, lines[1], std::to_string(counts[1]) + " switches", std::to_string(switches.size()) + " numbers");
+    }
+    at = 2;
+  }
+  WiredNetwork network;
+  network.ends = static_cast<std::uint32_t>(nodes - switches.size());
+  for (const std::uint64_t number : switches) {
+    if (number >= network.ends) continue;
+    fail(file, lines[1],
+         "switches with numbers above those of the " + std::to_string(network.ends) + " ends, which are ranks",
+         std::to_string(number));
+  }
+  if (lines.size() - at != counts[2]) {
+    throw InputError(file.string(), "line " + std::to_string(lines.front().number),
+                     std::to_string(counts[2]) + " links", std::to_string(lines.size() - at));
+  }
+  if (counts[2] == 0) throw InputError(file.string(), "", "at least one link", "none");
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  for (; at < lines.size(); ++at) {
+    const Wire wire = wire_of(file, lines[at], nodes, switches);
+    const auto [place, is_new] = known.try_emplace(std::minmax(wire.from, wire.to), network.wires.size());
+    if (is_new) {
+      network.wires.push_back(wire);
+      continue;
+    }
+    Wire& first = network.wires[place->second];
+    if (first.bits_per_second != wire.bits_per_second || first.nanoseconds != wire.nanoseconds) {
+      fail(file, lines[at], "the rate and delay of the link before that joins the same nodes",
+           lines[at].words[2] + " " + lines[at].words[3]);
+    }
+    ++first.links;
+  }
+  return network;
+}
+
+Ns3Config read_ns3_config(const fs::path& file) {
+  Ns3Config config;
+  for (const Line& line : lines_of(file, "ns-3's configuration, a key and its values in each line")) {
+    const std::string& key = line.words.front();
+    if (std::any_of(key.begin(), key.end(),
+                    [](char c) { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_'; })) {
+      fail(file, line, "a key of ns-3's configuration, such as TOPOLOGY_FILE", key);
+    }
+    if (key != "TOPOLOGY_FILE" && key != "PACKET_PAYLOAD_SIZE") {
+      config.without_meaning.push_back(key);
+      continue;
+    }
+    if (line.words.size() != 2) fail(file, line, "one value of " + key, std::to_string(line.words.size() - 1));
+    if (key == "TOPOLOGY_FILE") {
+      config.topology = file.parent_path() / line.words[1];
+      continue;
+    }
+    const std::optional<std::uint64_t> bytes = whole_number(line.words[1]);
+    if (!bytes || *bytes < 64 || *bytes > 65536)
+      fail(file, line, "64 to 65536 bytes of PACKET_PAYLOAD_SIZE", line.words[1]);
+    config.payload = static_cast<std::int64_t>(*bytes);
+  }
+  return config;
+}
+
+std::optional<std::vector<int>> read_logical_dimensions(const fs::path& file) {
+  const nlohmann::json root = load_json_object(file.string(), "an object");
+  const auto found = root.find("logical-dims");
+  if (found == root.end()) return std::nullopt;
+  const std::string expected = "a list of numbers of ranks above 1, such as [\"8\", \"2\"]";
+  if (!found->is_array() || found->empty()) throw InputError(file.string(), "logical-dims", expected, got_text(*found));
+  std::vector<int> sizes;
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    const nlohmann::json& value = (*found)[i];
+    const std::optional<std::uint64_t> size = whole_number(value.is_string() ? value.get<std::string>() : value.dump());
+    if (!size || *size < 2 || *size > kMostNodes) {
+      throw InputError(file.string(), "logical-dims." + std::to_string(i), expected, got_text(value));
+    }
+    sizes.push_back(static_cast<int>(*size));
+  }
+  for (const auto& [key, value] : root.items()) {
+    if (key != "logical-dims") throw InputError(file.string(), key, "logical-dims alone", "");
+  }
+  return sizes;
+}
+
+}  // namespace weft::platforms::astra

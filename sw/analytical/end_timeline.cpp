@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/analytical/end_timeline.h"
+
+#include <string>
+
+namespace weft::analytical {
+
+using chakra::NodeType;
+
+EndTimeline::EndTimeline(Probe& probe, std::uint32_t ends, bool remote_memory) : probe_(probe), tracks_(ends) {
+  for (std::uint32_t e = 0; e < ends; ++e) {
+    const std::string process = "end " + std::to_string(e);
+    std::array<int, kRows>& rows = tracks_[e];
+    rows[kCompute] = probe.add_track(process, "compute nodes");
+    rows[kCollectives] = probe.add_track(process, "collectives");
+    rows[kMessages] = probe.add_track(process, "messages");
+    if (remote_memory) rows[kMemory] = probe.add_track(process, "memory nodes");
+    rows[kCpu] = probe.add_track(process, "CPU nodes");
+  }
+}
+
+EndTimeline::Row EndTimeline::row_of(const chakra::Node& node) {
+  switch (node.type) {
+    case NodeType::kCollective:
+      return kCollectives;
+    case NodeType::kSend:
+    case NodeType::kReceive:
+      return kMessages;
+    case NodeType::kMemoryLoad:
+    case NodeType::kMemoryStore:
+      return kMemory;
+    default:
+      return node.is_cpu_op() ? kCpu : kCompute;
+  }
+}
+
+void EndTimeline::end(Time now, std::uint32_t end, const chakra::Node& node) {
+  const auto begun = begun_.find(&node);
+  probe_.slice(tracks_[end][row_of(node)], node.name.empty() ? node.label() : node.name, begun->second, now);
+  begun_.erase(begun);
+}
+
+}  // namespace weft::analytical
