@@ -27,7 +27,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   Dispatcher dispatcher("dispatcher");
   const Stopwatch watch;
   const auto network = platform.make_network(dispatcher);
-  const dimensions::Workload traces = read_graph_workload(document, network->ends());
+  const auto [traces, remarks] = read_graph_workload(document, network->ends(), Runner::kAnalytical);
   document.check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
   ResultFiles files;
@@ -71,6 +71,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
                             {"wall_s", seconds},
                             {"most_resident_bytes", most_resident_bytes()},
                             {"digest", to_hex(dispatcher.digest())}}},
+                          {"warnings", remarks},
                           {"configuration", "config.json"},
                           {"timeline", nullptr}};
   if (probe) {
@@ -82,6 +83,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   write_file(folder / "ends.csv", end_table(ends));
   write_file(folder / "summary.json", summary);
   files.keep();
+  print_warnings(remarks);
   if (options.json) {
     print_json(summary);
     return kDone;

@@ -25,7 +25,10 @@ using schedules::GraphResult;
 class GraphJob final : public Job {
  public:
   explicit GraphJob(Platform& platform) {
-    traces_ = read_graph_workload(platform.document(), static_cast<std::uint32_t>(platform.machine().accelerators));
+    GraphWorkload read = read_graph_workload(
+        platform.document(), static_cast<std::uint32_t>(platform.machine().accelerators), Runner::kMachine);
+    traces_ = std::move(read.traces);
+    remarks_ = std::move(read.remarks);
     platform.workload().read(config_);
     count_nodes();
   }
@@ -49,6 +52,7 @@ class GraphJob final : public Job {
   }
   void check() const override { engine_->check(); }
   [[nodiscard]] std::vector<std::string> unfinished() const override { return engine_->unfinished(); }
+  [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
   }
@@ -150,6 +154,7 @@ class GraphJob final : public Job {
   std::optional<TransformerStep> step_;  ///< none for traces of others
   schedules::GraphConfig config_;
   dimensions::Workload traces_;
+  std::vector<std::string> remarks_;
   std::uint64_t nodes_ = 0;
   Machine* machine_ = nullptr;
   std::unique_ptr<schedules::GraphEngine> engine_;

@@ -7,9 +7,11 @@
 
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim.h"
+#include "traces/chakra/check.h"
 #include "traces/chakra/json.h"
 #include "traces/chakra/ranks.h"
 #include "traces/file_kind.h"
+#include "traces/format_error.h"
 #include "traces/temporary.h"
 
 namespace weft::platforms {
@@ -27,6 +29,57 @@ fs::path converted(const fs::path& trace) {
   return made;
 }
 
+/// The heaviest finding, what helps against it, and how to see the others.
+[[noreturn]] void refuse(const chakra::CheckReport& report, const dimensions::Workload& traces) {
+  const chakra::FindingKind& heaviest = report.kinds.front();
+  const chakra::Finding& first = heaviest.first;
+  std::string text = first.text().substr(first.file.size() + 2) + "; " + describe(first.kind, heaviest.count);
+  if (report.found > heaviest.count) {
+    text += "; findings of " + std::to_string(report.kinds.size()) + " kinds in all, which weft trace check lists";
+  }
+  throw traces::FormatError(traces.shared ? traces.source.string() : first.file, 0, text);
+}
+
+std::vector<std::string> remarks_of(const chakra::CheckReport& report, Runner runner) {
+  using chakra::CollectiveType;
+  using chakra::Problem;
+  std::vector<std::string> remarks;
+  for (const chakra::FindingKind& kind : report.remarks) {
+    const Problem problem = kind.first.kind;
+    if (problem == (runner == Runner::kAnalytical ? Problem::kNoRoot : Problem::kMachineOnly)) continue;
+    remarks.push_back(describe(kind.first.kind, kind.count) + " (" + kind.first.text() + ")");
+  }
+  if (runner == Runner::kMachine) return remarks;
+  for (const auto& [type, count] : report.collectives) {
+    const std::string what = std::to_string(count) + " " + name_of(type);
+    if (type == CollectiveType::kBroadcast) {
+      remarks.push_back(what + ": the recorded duration, as in ASTRA-sim");
+    } else if (type == CollectiveType::kBarrier) {
+      remarks.push_back(what + ": an ALL_REDUCE of no bytes, since ASTRA-sim has no such collective");
+    } else if (type == CollectiveType::kReduceScatterBlock) {
+      remarks.push_back(what + ": a REDUCE_SCATTER, since ASTRA-sim has no such collective");
+    }
+  }
+  if (report.broadcasts_without_time > 0) {
+    remarks.push_back(std::to_string(report.broadcasts_without_time) +
+                      " BROADCAST without a recorded duration: 1 ns, as in ASTRA-sim");
+  }
+  return remarks;
+}
+
+/// Finds what cannot be run, and what names of groups mean.
+std::vector<std::string> take_checked(dimensions::Workload& traces, std::uint32_t ranks, Runner runner) {
+  chakra::CheckOptions options;
+  options.ranks = ranks;
+  options.shared = traces.shared;
+  options.groups = traces.groups;
+  const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
+  if (report.found > 0) refuse(report, traces);
+  traces.groups.insert(report.groups.begin(), report.groups.end());
+  traces.keys = report.keys;
+  return remarks_of(report, runner);
+}
+
 }  // namespace
 
 fs::path trace_folder() {
@@ -34,7 +87,7 @@ fs::path trace_folder() {
   return folder.path();
 }
 
-dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks) {
+GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner) {
   const auto beside = [&document](const std::string& path) { return fs::path(document.file()).parent_path() / path; };
   const Node workload = document.root().child("workload");
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
@@ -58,13 +111,13 @@ dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks
     if (!prefix.empty()) traces.custom[operation] = beside(prefix);
   }
   const Node nodes = workload.child("custom_nodes");
-  if (!nodes.exists()) return traces;
-  for (const auto& [id, prefix] : nodes.members()) {
+  for (const auto& [id, prefix] : nodes.exists() ? nodes.members() : decltype(nodes.members())()) {
     const std::optional<std::uint64_t> number = whole_number(id);
     if (!number) prefix.fail("the id of a node as its name");
     traces.custom_nodes[*number] = beside(nodes.require<std::string>(id));
   }
-  return traces;
+  std::vector<std::string> remarks = take_checked(traces, ranks, runner);
+  return {std::move(traces), std::move(remarks)};
 }
 
 }  // namespace weft::platforms

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "platforms/config/document.h"
 #include "sw/dimensions/workload.h"
@@ -12,7 +14,17 @@ namespace weft::platforms {
 /// A folder for traces that lasts as long as the command runs.
 std::filesystem::path trace_folder();
 
-/// The `workload` of a platform, of kind chakra: files lie relative to the platform's. Throws InputError.
-dimensions::Workload read_graph_workload(Document& document, std::uint32_t ranks);
+/// Who runs a workload: some of what traces ask for is done by the one and not by the other.
+enum class Runner : std::uint8_t { kMachine, kAnalytical };
+
+struct GraphWorkload {
+  dimensions::Workload traces;
+  std::vector<std::string> remarks;  ///< how things are taken that traces leave open
+};
+
+/// The `workload` of a platform, of kind chakra: files lie relative to the platform's. They are checked
+/// (chakra::check), and their groups are those of the workload and of their metadata. Throws InputError, and
+/// traces::FormatError for what cannot be run.
+GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner);
 
 }  // namespace weft::platforms

@@ -32,6 +32,9 @@ class Job {
   /// Of a run in which nothing can happen any more: who has what under way, a line each.
   [[nodiscard]] virtual std::vector<std::string> unfinished() const { return {}; }
 
+  /// How its input is taken where that leaves something open, a line each.
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
+
   // After the run:
   /// "what on how many".
   [[nodiscard]] virtual std::string title() const = 0;

@@ -140,7 +140,9 @@ int run(RunOptions options) {
   summary["prepared"] = nullptr;
   if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
   summary["simulator"] = simulator_summary(machine, build_seconds, run_seconds);
-  summary["warnings"] = machine.warnings();
+  std::vector<std::string> warnings = job->remarks();
+  for (const std::string& line : machine.warnings()) warnings.push_back(line);
+  summary["warnings"] = warnings;
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;
   if (probe) {
@@ -156,7 +158,7 @@ int run(RunOptions options) {
   }
   write_file(folder / "summary.json", summary);
   files.keep();
-  print_warnings(machine.warnings());
+  print_warnings(warnings);
 
   if (options.json) {
     print_json(summary);

@@ -33,14 +33,6 @@ struct ConvertOptions {
   std::string time_unit = "ns";
 };
 
-void wrote(const std::vector<fs::path>& files) {
-  if (files.size() == 1) {
-    print("wrote " + files[0].string() + "\n");
-  } else {
-    print(fmt::format("wrote {} files, {} to {}\n", files.size(), files.front().string(), files.back().string()));
-  }
-}
-
 /// What is read, so that no result takes its place, by whatever name.
 class Inputs {
  public:
@@ -104,7 +96,7 @@ int convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
   }
   for (const auto& file : written) file->appear();
   warn_of_missing(files);
-  wrote(places);
+  print_wrote(places);
   return kDone;
 }
 
@@ -124,7 +116,7 @@ int convert_text(const ConvertOptions& options) {
   inputs.check(chakra::groups_file(options.to));
   const std::vector<fs::path> written = chakra::convert_text_workload(workload, options.to, conversion);
   print_warnings(chakra::remarks_of(workload, conversion));
-  wrote(written);
+  print_wrote(written);
   return kDone;
 }
 
@@ -144,6 +136,14 @@ int convert(const ConvertOptions& options) {
 }
 
 }  // namespace
+
+void print_wrote(const std::vector<fs::path>& files) {
+  if (files.size() == 1) {
+    print("wrote " + files[0].string() + "\n");
+  } else {
+    print(fmt::format("wrote {} files, {} to {}\n", files.size(), files.front().string(), files.back().string()));
+  }
+}
 
 Command trace_convert_command(const Arguments& parent) {
   auto options = std::make_shared<ConvertOptions>();

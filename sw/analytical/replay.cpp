@@ -63,6 +63,7 @@ void Replay::start_of_simulation() {
 }
 
 Replay::Resource Replay::resource_of(const Node& node) {
+  if (node.type == NodeType::kCollective || node.type == NodeType::kSend) return kCommunication;
   if (node.is_cpu_op()) return kCpu;
   return node.type == NodeType::kCompute ? kCompute : kCommunication;
 }
@@ -143,9 +144,7 @@ void Replay::ended(Time now, const Graph& graph, const Node& node) {
 void Replay::issue(Time now, Graph& graph, const Node& node) {
   begun(now, graph, node);
   const auto done_at = [&](Time at) { dispatcher_.post(at, *this, kNodeDone, remember({&graph, &node})); };
-  if (end_.replay_only && node.type != NodeType::kMetadata) {
-    return done_at(now + std::max(Time(static_cast<std::int64_t>(node.duration_nanos()) * 1000), Time(1000)));
-  }
+  if (end_.replay_only && node.type != NodeType::kMetadata) return done_at(now + duration_of(node));
   switch (node.type) {
     case NodeType::kMetadata:
       return done_at(now);

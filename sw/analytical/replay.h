@@ -67,6 +67,8 @@ class ReplayError : public std::runtime_error {
 
 /// Chakra traces, one for each end, on an analytical network with the rules of ASTRA-sim.
 ///
+/// A BROADCAST takes its recorded duration; REDUCE, GATHER and SCATTER are refused.
+///
 /// An end does one compute node at a time, one of its CPU, and one of what communicates or moves memory; receives wait
 /// beside these. Ready nodes go in the order of their ids. A send ends when its message has arrived. Metadata takes no
 /// time. A memory node takes floor(latency + floor(bytes / rate)), one at a time for a node's or a pool's memory.
@@ -157,6 +159,8 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   void done(Time now, Work work);
   void finish(Time now, Graph& graph);
   [[nodiscard]] static Resource resource_of(const chakra::Node& node);
+  /// As recorded, and a nanosecond where nothing is.
+  [[nodiscard]] static Time duration_of(const chakra::Node& node);
   [[nodiscard]] Time compute_time(const Graph& graph, const chakra::Node& node);
   [[nodiscard]] Time remote_memory_done(Time now, const Graph& graph, const chakra::Node& node);
   void issue_collective(Time now, Graph& graph, const chakra::Node& node);

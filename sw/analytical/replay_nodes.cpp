@@ -22,14 +22,16 @@ std::int64_t Replay::need(const Graph& graph, const Node& node, std::optional<st
   return *value;
 }
 
+Time Replay::duration_of(const Node& node) {
+  return std::max(Time(static_cast<std::int64_t>(node.duration_nanos()) * 1000), Time(1000));
+}
+
 Time Replay::compute_time(const Graph& graph, const Node& node) {
   const auto counted = [&](Time length, const std::optional<EndStatistics::Roofline>& roofline = {}) {
     if (graph.limited) statistics_.add_compute(graph.end, length, roofline);
     return length;
   };
-  if (!end_.roofline || node.is_cpu_op()) {
-    return counted(std::max(Time(static_cast<std::int64_t>(node.duration_nanos()) * 1000), Time(1000)));
-  }
+  if (!end_.roofline || node.is_cpu_op()) return counted(duration_of(node));
   const auto operations = static_cast<double>(need(graph, node, node.num_ops(), "num_ops"));
   const auto bytes = static_cast<double>(need(graph, node, node.tensor_size(), "tensor_size"));
   const double peak = end_.peak_tflops * 1e12;
@@ -58,6 +60,9 @@ Time Replay::remote_memory_done(Time now, const Graph& graph, const Node& node) 
 void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
   const std::optional<CollectiveType> type = node.comm_type();
   if (!type.has_value()) fail(graph, node, "has no comm_type");
+  if (*type == CollectiveType::kBroadcast) {
+    return dispatcher_.post(now + duration_of(node), *this, kNodeDone, remember({&graph, &node}));
+  }
   Operation operation{};
   std::int64_t bytes = 0;
   switch (*type) {
@@ -78,10 +83,11 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
       operation = Operation::kAllReduce;  // of nothing
       break;
     default:
-      fail(graph, node,
-           "is a " + chakra::name_of(*type) +
-               ": ASTRA-sim's arithmetic has ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL and "
-               "BARRIER");
+      fail(
+          graph, node,
+          "is a " + chakra::name_of(*type) +
+              ": ASTRA-sim's arithmetic has ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST and BARRIER; "
+              "Weft's machine has it, too (weft import without --analytical)");
   }
   if (*type != CollectiveType::kBarrier) bytes = need(graph, node, node.comm_size(), "comm_size");
   const auto given = node.involved_dim();
@@ -89,9 +95,10 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
   for (std::size_t i = 0; given.has_value() && i < std::min(given->size(), network_.dimensions().size()); ++i) {
     if (!(*given)[i]) involved &= ~(1U << i);
   }
-  const std::string name = node.pg_name();
+  const std::string name = traces_.key_of(graph.end, node.pg_name());
   const auto group = groups_.find(name);
-  if (group == groups_.end()) fail(graph, node, "is of group \"" + name + "\", which the groups file does not have");
+  if (group == groups_.end())
+    fail(graph, node, "is of group \"" + name + "\", which neither the metadata of the trace nor a groups file names");
   const std::vector<std::uint32_t>& members = group->second.members;
   if (!members.empty() && std::find(members.begin(), members.end(), graph.end) == members.end()) {
     fail(graph, node, "is of group \"" + name + "\", to which end " + std::to_string(graph.end) + " does not belong");
@@ -129,6 +136,9 @@ Replay::Channel Replay::channel(const Graph& graph, const Node& node, bool sends
              std::to_string(sends ? from : to));
   }
   const std::int64_t other = sends ? to : from;
+  if (other == own) {
+    fail(graph, node, std::string("says in ") + (sends ? "comm_dst" : "comm_src") + " no other end to exchange with");
+  }
   if (other < 0 || other >= network_.ends()) {
     fail(graph, node,
          std::string(sends ? "comm_dst" : "comm_src") + ": expected an end below " + std::to_string(network_.ends()) +

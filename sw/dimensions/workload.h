@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,17 +17,27 @@ struct Workload {
   std::filesystem::path prefix;  ///< of PREFIX.RANK.et
   bool shared = false;           ///< it is itself the one file of all ranks
   std::filesystem::path source;  ///< what the user named, of which `prefix` may be a conversion
-  std::map<std::string, std::vector<std::uint32_t>> groups;  ///< by pg_name; without one everybody is meant
+  std::map<std::string, std::vector<std::uint32_t>> groups;  ///< by key; "" is everybody, who need not be listed
+  /// By rank and pg_name: the keys of groups whose name is another group on another rank. Others are their names.
+  std::map<std::uint32_t, std::map<std::string, std::string>> keys;
   /// Prefixes of files that are executed in place of a collective of that kind.
   std::map<Operation, std::filesystem::path> custom;
   /// The same for single nodes, by id, which goes before.
   std::map<std::uint64_t, std::filesystem::path> custom_nodes;
 
-  /// Null where Weft's own implementation is meant.
-  [[nodiscard]] const std::filesystem::path* custom_of(std::uint64_t node, Operation operation) const {
+  /// The key of the group that a rank means by the name.
+  [[nodiscard]] std::string key_of(std::uint32_t rank, std::string name) const {
+    const auto of_rank = keys.find(rank);
+    if (of_rank == keys.end()) return name;
+    const auto found = of_rank->second.find(name);
+    return found != of_rank->second.end() ? found->second : name;
+  }
+  /// Null where Weft's own implementation is meant. Collectives with a root are no Operation.
+  [[nodiscard]] const std::filesystem::path* custom_of(std::uint64_t node, std::optional<Operation> operation) const {
     const auto by_node = custom_nodes.find(node);
     if (by_node != custom_nodes.end()) return &by_node->second;
-    const auto by_operation = custom.find(operation);
+    if (!operation) return nullptr;
+    const auto by_operation = custom.find(*operation);
     return by_operation != custom.end() ? &by_operation->second : nullptr;
   }
 };

@@ -122,7 +122,7 @@ void GraphEngine::check() const {
 }
 
 GraphEngine::Resource GraphEngine::resource_of(const Node& node) {
-  if (node.is_cpu_op()) return kCpu;
+  if (node.type == NodeType::kCompute && node.is_cpu_op()) return kCpu;
   if (node.type == NodeType::kMemoryLoad || node.type == NodeType::kMemoryStore) return kMemory;
   return node.type == NodeType::kCompute ? kCompute : kCommunication;
 }

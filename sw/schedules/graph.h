@@ -87,10 +87,13 @@ struct GraphResult {
 /// compete for its memory; collectives to their group (collectives::DimensionGroup); sends and receives to the NIC;
 /// loads and stores of remote memory to its DMA engine, and refused where the machine has no such memory.
 ///
-/// With communicators as the library, AllReduces, Allgathers and ReduceScatters run as those of FSDP do: a group has a
-/// collectives::Communicator and does one at a time, in the order in which its members begin them, each a kernel that
-/// keeps as many SMs as there are copy engines from its start to its end, but for multicast. An AllToAll, which
-/// libraries make of sends and receives, stays with the dimensions.
+/// BROADCAST, REDUCE, GATHER and SCATTER go out from the rank that the node names as its root, or come to it, and from
+/// the group's first member where it names none. What is marked as an operation of the CPU runs there if it computes.
+///
+/// With communicators as the library, AllReduces, Allgathers, ReduceScatters and Broadcasts run as those of FSDP do: a
+/// group has a collectives::Communicator and does one at a time, in the order in which its members begin them, each a
+/// kernel that keeps as many SMs as there are copy engines from its start to its end, but for multicast. An AllToAll,
+/// which libraries make of sends and receives, stays with the dimensions.
 ///
 /// Compute nodes run one after the other, in the order in which they become ready, unless several may be under way
 /// (`kernels`): then nodes with the same attribute `stream` do, in command streams of their own as far as the
@@ -173,13 +176,17 @@ class GraphEngine {
   struct Begun {
     dimensions::Operation operation;
     std::uint64_t bytes;
+    std::optional<collectives::Rooted> rooted;
+    int root;
     int first;  ///< the rank that began it
     int members = 0;
   };
   /// A member's part of a collective.
   struct Call {
     collectives::Reference contents;
-    std::int64_t number = 0;  ///< of its group
+    std::optional<collectives::Rooted> rooted;  ///< in place of the contents' operation
+    int root = 0;                               ///< member
+    std::int64_t number = 0;                    ///< of its group
     int member = 0;
     std::uint64_t input = 0;
     std::uint64_t token = 0;
@@ -217,10 +224,13 @@ class GraphEngine {
   firmware::Task run(GroupOf& group, const Call& call) const;
   void end_collective(End& end, GroupOf& group, const Call& call) const;
   /// What all members must do alike. Throws traces::FormatError where they do not.
-  void compare(const End& end, const Graph& graph, const chakra::Node& node, GroupOf& group, std::int64_t number,
-               const collectives::Reference& contents) const;
+  void compare(const End& end, const Graph& graph, const chakra::Node& node, GroupOf& group, const Call& call) const;
   [[nodiscard]] collectives::Reference contents_of(const Graph& graph, const chakra::Node& node,
                                                    dimensions::Operation operation, int members) const;
+  /// The member that a collective with a root begins or ends at: the first where the node names none.
+  [[nodiscard]] int root_of(const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
+  static void fill(End& end, const Call& call);
+  [[nodiscard]] static std::int64_t wrong(const End& end, const Call& call);
   void start_custom(End& end, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
   void issue_message(End& end, Graph& graph, const chakra::Node& node);
   void issue_memory(End& end, Graph& graph, const chakra::Node& node);

@@ -17,10 +17,26 @@ using chakra::CollectiveType;
 using chakra::Node;
 using chakra::NodeType;
 using collectives::DimensionGroup;
+using collectives::Rooted;
 using dimensions::Operation;
 using firmware::Task;
 
 namespace {
+
+std::optional<Rooted> rooted_of(CollectiveType type) {
+  switch (type) {
+    case CollectiveType::kBroadcast:
+      return Rooted::kBroadcast;
+    case CollectiveType::kReduce:
+      return Rooted::kReduce;
+    case CollectiveType::kGather:
+      return Rooted::kGather;
+    case CollectiveType::kScatter:
+      return Rooted::kScatter;
+    default:
+      return std::nullopt;
+  }
+}
 
 /// A thread that ends after a while.
 Task wait(firmware::Processor& processor, Time length, firmware::CompletionQueue& events, std::uint64_t token) {
@@ -28,21 +44,25 @@ Task wait(firmware::Processor& processor, Time length, firmware::CompletionQueue
   events.signal(token);
 }
 
-std::optional<Operation> operation_of(CollectiveType type) {
+/// Of a collective with a root: what its buffers are like.
+Operation operation_of(CollectiveType type) {
   switch (type) {
     case CollectiveType::kAllReduce:
+    case CollectiveType::kReduce:
+    case CollectiveType::kBroadcast:
     case CollectiveType::kBarrier:  // of nothing
       return Operation::kAllReduce;
     case CollectiveType::kAllGather:
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter:
       return Operation::kAllgather;
     case CollectiveType::kReduceScatter:
     case CollectiveType::kReduceScatterBlock:
       return Operation::kReduceScatter;
     case CollectiveType::kAllToAll:
-      return Operation::kAllToAll;
-    default:
-      return std::nullopt;
+      break;
   }
+  return Operation::kAllToAll;
 }
 
 [[noreturn]] void fail(const chakra::TraceWindow& window, const Node& node, const std::string& message) {
@@ -68,10 +88,9 @@ std::uint64_t need(const chakra::TraceWindow& window, const Node& node, std::opt
 }  // namespace
 
 void GraphEngine::issue(End& end, Graph& graph, const Node& node) {
-  if (node.is_cpu_op()) return issue_cpu(end, graph, node);
   switch (node.type) {
     case NodeType::kCompute:
-      return issue_kernel(end, graph, node);
+      return node.is_cpu_op() ? issue_cpu(end, graph, node) : issue_kernel(end, graph, node);
     case NodeType::kSend:
     case NodeType::kReceive:
       return issue_message(end, graph, node);
@@ -121,7 +140,8 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
   if (config_.compute == ComputeTime::kKernels) fail(*graph.window, node, "has no kernels");
   accelerator::KernelWork kernel;
   const std::uint64_t nanos = node.duration_nanos();
-  const bool lasts = config_.compute == ComputeTime::kDuration || (config_.compute == ComputeTime::kAuto && nanos > 0);
+  const bool lasts = config_.compute == ComputeTime::kDuration ||
+                     (config_.compute == ComputeTime::kAuto && (nanos > 0 || !node.num_ops()));
   if (lasts) {
     kernel.compute = Time(static_cast<std::int64_t>(nanos) * 1000);
   } else {
@@ -134,10 +154,11 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
 }
 
 GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, const Node& node) {
-  const std::string name = node.pg_name();
+  const std::string name = traces_.key_of(static_cast<std::uint32_t>(end.rank->index), node.pg_name());
   const auto found = groups_.find(name);
   if (found == groups_.end()) {
-    fail(*graph.window, node, "is of group \"" + name + "\", which the workload's groups do not have");
+    fail(*graph.window, node,
+         "is of group \"" + name + "\", which neither the metadata of the trace nor the workload's groups name");
   }
   if (found->second.member_of[static_cast<std::size_t>(end.rank->index)] < 0) {
     fail(*graph.window, node,
@@ -176,27 +197,26 @@ GraphEngine::GroupOf& GraphEngine::group_across(const End& end, const std::vecto
 void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   const std::optional<CollectiveType> type = node.comm_type();
   if (!type.has_value()) fail(*graph.window, node, "has no comm_type");
-  const std::optional<Operation> operation = operation_of(*type);
-  if (!operation) {
-    fail(*graph.window, node,
-         "is a " + chakra::name_of(*type) + ": expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL or BARRIER");
-  }
+  const Operation operation = operation_of(*type);
+  const std::optional<Rooted> rooted = rooted_of(*type);
   GroupOf& group = group_of(end, graph, node);
-  const int member = group.member_of[static_cast<std::size_t>(end.rank->index)];
   ++end.collectives;
-  const std::filesystem::path* custom = traces_.custom_of(node.id, *operation);
+  const std::filesystem::path* custom = traces_.custom_of(node.id, rooted ? std::nullopt : std::optional(operation));
   if (custom != nullptr) return start_custom(end, graph, node, *custom);
 
-  collectives::Reference contents = contents_of(graph, node, *operation, group.group->size());
-  const std::int64_t number = end.calls[group.name]++;
-  contents.seed = static_cast<std::uint64_t>(number);
-  compare(end, graph, node, group, number, contents);
-  const bool exchanges = *operation == Operation::kAllToAll;
-  const std::uint64_t input = group.buffers->enter(number, contents.bytes * (exchanges ? 2 : 1));
-  if (end.rank->store != nullptr) contents.fill(*end.rank->store, input, member);
-  const Call call{contents, number, member, input, remember(end, graph, node)};
-  if (group.communicator != nullptr && !exchanges) {
-    Caller& caller = group.callers[static_cast<std::size_t>(member)];
+  Call call{contents_of(graph, node, operation, group.group->size()), rooted};
+  if (rooted) call.root = root_of(graph, node, group);
+  call.member = group.member_of[static_cast<std::size_t>(end.rank->index)];
+  call.number = end.calls[group.name]++;
+  call.contents.seed = static_cast<std::uint64_t>(call.number);
+  compare(end, graph, node, group, call);
+  const std::uint64_t bytes = call.contents.bytes;
+  const bool exchanges = operation == Operation::kAllToAll;
+  call.input = group.buffers->enter(call.number, bytes * (exchanges ? 2 : 1));
+  if (end.rank->store != nullptr) fill(end, call);
+  call.token = remember(end, graph, node);
+  if (group.communicator != nullptr && !exchanges && (!rooted || group.communicator->has(*rooted))) {
+    Caller& caller = group.callers[static_cast<std::size_t>(call.member)];
     caller.calls.push_back(call);
     if (!std::exchange(caller.runs, true)) {
       end.rank->processor->spawn("collectives of " + group.name, 1, work_off(end, group, caller));
@@ -204,14 +224,28 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
     return;
   }
   DimensionGroup::Call request;
-  request.operation = *operation;
-  request.input = input;
-  request.output = input + contents.bytes;
-  request.bytes = contents.bytes;
+  request.operation = operation;
+  request.input = call.input;
+  request.output = call.input + bytes;
+  request.bytes = bytes;
   request.type = config_.type;
-  request.granule = size_of(config_.type);
+  request.granule = rooted && *type == CollectiveType::kBroadcast ? 1 : size_of(config_.type);
+  request.rooted = rooted;
+  request.root = call.root;
   request.priority = node.comm_priority();
-  group.group->begin(member, std::move(request), [this, &end, &group, call] { end_collective(end, group, call); });
+  group.group->begin(call.member, std::move(request), [this, &end, &group, call] { end_collective(end, group, call); });
+}
+
+int GraphEngine::root_of(const Graph& graph, const Node& node, const GroupOf& group) const {
+  const std::optional<std::int64_t> root = node.comm_root();
+  if (!root) return 0;
+  const bool is_rank = *root >= 0 && *root < static_cast<std::int64_t>(ranks_.size());
+  const int member = is_rank ? group.member_of[static_cast<std::size_t>(*root)] : -1;
+  if (member < 0) {
+    fail(*graph.window, node,
+         "has the root " + std::to_string(*root) + ": expected a rank of its group, by its number in the machine");
+  }
+  return member;
 }
 
 collectives::Reference GraphEngine::contents_of(const Graph& graph, const Node& node, Operation operation,
@@ -222,25 +256,29 @@ collectives::Reference GraphEngine::contents_of(const Graph& graph, const Node& 
   contents.bytes = unit * count;  // of a barrier
   if (node.comm_type() != CollectiveType::kBarrier) {
     contents.bytes = need(*graph.window, node, node.comm_size(), "comm_size");
-    if (operation == Operation::kAllgather) contents.bytes *= count;
+    if (operation == Operation::kAllgather && node.comm_type() != CollectiveType::kScatter) contents.bytes *= count;
   }
   if (operation == Operation::kAllToAll) contents.bytes = contents.bytes / (unit * count) * unit * count;
   return contents;
 }
 
-void GraphEngine::compare(const End& end, const Graph& graph, const Node& node, GroupOf& group, std::int64_t number,
-                          const collectives::Reference& contents) const {
-  const auto text = [](Operation operation, std::uint64_t bytes) {
-    return std::string(name_of(operation)) + " of " + std::to_string(bytes) + " bytes";
+void GraphEngine::compare(const End& end, const Graph& graph, const Node& node, GroupOf& group,
+                          const Call& call) const {
+  const Begun mine{call.contents.operation, call.contents.bytes, call.rooted, call.root, end.rank->index};
+  const auto text = [](const Begun& begun) {
+    const std::string_view name = begun.rooted ? name_of(*begun.rooted) : name_of(begun.operation);
+    return std::string(name) + " of " + std::to_string(begun.bytes) + " bytes" +
+           (begun.rooted ? " with member " + std::to_string(begun.root) + " as root" : "");
   };
-  const auto found = group.begun.try_emplace(number, Begun{contents.operation, contents.bytes, end.rank->index}).first;
+  const auto found = group.begun.try_emplace(call.number, mine).first;
   Begun& begun = found->second;
-  if (begun.operation != contents.operation || begun.bytes != contents.bytes) {
+  if (begun.operation != mine.operation || begun.bytes != mine.bytes || begun.rooted != mine.rooted ||
+      begun.root != mine.root) {
     fail(*graph.window, node,
-         "is collective " + std::to_string(number) + " of its group, " + text(contents.operation, contents.bytes) +
-             " in all, and for rank " + std::to_string(begun.first) + " that is " + text(begun.operation, begun.bytes));
+         "is collective " + std::to_string(call.number) + " of its group, " + text(mine) + " in all, and for rank " +
+             std::to_string(begun.first) + " that is " + text(begun));
   }
-  if (++begun.members == contents.members) group.begun.erase(found);
+  if (++begun.members == call.contents.members) group.begun.erase(found);
 }
 
 void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
@@ -269,6 +307,10 @@ void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
              ", got " + std::to_string(sends ? from : to));
   }
   const std::int64_t other = sends ? to : from;
+  if (other == own) {
+    fail(*graph.window, node,
+         std::string("says in ") + (sends ? "comm_dst" : "comm_src") + " no other rank to exchange with");
+  }
   if (other < 0 || other >= static_cast<std::int64_t>(ranks_.size())) {
     fail(*graph.window, node,
          std::string(sends ? "comm_dst" : "comm_src") + ": expected a rank below " + std::to_string(ranks_.size()) +

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a Chakra trace: they are read, written again, executed, checked and printed, or refused by a
+// Any bytes as a Chakra trace: they are read, written again, executed, checked, repaired and printed, or refused by a
 // FormatError.
 #include "tests/fuzz/fuzz.h"
 #include "traces/chakra/check.h"
 #include "traces/chakra/json.h"
+#include "traces/chakra/repair.h"
 #include "traces/chakra/statistics.h"
 #include "traces/chakra/window.h"
 #include "traces/chakra/writer.h"
@@ -41,6 +42,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   accepted([&] { statistics(find_trace(file).files); });
   if (!is_readable) return 0;
   expect(check(find_trace(folder / "copy.0.et")).found == found);
+  // What is repaired has nothing to be found.
+  const fs::path mended = folder / "mended.0.et";
+  expect(accepted([&] { repair(find_trace(file), mended, {}); }));
+  expect(check(find_trace(mended)).found == 0);
+  expect(accepted([&] { execute(mended); }));
   expect(accepted([&] {
     convert_to_json(file, folder / "w.json");
     convert_from_json(folder / "w.json", folder / "back.et");

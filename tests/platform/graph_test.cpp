@@ -174,6 +174,80 @@ TEST_F(Graphs, EveryKindOfCollectiveLeavesTheRightBytes) {
   }
 }
 
+/// From any rank of a group and to it; without a root, from its first rank.
+TEST_F(Graphs, CollectivesWithARootLeaveTheRightBytes) {
+  workload_.groups = {{"some", {4, 1, 3}}};
+  std::vector<std::vector<Node>> nodes(6);
+  std::uint64_t count = 0;
+  for (const CollectiveType type :
+       {CollectiveType::kBroadcast, CollectiveType::kReduce, CollectiveType::kGather, CollectiveType::kScatter}) {
+    for (const std::int64_t bytes : {4, 1000, 300'000}) {
+      for (const std::int64_t root : {-1, 3}) {
+        for (const bool all : {true, false}) {
+          Node node = collective_node(count++, type, bytes);
+          if (root >= 0) node.attributes.push_back(Attribute::integer("comm_root", root));
+          if (!all) node = of_group(node, "some");
+          for (const std::size_t rank :
+               all ? std::vector<std::size_t>{0, 1, 2, 3, 4, 5} : std::vector<std::size_t>{1, 3, 4}) {
+            nodes[rank].push_back(node);
+          }
+        }
+      }
+    }
+  }
+  for (const auto library : {schedules::Library::kDimensions, schedules::Library::kCommunicators}) {
+    config_.library = library;
+    for (int r = 0; r < 6; ++r) trace(r, nodes[static_cast<std::size_t>(r)]);
+    EXPECT_EQ(run().collectives, count / 2 * (6 + 3));
+  }
+}
+
+TEST_F(Graphs, ARootSendsToAllAndWaitsForNobody) {
+  machine_.data = false;
+  const auto finish = [this](CollectiveType type, int late) {
+    const Node node = collective_node(1, type, 1 << 20);
+    for (int r = 0; r < 6; ++r) trace(r, {kernel_node(0, r == late ? 1'000'000 : 1), after(node, {0})});
+    return run().finished;
+  };
+  machine_.collectives.dimensions.splits = 1;
+  const std::vector<Time> down = finish(CollectiveType::kBroadcast, 0);
+  for (int r = 1; r < 6; ++r) EXPECT_GT(down[static_cast<std::size_t>(r)], 1_ms);
+  const std::vector<Time> up = finish(CollectiveType::kReduce, 5);
+  EXPECT_GT(up[0], 1_ms);
+  EXPECT_LT(up[1], 1_ms);
+}
+
+TEST_F(Graphs, CommunicationIsNoOperationOfTheCpu) {
+  const auto on_cpu = [](Node node) {
+    node.attributes.push_back(Attribute::boolean("is_cpu_op", true));
+    return node;
+  };
+  for (int r = 0; r < 6; ++r) {
+    std::vector<Node> nodes = {on_cpu(collective_node(0, CollectiveType::kAllReduce, 300'000))};
+    if (r == 0) nodes.push_back(on_cpu(message_node(1, NodeType::kSend, 1, 0, 1000)));
+    if (r == 1) nodes.push_back(on_cpu(message_node(1, NodeType::kReceive, 0, 0, 1000)));
+    trace(r, nodes);
+  }
+  const GraphResult result = run();
+  EXPECT_EQ(result.collectives, 6U);
+  EXPECT_EQ(result.messages, 1U);
+}
+
+TEST_F(Graphs, ANodeWithoutADurationOrOperationsTakesNoTime) {
+  traces({chakra_node(0), kernel_node(1, 5000, {0})});
+  EXPECT_LT(run().finished.front(), 6_us);
+}
+
+/// By its name, each rank means its own group.
+TEST_F(Graphs, ANameMayBeAnotherGroupOnAnotherRank) {
+  workload_.groups = {{"1", {0, 2, 4}}, {"1 of rank 1", {5, 3, 1}}};
+  for (const std::uint32_t rank : {1, 3, 5}) workload_.keys[rank] = {{"1", "1 of rank 1"}};
+  for (int r = 0; r < 6; ++r) {
+    trace(r, {of_group(collective_node(0, CollectiveType::kAllReduce, r % 2 == 0 ? 60'000 : 90'000), "1")});
+  }
+  EXPECT_EQ(run().collectives, 6U);
+}
+
 TEST_F(Graphs, CommunicatorsLeaveTheRightBytes) {
   std::vector<Node> nodes;
   for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
@@ -401,11 +475,14 @@ TEST_F(Graphs, TheSameRunGivesTheSameTimes) {
 
 TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   traces({kernel_node(0, 1)});
-  trace(2, {collective_node(3, CollectiveType::kGather, 8)});
-  EXPECT_EQ(error(),
-            "w.2.et: node 3 'n3' is a GATHER: expected ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL or BARRIER");
+  Node gather = collective_node(3, CollectiveType::kGather, 8);
+  gather.attributes.push_back(Attribute::integer("comm_root", 6));
+  trace(2, {gather});
+  EXPECT_EQ(error(), "w.2.et: node 3 'n3' has the root 6: expected a rank of its group, by its number in the machine");
   trace(2, {of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x")});
-  EXPECT_EQ(error(), "w.2.et: node 3 'n3' is of group \"x\", which the workload's groups do not have");
+  EXPECT_EQ(
+      error(),
+      "w.2.et: node 3 'n3' is of group \"x\", which neither the metadata of the trace nor the workload's groups name");
   workload_.groups = {{"x", {0, 2}}};
   Node some = of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x");
   some.attributes.push_back(Attribute::booleans("involved_dim", {false}));
@@ -418,8 +495,15 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   EXPECT_EQ(error(), "w.2.et: node 1 'n1' moves remote memory, which this machine does not have");
   trace(2, {message_node(1, NodeType::kSend, 6, 0, 8)});
   EXPECT_EQ(error(), "w.2.et: node 1 'n1' comm_dst: expected a rank below 6, got 6");
+  Node alone = chakra_node(1, {}, NodeType::kReceive);
+  alone.attributes = {Attribute::integer("comm_size", 8)};
+  trace(2, {alone});
+  EXPECT_EQ(error(), "w.2.et: node 1 'n1' says in comm_src no other rank to exchange with");
   trace(2, {chakra_node(1)});
+  config_.compute = schedules::ComputeTime::kOperations;
+  for (const int r : {0, 1, 3, 4, 5}) trace(r, {});
   EXPECT_EQ(error(), "w.2.et: node 1 'n1' has no num_ops");
+  config_.compute = schedules::ComputeTime::kAuto;
   Node node = kernel_node(1, 5);
   chakra::set_kernels(node, {{.launch_ps = -1}});
   trace(2, {node});

@@ -222,20 +222,29 @@ TEST_F(ImportCli, PathsAreSeenFromThePlatform) {
   EXPECT_EQ(json::parse(weft("run platforms/p.json --json").out)["last_finish_ns"], 5'000 + kAllReduce);
 }
 
+// Each of two ends receives before it sends, which the files alone do not show.
 TEST_F(ImportCli, SaysWhoWaitsForWhat) {
-  json lonely = trace();
-  lonely["nodes"].push_back({{"id", 2},
-                             {"name", "never"},
-                             {"type", "COMM_RECV_NODE"},
-                             {"attr",
-                              {{{"name", "comm_src"}, {"int32_val", 1}},
-                               {{"name", "comm_tag"}, {"int32_val", 9}},
-                               {{"name", "comm_size"}, {"int64_val", 4}}}}});
-  traces(lonely);
+  traces(trace());
+  for (const int rank : {0, 1}) {
+    json waiting = trace();
+    for (const char* type : {"COMM_RECV_NODE", "COMM_SEND_NODE"}) {
+      const bool sends = std::string(type) == "COMM_SEND_NODE";
+      waiting["nodes"].push_back({{"id", sends ? 3 : 2},
+                                  {"name", "never"},
+                                  {"type", type},
+                                  {"data_deps", sends ? json{2} : json::array()},
+                                  {"attr",
+                                   {{{"name", sends ? "comm_dst" : "comm_src"}, {"int32_val", 1 - rank}},
+                                    {{"name", "comm_tag"}, {"int32_val", 9}},
+                                    {{"name", "comm_size"}, {"int64_val", 4}}}}});
+    }
+    write("t.json", waiting.dump());
+    ASSERT_EQ(weft("trace convert ../t.json w." + std::to_string(rank) + ".et").code, 0);
+  }
   ASSERT_EQ(import().code, 0);
   const Ran ran = weft("run p.json");
   EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(ran.err.find("8 of 8 ends have not done their traces"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("2 of 8 ends have not done their traces"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("node 2 'never' waits for a message of end 1 with tag 9"), std::string::npos) << ran.err;
 }
 
@@ -257,9 +266,10 @@ TEST_F(ImportCli, RefusesWhatNobodyCanExecute) {
   EXPECT_NE(with({{"name", "comm_type"}, {"int64_val", 1}}, bytes).find("w.0.et: node 1 'sum' is a REDUCE"),
             std::string::npos);
   EXPECT_NE(with(all_reduce, {{"name", "comm_size"}, {"string_val", "4"}})
-                .find("w.0.et: node 1 'sum': attribute comm_size: expected an integer, got string_val"),
+                .find("w.0.et: node 1 'sum': attribute comm_size is string_val; expected an integer"),
             std::string::npos);
-  EXPECT_NE(with(all_reduce, {{"name", "other"}, {"int64_val", 4}}).find("w.0.et: node 1 'sum' has no comm_size"),
+  EXPECT_NE(with(all_reduce, {{"name", "other"}, {"int64_val", 4}})
+                .find("w.0.et: node 1 'sum': COMM_COLL_NODE has no attribute comm_size; expected a number of bytes"),
             std::string::npos);
 }
 

@@ -187,7 +187,7 @@ TEST_F(RemoteMemoryNodes, SayWhatIsWrong) {
   expect_part("expected remote_memory.hierarchical.in_switch", error_of(pool, gather));
   MachineConfig switches = machine_with(RemoteKind::kHierarchical);
   switches.remote_memory.memory.hierarchy.in_switch = true;
-  expect_part("is of group \"trio\", which the workload's groups do not have",
+  expect_part("is of group \"trio\", which neither the metadata of the trace nor the workload's groups name",
               error_of(switches, memory_node(0, {}, NodeType::kMemoryLoad, 1000, true, "trio")));
   expect_part("to which rank 0 does not belong",
               error_of(switches, memory_node(0, {}, NodeType::kMemoryLoad, 1000, true, "pair")));

@@ -31,11 +31,13 @@ class ChakraCheck : public ChakraTest {
   Texts found(const std::vector<Node>& nodes) const { return texts(check(find_trace(write(nodes)))); }
 
   /// What is found in files w.0.et, w.1.et, ... together.
-  Texts found_in_ranks(const std::vector<std::vector<Node>>& ranks) const {
+  Texts found_in_ranks(const std::vector<std::vector<Node>>& ranks, const GroupTable::Named& groups = {}) const {
     fs::remove_all(folder_);
     fs::create_directory(folder_);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) write(ranks[rank], "w." + std::to_string(rank) + ".et");
-    return texts(check(find_trace(file("w"))));
+    CheckOptions options;
+    options.groups = groups;
+    return texts(check(find_trace(file("w")), options));
   }
 
   static Node with(Node node, Attribute attribute) {
@@ -103,6 +105,13 @@ TEST_F(ChakraCheck, FindsTypesAndAttributes) {
             Texts{node + "attribute tensor_size is string_val; expected an integer"});
   EXPECT_EQ(found({with(message_node(4, NodeType::kSend, 1, 0, 8), Attribute::integer("comm_src", 3))}),
             Texts{node + "attribute comm_src is 3; expected the file's own rank, 0"});
+  EXPECT_EQ(found({message_node(4, NodeType::kSend, 0, 0, 8)}),
+            Texts{node + "attribute comm_dst is 0; expected another rank than the file's own"});
+  EXPECT_EQ(found({message_node(4, NodeType::kReceive, -1, 0, 8)}),
+            Texts{node + "attribute comm_src is -1; expected at least 0"});
+  Node lasts = chakra_node(4);
+  lasts.duration_micros = 10'000'000'000'000;
+  EXPECT_EQ(found({lasts}), Texts{node + "its duration is 10000000000000000 ns; expected at most 9000000000000000"});
   EXPECT_EQ(found({with(plain(NodeType::kCollective), Attribute::integer("comm_type", 9))}), Texts()) << "a barrier";
 }
 
@@ -139,9 +148,10 @@ TEST_F(ChakraCheck, FindsCollectivesThatDiffer) {
   EXPECT_EQ(found_in_ranks({{reduce(0, 8), reduce(1, 16)}, {in_group(reduce(7, 8), "0"), reduce(9, 16)}}), Texts());
   EXPECT_EQ(
       found_in_ranks({{reduce(0, 8), reduce(1, 16)}, {reduce(0, 8), reduce(3, 17), reduce(4, 1)}}),
-      Texts{
+      (Texts{
           "w.1.et: node 3 'n3': collective 2 of all ranks is ALL_REDUCE of 17 bytes; expected ALL_REDUCE of 16 bytes, "
-          "as in rank 0, node 1"});
+          "as in rank 0, node 1",
+          "w.1.et: the rank issues 3 collectives of all ranks; expected 2, as rank 0 does"}));
   EXPECT_EQ(
       found_in_ranks({{reduce(0, 8)}, {collective_node(5, CollectiveType::kAllGather, 8)}}),
       Texts{"w.1.et: node 5 'n5': collective 1 of all ranks is ALL_GATHER of 8 bytes; expected ALL_REDUCE of 8 bytes, "
@@ -152,15 +162,116 @@ TEST_F(ChakraCheck, FindsCollectivesThatDiffer) {
   EXPECT_EQ(found_in_ranks({{}, {reduce(0, 8)}}),
             Texts{"w.0.et: the rank issues 0 collectives of all ranks; expected 1, as rank 1 does"});
   // Who is not in a group issues nothing there.
-  EXPECT_EQ(found_in_ranks({{in_group(reduce(0, 8), "3")}, {}, {in_group(reduce(0, 8), "3")}}), Texts());
+  const std::vector<std::vector<Node>> some = {{in_group(reduce(0, 8), "3")}, {}, {in_group(reduce(0, 8), "3")}};
+  EXPECT_EQ(found_in_ranks(some, {{"3", {0, 2}}}), Texts());
+  EXPECT_EQ(found_in_ranks(some, {{"3", {0, 1, 2}}}),
+            Texts{"w.1.et: the rank issues 0 collectives of group 3; expected 1, as rank 0 does"});
   EXPECT_EQ(
-      found_in_ranks({{in_group(reduce(0, 8), "3"), in_group(reduce(1, 8), "3")}, {}, {in_group(reduce(0, 8), "3")}}),
+      found_in_ranks(some, {{"3", {0, 1}}}),
+      (Texts{"w.2.et: node 0 'n0': is of group \"3\", to which rank 2 does not belong; expected ranks 0, 1 alone to "
+             "name it",
+             "w.1.et: the rank issues 0 collectives of group 3; expected 1, as rank 0 does"}));
+  EXPECT_EQ(
+      found_in_ranks({{in_group(reduce(0, 8), "3"), in_group(reduce(1, 8), "3")}, {}, {in_group(reduce(0, 8), "3")}},
+                     {{"3", {2, 0}}}),
       Texts{"w.2.et: the rank issues 1 collectives of group 3; expected 2, as rank 0 does"});
+  EXPECT_EQ(
+      found_in_ranks({{in_group(reduce(0, 8), "3")}, {in_group(reduce(7, 9), "3")}}),
+      (Texts{"w.0.et: node 0 'n0': is of group \"3\", which neither the metadata of the trace nor a groups file "
+             "names; expected a node \"## process_group:init ##\" that lists it, or a groups file {\"3\": [ranks]}",
+             "w.1.et: node 7 'n7': is of group \"3\", which neither the metadata of the trace nor a groups file "
+             "names; expected a node \"## process_group:init ##\" that lists it, or a groups file {\"3\": [ranks]}",
+             "w.1.et: node 7 'n7': collective 1 of group 3 is ALL_REDUCE of 9 bytes; expected ALL_REDUCE of 8 "
+             "bytes, as in rank 0, node 0"}));
   // Which ranks share some of the dimensions is not known here.
   const auto in_dimension = [&](Node node) {
     return with(std::move(node), Attribute::booleans("involved_dim", {true, false}));
   };
   EXPECT_EQ(found_in_ranks({{in_dimension(reduce(0, 8))}, {in_dimension(reduce(0, 9))}}), Texts());
+}
+
+// A run issues what is ready in the order of ids, wherever it stands in the file.
+TEST_F(ChakraCheck, ComparesCollectivesInTheOrderOfTheirIssue) {
+  const auto reduce = [](std::uint64_t id, std::int64_t bytes, std::vector<std::uint64_t> after = {}) {
+    Node node = collective_node(id, CollectiveType::kAllReduce, bytes);
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  EXPECT_EQ(found_in_ranks({{reduce(1, 8), reduce(2, 16)}, {reduce(7, 16), reduce(3, 8)}}), Texts());
+  EXPECT_EQ(found_in_ranks({{reduce(1, 8), reduce(2, 16)}, {reduce(3, 16, {7}), reduce(7, 8)}}), Texts());
+  EXPECT_EQ(found_in_ranks({{reduce(1, 8), reduce(2, 16)}, {reduce(7, 8), reduce(3, 16)}}).size(), 2U);
+}
+
+TEST_F(ChakraCheck, FindsRootsThatDiffer) {
+  const auto from = [](std::int64_t root, const char* attribute, CollectiveType type) {
+    return with(collective_node(1, type, 8), Attribute::integer(attribute, root));
+  };
+  const auto broadcast = [&](std::int64_t root) { return from(root, "comm_root", CollectiveType::kBroadcast); };
+  const Node plain = collective_node(1, CollectiveType::kBroadcast, 8);
+  EXPECT_EQ(found_in_ranks({{broadcast(1)}, {broadcast(1)}}), Texts());
+  EXPECT_EQ(found_in_ranks({{plain}, {broadcast(0)}}), Texts()) << "the first rank is meant";
+  EXPECT_EQ(found_in_ranks({{broadcast(1)}, {plain}}),
+            Texts{"w.1.et: node 1 'n1': its root is 0; expected 1, as in rank 0, node 1"});
+  EXPECT_EQ(found_in_ranks({{broadcast(5)}, {broadcast(5)}}),
+            (Texts{"w.0.et: node 1 'n1': its root is 5; expected a rank of all ranks, by its number in the machine",
+                   "w.1.et: node 1 'n1': its root is 5; expected a rank of all ranks, by its number in the machine"}));
+  // Where tools write it; an AllReduce's peer is nobody's root.
+  EXPECT_EQ(from(3, "root", CollectiveType::kGather).comm_root(), 3);
+  EXPECT_EQ(from(3, "root_rank", CollectiveType::kScatter).comm_root(), 3);
+  EXPECT_EQ(from(3, "comm_src", CollectiveType::kScatter).comm_root(), 3);
+  EXPECT_EQ(from(3, "comm_dst", CollectiveType::kReduce).comm_root(), 3);
+  EXPECT_EQ(from(3, "comm_src", CollectiveType::kReduce).comm_root(), std::nullopt);
+  EXPECT_EQ(from(3, "comm_src", CollectiveType::kAllReduce).comm_root(), std::nullopt);
+}
+
+TEST_F(ChakraCheck, SortsKindsByWeightWithTheFirstPlaceOfEach) {
+  Node self = chakra_node(3, {3, 9});
+  self.type = NodeType::kInvalid;
+  write({chakra_node(1), message_node(2, NodeType::kSend, 1, 0, 8), self}, "w.0.et");
+  write({chakra_node(4, {8}), chakra_node(4), chakra_node(5, {6}), chakra_node(6, {5})}, "w.2.et");
+  const CheckReport report = check(find_trace(file("w")));
+  std::vector<std::pair<Problem, std::uint64_t>> kinds;
+  for (const FindingKind& kind : report.kinds) kinds.emplace_back(kind.first.kind, kind.count);
+  EXPECT_EQ(kinds, (std::vector<std::pair<Problem, std::uint64_t>>{{Problem::kMissingRank, 1},
+                                                                   {Problem::kDuplicateId, 1},
+                                                                   {Problem::kSelfDependency, 1},
+                                                                   {Problem::kDanglingDependency, 2},
+                                                                   {Problem::kCycle, 1},
+                                                                   {Problem::kType, 1}}));
+  EXPECT_EQ(report.found, 7U);
+  EXPECT_EQ(report.kinds[3].first.node, 3U);
+  EXPECT_EQ(describe(Problem::kDanglingDependency, 2),
+            "2 dependencies are on nodes that are not in the file; weft trace repair leaves them out");
+  ASSERT_EQ(report.remarks.size(), 1U);
+  EXPECT_EQ(report.remarks[0].first.kind, Problem::kNoTime);
+  EXPECT_EQ(report.remarks[0].count, 5U);
+  EXPECT_EQ(report.remarks[0].first.node, 1U);
+}
+
+TEST_F(ChakraCheck, AFileOfAllRanksHasNoMessages) {
+  CheckOptions options;
+  options.ranks = 4;
+  options.shared = true;
+  const auto found_in = [&](const std::vector<Node>& nodes, const GroupTable::Named& groups) {
+    options.groups = groups;
+    return texts(check(find_trace(write(nodes)), options));
+  };
+  EXPECT_EQ(
+      found_in({message_node(1, NodeType::kSend, 1, 0, 8)}, {}),
+      Texts{"w.0.et: node 1 'n1': COMM_SEND_NODE is in a file that is the trace of all ranks; expected a file for "
+            "each rank"});
+  const Node sum = with(collective_node(1, CollectiveType::kAllReduce, 8), Attribute::text("pg_name", "1"));
+  EXPECT_EQ(found_in({sum}, {{"1", {3, 2, 1, 0}}}), Texts());
+  EXPECT_EQ(
+      found_in({sum}, {{"1", {0, 1, 2}}}),
+      Texts{"w.0.et: node 1 'n1': is of group \"1\", to which rank 3 does not belong; expected ranks 0, 1, 2 alone "
+            "to name it"});
+}
+
+TEST_F(ChakraCheck, TakesAsManyRanksAsAMachineCanHave) {
+  write({collective_node(1, CollectiveType::kAllReduce, 8)}, "v.4294967295.et");
+  EXPECT_EQ(refused([&] { check(find_trace(file("v"))); }),
+            "v.4294967295.et: is the trace of rank 4294967295: expected at most 16777216 ranks");
 }
 
 TEST_F(ChakraCheck, FindsMissingRanks) {

@@ -16,6 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 using test::ChakraTest;
 
+CheckOptions with_groups(const TextWorkload& workload, std::uint64_t ranks) {
+  CheckOptions options;
+  for (const RankGroup& group : groups_of(workload, ranks)) {
+    options.groups[group.name].assign(group.ranks.begin(), group.ranks.end());
+  }
+  return options;
+}
+
 class ChakraText : public ChakraTest {
  protected:
   TextWorkload parse(const std::string& text) const { return read_text_workload(write_bytes(text, "w.txt")); }
@@ -111,7 +119,7 @@ TEST_F(ChakraText, TransformersHaveGroups) {
   ASSERT_EQ(written.size(), 7U);
   EXPECT_EQ(nlohmann::json::parse(bytes(written[6])), nlohmann::json::parse(R"(
     {"1": [0, 1], "2": [2, 3], "3": [4, 5], "4": [0, 2, 4], "5": [1, 3, 5]})"));
-  EXPECT_EQ(check(find_trace(file("t"))).found, 0U);
+  EXPECT_EQ(check(find_trace(file("t")), with_groups(workload, 6)).found, 0U);
 }
 
 TEST_F(ChakraText, RecomputesFromCheckpoints) {
@@ -289,8 +297,9 @@ TEST_F(ChakraText, SamplesCanBeExecuted) {
   for (const fs::directory_entry& entry : fs::directory_iterator(astra() / "text_workloads")) {
     SCOPED_TRACE(entry.path());
     ++samples;
-    convert_text_workload(read_text_workload(entry.path()), file("s"), conversion);
-    const CheckReport report = check(find_trace(file("s")));
+    const TextWorkload workload = read_text_workload(entry.path());
+    convert_text_workload(workload, file("s"), conversion);
+    const CheckReport report = check(find_trace(file("s")), with_groups(workload, 8));
     EXPECT_EQ(report.found, 0U) << report.findings[0].text();
     TraceWindow window(file("s.7.et"));
     std::uint64_t executed = 0;

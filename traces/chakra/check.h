@@ -3,16 +3,56 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "traces/chakra/process_groups.h"
 #include "traces/chakra/ranks.h"
 
 namespace weft::chakra {
 
+/// What can be wrong with a trace, the heaviest first. Those from kNoTime on do not keep a trace from running: how it
+/// is taken is worth a remark.
+enum class Problem : std::uint8_t {
+  kMissingRank,
+  kDuplicateId,
+  kSelfDependency,
+  kDanglingDependency,
+  kCycle,
+  kType,
+  kAttribute,
+  kPeer,
+  kLoneMessage,
+  kMessageSize,
+  kGroup,
+  kCollectiveOrder,
+  kCollectiveSize,
+  kRoot,
+  kNoTime,
+  kCpuCommunication,
+  kNoRoot,
+  kGroupsFile,
+  kGroupByDescription,
+  kGroupOfOtherRanks,
+  kGroupOrder,
+  kGroupSize,
+  kEverybody,
+  kGroupsCut,
+  kMachineOnly,
+};
+inline constexpr int kProblems = 25;
+[[nodiscard]] constexpr bool is_refused(Problem problem) {
+  return problem < Problem::kNoTime;
+}
+/// For people: what so many findings are, and how a run takes them or what helps against them.
+[[nodiscard]] std::string describe(Problem problem, std::uint64_t count);
+
 /// Something in a trace that cannot be executed, or not as it was meant.
 struct Finding {
+  Problem kind = Problem::kAttribute;
   std::string file;
   std::optional<std::uint64_t> node;  ///< none for the file as a whole
   std::string name;                   ///< the node's
@@ -23,30 +63,56 @@ struct Finding {
   [[nodiscard]] std::string text() const;
 };
 
+/// Findings of a kind.
+struct FindingKind {
+  std::uint64_t count = 0;
+  Finding first;  ///< by rank, then in file order
+};
+
 struct CheckReport {
-  /// Those of a file by rank, in file order, then those between ranks; the first CheckOptions::most of them.
+  /// What a run refuses: those of a file by rank, in file order, then those between ranks; the first CheckOptions::most
+  /// of them.
   std::vector<Finding> findings;
   std::uint64_t found = 0;  ///< with those that are not in the list
+  /// The same by kind, the heaviest first.
+  std::vector<FindingKind> kinds;
+  /// What a run takes, and in which way it does.
+  std::vector<FindingKind> remarks;
   std::uint64_t ranks = 0;
   std::uint64_t nodes = 0;
+  std::map<CollectiveType, std::uint64_t> collectives;
+  std::uint64_t broadcasts_without_time = 0;  ///< that have no duration
+
+  /// The groups that the trace uses, and those of a groups file, by key; and by rank the keys of names that mean
+  /// another group on another rank. Everybody is not among them.
+  GroupTable::Named groups;
+  std::map<std::uint32_t, std::map<std::string, std::string>> keys;
 };
 
 struct CheckOptions {
   std::size_t most = 1000;  ///< findings to keep
+  /// Of the machine; none: as many as there are files.
+  std::optional<std::uint32_t> ranks;
+  bool shared = false;       ///< a single file is the trace of all ranks
+  GroupTable::Named groups;  ///< of a groups file
 };
 
-/// Checks each file: ids that are there twice, dependencies on ids that are not there, cycles (one is told for each
-/// file), node types that the schema does not have, attributes that a node's type needs and that are missing or of
-/// another kind, negative sizes, sends from and receives to another rank than the file's.
+/// Finds all that keeps a trace from being run, in one pass over its files.
 ///
-/// And the ranks of a prefix against each other: missing ranks; sends without a receive of the same source,
-/// destination, tag and size, and receives without a send; collectives that the ranks of a group issue with different
-/// types, sizes or in different numbers. Collectives are compared in file order, and only those of all dimensions:
-/// which ranks take part in a collective of some dimensions is for the machine to say. Who belongs to a named group is
-/// not in a trace, so a rank that issues nothing in it is taken not to belong.
+/// In each file: ids that are there twice, dependencies on ids that are not there or on the node itself, cycles, node
+/// types that the schema does not have, attributes that a node's type needs and that are missing or of another kind,
+/// negative sizes; sends and receives that name no other rank of the trace.
 ///
-/// Memory grows by some 30 bytes a node of the largest file, and by some 40 for each send and receive of all files.
-/// Throws traces::FormatError for a file that cannot be read.
+/// Between ranks: missing files; sends without a receive of the same source, destination, tag and size, and receives
+/// without a send; groups that nothing names, or to which a rank does not belong; collectives that the ranks of a group
+/// issue with different types, sizes or roots, or in different numbers. Collectives are compared in the order in
+/// which a run would issue them if nothing took time, and only those of all dimensions: which ranks take part in a
+/// collective of some dimensions is for the machine to say.
+///
+/// What only a run shows is not found: ranks that wait for each other, a machine without what a node asks for.
+///
+/// Memory grows by some 30 bytes a node of the largest file, by some 40 for each send and receive of all files, and by
+/// 32 for each collective of ranks that differ. Throws traces::FormatError for a file that cannot be read.
 CheckReport check(const TraceFiles& files, const CheckOptions& options = {});
 
 }  // namespace weft::chakra

@@ -164,6 +164,15 @@ std::optional<std::int64_t> Node::comm_dst() const {
   return integer("comm_dst");
 }
 
+std::optional<std::int64_t> Node::comm_root() const {
+  for (const char* attribute : {"comm_root", "root", "root_rank"}) {
+    if (const auto root = integer(attribute)) return root;
+  }
+  const std::optional<CollectiveType> what = comm_type();
+  if (!what || !has_root(*what)) return std::nullopt;
+  return *what == CollectiveType::kBroadcast || *what == CollectiveType::kScatter ? comm_src() : comm_dst();
+}
+
 std::int64_t Node::comm_tag() const {
   return integer("comm_tag").value_or(0);
 }

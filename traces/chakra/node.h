@@ -47,6 +47,11 @@ enum class CollectiveType : int {
 inline constexpr int kCollectiveTypes = 10;
 /// As the schema writes it, such as ALL_REDUCE; a number for a type that it does not have.
 [[nodiscard]] std::string name_of(CollectiveType type);
+/// Whether one member has what all get, or gets what all have.
+[[nodiscard]] constexpr bool has_root(CollectiveType type) {
+  return type == CollectiveType::kBroadcast || type == CollectiveType::kReduce || type == CollectiveType::kGather ||
+         type == CollectiveType::kScatter;
+}
 
 /// How the file holds a value: the field numbers of AttributeProto. A list follows its scalar.
 enum class ValueKind : std::uint8_t {
@@ -162,13 +167,16 @@ struct Node {
   [[nodiscard]] std::optional<std::int64_t> num_ops() const;      ///< floating-point operations of a compute node
   [[nodiscard]] std::optional<std::int64_t> tensor_size() const;  ///< bytes that a compute or memory node moves
   [[nodiscard]] std::optional<CollectiveType> comm_type() const;
-  /// Bytes: of the whole buffer for all-reduce, reduce-scatter and all-to-all; of one rank's part for all-gather; of
-  /// the message for send and receive.
+  /// Bytes: of the whole buffer for all-reduce, reduce, broadcast, reduce-scatter, scatter and all-to-all; of one
+  /// rank's part for all-gather and gather; of the message for send and receive.
   [[nodiscard]] std::optional<std::int64_t> comm_size() const;
   [[nodiscard]] std::optional<std::int64_t> comm_src() const;  ///< rank
   [[nodiscard]] std::optional<std::int64_t> comm_dst() const;  ///< rank
   [[nodiscard]] std::int64_t comm_tag() const;                 ///< 0
-  [[nodiscard]] std::int64_t comm_priority() const;            ///< 0
+  /// The rank, of the machine and not of the group, that a collective with a root begins or ends at: comm_root, root or
+  /// root_rank; else comm_src of a BROADCAST and SCATTER, comm_dst of a REDUCE and GATHER. The schema has none.
+  [[nodiscard]] std::optional<std::int64_t> comm_root() const;
+  [[nodiscard]] std::int64_t comm_priority() const;  ///< 0
   /// Which of the machine's logical dimensions take part; none means all.
   [[nodiscard]] std::optional<std::vector<bool>> involved_dim() const;
   /// Communicator group; "" is everybody, and so is the "0" that some writers put, which is given as "".

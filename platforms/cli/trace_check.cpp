@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft trace check: all that keeps a trace from being run.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/output.h"
+#include "platforms/cli/trace_command.h"
+#include "platforms/import/astra_sim.h"
+#include "traces/chakra/check.h"
+#include "traces/chakra/groups.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct CheckCommandOptions {
+  std::string trace;
+  std::string groups;
+  std::uint32_t ranks = 0;
+  bool json = false;
+};
+
+ordered_json to_json(const chakra::Finding& finding) {
+  ordered_json json = {{"file", finding.file},
+                       {"node", nullptr},
+                       {"name", finding.name},
+                       {"problem", finding.problem},
+                       {"expected", finding.expected}};
+  if (finding.node) json["node"] = *finding.node;
+  return json;
+}
+
+ordered_json to_json(const std::vector<chakra::FindingKind>& kinds) {
+  ordered_json json = ordered_json::array();
+  for (const chakra::FindingKind& kind : kinds) {
+    json.push_back({{"what", chakra::describe(kind.first.kind, kind.count)},
+                    {"count", kind.count},
+                    {"first", to_json(kind.first)}});
+  }
+  return json;
+}
+
+void print_kinds(const std::vector<chakra::FindingKind>& kinds, const char* before) {
+  for (const chakra::FindingKind& kind : kinds) {
+    print(before + chakra::describe(kind.first.kind, kind.count) + "\n  " + kind.first.text() + "\n");
+  }
+}
+
+int check(const CheckCommandOptions& options) {
+  chakra::CheckOptions how;
+  const chakra::TraceFiles files = chakra::find_trace(options.trace);
+  if (options.ranks > 0) how.ranks = options.ranks;
+  how.shared = !files.is_prefix && options.ranks > 0;
+  how.groups = groups_beside(files, options.trace, options.groups, how.ranks);
+  const chakra::CheckReport report = chakra::check(files, how);
+  if (options.json) {
+    ordered_json findings = ordered_json::array();
+    for (const chakra::Finding& finding : report.findings) findings.push_back(to_json(finding));
+    print_json(ordered_json{{"ranks", report.ranks},
+                            {"nodes", report.nodes},
+                            {"found", report.found},
+                            {"kinds", to_json(report.kinds)},
+                            {"remarks", to_json(report.remarks)},
+                            {"findings", std::move(findings)}});
+  } else {
+    print_kinds(report.kinds, "");
+    print_kinds(report.remarks, "remark: ");
+    print(fmt::format("{} {}, {} nodes, {}\n", report.ranks, report.ranks == 1 ? "rank" : "ranks", report.nodes,
+                      report.found == 0   ? std::string("no findings")
+                      : report.found == 1 ? std::string("1 finding")
+                                          : fmt::format("{} findings", report.found)));
+  }
+  return report.found == 0 ? kDone : kFailed;
+}
+
+}  // namespace
+
+chakra::GroupTable::Named groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
+                                        const std::string& groups, std::optional<std::uint32_t> ranks) {
+  if (!files.is_prefix && groups.empty()) return {};
+  if (!files.is_prefix && !ranks) throw UsageError("--groups: expected with a prefix, or with --ranks");
+  const fs::path file = groups.empty() ? chakra::groups_file(prefix) : fs::path(groups);
+  std::error_code ignored;
+  if (groups.empty() && !fs::exists(file, ignored)) return {};
+  return astra::read_groups(file, ranks.value_or(*files.files.back().rank + 1));
+}
+
+Command trace_check_command(const Arguments& parent) {
+  auto options = std::make_shared<CheckCommandOptions>();
+  const Arguments app =
+      parent.add_subcommand("check", "Finds all that weft run would refuse; exits with 1 if there is any");
+  app.add_option("TRACE", options->trace, kTraceArgument).required();
+  app.add_option("--groups", options->groups, "Communicator groups file; PREFIX.groups.json where it is there");
+  app.add_option("--ranks", options->ranks,
+                 "Of the machine, if not as many as there are files; with a FILE.et, it is the trace of all of them")
+      .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
+  app.add_flag("--json", options->json, "Print JSON, with each finding");
+  return {app, [options] { return check(*options); }};
+}
+
+}  // namespace weft::platforms

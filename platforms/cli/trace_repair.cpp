@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft trace repair: a trace without what can be mended.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+
+#include "platforms/cli/output.h"
+#include "platforms/cli/trace_command.h"
+#include "platforms/import/astra_sim.h"
+#include "traces/chakra/groups.h"
+#include "traces/chakra/repair.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct RepairCommandOptions {
+  std::string from;
+  std::string to;
+  std::string groups;
+  std::uint32_t ranks = 0;
+  bool json = false;
+};
+
+ordered_json to_json(const chakra::Mended& mended) {
+  ordered_json json = {{"what", mended.text()}, {"count", mended.count}, {"file", mended.file}, {"node", nullptr}};
+  if (mended.node) json["node"] = *mended.node;
+  return json;
+}
+
+/// The trace that was written says its groups as the one that was read.
+void write_groups(const chakra::GroupTable::Named& groups, const fs::path& to) {
+  if (groups.empty()) return;
+  std::vector<chakra::RankGroup> listed;
+  for (const auto& [name, ranks] : groups) listed.push_back({name, {ranks.begin(), ranks.end()}});
+  chakra::write_groups(chakra::groups_file(to), listed);
+}
+
+int repair(const RepairCommandOptions& options) {
+  const chakra::TraceFiles files = chakra::find_trace(options.from);
+  if (options.ranks > 0 && !files.is_prefix) throw UsageError("--ranks: expected only with a prefix");
+  chakra::CheckOptions how;
+  if (options.ranks > 0) how.ranks = options.ranks;
+  how.groups = groups_beside(files, options.from, options.groups, how.ranks);
+  chakra::RepairReport report;
+  try {
+    report = chakra::repair(files, options.to, how);
+    std::error_code ignored;
+    const bool is_input = fs::equivalent(chakra::groups_file(options.to), options.groups, ignored);
+    if (files.is_prefix && !is_input) write_groups(how.groups, options.to);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError("trace repair: " + std::string(error.what()));
+  } catch (const std::system_error& error) {
+    throw UsageError("trace repair: expected a place that can be written: " + std::string(error.what()));
+  }
+  const chakra::CheckReport left = chakra::check(chakra::find_trace(options.to), how);
+  if (options.json) {
+    ordered_json mended = ordered_json::array();
+    for (const chakra::Mended& each : report.mended) mended.push_back(to_json(each));
+    print_json(ordered_json{{"mended", mended}, {"files", report.written.size()}, {"left", left.found}});
+    return left.found == 0 ? kDone : kFailed;
+  }
+  for (const chakra::Mended& each : report.mended) print(each.text() + "\n");
+  if (report.mended.empty()) print("nothing to mend\n");
+  print_wrote(report.written);
+  if (left.found == 0) return kDone;
+  print(fmt::format("weft trace check still finds {} in it: {}\n", left.found, left.findings.front().text()));
+  return kFailed;
+}
+
+}  // namespace
+
+Command trace_repair_command(const Arguments& parent) {
+  auto options = std::make_shared<RepairCommandOptions>();
+  const Arguments app =
+      parent.add_subcommand("repair", "Writes a trace without what weft run would refuse and can be mended");
+  app.add_option("FROM", options->from, kTraceArgument).required();
+  app.add_option("TO", options->to, "The file, or for several ranks the prefix; not those of FROM").required();
+  app.add_option("--groups", options->groups, "Communicator groups file; PREFIX.groups.json where it is there");
+  app.add_option("--ranks", options->ranks, "How many ranks there are, if not as many as the highest has below it")
+      .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
+  app.add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return repair(*options); }};
+}
+
+}  // namespace weft::platforms

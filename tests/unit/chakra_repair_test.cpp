@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/chakra/repair.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/chakra.h"
+
+namespace weft::chakra {
+namespace {
+
+namespace fs = std::filesystem;
+using test::chakra_node;
+using test::ChakraTest;
+using test::collective_node;
+using test::message_node;
+using Counts = std::vector<std::pair<Problem, std::uint64_t>>;
+
+class ChakraRepair : public ChakraTest {
+ protected:
+  void ranks(const std::vector<std::vector<Node>>& all) {
+    fs::remove_all(folder_);
+    fs::create_directory(folder_);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) write(all[rank], "w." + std::to_string(rank) + ".et");
+  }
+  /// What was done to w.0.et, ..., of which r.0.et, ... are made and pass the check.
+  Counts mend(const CheckOptions& options = {}) {
+    const RepairReport report = repair(find_trace(file("w")), file("r"), options);
+    const CheckReport left = check(find_trace(file("r")), options);
+    EXPECT_EQ(left.found, 0U) << left.findings[0].text();
+    Counts counts;
+    for (const Mended& each : report.mended) counts.emplace_back(each.kind, each.count);
+    return counts;
+  }
+  [[nodiscard]] std::vector<Node> mended(int rank) const { return read(file("r." + std::to_string(rank) + ".et")); }
+
+  static Node with(Node node, Attribute attribute) {
+    node.attributes.push_back(std::move(attribute));
+    return node;
+  }
+};
+
+TEST_F(ChakraRepair, LeavesAGoodTraceAsItIs) {
+  ranks({{collective_node(0, CollectiveType::kAllReduce, 8), message_node(1, NodeType::kSend, 1, 0, 8)},
+         {collective_node(0, CollectiveType::kAllReduce, 8), message_node(1, NodeType::kReceive, 0, 0, 8)}});
+  EXPECT_EQ(mend(), Counts());
+  for (const char* rank : {"0", "1"}) {
+    EXPECT_EQ(bytes(file("w." + std::string(rank) + ".et")), bytes(file("r." + std::string(rank) + ".et")));
+  }
+}
+
+TEST_F(ChakraRepair, MendsAGraph) {
+  const auto lasting = [](Node node) {
+    node.duration_micros = 1;
+    return node;
+  };
+  Node control = lasting(chakra_node(3, {1, 2}));
+  control.control_dependencies = {3, 4, 4};
+  ranks({{lasting(chakra_node(1, {1, 7, 2})), lasting(chakra_node(2, {1})), control, lasting(chakra_node(4, {3})),
+          lasting(chakra_node(4)), lasting(chakra_node(4, {3}))}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kDuplicateId, 2},
+                            {Problem::kSelfDependency, 2},
+                            {Problem::kDanglingDependency, 1},
+                            {Problem::kCycle, 2}}));
+  const std::vector<Node> nodes = mended(0);
+  ASSERT_EQ(nodes.size(), 5U) << "the copy is gone";
+  EXPECT_EQ(nodes[0].data_dependencies, std::vector<std::uint64_t>({2}));
+  EXPECT_EQ(nodes[1].data_dependencies, std::vector<std::uint64_t>());
+  EXPECT_EQ(nodes[2].data_dependencies, std::vector<std::uint64_t>({1, 2}));
+  EXPECT_EQ(nodes[4].id, 5U);
+}
+
+TEST_F(ChakraRepair, MakesMetadataOfWhatCannotBeRun) {
+  Node odd = chakra_node(2, {1});
+  odd.type = static_cast<NodeType>(12);
+  ranks({{chakra_node(1, {}, NodeType::kInvalid), odd, chakra_node(3, {2}, NodeType::kCollective),
+          collective_node(4, CollectiveType::kAllReduce, -8), message_node(5, NodeType::kSend, 0, 0, 8),
+          message_node(6, NodeType::kSend, 9, 0, 8), with(chakra_node(7), Attribute::text("num_ops", "many"))}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kType, 2}, {Problem::kAttribute, 3}, {Problem::kPeer, 2}}));
+  for (const Node& node : mended(0)) EXPECT_EQ(node.type, NodeType::kMetadata) << node.id;
+  EXPECT_EQ(mended(0)[2].data_dependencies, std::vector<std::uint64_t>({2})) << "order is kept";
+}
+
+TEST_F(ChakraRepair, GivesTimesAndTakesCommunicationOffTheCpu) {
+  ranks(
+      {{chakra_node(1), with(collective_node(2, CollectiveType::kAllReduce, 8), Attribute::boolean("is_cpu_op", true)),
+        with(chakra_node(3), Attribute::boolean("is_cpu_op", true))}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kNoTime, 1}, {Problem::kCpuCommunication, 1}}));
+  EXPECT_EQ(mended(0)[0].duration_nanos(), 1U);
+  EXPECT_FALSE(mended(0)[1].is_cpu_op());
+  EXPECT_EQ(mended(0)[2].duration_nanos(), 0U);
+  EXPECT_EQ(check(find_trace(file("r"))).remarks.size(), 0U);
+}
+
+TEST_F(ChakraRepair, MatchesMessages) {
+  ranks({{message_node(0, NodeType::kSend, 1, 0, 8), message_node(1, NodeType::kSend, 1, 0, 9),
+          message_node(2, NodeType::kSend, 1, 3, 1)},
+         {message_node(0, NodeType::kReceive, 0, 0, 16), message_node(1, NodeType::kReceive, 2, 0, 1)},
+         {}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kLoneMessage, 3}, {Problem::kMessageSize, 1}}));
+  EXPECT_EQ(mended(0)[0].comm_size(), 16);
+  EXPECT_EQ(mended(0)[1].type, NodeType::kMetadata);
+  EXPECT_EQ(mended(1)[1].type, NodeType::kMetadata);
+}
+
+TEST_F(ChakraRepair, TakesTheOtherOfTwoForAPeer) {
+  const auto without_peer = [](NodeType type) {
+    Node node = chakra_node(1, {}, type);
+    node.attributes = {Attribute::integer("comm_size", 8), Attribute::text("pg_name", "p")};
+    return node;
+  };
+  CheckOptions options;
+  options.groups = {{"p", {2, 0}}};
+  ranks({{without_peer(NodeType::kSend)}, {}, {without_peer(NodeType::kReceive)}});
+  EXPECT_EQ(mend(options), (Counts{{Problem::kPeer, 2}}));
+  EXPECT_EQ(mended(0)[0].comm_dst(), 2);
+  EXPECT_EQ(mended(2)[0].comm_src(), 0);
+  options.groups = {{"p", {2, 0, 1}}};
+  EXPECT_EQ(mend(options), (Counts{{Problem::kPeer, 2}}));
+  EXPECT_EQ(mended(0)[0].type, NodeType::kMetadata);
+}
+
+TEST_F(ChakraRepair, AlignsCollectives) {
+  const auto reduce = [](std::uint64_t id, std::int64_t bytes) {
+    return collective_node(id, CollectiveType::kAllReduce, bytes);
+  };
+  const auto gather = [](std::uint64_t id) { return collective_node(id, CollectiveType::kAllGather, 4); };
+  // Rank 1 was recorded one collective later, and has another size once.
+  ranks({{reduce(0, 10), reduce(1, 20), gather(2), reduce(3, 30), reduce(4, 40)},
+         {reduce(10, 20), gather(11), reduce(12, 35), reduce(13, 40), gather(14)}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kCollectiveOrder, 2}, {Problem::kCollectiveSize, 1}}));
+  EXPECT_EQ(mended(0)[0].type, NodeType::kMetadata);
+  EXPECT_EQ(mended(0)[1].type, NodeType::kCollective);
+  EXPECT_EQ(mended(0)[3].comm_size(), 35);
+  EXPECT_EQ(mended(1)[4].type, NodeType::kMetadata);
+
+  const auto from = [](std::int64_t root) {
+    return with(collective_node(0, CollectiveType::kBroadcast, 8), Attribute::integer("root", root));
+  };
+  ranks({{from(1)}, {from(0)}, {from(9)}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kRoot, 2}}));
+  EXPECT_EQ(mended(2)[0].comm_root(), 1);
+  ranks({{from(9)}, {from(9)}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kRoot, 2}}));
+  EXPECT_EQ(mended(1)[0].comm_root(), 0);
+}
+
+TEST_F(ChakraRepair, WritesMissingRanks) {
+  const auto list = [](const std::string& ranks) {
+    Node node = chakra_node(1, {}, NodeType::kMetadata);
+    node.name = "## process_group:init ##";
+    node.inputs =
+        InputOutput{R"(['[{"pg_name": "0", "ranks": []}, {"pg_name": "1", "ranks": )" + ranks + R"(}]'])", "", "", ""};
+    return node;
+  };
+  const auto sum = [](std::uint64_t id, const std::string& group, std::int64_t bytes) {
+    return with(collective_node(id, CollectiveType::kAllReduce, bytes), Attribute::text("pg_name", group));
+  };
+  ranks({{list("[0, 1]"), sum(2, "1", 8), sum(3, "0", 8), message_node(4, NodeType::kSend, 2, 0, 8)},
+         {list("[0, 1]"), sum(2, "1", 8), sum(3, "0", 8)},
+         {list("[2, 3]"), sum(2, "1", 16), sum(3, "0", 8), message_node(4, NodeType::kReceive, 0, 0, 8)}});
+  CheckOptions options;
+  options.ranks = 5;
+  EXPECT_EQ(mend(options), (Counts{{Problem::kMissingRank, 2}, {Problem::kGroup, 1}, {Problem::kCollectiveSize, 1}}));
+  EXPECT_EQ(mended(3)[1].comm_size(), 16) << "of its own group";
+  EXPECT_EQ(mended(3)[3].type, NodeType::kMetadata) << "messages are the original's";
+  EXPECT_EQ(mended(4)[1].type, NodeType::kMetadata) << "it is in no group 1";
+  EXPECT_EQ(mended(4)[2].type, NodeType::kCollective);
+}
+
+TEST_F(ChakraRepair, OfOneFileMendsTheFile) {
+  write({chakra_node(1, {1}, NodeType::kMetadata)}, "one.et");
+  const RepairReport report = repair(find_trace(file("one.et")), file("two.et"), {});
+  ASSERT_EQ(report.mended.size(), 1U);
+  EXPECT_EQ(report.mended[0].text(),
+            "dependencies of a node on itself, left out: 1 (the first in " + file("one.et").string() + ", node 1)");
+  EXPECT_EQ(check(find_trace(file("two.et"))).found, 0U);
+}
+
+TEST_F(ChakraRepair, NeverOverwritesAndDoesNotGuessGroups) {
+  ranks({{chakra_node(1, {1})}});
+  const std::string before = bytes(file());
+  EXPECT_THROW(repair(find_trace(file("w")), folder_ / "../" / folder_.filename() / "w", {}), std::invalid_argument);
+  EXPECT_THROW(repair(find_trace(file("w.0.et")), file("w.0.et"), {}), std::invalid_argument);
+  fs::create_symlink(file("w.0.et"), file("l.0.et"));
+  EXPECT_THROW(repair(find_trace(file("w")), file("l"), {}), std::invalid_argument);
+  EXPECT_EQ(bytes(file()), before);
+  ranks({{with(collective_node(1, CollectiveType::kAllReduce, 8), Attribute::text("pg_name", "1"))}});
+  EXPECT_EQ(
+      refused([&] { repair(find_trace(file("w")), file("r"), {}); }),
+      "w.0.et: node 1 'n1': is of group \"1\", which neither the metadata of the trace nor a groups file names; "
+      "expected a node \"## process_group:init ##\" that lists it, or a groups file {\"1\": [ranks]}; 1 group is not "
+      "what the rank needs; a groups file says which ranks are in a group (--groups)");
+  EXPECT_FALSE(fs::exists(file("r.0.et")));
+}
+
+}  // namespace
+}  // namespace weft::chakra

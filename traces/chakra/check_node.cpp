@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/chakra/check_parts.h"
+#include "traces/chakra/kernels.h"
+
+namespace weft::chakra {
+namespace {
+
+/// Longer ones do not fit the picoseconds of a run.
+constexpr std::uint64_t kMostNanos = 9'000'000'000'000'000;
+
+}  // namespace
+
+bool NodeCheck::add(const Node& node) {
+  const std::uint64_t before = findings_.found();
+  try {
+    check(node);
+  } catch (const AttributeError& error) {
+    // Its text begins with the label, which the finding has as well.
+    const std::string text = error.what();
+    const std::string label = node.label() + ": ";
+    const std::string said = text.starts_with(label) ? text.substr(label.size()) : text;
+    const std::size_t expected = said.find(": expected ");
+    const std::size_t got = said.find(", got ");
+    if (expected == std::string::npos || got == std::string::npos) {
+      find(node, said, "");
+    } else {
+      find(node, said.substr(0, expected) + " is " + said.substr(got + 6),
+           said.substr(expected + 11, got - expected - 11));
+    }
+  }
+  return findings_.found() == before;
+}
+
+void NodeCheck::find(const Node& node, std::string problem, std::string expected, Problem kind) {
+  findings_.add(kind, file_, node.id, std::move(problem), std::move(expected));
+}
+
+void NodeCheck::check(const Node& node) {
+  if (lists_process_groups(node)) matcher_.add_groups(index_, node);
+  if (node.duration_nanos() > kMostNanos) {
+    find(node, "its duration is " + std::to_string(node.duration_nanos()) + " ns",
+         "at most " + std::to_string(kMostNanos));
+  }
+  const bool is_cpu_op = node.is_cpu_op();
+  if (!is_known(node.type)) {
+    return find(node, "its type is " + name_of(node.type), "a node type of the schema, 1 to 7", Problem::kType);
+  }
+  switch (node.type) {
+    case NodeType::kInvalid:
+      find(node, "its type is INVALID_NODE", "a type that can be executed", Problem::kType);
+      break;
+    case NodeType::kMemoryLoad:
+    case NodeType::kMemoryStore:
+      memory(node);
+      break;
+    case NodeType::kCompute:
+      compute(node, is_cpu_op);
+      break;
+    case NodeType::kSend:
+    case NodeType::kReceive:
+      if (is_cpu_op) mark_cpu(node);
+      message(node);
+      break;
+    case NodeType::kCollective:
+      if (is_cpu_op) mark_cpu(node);
+      collective(node);
+      break;
+    case NodeType::kMetadata:
+      break;
+  }
+}
+
+void NodeCheck::mark_cpu(const Node& node) {
+  find(node, name_of(node.type) + " is marked as an operation of the CPU", "is_cpu_op false",
+       Problem::kCpuCommunication);
+}
+
+void NodeCheck::missing(const Node& node, const std::string& attribute, const std::string& expected) {
+  find(node, name_of(node.type) + " has no attribute " + attribute, expected);
+}
+
+bool NodeCheck::not_negative(const Node& node, const std::string& attribute, std::optional<std::int64_t> value) {
+  if (!value || *value >= 0) return true;
+  find(node, "attribute " + attribute + " is " + std::to_string(*value), "at least 0");
+  return false;
+}
+
+bool NodeCheck::size(const Node& node, const std::string& attribute, std::optional<std::int64_t> value,
+                     bool is_needed) {
+  if (!value && is_needed) missing(node, attribute, "a number of bytes");
+  return not_negative(node, attribute, value) && value;
+}
+
+void NodeCheck::memory(const Node& node) {
+  size(node, "tensor_size", node.tensor_size(), true);
+  const Attribute* in_switch = node.find("in_switch");
+  if (in_switch == nullptr) return;
+  const bool* value = std::get_if<bool>(&in_switch->value);
+  if (value == nullptr) return find(node, "attribute in_switch is no boolean", "a boolean");
+  if (*value) matcher_.use_group(index_, node);
+}
+
+void NodeCheck::compute(const Node& node, bool is_cpu_op) {
+  not_negative(node, "num_ops", node.num_ops());
+  if (node.cores() == 0) find(node, "attribute cores is 0", "1 or more, or none for all");
+  not_negative(node, "cores", node.cores());
+  static_cast<void>(node.stream());
+  size(node, "tensor_size", node.tensor_size(), node.num_ops().has_value());
+  const bool has_kernels = !kernels_of(node).empty();
+  if (!is_cpu_op && !has_kernels && node.duration_nanos() == 0 && !node.num_ops()) {
+    find(node, "COMP_NODE takes no time", "duration_micros, or the attribute num_ops", Problem::kNoTime);
+  }
+}
+
+void NodeCheck::message(const Node& node) {
+  const bool is_send = node.type == NodeType::kSend;
+  const std::string own = is_send ? "comm_src" : "comm_dst";
+  const std::string other = is_send ? "comm_dst" : "comm_src";
+  static_cast<void>(node.comm_tag());
+  const std::optional<std::int64_t> here = node.integer(own);
+  if (here && file_.rank && *here != *file_.rank) {
+    find(node, "attribute " + own + " is " + std::to_string(*here),
+         "the file's own rank, " + std::to_string(*file_.rank), Problem::kPeer);
+  }
+  const std::optional<std::int64_t> peer = node.integer(other);
+  if (!peer) {
+    find(node, name_of(node.type) + " has no attribute " + other, "the rank to exchange with", Problem::kPeer);
+  }
+  const bool sized = size(node, "comm_size", node.comm_size(), true);
+  if (peer && *peer < 0) {
+    return find(node, "attribute " + other + " is " + std::to_string(*peer), "at least 0", Problem::kPeer);
+  }
+  if (peer && sized) matcher_.add_message(index_, node, *peer);
+}
+
+void NodeCheck::collective(const Node& node) {
+  const std::optional<CollectiveType> type = node.comm_type();
+  if (!type) missing(node, "comm_type", "a collective, 0 to 9");
+  static_cast<void>(node.comm_priority());
+  static_cast<void>(node.involved_dim());
+  // A barrier moves nothing.
+  const std::optional<std::int64_t> bytes = node.comm_size();
+  const bool is_barrier = type == CollectiveType::kBarrier;
+  const bool sized = size(node, "comm_size", bytes, !is_barrier) || (is_barrier && !bytes);
+  if (!type) return;
+  ++report_.collectives[*type];
+  if (*type == CollectiveType::kBroadcast && node.duration_nanos() == 0) ++report_.broadcasts_without_time;
+  if (has_root(*type) && *type != CollectiveType::kBroadcast) {
+    find(node, "is a " + name_of(*type), "a BROADCAST, or a collective without a root", Problem::kMachineOnly);
+  }
+  if (has_root(*type) && !node.comm_root()) {
+    find(node, name_of(*type) + " names no root", "the attribute comm_root", Problem::kNoRoot);
+  }
+  if (sized) matcher_.add_collective(index_, node, *type, is_barrier ? 0 : *bytes);
+}
+
+}  // namespace weft::chakra

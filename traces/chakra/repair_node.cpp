@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be mended within a file.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "traces/chakra/kernels.h"
+#include "traces/chakra/process_groups.h"
+#include "traces/chakra/reader.h"
+#include "traces/chakra/repair_parts.h"
+
+namespace weft::chakra {
+namespace {
+
+using Places = std::unordered_map<std::uint64_t, std::size_t>;
+
+/// Those whose id was there before get another one, above all others.
+Places make_ids_unique(std::vector<Node>& nodes, const Log& log) {
+  std::uint64_t free = 0;
+  for (const Node& node : nodes) free = std::max(free, node.id);
+  Places places;
+  std::vector<Node> kept;
+  kept.reserve(nodes.size());
+  for (Node& node : nodes) {
+    const auto before = places.find(node.id);
+    if (before != places.end()) {
+      log(Problem::kDuplicateId, node.id);
+      if (kept[before->second] == node) continue;
+      do {
+        ++free;  // beyond the largest number come the smallest ones
+      } while (places.contains(free));
+      node.id = free;
+    }
+    places.emplace(node.id, kept.size());
+    kept.push_back(std::move(node));
+  }
+  nodes = std::move(kept);
+  return places;
+}
+
+void drop_dependencies(std::vector<Node>& nodes, const Places& places, const Log& log) {
+  for (Node& node : nodes) {
+    for (auto* dependencies : {&node.control_dependencies, &node.data_dependencies}) {
+      std::erase_if(*dependencies, [&](std::uint64_t id) {
+        if (id == node.id) log(Problem::kSelfDependency, node.id);
+        if (id != node.id && !places.contains(id)) log(Problem::kDanglingDependency, node.id);
+        return id == node.id || !places.contains(id);
+      });
+    }
+  }
+}
+
+/// Walks as check() does: what closes a cycle there is left out here.
+void cut_cycles(std::vector<Node>& nodes, const Places& places, const Log& log) {
+  enum class State : std::uint8_t { kNew, kOnTheWay, kDone };
+  struct Step {
+    std::size_t node;
+    std::size_t next = 0;
+  };
+  std::vector<State> states(nodes.size(), State::kNew);
+  for (std::size_t root = 0; root < nodes.size(); ++root) {
+    if (states[root] != State::kNew) continue;
+    std::vector<Step> way = {{root}};
+    states[root] = State::kOnTheWay;
+    while (!way.empty()) {
+      Step& step = way.back();
+      Node& node = nodes[step.node];
+      const std::size_t controls = node.control_dependencies.size();
+      if (step.next == controls + node.data_dependencies.size()) {
+        states[step.node] = State::kDone;
+        way.pop_back();
+        continue;
+      }
+      auto& dependencies = step.next < controls ? node.control_dependencies : node.data_dependencies;
+      const std::size_t index = step.next < controls ? step.next : step.next - controls;
+      const std::size_t to = places.at(dependencies[index]);
+      if (states[to] == State::kOnTheWay) {
+        log(Problem::kCycle, node.id);
+        dependencies.erase(dependencies.begin() + static_cast<std::ptrdiff_t>(index));
+        continue;
+      }
+      ++step.next;
+      if (states[to] == State::kDone) continue;
+      states[to] = State::kOnTheWay;
+      way.push_back({to});
+    }
+  }
+}
+
+void erase(Node& node, std::string_view attribute) {
+  std::erase_if(node.attributes, [&](const Attribute& each) { return each.name == attribute; });
+}
+
+bool takes_no_time(const Node& node) {
+  try {
+    return node.type == NodeType::kCompute && !node.is_cpu_op() && node.duration_nanos() == 0 && !node.num_ops() &&
+           kernels_of(node).empty();
+  } catch (const AttributeError&) {
+    return false;  // what is wrong with it comes later
+  }
+}
+
+bool is_marked_cpu(const Node& node) {
+  try {
+    return node.is_cpu_op();
+  } catch (const AttributeError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<Node> read_mended(const RankFile& file, const Log& log) {
+  std::vector<Node> nodes;
+  TraceReader reader(file.file);
+  for (Node node; reader.next(node);) nodes.push_back(node);
+  const Places places = make_ids_unique(nodes, log);
+  drop_dependencies(nodes, places, log);
+  cut_cycles(nodes, places, log);
+  return nodes;
+}
+
+void set_integer(Node& node, std::string_view attribute, std::int64_t value) {
+  erase(node, attribute);
+  node.attributes.push_back(Attribute::integer(std::string(attribute), value));
+}
+
+void mend(Node& node, std::optional<std::uint32_t> rank, const Log& log) {
+  const bool is_message = node.type == NodeType::kSend || node.type == NodeType::kReceive;
+  if ((is_message || node.type == NodeType::kCollective) && is_marked_cpu(node)) {
+    log(Problem::kCpuCommunication, node.id);
+    erase(node, "is_cpu_op");
+    node.attributes.push_back(Attribute::boolean("is_cpu_op", false));
+  }
+  if (takes_no_time(node)) {
+    log(Problem::kNoTime, node.id);
+    erase(node, "duration_nanos");
+    node.set_duration_nanos(1);
+  }
+  if (!is_message || !rank) return;
+  const std::string_view own = node.type == NodeType::kSend ? "comm_src" : "comm_dst";
+  const Attribute* here = node.find(own);
+  try {
+    if (here == nullptr || node.integer(own) == static_cast<std::int64_t>(*rank)) return;
+  } catch (const AttributeError&) {
+  }
+  log(Problem::kPeer, node.id);
+  set_integer(node, own, *rank);
+}
+
+void leave_out(Node& node) {
+  node.type = NodeType::kMetadata;
+  node.inputs.reset();
+  node.duration_micros = 0;
+  node.attributes.clear();
+}
+
+void apply(const Edit& edit, Node& node) {
+  if (edit.is_left_out) return leave_out(node);
+  if (edit.size) set_integer(node, "comm_size", *edit.size);
+  if (edit.peer) set_integer(node, node.type == NodeType::kSend ? "comm_dst" : "comm_src", *edit.peer);
+  if (!edit.root) return;
+  for (const char* name : {"comm_root", "root", "root_rank", "comm_src", "comm_dst"}) erase(node, name);
+  set_integer(node, "comm_root", *edit.root);
+}
+
+void keep_groups_of(Node& node, std::uint32_t rank) {
+  nlohmann::ordered_json kept = nlohmann::ordered_json::array();
+  for (const ProcessGroup& group : process_groups_of(node).groups) {
+    if (group.ranks && std::find(group.ranks->begin(), group.ranks->end(), rank) == group.ranks->end()) continue;
+    kept.push_back({{"pg_name", group.name},
+                    {"pg_desc", group.description},
+                    {"ranks", group.ranks.value_or(std::vector<std::uint64_t>())}});
+  }
+  node.inputs->values = nlohmann::ordered_json::array({kept.dump()}).dump();
+}
+
+}  // namespace weft::chakra
