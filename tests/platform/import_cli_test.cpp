@@ -382,7 +382,8 @@ TEST_F(ImportCli, RefusesByName) {
          "doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling, got \"ringo\"");
   expect(with("all-reduce-implementation", {"ring4"}), "got \"ring4\"");
   expect(with("all-reduce-implementation", {"direct0"}), "got \"direct0\"");
-  expect(with("per-node-custom-implementation", "no.yml"), "no.yml: expected a file that can be read");
+  expect(with("per-node-custom-implementation", "no.yml"),
+         "no.yml: expected ids of nodes with a prefix of Chakra files each, got no such file");
   expect(with("scheduling-policy", "RANDOM"), "scheduling-policy: expected one of LIFO, FIFO, EXPLICIT");
   expect(with("inter-dimension-scheduling", "offlineGreedy"),
          "inter-dimension-scheduling: expected one of baseline, themis, got \"offlineGreedy\"");
@@ -408,7 +409,7 @@ TEST_F(ImportCli, RefusesByName) {
          "npus_count: expected a whole number above 1, got 1");
   expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 0 ]\nlatency: [ 5 ]\n"),
          "bandwidth: expected a rate above 0 in GB/s, got 0");
-  expect(network("topology: [ Ring\n"), "network.yml: expected YAML");
+  expect(network("topology: [ Ring\n"), "network.yml: line 2: expected YAML");
   write("network.yml", kNetwork);
   write("groups.json", R"({"1": [0, 8]})");
   expect(import("--analytical unaware --groups ../groups.json").err,

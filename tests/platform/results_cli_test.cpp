@@ -216,12 +216,11 @@ TEST_F(ResultsCli, DevicesAndPipesAreWrittenToAndNeverReplaced) {
 
 /// A script must not take it for success.
 TEST_F(ResultsCli, OutputThatCannotBeWrittenIsAnError) {
-  for (const char* arguments :
-       {"--help", "--version", "run --help", "describe", "describe --json", "parts", "parts h100-sxm", "parts --json",
-        "kernel copy --bytes 1KiB", "kernel copy --bytes 1KiB --json", "dpa", "topology ../small.json",
-        "collective ../small.json --op all_reduce --bytes 4KiB",
-        "collective ../small.json --op all_reduce --bytes 4KiB --json", "run ../small.json", "run ../small.json --json",
-        "workload llama3-8b --layers 1 --out w"}) {
+  for (const char* arguments : {"--help", "--version", "run --help", "describe", "describe --json", "parts",
+                                "parts --json", "kernel copy --bytes 1KiB", "kernel copy --bytes 1KiB --json", "dpa",
+                                "topology ../small.json", "collective ../small.json --op all_reduce --bytes 4KiB",
+                                "collective ../small.json --op all_reduce --bytes 4KiB --json", "run ../small.json",
+                                "run ../small.json --json", "workload llama3-8b --layers 1 --out w"}) {
     SCOPED_TRACE(arguments);
     const Ran full = weft(std::string(arguments) + " > /dev/full");
     EXPECT_EQ(full.code, 1);
