@@ -4,9 +4,10 @@
 512 ends, with chunks that visit the dimensions in their order and with Themis, and an AllReduce of 1 GB on systems that
 grow on the wafer and outside of it, and prints the tables of docs/studies.md.
 
-    platforms/studies/wafer.py [--keep FOLDER]
+    platforms/studies/wafer.py [--keep FOLDER] [--only TEXT]
 
-FOLDER gets the platforms and traces, which `weft run` takes one by one. WEFT names another weft to run than the wrapper of
+FOLDER gets the platforms and traces, which `weft run` takes one by one. With TEXT only rows of the first table are made whose
+workload and system contain it, such as "DLRM, W-1D". WEFT names another weft to run than the wrapper of
 this repository.
 
 Systems: W-1D is one switch of 350, 500 or 600 GB/s an end. W-2D has switches of 32 and of 16 ends, 250 GB/s each. Conv-3D
@@ -173,11 +174,13 @@ def run_workload(folder, workload, system, dimensions, tensor_dimensions, schedu
     return weft("run", str(file), "--out", str(folder / name), "--timeline-ranks", "0")
 
 
-def print_workloads(folder):
+def print_workloads(folder, only):
     print("| workload | system | step, us | computing, us | exposed, us | step with Themis, us | exposed, us |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for workload in (GPT3, DLRM, T1T):
         for system, dimensions, tensor_dimensions in systems(workload):
+            if only not in f"{workload}, {system}":
+                continue
             cells = []
             for schedule in SCHEDULES:
                 result = run_workload(folder, workload, system, dimensions, tensor_dimensions, schedule)
@@ -212,12 +215,14 @@ def print_growth(folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--keep", type=pathlib.Path)
-    keep = parser.parse_args().keep
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = keep or pathlib.Path(temporary)
+        folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        print_workloads(folder)
-        print_growth(folder)
+        print_workloads(folder, options.only)
+        if not options.only:
+            print_growth(folder)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ constexpr const char* kFatTree =
     "Downlink_Latency_ns 1000\n\nTier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\nDownlink_Latency_ns 1000\n"
     "Bundle 1\n\nTier 2\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 1000\nBundle 2\n";
 
-json system_file() {
+json ring_system() {
   return {{"scheduling-policy", "LIFO"},
           {"endpoint-delay", 10},
           {"active-chunks-per-dimension", 1},
@@ -45,7 +45,7 @@ class ImportPackets : public CliTest {
     write("topology.txt", kTopology);
     write("fat-tree.topo", kFatTree);
     write("network.yml", "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n");
-    write("system.json", system_file().dump());
+    write("system.json", ring_system().dump());
     write("t.json", R"({"metadata": {"version": "0.0.4"}, "nodes": [{"id": 1, "name": "sum", "type": "COMM_COLL_NODE",
       "attr": [{"name": "comm_type", "int64_val": 0}, {"name": "comm_size", "int64_val": 1048576}]}]})");
     std::filesystem::create_directories(folder_ / "traces");
@@ -85,7 +85,7 @@ TEST_F(ImportPackets, TopologyOfNs3BecomesAGraph) {
   // A ring of 4 sends each byte 6 times a quarter; the slowest step has the flight of two longer links.
   const double us = json::parse(ran.out)["simulated_us"];
   EXPECT_GT(us, 6 * (0.25 * (1 << 20) / 50e3 + 2));
-  EXPECT_LT(us, 150);
+  EXPECT_LT(us, 300);
 }
 
 TEST_F(ImportPackets, ConfigurationOfNs3NamesTheTopologyAndThePayload) {
@@ -221,7 +221,7 @@ TEST_F(ImportPackets, ScalesAreThoseOfAstraSimsCommandLine) {
     EXPECT_NE(remarks.find(std::string(option) + " has no effect, as in ASTRA-sim"), std::string::npos) << remarks;
   }
   // A delay that the file leaves out is not scaled.
-  json system = system_file();
+  json system = ring_system();
   system.erase("endpoint-delay");
   write("system.json", system.dump());
   EXPECT_EQ(delay("--injection-scale 2").first, plain);
@@ -238,7 +238,7 @@ TEST_F(ImportPackets, RefusesByName) {
   write("no.txt", "TOPOLOGY_FILE no/such.txt\n");
   write("none.txt", "ENABLE_QCN 1\n");
   write("dims.json", R"({"logical-dims": ["0"]})");
-  write("many.json", R"({"logical-dims": ["4", "2"]})");
+  write("many.json", R"({"logical-dims": ["8"]})");
   write("tiers.topo", "Nodes 8\nTiers 4\n");
   write("key.topo", "Nodes 8\nTier 0\nRadix 4\n");
   std::string tree = kFatTree;
@@ -289,7 +289,7 @@ TEST_F(ImportPackets, RefusesByName) {
             {"key.topo: line 3: expected one of", "\"radix\""}},
            {"a radix",
             yml + "--htsim-topology ../radix.topo",
-            {"radix.topo: line 20: expected radix_down 4 in tier 2", "got 8"}},
+            {"radix.topo: line 21: expected radix_down 4 in tier 2", "got 8"}},
            {"a scale", yml + "--injection-scale x", {"--injection-scale"}}}) {
     const std::string all = begin + arguments;
     expect_refused({what, all.c_str(), message});
