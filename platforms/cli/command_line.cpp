@@ -7,6 +7,7 @@
 
 #include "hw/core/fields.h"
 #include "platforms/cli/command.h"
+#include "platforms/cli/output.h"
 #include "platforms/config/input_error.h"
 #include "platforms/machine/machine.h"
 #include "traces/format_error.h"
@@ -27,7 +28,7 @@ void on_report(const sc_core::sc_report& report, const sc_core::sc_actions& acti
 }
 
 int fail(ExitCode code, const std::string& text) {
-  std::cerr << "weft: " << text << std::endl;
+  std::cerr << "weft: " << printable(text) << std::endl;
   return code;
 }
 

@@ -61,16 +61,29 @@ std::string to_hex(std::uint64_t value) {
   return fmt::format("{:016x}", value);
 }
 
+std::string printable(const std::string& text) {
+  std::string shown = text;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(shown[i]);
+    if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 0x7F) shown[i] = '?';
+    // Control characters of ISO 6429 beyond ASCII, in UTF-8.
+    if (byte == 0xC2 && i + 1 < shown.size() && (static_cast<unsigned char>(shown[i + 1]) & 0xE0U) == 0x80)
+      shown[i] = shown[i + 1] = '?';
+  }
+  return shown;
+}
+
 void print(const std::string& text) {
-  std::cout << text << std::flush;
+  std::cout << printable(text) << std::flush;
 }
 
 void print_warnings(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) fmt::print(stderr, "weft: warning: {}\n", line);
+  for (const std::string& line : lines) fmt::print(stderr, "weft: warning: {}\n", printable(line));
 }
 
 void print_json(const nlohmann::ordered_json& json) {
-  std::cout << json.dump(2) << std::endl;
+  // What is not UTF-8, as of names in a file, must not end a run that is done.
+  std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
 }
 
 void write_file(const fs::path& file, const std::string& text) {

@@ -35,6 +35,8 @@ inline double to_seconds(Time time) {
 }
 std::string to_hex(std::uint64_t value);
 
+/// With ? for each control character but a newline and a tab: names in files reach the terminal without acting on it.
+std::string printable(const std::string& text);
 void print(const std::string& text);
 /// On stderr, a line each.
 void print_warnings(const std::vector<std::string>& lines);

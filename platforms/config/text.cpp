@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/config/text.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "platforms/config/input_error.h"
+#include "traces/input_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -143,10 +144,10 @@ json parse_json(const std::string& text, const std::string& file) {
 json load_json(const std::string& file, std::string_view what) {
   const std::string expected(what);
   if (std::filesystem::is_directory(file)) throw InputError(file, "", expected, "a folder");
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file, "", expected, errno == ENOENT ? "no such file" : std::strerror(errno));
-  return parse_json({std::istreambuf_iterator<char>(stream), {}}, file);
+  if (access(file.c_str(), R_OK) != 0) {
+    throw InputError(file, "", expected, errno == ENOENT ? "no such file" : std::strerror(errno));
+  }
+  return parse_json(traces::read_whole(file), file);
 }
 
 json load_json_object(const std::string& file, std::string_view what) {
