@@ -62,13 +62,23 @@ std::string to_hex(std::uint64_t value) {
 }
 
 std::string printable(const std::string& text) {
-  std::string shown = text;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(shown[i]);
-    if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 0x7F) shown[i] = '?';
-    // Control characters of ISO 6429 beyond ASCII, in UTF-8.
-    if (byte == 0xC2 && i + 1 < shown.size() && (static_cast<unsigned char>(shown[i + 1]) & 0xE0U) == 0x80)
-      shown[i] = shown[i + 1] = '?';
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  std::string shown;
+  shown.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const unsigned first = byte(i);
+    if (first < 0x80) {
+      const bool acts = (first < ' ' && first != '\n' && first != '\t') || first == 0x7F;
+      shown += acts ? '?' : text[i];
+      ++i;
+      continue;
+    }
+    // A character of UTF-8, of which those from U+0080 to U+009F act as well.
+    const std::size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+    bool whole = length > 0 && !(first == 0xC2 && byte(i + 1) < 0xA0);
+    for (std::size_t k = 1; k < length; ++k) whole = whole && (byte(i + k) & 0xC0U) == 0x80;
+    shown += whole ? text.substr(i, length) : "?";
+    i += whole ? length : 1;
   }
   return shown;
 }

@@ -18,9 +18,6 @@ struct ChildResult {
 /// Throws std::system_error if there can be no process.
 ChildResult run_self(const std::vector<std::string>& arguments);
 
-/// The same of a program that the PATH leads to; `words` begins with its name.
-ChildResult run_program(std::vector<std::string> words);
-
 /// Memory that this process has, and the most that it has had.
 double resident_bytes();
 double most_resident_bytes();

@@ -100,10 +100,11 @@ int info(const InfoOptions& options) {
   const Stopwatch watch;
   vcd::Reader reader(options.file);
   const vcd::Header& header = reader.header();
-  const std::vector<const vcd::Signal*> signals = chosen(options, header);
-  if (signals.empty() && !options.patterns.empty()) {
+  std::vector<const vcd::Signal*> signals = chosen(options, header);
+  if (signals.empty()) {
+    // Bits of a signal, or it says what there is.
     const vcd::Names names(header, options.file);
-    for (const std::string& pattern : options.patterns) static_cast<void>(names.get(pattern));
+    for (const std::string& pattern : options.patterns) signals.push_back(names.get(pattern).signal);
   }
   Changes changes(header);
   std::uint64_t all = 0;

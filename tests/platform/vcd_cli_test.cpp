@@ -139,7 +139,7 @@ TEST_F(VcdCliTest, ReportsStayAScreenLong) {
 
 /// Control characters of an input do not act on the terminal.
 TEST_F(VcdCliTest, PrintsNoControlCharacters) {
-  const std::string name = "da\x1b[31mta\x07\xc2\x9b";
+  const std::string name = "da\x1b[31mta\x07\xc2\x9b\x9b";
   std::string text = waveform("tb");
   text.replace(text.find("data"), 4, name);
   write("escape.vcd", text);

@@ -328,6 +328,11 @@ TEST_F(VcdDialects, SuggestsTheNearestNames) {
   EXPECT_EQ(sampled("names.vcd", "tb.dat")[0], "expected a signal \"tb.dat\"; did you mean \"tb.data\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.Data[3]")[0], "expected a signal \"tb.Data[3]\"; did you mean \"tb.data\"?");
   EXPECT_EQ(sampled("names.vcd", "result")[0], "expected a signal \"result\"; did you mean \"tb.dut.result\"?");
+  CompareOptions scope = transactions("names.vcd", "names.vcd");
+  scope.interface = {};
+  scope.signals = {"tb.dud.*"};
+  EXPECT_EQ(why_not(scope),
+            "names.vcd: expected a signal that \"tb.dud.*\" chooses anew; did you mean \"tb.dut.*\" or \"tb.*\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.something.else")[0], "expected a signal \"tb.something.else\"");
 }
 

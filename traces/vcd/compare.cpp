@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "traces/format_error.h"
+#include "traces/nearest_names.h"
 #include "traces/vcd/names.h"
 
 namespace weft::vcd {
@@ -160,6 +161,16 @@ void check(const CompareOptions& options) {
   if (options.input && options.input->valid.empty()) refuse("compare: expected the valid of the input interface");
 }
 
+/// For a pattern of all that a scope has: which scopes there are.
+std::string scopes_like(const std::string& pattern, const Reader& file) {
+  if (!pattern.ends_with(".*")) return "";
+  traces::NearestNames nearest(pattern);
+  for (const Signal& signal : file.header().signals) {
+    nearest.look_at(signal.name.substr(0, signal.name.rfind('.') + 1) + '*');
+  }
+  return nearest.question();
+}
+
 /// The reference's signals that patterns choose, each once.
 std::vector<std::string> chosen_signals(const CompareOptions& options, const Reader& reference, const Names& known) {
   std::vector<std::string> chosen;
@@ -178,7 +189,9 @@ std::vector<std::string> chosen_signals(const CompareOptions& options, const Rea
     if (is_name && known.get(pattern).signal != nullptr && taken.insert(pattern).second) {
       chosen.push_back(pattern);
     } else {
-      throw traces::FormatError(options.reference, 0, "expected a signal that \"" + pattern + "\" chooses anew");
+      throw traces::FormatError(
+          options.reference, 0,
+          "expected a signal that \"" + pattern + "\" chooses anew" + scopes_like(pattern, reference));
     }
   }
   return chosen;
