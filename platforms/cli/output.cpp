@@ -93,7 +93,22 @@ void print_warnings(const std::vector<std::string>& lines) {
 
 void print_json(const nlohmann::ordered_json& json) {
   // What is not UTF-8, as of names in a file, must not end a run that is done.
-  std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+  const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    // Control characters that JSON may have as they are.
+    if (byte == 0x7F) {
+      shown += "\\u007f";
+    } else if (byte == 0xC2 && next < 0xA0) {
+      shown += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else {
+      shown += text[i];
+    }
+  }
+  std::cout << shown << std::endl;
 }
 
 void write_file(const fs::path& file, const std::string& text) {

@@ -2,6 +2,7 @@
 // Waveforms of models and of RTL, from recording to replay. Runs the binary, and Icarus Verilog.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -123,8 +124,11 @@ class ConverterCliTest : public WavesCliTest {
  protected:
   ConverterCliTest() {
     fs::create_directory(folder_ / "programs");
+    const char* const path = std::getenv("PATH");
+    path_ = path == nullptr ? "" : path;
     setenv("PATH", file("programs").c_str(), 1);
   }
+  ~ConverterCliTest() override { setenv("PATH", path_.c_str(), 1); }
   void install(const std::string& script) {
     write("programs/vcd2fst", "#!/bin/sh\n" + script + "\n");
     fs::permissions(folder_ / "programs/vcd2fst", fs::perms::owner_all);
@@ -138,6 +142,8 @@ class ConverterCliTest : public WavesCliTest {
     std::sort(all.begin(), all.end());
     return all;
   }
+
+  std::string path_;
 };
 
 TEST_F(ConverterCliTest, ConvertsWhatItRecorded) {
@@ -173,6 +179,11 @@ TEST_F(WavesCliTest, TakesPatches) {
   const Ran set = weft(all_reduce("--set fabric.switch.reduction.latency=9ns --set fabric.switch.reduction.fp32=32"));
   EXPECT_EQ(json::parse(fast.out)["digest"], json::parse(set.out)["digest"]);
   EXPECT_NE(json::parse(fast.out)["digest"], json::parse(slow.out)["digest"]);
+  // JSON may be packed.
+  ASSERT_EQ(std::system(("gzip -k " + file("patch.json")).c_str()), 0);
+  const Ran packed = weft(all_reduce("--patch ../patch.json.gz"));
+  ASSERT_EQ(packed.code, 0) << packed.err;
+  EXPECT_EQ(json::parse(packed.out)["digest"], json::parse(set.out)["digest"]);
   // --set comes after a patch.
   const Ran again =
       weft(all_reduce("--patch ../patch.json --set fabric.switch.reduction.latency=1600ns "
