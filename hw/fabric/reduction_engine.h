@@ -65,6 +65,7 @@ class ReductionEngine {
     int chunks = 4096;
     std::string implementation = "model";
     std::vector<std::string> switches;
+    static constexpr Range kClocks{1'000'000, 100'000'000'000};  ///< in Hz
     Frequency clock = Frequency(1'000'000'000);
     int fp32 = 64;
     int fp16 = 64;
@@ -88,7 +89,7 @@ class ReductionEngine {
             "from its clock, not from the fields below that one");
       visit("switches", switches,
             "Names of the switches that have it, such as spine0, while the others have the model; empty: all");
-      visit("clock", clock, "Of the adders", Range{1'000'000, 100'000'000'000});
+      visit("clock", clock, "Of the adders", kClocks);
       visit("fp32", fp32, "Operand bytes that a port's adder takes each cycle", Range{1, 1 << 16});
       visit("fp16", fp16, "The same for fp16", Range{1, 1 << 16});
       visit("bf16", bf16, "The same for bf16", Range{1, 1 << 16});

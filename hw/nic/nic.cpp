@@ -232,36 +232,48 @@ void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
                 sizeof entry, pair.completed_at - now);
 }
 
+std::string Nic::left_over_of(std::size_t i) {
+  const QueuePair& pair = pairs_[i];
+  const Recovery* recovery = pair.recovery.get();
+  const bool failed = recovery != nullptr && recovery->failed;
+  const std::size_t held = recovery == nullptr ? 0 : recovery->requests.size() + recovery->responses.size();
+  if (pair.jobs.empty() && pair.responses.empty() && !failed && held == 0) return "";
+  std::string line =
+      std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
+  if (failed) {
+    line += " stands in error: ";
+    line += recovery->reason == Status::kRetryExceeded
+                ? "retries ran out after " + std::to_string(recovery->retries) + ", each " +
+                      to_text(config_.ack_timeout) + " without an answer"
+                : std::string("a request reached for memory that its key does not open");
+    if (recovery->flushed > 0) {
+      line += "; " + std::to_string(recovery->flushed) + " work requests failed, first a " +
+              describe(recovery->first_flushed);
+    }
+  }
+  if (held != 0) line += " holds " + std::to_string(held) + " packets that came ahead of one that is missing,";
+  if (!pair.jobs.empty()) {
+    const Job& job = pair.jobs.front();
+    line += " has " + std::to_string(pair.jobs.size()) + " unfinished work requests, first a " + describe(job.request) +
+            (pair.paused ? ", refused: the peer has no receive posted" : ", sent and not acknowledged");
+  }
+  if (!pair.responses.empty()) line += " owes " + std::to_string(pair.responses.size()) + " read responses";
+  return line;
+}
+
+std::vector<std::string> Nic::failures() {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < pairs_.size(); ++i) {
+    if (pairs_[i].recovery && pairs_[i].recovery->failed) lines.push_back(left_over_of(i));
+  }
+  return lines;
+}
+
 std::vector<std::string> Nic::left_over() {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
-    const QueuePair& pair = pairs_[i];
-    const Recovery* recovery = pair.recovery.get();
-    const bool failed = recovery != nullptr && recovery->failed;
-    const std::size_t held = recovery == nullptr ? 0 : recovery->requests.size() + recovery->responses.size();
-    if (pair.jobs.empty() && pair.responses.empty() && !failed && held == 0) continue;
-    std::string line =
-        std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
-    if (failed) {
-      line += " stands in error: ";
-      line += recovery->reason == Status::kRetryExceeded
-                  ? "retries ran out after " + std::to_string(recovery->retries) + ", each " +
-                        to_text(config_.ack_timeout) + " without an answer"
-                  : std::string("a request reached for memory that its key does not open");
-      if (recovery->flushed > 0) {
-        line += "; " + std::to_string(recovery->flushed) + " work requests failed, first a " +
-                describe(recovery->first_flushed);
-      }
-    }
-    if (held != 0) line += " holds " + std::to_string(held) + " packets that came ahead of one that is missing,";
-    if (!pair.jobs.empty()) {
-      const Job& job = pair.jobs.front();
-      line += " has " + std::to_string(pair.jobs.size()) + " unfinished work requests, first a " +
-              describe(job.request) +
-              (pair.paused ? ", refused: the peer has no receive posted" : ", sent and not acknowledged");
-    }
-    if (!pair.responses.empty()) line += " owes " + std::to_string(pair.responses.size()) + " read responses";
-    lines.push_back(line);
+    std::string line = left_over_of(i);
+    if (!line.empty()) lines.push_back(std::move(line));
   }
   if (!fetched_.empty()) {
     lines.push_back(std::string(name()) + ": packets wait for " + (transmitter_.waiting() ? "credit" : "the link"));

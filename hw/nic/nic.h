@@ -196,6 +196,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   /// What is unfinished, one line each, for the report of a deadlock and the check at the end.
   [[nodiscard]] std::vector<std::string> left_over();
+  /// Of these the ones that are no consequence of others: queue pairs that stand in error.
+  [[nodiscard]] std::vector<std::string> failures();
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
   void prepare(std::uint32_t tag, std::uint64_t data) override;
@@ -326,6 +328,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time store(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header = 0);
   Packet& control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn);
   void complete(QueuePair& pair, const Completion& entry, Time at);
+  /// The line of left_over() of a queue pair, or nothing.
+  [[nodiscard]] std::string left_over_of(std::size_t pair);
 
   // Memory with phases (phased_memory.cpp). A time that is not known yet is kNever: then what depends on it follows the
   // latest read or write.

@@ -75,7 +75,22 @@ void print(const std::string& text) {
 }
 
 void print_json(const nlohmann::ordered_json& json) {
-  write_out(to_text(json));
+  const std::string text = to_text(json);
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    // Control characters that JSON may have as they are.
+    if (byte == 0x7F) {
+      shown += "\\u007f";
+    } else if (byte == 0xC2 && next < 0xA0) {
+      shown += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else {
+      shown += text[i];
+    }
+  }
+  write_out(shown);
 }
 
 void print_warnings(const std::vector<std::string>& lines) {

@@ -104,7 +104,6 @@ void drain(Pipe& out, Pipe& err, ChildResult& result) {
   }
 }
 
-/// `program` as posix_spawnp takes it.
 ChildResult run(const char* program, std::vector<std::string> words) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
@@ -141,11 +140,6 @@ ChildResult run_self(const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"weft"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return run("/proc/self/exe", std::move(words));
-}
-
-ChildResult run_program(std::vector<std::string> words) {
-  const std::string program = words.front();
-  return run(program.c_str(), std::move(words));
 }
 
 void end_children() noexcept {

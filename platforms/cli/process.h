@@ -18,9 +18,6 @@ struct ChildResult {
 /// Throws std::system_error if there can be no process.
 ChildResult run_self(const std::vector<std::string>& arguments);
 
-/// The same of a program that the PATH leads to; `words` begins with its name.
-ChildResult run_program(std::vector<std::string> words);
-
 /// Ends the processes that run meanwhile, with SIGTERM, and those that are still there after some seconds with SIGKILL.
 /// Safe in a signal handler.
 void end_children() noexcept;

@@ -114,10 +114,7 @@ int run(RunOptions options) {
       job->check();
     } catch (const DeadlockError& error) {
       job->check();
-      std::string text;
-      for (const std::string& line : job->unfinished()) text += line + "\n";
-      if (text.empty()) throw;
-      throw std::runtime_error(text + error.what());
+      throw std::runtime_error(error.text(job->unfinished()));
     }
   }
   if (waves) waves->close();

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
+#include "hw/fabric/reduction_engine.h"
 #include "platforms/cli/command.h"
 #include "traces/format_error.h"
 
@@ -27,7 +29,7 @@ void BlockOptions::add_to(const Arguments& app, bool needs_output) {
 }
 
 vcd::BlockTrace BlockOptions::read(const std::string& file, bool with_data) const {
-  const vcd::Reader reader(file);
+  vcd::Reader reader(file);
   const auto streams = [&](const char* option, const std::string& text, std::size_t parts) {
     try {
       return vcd::parse_streams(text, parts, reader);
@@ -42,15 +44,20 @@ vcd::BlockTrace BlockOptions::read(const std::string& file, bool with_data) cons
       all.push_back(std::move(names));
     }
   }
-  if (output.empty()) return vcd::read_block(file, sampling, all, nullptr, with_data);
+  if (output.empty()) return vcd::read_block(std::move(reader), sampling, all, nullptr, with_data);
   const vcd::StreamNames out = streams("--output", output, 1).front();
-  return vcd::read_block(file, sampling, all, &out, with_data);
+  return vcd::read_block(std::move(reader), sampling, all, &out, with_data);
 }
 
 Frequency clock_of(const vcd::BlockTrace& trace) {
   if (trace.period <= 0) throw traces::FormatError(trace.file, 0, "expected at least two edges of the clock");
-  const double seconds = trace.period * std::pow(10.0, trace.timescale.power());
+  const double seconds = trace.period * trace.timescale.seconds();
   return Frequency(std::llround(1 / seconds));
+}
+
+bool is_clock_of_engines(Frequency clock) {
+  constexpr Range kClocks = fabric::ReductionEngine::Config::kClocks;
+  return clock.count() >= kClocks.min && clock.count() <= kClocks.max;
 }
 
 std::uint64_t number_of(const vcd::BlockTrace& trace, const std::string& bits, const char* what) {

@@ -26,12 +26,15 @@ struct BlockOptions {
   [[nodiscard]] vcd::BlockTrace read(const std::string& file, bool with_data) const;
 };
 
-/// The subcommands of `weft vcd` that work on blocks.
+/// The subcommands of `weft vcd` beside `compare`.
+Command info_command(const Arguments& parent);
 Command calibrate_command(const Arguments& parent);
 Command replay_command(const Arguments& parent);
 
 /// The clock of a waveform. Throws traces::FormatError if it has none.
 Frequency clock_of(const vcd::BlockTrace& trace);
+/// Whether a platform takes it: test benches may count in seconds.
+bool is_clock_of_engines(Frequency clock);
 /// Of bits that are all known; throws traces::FormatError, which says `what` they are, of others.
 std::uint64_t number_of(const vcd::BlockTrace& trace, const std::string& bits, const char* what);
 /// By the number that it has in `kind`; throws traces::FormatError if there is none.

@@ -135,6 +135,7 @@ int calibrate(const CalibrateOptions& options) {
     throw UsageError("--at: expected the path of a reduction engine in a platform, got " + in_quotes(options.at));
   }
   const vcd::BlockTrace trace = options.block.read(options.file, false);
+  print_warnings(trace.remarks);
   const std::int64_t bytes = options.bytes > 0 ? options.bytes : static_cast<std::int64_t>(trace.data_bits / 8);
   if (bytes == 0) throw UsageError("--bytes: expected the bytes of a beat, since the inputs have no data");
   Frequency clock = clock_of(trace);
@@ -144,6 +145,12 @@ int calibrate(const CalibrateOptions& options) {
     } catch (const std::invalid_argument& error) {
       throw UsageError("--frequency: " + std::string(error.what()));
     }
+  }
+  if (!is_clock_of_engines(clock)) {
+    throw UsageError("--frequency: expected the clock that the block will have, 1MHz to 100GHz, such as 1GHz: " +
+                     (options.frequency.empty() ? "that of " + options.file + " is " + to_text(clock) +
+                                                      ", as of a test bench whose unit of time says nothing"
+                                                : "got " + options.frequency));
   }
   const vcd::Calibration found = vcd::calibrate(trace);
   std::vector<Checked> checks = {{options.file, vcd::residual(found, trace)}};
@@ -186,7 +193,7 @@ Command calibrate_command(const Arguments& parent) {
   auto options = std::make_shared<CalibrateOptions>();
   const Arguments app = parent.add_subcommand(
       "calibrate", "Latency, pace and stalls of a block, from a waveform of its RTL, as a patch of a platform");
-  app.add_option("WAVE", options->file, "A VCD file").required();
+  app.add_option("WAVE", options->file, "A VCD file, also in gzip or FST; - is standard input").required();
   options->block.add_to(app, true);
   app.add_option("--check", options->checks, "Another waveform of the block, to predict; can be repeated")
       .one_at_a_time()

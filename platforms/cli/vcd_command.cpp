@@ -23,7 +23,6 @@ struct VcdOptions {
   std::vector<std::string> maps;
   std::string unknowns = "reference";
   std::int64_t tolerance = -1;
-  std::string file;
   bool json = false;
 };
 
@@ -56,6 +55,7 @@ int compare_waveforms(VcdOptions& options) {
   if (chosen.common_edges && chosen.signals.empty()) throw UsageError("--common-edges: expected --signals too");
   try {
     const vcd::Comparison result = vcd::compare(chosen);
+    print_warnings(result.remarks);
     if (options.json) {
       print_json(result.json());
     } else {
@@ -67,66 +67,6 @@ int compare_waveforms(VcdOptions& options) {
   }
 }
 
-int info(const VcdOptions& options) {
-  const Stopwatch watch;
-  vcd::Reader reader(options.file);
-  const vcd::Header& header = reader.header();
-  std::vector<std::uint64_t> changes(header.nets());
-  std::uint64_t all = 0;
-  std::uint64_t first = 0;
-  for (vcd::Change change; reader.next(change); ++all) {
-    if (all == 0) first = change.time;
-    if (change.section == vcd::Section::kNone) ++changes[change.net];
-  }
-  const double seconds = watch.seconds();
-  std::vector<std::uint32_t> busiest(header.nets());
-  for (std::uint32_t net = 0; net < header.nets(); ++net) busiest[net] = net;
-  std::stable_sort(busiest.begin(), busiest.end(), [&](auto a, auto b) { return changes[a] > changes[b]; });
-  constexpr std::size_t kShown = 10;
-  busiest.resize(std::min(busiest.size(), kShown));
-  const std::string timescale = header.timescale().text();
-  const double rate = static_cast<double>(reader.bytes()) / seconds;
-  if (options.json) {
-    ordered_json signals = ordered_json::array();
-    for (const vcd::Signal& signal : header.signals) {
-      signals.push_back({{"name", signal.name},
-                         {"type", signal.type},
-                         {"width", signal.width},
-                         {"range", signal.range},
-                         {"changes", changes[signal.net]}});
-    }
-    print_json(ordered_json{{"file", options.file},
-                            {"bytes", reader.bytes()},
-                            {"date", header.date},
-                            {"version", header.version},
-                            {"timescale", timescale},
-                            {"timescale_given", header.given_timescale.has_value()},
-                            {"first_time", first},
-                            {"last_time", reader.time()},
-                            {"nets", header.nets()},
-                            {"values", all},
-                            {"signals", std::move(signals)},
-                            {"simulator", {{"seconds", seconds}, {"bytes_per_s", rate}}}});
-    return kDone;
-  }
-  std::vector<std::vector<std::string>> lines = {
-      {options.file, ""},
-      {"  size", short_bytes(static_cast<double>(reader.bytes()))},
-      {"  timescale", header.given_timescale ? timescale : timescale + ", not said"},
-      {"  time", fmt::format("{} to {}", first, reader.time())},
-      {"  signals", fmt::format("{} of {} nets", header.signals.size(), header.nets())},
-      {"  values", std::to_string(all)}};
-  if (!header.version.empty()) lines.insert(lines.begin() + 1, {"  version", header.version});
-  if (!header.date.empty()) lines.insert(lines.begin() + 1, {"  date", header.date});
-  for (const std::uint32_t net : busiest) {
-    const vcd::Signal& signal = header.signal_of(net);
-    lines.push_back({"  " + signal.name + signal.range, fmt::format("{} changes", changes[net])});
-  }
-  lines.push_back({"  read", fmt::format("{:.0f} MB/s", rate * 1e-6)});
-  print(in_columns(lines));
-  return kDone;
-}
-
 }  // namespace
 
 Command vcd_command(const Arguments& parent) {
@@ -134,14 +74,14 @@ Command vcd_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("vcd", "Looks at waveforms of RTL and models, and compares them");
   app.require_subcommand(1, 1);
 
-  const Arguments info_app = app.add_subcommand("info", "Says what signals a waveform has and how often they change");
-  info_app.add_option("FILE", options->file, "A VCD file; - is standard input").required();
-  info_app.add_flag("--json", options->json, "Print JSON, with all signals");
-
+  const Command info = info_command(app);
   const Arguments compare_app = app.add_subcommand(
       "compare", "Two waveforms as transactions, or as signals at clock edges; exits with 1 if they differ");
   vcd::CompareOptions& chosen = options->compare;
-  compare_app.add_option("REFERENCE", chosen.reference, "A VCD file; signals have its names").required();
+  compare_app
+      .add_option("REFERENCE", chosen.reference,
+                  "A VCD file, also in gzip or FST, - is standard input; signals have its names")
+      .required();
   compare_app.add_option("SUBJECT", chosen.subject, "The VCD file that is compared with it").required();
   compare_app.add_option("--clock", chosen.sampling.clock, "Values count at its rising edges").required();
   compare_app.add_option("--reset", chosen.sampling.reset, "Edges while it is active do not count");
@@ -171,11 +111,19 @@ Command vcd_command(const Arguments& parent) {
       .add_option("--unknowns", options->unknowns, "Where x and z agree with anything: reference, either, or exact")
       .shows_default()
       .check(OneOf({"reference", "either", "exact"}));
+  compare_app.add_option("--context", chosen.context, "Items shown before and after the first that differs")
+      .shows_default()
+      .check(Within(std::uint64_t{0}, std::uint64_t{1000}));
+  compare_app
+      .add_option("--context-signals", chosen.context_signals,
+                  "So many signals shown of each; where there are more, those that differ")
+      .shows_default()
+      .check(Within(std::uint64_t{1}, std::uint64_t{1} << 20));
   compare_app.add_flag("--json", options->json, "Print JSON");
   const Command calibrate = calibrate_command(app);
   const Command replay = replay_command(app);
-  return {app, [options, info_app, calibrate, replay] {
-            if (info_app.given()) return info(*options);
+  return {app, [options, info, calibrate, replay] {
+            if (info.app.given()) return info.run();
             if (calibrate.app.given()) return calibrate.run();
             return replay.app.given() ? replay.run() : compare_waveforms(*options);
           }};

@@ -12,6 +12,7 @@
 #include "platforms/cli/lane_replay.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/vcd_blocks.h"
+#include "platforms/cli/waves.h"
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/wave_file.h"
@@ -34,7 +35,8 @@ struct ReplayOptions {
 fabric::ReductionEngine::Config engine_of(const ReplayOptions& options, const vcd::BlockTrace& trace) {
   const auto bytes = static_cast<int>(trace.data_bits / 8);
   fabric::ReductionEngine::Config config;
-  config.clock = clock_of(trace);
+  const Frequency seen = clock_of(trace);
+  config.clock = is_clock_of_engines(seen) ? seen : Frequency(0);
   config.fp32 = config.fp16 = config.bf16 = config.int32 = bytes;
   Document document = Document::from_text("{}", "weft vcd replay", options.overrides, Catalogue(), options.patches);
   std::optional<Node> node = document.root();
@@ -45,6 +47,10 @@ fabric::ReductionEngine::Config engine_of(const ReplayOptions& options, const vc
   }
   node->read(config);
   document.check_unused();
+  if (config.clock.count() == 0) {
+    throw UsageError("--set: expected " + options.at + ".clock=1GHz or another clock, since that of " + options.file +
+                     " is " + to_text(seen));
+  }
   return config;
 }
 
@@ -113,7 +119,9 @@ int replay(const ReplayOptions& options) {
   if (options.vcd.empty() && options.stimulus.empty()) {
     throw UsageError("vcd replay: expected --vcd FILE for a run of the model, or --stimulus FILE for RTL");
   }
+  check_wave_file(options.vcd);
   const vcd::BlockTrace trace = options.block.read(options.file, true);
+  print_warnings(trace.remarks);
   if (trace.data_bits == 0 || trace.data_bits % 32 != 0) {
     throw UsageError("--input: expected data of whole words of 32 bits, which says how wide a beat is");
   }
@@ -150,7 +158,7 @@ Command replay_command(const Arguments& parent) {
   auto options = std::make_shared<ReplayOptions>();
   const Arguments app = parent.add_subcommand(
       "replay", "What came to a reduction engine in a waveform comes to the model, or to RTL, again");
-  app.add_option("WAVE", options->file, "A VCD file").required();
+  app.add_option("WAVE", options->file, "A VCD file, also in gzip or FST; - is standard input").required();
   options->block.add_to(app, false);
   app.add_option("--vcd", options->vcd, "Runs the model, and writes its waveform, reduction.*").type_name("FILE");
   app.add_option("--stimulus", options->stimulus, "Writes the beats for tests/rtl/lane_tb.sv").type_name("FILE");

@@ -24,20 +24,22 @@ struct WaveOptions {
   void refuse_without_modules() const;
 };
 
-/// A waveform in the making. A file that ends in .fst is written as VCD first and then converted by vcd2fst.
+/// Throws UsageError where the file's name asks for a format whose program is not installed.
+void check_wave_file(const std::string& file);
+
+/// A waveform in the making, in the format that the file's name ends in (vcd::Output).
 class WaveRecording {
  public:
   /// Lets `machine` record what the options choose. Throws UsageError.
   WaveRecording(const WaveOptions& options, Machine& machine, ResultFiles& files);
 
-  /// Completes the file, which is then one of the result files. Throws std::runtime_error if it cannot be converted.
+  /// Completes the file, which is then one of the result files; without it, there is none. Throws what vcd::Output
+  /// does.
   void close();
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
  private:
   std::filesystem::path file_;
-  std::filesystem::path staged_;  ///< where it is written
-  std::filesystem::path vcd_;     ///< the same, or what is to be converted
   std::unique_ptr<WaveFile> waves_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <unordered_set>
 
 namespace weft::platforms {
 namespace {
@@ -10,16 +11,6 @@ namespace {
 // Masters of an accelerator's memory, and devices of its processor.
 enum Master : std::size_t { kCompute, kCopy, kNicDma, kPortDma };
 enum Device : std::size_t { kNic, kPort, kAccelerator, kRemoteDma };
-
-std::string join(const std::vector<std::string>& causes, const std::vector<std::string>& lines) {
-  constexpr std::size_t kShown = 20;
-  std::string text;
-  for (const std::string& cause : causes) text += cause + "\n";
-  text += "deadlock: nothing can happen any more, and this is unfinished:";
-  for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) text += "\n  " + lines[i];
-  if (lines.size() > kShown) text += "\n  and " + std::to_string(lines.size() - kShown) + " more";
-  return text;
-}
 
 /// Shares of a rate divide by it: they must be above 0 and at most 1. Speeds that spread far are no normal
 /// distribution.
@@ -86,9 +77,6 @@ void append(std::vector<std::string>& all, std::vector<std::string> more) {
 }
 
 }  // namespace
-
-DeadlockError::DeadlockError(const std::vector<std::string>& causes, const std::vector<std::string>& lines)
-    : std::runtime_error(join(causes, lines)) {}
 
 ScaleUp::ScaleUp() {
   using namespace literals;
@@ -379,6 +367,14 @@ void Machine::run() {
   if (lines.empty()) return;
   std::vector<std::string> causes = network_->outages();
   for (const auto& node : nodes_) append(causes, node->outages());
+  std::vector<std::string> failures;
+  for (const auto& nic : nics_) append(failures, nic->failures());
+  for (const auto& port : ports_) append(failures, port->failures());
+  for (const auto& processor : processors_) append(failures, processor->failures());
+  for (const auto& dpa : dpas_) append(failures, dpa->failures());
+  const std::unordered_set<std::string> failed(failures.begin(), failures.end());
+  std::erase_if(lines, [&](const std::string& line) { return failed.contains(line); });
+  append(causes, std::move(failures));
   throw DeadlockError(causes, lines);
 }
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "hw/memory/remote_dma.h"
 #include "hw/memory/remote_memory.h"
 #include "hw/nic/nic.h"
+#include "platforms/machine/deadlock.h"
 #include "sw/collectives/communicator.h"
 #include "sw/firmware/rank.h"
 
@@ -108,13 +108,6 @@ struct MachineConfig {
     visit("stall", stall, "Every handshake waits at random up to this long: a test of protocols",
           Range{0, 1'000'000'000});
   }
-};
-
-/// Nothing can happen any more and something is unfinished: names who waits for what.
-class DeadlockError : public std::runtime_error {
- public:
-  /// `causes` are told first.
-  DeadlockError(const std::vector<std::string>& causes, const std::vector<std::string>& lines);
 };
 
 /// The modules of a machine, bound to each other, and its ranks for firmware to use.

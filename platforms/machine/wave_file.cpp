@@ -6,19 +6,30 @@
 #include <optional>
 #include <utility>
 
-namespace weft::platforms {
-WaveFile::WaveFile(std::filesystem::path file, std::vector<std::string> scopes, const Dispatcher& dispatcher,
-                   bool free_clocks)
-    : writer_(std::move(file)), scopes_(std::move(scopes)), dispatcher_(dispatcher), free_clocks_(free_clocks) {}
+#include "traces/nearest_names.h"
 
-bool WaveFile::wants(const std::string& scope) {
+namespace weft::platforms {
+namespace {
+
+/// With * for each number.
+std::string module_kind(const std::string& scope) {
   std::string kind;
   for (const char c : scope) {
     const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
     if (!digit) kind += c;
     if (digit && (kind.empty() || kind.back() != '*')) kind += '*';
   }
-  ++offered_[kind];
+  return kind;
+}
+
+}  // namespace
+
+WaveFile::WaveFile(std::filesystem::path file, std::vector<std::string> scopes, const Dispatcher& dispatcher,
+                   bool free_clocks)
+    : writer_(std::move(file)), scopes_(std::move(scopes)), dispatcher_(dispatcher), free_clocks_(free_clocks) {}
+
+bool WaveFile::wants(const std::string& scope) {
+  ++offered_[module_kind(scope)];
   bool wanted = false;
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     if (!vcd::matches(scopes_[i], scope) && !vcd::matches(scopes_[i] + ".*", scope)) continue;
@@ -39,6 +50,12 @@ std::vector<std::string> WaveFile::offered() const {
   std::vector<std::string> all;
   for (const auto& [kind, count] : offered_) all.push_back(kind + " (" + std::to_string(count) + ")");
   return all;
+}
+
+std::string WaveFile::nearest(const std::string& scope) const {
+  traces::NearestNames nearest(module_kind(scope));
+  for (const auto& [kind, count] : offered_) nearest.look_at(kind);
+  return nearest.question();
 }
 
 /// What the thread writes is declared while it stands.

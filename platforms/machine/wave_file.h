@@ -72,6 +72,8 @@ class WaveFile final : public Waves {
   [[nodiscard]] std::string unused() const;
   /// What could be recorded, numbers written as *: "network.leaf*.reduction (2)".
   [[nodiscard]] std::vector<std::string> offered() const;
+  /// "; did you mean "network.leaf*"?", or nothing: what was offered that is like a scope.
+  [[nodiscard]] std::string nearest(const std::string& scope) const;
 
   /// Writes the rest and completes the file; without it, there is none. Free clocks run until `end` at least.
   void close(Time end = Time());

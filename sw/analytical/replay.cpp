@@ -260,12 +260,15 @@ void Replay::check_finished() const {
     const std::string chunks = collectives_.waits_for(e);
     if (!chunks.empty()) text += "; " + chunks;
   }
+  std::size_t awaited = 0;
   for (const auto& [channel, box] : mailboxes_) {
     if (box.awaited.empty() || ends_[channel.to].finished != kNever) continue;
+    if (++awaited > kMostTold) continue;
     text += "\n  end " + std::to_string(channel.to) + ": " + box.awaited.front().work.node->label() +
             " waits for a message of end " + std::to_string(channel.from) + " with tag " + std::to_string(channel.tag);
   }
   if (unfinished == 0) return;
+  if (awaited > kMostTold) text += "\n  and " + std::to_string(awaited - kMostTold) + " more messages are waited for";
   throw ReplayError(traces_.prefix.string() + ": " + std::to_string(unfinished) + " of " +
                     std::to_string(ends_.size()) + " ends have not done their traces, and nothing goes on:" + text);
 }

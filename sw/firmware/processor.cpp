@@ -231,7 +231,7 @@ std::size_t Processor::unfinished() const {
       std::count_if(threads_.begin(), threads_.end(), [](const Thread& thread) { return !thread.task.done(); }));
 }
 
-std::vector<std::string> Processor::left_over() const {
+std::vector<std::string> Processor::failures() const {
   std::vector<std::string> lines;
   for (const CompletionQueue& queue : queues_) {
     if (queue.lost_ == 0) continue;
@@ -240,6 +240,11 @@ std::vector<std::string> Processor::left_over() const {
                     " entries, completion_queue_depth, and stands in error; " + std::to_string(queue.lost_) +
                     " completions were lost");
   }
+  return lines;
+}
+
+std::vector<std::string> Processor::left_over() const {
+  std::vector<std::string> lines = failures();
   for (const Thread& thread : threads_) {
     if (thread.task.done()) continue;
     lines.push_back(std::string(name()) + ": thread " + thread.name + " waits for " + thread.waits_for + " (" +

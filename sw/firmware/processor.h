@@ -218,6 +218,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::size_t unfinished() const;
   /// A line for each thread that has not ended: its name and what it waits for.
   [[nodiscard]] std::vector<std::string> left_over() const;
+  /// Of these the ones that are no consequence of others: completion queues that stand in error.
+  [[nodiscard]] std::vector<std::string> failures() const;
   /// Time that core `index` was running threads, each counted by itself.
   [[nodiscard]] Time busy(std::size_t index) const { return cores_[index].busy; }
   [[nodiscard]] Time busy() const {

@@ -17,7 +17,7 @@ using firmware::Task;
 
 namespace {
 
-constexpr std::size_t kMostTold = 8;  // ranks in a report
+constexpr std::size_t kMostTold = 8;  // ranks in a report, and nodes of each
 
 }  // namespace
 
@@ -226,11 +226,13 @@ std::vector<std::string> GraphEngine::unfinished() const {
     if (++count > kMostTold) continue;
     std::string line = "rank " + std::to_string(end->rank->index) + " has under way";
     const char* separator = " ";
+    std::size_t works = 0;
     for (const Work& work : end->works) {
-      if (work.node == nullptr) continue;
+      if (work.node == nullptr || ++works > kMostTold) continue;
       line += separator + chakra::name_of(work.node->type) + " " + work.node->label();
       separator = ", ";
     }
+    if (works > kMostTold) line += " and " + std::to_string(works - kMostTold) + " more";
     lines.push_back(line);
   }
   if (count > 0) {

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft vcd. Runs the binary.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "tests/support/cli.h"
@@ -78,6 +83,134 @@ TEST_F(VcdCliTest, SaysWhatAWaveformHas) {
   EXPECT_EQ(result["signals"][2]["changes"], 10);
 }
 
+/// Many signals, wide ones among them, of which two differ.
+std::string many(int signals, bool differ) {
+  std::string text = "$timescale 1ns $end\n$scope module tb $end\n$var wire 1 ! clk $end\n";
+  for (int i = 0; i < signals; ++i) text += fmt::format("$var wire 512 s{0} q{0} [511:0] $end\n", i);
+  text += "$upscope $end\n$enddefinitions $end\n";
+  for (int edge = 0; edge < 20; ++edge) {
+    text += fmt::format("#{}\n0!\n", 10 * edge);
+    for (int i = 0; i < signals; ++i) {
+      const bool wrong = differ && edge >= 7 && (i == 150 || i == 160);
+      text += fmt::format("b1{:0300b} s{}\n", 1000 * edge + i + (wrong ? 1 << 20 : 0), i);
+    }
+    text += fmt::format("#{}\n1!\n", 10 * edge + 5);
+  }
+  return text;
+}
+
+TEST_F(VcdCliTest, ReportsStayAScreenLong) {
+  write("many.vcd", many(300, false));
+  write("wrong.vcd", many(300, true));
+  const std::string compare = "vcd compare ../many.vcd ../wrong.vcd --clock tb.clk --signals '*'";
+  const Ran ran = weft(compare);
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_LE(std::count(ran.out.begin(), ran.out.end(), '\n'), 24) << ran.out;
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 200U) << line;
+  for (const char* part : {"different: 13 of 20 edges", "2 of 301 signals differ: tb.q150 (13), tb.q160 (13)",
+                           "first divergence, 7: tb.q150", "cycle 7, time 75 x 1ns, q150 ...", ", q160 ...",
+                           "2 of 301 signals shown: --context-signals 301 shows more"}) {
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
+  }
+  // What differs is within what is shown of a wide value.
+  const auto digits = [&](const std::string& text, std::size_t from) {
+    const std::size_t at = text.find(">      7", from);
+    const std::size_t value = text.find("q150 ", at);
+    return text.substr(value, text.find(',', value) - value);
+  };
+  EXPECT_NE(digits(ran.out, 0), digits(ran.out, ran.out.find(">      7") + 1));
+  const Ran all = weft(compare + " --context-signals 301 --context 0");
+  EXPECT_NE(all.out.find("q299"), std::string::npos);
+  EXPECT_EQ(all.out.find("   8  cycle"), std::string::npos);
+  const json result = json::parse(weft(compare + " --json").out);
+  EXPECT_EQ(result["different_signals"], json::parse(R"({"tb.q150": 13, "tb.q160": 13})"));
+  EXPECT_EQ(result["first"]["expected"]["values"].size(), 301U);
+
+  const Ran info = weft("vcd info ../many.vcd");
+  EXPECT_LE(std::count(info.out.begin(), info.out.end(), '\n'), 24) << info.out;
+  EXPECT_NE(info.out.find("291 more signals, with fewer changes or of the same nets: --signals '*' lists all"),
+            std::string::npos)
+      << info.out;
+  const Ran listed = weft("vcd info ../many.vcd --signals 'tb.q15*'");
+  EXPECT_EQ(std::count(listed.out.begin(), listed.out.end(), '['), 11) << listed.out;
+  EXPECT_NE(weft("vcd info ../many.vcd --signals tb.q1500").err.find("\"tb.q150\""), std::string::npos);
+}
+
+/// Control characters of an input do not act on the terminal.
+TEST_F(VcdCliTest, PrintsNoControlCharacters) {
+  const std::string name = "da\x1b[31mta\x07\xc2\x9b\x9b";
+  std::string text = waveform("tb");
+  text.replace(text.find("data"), 4, name);
+  write("escape.vcd", text);
+  const auto clean = [](const Ran& ran) {
+    const std::string all = ran.out + ran.err;
+    return all.find('\x1b') == std::string::npos && all.find('\x07') == std::string::npos &&
+           all.find('\x9b') == std::string::npos;
+  };
+  EXPECT_TRUE(clean(weft("vcd info ../escape.vcd")));
+  EXPECT_TRUE(clean(weft("vcd info ../escape.vcd --json")));
+  EXPECT_TRUE(clean(weft("vcd compare ../escape.vcd ../escape.vcd --clock tb.clk --signals '*' --offset 1")));
+  EXPECT_TRUE(clean(weft("vcd compare ../escape.vcd ../escape.vcd --clock tb.clk --valid tb.date")));
+  write("latin.vcd", "$comment \xe4 $end $var wire 1 ! m\xe4rz $end $enddefinitions $end #0 0! #5 1!\n");
+  EXPECT_EQ(weft("vcd info ../latin.vcd --json").code, 0);
+}
+
+TEST_F(VcdCliTest, ReadsStandardInputAndGzip) {
+  const std::string interface = kInterface;
+  EXPECT_EQ(weft("vcd compare ../a.vcd -" + interface + "<../a.vcd").code, 0);
+  EXPECT_EQ(weft("vcd compare - ../bad.vcd" + interface + "<../a.vcd").code, 1);
+  EXPECT_NE(weft("vcd compare - -" + interface).err.find("expected standard input for one of the files"),
+            std::string::npos);
+  ASSERT_EQ(std::system(("gzip -k " + (folder_ / "a.vcd").string()).c_str()), 0);
+  EXPECT_EQ(weft("vcd compare ../a.vcd ../a.vcd.gz" + interface).code, 0);
+  EXPECT_EQ(weft("vcd info - <../a.vcd.gz").code, 0);
+}
+
+/// A test bench whose unit of time is a second, as a simulator takes it where nothing says another.
+TEST_F(VcdCliTest, CalibratesOnlyWithAClock) {
+  std::string text =
+      "$timescale 1s $end\n$scope module tb $end\n$var wire 1 ! clk $end\n$var wire 1 # v $end\n"
+      "$var wire 8 % d [7:0] $end\n$var wire 1 & w $end\n$upscope $end\n$enddefinitions $end\n";
+  for (int i = 0; i < 12; ++i) text += fmt::format("#{}\n0!\n1#\n1&\nb{:b} %\n#{}\n1!\n", 2 * i, i, 2 * i + 1);
+  write("second.vcd", text);
+  const std::string calibrate =
+      "vcd calibrate ../second.vcd --clock tb.clk --input valid=tb.v,data=tb.d --output valid=tb.w";
+  expect_refused({"no clock",
+                  (calibrate + " --out x.json").c_str(),
+                  {"--frequency: expected the clock that the block will have, 1MHz to 100GHz, such as 1GHz",
+                   "that of ../second.vcd is 1Hz"}});
+  const Ran given = weft(calibrate + " --frequency 1GHz --json");
+  EXPECT_NE(given.code, 2) << given.err;
+  EXPECT_EQ(json::parse(given.out)["clock"], "1GHz");
+}
+
+/// Files that other tools wrote, each read as these read it.
+TEST_F(VcdCliTest, ReadsTheFilesOfUsers) {
+  const std::filesystem::path cases = std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/cases";
+  if (!std::filesystem::exists(cases)) GTEST_SKIP() << cases << " is not there";
+  const std::string interface = kInterface;
+  const auto expect_same = [&](const std::string& a, const std::string& b) {
+    for (const auto& [reference, subject] : {std::pair(a, b), std::pair(b, a)}) {
+      const Ran ran =
+          weft("vcd compare " + (cases / reference).string() + " " + (cases / subject).string() + interface);
+      EXPECT_EQ(ran.code, 0) << subject << ran.out << ran.err;
+      EXPECT_TRUE(ran.out.starts_with("same: 2 transactions\n")) << subject << ran.out;
+    }
+  };
+  expect_same("07/base.vcd", "07/zero.vcd");
+  expect_same("07/base.vcd", "07/zeroreal.vcd");
+  expect_same("08/whole.vcd", "08/blast.vcd");
+  for (const char* dialect : {"myhdl", "zb", "ts244", "frac", "backward", "space", "tsglue"}) {
+    expect_same("09/base.vcd", "09/" + std::string(dialect) + ".vcd");
+  }
+  EXPECT_EQ(weft("vcd info " + (cases / "06/a.vcd.gz").string()).code, 0);
+  const json open = json::parse(weft("vcd info " + (cases / "18/unclosed.vcd").string() + " --json").out);
+  EXPECT_EQ(open["signals"][0]["changes"], 5);
+  EXPECT_EQ(open["signals"][1]["changes"], 1);
+  EXPECT_EQ(open["signals"][2]["changes"], 2);
+}
+
 TEST_F(VcdCliTest, RefusesBadInput) {
   write("text.vcd", "hello\n");
   write("value.vcd", waveform("tb") + "b2 %\n");
@@ -93,7 +226,7 @@ TEST_F(VcdCliTest, RefusesBadInput) {
        {"../a.vcd: expected a signal \"tb.c\""}},
       {"not mapped",
        "vcd compare ../a.vcd ../b.vcd --clock tb.clk --valid tb.valid",
-       {"../b.vcd: expected a signal \"tb.clk\""}},
+       {"../b.vcd: expected a signal \"tb.clk\"; did you mean \"top.clk\"?"}},
       {"no map",
        "vcd compare ../a.vcd ../b.vcd --clock tb.clk --valid tb.valid --map tb",
        {"--map: expected FROM=TO", "\"tb\""}},

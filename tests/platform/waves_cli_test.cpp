@@ -2,6 +2,7 @@
 // Waveforms of models and of RTL, from recording to replay. Runs the binary, and Icarus Verilog.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -97,6 +98,9 @@ TEST_F(WavesCliTest, RefusesWhatCannotBeRecorded) {
        "collective ../reduce.json --op all_reduce --vcd x.vcd --vcd-scope fabric.leaf0",
        {"--vcd-scope: expected one of", "network.switch*.out* (4)", "network.switch*.reduction (1)", "nic*.out (4)",
         "got \"fabric.leaf0\""}},
+      {"nearly a scope",
+       "collective ../reduce.json --op all_reduce --vcd x.vcd --vcd-scope network.swich0.reduction",
+       {"got \"network.swich0.reduction\"; did you mean \"network.switch*.reduction\""}},
       {"no scope",
        "collective ../reduce.json --op all_reduce --vcd x.vcd",
        {"--vcd-scope: expected one of", "where * is a number"}},
@@ -120,28 +124,48 @@ class ConverterCliTest : public WavesCliTest {
  protected:
   ConverterCliTest() {
     fs::create_directory(folder_ / "programs");
+    const char* const path = std::getenv("PATH");
+    path_ = path == nullptr ? "" : path;
     setenv("PATH", file("programs").c_str(), 1);
   }
+  ~ConverterCliTest() override { setenv("PATH", path_.c_str(), 1); }
   void install(const std::string& script) {
     write("programs/vcd2fst", "#!/bin/sh\n" + script + "\n");
     fs::permissions(folder_ / "programs/vcd2fst", fs::perms::owner_all);
   }
+  /// Of what lies in the folder, but for the messages of the last run.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().filename() != "err") all.push_back(entry.path().filename());
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  std::string path_;
 };
 
 TEST_F(ConverterCliTest, ConvertsWhatItRecorded) {
   const std::string record = all_reduce("--vcd-scope '*.reduction' --vcd ../r.");
   expect_refused({"no converter", (record + "fst").c_str(), {"--vcd: expected vcd2fst, of Debian's package gtkwave"}});
   ASSERT_EQ(weft(record + "vcd").code, 0);
-  install("echo converted > $2; while read -r line; do echo \"$line\" >> $2; done < $1");
+  install("test $1 = - && echo converted > $2; while read -r line; do echo \"$line\" >> $2; done");
   const Ran ran = weft(record + "fst");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(test::read_file(folder_ / "r.fst"), "converted\n" + test::read_file(folder_ / "r.vcd"));
-  EXPECT_FALSE(fs::exists(folder_ / "r.fst.vcd"));
+  EXPECT_EQ(names(), (std::vector<std::string>{"programs", "r.fst", "r.vcd", "reduce.json", "small.json", "work"}));
   install("echo it will not do >&2; exit 3");
   const Ran failed = weft(record + "fst");
   EXPECT_EQ(failed.code, 1);
   EXPECT_NE(failed.err.find("cannot write ../r.fst: it will not do"), std::string::npos) << failed.err;
-  EXPECT_FALSE(fs::exists(folder_ / "r.fst.vcd"));
+  EXPECT_EQ(names().size(), 6U);
+  // Weft reads what it writes.
+  ASSERT_EQ(weft(record + "vcd.gz").code, 0);
+  const json plain = json::parse(weft("vcd info ../r.vcd --json").out);
+  const json packed = json::parse(weft("vcd info ../r.vcd.gz --json").out);
+  EXPECT_EQ(plain["signals"], packed["signals"]);
+  EXPECT_EQ(plain["bytes"], packed["bytes"]);
 }
 
 TEST_F(WavesCliTest, TakesPatches) {
@@ -155,6 +179,11 @@ TEST_F(WavesCliTest, TakesPatches) {
   const Ran set = weft(all_reduce("--set fabric.switch.reduction.latency=9ns --set fabric.switch.reduction.fp32=32"));
   EXPECT_EQ(json::parse(fast.out)["digest"], json::parse(set.out)["digest"]);
   EXPECT_NE(json::parse(fast.out)["digest"], json::parse(slow.out)["digest"]);
+  // JSON may be packed.
+  ASSERT_EQ(std::system(("gzip -k " + file("patch.json")).c_str()), 0);
+  const Ran packed = weft(all_reduce("--patch ../patch.json.gz"));
+  ASSERT_EQ(packed.code, 0) << packed.err;
+  EXPECT_EQ(json::parse(packed.out)["digest"], json::parse(set.out)["digest"]);
   // --set comes after a patch.
   const Ran again =
       weft(all_reduce("--patch ../patch.json --set fabric.switch.reduction.latency=1600ns "
@@ -371,6 +400,10 @@ TEST_F(LaneCliTest, SaysWhatIsWrong) {
   refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --frequency 1GB",
           "--frequency: \"1GB\" is not a frequency");
   refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --at .x", "--at: expected the path");
+  refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --frequency 1kHz",
+          "--frequency: expected the clock that the block will have, 1MHz to 100GHz, such as 1GHz: got 1kHz");
+  refused(clock + "--input tb.line.in_ --output tb.lane.out_",
+          "expected a signal \"tb.line.in_valid\"; did you mean \"tb.lane.in_valid\"");
   refused(replay + "--input tb.lane.in_ --split 3", "vcd replay: expected --vcd FILE");
   refused(replay + "--input tb.lane.in_ --split 3 --vcd x.vcd --set fabric.switch.reduction.latency=2",
           "fabric.switch.reduction.latency: expected");

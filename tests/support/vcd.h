@@ -37,11 +37,12 @@ class VcdTest : public testing::Test {
     std::vector<std::string> lines;
     std::string bits;
     for (vcd::Change change; reader.next(change);) {
-      const vcd::Signal& signal = reader.header().signal_of(change.net);
+      const vcd::Net& net = reader.header().all_nets[change.net];
       bits = change.value;
-      if (change.kind == vcd::SignalKind::kBits) vcd::extend_bits(change.value, signal.width, bits);
+      const bool has_bits = change.kind == vcd::SignalKind::kBits && net.kind == vcd::SignalKind::kBits;
+      if (has_bits) vcd::extend_bits(change.value, net.width, bits);
       static constexpr const char* kSections[] = {"", " dumpvars", " dumpall", " dumpoff", " dumpon"};
-      lines.push_back(std::to_string(change.time) + " " + signal.name + " " + bits +
+      lines.push_back(std::to_string(change.time) + " " + reader.header().name_of(change.net) + " " + bits +
                       kSections[static_cast<int>(change.section)]);
     }
     return lines;

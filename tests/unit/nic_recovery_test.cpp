@@ -406,6 +406,8 @@ TEST(Recovery, EndsWhenRetriesRunOut) {
             std::vector<std::string>{
                 "nic0: queue pair 0 to end 1 stands in error: retries ran out after 3, each 50us without an answer; 3 "
                 "work requests failed, first a write of 2KiB"});
+  EXPECT_EQ(bench.nics[0]->failures(), bench.nics[0]->left_over());
+  EXPECT_EQ(bench.nics[1]->failures(), std::vector<std::string>());
 }
 
 }  // namespace

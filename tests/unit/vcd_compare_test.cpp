@@ -473,7 +473,9 @@ TEST_F(VcdCompare, SaysWhatIsWrong) {
   fails(file + ": expected a signal \"tb.clock\"", [](auto& o) { o.sampling.clock = "tb.clock"; });
   fails(file + ": expected a clock of one bit, not tb.dut.out.data",
         [](auto& o) { o.sampling.clock = "tb.dut.out.data"; });
-  fails(file + ": expected a signal \"top.clk\"", [](auto& o) { o.rules = {{"tb.dut.*", "top.*"}}; });
+  fails(file + ": expected a signal \"top.clk\"; did you mean \"tb.dut.clk\"?", [](auto& o) {
+    o.rules = {{"tb.dut.*", "top.*"}};
+  });
   // Nothing compared is not the same.
   CompareOptions chosen = options("a.vcd", "a.vcd");
   chosen.sampling.reset_low = true;

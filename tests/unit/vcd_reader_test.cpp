@@ -177,7 +177,7 @@ b0000000000001010 "
                         "1 t.nibble 1010"}));
   const Reader reader(folder_ / "fst.vcd");
   EXPECT_EQ(reader.header().timescale(), (Timescale{100, -15}));
-  EXPECT_NE(reader.header().find("t.bit[1]"), nullptr);
+  EXPECT_EQ(reader.header().find("t.bit")->range, "[2:1]");
   EXPECT_NE(reader.header().find("t.esc[7:0]"), nullptr);
   EXPECT_EQ(reader.header().find("t.esc[7:0]")->range, "");
 
@@ -196,7 +196,7 @@ b0000000000001010 "
                                  " t $end $var wire 1 ~~~~ u $end\n"
                                  "$enddefinitions $end $dumpvars b1 aaaab x" +
                                  code + " #7 z~~~~")),
-            (Lines{"0 SystemC.a.b.c 01 dumpvars", "0 SystemC.t x dumpvars", "7 SystemC.u z dumpvars"}));
+            (Lines{"0 SystemC.a.b.c 01 dumpvars", "0 SystemC.t x dumpvars", "7 SystemC.u z"}));
 }
 
 TEST_F(VcdReader, ExtendsAsTheStandardSays) {
@@ -232,8 +232,15 @@ TEST_F(VcdReader, ConvertsTimesOrSaysThatItCannot) {
   EXPECT_EQ(convert_time(UINT64_MAX, ps, fs), std::nullopt);
   EXPECT_EQ(convert_time(0, fs, s100), 0U);
   EXPECT_EQ(convert_time(1, s100, fs), 100'000'000'000'000'000U);
-  for (const char* text : {"1s", "10 ms", "100us", "1ns", "10ps", "100 fs"}) EXPECT_TRUE(parse_timescale(text)) << text;
-  for (const char* text : {"", "ns", "2ns", "1000ns", "1", "1 as", "1nss"}) EXPECT_FALSE(parse_timescale(text)) << text;
+  const Timescale ns244{244, -9};
+  EXPECT_EQ(convert_time(5, ns244, ps), 1'220'000U);
+  EXPECT_EQ(convert_time(1'220'000, ps, ns244), 5U);
+  EXPECT_EQ(convert_time(1'220'001, ps, ns244), std::nullopt);
+  EXPECT_DOUBLE_EQ(ns244.seconds(), 244e-9);
+  for (const char* text : {"1s", "10 ms", "100us", "1ns", "10ps", "100 fs", "2ns", "244 ns", "1000ns", "1 PS"})
+    EXPECT_TRUE(parse_timescale(text)) << text;
+  for (const char* text : {"", "ns", "0ns", "-1ns", "1.5ns", "10000000ns", "1", "1 as", "1nss"})
+    EXPECT_FALSE(parse_timescale(text)) << text;
 }
 
 TEST_F(VcdReader, ReadsBeyondItsBuffer) {
@@ -281,39 +288,29 @@ TEST_F(VcdReader, SaysWhatIsWrong) {
   fails("hello\n", ":1: expected a keyword such as $var or $enddefinitions, got \"hello\"");
   fails("\n$end", ":2: expected a keyword such as $var or $enddefinitions, got \"$end\"");
   fails("$date\nnow", ":2: expected $end of $date, got the end of the file");
-  fails("$timescale 3ns $end", ":1: expected a timescale of 1, 10 or 100 and s, ms, us, ns, ps or fs, got \"3ns\"");
-  fails("$timescale $end", ":1: expected a timescale of 1, 10 or 100 and s, ms, us, ns, ps or fs, got \"$end\"");
+  fails("$timescale 3 n $end",
+        ":1: expected a timescale such as 1ns, 10 ps or 244 ns, in s, ms, us, ns, ps or fs, got \"3 n\"");
   fails("$scope $end", ":1: expected a kind and a name after $scope, got \"$end\"");
   fails("\n$upscope $end", ":2: expected a $scope before $upscope, got \"$upscope\"");
   fails("$var", ":1: expected the type of a $var, got the end of the file");
   fails("$var wire", ":1: expected the width of a $var, got the end of the file");
-  fails("$var wire 0 ! a $end", ":1: expected a width of 1 to 67108864 bits, got \"0\"");
-  fails("$var wire x ! a $end", ":1: expected a width of 1 to 67108864 bits, got \"x\"");
-  fails("$var wire 67108865 ! a $end", ":1: expected a width of 1 to 67108864 bits, got \"67108865\"");
   fails("$var wire 1", ":1: expected the identifier code of a $var, got the end of the file");
   fails("$var wire 1 ! a", ":1: expected $end of $var, got the end of the file");
-  fails("$var wire 1 ! $end", ":1: expected a type, a width, an identifier code and a name in $var, got \"$end\"");
-  fails("$var wire 1 ! a $end\n$var wire 2 ! b $end",
-        ":2: expected 1 bits as a has, by the same identifier code, got \"2\"");
-  fails("$var wire 1 ! a $end\n$dumpvars", ":2: expected $enddefinitions before values, got \"$dumpvars\"");
+  fails("$var wire 1 $end", ":1: expected a type, a width, an identifier code and a name in $var, got \"$end\"");
+  fails("$date now $end\n$dumpvars", ":2: expected $var and $enddefinitions before values, got \"$dumpvars\"");
   fails(head + "#x", ":7: expected a time of 64 bits after #, got \"x\"");
-  fails(head + "#", ":7: expected a time of 64 bits after #, got \"#\"");
+  fails(head + "#", ":7: expected a time of 64 bits after #, got the end of the file");
+  fails(head + "#1.2.3", ":7: expected a time of 64 bits after #, got \"1.2.3\"");
   fails(head + "#18446744073709551616", ":7: expected a time of 64 bits after #, got \"18446744073709551616\"");
-  fails(head + "#5\n#4\n", ":8: expected a time that is not before 5, got \"4\"");
-  fails(head + "#0 1\n", ":7: expected an identifier code right after the value, got \"1\"");
+  fails(head + "#0 1\n", ":8: expected an identifier code after the value 1, got the end of the file");
   fails(head + "\n1?\n", ":8: expected an identifier code that a $var declares, got \"?\"");
   fails(head + "1" + std::string(30, 'q'),
         ":7: expected an identifier code that a $var declares, got \"" + std::string(30, 'q') + "\"");
   fails(head + "b12 !\n", ":7: expected bits of 0, 1, x and z for t.a, got \"12\"");
   fails(head + "b !\n", ":7: expected bits after b for t.a, got \"b\"");
-  fails(head + "b111 !\n", ":7: expected at most 2 bits for t.a, got \"111\"");
   fails(head + "b10", ":7: expected an identifier code after the value b10, got the end of the file");
-  fails(head + "1r\n", ":7: expected a real number for t.r, got \"1\"");
-  fails(head + "b1 s\n", ":7: expected a string for t.s, got \"1\"");
-  fails(head + "r1.5 !\n", ":7: expected a value for t.a, which is no real, got \"1.5\"");
   fails(head + "r1.5x r\n", ":7: expected a number after r for t.r, got \"1.5x\"");
   fails(head + "r r\n", ":7: expected a number after r for t.r, got \"r\"");
-  fails(head + "shello !\n", ":7: expected bits for t.a, which is no string, got \"shello\"");
   fails(head + "?!\n", ":7: expected a time such as #10, a value such as 1! or b101 !, or a keyword, got \"?!\"");
   fails(head + "$var wire 1 ! a $end", ":7: expected values, as $enddefinitions was before, got \"$var\"");
   fails(head + "$dumpports\n", ":7: expected a VCD file of four states; extended VCD is not read, got \"$dumpports\"");

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "traces/format_error.h"
+#include "traces/vcd/names.h"
 
 namespace weft::vcd {
 namespace {
@@ -45,7 +45,8 @@ StreamNames parse_pairs(const std::string& text) {
 }
 
 /// Bits of part `index` of `count` of a vector, by the numbers of its declaration.
-std::string part_of(const Signal& signal, std::size_t index, std::size_t count, const std::string& file) {
+std::string part_of(const std::string& name, const Signal& signal, std::size_t index, std::size_t count,
+                    const std::string& file) {
   const auto width = static_cast<std::size_t>(signal.width);
   if (width % count != 0) {
     throw traces::FormatError(file, 0,
@@ -53,18 +54,12 @@ std::string part_of(const Signal& signal, std::size_t index, std::size_t count, 
                                           signal.name, count, width));
   }
   const auto each = static_cast<int>(width / count);
-  int left = signal.width - 1;
-  int right = 0;
-  if (!signal.range.empty()) {
-    const char* const end = signal.range.data() + signal.range.size();
-    const auto [colon, ignored] = std::from_chars(signal.range.data() + 1, end, left);
-    right = left;
-    if (*colon == ':') std::from_chars(colon + 1, end, right);
-  }
+  const std::optional<BitRange> range = parse_range(signal.range);
+  const int left = range ? range->left : signal.width - 1;
+  const int right = range ? range->right : 0;
   const int step = left >= right ? 1 : -1;
   const int low = right + step * each * static_cast<int>(index);
-  return each == 1 ? fmt::format("{}[{}]", signal.name, low)
-                   : fmt::format("{}[{}:{}]", signal.name, low + step * (each - 1), low);
+  return each == 1 ? fmt::format("{}[{}]", name, low) : fmt::format("{}[{}:{}]", name, low + step * (each - 1), low);
 }
 
 /// The beats of one interface as its edges come.
@@ -85,11 +80,11 @@ class Port {
     kind_ = add(names.kind);
   }
 
-  [[nodiscard]] bool ready(const Sampler& sampler) const { return !ready_ || sampler.value(*ready_).back() == '1'; }
+  [[nodiscard]] bool ready(const Sampler& sampler) const { return !ready_ || sampler.bit(*ready_) == '1'; }
   [[nodiscard]] std::size_t data_bits(const Sampler& sampler) const { return data_ ? sampler.value(*data_).size() : 0; }
 
   void look(const Sampler& sampler, bool with_data, std::vector<Beat>& beats) {
-    const bool valid = sampler.value(valid_).back() == '1';
+    const bool valid = sampler.bit(valid_) == '1';
     if (!valid) offered_.reset();
     if (!valid) return;
     if (!offered_) offered_ = sampler.cycle();
@@ -101,8 +96,8 @@ class Port {
     beat.offered = *offered_;
     beat.taken = sampler.cycle();
     beat.time = sampler.time();
-    if (last_) beat.last = sampler.value(*last_).back() == '1';
-    if (adds_) beat.adds = sampler.value(*adds_).back() == '1';
+    if (last_) beat.last = sampler.bit(*last_) == '1';
+    if (adds_) beat.adds = sampler.bit(*adds_) == '1';
     beat.id = text(id_);
     beat.kind = text(kind_);
     if (with_data) beat.data = text(data_);
@@ -124,39 +119,39 @@ class Port {
 }  // namespace
 
 std::vector<StreamNames> parse_streams(const std::string& text, std::size_t split, const Reader& file) {
-  const Header& header = file.header();
+  const Names known(file.header(), file.file());
   StreamNames whole;
   if (text.find('=') != std::string::npos) {
     whole = parse_pairs(text);
   } else {
     for (const auto& [name, member] : kMembers) {
-      if (const Signal* const signal = header.find(text + std::string(name))) whole.*member = signal->name;
+      const std::string full = text + std::string(name);
+      if (known.find(full)) whole.*member = full;
     }
-    if (whole.valid.empty()) {
-      throw traces::FormatError(file.file(), 0, "expected a signal \"" + text + "valid\"");
-    }
+    if (whole.valid.empty()) static_cast<void>(known.get(text + "valid"));  // says what there is
   }
   if (split <= 1) return {whole};
   std::vector<StreamNames> parts(split);
   for (const auto& [name, member] : kMembers) {
     if ((whole.*member).empty()) continue;
-    const Signal* const signal = header.find(whole.*member);
-    if (signal == nullptr) throw traces::FormatError(file.file(), 0, "expected a signal \"" + whole.*member + "\"");
-    for (std::size_t i = 0; i < split; ++i) parts[i].*member = part_of(*signal, i, split, file.file());
+    const Signal& signal = *known.get(whole.*member).signal;
+    for (std::size_t i = 0; i < split; ++i) {
+      parts[i].*member = part_of(known.name_of(signal), signal, i, split, file.file());
+    }
   }
   return parts;
 }
 
-BlockTrace read_block(const std::string& file, const Sampling& sampling, const std::vector<StreamNames>& inputs,
+BlockTrace read_block(Reader reader, const Sampling& sampling, const std::vector<StreamNames>& inputs,
                       const StreamNames* output, bool with_data) {
   std::vector<std::string> signals;
   std::vector<Port> ports;
   for (const StreamNames& names : inputs) ports.emplace_back(names, signals);
   std::optional<Port> out;
   if (output != nullptr) out.emplace(*output, signals);
-  Sampler sampler(file, sampling, signals);
+  Sampler sampler(std::move(reader), sampling, signals);
   BlockTrace trace;
-  trace.file = file;
+  trace.file = sampler.reader().file();
   trace.inputs.resize(inputs.size());
   trace.timescale = sampler.reader().header().timescale();
   std::uint64_t before = 0;
@@ -186,6 +181,7 @@ BlockTrace read_block(const std::string& file, const Sampling& sampling, const s
     out->look(sampler, with_data, trace.output);
   }
   if (count > 0) trace.period = sum / static_cast<double>(count);
+  trace.remarks = sampler.reader().remarks();
   return trace;
 }
 

@@ -47,11 +47,17 @@ struct BlockTrace {
   std::vector<bool> ready;    ///< of the output, by cycle
   std::size_t data_bits = 0;  ///< of an input; 0 if it has none
   Timescale timescale;
-  double period = 0;  ///< of the clock, in units of the file; 0 if it has fewer than two edges
+  double period = 0;                 ///< of the clock, in units of the file; 0 if it has fewer than two edges
+  std::vector<std::string> remarks;  ///< of Reader
 };
 
-/// Reads a whole file. An edge with an unknown valid or ready hands nothing over.
-BlockTrace read_block(const std::string& file, const Sampling& sampling, const std::vector<StreamNames>& inputs,
+/// Reads a whole file, of which `reader` has the declarations. An edge with an unknown valid or ready hands nothing
+/// over.
+BlockTrace read_block(Reader reader, const Sampling& sampling, const std::vector<StreamNames>& inputs,
                       const StreamNames* output, bool with_data);
+inline BlockTrace read_block(const std::string& file, const Sampling& sampling, const std::vector<StreamNames>& inputs,
+                             const StreamNames* output, bool with_data) {
+  return read_block(Reader(file), sampling, inputs, output, with_data);
+}
 
 }  // namespace weft::vcd

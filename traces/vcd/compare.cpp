@@ -2,13 +2,17 @@
 #include "traces/vcd/compare.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <map>
 #include <stdexcept>
 #include <unordered_set>
+#include <utility>
 
 #include "traces/format_error.h"
+#include "traces/nearest_names.h"
+#include "traces/vcd/names.h"
 
 namespace weft::vcd {
 namespace {
@@ -54,83 +58,87 @@ struct Places {
   }
 
   [[nodiscard]] Handshake at(const Sampler& sampler) const {
-    const char v = sampler.value(valid).back();
-    const char r = ready ? sampler.value(*ready).back() : '1';
+    const char v = sampler.bit(valid);
+    const char r = ready ? sampler.bit(*ready) : '1';
     if (v == '1' && r == '1') return Handshake::kDone;
     return v == '0' || r == '0' ? Handshake::kNone : Handshake::kUnknown;
+  }
+};
+
+/// Which signals are followed, in both files by the same index.
+struct Followed {
+  std::vector<std::string> names;
+  std::optional<Places> output;
+  std::optional<Places> input;
+  std::size_t first = 0;  ///< of those that are compared
+  std::size_t end = 0;
+
+  Followed(const CompareOptions& options, const std::vector<std::string>& at_edges) : names(at_edges) {
+    end = names.size();
+    if (!at_edges.empty()) return;
+    output.emplace(options.interface, names);
+    first = output->first;
+    end = output->end;
+    if (options.input) input.emplace(*options.input, names);
   }
 };
 
 /// The items of one file, one after the other.
 class Items {
  public:
-  Items(const CompareOptions& options, const std::string& file, const std::vector<NameRule>& rules,
-        const std::vector<std::string>& at_edges) {
-    std::vector<std::string> signals = at_edges;
-    if (at_edges.empty()) {
-      output_.emplace(options.interface, signals);
-      if (options.input) input_.emplace(*options.input, signals);
-    }
-    edge_signals_ = at_edges.size();
-    const auto mapped = [&](const std::string& name) { return name.empty() ? name : map_name(rules, name); };
-    std::transform(signals.begin(), signals.end(), signals.begin(), mapped);
-    Sampling sampling = options.sampling;
-    sampling.clock = mapped(sampling.clock);
-    sampling.reset = mapped(sampling.reset);
-    sampler_.emplace(file, sampling, signals);
-  }
+  Items(Reader reader, const Sampling& sampling, const Followed& followed, const std::vector<std::string>& names)
+      : followed_(followed), sampler_(std::move(reader), sampling, names) {}
 
   bool next(Item& item) {
-    while (sampler_->next()) {
+    while (sampler_.next()) {
       item.latency.reset();
-      if (!output_) {
-        take(item, 0, edge_signals_);
+      if (!followed_.output) {
+        take(item, 0, followed_.end);
         return true;
       }
-      if (input_) note_input();
-      const Handshake handshake = output_->at(*sampler_);
+      if (followed_.input) note_input();
+      const Handshake handshake = followed_.output->at(sampler_);
       unknown_ += handshake == Handshake::kUnknown ? 1 : 0;
       if (handshake != Handshake::kDone) continue;
-      take(item, output_->first, output_->end);
-      if (input_) item.latency = take_input();
+      take(item, followed_.first, followed_.end);
+      if (followed_.input) item.latency = take_input();
       return true;
     }
     return false;
   }
 
   [[nodiscard]] std::uint64_t unknown() const { return unknown_; }
-  [[nodiscard]] const Sampler& sampler() const { return *sampler_; }
+  [[nodiscard]] const Sampler& sampler() const { return sampler_; }
 
  private:
   void take(Item& item, std::size_t first, std::size_t end) const {
-    item.time = sampler_->time();
-    item.cycle = sampler_->cycle();
+    item.time = sampler_.time();
+    item.cycle = sampler_.cycle();
     item.values.resize(end - first);
-    for (std::size_t i = first; i < end; ++i) item.values[i - first].assign(sampler_->value(i));
+    for (std::size_t i = first; i < end; ++i) item.values[i - first].assign(sampler_.value(i));
   }
 
   /// Of no id where one of the interfaces has none.
   [[nodiscard]] std::string id_of(const Places& places) const {
-    return output_->id && input_->id ? std::string(sampler_->value(*places.id)) : std::string();
+    return followed_.output->id && followed_.input->id ? std::string(sampler_.value(*places.id)) : std::string();
   }
 
   void note_input() {
-    if (input_->at(*sampler_) == Handshake::kDone) waiting_[id_of(*input_)].push_back(sampler_->cycle());
+    if (followed_.input->at(sampler_) == Handshake::kDone)
+      waiting_[id_of(*followed_.input)].push_back(sampler_.cycle());
   }
 
   std::optional<std::uint64_t> take_input() {
-    const auto found = waiting_.find(id_of(*output_));
+    const auto found = waiting_.find(id_of(*followed_.output));
     if (found == waiting_.end()) return std::nullopt;
-    const std::uint64_t latency = sampler_->cycle() - found->second.front();
+    const std::uint64_t latency = sampler_.cycle() - found->second.front();
     found->second.pop_front();
     if (found->second.empty()) waiting_.erase(found);
     return latency;
   }
 
-  std::optional<Places> output_;
-  std::optional<Places> input_;
-  std::size_t edge_signals_ = 0;
-  std::optional<Sampler> sampler_;
+  const Followed& followed_;
+  Sampler sampler_;
   std::map<std::string, std::deque<std::uint64_t>> waiting_;  ///< cycles of inputs, by id
   std::uint64_t unknown_ = 0;
 };
@@ -138,6 +146,9 @@ class Items {
 void check(const CompareOptions& options) {
   const auto refuse = [](const std::string& text) { throw std::invalid_argument(text); };
   if (options.sampling.clock.empty()) refuse("compare: expected a clock");
+  if (options.reference == "-" && options.subject == "-") {
+    refuse("compare: expected standard input for one of the files at the most");
+  }
   if (!options.signals.empty()) {
     if (!options.interface.valid.empty()) refuse("compare: expected either signals or an interface, not both");
     if (options.tolerance) refuse("compare: expected no tolerance with signals at every edge; an offset moves them");
@@ -150,39 +161,132 @@ void check(const CompareOptions& options) {
   if (options.input && options.input->valid.empty()) refuse("compare: expected the valid of the input interface");
 }
 
-/// The reference's signals that patterns choose, without those of equal name.
-std::vector<std::string> chosen_signals(const CompareOptions& options) {
-  std::vector<std::string> names;
-  if (options.signals.empty()) return names;
+/// For a pattern of all that a scope has: which scopes there are.
+std::string scopes_like(const std::string& pattern, const Reader& file) {
+  if (!pattern.ends_with(".*")) return "";
+  traces::NearestNames nearest(pattern);
+  for (const Signal& signal : file.header().signals) {
+    nearest.look_at(signal.name.substr(0, signal.name.rfind('.') + 1) + '*');
+  }
+  return nearest.question();
+}
+
+/// The reference's signals that patterns choose, each once.
+std::vector<std::string> chosen_signals(const CompareOptions& options, const Reader& reference, const Names& known) {
+  std::vector<std::string> chosen;
   std::unordered_set<std::string> taken;
-  const Reader reader(options.reference);
   for (const std::string& pattern : options.signals) {
-    const std::size_t before = names.size();
-    for (const Signal& signal : reader.header().signals) {
-      if (signal.kind == SignalKind::kEvent || !matches(pattern, signal.name)) continue;
-      if (taken.insert(signal.name).second) names.push_back(signal.name);
+    const std::size_t before = chosen.size();
+    for (const Signal& signal : reference.header().signals) {
+      if (!Names::has_values(signal)) continue;
+      if (!matches(pattern, signal.name) && !matches(pattern, signal.name + signal.range)) continue;
+      std::string name = known.name_of(signal);
+      if (taken.insert(name).second) chosen.push_back(std::move(name));
     }
-    if (names.size() == before) {
-      throw traces::FormatError(options.reference, 0, "expected a signal that \"" + pattern + "\" chooses anew");
+    if (chosen.size() > before) continue;
+    // Bits of a signal, or one of several of a name; or it says what there is.
+    const bool is_name = pattern.find('*') == std::string::npos;
+    if (is_name && known.get(pattern).signal != nullptr && taken.insert(pattern).second) {
+      chosen.push_back(pattern);
+    } else {
+      throw traces::FormatError(
+          options.reference, 0,
+          "expected a signal that \"" + pattern + "\" chooses anew" + scopes_like(pattern, reference));
     }
   }
-  return names;
+  return chosen;
 }
+
+bool is_in_bits(const Selection& selection) {
+  const auto& parts = selection.signal->parts;
+  return selection.all && !parts.empty() &&
+         std::all_of(parts.begin(), parts.end(), [](const Signal::Part& part) { return part.width == 1; });
+}
+
+BitRange selected_range(const Selection& selection) {
+  const int width = selection.signal->width;
+  return parse_range(selection.signal->range).value_or(BitRange{width - 1, 0});
+}
+
+/// The names of what is followed, in each file. A vector that is there bit by bit does not say which of its ends is the
+/// left one: the other file does, if it has the same numbers.
+class Aligned {
+ public:
+  Aligned(const CompareOptions& options, const Followed& followed, const Names& reference, const Names& subject)
+      : names_{followed.names, followed.names}, samplings_{options.sampling, options.sampling} {
+    const auto mapped = [&](const std::string& name) { return name.empty() ? name : map_name(options.rules, name); };
+    std::transform(names_[1].begin(), names_[1].end(), names_[1].begin(), mapped);
+    samplings_[1].clock = mapped(samplings_[1].clock);
+    samplings_[1].reset = mapped(samplings_[1].reset);
+    for (const bool second : {false, true}) {
+      const Names& known = second ? subject : reference;
+      static_cast<void>(known.get(samplings_[second ? 1 : 0].clock));
+      if (const std::string& reset = samplings_[second ? 1 : 0].reset; !reset.empty())
+        static_cast<void>(known.get(reset));
+    }
+    std::vector<Selection> expected;
+    for (const std::string& name : names_[0]) expected.push_back(reference.get(name));
+    for (std::size_t i = 0; i < names_[1].size(); ++i) {
+      const Selection found = subject.get(names_[1][i]);
+      align(i, expected[i], found);
+      const bool is_compared = followed.output && i >= followed.first && i < followed.end;
+      if (is_compared) check_width(options, i, expected[i], found);
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::string>& names(bool subject) const { return names_[subject ? 1 : 0]; }
+  [[nodiscard]] const Sampling& sampling(bool subject) const { return samplings_[subject ? 1 : 0]; }
+
+ private:
+  void align(std::size_t i, const Selection& expected, const Selection& found) {
+    if (!expected.all || !found.all || !(is_in_bits(expected) || is_in_bits(found))) return;
+    const BitRange a = selected_range(expected);
+    const BitRange b = selected_range(found);
+    if (a.low() != b.low() || a.high() != b.high() || a.falls() == b.falls()) return;
+    if (is_in_bits(found)) {
+      names_[1][i] += a.text();
+    } else {
+      names_[0][i] += b.text();
+    }
+  }
+
+  void check_width(const CompareOptions& options, std::size_t i, const Selection& expected,
+                   const Selection& found) const {
+    if (expected.signal->kind != SignalKind::kBits || found.signal->kind != SignalKind::kBits) return;
+    if (expected.length == found.length) return;
+    const BitRange a = selected_range(expected);
+    const BitRange b = selected_range(found);
+    const BitRange common{std::min(a.high(), b.high()), std::max(a.low(), b.low())};
+    const bool helps = expected.all && found.all && common.left >= common.right;
+    const std::string& name = names_[0][i];
+    throw traces::FormatError(
+        options.subject, 0,
+        "expected " + std::to_string(expected.length) + " bits of \"" + names_[1][i] + "\", as \"" + name +
+            "\" has in " + options.reference + ", got " + std::to_string(found.length) +
+            (helps ? ": both have \"" + name + (a.falls() ? common : BitRange{common.right, common.left}).text() + '"'
+                   : std::string()));
+  }
+
+  std::array<std::vector<std::string>, 2> names_;
+  std::array<Sampling, 2> samplings_;
+};
 
 class Comparer {
  public:
-  explicit Comparer(const CompareOptions& options)
+  Comparer(const CompareOptions& options, const std::vector<std::string>& at_edges, const Followed& followed,
+           const Aligned& aligned, Reader reference, Reader subject)
       : options_(options),
-        at_edges_(chosen_signals(options)),
-        reference_(options, options.reference, {}, at_edges_),
-        subject_(options, options.subject, options.rules, at_edges_) {
-    result_.signals = !at_edges_.empty();
-    result_.names = at_edges_;
-    if (at_edges_.empty()) {
+        reference_(std::move(reference), aligned.sampling(false), followed, aligned.names(false)),
+        subject_(std::move(subject), aligned.sampling(true), followed, aligned.names(true)) {
+    result_.signals = !at_edges.empty();
+    result_.names = at_edges;
+    if (at_edges.empty()) {
       result_.names = options.interface.data;
       if (!options.interface.last.empty()) result_.names.push_back(options.interface.last);
       if (!options.interface.id.empty()) result_.names.push_back(options.interface.id);
     }
+    result_.different_of.resize(result_.names.size());
+    result_.context_signals = options.context_signals;
     result_.reference = options.reference;
     result_.subject = options.subject;
     result_.reference_timescale = reference_.sampler().reader().header().timescale();
@@ -212,6 +316,10 @@ class Comparer {
       }
       remember(index, has_expected ? &expected : nullptr, has_found ? &found : nullptr, what);
     }
+    for (const Items* const items : {&reference_, &subject_}) {
+      for (std::string& remark : items->sampler().reader().remarks()) result_.remarks.push_back(std::move(remark));
+      if (options_.reference == options_.subject) break;
+    }
     result_.reference_unknown = reference_.unknown();
     result_.subject_unknown = subject_.unknown();
     result_.reference_cycles = reference_.sampler().cycles();
@@ -233,10 +341,14 @@ class Comparer {
   }
 
   /// What differs; nothing if they agree.
-  [[nodiscard]] std::string difference(const Item& expected, const Item& found, bool timed) const {
+  std::string difference(const Item& expected, const Item& found, bool timed) {
+    differing_.clear();
     for (std::size_t i = 0; i < expected.values.size(); ++i) {
-      if (!agree(expected.values[i], found.values[i], options_.unknowns)) return result_.names[i];
+      if (agree(expected.values[i], found.values[i], options_.unknowns)) continue;
+      differing_.push_back(i);
+      ++result_.different_of[i];
     }
+    if (!differing_.empty()) return result_.names[differing_.front()];
     if (!timed) return "";
     if (off(found.cycle, expected.cycle, options_.offset)) return "cycle";
     if (expected.latency.has_value() != found.latency.has_value()) return "latency";
@@ -277,6 +389,7 @@ class Comparer {
       Divergence first;
       first.what = what;
       first.index = index;
+      if (expected != nullptr && found != nullptr) first.signals = differing_;
       if (expected != nullptr) first.expected = *expected;
       if (found != nullptr) first.found = *found;
       first.context_from = from_;
@@ -293,7 +406,6 @@ class Comparer {
   }
 
   const CompareOptions& options_;
-  std::vector<std::string> at_edges_;
   Items reference_;
   Items subject_;
   Comparison result_;
@@ -301,6 +413,7 @@ class Comparer {
   std::deque<Item> recent_found_;
   std::uint64_t from_ = 0;  ///< index of the first recent item
   bool first_of_packet_ = true;
+  std::vector<std::size_t> differing_;  ///< of the names, at the current items
 };
 
 }  // namespace
@@ -332,7 +445,14 @@ void Spread::add(std::int64_t value) {
 
 Comparison compare(const CompareOptions& options) {
   check(options);
-  return Comparer(options).run();
+  Reader reference(options.reference);
+  Reader subject(options.subject);
+  const Names reference_names(reference.header(), reference.file());
+  const Names subject_names(subject.header(), subject.file());
+  const std::vector<std::string> at_edges = chosen_signals(options, reference, reference_names);
+  const Followed followed(options, at_edges);
+  const Aligned aligned(options, followed, reference_names, subject_names);
+  return Comparer(options, at_edges, followed, aligned, std::move(reference), std::move(subject)).run();
 }
 
 }  // namespace weft::vcd

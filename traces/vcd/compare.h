@@ -58,7 +58,8 @@ struct CompareOptions {
   /// With a tolerance, times and latencies count only of the first and the last beat of a packet, which is what models
   /// of whole packets know. Needs the interface's `last`.
   bool packet_times = false;
-  std::size_t context = 3;  ///< items shown before a divergence and after it
+  std::size_t context = 3;          ///< items shown before a divergence and after it
+  std::size_t context_signals = 8;  ///< of them so many signals in text(): those that differ, where there are more
 };
 
 /// One item, or the chosen signals at one edge.
@@ -72,7 +73,8 @@ struct Item {
 struct Divergence {
   /// The signal of the reference, "cycle", "latency", "missing" (in the subject) or "extra" (there).
   std::string what;
-  std::uint64_t index = 0;  ///< from 0
+  std::uint64_t index = 0;           ///< from 0
+  std::vector<std::size_t> signals;  ///< all that differ, as indices of Comparison::names
   std::optional<Item> expected;
   std::optional<Item> found;
   std::vector<Item> expected_context;  ///< items before, the one in question, those after
@@ -102,7 +104,9 @@ struct Comparison {
   std::uint64_t subject_items = 0;
   std::uint64_t reference_cycles = 0;
   std::uint64_t subject_cycles = 0;
-  std::uint64_t different = 0;  ///< items that differ, are missing or are extra
+  std::uint64_t different = 0;              ///< items that differ, are missing or are extra
+  std::vector<std::uint64_t> different_of;  ///< of each of the names, the items in which it differs
+  std::size_t context_signals = 8;          ///< of CompareOptions
   /// Edges at which valid or ready was x or z, while the other was not 0: nothing is known to be handed over.
   std::uint64_t reference_unknown = 0;
   std::uint64_t subject_unknown = 0;
@@ -117,14 +121,17 @@ struct Comparison {
     std::uint64_t edges = 0;  ///< that the other has beyond
   };
   std::optional<End> ended_early;
+  std::vector<std::string> remarks;  ///< of Reader, of both files
 
   /// False also where there was nothing to compare.
   [[nodiscard]] bool same() const { return different == 0 && reference_items > 0 && subject_items > 0; }
+  /// About a screen, however many signals there are and however wide.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] nlohmann::ordered_json json() const;
 };
 
-/// Streams both files side by side: memory does not grow with them, but for inputs that wait for their output.
+/// Streams both files side by side: memory does not grow with them, but for inputs that wait for their output. One of
+/// them may be "-", standard input. A vector that one file has bit by bit has the order of bits of the other file.
 /// Throws traces::FormatError of files, also of a signal that is not there, and std::invalid_argument of options that
 /// mean nothing.
 Comparison compare(const CompareOptions& options);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "traces/vcd/compare.h"
@@ -13,7 +14,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// Wide values as hexadecimal where all of their bits are known.
-std::string shown(const std::string& value) {
+std::string digits_of(const std::string& value) {
   if (value.size() < 8 || value.find_first_not_of("01") != std::string::npos) return value;
   std::string digits;
   for (std::size_t end = value.size(); end > 0; end = end > 4 ? end - 4 : 0) {
@@ -25,27 +26,101 @@ std::string shown(const std::string& value) {
   return "0x" + digits;
 }
 
-std::string short_name(const std::string& name) {
-  return name.substr(name.rfind('.') + 1);
+/// So many characters of a value around those that matter: the leftmost bit that differs, counted from the right.
+std::string shown(const std::string& value, std::optional<std::size_t> bit) {
+  constexpr std::size_t kShown = 40;
+  std::string digits = digits_of(value);
+  if (digits.size() <= kShown) return digits;
+  const bool is_hex = digits.size() < value.size();
+  const std::size_t from_right = bit ? *bit / (is_hex ? 4 : 1) + 1 : digits.size();
+  const std::size_t at = digits.size() - std::min(digits.size(), from_right);
+  const std::size_t from = std::min(at > kShown / 4 ? at - kShown / 4 : 0, digits.size() - kShown);
+  std::string part = digits.substr(from, kShown);
+  if (from > 0) part = "..." + part;
+  return from + kShown < digits.size() ? part + "..." : part;
 }
 
-std::string line(const Comparison& of, const Item& item, Timescale timescale) {
+/// What of the signals a context shows.
+struct Shown {
+  struct Column {
+    std::size_t signal;
+    std::string name;
+    std::optional<std::size_t> bit;
+  };
+  std::vector<Column> columns;
+
+  explicit Shown(const Comparison& of) {
+    const Divergence& first = *of.first;
+    std::vector<std::size_t> signals;
+    if (of.names.size() <= of.context_signals || first.signals.empty()) {
+      for (std::size_t i = 0; i < of.names.size(); ++i) signals.push_back(i);
+    } else {
+      signals = first.signals;
+    }
+    signals.resize(std::min(signals.size(), of.context_signals));
+    std::map<std::string, int> leaves;
+    for (const std::size_t i : signals) ++leaves[leaf_of(of.names[i])];
+    for (const std::size_t i : signals) {
+      const std::string leaf = leaf_of(of.names[i]);
+      columns.push_back({i, leaves[leaf] > 1 ? of.names[i] : leaf, differing_bit(first, i)});
+    }
+  }
+
+ private:
+  static std::string leaf_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+  static std::optional<std::size_t> differing_bit(const Divergence& first, std::size_t signal) {
+    if (!first.expected || !first.found) return std::nullopt;
+    const std::string& a = first.expected->values[signal];
+    const std::string& b = first.found->values[signal];
+    if (a.size() != b.size()) return std::nullopt;
+    const auto at = std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin();
+    if (static_cast<std::size_t>(at) == a.size()) return std::nullopt;
+    return a.size() - 1 - static_cast<std::size_t>(at);
+  }
+};
+
+std::string line(const Shown& shows, const Item& item, Timescale timescale) {
   std::string text = fmt::format("cycle {}, time {} x {}", item.cycle, item.time, timescale.text());
-  for (std::size_t i = 0; i < item.values.size(); ++i) {
-    text += fmt::format(", {} {}", short_name(of.names[i]), shown(item.values[i]));
+  for (const Shown::Column& column : shows.columns) {
+    text += fmt::format(", {} {}", column.name, shown(item.values[column.signal], column.bit));
   }
   if (item.latency) text += fmt::format(", latency {}", *item.latency);
   return text;
 }
 
-void add_context(std::string& text, const Comparison& of, const std::vector<Item>& items, const std::string& file,
-                 Timescale timescale) {
+void add_context(std::string& text, const Comparison& of, const Shown& shows, const std::vector<Item>& items,
+                 const std::string& file, Timescale timescale) {
   text += "  " + file + "\n";
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::uint64_t index = of.first->context_from + i;
-    text += fmt::format("  {} {:>6}  {}\n", index == of.first->index ? '>' : ' ', index, line(of, items[i], timescale));
+    text +=
+        fmt::format("  {} {:>6}  {}\n", index == of.first->index ? '>' : ' ', index, line(shows, items[i], timescale));
   }
   if (items.size() <= of.first->index - of.first->context_from) text += "  >         nothing more\n";
+}
+
+/// Signals by the items in which they differ, most first.
+std::vector<std::size_t> by_difference(const Comparison& of) {
+  std::vector<std::size_t> signals;
+  for (std::size_t i = 0; i < of.different_of.size(); ++i) {
+    if (of.different_of[i] > 0) signals.push_back(i);
+  }
+  std::stable_sort(signals.begin(), signals.end(),
+                   [&](std::size_t a, std::size_t b) { return of.different_of[a] > of.different_of[b]; });
+  return signals;
+}
+
+std::string difference_text(const Comparison& of) {
+  constexpr std::size_t kShown = 8;
+  const std::vector<std::size_t> signals = by_difference(of);
+  if (of.names.size() < 2 || signals.empty()) return "";
+  std::string text = fmt::format("  {} of {} signals differ:", signals.size(), of.names.size());
+  for (std::size_t i = 0; i < std::min(kShown, signals.size()); ++i) {
+    text += fmt::format("{} {} ({})", i == 0 ? "" : ",", of.names[signals[i]], of.different_of[signals[i]]);
+  }
+  if (signals.size() > kShown) text += fmt::format(" and {} more", signals.size() - kShown);
+  return text + "\n";
 }
 
 ordered_json to_json(const Spread& spread) {
@@ -97,10 +172,16 @@ std::string Comparison::text() const {
   if (shift.count > 0) text += "  cycles later than expected: " + spread_text(shift) + "\n";
   if (reference_latency.count > 0) text += "  latency in the first: " + spread_text(reference_latency) + "\n";
   if (subject_latency.count > 0) text += "  latency in the second: " + spread_text(subject_latency) + "\n";
+  text += difference_text(*this);
   if (!first) return text;
   text += fmt::format("first divergence, {}: {}\n", first->index, first->what);
-  add_context(text, *this, first->expected_context, reference, reference_timescale);
-  add_context(text, *this, first->found_context, subject, subject_timescale);
+  const Shown shows(*this);
+  add_context(text, *this, shows, first->expected_context, reference, reference_timescale);
+  add_context(text, *this, shows, first->found_context, subject, subject_timescale);
+  if (shows.columns.size() < names.size()) {
+    text += fmt::format("  {} of {} signals shown: --context-signals {} shows more, --json all\n", shows.columns.size(),
+                        names.size(), names.size());
+  }
   return text;
 }
 
@@ -117,9 +198,12 @@ ordered_json Comparison::json() const {
       {"reference",
        file(reference, reference_timescale, reference_items, reference_cycles, reference_unknown, reference_latency)},
       {"subject", file(subject, subject_timescale, subject_items, subject_cycles, subject_unknown, subject_latency)},
+      {"different_signals", ordered_json::object()},
+      {"remarks", remarks},
       {"shift", to_json(shift)},
       {"ended_early", nullptr},
       {"first", nullptr}};
+  for (const std::size_t i : by_difference(*this)) json["different_signals"][names[i]] = different_of[i];
   if (ended_early) {
     json["ended_early"] = {{"file", ended_early->subject ? subject : reference},
                            {"time", ended_early->time},

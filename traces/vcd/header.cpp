@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 namespace weft::vcd {
@@ -14,8 +17,8 @@ constexpr std::array<std::pair<std::string_view, int>, 6> kUnits = {
 
 }  // namespace
 
-int Timescale::power() const {
-  return exponent + (magnitude == 100 ? 2 : magnitude == 10 ? 1 : 0);
+double Timescale::seconds() const {
+  return magnitude * std::pow(10.0, exponent);
 }
 
 std::string Timescale::text() const {
@@ -25,27 +28,33 @@ std::string Timescale::text() const {
 }
 
 std::optional<Timescale> parse_timescale(std::string_view text) {
-  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::string_view digits = text.substr(0, end);
-  text.remove_prefix(end);
+  constexpr int kMost = 1'000'000;
+  int magnitude = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), magnitude);
+  if (error != std::errc() || magnitude < 1 || magnitude > kMost) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   while (text.starts_with(' ')) text.remove_prefix(1);
-  if (digits != "1" && digits != "10" && digits != "100") return std::nullopt;
-  for (const auto& [unit, exponent] : kUnits) {
-    if (text == unit) return Timescale{digits == "1" ? 1 : digits == "10" ? 10 : 100, exponent};
+  std::string unit(text);
+  for (char& c : unit) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const auto& [name, exponent] : kUnits) {
+    if (unit == name) return Timescale{magnitude, exponent};
   }
   return std::nullopt;
 }
 
 std::optional<std::uint64_t> convert_time(std::uint64_t time, Timescale from, Timescale to) {
-  for (int power = from.power(); power > to.power() && time != 0; --power) {
-    if (time > std::numeric_limits<std::uint64_t>::max() / 10) return std::nullopt;
-    time *= 10;
-  }
-  for (int power = from.power(); power < to.power() && time != 0; ++power) {
-    if (time % 10 != 0) return std::nullopt;
-    time /= 10;
-  }
-  return time;
+  // In the finer of both powers, so that a unit is whole. What wraps around is seen by dividing.
+  const int power = std::min(from.exponent, to.exponent);
+  const auto unit = [&](Timescale of) {
+    unsigned __int128 units = static_cast<unsigned>(of.magnitude);
+    for (int i = power; i < of.exponent; ++i) units *= 10;
+    return units;
+  };
+  const auto all = unit(from) * time;
+  if (all / unit(from) != time || all % unit(to) != 0) return std::nullopt;
+  const auto converted = all / unit(to);
+  if (converted > std::numeric_limits<std::uint64_t>::max()) return std::nullopt;
+  return static_cast<std::uint64_t>(converted);
 }
 
 const Signal* Header::find(std::string_view name) const {
@@ -55,6 +64,28 @@ const Signal* Header::find(std::string_view name) const {
     if (rest.empty() || rest == signal.range) return &signal;
   }
   return nullptr;
+}
+
+std::string BitRange::text() const {
+  std::string text = "[" + std::to_string(left);
+  if (left != right) text += ":" + std::to_string(right);
+  return text + "]";
+}
+
+std::optional<BitRange> parse_range(std::string_view text) {
+  if (text.size() < 3 || text.front() != '[' || text.back() != ']') return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  const auto number = [](std::string_view digits) -> std::optional<int> {
+    int value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+    return value;
+  };
+  const std::size_t colon = text.find(':');
+  const auto left = number(text.substr(0, colon));
+  const auto right = colon == std::string_view::npos ? left : number(text.substr(colon + 1));
+  if (!left || !right) return std::nullopt;
+  return BitRange{*left, *right};
 }
 
 void extend_bits(std::string_view bits, int width, std::string& extended) {

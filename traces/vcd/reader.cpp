@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <limits>
@@ -38,10 +37,7 @@ bool is_blank(char c) {
 
 }  // namespace
 
-Reader::Reader(std::string file)
-    : file_(std::move(file)), stream_(file_ == "-" ? stdin : std::fopen(file_.c_str(), "rb")), buffer_(kBlock) {
-  if (stream_ == nullptr)
-    throw traces::FormatError(file_, 0, "expected a VCD file: " + std::string(std::strerror(errno)));
+Reader::Reader(std::string file) : file_(std::move(file)), input_(file_), buffer_(kBlock) {
   read_header();
 }
 
@@ -69,11 +65,8 @@ bool Reader::fill() {
     }
     buffer_.resize(2 * buffer_.size());
   }
-  const std::size_t got = std::fread(buffer_.data() + to_, 1, buffer_.size() - to_, stream_.get());
+  const std::size_t got = input_.read(buffer_.data() + to_, buffer_.size() - to_);
   if (got == 0) {
-    if (std::ferror(stream_.get()) != 0) {
-      throw traces::FormatError(file_, 0, "expected a VCD file: " + std::string(std::strerror(errno)));
-    }
     at_end_ = true;
     return false;
   }
@@ -118,14 +111,20 @@ bool Reader::next(Change& change) {
     if (got.empty()) return false;
     const char first = got.front();
     if (bit_of(first) != 0) {
-      if (got.size() == 1) fail("an identifier code right after the value", got);
-      const std::uint32_t net = net_of(got.substr(1));
-      read_bits(change, got.substr(0, 1), net);
-      return true;
+      std::string_view code = got.substr(1);
+      if (code.empty()) {
+        code = word();  // some writers have a blank before it
+        if (code.empty()) fail(std::string("an identifier code after the value ") + first, code);
+      }
+      const std::uint32_t net = net_of(code);
+      const SignalKind kind = header_.all_nets[net].kind == SignalKind::kEvent ? SignalKind::kEvent : SignalKind::kBits;
+      change = {time_, net, kind, section_, false, {&kBits[static_cast<unsigned char>(first)], 1}, 0};
+      if (!behind_) return true;
+      continue;
     }
     switch (first) {
       case '#':
-        read_time(got.substr(1));
+        read_time(got.size() > 1 ? got.substr(1) : expect_word("a time of 64 bits after #"));
         break;
       case '$':
         read_keyword(got);
@@ -135,49 +134,80 @@ bool Reader::next(Change& change) {
       case 'r':
       case 'R':
       case 's':
-      case 'S': {
-        // The code may lie beyond the block.
-        const std::size_t length = got.size();
-        while (from_ < to_ && (buffer_[from_] == ' ' || buffer_[from_] == '\t')) ++from_;
-        std::string_view code;
-        std::size_t end = from_;
-        while (end < to_ && !is_blank(buffer_[end])) ++end;
-        if (end < to_ && end > from_) {
-          code = std::string_view(buffer_.data() + from_, end - from_);
-          from_ = end;
-        } else {
-          held_.assign(got);
-          code = word();
-          got = held_;
-        }
-        if (code.empty()) fail("an identifier code after the value " + std::string(got.substr(0, 60)), code);
-        const std::uint32_t net = net_of(code);
-        const std::string_view value = got.substr(1, length - 1);
-        if (first == 'b' || first == 'B') {
-          read_bits(change, value, net);
-        } else if (first == 'r' || first == 'R') {
-          read_real(change, value, net);
-        } else {
-          if (header_.signal_of(net).kind != SignalKind::kString) {
-            fail("bits for " + header_.signal_of(net).name + ", which is no string", got);
-          }
-          change = {time_, net, SignalKind::kString, section_, value, 0};
-        }
-        return true;
-      }
+      case 'S':
+        read_value(change, got);
+        if (!behind_) return true;
+        break;
       default:
         fail("a time such as #10, a value such as 1! or b101 !, or a keyword", got);
     }
   }
 }
 
+void Reader::read_value(Change& change, std::string_view got) {
+  const char first = got.front();
+  // The code may lie beyond the block.
+  while (from_ < to_ && (buffer_[from_] == ' ' || buffer_[from_] == '\t')) ++from_;
+  std::string_view code;
+  std::size_t end = from_;
+  while (end < to_ && !is_blank(buffer_[end])) ++end;
+  if (end < to_ && end > from_) {
+    code = std::string_view(buffer_.data() + from_, end - from_);
+    from_ = end;
+  } else {
+    held_.assign(got);
+    code = word();
+    got = held_;
+  }
+  if (code.empty()) fail("an identifier code after the value " + std::string(got.substr(0, 60)), code);
+  const std::uint32_t net = net_of(code);
+  const std::string_view value = got.substr(1);
+  if (first == 'b' || first == 'B') {
+    read_bits(change, value, net);
+  } else if (first == 'r' || first == 'R') {
+    read_real(change, value, net);
+  } else {
+    change = {time_, net, SignalKind::kString, section_, false, value, 0};
+  }
+}
+
+void Reader::count(Count& what, const std::string& text) const {
+  if (what.times++ > 0) return;
+  what.line = line();
+  what.first = text;
+}
+
+std::vector<std::string> Reader::remarks() const {
+  std::vector<std::string> lines;
+  const auto add = [&](const Count& of, const char* one, const char* several, const char* what) {
+    if (of.times == 0) return;
+    lines.push_back(file_ + ": " + std::to_string(of.times) + " " + (of.times == 1 ? one : several) +
+                    ", the first in line " + std::to_string(of.line) + " (" + of.first + "): " + what);
+  };
+  add(back_, "time runs back", "times run back", "values there are left out");
+  add(fractions_, "time has a fraction", "times have a fraction", "it is cut off");
+  return lines;
+}
+
+/// Some writers have a point and zeros, or a fraction, which the file's unit cannot show.
 void Reader::read_time(std::string_view digits) {
   std::uint64_t time = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), time);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
-    fail("a time of 64 bits after #", digits.empty() ? "#" : digits);
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, time);
+  const std::string_view rest(end, static_cast<std::size_t>(last - end));
+  const bool is_number =
+      error == std::errc() &&
+      (rest.empty() || (rest.front() == '.' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos));
+  if (!is_number) fail("a time of 64 bits after #", digits);
+  if (rest.find_first_not_of(".0") != std::string_view::npos) count(fractions_, "#" + std::string(digits));
+  // A dump of values happens at one time, and some writers leave out its end.
+  section_ = Section::kNone;
+  if (timed_ && time < time_) {
+    behind_ = true;
+    count(back_, std::to_string(time) + " after " + std::to_string(time_));
+    return;
   }
-  if (timed_ && time < time_) fail("a time that is not before " + std::to_string(time_), digits);
+  behind_ = false;
   timed_ = true;
   time_ = time;
 }
@@ -203,40 +233,41 @@ void Reader::read_keyword(std::string_view keyword) {
 }
 
 void Reader::read_bits(Change& change, std::string_view bits, std::uint32_t net) {
-  const Signal& signal = header_.signal_of(net);
-  if (signal.kind == SignalKind::kReal || signal.kind == SignalKind::kString) {
-    fail(std::string(signal.kind == SignalKind::kReal ? "a real number" : "a string") + " for " + signal.name, bits);
+  const Net& of = header_.all_nets[net];
+  if (of.kind == SignalKind::kReal || of.kind == SignalKind::kString || of.width == 0) {
+    change = {time_, net, SignalKind::kBits, section_, false, of.width == 0 ? std::string_view() : bits, 0};
+    return;
   }
-  if (bits.empty()) fail("bits after b for " + signal.name, "b");
+  // As Python writes binary numbers.
+  if (bits.size() > 2 && bits[0] == '0' && (bits[1] == 'b' || bits[1] == 'B')) bits.remove_prefix(2);
+  if (bits.empty()) fail("bits after b for " + header_.name_of(net), "b");
   // In place, for the words lie in buffers of our own.
   char* const at = const_cast<char*>(bits.data());
   for (std::size_t i = 0; i < bits.size(); ++i) {
     const char bit = bit_of(at[i]);
-    if (bit == 0) fail("bits of 0, 1, x and z for " + signal.name, bits);
+    if (bit == 0) fail("bits of 0, 1, x and z for " + header_.name_of(net), bits);
     at[i] = bit;
   }
-  if (signal.kind == SignalKind::kBits && bits.size() > static_cast<std::size_t>(signal.width)) {
-    const std::size_t more = bits.size() - static_cast<std::size_t>(signal.width);
-    // Some simulators pad to bytes or words.
-    extend_bits(bits.substr(more), static_cast<int>(bits.size()), shown_bits_);
-    if (shown_bits_ != bits) fail("at most " + std::to_string(signal.width) + " bits for " + signal.name, bits);
+  bool cut = false;
+  if (of.kind == SignalKind::kBits && bits.size() > static_cast<std::size_t>(of.width)) {
+    const std::size_t more = bits.size() - static_cast<std::size_t>(of.width);
+    // Some simulators pad to bytes or words, with the sign of a negative number.
+    const std::string_view padding = bits.substr(0, more);
     bits.remove_prefix(more);
+    const char sign = padding.front();
+    cut = padding.find_first_not_of(sign) != std::string_view::npos || (sign != '0' && bits.front() != sign);
   }
-  change = {time_, net, signal.kind, section_, bits, 0};
+  change = {time_, net, of.kind, section_, cut, bits, 0};
 }
 
 void Reader::read_real(Change& change, std::string_view digits, std::uint32_t net) const {
-  const Signal& signal = header_.signal_of(net);
-  // Icarus writes real parameters as "parameter", like the others.
-  if (signal.kind != SignalKind::kReal && signal.type != "parameter")
-    fail("a value for " + signal.name + ", which is no real", digits);
   if (digits.starts_with('+')) digits.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size()) {
-    fail("a number after r for " + signal.name, digits.empty() ? "r" : digits);
+    fail("a number after r for " + header_.name_of(net), digits.empty() ? "r" : digits);
   }
-  change = {time_, net, SignalKind::kReal, section_, digits, value};
+  change = {time_, net, SignalKind::kReal, section_, false, digits, value};
 }
 
 }  // namespace weft::vcd

@@ -2,7 +2,6 @@
 // Declarations and identifier codes.
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <optional>
 #include <system_error>
 
@@ -31,16 +30,15 @@ bool parse_int(std::string_view text, int& value) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-/// Bits of "[7:0]"; nothing if it is no range of two.
-std::optional<std::int64_t> bits_of_range(std::string_view range) {
-  if (!range.starts_with('[') || !range.ends_with(']')) return std::nullopt;
-  const std::size_t colon = range.find(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  int left = 0;
-  int right = 0;
-  if (!parse_int(range.substr(1, colon - 1), left)) return std::nullopt;
-  if (!parse_int(range.substr(colon + 1, range.size() - colon - 2), right)) return std::nullopt;
-  return std::abs(std::int64_t{left} - right) + 1;
+constexpr std::string_view kEnd = "$end";
+
+/// A word with the $end that ends its section, without a blank between them.
+bool has_end(std::string_view word) {
+  return word.size() > kEnd.size() && word.ends_with(kEnd);
+}
+
+std::string_view without_end(std::string_view word) {
+  return word.substr(0, word.size() - kEnd.size());
 }
 
 SignalKind kind_of(std::string_view type) {
@@ -77,26 +75,48 @@ std::string Reader::section(std::string_view keyword) {
   std::string text;
   for (;;) {
     const std::string_view got = expect_word(missing.c_str());
-    if (got == "$end") return text;
+    if (got == kEnd) return text;
     if (!text.empty()) text += ' ';
-    text += got;
+    text += has_end(got) ? without_end(got) : got;
+    if (has_end(got)) return text;
   }
 }
 
 void Reader::skip_section(std::string_view keyword) {
   const std::string missing = "$end of " + std::string(keyword);
-  while (expect_word(missing.c_str()) != "$end") {
+  for (;;) {
+    const std::string_view got = expect_word(missing.c_str());
+    if (got == kEnd || has_end(got)) return;
   }
 }
 
 void Reader::read_header() {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  fill();
+  if (std::string_view(buffer_.data(), to_).starts_with(kByteOrderMark)) from_ = kByteOrderMark.size();
   for (;;) {
-    const std::string keyword(expect_word("$enddefinitions"));
-    if (keyword == "$enddefinitions") {
-      skip_section(keyword);
+    const std::string_view got = expect_word("$enddefinitions");
+    // Some writers go on with values at once.
+    if (!header_.signals.empty() && (got.starts_with('#') || got.starts_with("$dump"))) {
+      put_back(got);
       break;
     }
-    if (!keyword.starts_with('$') || keyword == "$end") fail("a keyword such as $var or $enddefinitions", keyword);
+    // GTKWave's converter ends a scope without a name twice.
+    if (got == kEnd && !scopes_.empty()) continue;
+    if (!got.starts_with('$') || got == kEnd) fail("a keyword such as $var or $enddefinitions", got);
+    const bool ended = has_end(got);
+    const std::string keyword(ended ? without_end(got) : got);
+    if (keyword == "$enddefinitions") {
+      if (ended) break;
+      const std::string_view end = word();
+      if (end != kEnd) put_back(end);
+      break;
+    }
+    if (keyword == "$upscope") {
+      if (scopes_.empty()) fail("a $scope before $upscope", keyword);
+      scopes_.pop_back();
+    }
+    if (ended) continue;
     if (keyword == "$date") {
       header_.date = section(keyword);
     } else if (keyword == "$version") {
@@ -105,35 +125,42 @@ void Reader::read_header() {
       read_timescale();
     } else if (keyword == "$scope") {
       read_scope();
-    } else if (keyword == "$upscope") {
-      if (scopes_.empty()) fail("a $scope before $upscope", keyword);
-      scopes_.pop_back();
-      skip_section(keyword);
     } else if (keyword == "$var") {
       read_variable();
     } else if (keyword.starts_with("$dump")) {
-      fail("$enddefinitions before values", keyword);
+      fail("$var and $enddefinitions before values", keyword);
     } else {
       skip_section(keyword);
     }
   }
+  join_parts(header_, pieces_);
+  pieces_ = {};
 }
 
 void Reader::read_timescale() {
   const std::string text = section("$timescale");
+  if (text.empty()) return;
   header_.given_timescale = parse_timescale(text);
-  if (!header_.given_timescale)
-    fail("a timescale of 1, 10 or 100 and s, ms, us, ns, ps or fs", text.empty() ? "$end" : text);
+  if (!header_.given_timescale) fail("a timescale such as 1ns, 10 ps or 244 ns, in s, ms, us, ns, ps or fs", text);
 }
 
 void Reader::read_scope() {
   // A kind and a name; what has no name gives no level to names, but is closed by its $upscope.
   std::string text = section("$scope");
   const std::size_t blank = text.find(' ');
-  if (text.empty()) fail("a kind and a name after $scope", "$end");
+  if (text.empty()) fail("a kind and a name after $scope", kEnd);
   std::string name = blank == std::string::npos ? "" : text.substr(blank + 1);
   if (name.starts_with('\\')) name.erase(0, 1);
-  scopes_.push_back(std::move(name));
+  Scope scope = scopes_.empty() ? Scope{} : scopes_.back();
+  if (name.empty()) {
+    scope.id = ++last_scope_;
+  } else {
+    const auto [known, is_new] = scope_ids_.try_emplace(std::to_string(scope.id) + ' ' + name, last_scope_ + 1);
+    if (is_new) ++last_scope_;
+    scope.id = known->second;
+    scope.path += name + '.';
+  }
+  scopes_.push_back(std::move(scope));
 }
 
 void Reader::read_variable() {
@@ -142,37 +169,56 @@ void Reader::read_variable() {
   signal.kind = kind_of(signal.type);
   const std::string width(expect_word("the width of a $var"));
   const bool has_bits = signal.kind == SignalKind::kBits;
-  if (!parse_int(width, signal.width) || signal.width < (has_bits ? 1 : 0) || signal.width > kWidest) {
-    fail("a width of 1 to " + std::to_string(kWidest) + " bits", width);
+  if (!parse_int(width, signal.width) || signal.width < 0 || signal.width > kWidest) {
+    signal.width = 0;
+    if (has_bits) signal.fault = SignalFault::kWidth;
   }
   const std::string code(expect_word("the identifier code of a $var"));
-  std::vector<std::string> words;
-  for (;;) {
-    const std::string_view got = expect_word("$end of $var");
-    if (got == "$end") break;
-    words.emplace_back(got);
-  }
-  if (code == "$end" || words.empty()) fail("a type, a width, an identifier code and a name in $var", "$end");
-  set_name(signal, std::move(words));
+  if (code == kEnd) fail("a type, a width, an identifier code and a name in $var", kEnd);
+  pieces_.push_back(set_name(signal, name_words()));
   signal.net = declare(code);
   if (signal.net == header_.nets()) {
-    header_.net_first.push_back(static_cast<std::uint32_t>(header_.signals.size()));
+    header_.all_nets.push_back(
+        {signal.kind, signal.width, static_cast<std::uint32_t>(header_.signals.size()), std::string()});
   } else {
-    const Signal& first = header_.signal_of(signal.net);
-    if (first.kind != signal.kind || (has_bits && first.width != signal.width)) {
-      fail(std::to_string(first.width) + " bits as " + first.name + " has, by the same identifier code", width);
-    }
+    const Net& first = header_.all_nets[signal.net];
+    const bool is_same = first.kind == signal.kind && (!has_bits || first.width == signal.width);
+    if (!is_same && signal.fault == SignalFault::kNone) signal.fault = SignalFault::kShared;
   }
   header_.signals.push_back(std::move(signal));
 }
 
+std::vector<std::string> Reader::name_words() {
+  std::vector<std::string> words;
+  for (;;) {
+    const std::string_view got = expect_word("$end of $var");
+    if (got == kEnd) return words;
+    const bool begins = got == "$var" || got == "$scope" || got == "$upscope" || got.starts_with("$enddefinitions");
+    // Identifiers may have a dollar sign, so that an $end behind one is only seen by what follows.
+    if (begins && !words.empty() && has_end(words.back())) {
+      words.back() = without_end(words.back());
+      put_back(got);
+      return words;
+    }
+    words.emplace_back(got);
+  }
+}
+
 /// A range may follow the name with or without a blank; one bit of a vector, [3], belongs to the name, which it tells
 /// apart. Escaped names keep what looks like a range.
-void Reader::set_name(Signal& signal, std::vector<std::string> words) const {
-  const bool escaped = words.front().starts_with('\\');
-  if (words.size() > 1 && bits_of_range(words.back())) {
-    signal.range = std::move(words.back());
-    words.pop_back();
+Piece Reader::set_name(Signal& signal, std::vector<std::string> words) const {
+  const bool escaped = !words.empty() && words.front().starts_with('\\');
+  std::optional<BitRange> bits;
+  std::string bit;
+  if (words.size() > 1) {
+    bits = parse_range(words.back());
+    if (bits && words.back().find(':') != std::string::npos) {
+      signal.range = std::move(words.back());
+      words.pop_back();
+    } else if (bits) {
+      bit = std::move(words.back());
+      words.pop_back();
+    }
   }
   std::string name;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -180,17 +226,25 @@ void Reader::set_name(Signal& signal, std::vector<std::string> words) const {
     name += words[i];
   }
   if (escaped && name.size() > 1) name.erase(0, 1);
-  if (signal.range.empty() && !escaped && name.ends_with(']')) {
-    const std::size_t open = name.rfind('[');
-    if (open != std::string::npos && open > 0 && bits_of_range(std::string_view(name).substr(open)) == signal.width) {
+  const std::size_t open = name.ends_with(']') ? name.rfind('[') : std::string::npos;
+  if (!bits && !escaped && open != std::string::npos && open > 0) {
+    bits = parse_range(std::string_view(name).substr(open));
+    if (bits && bits->width() != signal.width) bits.reset();
+    if (bits && name.find(':', open) != std::string::npos) {
       signal.range = name.substr(open);
+      name.resize(open);
+    } else if (bits) {
+      bit = name.substr(open);
       name.resize(open);
     }
   }
-  for (const std::string& scope : scopes_) {
-    if (!scope.empty()) signal.name += scope + '.';
-  }
-  signal.name += name;
+  const std::string scope = scopes_.empty() ? std::string() : scopes_.back().path;
+  Piece piece;
+  piece.scope = scopes_.empty() ? 0 : scopes_.back().id;
+  piece.base = static_cast<std::uint32_t>(scope.size() + name.size());
+  if (bits && bits->width() == signal.width && signal.kind == SignalKind::kBits) piece.bits = bits;
+  signal.name = scope + name + bit;
+  return piece;
 }
 
 }  // namespace weft::vcd

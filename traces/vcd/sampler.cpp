@@ -1,83 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/vcd/sampler.h"
 
-#include <charconv>
+#include <algorithm>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "traces/format_error.h"
 
 namespace weft::vcd {
 
-namespace {
-
-/// "[7:4]" or "[7]" at the end of a name: its numbers.
-struct Selection {
-  std::string_view base;
-  int left = 0;
-  int right = 0;
-};
-
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-/// What the text within brackets says: both ends, equal where there is one number.
-std::optional<std::pair<int, int>> ends_of(std::string_view range) {
-  if (range.size() < 3 || range.front() != '[' || range.back() != ']') return std::nullopt;
-  range = range.substr(1, range.size() - 2);
-  const std::size_t colon = range.find(':');
-  const auto left = number(range.substr(0, colon));
-  const auto right = colon == std::string_view::npos ? left : number(range.substr(colon + 1));
-  if (!left || !right) return std::nullopt;
-  return std::pair(*left, *right);
-}
-
-std::optional<Selection> selection_of(std::string_view name) {
-  const std::size_t bracket = name.rfind('[');
-  if (bracket == std::string_view::npos || bracket == 0) return std::nullopt;
-  const auto ends = ends_of(name.substr(bracket));
-  if (!ends) return std::nullopt;
-  return Selection{name.substr(0, bracket), ends->first, ends->second};
-}
-
-}  // namespace
-
-Sampler::Sampler(std::string file, const Sampling& sampling, const std::vector<std::string>& signals)
-    : reader_(std::move(file)), watched_of_net_(reader_.header().nets()), reset_low_(sampling.reset_low) {
-  // Header::find looks at all of them for each, which is too slow where all of a large file are followed.
-  std::unordered_map<std::string_view, const Signal*> by_name;
-  for (const Signal& signal : reader_.header().signals) by_name.try_emplace(signal.name, &signal);
-  const auto find = [&](std::string_view name) -> const Signal* {
-    const auto known = by_name.find(name);
-    return known != by_name.end() ? known->second : reader_.header().find(name);
-  };
-  const auto place = [&](const std::string& name) {
-    if (const Signal* const whole = find(name)) return watch(*whole);
-    const std::optional<Selection> selection = selection_of(name);
-    const Signal* const signal = selection ? find(selection->base) : nullptr;
-    if (signal == nullptr) throw traces::FormatError(reader_.file(), 0, "expected a signal \"" + name + "\"");
-    // Where the file does not say the range it is that of most tools.
-    const auto [left, right] = ends_of(signal->range).value_or(std::pair(signal->width - 1, 0));
-    const bool falls = left >= right;
-    const int from = falls ? left - selection->left : selection->left - left;
-    const int to = falls ? left - selection->right : selection->right - left;
-    if (signal->kind != SignalKind::kBits || from < 0 || to < from || to >= signal->width) {
-      const std::string has = signal->kind != SignalKind::kBits ? "no bits"
-                              : signal->width == 1              ? "one bit"
-                                                   : "[" + std::to_string(left) + ":" + std::to_string(right) + "]";
-      throw traces::FormatError(reader_.file(), 0,
-                                "expected bits of " + signal->name + ", which has " + has + ", not \"" + name + "\"");
-    }
-    Place bits = watch(*signal);
-    bits.from = static_cast<std::size_t>(from);
-    bits.length = static_cast<std::size_t>(to - from + 1);
-    return bits;
-  };
+Sampler::Sampler(Reader reader, const Sampling& sampling, const std::vector<std::string>& signals)
+    : reader_(std::move(reader)), target_of_net_(reader_.header().nets()), reset_low_(sampling.reset_low) {
+  const Names names(reader_.header(), reader_.file());
+  const auto place = [&](const std::string& name) { return watch(names.get(name)); };
   clock_ = place(sampling.clock);
   if (now(clock_).size() != 1) {
     throw traces::FormatError(reader_.file(), 0, "expected a clock of one bit, not " + sampling.clock);
@@ -86,16 +21,51 @@ Sampler::Sampler(std::string file, const Sampling& sampling, const std::vector<s
   for (const std::string& name : signals) signals_.push_back(place(name));
 }
 
-Sampler::Place Sampler::watch(const Signal& signal) {
-  std::uint32_t& watched = watched_of_net_[signal.net];
-  if (watched == 0) {
-    Watched start;
-    if (signal.kind == SignalKind::kBits) start.now.assign(static_cast<std::size_t>(signal.width), 'x');
-    start.before = start.now;
-    watched_.push_back(std::move(start));
-    watched = static_cast<std::uint32_t>(watched_.size());
+Sampler::Place Sampler::watch(const Selection& selection) {
+  if (!selection.signal->parts.empty()) return {watch_parts(selection)};
+  const std::size_t watched = watch_net(*selection.signal);
+  return selection.all ? Place{watched} : Place{watched, selection.from, selection.length};
+}
+
+std::size_t Sampler::watch_net(const Signal& signal) {
+  for (std::size_t t = target_of_net_[signal.net]; t != 0; t = targets_[t - 1].next) {
+    if (targets_[t - 1].at == kAll) return targets_[t - 1].watched;
   }
-  return {watched - 1};
+  Watched start;
+  start.signal = &signal;
+  if (signal.kind == SignalKind::kBits) start.now.assign(static_cast<std::size_t>(signal.width), 'x');
+  start.before = start.now;
+  watched_.push_back(std::move(start));
+  add_target(signal.net, {watched_.size() - 1});
+  return watched_.size() - 1;
+}
+
+std::size_t Sampler::watch_parts(const Selection& selection) {
+  const std::size_t watched = watched_.size();
+  Watched start;
+  start.signal = selection.signal;
+  start.now.assign(selection.length, 'x');
+  start.before = start.now;
+  watched_.push_back(std::move(start));
+  const std::size_t end = selection.from + selection.length;
+  std::size_t left = 0;  // of the part, among all bits of the signal
+  for (const Signal::Part& part : selection.signal->parts) {
+    const auto width = static_cast<std::size_t>(part.width);
+    const std::size_t from = std::max(left, selection.from);
+    const std::size_t to = std::min(left + width, end);
+    if (from < to) {
+      const std::size_t at = selection.reversed ? end - to : from - selection.from;
+      add_target(part.net, {watched, at, from - left, to - from});
+    }
+    left += width;
+  }
+  return watched;
+}
+
+void Sampler::add_target(std::uint32_t net, const Target& target) {
+  targets_.push_back(target);
+  targets_.back().next = target_of_net_[net];
+  target_of_net_[net] = static_cast<std::uint32_t>(targets_.size());
 }
 
 std::string_view Sampler::before(const Place& place) const {
@@ -105,19 +75,42 @@ std::string_view Sampler::before(const Place& place) const {
 }
 
 void Sampler::apply(const Change& change) {
-  const std::uint32_t index = watched_of_net_[change.net];
-  if (index == 0) return;
-  Watched& watched = watched_[index - 1];
+  for (std::size_t t = target_of_net_[change.net]; t != 0; t = targets_[t - 1].next) put(change, targets_[t - 1]);
+}
+
+void Sampler::put(const Change& change, const Target& target) {
+  Watched& watched = watched_[target.watched];
   if (!watched.has_changed || watched.changed != change.time) {
     watched.before = watched.now;
     watched.changed = change.time;
     watched.has_changed = true;
   }
-  if (change.kind == SignalKind::kBits) {
-    extend_bits(change.value, reader_.header().signal_of(change.net).width, watched.now);
-  } else {
+  if (change.kind != watched.signal->kind || change.cut) check(change, *watched.signal);
+  if (change.kind != SignalKind::kBits) {
     watched.now = change.value;
+  } else if (target.at == kAll) {
+    extend_bits(change.value, watched.signal->width, watched.now);
+  } else {
+    extend_bits(change.value, reader_.header().all_nets[change.net].width, part_);
+    part_.copy(&watched.now[target.at], target.part_length, target.part_from);
   }
+}
+
+/// A parameter may turn out to be real, and a real a string, as of MyHDL's enumerations.
+void Sampler::check(const Change& change, const Signal& signal) const {
+  const bool fits = signal.kind == SignalKind::kBits
+                        ? change.kind == SignalKind::kBits ||
+                              (change.kind == SignalKind::kReal && signal.parts.empty() && signal.type == "parameter")
+                        : change.kind != SignalKind::kBits;
+  if (fits && !change.cut) return;
+  const std::string expected = change.cut
+                                   ? "at most " + std::to_string(reader_.header().all_nets[change.net].width) + " bits"
+                               : signal.kind == SignalKind::kBits ? "bits"
+                               : signal.kind == SignalKind::kReal ? "a real number"
+                                                                  : "a string";
+  throw traces::FormatError(
+      reader_.file(), reader_.line(),
+      "expected " + expected + " for " + signal.name + ", got \"" + std::string(change.value.substr(0, 60)) + '"');
 }
 
 /// Takes all changes of one time and then looks for an edge, so that the order within a time does not matter.
@@ -137,7 +130,7 @@ bool Sampler::next() {
     now_ = change.time;
     do {
       if (change.time != now_) {
-        if (watched_of_net_[change.net] == 0) {
+        if (target_of_net_[change.net] == 0) {
           // Nothing that is followed, and so no time to stop at by itself.
           continue;
         }
@@ -149,11 +142,11 @@ bool Sampler::next() {
     } while (reader_.next(change));
     const Watched& clock = watched_[clock_.watched];
     const bool changed = clock.has_changed && clock.changed == now_;
-    const char level = now(clock_).back();
+    const char level = last_of(now(clock_));
     if (level == '0') seen_low_ = true;
     // What a dump says first is no edge.
-    if (!changed || !seen_low_ || level != '1' || before(clock_).back() == '1') continue;
-    if (reset_ && before(*reset_).back() != (reset_low_ ? '1' : '0')) continue;
+    if (!changed || !seen_low_ || level != '1' || last_of(before(clock_)) == '1') continue;
+    if (reset_ && last_of(before(*reset_)) != (reset_low_ ? '1' : '0')) continue;
     ++cycles_;
     edge_time_ = now_;
     return true;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/vcd/names.h"
 #include "traces/vcd/reader.h"
 
 namespace weft::vcd {
@@ -21,12 +22,14 @@ struct Sampling {
 /// whatever changes with it. An edge goes from 0, x or z to 1, once the clock was 0. While reset is active, or is x or
 /// z, edges do not count.
 ///
-/// A signal is named as in Header::find, or with bits of it: "tb.dut.data[15:8]" or "tb.dut.valid[2]", by the numbers
-/// of its declaration. So are clock and reset. In $dumpoff everything is x. Throws traces::FormatError, also of a
-/// signal or bits that the file does not have.
+/// Signals, clock and reset are named as in Names. In $dumpoff everything is x. Throws traces::FormatError, also of a
+/// signal or bits that the file does not have, and of values that a signal of its kind cannot have.
 class Sampler {
  public:
-  Sampler(std::string file, const Sampling& sampling, const std::vector<std::string>& signals);
+  Sampler(std::string file, const Sampling& sampling, const std::vector<std::string>& signals)
+      : Sampler(Reader(std::move(file)), sampling, signals) {}
+  /// Of a file of which only the declarations were read.
+  Sampler(Reader reader, const Sampling& sampling, const std::vector<std::string>& signals);
 
   /// False at the end.
   bool next();
@@ -35,27 +38,46 @@ class Sampler {
   [[nodiscard]] std::uint64_t cycle() const { return cycles_ - 1; }  ///< from 0, without those in reset
   /// With all bits; reals and strings as the file writes them. Lasts until next().
   [[nodiscard]] std::string_view value(std::size_t signal) const { return before(signals_[signal]); }
+  /// Its rightmost bit; x of what has no value.
+  [[nodiscard]] char bit(std::size_t signal) const { return last_of(value(signal)); }
   [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
   [[nodiscard]] const Reader& reader() const { return reader_; }
 
  private:
-  /// What is followed of a net.
+  static constexpr std::size_t kAll = std::string::npos;
+
+  /// A signal that is followed, or bits of one that the file has in parts.
   struct Watched {
     std::string now;
     std::string before;
     std::uint64_t changed = 0;
     bool has_changed = false;
+    const Signal* signal = nullptr;
+  };
+  /// Where a change of a net goes.
+  struct Target {
+    std::size_t watched = 0;
+    std::size_t at = kAll;  ///< the character of `now` that is the part's first, or all of it
+    std::size_t part_from = 0;
+    std::size_t part_length = 0;  ///< of the net's bits those that are followed
+    std::size_t next = 0;         ///< 1 + the next target of the net, or 0
   };
 
   /// A signal, or some of its bits.
   struct Place {
     std::size_t watched = 0;
     std::size_t from = 0;  ///< of the bits as text, the leftmost
-    std::size_t length = std::string::npos;
+    std::size_t length = kAll;
   };
 
-  Place watch(const Signal& signal);
+  Place watch(const Selection& selection);
+  std::size_t watch_net(const Signal& signal);
+  std::size_t watch_parts(const Selection& selection);
+  void add_target(std::uint32_t net, const Target& target);
   void apply(const Change& change);
+  void put(const Change& change, const Target& target);
+  void check(const Change& change, const Signal& signal) const;
+  static char last_of(std::string_view value) { return value.empty() ? 'x' : value.back(); }
   /// What was there before the current time, and what is there now.
   [[nodiscard]] std::string_view before(const Place& place) const;
   [[nodiscard]] std::string_view now(const Place& place) const {
@@ -63,8 +85,10 @@ class Sampler {
   }
 
   Reader reader_;
-  std::vector<std::uint32_t> watched_of_net_;  ///< 1 + index, 0 where it is not followed
+  std::vector<std::uint32_t> target_of_net_;  ///< 1 + index of the first, 0 where it is not followed
+  std::vector<Target> targets_;
   std::vector<Watched> watched_;
+  std::string part_;
   Place clock_;
   std::optional<Place> reset_;
   bool reset_low_ = false;

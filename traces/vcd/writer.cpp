@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "traces/whole_file.h"
+
 namespace weft::vcd {
 namespace {
 
@@ -105,8 +107,9 @@ struct Writer::Scope {
   }
 };
 
-Writer::Writer(std::filesystem::path file, Options options) : file_(std::move(file)), options_(std::move(options)) {
-  if (!parse_timescale(options_.timescale.text())) {
+Writer::Writer(std::filesystem::path file, Options options) : file_(Output::open(file)), options_(std::move(options)) {
+  const int magnitude = options_.timescale.magnitude;
+  if ((magnitude != 1 && magnitude != 10 && magnitude != 100) || !parse_timescale(options_.timescale.text())) {
     throw std::invalid_argument("a VCD file: expected a timescale of 1, 10 or 100 and s to fs, got " +
                                 options_.timescale.text());
   }
@@ -468,9 +471,9 @@ void Writer::advance(std::uint64_t time) {
 void Writer::close() {
   if (!started_) write_header();
   background_.wait();
-  file_.write({buffer_.data(), used_});
+  file_->write({buffer_.data(), used_});
   used_ = 0;
-  file_.close();
+  file_->close();
 }
 
 }  // namespace weft::vcd

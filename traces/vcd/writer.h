@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@
 
 #include "traces/background.h"
 #include "traces/vcd/header.h"
-#include "traces/whole_file.h"
+#include "traces/vcd/output.h"
 
 namespace weft::vcd {
 
@@ -29,9 +30,9 @@ namespace weft::vcd {
 ///
 /// Names are levels joined by dots; signals of one scope are gathered whatever the order of their declaration. All of
 /// them are declared before the first change; a signal without a value is x, a real one 0. A value that a signal
-/// already has is not written again. The file appears when it is closed (traces::WholeFile). Wrong use throws
-/// std::invalid_argument, and what the disk refuses std::system_error: a thread of its own writes, and a later call or
-/// close() throws what it met.
+/// already has is not written again. The file appears when it is closed, in the format that its name ends in (Output).
+/// Wrong use throws std::invalid_argument. A thread of its own writes, and a later call or close() throws what Output
+/// threw.
 class Writer {
  public:
   struct Options {
@@ -135,7 +136,7 @@ class Writer {
     std::size_t used = 0;
   };
 
-  traces::WholeFile file_;
+  std::unique_ptr<Output> file_;
   Options options_;
   std::vector<char> buffer_;
   std::size_t used_ = 0;  ///< of the buffer
@@ -158,7 +159,7 @@ class Writer {
   bool off_ = false;
   std::string bits_;
 
-  traces::Background<Full> background_{[this](const Full& full) { file_.write({full.buffer.data(), full.used}); }};
+  traces::Background<Full> background_{[this](const Full& full) { file_->write({full.buffer.data(), full.used}); }};
 };
 
 }  // namespace weft::vcd

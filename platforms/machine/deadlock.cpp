@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/machine/deadlock.h"
+
+#include <algorithm>
+#include <cctype>
+#include <unordered_map>
+
+namespace weft::platforms {
+namespace {
+
+constexpr std::size_t kShown = 10;
+
+/// What a line says of any module: "nic3: queue pair 7 to end 1 has 2 unfinished work requests, first ..." is
+/// "queue pair * to end * has * unfinished work requests".
+std::string kind_of(const std::string& line) {
+  const std::size_t colon = line.find(": ");
+  const std::string said = line.substr(colon == std::string::npos ? 0 : colon + 2);
+  std::string kind;
+  for (const char c : said.substr(0, said.find_first_of(",;("))) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) {
+      kind += c;
+    } else if (kind.empty() || kind.back() != '*') {
+      kind += '*';
+    }
+  }
+  kind.erase(kind.find_last_not_of(' ') + 1);
+  return kind;
+}
+
+struct Kind {
+  std::string name;
+  std::size_t count = 0;
+  std::size_t first = 0;  ///< of its lines
+};
+
+std::vector<Kind> kinds_of(const std::vector<std::string>& lines) {
+  std::vector<Kind> kinds;
+  std::unordered_map<std::string, std::size_t> known;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::string name = kind_of(lines[i]);
+    const auto [at, is_new] = known.try_emplace(name, kinds.size());
+    if (is_new) kinds.push_back({std::move(name), 0, i});
+    ++kinds[at->second].count;
+  }
+  return kinds;
+}
+
+/// The first of each kind and, where there is room, those at the beginning.
+std::vector<std::size_t> chosen(const std::vector<Kind>& kinds, std::size_t lines) {
+  std::vector<std::size_t> all;
+  for (const Kind& kind : kinds) {
+    if (all.size() < kShown) all.push_back(kind.first);
+  }
+  for (std::size_t i = 0; i < lines && all.size() < kShown; ++i) {
+    if (std::find(all.begin(), all.end(), i) == all.end()) all.push_back(i);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::string causes_text(const std::vector<std::string>& causes) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(causes.size(), kShown); ++i) text += causes[i] + "\n";
+  if (causes.size() > kShown) text += "and " + std::to_string(causes.size() - kShown) + " more of these\n";
+  return text;
+}
+
+std::string unfinished_text(const std::vector<std::string>& lines) {
+  std::string text = "deadlock: nothing can happen any more";
+  if (lines.empty()) return text;
+  text += ", and this is unfinished:";
+  std::vector<Kind> kinds = kinds_of(lines);
+  for (const std::size_t i : chosen(kinds, lines.size())) text += "\n  " + lines[i];
+  if (lines.size() <= kShown) return text;
+  text += "\nand " + std::to_string(lines.size() - kShown) + " more; of all " + std::to_string(lines.size()) + ":";
+  std::stable_sort(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) { return a.count > b.count; });
+  for (std::size_t i = 0; i < std::min(kinds.size(), kShown); ++i) {
+    text += "\n  " + std::to_string(kinds[i].count) + " x " + kinds[i].name;
+  }
+  if (kinds.size() > kShown) text += "\n  and " + std::to_string(kinds.size() - kShown) + " more kinds";
+  return text;
+}
+
+}  // namespace
+
+DeadlockError::DeadlockError(const std::vector<std::string>& causes, const std::vector<std::string>& lines)
+    : std::runtime_error(causes_text(causes) + unfinished_text(lines)),
+      causes_(causes_text(causes)),
+      unfinished_(unfinished_text(lines)) {}
+
+std::string DeadlockError::text(const std::vector<std::string>& job) const {
+  std::string text = causes_;
+  for (const std::string& line : job) text += line + "\n";
+  return text + unfinished_;
+}
+
+}  // namespace weft::platforms

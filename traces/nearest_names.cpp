@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/nearest_names.h"
+
+#include <algorithm>
+
+namespace weft::traces {
+namespace {
+
+std::string small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return small;
+}
+
+std::string_view leaf_of(std::string_view name) {
+  return name.substr(name.rfind('.') + 1);
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > limit) return limit + 1;
+  std::vector<std::size_t> row(a.size() + 1);
+  for (std::size_t i = 0; i <= a.size(); ++i) row[i] = i;
+  for (std::size_t j = 1; j <= b.size(); ++j) {
+    std::size_t diagonal = row[0];
+    row[0] = j;
+    std::size_t least = row[0];
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[i];
+      row[i] = std::min({row[i] + 1, row[i - 1] + 1, replaced});
+      least = std::min(least, row[i]);
+    }
+    if (least > limit) return limit + 1;
+  }
+  return std::min(row.back(), limit + 1);
+}
+
+NearestNames::NearestNames(std::string_view wanted, std::size_t most)
+    : wanted_(small_letters(wanted)), leaf_(leaf_of(wanted_)), most_(most) {}
+
+void NearestNames::look_at(std::string_view name) {
+  constexpr std::size_t kFarthestScope = 40;
+  const std::string small = small_letters(name);
+  const bool same_leaf = leaf_of(small) == leaf_;
+  // Half of a short word changed is another word.
+  const std::size_t slips = std::min(std::max<std::size_t>(1, leaf_.size() / 3), leaf_.size() / 2);
+  const bool like_leaf = !same_leaf && edit_distance(leaf_of(small), leaf_, slips) <= slips;
+  std::size_t limit = same_leaf ? kFarthestScope : like_leaf ? std::max<std::size_t>(slips, wanted_.size() / 3) : slips;
+  if (found_.size() == most_) limit = std::min(limit, distances_.back());
+  std::size_t distance = edit_distance(small, wanted_, limit);
+  if (distance > limit) {
+    if (!same_leaf || found_.size() == most_) return;
+    distance = kFarthestScope;
+  }
+  if (std::find(found_.begin(), found_.end(), name) != found_.end()) return;
+  const auto at = std::upper_bound(distances_.begin(), distances_.end(), distance) - distances_.begin();
+  if (static_cast<std::size_t>(at) == most_) return;
+  distances_.insert(distances_.begin() + at, distance);
+  found_.insert(found_.begin() + at, std::string(name));
+  if (found_.size() <= most_) return;
+  found_.pop_back();
+  distances_.pop_back();
+}
+
+std::string NearestNames::question() const {
+  if (found_.empty()) return "";
+  std::string text = "; did you mean ";
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    if (i > 0) text += i + 1 == found_.size() ? " or " : ", ";
+    text += '"' + found_[i] + '"';
+  }
+  return text + "?";
+}
+
+}  // namespace weft::traces

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/vcd/input.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "traces/file_kind.h"
+#include "traces/format_error.h"
+#include "traces/input_file.h"
+#include "traces/program.h"
+
+namespace weft::vcd {
+namespace {
+
+using traces::FileKind;
+
+constexpr const char* kFstReader = "fst2vcd";
+
+/// Keywords begin with a dollar sign; comments may have bytes of any character set.
+bool begins_as_vcd(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  return first != std::string_view::npos && text[first] == '$';
+}
+
+}  // namespace
+
+Input::Input(std::string file) : file_(std::move(file)) {
+  const auto refuse = [&](const std::string& got) { throw traces::FormatError(file_, 0, "expected a VCD file" + got); };
+  if (file_ != "-" && access(file_.c_str(), R_OK) != 0) refuse(": " + std::string(std::strerror(errno)));
+  stored_ = std::make_unique<traces::InputFile>(file_);
+  const traces::FileGuess guess = traces::guess(*stored_);
+  if (guess.kind == FileKind::kFst) {
+    if (guess.is_gzip) refuse(", got FST in gzip, which fst2vcd reads once it is unpacked: gunzip it");
+    if (file_ == "-") refuse(" on standard input, got FST: name its file, or pipe it through fst2vcd");
+    if (!traces::Program::is_installed(kFstReader)) {
+      refuse(", got FST, which fst2vcd of Debian's package gtkwave reads: install it, or convert the file where it is");
+    }
+    stored_.reset();
+    const std::string path = file_.starts_with('-') ? "./" + file_ : file_;
+    unpacked_ =
+        std::make_unique<traces::Program>(std::vector<std::string>{kFstReader, path}, traces::Program::Way::kFrom);
+    return;
+  }
+  // Of text that is nothing else the reader says the line.
+  const bool reads = guess.kind == FileKind::kVcd || guess.kind == FileKind::kText || guess.kind == FileKind::kEmpty;
+  if (!reads && !begins_as_vcd(stored_->peek(traces::kGuessed))) traces::refuse(file_, "a VCD file", guess);
+}
+
+Input::~Input() = default;
+Input::Input(Input&&) noexcept = default;
+Input& Input::operator=(Input&&) noexcept = default;
+
+std::size_t Input::read(char* to, std::size_t most) {
+  if (stored_) return stored_->read(to, most);
+  if (!unpacked_) return 0;
+  const std::size_t got = unpacked_->read(to, most);
+  if (got > 0) return got;
+  const int code = unpacked_->wait();
+  const std::string said = unpacked_->said();
+  unpacked_.reset();
+  if (code != 0)
+    throw traces::FormatError(file_, 0,
+                              "expected FST that fst2vcd reads; it " +
+                                  (said.empty() ? "ended with exit code " + std::to_string(code) : "says: " + said));
+  return 0;
+}
+
+}  // namespace weft::vcd

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/vcd/output.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "traces/gzip_file.h"
+#include "traces/program.h"
+#include "traces/temporary.h"
+#include "traces/whole_file.h"
+
+namespace weft::vcd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFstWriter = "vcd2fst";
+
+/// A file of traces, whatever it makes of the text.
+template <typename File>
+class FileOutput final : public Output {
+ public:
+  explicit FileOutput(fs::path file) : file_(std::move(file)) {}
+  void write(std::string_view text) override { file_.write(text); }
+  void close() override { file_.close(); }
+
+ private:
+  File file_;
+};
+
+class FstOutput final : public Output {
+ public:
+  explicit FstOutput(fs::path file)
+      : file_(std::move(file)),
+        folder_(traces::Temporary::make_folder(file_.has_parent_path() ? file_.parent_path() : fs::path("."))),
+        made_(fs::absolute(folder_.path() / "waves.fst")),
+        converter_({kFstWriter, "-", made_.string()}, traces::Program::Way::kTo) {}
+
+  void write(std::string_view text) override {
+    if (!converter_.write(text)) finish("it has ended before the waveform did");
+  }
+
+  void close() override {
+    finish("");
+    fs::rename(made_, file_);
+  }
+
+ private:
+  void finish(const std::string& otherwise) {
+    const bool done = converter_.wait() == 0;
+    const std::string said = converter_.said();
+    std::error_code ignored;
+    if (done && otherwise.empty() && fs::exists(made_, ignored)) return;
+    throw std::runtime_error("cannot write " + file_.string() + ": " +
+                             (!said.empty()        ? said
+                              : !otherwise.empty() ? kFstWriter + (": " + otherwise)
+                                                   : kFstWriter + std::string(" has failed")));
+  }
+
+  fs::path file_;
+  traces::Temporary folder_;  ///< beside the file
+  fs::path made_;
+  traces::Program converter_;
+};
+
+}  // namespace
+
+std::unique_ptr<Output> Output::open(const fs::path& file) {
+  if (file.extension() == ".fst") return std::make_unique<FstOutput>(file);
+  if (file.extension() == ".gz") return std::make_unique<FileOutput<traces::GzipFile>>(file);
+  return std::make_unique<FileOutput<traces::WholeFile>>(file);
+}
+
+std::string_view Output::missing_program(const fs::path& file) {
+  return file.extension() == ".fst" && !traces::Program::is_installed(kFstWriter) ? kFstWriter : "";
+}
+
+}  // namespace weft::vcd
