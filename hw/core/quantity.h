@@ -113,6 +113,18 @@ class ByteTime {
   }
   [[nodiscard]] constexpr Time operator()(Bytes size) const { return (*this)(size.count()); }
 
+  /// What a serialiser that sends without a pause has left over by rounding, in 2^-32 ps: at most half a picosecond
+  /// either way. 0 where it begins.
+  using Rest = std::int32_t;
+  /// The time of what follows `rest` without a pause, which then is that behind it: any number of transfers end within
+  /// half a picosecond of when they would without rounding.
+  [[nodiscard]] constexpr Time next(std::int64_t bytes, Rest& rest) const {
+    const auto exact = static_cast<__int128>(q32_) * bytes + rest;
+    const auto time = static_cast<std::int64_t>((exact + (1LL << 31)) >> 32);
+    rest = static_cast<Rest>(exact - (static_cast<__int128>(time) << 32));
+    return Time(time);
+  }
+
  private:
   std::uint64_t q32_ = 0;
 };

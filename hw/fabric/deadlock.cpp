@@ -61,8 +61,8 @@ class Dependencies {
     for (std::uint32_t c = 0; c < next_.size(); ++c) {
       for (const std::uint32_t to : next_[c]) edges.emplace_back(c, to);
     }
-    using Graph = boost::compressed_sparse_row_graph<boost::directedS>;
-    const Graph graph(boost::edges_are_sorted, edges.begin(), edges.end(), next_.size());
+    using Channels = boost::compressed_sparse_row_graph<boost::directedS>;
+    const Channels graph(boost::edges_are_sorted, edges.begin(), edges.end(), next_.size());
     std::vector<std::uint32_t> parent(next_.size(), kNone);
     std::vector<std::uint32_t> channels;
     std::vector<boost::default_color_type> colour(next_.size());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hw/fabric/credit_loop.h"
 #include "hw/fabric/implementations.h"
 
 namespace weft::fabric {
@@ -42,19 +43,24 @@ Fabric::Fabric(sc_core::sc_module_name name, std::shared_ptr<const Plan> plan, D
   for (std::size_t i = 0; i < network.switches.size(); ++i) {
     const Topology::Node& node = network.switches[i];
     links.clear();
-    for (const Topology::Neighbour& port : node.ports) links.push_back(network.link_of(port));
+    std::vector<bool> joined;
+    for (const Topology::Neighbour& port : node.ports) {
+      links.push_back(network.link_of(port));
+      joined.push_back(!port.is_end);
+    }
     Switch::Config own = chosen;
     if (!is_chosen(chosen.reduction.switches, node.name))
       own.reduction.implementation = ReductionEngine::Config().implementation;
     if (!is_chosen(chosen.arbiter.switches, node.name)) own.arbiter.implementation = ArbiterConfig().implementation;
-    switches_.push_back(
-        std::make_unique<Switch>(node.name.c_str(), own, dispatcher, packets, plan_->routes()[i], links, stall));
+    if (own.buffer.headroom == Bytes()) own.buffer.headroom = fitting_headroom(config(), links);
+    switches_.push_back(std::make_unique<Switch>(node.name.c_str(), own, dispatcher, packets, plan_->routes()[i], links,
+                                                 stall, joined));
   }
   for (std::size_t i = 0; i < switches_.size(); ++i) {
     for (std::size_t p = 0; p < network.switches[i].ports.size(); ++p) {
       const Topology::Neighbour& neighbour = network.switches[i].ports[p];
       if (neighbour.is_end) continue;
-      switches_[i]->port(p).out.bind(switches_[neighbour.index]->port(neighbour.port).in);
+      switches_[i]->join(p, *switches_[neighbour.index], neighbour.port);
     }
   }
 }

@@ -23,7 +23,7 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
       owner_(owner),
       stall_(stall, name),
       rate_(config.rate),
-      buffer_(config.buffer.count()),
+      buffer_((config.buffer > Bytes() ? config.buffer : LinkConfig::kLeastBuffer).count()),
       pause_response_(config.pause_response),
       replay_(config.replay),
       random_(stall.seed, name + " faults") {
@@ -72,10 +72,11 @@ void Transmitter::push(Lane& lane, Credit credit, std::int64_t now) {
     const Credit later = credit.time < last.time ? last : credit;
     credit = credit.time < last.time ? credit : last;
     if (lane.rare == nullptr) lane.rare = std::make_unique<Rare>();
-    std::vector<Credit>& more = lane.rare->credits;
-    auto at = more.end();
-    while (at != more.begin() && (at - 1)->time > later.time) --at;
-    more.insert(at, later);
+    Fifo<Credit>& more = lane.rare->credits;
+    more.push_back(later);
+    std::size_t at = more.size() - 1;
+    for (; at > 0 && more[at - 1].time > later.time; --at) more[at] = more[at - 1];
+    more[at] = later;
     lane.count = Lane::kNear - 1;
   }
   // Packets of a buffer may leave by different ports, so a later call can carry an earlier time.
@@ -92,10 +93,9 @@ void Transmitter::collect(Lane& lane, std::int64_t now) {
   for (std::uint32_t i = 0; i < lane.count; ++i) lane.coming[i] = lane.coming[i + taken];
   if (lane.rare == nullptr) [[likely]]
     return;
-  std::vector<Credit>& more = lane.rare->credits;
-  std::size_t moved = 0;
-  for (; moved < more.size(); ++moved) {
-    const Credit next = more[moved];
+  Fifo<Credit>& more = lane.rare->credits;
+  for (; !more.empty(); more.pop_front()) {
+    const Credit next = more.front();
     if (lane.count == 0 && next.time <= now) {
       take(lane, next.bytes);
     } else if (lane.count < Lane::kNear) {
@@ -104,7 +104,6 @@ void Transmitter::collect(Lane& lane, std::int64_t now) {
       break;
     }
   }
-  more.erase(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(moved));
 }
 
 Time Transmitter::pause_over(Rare& rare, Time now) {
@@ -135,9 +134,10 @@ Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time 
     if (sum >= wire_bytes) return Time(lane.coming[i].time);
   }
   if (lane.rare == nullptr) return kNever;
-  for (const Credit credit : lane.rare->credits) {
-    sum += credit.bytes;
-    if (sum >= wire_bytes) return Time(credit.time);
+  const Fifo<Credit>& more = lane.rare->credits;
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    sum += more[i].bytes;
+    if (sum >= wire_bytes) return Time(more[i].time);
   }
   return kNever;
 }
@@ -184,8 +184,9 @@ Time Transmitter::send(Packet& packet, Time ready) {
     if (mine.available < 0) shared_free_ -= std::min<std::int64_t>(packet.wire_bytes, -mine.available);
   }
   assert(shared_free_ >= 0 && "sent without credit");
-  Time length = byte_time_(packet.wire_bytes);
   Time head = std::max(ready, free_at_);
+  rest_ = ready > free_at_ ? 0 : rest_;
+  Time length = byte_time_.next(packet.wire_bytes, rest_);
   if (stalls_) [[unlikely]]
     head += stall_.next();
   // The last byte cannot leave before it came; a slower arrival delays the start, not the length.

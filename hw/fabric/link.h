@@ -47,13 +47,17 @@ struct LinkPower {
 };
 
 /// One direction of a link.
+///
+/// A `buffer` of 0 is one that nobody has set: it follows from the link's rate and length in its network, so that the
+/// link can be full (CreditLoop, hw/fabric/credit_loop.h), and is never below kLeastBuffer, which absorbs contention.
 struct LinkConfig {
   static constexpr int kMostLanes = 8;
+  static constexpr Bytes kLeastBuffer = Bytes(256 << 10);
 
   Rate rate = Rate(400'000'000'000);
   Time propagation = Time(10'000);
   int lanes = 2;
-  Bytes buffer = Bytes(256 << 10);
+  Bytes buffer;
   Bytes shared;
   FlowControl flow_control = FlowControl::kCredits;
   Time pause_response;
@@ -66,7 +70,10 @@ struct LinkConfig {
           Range{1'000'000'000, 1'000'000'000'000'000});
     visit("propagation", propagation, "Time of flight, with the transceivers at both ends", Range{0, 1'000'000'000});
     visit("lanes", lanes, "Virtual lanes, each with a buffer and credits of its own", Range{1, kMostLanes});
-    visit("buffer", buffer, "Input buffer of each lane at the receiving end, that lane's alone", Range{64, 1LL << 40});
+    visit("buffer", buffer,
+          "Input buffer of each lane at the receiving end, that lane's alone; 0B: what keeps the link busy for a round "
+          "trip, 256KiB at the least",
+          Range{0, 1LL << 40});
     visit("shared", shared, "credits: input buffer beside these, for whichever lanes have filled their own",
           Range{0, 1LL << 40});
     visit("flow_control", flow_control, "What keeps the sender from overrunning it");
@@ -86,6 +93,9 @@ struct LinkConfig {
 /// shared credits of PCI Express 6.0 (2.6.1): a lane takes from it what its own buffer cannot hold, and what comes back
 /// goes there first.
 ///
+/// Packets that follow each other without a pause have the link's rate exactly: what rounding to the picosecond leaves
+/// of one is carried to the next.
+///
 /// With priority flow control there are no credits: a lane stops and goes on when the receiver says so. Faults damage
 /// packets, stop the link or slow it down (see Fault).
 ///
@@ -104,11 +114,14 @@ class alignas(64) Transmitter final : public Backward {
     std::int64_t paused = 0;    ///< pauses that arrived
   };
 
-  /// `socket` is the owner's; `owner` gets an event `tag` when a credit that it waits for arrives.
+  /// `socket` is the owner's; `owner` gets an event `tag` when a credit that it waits for arrives. A buffer of 0 is
+  /// kLeastBuffer here: only a network knows what is at both ends.
   Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const EventTarget& owner, std::uint32_t tag,
               const Stall::Config& stall, const std::string& name);
   ~Transmitter() override;
 
+  /// Sends to another switch of the same network, without a socket.
+  void join(ForwardCall& receiver) { peer_ = &receiver; }
   /// Binds this end to a socket and finds its peer; call `resolve` when elaboration has ended.
   void bind(InitiatorSocket& socket) { socket.bind(*this); }
   void resolve(InitiatorSocket& socket) { peer_ = socket.operator->(); }
@@ -182,7 +195,7 @@ class alignas(64) Transmitter final : public Backward {
   };
   /// Of a lane, what most have no use for.
   struct Rare {
-    std::vector<Credit> credits;  ///< all later than those in the lane itself
+    Fifo<Credit> credits;  ///< by time, all later than those in the lane itself
     bool paused = false;
     Fifo<Transition> pauses;  ///< that are on their way
   };
@@ -234,6 +247,7 @@ class alignas(64) Transmitter final : public Backward {
   bool credits_;
   bool records_ = false;
   std::uint32_t tag_;
+  ByteTime::Rest rest_ = 0;  ///< of free_at_
   std::unique_ptr<LinkFaults> faults_;
   std::int64_t shared_;       ///< of the buffer, between all lanes
   std::int64_t shared_free_;  ///< of that, as far as credits have been taken out of the lanes

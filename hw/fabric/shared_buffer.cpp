@@ -3,20 +3,21 @@
 
 namespace weft::fabric {
 
-SharedBuffer::SharedBuffer(const Config& config, std::int64_t private_bytes, bool pauses, std::size_t inputs,
+SharedBuffer::SharedBuffer(const Config& config, const std::vector<std::int64_t>& private_bytes, bool pauses,
                            std::size_t lanes)
     : shared_(config.shared.count()),
       alpha_(config.alpha),
-      headroom_(pauses ? config.headroom.count() : 0),
+      headroom_(pauses ? (config.headroom > Bytes() ? config.headroom : kLeastHeadroom).count() : 0),
       resume_(config.resume.count()),
-      private_(private_bytes),
       pauses_(pauses),
       lanes_(lanes),
-      held_(inputs * lanes) {}
+      held_(private_bytes.size() * lanes) {
+  for (std::size_t i = 0; i < held_.size(); ++i) held_[i].most_own = private_bytes[i / lanes];
+}
 
 SharedBuffer::Verdict SharedBuffer::admit_beyond(Held& held, std::int64_t bytes) {
   // A packet may lie in two places: what the private buffer has left, and the rest.
-  const std::int64_t own = private_ - held.own;
+  const std::int64_t own = held.most_own - held.own;
   const std::int64_t rest = bytes - own;
   bool pause = false;
   if (static_cast<double>(held.shared + rest) <= limit() && shared_used_ + rest <= shared_ && !held.paused) {
@@ -47,7 +48,7 @@ bool SharedBuffer::give_back_paused(Held& held, std::int64_t bytes) {
   shared_used_ -= from(held.shared);
   from(held.own);
   if (held.headroom > 0) return false;
-  const bool low = held.shared == 0 ? held.own + resume_ <= private_ || limit() >= static_cast<double>(resume_)
+  const bool low = held.shared == 0 ? held.own + resume_ <= held.most_own || limit() >= static_cast<double>(resume_)
                                     : static_cast<double>(held.shared + resume_) <= limit();
   held.paused = !low && held.own > 0;
   return !held.paused;

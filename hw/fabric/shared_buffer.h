@@ -19,12 +19,16 @@ namespace weft::fabric {
 /// dropped, or with priority flow control goes to the lane's headroom, and the sender is told to pause; it may go on
 /// when the headroom is empty and the lane's part of the pool is `resume` below its limit. A lane gives its space back
 /// in the opposite order.
+///
+/// A `headroom` of 0 is one that nobody has set: it follows from the links of the switch (fitting_headroom in
+/// hw/fabric/credit_loop.h), and is never below kLeastHeadroom.
 class SharedBuffer {
  public:
+  static constexpr Bytes kLeastHeadroom = Bytes(160 << 10);
   struct Config {
     Bytes shared = Bytes(16 << 20);
     double alpha = 0.125;
-    Bytes headroom = Bytes(160 << 10);
+    Bytes headroom;
     Bytes resume = Bytes(8 << 10);
 
     template <typename Visitor>
@@ -32,7 +36,9 @@ class SharedBuffer {
       visit("shared", shared, "pfc and lossy: packet memory that all inputs and lanes share", Range{0, 1LL << 40});
       visit("alpha", alpha, "pfc and lossy: how much of what is free of it a lane may hold, as a share",
             Range{0, 1024});
-      visit("headroom", headroom, "pfc: for what arrives before a pause takes effect, for each input and lane",
+      visit("headroom", headroom,
+            "pfc: for what arrives before a pause takes effect, for each input and lane; 0B: what the links take, "
+            "160KiB at the least",
             Range{0, 1LL << 40});
       visit("resume", resume, "pfc: how far below its limit a lane must fall before its sender may go on",
             Range{0, 1LL << 40});
@@ -44,12 +50,13 @@ class SharedBuffer {
     std::int64_t most_headroom = 0;
   };
 
-  SharedBuffer(const Config& config, std::int64_t private_bytes, bool pauses, std::size_t inputs, std::size_t lanes);
+  /// `private_bytes` is that of each lane of an input, by input. A headroom of 0 is kLeastHeadroom here.
+  SharedBuffer(const Config& config, const std::vector<std::int64_t>& private_bytes, bool pauses, std::size_t lanes);
 
   /// A packet arrives. kTakenPause asks the caller to pause the lane's sender, once.
   Verdict admit(std::size_t input, std::size_t lane, std::int64_t bytes) {
     Held& held = held_[input * lanes_ + lane];
-    if (held.own + bytes > private_) return admit_beyond(held, bytes);
+    if (held.own + bytes > held.most_own) return admit_beyond(held, bytes);
     held.own += bytes;
     count(bytes);
     return Verdict::kTaken;
@@ -99,6 +106,7 @@ class SharedBuffer {
  private:
   struct alignas(64) Held {
     std::int64_t own = 0;
+    std::int64_t most_own = 0;  ///< its private buffer
     std::int64_t shared = 0;
     std::int64_t headroom = 0;
     std::int64_t booked = 0;  ///< of all these, what will leave at times that are known
@@ -161,7 +169,6 @@ class SharedBuffer {
   double alpha_;
   std::int64_t headroom_;
   std::int64_t resume_;
-  std::int64_t private_;
   bool pauses_;
   std::size_t lanes_;
   std::int64_t shared_used_ = 0;

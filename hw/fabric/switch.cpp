@@ -29,7 +29,8 @@ tlm::tlm_sync_enum Switch::Input::nb_transport_fw(Packet& packet, Phase& /*phase
 }
 
 Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, PacketPool& packets,
-               const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall)
+               const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall,
+               const std::vector<bool>& joined)
     : sc_module(name),
       dispatcher_(dispatcher),
       routes_(&routes),
@@ -38,6 +39,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       sources_(static_cast<std::uint32_t>(
           std::max(links.size() + (config.reduction.trees > 0 ? 1 : 0), static_cast<std::size_t>(config.flow_queues)))),
       words_((sources_ + 63) / 64),
+      blocks_((sources_ + kQueuesOfBlock - 1) / kQueuesOfBlock),
       limits_crossbar_(config.speedup > 0),
       has_arbiters_(config.arbiter.has_pins()),
       by_flow_(config.flow_queues > 0),
@@ -50,7 +52,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       inputs_(links.size()),
       outputs_(links.size()),
       transmitters_(links.size()),
-      queues_(links.size()),
+      block_numbers_(links.size() * lanes_ * blocks_),
       nonempty_(links.size() * lanes_ * words_),
       port_counters_(links.size()),
       config_(config),
@@ -63,13 +65,17 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
     const std::string number = std::to_string(i);
     inputs_.emplace_back(*this, i);
     transmitters_.emplace_back(dispatcher, links[i], *this, kServe | i, stall, this->name() + (".out" + number));
-    ports_.push_back(std::make_unique<Port>(number));
+    ports_.push_back(i < joined.size() && joined[i] ? nullptr : std::make_unique<Port>(number));
+    if (ports_[i] == nullptr) continue;
     transmitters_[i].bind(ports_[i]->out);
     ports_[i]->in.bind(inputs_[i]);
   }
   if (flow_control_ != FlowControl::kCredits) {
-    buffer_ = std::make_unique<SharedBuffer>(config.buffer, links.front().buffer.count(),
-                                             flow_control_ == FlowControl::kPfc, radix, lanes_);
+    std::vector<std::int64_t> private_bytes;
+    for (const LinkConfig& link : links) {
+      private_bytes.push_back((link.buffer > Bytes() ? link.buffer : LinkConfig::kLeastBuffer).count());
+    }
+    buffer_ = std::make_unique<SharedBuffer>(config.buffer, private_bytes, flow_control_ == FlowControl::kPfc, lanes_);
   }
   if (weighs_) {
     constexpr std::int64_t kUnit = 1024;  // a weight of one, in bytes a turn
@@ -98,10 +104,17 @@ Switch::~Switch() = default;
 
 void Switch::end_of_elaboration() {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    transmitters_[i].resolve(ports_[i]->out);
-    inputs_[i].resolve(ports_[i]->in);
+    if (ports_[i] != nullptr) {
+      transmitters_[i].resolve(ports_[i]->out);
+      inputs_[i].resolve(ports_[i]->in);
+    }
     neighbours_.push_back({transmitters_[i].peer(), inputs_[i].sender()});
   }
+}
+
+void Switch::join(std::size_t port, Switch& other, std::size_t other_port) {
+  transmitters_[port].join(other.inputs_[other_port]);
+  other.inputs_[other_port].join(transmitters_[port]);
 }
 
 std::int64_t Switch::waiting() const {
@@ -239,8 +252,9 @@ inline void Switch::dispatch(Time now, Packet& packet) {
 
 /// Whether a packet comes so slowly that its output would have to wait for its end: it asks for it later.
 bool Switch::must_come_in(Time now, std::uint32_t output, Packet& packet) {
+  constexpr Time kRounding = Time(1);  // of a link of the same rate
   const Time missing = Time(packet.tail_lag_ps) - transmitters_[output].length(packet.wire_bytes);
-  if (missing <= Time()) return false;
+  if (missing <= kRounding) return false;
   packet.tail_lag_ps -= static_cast<std::uint32_t>(missing.count());
   dispatcher_.post(now + missing, *this, kEnter | packet.ingress, reinterpret_cast<std::uint64_t>(&packet));
   return true;
@@ -336,8 +350,11 @@ void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint
 }
 
 inline bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
-  if (queues_[output] == nullptr) queues_[output] = std::make_unique<Queue[]>(lanes_ * sources_);
   const std::uint32_t source = source_of(packet);
+  if (std::uint32_t& block = block_of(output, lane, source); block == 0) [[unlikely]] {
+    block = static_cast<std::uint32_t>(queues_.size());
+    queues_.emplace_back();
+  }
   Queue& q = queue(output, lane, source);
   packet.next = nullptr;
   const bool first = q.head == nullptr;
@@ -519,7 +536,7 @@ void Switch::arm(Time now, std::uint32_t index) {
 /// By an arbiter behind pins: what of this touches a packet's path (switch_arbiters.cpp has the rest).
 void Switch::grant(Time now, std::uint32_t index, std::uint32_t lane, std::uint32_t input) {
   // It may have been routed again meanwhile.
-  if (queues_[index] != nullptr && queue(index, lane, input).head != nullptr) send_first(now, index, lane, input);
+  if (queue(index, lane, input).head != nullptr) send_first(now, index, lane, input);
   if (outputs_[index].waiting != 0) arm(now, index);
 }
 

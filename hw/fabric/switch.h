@@ -161,9 +161,11 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   };
 
   /// `links` gives the outgoing direction of each port, all with as many lanes. `routes` must outlive the switch;
-  /// `packets` takes what is dropped.
+  /// `packets` takes what is dropped. Ports that are `joined` have no sockets: `join` joins them to other switches of
+  /// the same network, whose ports would otherwise be most of what a simulator of it needs in memory.
   Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher, PacketPool& packets,
-         const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall);
+         const Routes& routes, const std::vector<LinkConfig>& links, const Stall::Config& stall,
+         const std::vector<bool>& joined = {});
   ~Switch() override;
 
   /// This switch's part of a group's tree.
@@ -194,7 +196,10 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] const ReductionEngine* engine() const { return engine_.get(); }
 
   [[nodiscard]] std::size_t radix() const { return ports_.size(); }
+  /// One that is not joined.
   Port& port(std::size_t index) { return *ports_[index]; }
+  /// What leaves by `port` comes in by `other_port` there; the way back is that one's to join. Before the run.
+  void join(std::size_t port, Switch& other, std::size_t other_port);
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] PortCounters port_counters(std::size_t index) const {
@@ -228,6 +233,10 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     void resolve(TargetSocket& socket) {
       peer_ = socket.operator->();
       sender_ = dynamic_cast<Transmitter*>(peer_);
+    }
+    void join(Transmitter& sender) {
+      peer_ = &sender;
+      sender_ = &sender;
     }
     [[nodiscard]] Transmitter* sender() const { return sender_; }
     /// Gives the buffer space of `bytes` on `lane` back to the sender.
@@ -270,6 +279,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     Packet* head = nullptr;
     Packet* tail = nullptr;
   };
+  /// Queues of neighbouring inputs, made when one of them has to wait: most of a large switch's never do.
+  static constexpr std::uint32_t kQueuesOfBlock = 16;
+  using Block = std::array<Queue, kQueuesOfBlock>;
   /// Arbitration state of one output; its queues and bitmaps are in arrays of the switch.
   struct alignas(64) Output {
     Time service_at = kNever;  ///< when its next arbitration is scheduled
@@ -338,8 +350,12 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void take_changed_routes(Time now);
   void route_again(Time now, std::uint32_t output);
   bool waits_for_routes(Time now, std::uint32_t output, Time at);
+  std::uint32_t& block_of(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
+    return block_numbers_[(output * lanes_ + lane) * blocks_ + input / kQueuesOfBlock];
+  }
+  /// Empty for good where nothing has waited yet.
   Queue& queue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
-    return queues_[output][lane * sources_ + input];
+    return queues_[block_of(output, lane, input)][input % kQueuesOfBlock];
   }
   [[nodiscard]] std::uint32_t source_of(const Packet& packet) const {
     return by_flow_ ? Routes::flow_hash(packet) % sources_ : packet.ingress;
@@ -359,6 +375,7 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   std::uint32_t lanes_;
   std::uint32_t sources_;  ///< of queues: inputs, and the engine where there is one; or flows by their hash
   std::uint32_t words_;
+  std::uint32_t blocks_;       ///< of queues, for the sources of a lane
   std::uint32_t largest_ = 0;  ///< wire bytes of any packet that has waited
   bool inspects_;              ///< something other than routing happens to what arrives
   bool limits_crossbar_;
@@ -373,9 +390,10 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   FixedVector<Input> inputs_;
   std::vector<Output> outputs_;
   FixedVector<Transmitter> transmitters_;
-  std::vector<Neighbour> neighbours_;             // by port
-  std::vector<std::unique_ptr<Queue[]>> queues_;  // per output, once it is contended: by lane, then input
-  std::vector<std::uint64_t> nonempty_;           // per output and lane, a bit per input with a packet
+  std::vector<Neighbour> neighbours_;         // by port
+  std::vector<std::uint32_t> block_numbers_;  // by output, lane and block of inputs: in `queues_`; 0: none
+  std::vector<Block> queues_ = std::vector<Block>(1);
+  std::vector<std::uint64_t> nonempty_;  // per output and lane, a bit per input with a packet
   Counters counters_;
   std::vector<PortCounters> port_counters_;
   std::vector<std::unique_ptr<Port>> ports_;

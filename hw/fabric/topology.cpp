@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "hw/fabric/credit_loop.h"
+
 namespace weft::fabric {
 namespace {
 
@@ -18,7 +20,7 @@ Topology single_switch(int ends) {
 
 void check_link(const LinkConfig& link, const FabricConfig& config, const std::string& path) {
   const std::int64_t largest = config.wire_bytes(static_cast<std::uint32_t>(config.segment.count()));
-  if (link.buffer.count() < largest) {
+  if (link.buffer > Bytes() && link.buffer.count() < largest) {
     throw ConfigError(path + ".buffer", "expected room for at least one segment with its headers, " +
                                             std::to_string(largest) + " bytes, got " + to_text(link.buffer));
   }
@@ -166,6 +168,7 @@ Topology Topology::build(const FabricConfig& config, int ends, const std::string
   Topology topology = build_shape(config, ends, path);
   // Builders that need links of their own begin with this one, too.
   if (topology.links.empty()) topology.links.push_back(config.link);
+  fit_buffers(topology, config);
   if (config.routing == Routing::kUpDown) {
     // A tree needs no other lanes, whatever the network is.
     topology.lanes_change = false;

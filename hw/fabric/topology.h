@@ -42,7 +42,7 @@ struct Topology {
 
   std::vector<Node> switches;
   std::vector<std::pair<std::uint32_t, std::uint16_t>> ends;  ///< switch and port of each end
-  std::vector<LinkConfig> links;                              ///< the first one is `fabric.link`
+  std::vector<LinkConfig> links;                              ///< the first one is `fabric.link`; buffers are set
   bool lanes_change = false;
   int lanes_needed = 1;              ///< so that packets cannot deadlock
   std::uint8_t second_lane = 0;      ///< where the second half of a detour begins; 0 if lanes tell by themselves

@@ -24,6 +24,11 @@ Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatc
       ports_(masters.size()),
       config_(config) {
   for (const std::string& master : masters) ports_.emplace_back(*this, master, ports_.size());
+  if (config.core_rate > Rate()) {
+    cores_ = std::make_unique<Cores>(
+        Cores{ByteTime(config.core_rate), std::vector<std::int64_t>(masters.size()), std::vector<bool>()});
+    for (const std::string& master : masters) cores_->has.push_back(master == "compute" || master == "copy");
+  }
   if (model == nullptr) return;
   derived_ = std::make_unique<Derived>(
       Derived{.model = *model, .config = config_, .burst = static_cast<std::uint64_t>(model->burst().count())});
@@ -119,6 +124,19 @@ Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows,
   return modify + low + (time(size, below + 1, bytes) - low) * (share % kParts) / kParts;
 }
 
+std::int64_t Hbm::Cores::pass(std::size_t index, std::int64_t asked, std::int64_t bytes) {
+  const std::int64_t length = byte_time(bytes).count();
+  const std::int64_t start = std::max(asked, busy_until[index]);
+  std::int64_t end = start + length;
+  for (std::size_t i = 0; i < busy_until.size(); ++i) {
+    if (i == index || busy_until[i] <= start) continue;
+    const std::int64_t shared = std::min(length, busy_until[i] - start);
+    end += shared;
+    busy_until[i] += shared;
+  }
+  return busy_until[index] = end;
+}
+
 void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
   if (!owner.in_range(payload)) {
     payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
@@ -164,6 +182,8 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
   }
   counters.busy += Time(length);
   const Time latency = payload.is_read() ? owner.read_latency_ : owner.write_latency_;
+  if (owner.cores_ != nullptr && owner.cores_->has[index]) [[unlikely]]
+    busy_until = std::max(busy_until, owner.cores_->pass(index, asked, bytes));
   const Time done = Time(busy_until) + latency + owner.stall_.next();
   delay = to_delay(Time(done.count() - now));
   payload.set_dmi_allowed(owner.data_);

@@ -29,8 +29,9 @@ namespace weft::memory {
 /// busy at the same time share equally: a request takes longer by what the others still have to move, up to its own
 /// size, and delays them by as much. So two that both have a backlog get half each, while a short request need not wait
 /// behind a long one, as it would not with interleaved banks. Latency is added once per request and does not occupy the
-/// memory. Masters share an interconnect of `interconnect_rate` in the same way: the slower of both sets the rate. A
-/// request returns its annotated delay before later requests of others delay it: those delay the master's
+/// memory. Masters share an interconnect of `interconnect_rate` in the same way: the slower of both sets the rate. The
+/// masters "compute" and "copy", an accelerator's cores, share `core_rate` beside that, which leaves the rest to
+/// others. A request returns its annotated delay before later requests of others delay it: those delay the master's
 /// next request instead, which counts as its waiting. Banks, refresh and row hits are not modelled; `efficiency` stands
 /// for them (STREAM reaches 90 to 93 % of the pin rate), or a StreamModel, which has been derived from them: then the
 /// rate is the pin rate times what banks sustain for requests of this size and for the share of writes among the latest
@@ -50,6 +51,7 @@ class Hbm final : public Memory {
     double efficiency = 0.92;
     Time latency = Time(500'000);
     Rate interconnect_rate{};
+    Rate core_rate{};
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
@@ -59,6 +61,9 @@ class Hbm final : public Memory {
       visit("latency", latency, "First request to first data of an idle memory", Range{0, 100'000'000});
       visit("interconnect_rate", interconnect_rate,
             "What all masters together get through the on-chip interconnect, both ways; 0bps: no limit", Range{0});
+      visit("core_rate", core_rate,
+            "What kernels and copy engines together get of that, both ways, whatever is left to NICs; 0bps: no limit",
+            Range{0});
     }
     [[nodiscard]] Rate sustained() const {
       return through_interconnect(static_cast<std::int64_t>(static_cast<double>(rate.count()) * efficiency));
@@ -130,6 +135,15 @@ class Hbm final : public Memory {
     Time length(const tlm::tlm_generic_payload& payload, bool follows, BySize& by_size);
   };
 
+  /// What `core_rate` lets through, shared in the same way as the memory.
+  struct Cores {
+    ByteTime byte_time;
+    std::vector<std::int64_t> busy_until;  ///< by port
+    std::vector<bool> has;                 ///< which ports are of the cores
+    /// When a request has passed.
+    std::int64_t pass(std::size_t index, std::int64_t asked, std::int64_t bytes);
+  };
+
   [[nodiscard]] bool in_range(const tlm::tlm_generic_payload& payload) const;
 
   // What every request touches comes first.
@@ -137,6 +151,7 @@ class Hbm final : public Memory {
   Dispatcher& dispatcher_;
   ByteTime byte_time_;
   std::unique_ptr<Derived> derived_;      ///< null without a StreamModel
+  std::unique_ptr<Cores> cores_;          ///< null without a `core_rate`
   std::vector<std::int64_t> busy_until_;  // by port, together, since each request looks at all of them
   Time read_latency_;
   Time write_latency_;

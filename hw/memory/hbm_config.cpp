@@ -33,6 +33,11 @@ void HbmConfig::check(const std::string& path) const {
   }
   const dram::AddressMap map = memory.map(path + ".stacks.mapping");
   if (detail == HbmDetail::kStream) return;
+  if (core_rate > Rate()) {
+    throw ConfigError(
+        path + ".core_rate",
+        "expected 0bps with detail bank, whose masters share interconnect_rate alone, got " + to_text(core_rate));
+  }
   if (static_cast<std::uint64_t>(usable().count()) > map.capacity()) {
     throw ConfigError(path + ".capacity", "at most what its stacks hold, which is " + to_text(memory.capacity()));
   }
@@ -68,9 +73,9 @@ std::shared_ptr<const StreamModel> HbmConfig::model() const {
 }
 
 Rate HbmConfig::sustained() const {
-  if (!has_stacks()) return Hbm::Config::sustained();
+  if (!has_stacks()) return of_cores(Hbm::Config::sustained());
   const double share = model()->sustained(StreamModel::kSequence, 1);
-  return through_interconnect(std::llround(static_cast<double>(rate.count()) * share));
+  return of_cores(through_interconnect(std::llround(static_cast<double>(rate.count()) * share)));
 }
 
 Rate HbmConfig::sustained(Bytes read, Bytes written) const {
@@ -83,7 +88,7 @@ Rate HbmConfig::sustained(Bytes read, Bytes written) const {
   };
   double time = byte_time(below);
   if (share > static_cast<double>(below)) time += (byte_time(below + 1) - time) * (share - static_cast<double>(below));
-  return through_interconnect(std::llround(static_cast<double>(rate.count()) / time));
+  return of_cores(through_interconnect(std::llround(static_cast<double>(rate.count()) / time)));
 }
 
 BankHbm::Config HbmConfig::banks() const {

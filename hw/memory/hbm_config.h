@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,11 +97,14 @@ struct HbmConfig : Hbm::Config {
   [[nodiscard]] std::vector<std::string> warnings(const std::string& path) const;
   /// Null without stacks. Throws ConfigError.
   [[nodiscard]] std::shared_ptr<const StreamModel> model() const;
-  /// Of long reads, a quarter of writes among them.
+  /// What cores get of long reads, a quarter of writes among them.
   [[nodiscard]] Rate sustained() const;
-  /// Of sequences that read and write so much in turn, as a kernel does: what Hbm gives them.
+  /// Of sequences that read and write so much in turn, as a kernel does: what Hbm gives it.
   [[nodiscard]] Rate sustained(Bytes read, Bytes written) const;
   [[nodiscard]] BankHbm::Config banks() const;
+
+ private:
+  [[nodiscard]] Rate of_cores(Rate memory) const { return core_rate == Rate() ? memory : std::min(memory, core_rate); }
 };
 
 }  // namespace weft::memory

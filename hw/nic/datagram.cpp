@@ -43,7 +43,7 @@ Nic::Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
   }
   const Time ready = fetch(now, packet, request.local_address);
   if (packet.destination >= Packet::kFirstGroup) {
-    group_free_ = std::max(group_free_, now) + group_time_(bytes);
+    serve_group(now, bytes);
   }
   ++counters_.messages_sent;
   if (request.signaled) {

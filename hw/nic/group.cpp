@@ -58,7 +58,7 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
     packet.opcode = Opcode::kWrite;
   }
   const Time ready = fetch(now, packet, request.local_address + job.cut);
-  group_free_ = std::max(group_free_, now) + group_time_(carried);
+  serve_group(now, carried);
   job.cut += bytes;
   if (job.cut == request.bytes) {
     packet.flags |= Packet::kLast;

@@ -106,7 +106,8 @@ class alignas(64) HostLink {
   /// Reads `bytes` that memory has ready at `memory`; the engine hands nothing on before `not_before`.
   Arrival read(Time now, Time not_before, Time memory, std::uint64_t address, std::uint32_t bytes) {
     // The engine streams behind the memory: its first packet decides when sending may start, its last when it must end.
-    const Time length = dma_time_(bytes);
+    read_rest_ = now > read_free_ ? 0 : read_rest_;
+    const Time length = dma_time_.next(bytes, read_rest_);
     read_free_ = std::max(std::max(read_free_, now) + length, not_before);
     const Arrival engine{std::max(read_free_, memory) + read_latency_,
                          bytes <= mtu_ ? Time() : length - dma_time_(mtu_)};
@@ -117,7 +118,8 @@ class alignas(64) HostLink {
   Time write(Time now, Time memory, Time handling, std::uint64_t address, std::uint32_t bytes) {
     if (bytes == 0) return std::max(write_free_, now) + write_latency_;
     // All but the last packet of a segment crossed while the rest was arriving.
-    const Time length = dma_time_(bytes);
+    write_rest_ = now > write_free_ ? 0 : write_rest_;
+    const Time length = dma_time_.next(bytes, write_rest_);
     const Time begin = bytes <= mtu_ ? now : now - (length - dma_time_(mtu_));
     write_free_ = std::max(write_free_, begin) + std::max(length, handling);
     if (pcie_) return write_by_pcie(now, memory, address, bytes);
@@ -160,6 +162,8 @@ class alignas(64) HostLink {
   Time write_latency_;
   Time read_free_;
   Time write_free_;
+  ByteTime::Rest read_rest_ = 0;  ///< of read_free_
+  ByteTime::Rest write_rest_ = 0;
 
   std::uint32_t max_payload_;
   std::uint32_t max_read_request_;

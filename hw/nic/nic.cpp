@@ -67,6 +67,7 @@ Nic::Nic(sc_core::sc_module_name name, const Config& config, const fabric::Fabri
       near_file_(dispatcher),
       group_time_(config.group_rate),
       random_(stall.seed, std::string(this->name()) + " retries") {
+  if (config_.read_ahead == Bytes()) config_.read_ahead = Config::kLeastReadAhead;
   if (config.context_cache.entries > 0) contexts_ = std::make_unique<Contexts>(config.context_cache.entries);
   dispatcher.attach(*this, this->name());
   transmitter_.bind(out);

@@ -381,6 +381,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     return pair.group->window == 0 || pair.next_psn - pair.group->results < pair.group->window;
   }
   Fetched cut_group_packet(Time now, std::uint32_t number, Packet& packet);
+  void serve_group(Time now, std::uint32_t bytes) {
+    if (now > group_free_) group_rest_ = 0;
+    group_free_ = std::max(group_free_, now) + group_time_.next(bytes, group_rest_);
+  }
   void receive_group(Time now, Packet& packet);
   Time take_result(Time now, const Packet& packet, std::uint32_t number);
   Time take_multicast(Time now, Packet& packet, std::uint32_t group);
@@ -424,6 +428,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
   Time taken_until_;                                  ///< work requests, from their doorbells
   Time group_free_;                                   ///< by when groups have been served at their rate
+  ByteTime::Rest group_rest_ = 0;                     ///< of that
   Probe* probe_ = nullptr;
   int track_ = 0;
   Time drawn_from_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "hw/core/fields.h"
@@ -12,12 +13,14 @@ namespace weft::nic {
 
 /// What an interface can do and what that takes; what each field means is said where it is visited.
 struct NicConfig {
+  static constexpr Bytes kLeastReadAhead = Bytes(64 << 10);
+
   Time message_cost = Time(20'000);
   Time packet_cost = Time(5'000);
   Rate dma_rate = Rate(55LL * 8'000'000'000);
   Time read_latency = Time(350'000);
   Time write_latency = Time(250'000);
-  Bytes read_ahead = Bytes(64 << 10);
+  Bytes read_ahead;
   Time rnr_timer = Time(10'000'000);
   Time rnr_limit = Time(10'000'000'000'000);
   bool recovery = false;
@@ -65,6 +68,14 @@ struct NicConfig {
     }
   } power;
 
+  /// A `read_ahead` with which a link of this rate is never idle while its payload is read: what the slower of link and
+  /// DMA moves from a request until the first packet of its data is here, `memory` being memory's share of that. More
+  /// is only begun, and a segment more than this is on its way then.
+  [[nodiscard]] Bytes fitting_read_ahead(Rate link, Time memory, Bytes mtu) const {
+    const Rate rate = std::min(link, dma_rate);
+    const Time away = read_latency + memory + packet_cost + transfer_time(mtu, dma_rate);
+    return Bytes(static_cast<std::int64_t>(static_cast<__int128>(away.count()) * rate.count() / 8'000'000'000'000));
+  }
   [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
   template <typename Visitor>
@@ -76,7 +87,11 @@ struct NicConfig {
           Range{1'000'000'000, 1'000'000'000'000'000'000});
     visit("read_latency", read_latency, "Host link's share of a read, request to data", Range{0, 100'000'000});
     visit("write_latency", write_latency, "Host link's share of a write, until it is visible", Range{0, 100'000'000});
-    visit("read_ahead", read_ahead, "Payload read and not yet sent; two segments at the least", Range{64, 1LL << 30});
+    visit(
+        "read_ahead", read_ahead,
+        "Payload read and not yet sent; two segments at the least. 0B: what keeps the link busy until memory answers, "
+        "64KiB at the least, 512KiB of a scale-up port",
+        Range{0, 1LL << 40});
     visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted",
           Range{1'000, 1'000'000'000'000});
     visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});

@@ -159,6 +159,13 @@ fabric::FabricConfig torus(std::vector<int> sizes) {
   return config;
 }
 
+fabric::FabricConfig all_joined(int ends) {
+  fabric::FabricConfig config;
+  config.topology = fabric::Shape::kDimensions;
+  config.dimensions = {{"FullyConnected(" + std::to_string(ends) + ")", config.link, 1}};
+  return config;
+}
+
 ordered_json machine_load(int accelerators, const fabric::FabricConfig& network, const std::string& of = "") {
   MachineConfig config;
   config.accelerators = accelerators;
@@ -275,6 +282,8 @@ constexpr std::array kLoads = {
          [](bool /*quick*/) {
            return machine_load(16384, torus({32, 32, 16}), " on a torus of 32 x 32 x 16");
          }},
+    Load{"joined-256",
+         [](bool /*quick*/) { return machine_load(256, all_joined(256), ", each joined to all others"); }},
 };
 
 }  // namespace

@@ -2,10 +2,12 @@
 // weft topology: what networks a platform has, in numbers and in pictures.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "hw/fabric/credit_loop.h"
 #include "hw/fabric/measures.h"
 #include "hw/fabric/plan.h"
 #include "platforms/cli/command.h"
@@ -36,6 +38,36 @@ std::string deadlock_text(const fabric::Plan& plan) {
   return plan.checked() ? "impossible: no cycle of dependent channels" : "impossible by construction";
 }
 
+/// The smallest buffer of a lane and the largest.
+std::pair<Bytes, Bytes> buffers_of(const Network& network) {
+  const std::vector<fabric::LinkConfig>& links = network.plan->topology().links;
+  const auto [least, most] =
+      std::minmax_element(links.begin(), links.end(), [](const auto& a, const auto& b) { return a.buffer < b.buffer; });
+  return {least->buffer, most->buffer};
+}
+
+std::string buffer_text(const Network& network) {
+  const auto text = [](Bytes size) { return short_bytes(static_cast<double>(size.count())); };
+  const auto [least, most] = buffers_of(network);
+  return (least == most ? text(least) : text(least) + " to " + text(most)) + " a lane";
+}
+
+ordered_json starved_to_json(const Network& network) {
+  ordered_json all = ordered_json::array();
+  for (const fabric::StarvedLinks& kind : find_starved(network.plan->topology(), network.plan->config())) {
+    all.push_back({{"name", kind.name},
+                   {"links", kind.count},
+                   {"rate_gbps", static_cast<double>(kind.link.rate.count()) * 1e-9},
+                   {"propagation_us", to_us(kind.link.propagation)},
+                   {"buffer_bytes", kind.link.buffer.count()},
+                   {"shared_bytes", kind.link.shared.count()},
+                   {"share", kind.share},
+                   {"needed_bytes", kind.needed.count()},
+                   {"path", network.name + "." + kind.path}});
+  }
+  return all;
+}
+
 ordered_json to_json(const Network& network) {
   const fabric::Measures& measures = network.measures;
   return {{"network", network.name},
@@ -50,7 +82,10 @@ ordered_json to_json(const Network& network) {
           {"bisection_by", measures.bisection_by},
           {"lanes", network.plan->config().link.lanes},
           {"lanes_needed", network.plan->topology().lanes_needed},
-          {"deadlock_checked", network.plan->checked()}};
+          {"deadlock_checked", network.plan->checked()},
+          {"least_buffer_bytes", buffers_of(network).first.count()},
+          {"most_buffer_bytes", buffers_of(network).second.count()},
+          {"starved", starved_to_json(network)}};
 }
 
 std::string to_text(const Network& network) {
@@ -68,6 +103,7 @@ std::string to_text(const Network& network) {
                      {"  by", measures.bisection_by},
                      {"  lanes", fmt::format("{}, of which {} needed", network.plan->config().link.lanes,
                                              network.plan->topology().lanes_needed)},
+                     {"  input buffers", buffer_text(network)},
                      {"  deadlock", deadlock_text(*network.plan)}});
 }
 
@@ -109,7 +145,9 @@ int run(const TopologyOptions& options) {
   std::string wrote;
   for (const Network& network : networks) {
     json.push_back(to_json(network));
-    text += to_text(network) + "\n";
+    text += to_text(network);
+    for (const std::string& line : describe_starved(*network.plan)) text += line + "\n";
+    text += "\n";
     for (const std::string& name : write_pictures(network, folder)) {
       json.back()["files"].push_back((out / name).string());
       wrote += "wrote " + (out / name).string() + "\n";

@@ -14,8 +14,9 @@ using nlohmann::ordered_json;
 
 namespace {
 
+/// Within what every rate of a machine may be.
 std::string rate_text(double bytes_per_second) {
-  return std::to_string(std::llround(bytes_per_second * 8)) + "bps";
+  return std::to_string(std::llround(std::clamp(bytes_per_second * 8, 1e9, 1e15))) + "bps";
 }
 
 std::string time_text(double nanoseconds) {
@@ -38,9 +39,8 @@ ordered_json fabric_of(const std::vector<analytical::DimensionConfig>& dimension
           {"switch", {{"latency", "0ns"}}}};
 }
 
-/// The ends' own ports, as those of a scale-up network: they move data within the accelerator, as fast as all links of
-/// an end together.
-ordered_json port_of(const analytical::AnalyticalConfig& config) {
+/// All links of an end together, one way.
+double links_of(const analytical::AnalyticalConfig& config) {
   double links = 0;
   for (const analytical::DimensionConfig& dimension : config.dimensions) {
     const int count = dimension.block == analytical::Block::kFullyConnected ? dimension.size - 1
@@ -48,13 +48,26 @@ ordered_json port_of(const analytical::AnalyticalConfig& config) {
                                                                             : 1;
     links += dimension.bandwidth_GiBps * (1 << 30) * count;
   }
+  return links;
+}
+
+/// The ends' own ports, as those of a scale-up network: they move data within the accelerator, as fast as all links of
+/// an end together.
+ordered_json port_of(const analytical::AnalyticalConfig& config) {
   const auto endpoint_delay = static_cast<double>(config.collectives.endpoint_delay.count());
   return {{"message_cost", time_text(endpoint_delay * 1e-3)},
           {"packet_cost", "0ns"},
-          {"dma_rate", rate_text(2 * links)},
+          {"dma_rate", rate_text(2 * links_of(config))},
           {"read_latency", "50ns"},
-          {"write_latency", "50ns"},
-          {"read_ahead", "512KiB"}};
+          {"write_latency", "50ns"}};
+}
+
+/// ASTRA-sim's "local-mem-bw" is what kernels move, and what a reduction's three passes take; its messages pass no
+/// memory. So it is the rate of the accelerator's cores here, kernels and copy engines, of which one alone reaches it
+/// with two reads and a write for each byte of a sum; HBM carries what ports read and write beside that.
+ordered_json memory_of(const analytical::AnalyticalConfig& config) {
+  const double cores = config.end.memory_GBps * 1e9;
+  return {{"rate", rate_text(cores + 2 * links_of(config))}, {"efficiency", 1.0}, {"core_rate", rate_text(cores)}};
 }
 
 ordered_json collectives_of(const analytical::AnalyticalConfig& config) {
@@ -119,7 +132,7 @@ ordered_json machine_of(System& system, bool rendezvous) {
       {"accelerators", ends},
       {"per_node", 1},
       {"accelerator",
-       {{"compute", compute}, {"hbm", {{"rate", rate_text(end.memory_GBps * 1e9)}, {"efficiency", 1.0}}}}},
+       {{"compute", compute}, {"copy_rate", rate_text(end.memory_GBps * 1e9 / 3)}, {"hbm", memory_of(config)}}},
       {"nic", port_of(config)},
       {"fabric", fabric_of(config.dimensions)},
       {"collectives", collectives_of(config)}};

@@ -10,7 +10,8 @@ namespace weft::platforms::astra {
 
 /// The same system as a machine of Weft's own models, as members of a platform: what ASTRA-sim's files give is set,
 /// and what its arithmetic leaves out (NICs, copy engines, firmware, packet headers) is a default part's. Its rates are
-/// of links, its latencies of a link, its endpoint delay the NIC's cost of a message, its peak what kernels reach.
+/// of links, its latencies of a link, its endpoint delay the NIC's cost of a message, its peak what kernels reach, its
+/// memory bandwidth what kernels and reductions get of memory beside what messages pass through.
 ///
 /// Throws ConfigError for what the machine does not have, such as `replay-only`. Appends to the system's remarks what
 /// has no effect.

@@ -5,8 +5,13 @@
 #include <random>
 #include <unordered_set>
 
+#include "hw/fabric/credit_loop.h"
+
 namespace weft::platforms {
 namespace {
+
+/// Read ahead by an accelerator's port, whose link is several times as fast as a NIC's.
+constexpr Bytes kLeastOfPort = Bytes(512 << 10);
 
 // Masters of an accelerator's memory, and devices of its processor.
 enum Master : std::size_t { kCompute, kCopy, kNicDma, kPortDma };
@@ -92,7 +97,6 @@ ScaleUp::ScaleUp() {
   port.dma_rate = 900_GBps;
   port.read_latency = 50_ns;
   port.write_latency = 50_ns;
-  port.read_ahead = 512_KiB;
 }
 
 Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle, Wire wire)
@@ -119,6 +123,8 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
     check_host_link(config.scale_up.port, config.scale_up.fabric, "scale_up.port");
   }
   memory_model_ = config.accelerator.hbm.model();
+  fit_read_ahead(config_.nic, *network_plan_, nic::Nic::Config::kLeastReadAhead);
+  if (node_plan_) fit_read_ahead(config_.scale_up.port, *node_plan_, kLeastOfPort);
   dispatcher_ = std::make_unique<Dispatcher>("dispatcher");
   std::vector<Step> all = steps();
   if (shuffle) std::shuffle(all.begin(), all.end(), std::mt19937(*shuffle));
@@ -128,6 +134,19 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
 }
 
 Machine::~Machine() = default;
+
+/// Where nobody has set it.
+void Machine::fit_read_ahead(nic::Nic::Config& interface, const fabric::Plan& plan, Bytes least) const {
+  if (interface.read_ahead > Bytes()) return;
+  const memory::HbmConfig& hbm = config_.accelerator.hbm;
+  const Time memory = memory_model_ ? hbm.interconnect + memory_model_->read() : hbm.latency;
+  interface.read_ahead = least;
+  for (std::uint32_t e = 0; e < plan.topology().ends.size(); ++e) {
+    const Rate link = plan.end_link(e).rate;
+    interface.read_ahead =
+        std::max(interface.read_ahead, interface.fitting_read_ahead(link, memory, plan.config().mtu));
+  }
+}
 
 std::vector<Machine::Step> Machine::steps() {
   const Stall::Config stall{config_.stall, static_cast<std::uint64_t>(config_.seed)};
@@ -382,6 +401,8 @@ std::vector<std::string> Machine::warnings() const {
   std::vector<std::string> lines = config_.accelerator.hbm.warnings("accelerator.hbm");
   append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
+  append(lines, fabric::describe_starved(*network_plan_));
+  if (node_plan_) append(lines, fabric::describe_starved(*node_plan_));
   return lines;
 }
 

@@ -154,8 +154,8 @@ class Machine {
   /// over, and what is thrown on the way: OutOfMemory where what is allocated then finds no room.
   void run();
 
-  /// What went wrong in a run that ended well all the same, one line each: ends that were cut off, and a memory whose
-  /// stacks are not what it moves and holds.
+  /// What people should know of a run that ended well, one line each: a memory whose stacks are not what it moves and
+  /// holds, ends that were cut off, and links that the buffers that were set for them cannot fill.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
   /// Transactions that links of all networks carried: the hops of packets.
@@ -166,6 +166,7 @@ class Machine {
 
   [[nodiscard]] bool has_ports() const { return config_.per_node > 1; }
   [[nodiscard]] std::vector<Step> steps();
+  void fit_read_ahead(nic::Nic::Config& interface, const fabric::Plan& plan, Bytes least) const;
   void add_rank(std::vector<Step>& steps, std::size_t index);
   std::unique_ptr<memory::Memory> make_memory(std::size_t index);
   void bind_rank(std::size_t index);

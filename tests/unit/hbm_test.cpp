@@ -34,9 +34,10 @@ Hbm::Config one_byte_per_ps() {
 class HbmBench {
  public:
   explicit HbmBench(std::size_t masters = 2, const Hbm::Config& config = one_byte_per_ps(), bool data = true)
+      : HbmBench(numbered(masters), config, data) {}
+  HbmBench(const std::vector<std::string>& names, const Hbm::Config& config, bool data = true)
       : dispatcher("dispatcher"), script("script", dispatcher) {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < masters; ++i) names.push_back("m" + std::to_string(i));
+    const std::size_t masters = names.size();
     hbm = std::make_unique<Hbm>("hbm", config, dispatcher, names, data, Stall::Config());
     for (std::size_t i = 0; i < masters; ++i) {
       initiators.push_back(std::make_unique<test::Initiator>(("initiator" + std::to_string(i)).c_str()));
@@ -52,6 +53,13 @@ class HbmBench {
   test::Script script;
   std::unique_ptr<Hbm> hbm;
   std::vector<std::unique_ptr<test::Initiator>> initiators;
+
+ private:
+  static std::vector<std::string> numbered(std::size_t masters) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < masters; ++i) names.push_back("m" + std::to_string(i));
+    return names;
+  }
 };
 
 TEST(BackingStore, KeepsBytesAcrossPagesAndReadsZeroElsewhere) {
@@ -305,6 +313,19 @@ TEST(Hbm, MastersShareAnInterconnectThatIsSlowerThanIt) {
   EXPECT_EQ(bench.hbm->traffic(1).waited, 4000_ps);
   config.interconnect_rate = 2000_GBps;
   EXPECT_EQ(config.sustained(), 1000_GBps);
+}
+
+TEST(Hbm, CoresShareTheirRateAndLeaveTheRestToOthers) {
+  Hbm::Config config = one_byte_per_ps();
+  config.core_rate = 250_GBps;
+  HbmBench bench({"compute", "copy", "nic"}, config, false);
+  bench.run([&] {
+    EXPECT_EQ(bench.master(0).read(0, nullptr, 1000), 4000_ps + 500_ns);
+    // Half of the cores' rate each from here on.
+    EXPECT_EQ(bench.master(1).read(0, nullptr, 1000), 8000_ps + 500_ns);
+    // The memory moves 2,000 bytes more for others; what the cores' rate holds back does not count.
+    EXPECT_EQ(bench.master(2).read(0, nullptr, 1000), 3000_ps + 500_ns);
+  });
 }
 
 }  // namespace

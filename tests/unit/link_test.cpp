@@ -73,6 +73,27 @@ TEST(Link, RunsAtItsRateInBothDirectionsAtOnce) {
   wire.expect_nothing_left();
 }
 
+TEST(Link, HasItsRateWhateverAPacketTakesInPicoseconds) {
+  struct Case {
+    Rate rate;
+    std::uint32_t bytes;
+  };
+  // A packet takes 5.12, 1.28, 20.3125, 40.625, 0.64 and 2,600 ps.
+  for (const Case c : {Case{100'000_Gbps, 64}, Case{800'000_Gbps, 128}, Case{51'200_Gbps, 130}, Case{25'600_Gbps, 130},
+                       Case{800'000_Gbps, 64}, Case{400_Gbps, 130}}) {
+    test::fresh_kernel();
+    Wire wire(link(c.rate, 10_ns, 4_MiB));
+    constexpr int kPackets = 20'000;
+    wire.script.at(1_us, [&] {
+      for (int i = 0; i < kPackets; ++i) wire.left.send(0, 1, c.bytes);
+    });
+    sc_core::sc_start();
+    const Time end = wire.right.arrivals.back().tail - 1_us - 10_ns;
+    EXPECT_LE(std::abs((end - transfer_time(Bytes(c.bytes) * kPackets, c.rate)).count()), 1) << to_text(c.rate);
+    wire.expect_nothing_left();
+  }
+}
+
 TEST(Link, StopsWhenTheBufferIsFullAndGoesOnWithACredit) {
   for (const int spare : {0, 1, 999}) {  // bytes that are too few for one packet more
     test::fresh_kernel();

@@ -179,7 +179,7 @@ TEST(Throughput, IsSharedByQueuePairsPacketByPacket) {
   ASSERT_EQ(done.size(), kPairs);
   const std::int64_t packet = (4096 + 66) * 20;
   // They take turns, but the first message was alone when the read-ahead was filled: it ends that many rounds earlier.
-  const std::int64_t ahead = config.nic.read_ahead.count() / 4096 + 1;
+  const std::int64_t ahead = nic::Nic::Config::kLeastReadAhead.count() / 4096 + 1;
   EXPECT_LE((done.back().at - done.front().at).count(), static_cast<std::int64_t>(kPairs) * ahead * packet);
   EXPECT_GE(done.front().at.count(), static_cast<std::int64_t>((kPairs - 1) * (2 << 20) / 4096) * packet);
 }

@@ -175,5 +175,25 @@ TEST(ByteTime, IsWithinAPicosecondTo4GiB) {
   }
 }
 
+TEST(ByteTime, CarriesWhatRoundingLeaves) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 200; ++i) {
+    const Rate rate(static_cast<std::int64_t>(1'000'000'000 + random() % 1'000'000'000'000'000));
+    const ByteTime byte_time(rate);
+    ByteTime::Rest rest = 0;
+    std::int64_t bytes = 0;
+    Time end;
+    for (int k = 0; k < 1000; ++k) {
+      const auto size = static_cast<std::int64_t>(random() % 300);
+      bytes += size;
+      end += byte_time.next(size, rest);
+      ASSERT_LE(std::abs((end - byte_time(bytes)).count()), 1) << to_text(rate) << " " << k;
+    }
+  }
+  ByteTime::Rest rest = 0;
+  for (int k = 0; k < 1000; ++k) EXPECT_EQ(ByteTime(400_Gbps).next(130, rest), 2600_ps);
+  EXPECT_EQ(rest, 0);
+}
+
 }  // namespace
 }  // namespace weft

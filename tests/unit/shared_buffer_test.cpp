@@ -20,7 +20,7 @@ constexpr std::int64_t kPrivate = 8 << 10;
 class Watched {
  public:
   Watched(const SharedBuffer::Config& config, bool every_leave)
-      : buffer_(config, kPrivate, true, kInputs, 1), every_leave_(every_leave) {}
+      : buffer_(config, std::vector<std::int64_t>(kInputs, kPrivate), true, 1), every_leave_(every_leave) {}
 
   void collect_until(Time now) {
     while (!looks_.empty() && *looks_.begin() <= now) {

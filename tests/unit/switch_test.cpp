@@ -48,6 +48,22 @@ TEST(Switch, NeverIdlesAnOutputUnderLoad) {
   star.expect_nothing_left();
 }
 
+TEST(Switch, PassesLongRunsAtTheLinksRateWhateverAPacketTakesInPicoseconds) {
+  for (const Rate rate : {100'000_Gbps, 51'200_Gbps, 25'600_Gbps}) {
+    test::fresh_kernel();
+    // The first port is of another rate, so that the switch looks at who is slower.
+    Star star({link(), link(rate, 10_ns, 4_MiB), link(rate, 10_ns, 4_MiB)});
+    constexpr int kPackets = 20'000;
+    star.script.at(1_us, [&] {
+      for (int i = 0; i < kPackets; ++i) star.end(1).send(1, 2, 130);
+    });
+    sc_core::sc_start();
+    const Time taken = star.end(2).arrivals.back().tail - star.end(2).arrivals.front().head;
+    EXPECT_LE(std::abs((taken - transfer_time(Bytes(130) * kPackets, rate)).count()), 3) << to_text(rate);
+    star.expect_nothing_left();
+  }
+}
+
 TEST(Switch, SlowOutputStretchesAndFastOutputWaitsForTheLastByte) {
   // From 400 to 100 Gb/s: the first byte goes on at once, the last one four times as late.
   Star slow({link(400_Gbps), link(100_Gbps)});
