@@ -42,7 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 2:
         return read_memory(file, end);
       default:
-        for (const auto& [name, ranks] : read_groups(file, kEnds)) fuzz::expect(!ranks.empty() && ranks.size() <= kEnds);
+        for (const auto& [name, ranks] : read_groups(file, kEnds))
+          fuzz::expect(!ranks.empty() && ranks.size() <= kEnds);
     }
   });
   return 0;

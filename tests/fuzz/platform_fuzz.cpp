@@ -30,9 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   fuzz::accepted([&] {
     const std::vector<std::string> patches = {file};
-    platforms::Document document =
-        platforms::Document::from_text(R"({"fabric": {"link": {"rate": "400Gbps"}, "edges": []}})", "patched", {},
-                                       platforms::Catalogue(), patches);
+    platforms::Document document = platforms::Document::from_text(
+        R"({"fabric": {"link": {"rate": "400Gbps"}, "edges": []}})", "patched", {}, platforms::Catalogue(), patches);
     read(document);
   });
   return 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a waveform: it is read to its end, or refused.
+#include <utility>
+
 #include "tests/fuzz/fuzz.h"
 #include "traces/vcd/reader.h"
 
@@ -15,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::expect(change.time >= time);
       time = change.time;
       const vcd::Signal& signal = reader.header().signal_of(change.net);
-      if (change.kind == vcd::SignalKind::kBits) fuzz::expect(change.value.size() <= signal.width);
+      if (change.kind == vcd::SignalKind::kBits) fuzz::expect(std::cmp_less_equal(change.value.size(), signal.width));
     }
   });
   return 0;
