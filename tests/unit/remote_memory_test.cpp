@@ -54,6 +54,22 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Shared,
                          testing::Values(Sharing{RemoteKind::kPerAccelerator, 1}, Sharing{RemoteKind::kPerNode, 4},
                                          Sharing{RemoteKind::kPool, 8}));
 
+TEST(RemoteMemory, OfANodeMayBeSharedByOthersThanTheNodes) {
+  // Nodes of one; pairs share. A byte takes a picosecond.
+  RemoteMemory::Config config = flat(RemoteKind::kPerNode);
+  config.sharers = 2;
+  Bench bench(config, 4, 1);
+  std::vector<Time> times;
+  bench.run([&] {
+    for (const auto& end : bench.ends) {
+      end->ask(kRead, 0, nullptr, 1000,
+               [&](Time now, tlm::tlm_response_status /*status*/) { times.push_back(now - 1_us); });
+    }
+  });
+  std::sort(times.begin(), times.end());
+  EXPECT_EQ(times, (std::vector<Time>{1000_ps + 1_us, 1000_ps + 1_us, 2000_ps + 1_us, 2000_ps + 1_us}));
+}
+
 TEST(RemoteMemory, TakesItsLatencyAndItsRate) {
   Bench bench(flat(RemoteKind::kPerAccelerator), 2, 1);
   std::vector<Time> times;
