@@ -30,7 +30,7 @@ std::string kind_of(const std::string& line) {
 struct Kind {
   std::string name;
   std::size_t count = 0;
-  std::size_t first = 0;  ///< of its lines
+  std::vector<std::size_t> first;  ///< of its lines, as many as could be shown
 };
 
 std::vector<Kind> kinds_of(const std::vector<std::string>& lines) {
@@ -39,20 +39,21 @@ std::vector<Kind> kinds_of(const std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::string name = kind_of(lines[i]);
     const auto [at, is_new] = known.try_emplace(name, kinds.size());
-    if (is_new) kinds.push_back({std::move(name), 0, i});
-    ++kinds[at->second].count;
+    if (is_new) kinds.push_back({std::move(name), 0, {}});
+    Kind& kind = kinds[at->second];
+    ++kind.count;
+    if (kind.first.size() < kShown) kind.first.push_back(i);
   }
   return kinds;
 }
 
-/// The first of each kind and, where there is room, those at the beginning.
-std::vector<std::size_t> chosen(const std::vector<Kind>& kinds, std::size_t lines) {
+/// Of each kind in turn the next, so that what is rare is not hidden behind what is frequent; in their order.
+std::vector<std::size_t> chosen(const std::vector<Kind>& kinds) {
   std::vector<std::size_t> all;
-  for (const Kind& kind : kinds) {
-    if (all.size() < kShown) all.push_back(kind.first);
-  }
-  for (std::size_t i = 0; i < lines && all.size() < kShown; ++i) {
-    if (std::find(all.begin(), all.end(), i) == all.end()) all.push_back(i);
+  for (std::size_t turn = 0; turn < kShown; ++turn) {
+    for (const Kind& kind : kinds) {
+      if (turn < kind.first.size() && all.size() < kShown) all.push_back(kind.first[turn]);
+    }
   }
   std::sort(all.begin(), all.end());
   return all;
@@ -70,7 +71,7 @@ std::string unfinished_text(const std::vector<std::string>& lines) {
   if (lines.empty()) return text;
   text += ", and this is unfinished:";
   std::vector<Kind> kinds = kinds_of(lines);
-  for (const std::size_t i : chosen(kinds, lines.size())) text += "\n  " + lines[i];
+  for (const std::size_t i : chosen(kinds)) text += "\n  " + lines[i];
   if (lines.size() <= kShown) return text;
   text += "\nand " + std::to_string(lines.size() - kShown) + " more; of all " + std::to_string(lines.size()) + ":";
   std::stable_sort(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) { return a.count > b.count; });

@@ -8,8 +8,8 @@
 namespace weft::platforms {
 
 /// Nothing can happen any more and something is unfinished: names who waits for what. The text is about a screen long
-/// however large the machine is: the causes, at most ten lines of what is unfinished, at least one of each kind, and
-/// how many there are of each kind.
+/// however large the machine is: the causes, at most ten lines of what is unfinished, from each kind in turn, and how
+/// many there are of each kind.
 class DeadlockError : public std::runtime_error {
  public:
   /// `causes` are what is no consequence of anything else here, such as links that failed and retries that ran out.
