@@ -41,6 +41,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
     sc_core::sc_start();
   }
   platform.checked([&] { replay->check_finished(); });
+  print_warnings(replay->remarks());
   const double seconds = watch.seconds();
 
   std::vector<std::int64_t> finish;
@@ -57,10 +58,10 @@ int run_analytical(const AnalyticalRunOptions& options) {
                                 {"nodes", replay->nodes()},
                                 {"messages", network->messages()},
                                 {"simulator",
-                                 {{"events", dispatcher.handled()},
+                                 {{"events", network->agenda().handled()},
                                   {"wall_s", seconds},
                                   {"most_resident_bytes", most_resident_bytes()},
-                                  {"digest", to_hex(dispatcher.digest())}}},
+                                  {"digest", to_hex(network->agenda().digest())}}},
                                 {"configuration", "config.json"}};
   write_file(out / "config.json", ordered_json(document.effective()));
   write_file(out / "summary.json", summary);

@@ -26,6 +26,7 @@ struct ImportOptions {
   std::string workload;
   std::string congestion;  ///< empty: Weft's own machine
   std::string out;
+  int queues = 1;
   bool rendezvous = false;
 };
 
@@ -38,9 +39,9 @@ std::string seen_from(const fs::path& platform, const fs::path& file) {
 
 int run(const ImportOptions& options) {
   astra::System system = astra::read_system(options.network, options.system);
-  if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end);
-  std::uint32_t ends = 1;
-  for (const auto& dimension : system.config.dimensions) ends *= static_cast<std::uint32_t>(dimension.size);
+  const std::uint32_t ends = astra::ends_of(system, options.network);
+  if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end, ends);
+  system.config.collectives.queues = options.queues;
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};
   if (!options.groups.empty()) workload["groups"] = astra::read_groups(options.groups, ends);
@@ -92,7 +93,9 @@ Command import_command(const Arguments& parent) {
       .add_option("--analytical", options->congestion,
                   "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
       .check(OneOf(names_of<analytical::Congestion>()));
-  astra.add_flag("--rendezvous-protocol", options->rendezvous, "A request goes ahead of each message");
+  astra.add_flag("--rendezvous-protocol", options->rendezvous, "Who receives asks for each message first");
+  astra.add_option("--num-queues-per-dim", options->queues, "Queues that share a dimension's active chunks")
+      .check(Within(1, 255));
   astra.add_option("--out", options->out, "Platform to write").required();
   return {app, [options] { return run(*options); }};
 }
