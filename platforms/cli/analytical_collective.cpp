@@ -43,6 +43,7 @@ class Sequence final : public sc_core::sc_module, public EventTarget, analytical
   /// Throws what entering a collective threw.
   [[nodiscard]] const std::vector<Row>& rows() const {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
+    network_.agenda().rethrow_failure();
     if (rows_.size() != sizes_.size())
       throw std::runtime_error("a collective has not ended: " + collectives_.waits_for(0));
     return rows_;
@@ -164,10 +165,11 @@ int run_analytical_collective(const AnalyticalCollectiveOptions& options) {
     times += to_us(row.time);
     // As in Chakra, an Allgather's size is that of the shard.
     const std::int64_t given = static_cast<std::int64_t>(row.bytes) / (gathers ? network->ends() : 1);
-    const std::int64_t least = std::int64_t{network->ends()} * platform.config.collectives.splits;
+    const std::int64_t least = std::int64_t{gathers ? 1 : network->ends()} * platform.config.collectives.splits;
     if (given < least) {
-      padded += fmt::format("# {} B are padded to {} B{}, a byte for each end and chunk, as ASTRA-sim does\n", given,
-                            least, gathers ? " an end" : "");
+      padded += gathers ? fmt::format("# {} B an end are padded to {} B, a byte for each chunk\n", given, least)
+                        : fmt::format("# {} B are padded to {} B, a byte for each end and chunk, as ASTRA-sim does\n",
+                                      given, least);
     }
     totals += used.total;
     json_rows.push_back({{"bytes", row.bytes},
@@ -191,8 +193,8 @@ int run_analytical_collective(const AnalyticalCollectiveOptions& options) {
                             {"mean_utilisation_percent", 100 * totals / static_cast<double>(rows.size())},
                             {"total_time_us", times},
                             {"messages", network->messages()},
-                            {"events", dispatcher.handled()},
-                            {"digest", to_hex(dispatcher.digest())},
+                            {"events", network->agenda().handled()},
+                            {"digest", to_hex(network->agenda().digest())},
                             {"wall_s", watch.seconds()}});
     return kDone;
   }

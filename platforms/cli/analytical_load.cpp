@@ -54,11 +54,11 @@ ordered_json analytical_load(const std::string& what, const std::vector<analytic
           {"unit", "messages/s"},
           {"value", static_cast<double>(network.messages()) / seconds},
           {"messages", network.messages()},
-          {"events", dispatcher.handled()},
+          {"events", network.agenda().handled()},
           {"most_resident_bytes", most_resident_bytes()},
           {"simulated_us", to_us(dispatcher.last_change())},
           {"wall_s", seconds},
-          {"digest", to_hex(dispatcher.digest())}};
+          {"digest", to_hex(network.agenda().digest())}};
 }
 
 }  // namespace weft::platforms

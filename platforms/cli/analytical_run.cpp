@@ -47,6 +47,8 @@ int run_analytical(const AnalyticalRunOptions& options) {
   platform.checked([&] { replay->check_finished(); });
   const double seconds = watch.seconds();
 
+  std::vector<std::string> warnings = remarks;
+  for (std::string& remark : replay->remarks()) warnings.push_back(std::move(remark));
   std::vector<analytical::EndReport> ends;
   std::vector<std::int64_t> finish;
   for (std::uint32_t e = 0; e < network->ends(); ++e) {
@@ -67,11 +69,11 @@ int run_analytical(const AnalyticalRunOptions& options) {
                           {"statistics", end_statistics(ends)},
                           {"dimensions", dimension_summary(*network, Time(*last * 1000))},
                           {"simulator",
-                           {{"events", dispatcher.handled()},
+                           {{"events", network->agenda().handled()},
                             {"wall_s", seconds},
                             {"most_resident_bytes", most_resident_bytes()},
-                            {"digest", to_hex(dispatcher.digest())}}},
-                          {"warnings", remarks},
+                            {"digest", to_hex(network->agenda().digest())}}},
+                          {"warnings", warnings},
                           {"configuration", "config.json"},
                           {"timeline", nullptr}};
   if (probe) {
@@ -83,7 +85,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   write_file(folder / "ends.csv", end_table(ends));
   write_file(folder / "summary.json", summary);
   files.keep();
-  print_warnings(remarks);
+  print_warnings(warnings);
   if (options.json) {
     print_json(summary);
     return kDone;

@@ -36,6 +36,7 @@ struct ImportOptions {
   double comm_scale = 1;
   double compute_scale = 1;
   double injection_scale = 1;
+  int queues = 1;
   bool rendezvous = false;
 };
 
@@ -122,11 +123,11 @@ int run(const ImportOptions& options) {
   ResultFiles files;
   const fs::path file = files.file("--out", options.out);
   astra::System system = astra::read_system(options.network, options.system, options.injection_scale);
-  if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end);
+  const std::uint32_t ends = astra::ends_of(system, options.network);
+  if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end, ends);
+  system.config.collectives.queues = options.queues;
   const Packets packets = read_packets(options, system.remarks);
   remark_scales(options, system.remarks);
-  std::uint32_t ends = 1;
-  for (const auto& dimension : system.config.dimensions) ends *= static_cast<std::uint32_t>(dimension.size);
   check(options, system, packets, ends);
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};
@@ -186,7 +187,7 @@ Command import_command(const Arguments& parent) {
       .add_option("--analytical", options->congestion,
                   "ASTRA-sim's arithmetic, with links shared or not, in place of Weft's own machine")
       .check(OneOf(names_of<analytical::Congestion>()));
-  astra.add_flag("--rendezvous-protocol", options->rendezvous, "A request goes ahead of each message");
+  astra.add_flag("--rendezvous-protocol", options->rendezvous, "Who receives asks for each message first");
   astra.add_option("--injection-scale", options->injection_scale, "Of the endpoint delay").check(Within(0.0, 1e6));
   astra.add_option("--comm-scale", options->comm_scale, "Has no effect, as in ASTRA-sim").check(Within(0.0, 1e6));
   astra.add_option("--compute-scale", options->compute_scale, "Has no effect, as in ASTRA-sim").check(Within(0.0, 1e6));
@@ -196,6 +197,8 @@ Command import_command(const Arguments& parent) {
                    "config.txt of ns-3, which names the topology and the payload of a packet");
   astra.add_option("--htsim-topology", options->htsim_topology,
                    "Fat tree of htsim (.topo), for the packets of a machine");
+  astra.add_option("--num-queues-per-dim", options->queues, "Queues that share a dimension's active chunks")
+      .check(Within(1, 255));
   astra.add_option("--out", options->out, "Platform to write").required();
   return {app, [options] { return run(*options); }};
 }

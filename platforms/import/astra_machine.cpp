@@ -70,6 +70,22 @@ ordered_json memory_of(const analytical::AnalyticalConfig& config) {
   return {{"rate", rate_text(cores + 2 * links_of(config))}, {"efficiency", 1.0}, {"core_rate", rate_text(cores)}};
 }
 
+/// In the machine all operations join the dimensions or none does, and none is left out: rings stand in.
+void fill_in(System& system) {
+  const auto operations = enum_names(Operation{});
+  std::vector<analytical::DimensionConfig>& dimensions = system.config.dimensions;
+  const bool joins = std::any_of(operations.begin(), operations.end(), [&](const auto& each) {
+    return joins_dimensions(dimensions.front().algorithm(each.second));
+  });
+  for (const auto& [name, operation] : operations) {
+    for (std::size_t i = 0; i < dimensions.size(); ++i) {
+      dimensions::Algorithm& algorithm = dimensions[i].algorithm(operation);
+      if (algorithm != dimensions::Algorithm::kNone) continue;
+      algorithm = joins && i == 0 ? dimensions::Algorithm::kOneRing : dimensions::Algorithm::kRing;
+    }
+  }
+}
+
 ordered_json collectives_of(const analytical::AnalyticalConfig& config) {
   const dimensions::CollectiveConfig& given = config.collectives;
   ordered_json dimensions = {{"optimization", name_of(given.optimization)},
@@ -109,6 +125,7 @@ ordered_json remote_memory_of(const analytical::EndConfig& end, std::int64_t end
 }  // namespace
 
 ordered_json machine_of(System& system, bool rendezvous) {
+  fill_in(system);
   const analytical::AnalyticalConfig& config = system.config;
   const analytical::EndConfig& end = config.end;
   if (end.replay_only) {
@@ -117,11 +134,16 @@ ordered_json machine_of(System& system, bool rendezvous) {
   if (end.bus.modelled) {
     throw ConfigError("model-shared-bus", "expected 0, or --analytical: the machine has memory and DMA of its own");
   }
-  for (const analytical::DimensionConfig& dimension : config.dimensions) {
-    if (dimension.window == 0) continue;
-    throw ConfigError(
-        "all-reduce-implementation",
-        "expected direct without a window, or --analytical: the machine's NIC limits what is sent at a time");
+  for (analytical::DimensionConfig dimension : config.dimensions) {
+    for (const auto& [name, operation] : enum_names(Operation{})) {
+      if (dimension.window <= 0 && dimension.window_of(operation) <= 0) continue;
+      throw ConfigError(
+          key_of(operation),
+          "expected direct without a window, or --analytical: the machine's NIC limits what is sent at a time");
+    }
+  }
+  if (config.collectives.queues > 1) {
+    throw ConfigError("--num-queues-per-dim", "expected 1, or --analytical: the machine's queues are its threads'");
   }
   if (rendezvous) system.remarks.emplace_back("--rendezvous-protocol has no effect: the machine always has one");
   std::int64_t ends = 1;

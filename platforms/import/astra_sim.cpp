@@ -30,13 +30,6 @@ Document load(const fs::path& file) {
   return Document::from_text(load_json_object(file.string(), "an object").dump(), file.string());
 }
 
-/// "all-reduce-implementation"
-std::string key_of(std::string_view operation) {
-  std::string key(operation);
-  std::replace(key.begin(), key.end(), '_', '-');
-  return key + "-implementation";
-}
-
 /// The keys of system.json that have an effect, but its flags, which may be 0 and 1.
 struct SystemFile {
   dimensions::Scheduling scheduling = dimensions::Scheduling::kFifo;
@@ -57,8 +50,8 @@ struct SystemFile {
   void fields(Visitor&& visit) {
     for (const auto& [name, operation] : enum_names(Operation{})) {
       const auto index = static_cast<std::size_t>(operation);
-      visit(key_of(name), algorithms[index]);
-      visit(key_of(name) + "-custom", custom[index]);
+      visit(key_of(operation), algorithms[index]);
+      visit(key_of(operation) + "-custom", custom[index]);
     }
     visit("scheduling-policy", scheduling);
     visit("collective-optimization", optimization);
@@ -165,8 +158,11 @@ std::optional<Implementation> implementation_of(const std::string& text) {
   return std::nullopt;
 }
 
+/// An operation leaves out the dimensions for which it has no algorithm, as in ASTRA-sim; the traces may do without it.
 void read_algorithms(const Node& node, Operation operation, const std::vector<std::string>& names, int window,
-                     std::vector<DimensionConfig>& dimensions, std::vector<std::optional<int>>& windows) {
+                     const fs::path& file, System& system) {
+  std::vector<DimensionConfig>& dimensions = system.config.dimensions;
+  for (DimensionConfig& dimension : dimensions) dimension.algorithm(operation) = Algorithm::kNone;
   std::vector<Implementation> given;
   for (const std::string& name : names) {
     const std::optional<Implementation> one = implementation_of(name);
@@ -181,19 +177,40 @@ void read_algorithms(const Node& node, Operation operation, const std::vector<st
   }
   if (given.empty()) return;
   const bool joins = joins_dimensions(given.front().algorithm);
-  if (!joins && given.size() != dimensions.size()) {
-    node.fail("as many algorithms as the network has dimensions, " + std::to_string(dimensions.size()));
+  if (given.size() > dimensions.size()) {
+    throw InputError(file.string(), key_of(operation),
+                     "as many algorithms as the network has dimensions, " + std::to_string(dimensions.size()),
+                     std::to_string(given.size()));
   }
-  if (joins) given.resize(1);  // the others have no meaning
+  if (given.size() < dimensions.size() && !joins) {
+    system.remarks.push_back(file.string() + ": " + key_of(operation) + " has " + std::to_string(given.size()) +
+                             " algorithms, and the network " + std::to_string(dimensions.size()) +
+                             " dimensions: the operation leaves out the last ones, as in ASTRA-sim");
+  }
   for (std::size_t i = 0; i < given.size(); ++i) {
-    DimensionConfig& dimension = dimensions[i];
-    if (i > 0 && joins_dimensions(given[i].algorithm)) node.fail("oneRing and the like in the first dimension alone");
-    dimension.algorithm(operation) = given[i].algorithm;
-    if (in_one_dimension(given[i].algorithm) != Algorithm::kDirect) continue;
-    if (windows[i].value_or(given[i].window) != given[i].window) {
-      node.fail("the same window of direct as the operations before");
+    if (i > 0 && joins_dimensions(given[i].algorithm) && !joins) {
+      node.fail("oneRing and the like in the first dimension alone");
     }
-    windows[i] = dimension.window = given[i].window;
+    DimensionConfig& dimension = dimensions[i];
+    dimension.algorithm(operation) = given[i].algorithm;
+    if (in_one_dimension(given[i].algorithm) == Algorithm::kDirect) dimension.window_of(operation) = given[i].window;
+    // Of what joins all dimensions the others have no meaning, but listed groups are rings where there are others.
+    if (i > 0 && joins) dimension.algorithm(operation) = Algorithm::kRing;
+  }
+}
+
+/// Where all operations have one window in a dimension, it is the dimension's.
+void join_windows(DimensionConfig& dimension) {
+  std::set<int> windows;
+  for (const auto& [name, operation] : enum_names(Operation{})) {
+    if (in_one_dimension(dimension.algorithm(operation)) == Algorithm::kDirect) {
+      windows.insert(dimension.window_of(operation));
+    }
+  }
+  if (windows.size() != 1) return;
+  dimension.window = *windows.begin();
+  for (const auto& [name, operation] : enum_names(Operation{})) {
+    dimension.window_of(operation) = DimensionConfig::kAsWindow;
   }
 }
 
@@ -212,6 +229,12 @@ std::map<std::uint64_t, fs::path> read_custom_nodes(const fs::path& file) {
 }
 
 }  // namespace
+
+std::string key_of(Operation operation) {
+  std::string key(name_of(operation));
+  std::replace(key.begin(), key.end(), '_', '-');
+  return key + "-implementation";
+}
 
 namespace {
 
@@ -256,24 +279,14 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
                              std::to_string(std::lround(given.memory_GBps)) + " GB/s");
   }
   if (given.memory_GBps <= 0) root.child("local-mem-bw").fail("a rate above 0 in GB/s");
-  std::vector<std::optional<int>> windows(dimensions.size());
   for (const auto& [name, operation] : enum_names(Operation{})) {
-    read_algorithms(root.child(key_of(name)), operation, given.algorithms[static_cast<std::size_t>(operation)],
-                    given.window, dimensions, windows);
+    read_algorithms(root.child(key_of(operation)), operation, given.algorithms[static_cast<std::size_t>(operation)],
+                    given.window, file, system);
     const std::vector<std::string>& custom = given.custom[static_cast<std::size_t>(operation)];
-    if (custom.size() > 1) root.child(key_of(name) + "-custom").fail("one prefix of Chakra files");
+    if (custom.size() > 1) root.child(key_of(operation) + "-custom").fail("one prefix of Chakra files");
     if (!custom.empty()) system.custom[operation] = file.parent_path() / custom.front();
   }
-  // Operations for which nothing is given do not occur; the machine joins dimensions for all or for none.
-  const auto operations = enum_names(Operation{});
-  const bool joins = std::any_of(operations.begin(), operations.end(), [&](const auto& each) {
-    return joins_dimensions(dimensions.front().algorithm(each.second));
-  });
-  for (const auto& [name, operation] : operations) {
-    if (joins && given.algorithms[static_cast<std::size_t>(operation)].empty()) {
-      dimensions.front().algorithm(operation) = Algorithm::kOneRing;
-    }
-  }
+  for (DimensionConfig& dimension : dimensions) join_windows(dimension);
   dimensions::CollectiveConfig& collectives = system.config.collectives;
   collectives.scheduling = given.scheduling;
   collectives.optimization = given.optimization;
@@ -311,7 +324,19 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
   return system;
 }
 
-void read_memory(const fs::path& file, analytical::EndConfig& end) {
+std::uint32_t ends_of(const System& system, const fs::path& network) {
+  constexpr std::uint64_t kMost = 1ULL << 28;
+  std::uint64_t ends = 1;
+  for (const DimensionConfig& dimension : system.config.dimensions) {
+    ends *= static_cast<std::uint64_t>(dimension.size);
+    if (ends > kMost) {
+      throw InputError(network.string(), "npus_count", "at most " + std::to_string(kMost) + " in all dimensions", "");
+    }
+  }
+  return static_cast<std::uint32_t>(ends);
+}
+
+void read_memory(const fs::path& file, analytical::EndConfig& end, std::uint32_t ends) {
   using analytical::RemoteMemory;
   static const std::vector<std::pair<std::string_view, RemoteMemory>> types = {
       {"NO_MEMORY_EXPANSION", RemoteMemory::kNone},
@@ -332,8 +357,17 @@ void read_memory(const fs::path& file, analytical::EndConfig& end) {
   }
   root.read("remote-mem-latency", end.remote_latency_ns);
   root.read("remote-mem-bw", end.remote_GBps);
+  const bool by_node = end.remote_memory == RemoteMemory::kPerNode;
+  if (by_node && !root.has("num-npus-per-node")) root.child("num-npus-per-node").fail("1 or more, got nothing");
   root.read("num-npus-per-node", end.ends_per_node, kPositive);
-  static_cast<void>(root.child("num-nodes").raw());
+  int nodes = 0;
+  root.read("num-nodes", nodes, Range{0, kPositive.max});
+  const std::uint32_t needed = (ends - 1) / static_cast<std::uint32_t>(end.ends_per_node) + 1;
+  if (by_node && static_cast<std::uint32_t>(nodes) < needed) {
+    root.child("num-nodes")
+        .fail("at least " + std::to_string(needed) + ", with num-npus-per-node " + std::to_string(end.ends_per_node) +
+              " each, for the " + std::to_string(ends) + " of the network");
+  }
   if (end.remote_GBps <= 0) root.child("remote-mem-bw").fail("a rate above 0 in GB/s");
   document.check_unused();
 }

@@ -32,8 +32,14 @@ struct System {
 System read_system(const std::filesystem::path& network, const std::filesystem::path& system,
                    double injection_scale = 1);
 
-/// The remote memory file, into what system.json has given.
-void read_memory(const std::filesystem::path& file, analytical::EndConfig& end);
+/// "all-reduce-implementation", the key of an operation's algorithms in system.json.
+std::string key_of(dimensions::Operation operation);
+
+/// How many ends the network has. Throws InputError in the name of its file for more than can be.
+std::uint32_t ends_of(const System& system, const std::filesystem::path& network);
+
+/// The remote memory file of a machine of `ends`, into what system.json has given.
+void read_memory(const std::filesystem::path& file, analytical::EndConfig& end, std::uint32_t ends);
 
 /// The communicator groups file: ranks by group, different ones below `ends`, or "all" of them.
 std::map<std::string, std::vector<std::uint32_t>> read_groups(const std::filesystem::path& file, std::uint32_t ends);

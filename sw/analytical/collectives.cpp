@@ -11,36 +11,43 @@
 namespace weft::analytical {
 namespace {
 
-// Event tags: a rank and one of these.
-constexpr std::uint32_t kKinds = 3;
-constexpr std::uint32_t kArrival = 0;
-constexpr std::uint32_t kPhaseDone = 1;
-constexpr std::uint32_t kReady = 2;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;  // what a double counts exactly
 
-/// ASTRA-sim has a delay of its own for groups that are not everybody.
-constexpr Time kGroupDelay = Time(10'000);
+std::string key_of(Operation operation) {
+  std::string key(name_of(operation));
+  std::replace(key.begin(), key.end(), '_', '-');
+  return key + "-implementation";
+}
 
 }  // namespace
 
-Collectives::Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener,
-                         const BusConfig& bus)
-    : dispatcher_(dispatcher), network_(network), config_(config), listener_(listener), ranks_(network.ends()) {
+Collectives::Collectives(Dispatcher& /*dispatcher*/, Network& network, const CollectiveConfig& config,
+                         Listener& listener, const BusConfig& bus)
+    : network_(network),
+      agenda_(network.agenda()),
+      actor_(agenda_.add(*this)),
+      config_(config),
+      listener_(listener),
+      active_((config.active_chunks + config.queues - 1) / config.queues),
+      ranks_(network.ends()) {
+  config_.as_astra_sim = true;
   std::uint32_t stride = 1;
   for (const Dimension& dimension : network.dimensions()) {
     sizes_.push_back(dimension.size);
     strides_.push_back(stride);
     stride *= dimension.size;
   }
-  for (Rank& rank : ranks_) rank.queues.resize(sizes_.size());
+  for (Rank& rank : ranks_) {
+    rank.queues.resize(sizes_.size() * static_cast<std::size_t>(config_.queues));
+    rank.given.resize(sizes_.size());
+  }
   for (const std::vector<Algorithm>& algorithms : config.algorithms) {
     if (algorithms.empty() || std::none_of(algorithms.begin() + 1, algorithms.end(), dimensions::joins_dimensions))
       continue;
     throw ConfigError("analytical.dimensions",
                       "expected oneRing, oneDirect, oneHalvingDoubling in the first one alone");
   }
-  dispatcher.attach(*this, "analytical collectives");
-  if (bus.modelled)
-    buses_ = std::make_unique<MemoryBuses>(dispatcher, bus, network.ends(), static_cast<BusUser&>(*this));
+  if (bus.modelled) buses_ = std::make_unique<MemoryBuses>(agenda_, bus, network.ends(), static_cast<BusUser&>(*this));
 }
 
 Collectives::~Collectives() = default;
@@ -50,14 +57,6 @@ void Collectives::check(const Plan& plan) const {
     if (phase.algorithm > Algorithm::kDoubleBinaryTree) {
       throw ConfigError("analytical.dimensions",
                         "expected ring, direct, halvingDoubling or doubleBinaryTree, which ASTRA-sim has");
-    }
-    const bool exchanges = phase.algorithm == Algorithm::kRing || phase.algorithm == Algorithm::kDirect;
-    if (buses_ != nullptr && !exchanges) {
-      throw ConfigError("analytical.end.bus.modelled",
-                        "expected ring or direct in all dimensions where the bus is modelled");
-    }
-    if (phase.window != 0 && phase.members > Key::kSlots) {
-      throw ConfigError("analytical.dimensions", "expected at most 65536 members of a direct exchange with a window");
     }
     const bool tree = phase.algorithm == Algorithm::kDoubleBinaryTree;
     if ((tree || phase.algorithm == Algorithm::kHalvingDoubling) && !std::has_single_bit(phase.members)) {
@@ -75,22 +74,51 @@ void Collectives::check(const Plan& plan) const {
   }
 }
 
+/// With the algorithm that a listed group has, which is one dimension: that of the first one if it is the only one that
+/// has one, else a ring.
+CollectiveConfig Collectives::config_of(const Group& group, Operation operation) const {
+  CollectiveConfig config = config_;
+  if (group.members.empty()) return config;
+  std::vector<Algorithm>& algorithms = config.algorithms[static_cast<std::size_t>(operation)];
+  const auto missing = [](Algorithm algorithm) { return algorithm == Algorithm::kNone; };
+  if (!std::all_of(algorithms.begin() + 1, algorithms.end(), missing)) algorithms.front() = Algorithm::kRing;
+  return config;
+}
+
 std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation operation, std::int64_t bytes,
                                                  std::uint32_t involved) const {
   const bool all = group.members.empty();
-  const auto count = static_cast<std::uint32_t>(group.members.size());
+  const CollectiveConfig config = config_of(group, operation);
+  const std::vector<Algorithm>& algorithms = config.algorithms[static_cast<std::size_t>(operation)];
+  const auto missing = [](Algorithm algorithm) { return algorithm == Algorithm::kNone; };
+  if (std::all_of(algorithms.begin(), algorithms.end(), missing)) {
+    throw ConfigError("analytical.dimensions.0." + std::string(name_of(operation)),
+                      "expected the algorithm of a collective that is in the traces (" + key_of(operation) +
+                          " in ASTRA-sim's system file), got none");
+  }
+  const std::int64_t most = kMostBytes / (operation == Operation::kAllgather ? network_.ends() : 1);
+  if (bytes > most || config.splits > most / network_.ends()) {
+    throw ConfigError("workload.traces", "expected collectives of at most 2^53 bytes in all, got " +
+                                             std::string(name_of(operation)) + " of " + std::to_string(bytes));
+  }
   std::vector<dimensions::DimensionCost> costs;
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
     costs.push_back(
         {network_.latency(i) + config_.endpoint_delay, network_.bytes_per_ns(i), config_.memory_bytes_per_ns});
   }
-  std::vector<std::uint32_t> sizes = all ? sizes_ : std::vector<std::uint32_t>{count};
-  for (std::size_t i = 0; all && i < sizes.size(); ++i) {
-    if ((involved >> i & 1) == 0) sizes[i] = 1;
+  std::vector<std::uint32_t> sizes = sizes_;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if ((involved >> i & 1) == 0 || missing(algorithms[i])) sizes[i] = 1;
   }
   if (all && config_.joins_dimensions(operation)) sizes = {network_.ends()};
+  if (!all) sizes = {static_cast<std::uint32_t>(group.members.size())};
   auto plan =
-      std::make_shared<Plan>(dimensions::schedule_collective(config_, operation, bytes, sizes, network_.ends(), costs));
+      std::make_shared<Plan>(dimensions::schedule_collective(config, operation, bytes, sizes, network_.ends(), costs));
+  const bool circles = network_.congestion() == Congestion::kCutThrough && plan->orders.front().size() > 1;
+  if (circles && plan->turns.empty()) dimensions::predict_turns(config, costs, *plan);
+  if (!plan->turns.empty() && config_.queues > 1) {
+    throw ConfigError("analytical.collectives.queues", "expected 1 where the chunks of a collective take turns");
+  }
   check(*plan);
   return plan;
 }
@@ -98,101 +126,120 @@ std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation o
 void Collectives::agree(std::uint32_t group, std::uint64_t number, const Entered& mine) {
   const auto found = entered_.try_emplace({group, number}, mine).first;
   Entered& first = found->second;
-  const bool whole = first.involved == kAllDimensions && mine.involved == kAllDimensions;
-  if (whole && (first.operation != mine.operation || first.chunks != mine.chunks)) {
+  const bool same = first.operation == mine.operation && first.bytes == mine.bytes && first.chunks == mine.chunks;
+  if (!same && mismatch_.empty()) {
     const auto text = [](const Entered& of) {
-      return std::string(name_of(of.operation)) + " of " + std::to_string(of.chunks) + " chunks at end " +
+      return std::string(name_of(of.operation)) + " of " + std::to_string(of.bytes) + " B at end " +
              std::to_string(of.rank);
     };
-    throw ConfigError("workload.traces", "expected the same collectives at all members of a group: collective " +
-                                             std::to_string(number) + " of group " + std::to_string(group) + " is " +
-                                             text(first) + " and " + text(mine));
+    mismatch_ = "collective " + std::to_string(number) + " of group " + std::to_string(group) + " is " + text(first) +
+                " and " + text(mine);
   }
   if (--first.left == 0) entered_.erase(found);
 }
 
+Collectives::Membership& Collectives::membership(std::uint32_t rank, const Group& group) {
+  std::vector<Membership>& all = ranks_[rank].groups;
+  for (Membership& each : all) {
+    if (each.group->id == group.id) return each;
+  }
+  const Group& known = groups_.try_emplace(group.id, group).first->second;
+  const auto at = std::find(known.members.begin(), known.members.end(), rank);
+  all.push_back({&known, static_cast<std::uint32_t>(at - known.members.begin())});
+  return all.back();
+}
+
 void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
                         std::int64_t priority, std::uint64_t token, std::uint32_t involved) {
-  if (group.id >= Key::kGroups) throw ConfigError("workload.groups", "expected at most 65535");
-  const Group& known = groups_.try_emplace(group.id, group).first->second;
+  Membership& mine = membership(rank, group);
   std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes, involved}];
   if (plan == nullptr) plan = plan_of(group, operation, bytes, involved);
-  Rank& mine = ranks_[rank];
-  auto task = std::make_shared<Task>();
-  task->plan = plan;
-  task->chunks_left = plan->chunks;
-  task->token = token;
+  const std::size_t members = group.members.empty() ? ranks_.size() : group.members.size();
+  agree(group.id, mine.collectives++, {operation, bytes, plan->chunks, rank, static_cast<std::uint32_t>(members)});
+  Rank& entering = ranks_[rank];
+  const std::uint32_t number = tasks_.take();
+  Task& task = tasks_[number];
+  task = {plan, number, rank, entering.entered, plan->chunks, token, {}};
+  if (config_.scheduling == Scheduling::kFifo) task.priority = -entering.entered;
+  if (config_.scheduling == Scheduling::kExplicit) task.priority = priority;
+  ++entering.entered;
+  const auto is_tree = [](const Phase& phase) { return phase.algorithm == Algorithm::kDoubleBinaryTree; };
+  const Plan::Phases& phases = plan->orders.front();
+  had_group_tree_ |= !group.members.empty() && std::any_of(phases.begin(), phases.end(), is_tree);
+  had_small_gather_ |= operation == Operation::kAllgather && bytes < config_.splits;
+  if (plan->orders.front().empty()) {
+    had_nobody_ = true;
+    return agenda_.call(now, rank, Entry(actor_, number * kKinds + kNobody));
+  }
   if (!plan->turns.empty()) {
-    task->turns.resize(sizes_.size());
+    task.turns.resize(sizes_.size());
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      if (plan->turns_in[i] > 0) mine.queues[i].owed.push_back({task.get(), plan->turns_in[i]});
+      if (plan->turns_in[i] > 0) entering.queues[i].owed.push_back({&task, plan->turns_in[i]});
     }
   }
-  task->priority = mine.entered;
-  if (config_.scheduling == Scheduling::kFifo) task->priority = -mine.entered;
-  if (config_.scheduling == Scheduling::kExplicit) task->priority = priority;
-  ++mine.entered;
-  Streams& streams = mine.groups[group.id];
-  if (streams.group == nullptr) {
-    streams.group = &known;
-    const auto at = std::find(known.members.begin(), known.members.end(), rank);
-    streams.position = static_cast<std::uint32_t>(at - known.members.begin());
-  }
-  const std::size_t members = known.members.empty() ? ranks_.size() : known.members.size();
-  agree(group.id, streams.collectives++,
-        {operation, involved, plan->chunks, rank, static_cast<std::uint32_t>(members)});
-  task->first = streams.entered;
-  for (std::uint32_t i = 0; i < plan->chunks; ++i) {
-    const std::uint32_t number = streams.entered++;
-    if (number == Key::kStreams) throw ConfigError("analytical.collectives.splits", "expected fewer chunks in all");
-    if (number - streams.first == streams.live.size()) streams.live.push_back({});
-    Stream& stream = streams.live[number - streams.first];
-    stream.task = task;
-    stream.phases = plan->phases(i).data();
-    ++unfinished_;
-    enqueue(now, rank, {group.id, number, 0, 0}, stream);
+  const auto chunks = static_cast<std::uint32_t>(plan->chunks);
+  for (std::uint32_t i = 0; i < chunks; ++i) add_chunk(now, rank, task, i, mine);
+}
+
+void Collectives::add_chunk(Time now, std::uint32_t rank, Task& task, std::uint32_t chunk, Membership& membership) {
+  const std::uint32_t number = streams_.take();
+  if (number >= kMostStreams) throw ConfigError("analytical.collectives.splits", "expected fewer chunks in all");
+  Stream& stream = streams_[number];
+  stream.task = &task;
+  stream.phases = task.plan->phases(chunk).data();
+  stream.rank = rank;
+  stream.group = membership.group->id;
+  stream.member = membership.position;
+  stream.number = membership.chunks++;
+  stream.chunk = chunk;
+  stream.phase = 0;
+  stream.running = false;
+  stream.place.members = membership.group->members.empty() ? nullptr : &membership.group->members;
+  assign_lanes(stream);
+  ++unfinished_;
+  enqueue(number);
+  start_waiting(now, rank, queue_of(stream));
+}
+
+/// Which queue of its dimension each phase of a chunk takes: they take turns, those that are on the way back in the
+/// other half. Trees take turns as well.
+void Collectives::assign_lanes(Stream& stream) {
+  const auto queues = static_cast<std::uint32_t>(config_.queues);
+  const std::uint32_t half = std::max(queues / 2, 1U);
+  const std::size_t count = stream.task->plan->orders.front().size();
+  stream.lanes.clear();
+  stream.trees = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Phase& phase = stream.phases[i];
+    Given& given = ranks_[stream.rank].given[phase.dimension];
+    if (phase.algorithm == Algorithm::kDoubleBinaryTree) stream.trees |= (given.trees++ & 1) << i;
+    if (queues == 1) continue;
+    std::uint32_t lane = 0;
+    if (phase.half == dimensions::Half::kBoth) lane = given.both++ % queues;
+    if (phase.half == dimensions::Half::kFirst) lane = given.first++ % half;
+    if (phase.half == dimensions::Half::kSecond) lane = queues / 2 + given.second++ % (queues - queues / 2);
+    stream.lanes.push_back(static_cast<std::uint8_t>(lane));
   }
 }
 
-Collectives::Context Collectives::context(std::uint32_t rank, Key key, const Streams& all, Stream& stream) const {
-  const Phase& phase = stream.phases[stream.phase];
-  key.phase = stream.phase;
-  const std::vector<std::uint32_t>& members = all.group->members;
-  if (!members.empty()) {
-    const Place place{all.position, static_cast<std::uint32_t>(members.size()), rank, 0, &members};
-    return {rank, key, stream, phase, place, kGroupDelay};
-  }
-  const std::uint32_t stride = strides_[phase.dimension];
-  const std::uint32_t size = phase.members;  // of all where they are joined
-  return {rank, key, stream, phase, {rank / stride % size, size, rank, stride, nullptr}, config_.endpoint_delay};
+std::uint32_t Collectives::queue_of(const Stream& stream) const {
+  const std::uint32_t dimension = phase_of(stream).dimension;
+  if (stream.lanes.empty()) return dimension;
+  return dimension * static_cast<std::uint32_t>(config_.queues) + stream.lanes[stream.phase];
 }
 
-/// Into the queue of its next phase's dimension.
-void Collectives::enqueue(Time now, std::uint32_t rank, Key key, Stream& stream) {
-  if (stream.phase == stream.task->plan->orders.front().size()) {
-    const std::shared_ptr<Task> task = std::exchange(stream.task, nullptr);
-    stream.done = true;
-    --unfinished_;
-    Streams& all = streams(rank, key.group);
-    while (!all.live.empty() && all.live.front().done) {
-      all.live.front() = {};
-      all.live.pop_front();
-      ++all.first;
-    }
-    if (--task->chunks_left == 0) listener_.collective_done(now, rank, task->token);
-    return;
-  }
-  const std::uint32_t dimension = stream.phases[stream.phase].dimension;
-  std::vector<Waiting>& waiting = ranks_[rank].queues[dimension].waiting;
-  Waiting mine{stream.task->priority, key.group, key.stream};
+/// Into the queue of its next phase.
+void Collectives::enqueue(std::uint32_t number) {
+  Stream& stream = streams_[number];
+  std::vector<Waiting>& waiting = ranks_[stream.rank].queues[queue_of(stream)].waiting;
+  Waiting mine{stream.task->priority, number};
   if (!stream.task->turns.empty()) {
-    mine.ordered = stream.task.get();
-    mine.turn = stream.task->plan->turn(key.stream - stream.task->first, stream.phase);
+    mine.ordered = stream.task;
+    mine.turn = stream.task->plan->turn(stream.chunk, stream.phase);
   }
   const auto place = std::upper_bound(waiting.begin(), waiting.end(), mine,
                                       [](const Waiting& a, const Waiting& b) { return a.priority > b.priority; });
   waiting.insert(place, mine);
-  start_waiting(now, rank, dimension);
 }
 
 /// Which of those that wait goes first: the end if none may.
@@ -205,14 +252,15 @@ std::vector<Collectives::Waiting>::iterator Collectives::next_of(Queue& queue, s
     if (at->ordered == nullptr || first) return at;
     // Of others the earliest of the first collective, if the last place remains free.
     const bool other = earliest == waiting.end() || (at->ordered == earliest->ordered && at->turn < earliest->turn);
-    if (other && queue.running + 1 < config_.active_chunks) earliest = at;
+    if (other && queue.running + 1 < active_) earliest = at;
   }
   return earliest;
 }
 
-void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t dimension) {
-  Queue& queue = ranks_[rank].queues[dimension];
-  while (!queue.waiting.empty() && queue.running < config_.active_chunks) {
+void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t number) {
+  const std::uint32_t dimension = number / static_cast<std::uint32_t>(config_.queues);
+  Queue& queue = ranks_[rank].queues[number];
+  while (!queue.waiting.empty() && queue.running < active_) {
     const auto at = next_of(queue, dimension);
     if (at == queue.waiting.end()) return;
     const Waiting next = *at;
@@ -224,99 +272,118 @@ void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t dime
       if (--owes->starts == 0) queue.owed.erase(owes);
     }
     ++queue.running;
-    Streams& all = streams(rank, next.group);
-    Stream& stream = all.live[next.stream - all.first];
-    stream.running = true;
-    stream.step = stream.left = stream.ahead = 0;
-    stream.arrived = 0;
-    Context started = context(rank, {next.group, next.stream, 0, 0}, all, stream);
-    begin(now, started);
-    if (stream.early == nullptr) continue;
-    std::vector<std::uint32_t> later;
-    for (const std::uint32_t message : *stream.early) {
-      if (message >> 16 == stream.phase) {
-        receive(now, started, message & (Key::kSlots - 1));
-      } else {
-        later.push_back(message);
-      }
-    }
-    *stream.early = std::move(later);
+    start(now, next.stream);
   }
 }
 
-void Collectives::phase_done(Time now, std::uint32_t rank, Key key) {
-  Streams& all = streams(rank, key.group);
-  Stream& stream = all.live[key.stream - all.first];
-  const std::uint32_t dimension = stream.phases[stream.phase].dimension;
+void Collectives::start(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  const Phase& phase = phase_of(stream);
+  Place& place = stream.place;
+  place.count = phase.members;
+  if (place.members != nullptr) {
+    place.position = stream.member;
+  } else {
+    place.stride = strides_[phase.dimension];
+    place.position = stream.rank / place.stride % phase.members;  // of all where they are joined
+    place.first = stream.rank - place.position * place.stride;
+  }
+  // Weft's own mode goes round one way, so that utilisation is that of the links of that way.
+  stream.backwards = network_.congestion() != Congestion::kCutThrough && phase.half == dimensions::Half::kSecond;
+  if (phase.half == dimensions::Half::kBoth && !stream.lanes.empty()) {
+    stream.backwards = stream.lanes[stream.phase] >= config_.queues / 2;
+  }
+  stream.running = true;
+  begin(now, number);
+}
+
+void Collectives::phase_done(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  const std::uint32_t rank = stream.rank;
+  const std::uint32_t before = queue_of(stream);
   stream.running = false;
   ++stream.phase;
-  --ranks_[rank].queues[dimension].running;
-  enqueue(now, rank, key, stream);
-  start_waiting(now, rank, dimension);
-}
-
-void Collectives::arrive(Time now, std::uint32_t rank, Key key) {
-  Streams& all = streams(rank, key.group);
-  if (key.stream < all.first) {
-    stray_ = "end " + std::to_string(rank) + " has done chunk " + std::to_string(key.stream) + " of group " +
-             std::to_string(key.group) + ", for which a message came";
-    return;
+  if (stream.phase == stream.task->plan->orders.front().size()) {
+    leave(now, number);
+    --ranks_[rank].queues[before].running;
+    return start_waiting(now, rank, before);
   }
-  while (key.stream - all.first >= all.live.size()) all.live.push_back({});
-  Stream& stream = all.live[key.stream - all.first];
-  if (!stream.running || stream.phase != key.phase) {
-    if (stream.early == nullptr) stream.early = std::make_unique<std::vector<std::uint32_t>>();
-    stream.early->push_back(key.phase << 16 | key.slot);
-    return;
+  enqueue(number);
+  const std::uint32_t after = queue_of(stream);
+  --ranks_[rank].queues[before].running;
+  start_waiting(now, rank, before);
+  start_waiting(now, rank, after);
+}
+
+void Collectives::leave(Time now, std::uint32_t number) {
+  Task& task = *std::exchange(streams_[number].task, nullptr);
+  streams_.give(number);
+  --unfinished_;
+  if (--task.chunks_left == 0) done(now, task);
+}
+
+void Collectives::done(Time now, Task& task) {
+  const std::uint32_t rank = task.rank;
+  const std::uint64_t token = task.token;
+  task.plan = nullptr;
+  tasks_.give(task.number);
+  listener_.collective_done(now, rank, token);
+}
+
+void Collectives::act(Time now, std::uint64_t what) {
+  const std::uint64_t rest = what / kKinds;
+  const auto number = static_cast<std::uint32_t>(rest % kMostStreams);
+  switch (what % kKinds) {
+    case kReceived:
+      return received(now, number);
+    case kReady:
+      return ready(now, number, static_cast<std::uint32_t>(rest / kMostStreams));
+    case kReduce:
+      return reduce(now, number, static_cast<std::uint32_t>(rest / kMostStreams));
+    default:
+      return done(now, tasks_[static_cast<std::uint32_t>(rest)]);
   }
-  Context received = context(rank, key, all, stream);
-  receive(now, received, key.slot);
 }
 
-void Collectives::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
-  const std::uint32_t rank = tag / kKinds;
-  if (tag % kKinds == kArrival) {
-    arrive(now, rank, Key::unpack(data));
-  } else if (tag % kKinds == kReady) {
-    const Key key = Key::unpack(data);
-    Streams& all = streams(rank, key.group);
-    Context ready = context(rank, key, all, all.live[key.stream - all.first]);
-    packet_ready(now, ready);
-  } else {
-    phase_done(now, rank, Key::unpack(data));
+bool Collectives::waits_for_places() const {
+  for (std::uint32_t i = 0; i < streams_.made(); ++i) {
+    if (streams_[i].task != nullptr && !streams_[i].running) return true;
   }
-}
-
-Time Collectives::reduction(std::int64_t bytes) const {
-  return 3 * whole_ns(static_cast<double>(bytes) / config_.memory_bytes_per_ns);
-}
-
-void Collectives::send(Time at, const Context& context, std::uint32_t to, std::int64_t bytes, std::uint32_t slot) {
-  Key key = context.key;
-  key.slot = slot;
-  network_.send(at, context.rank, to, bytes, *this, to * kKinds + kArrival, key.pack());
-}
-
-void Collectives::finish(Time at, const Context& context) {
-  dispatcher_.post(at, *this, context.rank * kKinds + kPhaseDone, context.key.pack());
-}
-
-void Collectives::ready_at(Time at, const Context& context) {
-  dispatcher_.post(at, *this, context.rank * kKinds + kReady, context.key.pack());
+  return false;
 }
 
 std::string Collectives::waits_for(std::uint32_t rank) const {
+  constexpr int kMostTold = 4;
   std::string text;
-  for (const auto& [id, streams] : ranks_[rank].groups) {
-    for (std::size_t i = 0; i < streams.live.size(); ++i) {
-      const Stream& stream = streams.live[i];
-      if (stream.task == nullptr) continue;
-      text += (text.empty() ? "" : ", ");
-      text += "group " + std::to_string(id) + " chunk " + std::to_string(streams.first + i) +
-              (stream.running ? " for messages of phase " : " to begin phase ") + std::to_string(stream.phase);
-    }
+  int told = 0;
+  for (std::uint32_t i = 0; i < streams_.made(); ++i) {
+    const Stream& stream = streams_[i];
+    if (stream.task == nullptr || stream.rank != rank) continue;
+    if (++told > kMostTold) continue;
+    text += (text.empty() ? "" : ", ");
+    text += "group " + std::to_string(stream.group) + " chunk " + std::to_string(stream.number) +
+            (stream.running ? " for messages of phase " : " to begin phase ") + std::to_string(stream.phase);
   }
+  if (told > kMostTold) text += ", " + std::to_string(told - kMostTold) + " more chunks";
   return text;
+}
+
+std::vector<std::string> Collectives::remarks() const {
+  std::vector<std::string> remarks;
+  if (had_nobody_)
+    remarks.emplace_back("a collective joins one end alone and takes no time; in ASTRA-sim it never ends");
+  if (had_group_tree_) remarks.emplace_back("a listed group has a tree, at which ASTRA-sim stops with an error");
+  if (had_overtaken_) {
+    remarks.emplace_back(
+        "packets of a direct exchange with a window overtake others that are reduced; ASTRA-sim then writes to memory "
+        "that it has given back, and may stop with an error");
+  }
+  if (had_small_gather_) {
+    remarks.emplace_back(
+        "an Allgather has less than a byte for each of its chunks (splits) and is padded to that; in ASTRA-sim it "
+        "never ends");
+  }
+  return remarks;
 }
 
 }  // namespace weft::analytical

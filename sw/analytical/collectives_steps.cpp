@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a chunk does in one phase: rings, direct exchange, halving-doubling, double binary trees. A rank that has to
-// send knows when, so that the message is given to the network at once and only its arrival is an event.
+// What a chunk does in one phase: rings, direct exchange, halving-doubling packet by packet, and double binary trees.
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <utility>
 
 #include "sw/analytical/collectives.h"
@@ -11,152 +9,238 @@
 namespace weft::analytical {
 namespace {
 
-constexpr std::uint32_t kUp = 0;  // slots of a tree
-constexpr std::uint32_t kDown = 1;
+/// ASTRA-sim has a delay of its own for groups that are not everybody.
+constexpr Time kGroupDelay = Time(10'000);
 
-/// A step of halving-doubling: how far the partner is, what goes both ways, and whether it is charged as a reduction.
-struct Exchange {
-  std::uint32_t distance;
-  std::int64_t bytes;
-  bool reduced;
-};
-
-std::uint32_t exchanges(const Phase& phase) {
-  const auto levels = static_cast<std::uint32_t>(std::countr_zero(phase.members));
-  return phase.operation == Operation::kAllReduce ? 2 * levels : levels;
+std::uint32_t levels_of(const Phase& phase) {
+  return static_cast<std::uint32_t>(std::countr_zero(phase.members));
 }
 
-Exchange exchange(const Phase& phase, std::uint32_t step) {
-  const auto levels = static_cast<std::uint32_t>(std::countr_zero(phase.members));
-  if (phase.reduces() && step < levels) return {1U << step, phase.bytes >> (step + 1), step > 0};
-  const std::uint32_t doubling = step - (phase.reduces() ? levels : 0);
-  return {phase.members >> (doubling + 1), phase.shard() << doubling, false};
+/// Messages that a member sends.
+std::uint32_t messages_of(const Phase& phase) {
+  const std::uint32_t passes = phase.operation == Operation::kAllReduce ? 2 : 1;
+  if (phase.algorithm == Algorithm::kHalvingDoubling) return passes * levels_of(phase);
+  if (phase.algorithm == Algorithm::kDirect) return passes * (phase.members - 1);
+  return phase.ring_messages();
+}
+
+/// A step of halving-doubling: how far the partner is, and what goes both ways.
+struct Step {
+  std::uint32_t distance;
+  std::int64_t bytes;
+};
+
+Step halving_step(const Phase& phase, std::uint32_t step) {
+  const std::uint32_t levels = levels_of(phase);
+  if (phase.operation == Operation::kAllgather) return {phase.members >> (step + 1), phase.bytes << step};
+  if (phase.operation == Operation::kReduceScatter || step < levels) return {1U << step, phase.bytes >> (step + 1)};
+  // The shard is halved once more before it is doubled.
+  const std::uint32_t doubling = step - levels;
+  return {phase.members >> (doubling + 1), phase.bytes >> (levels + 1) << (doubling + 1)};
+}
+
+std::int64_t packet_bytes(const Phase& phase, std::uint32_t packet) {
+  if (phase.algorithm == Algorithm::kDoubleBinaryTree) return phase.bytes;
+  return phase.algorithm == Algorithm::kHalvingDoubling ? halving_step(phase, packet).bytes : phase.shard();
 }
 
 }  // namespace
 
-void Collectives::begin(Time now, Context& context) {
-  Stream& stream = context.stream;
-  stream.ready = now + context.delay;
-  if (by_packet(context)) return begin_packets(now, context);
-  switch (context.phase.algorithm) {
-    case Algorithm::kRing:
-      send(stream.ready, context, context.place.ahead(1), context.phase.shard(), 0);
-      break;
-    case Algorithm::kDirect:
-      send_round(context);
-      break;
-    case Algorithm::kHalvingDoubling:
-      send_halving(context);
-      break;
-    case Algorithm::kDoubleBinaryTree:
-      begin_tree(now, context);
-      break;
-    default:  // check() refuses these
-      break;
+void Collectives::begin(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  const Phase& phase = phase_of(stream);
+  if (phase.algorithm == Algorithm::kDoubleBinaryTree) return begin_tree(now, number);
+  Packets& packets = stream.packets;
+  packets = {};
+  packets.left = messages_of(phase);
+  if (phase.algorithm == Algorithm::kDirect) {
+    const std::uint32_t others = phase.members - 1;
+    packets.width = phase.window == 0 ? others : std::min(phase.window, others);
+  }
+  const std::uint32_t width = packets.width;
+  for (std::uint32_t i = 0; i < width; ++i) make_packet(now, number);
+}
+
+/// Packets come in turns: as many as exist from the start from memory, then so many from the network, of which those of
+/// the first turn and every other one after it are reduced where the operation reduces.
+void Collectives::make_packet(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  const Phase& phase = phase_of(stream);
+  Packets& packets = stream.packets;
+  if (packets.fresh == 0 && packets.following == 0) {
+    packets.fresh = packets.width;
+    packets.following = (phase.members - 1) * packets.width;
+    const bool rounds = phase.algorithm == Algorithm::kDirect && stream.place.members == nullptr;
+    if (rounds) packets.following = packets.width;
+    if (phase.algorithm == Algorithm::kHalvingDoubling) packets.following = levels_of(phase) - 1;
+    packets.odd_turn = !packets.odd_turn;
+  }
+  const std::int64_t bytes = packet_bytes(phase, packets.made++);
+  if (packets.fresh > 0) {
+    --packets.fresh;
+    return prepare(now, number, bytes, false, false, false);
+  }
+  const bool goes_on = packets.following > packets.width;
+  --packets.following;
+  const bool always = phase.operation == Operation::kReduceScatter;
+  const bool reduced = always || (phase.operation == Operation::kAllReduce && packets.odd_turn);
+  prepare(now, number, bytes, true, reduced, goes_on);
+}
+
+void Collectives::packet_ready(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  const Phase& phase = phase_of(stream);
+  Packets& packets = stream.packets;
+  ++packets.ready;
+  std::uint32_t sends = 1;
+  const std::uint32_t others = phase.members - 1;
+  const bool direct = phase.algorithm == Algorithm::kDirect;
+  if (direct && phase.operation == Operation::kAllReduce && packets.left <= others) {
+    // What has been reduced goes to everybody, and not before all messages have come.
+    if (packets.received < others) return;
+    sends = packets.width;
+  }
+  while (sends > 0 && send_packet(now, number)) --sends;
+  if (packets.left == 0 && packets.ready == packets.width) phase_done(now, number);
+}
+
+bool Collectives::send_packet(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  Packets& packets = stream.packets;
+  if (packets.sent == packets.made || packets.left == 0 || packets.ready == 0) return false;
+  const Phase& phase = phase_of(stream);
+  const Place& place = stream.place;
+  const std::uint32_t packet = packets.sent++;
+  --packets.left;
+  --packets.ready;
+  if (phase.algorithm == Algorithm::kHalvingDoubling) {
+    const Step step = halving_step(phase, packet);
+    const std::uint32_t partner = place.at(place.position ^ step.distance);
+    exchange(now, number, partner, partner, step.bytes);
+    return true;
+  }
+  const std::uint32_t distance = phase.algorithm == Algorithm::kDirect ? packet % (phase.members - 1) + 1 : 1;
+  const std::uint32_t ahead = place.ahead(distance);
+  const std::uint32_t behind = place.behind(distance);
+  exchange(now, number, stream.backwards ? behind : ahead, stream.backwards ? ahead : behind, phase.shard());
+  return true;
+}
+
+void Collectives::exchange(Time now, std::uint32_t number, std::uint32_t to, std::uint32_t from, std::int64_t bytes) {
+  send(now, streams_[number], to, bytes);
+  receive(now, number, from, bytes);
+}
+
+void Collectives::send(Time now, const Stream& stream, std::uint32_t to, std::int64_t bytes) {
+  const std::uint64_t purpose = std::uint64_t{stream.group} << 32 | stream.number;
+  network_.mailboxes().send(now, {purpose, stream.rank, to, bytes}, {});
+}
+
+void Collectives::receive(Time now, std::uint32_t number, std::uint32_t from, std::int64_t bytes) {
+  const Stream& stream = streams_[number];
+  const std::uint64_t purpose = std::uint64_t{stream.group} << 32 | stream.number;
+  network_.mailboxes().receive(now, {purpose, from, stream.rank, bytes}, Entry(actor_, number * kKinds + kReceived));
+}
+
+/// A packet passes the bus where that is modelled, but in listed groups, which have a delay of their own.
+void Collectives::prepare(Time now, std::uint32_t number, std::int64_t bytes, bool from_network, bool reduced,
+                          bool goes_on) {
+  const Stream& stream = streams_[number];
+  const bool tree = phase_of(stream).algorithm == Algorithm::kDoubleBinaryTree;
+  const std::uint64_t packet = tree ? 0 : (stream.packets.made - 1) % kMostPackets;
+  const std::uint64_t what = (packet * kMostStreams + number) * kKinds + (reduced ? kReduce : kReady);
+  const bool listed = stream.place.members != nullptr;
+  if (buses_ == nullptr || listed) {
+    agenda_.call(now + (listed ? kGroupDelay : config_.endpoint_delay), stream.rank, Entry(actor_, what));
+  } else if (from_network) {
+    buses_->from_adapter(now, stream.rank, bytes, reduced, goes_on, what);
+  } else {
+    buses_->to_adapter(now, stream.rank, bytes, what);
   }
 }
 
-void Collectives::receive(Time now, Context& context, std::uint32_t slot) {
-  if (context.stream.packets != nullptr) return packet_received(now, context, slot);
-  switch (context.phase.algorithm) {
-    case Algorithm::kRing:
-      return ring_received(now, context);
-    case Algorithm::kDirect:
-      return direct_received(now, context, slot);
-    case Algorithm::kHalvingDoubling:
-      return halving_received(now, context, slot);
-    case Algorithm::kDoubleBinaryTree:
-      return tree_received(now, context, slot);
+void Collectives::bus_passed(Time now, std::uint32_t /*end*/, std::uint64_t token) {
+  act(now, token);
+}
+
+void Collectives::reduce(Time now, std::uint32_t number, std::uint32_t packet) {
+  const Stream& stream = streams_[number];
+  // As ASTRA-sim rounds it.
+  constexpr double kNsPerSecond = 1e9;
+  const double bytes_per_second = config_.memory_bytes_per_ns * kNsPerSecond;
+  const auto bytes = static_cast<double>(packet_bytes(phase_of(stream), packet));
+  const Time pass = whole_ns(bytes / bytes_per_second * kNsPerSecond);
+  const std::uint64_t what = (std::uint64_t{packet} * kMostStreams + number) * kKinds + kReady;
+  agenda_.call(pass == kNever ? kNever : now + 3 * pass, stream.rank, Entry(actor_, what));
+}
+
+void Collectives::received(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  if (phase_of(stream).algorithm == Algorithm::kDoubleBinaryTree) return tree_received(now, number);
+  ++stream.packets.received;
+  make_packet(now, number);
+}
+
+void Collectives::ready(Time now, std::uint32_t number, std::uint32_t packet) {
+  const Stream& stream = streams_[number];
+  if (phase_of(stream).algorithm == Algorithm::kDoubleBinaryTree) return tree_ready(now, number);
+  had_overtaken_ |= packet < stream.packets.sent;
+  packet_ready(now, number);
+}
+
+void Collectives::begin_tree(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  const Phase& phase = phase_of(stream);
+  const bool first_is_root = (stream.trees >> stream.phase & 1) != 0;
+  stream.tree = tree_place(stream.place.position, stream.place.count, first_is_root);
+  stream.reduced_once = false;
+  const TreePlace& tree = stream.tree;
+  if (tree.count() == 0) {
+    stream.climb = Climb::kBegun;
+    return prepare(now, number, phase.bytes, false, false, false);
+  }
+  stream.climb = tree.count() == 1 ? Climb::kOneChild : Climb::kTwoChildren;
+  for (std::uint32_t i = 0; i < tree.count(); ++i) {
+    receive(now, number, stream.place.at(tree.children[i]), phase.bytes);
+  }
+}
+
+void Collectives::tree_received(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  const std::int64_t bytes = phase_of(stream).bytes;
+  switch (stream.climb) {
+    case Climb::kTwoChildren:
+      stream.climb = Climb::kOneChild;
+      return prepare(now, number, bytes, true, true, false);
+    case Climb::kOneChild:
+      stream.climb = stream.tree.parent == TreePlace::kNone ? Climb::kDown : Climb::kUp;
+      return prepare(now, number, bytes, true, true, true);
     default:
       break;
   }
+  const bool leaf = stream.tree.count() == 0;
+  stream.climb = leaf ? Climb::kDone : Climb::kDown;
+  prepare(now, number, bytes, true, !leaf, !leaf);
 }
 
-/// Messages of a ring come in order, from one neighbour.
-void Collectives::ring_received(Time now, Context& context) {
-  Stream& stream = context.stream;
-  const std::int64_t bytes = context.phase.shard();
-  const bool reduced = context.phase.reduces() && stream.step < context.phase.members - 1;
-  const Time taken = std::max(now, stream.ready) + (reduced ? reduction(bytes) : Time());
-  stream.ready = taken + context.delay;
-  if (++stream.step == context.phase.ring_messages()) return finish(stream.ready, context);
-  send(stream.ready, context, context.place.ahead(1), bytes, 0);
-}
-
-void Collectives::send_round(Context& context) {
-  Stream& stream = context.stream;
-  stream.left = context.place.count - 1 - std::exchange(stream.ahead, 0);
-  for (std::uint32_t i = 1; i < context.place.count; ++i) {
-    send(stream.ready, context, context.place.ahead(i), context.phase.shard(), stream.step);
-  }
-}
-
-void Collectives::direct_received(Time now, Context& context, std::uint32_t slot) {
-  Stream& stream = context.stream;
-  if (slot != stream.step) {
-    ++stream.ahead;
+void Collectives::tree_ready(Time now, std::uint32_t number) {
+  Stream& stream = streams_[number];
+  const std::int64_t bytes = phase_of(stream).bytes;
+  const TreePlace& tree = stream.tree;
+  if (tree.count() == 2 && !stream.reduced_once) {
+    stream.reduced_once = true;  // one child's operand; the other's is on its way
     return;
   }
-  const std::uint32_t rounds = context.phase.operation == Operation::kAllReduce ? 2 : 1;
-  --stream.left;
-  for (Time at = now; stream.left == 0; at = stream.ready) {
-    const bool again = context.place.members != nullptr && context.phase.members > 2;
-    const bool reduced = context.phase.reduces() && (stream.step == 0 || again);
-    stream.ready = std::max(at, stream.ready) + (reduced ? reduction(context.phase.shard()) : Time()) + context.delay;
-    if (++stream.step == rounds) return finish(stream.ready, context);
-    send_round(context);
+  if (stream.climb == Climb::kBegun || stream.climb == Climb::kUp) {
+    stream.climb = Climb::kParent;
+    const std::uint32_t parent = stream.place.at(tree.parent);
+    send(now, stream, parent, bytes);
+    return receive(now, number, parent, bytes);
   }
-}
-
-void Collectives::send_halving(Context& context) {
-  const Exchange next = exchange(context.phase, context.stream.step);
-  send(context.stream.ready, context, context.place.at(context.place.position ^ next.distance), next.bytes,
-       context.stream.step);
-}
-
-void Collectives::halving_received(Time now, Context& context, std::uint32_t slot) {
-  Stream& stream = context.stream;
-  stream.arrived |= 1ULL << slot;
-  while ((stream.arrived >> stream.step & 1) != 0) {
-    const Exchange taken = exchange(context.phase, stream.step);
-    stream.ready = std::max(now, stream.ready) + (taken.reduced ? reduction(taken.bytes) : Time()) + context.delay;
-    if (++stream.step == exchanges(context.phase)) return finish(stream.ready, context);
-    send_halving(context);
+  if (stream.climb == Climb::kDown) {
+    for (std::uint32_t i = 0; i < tree.count(); ++i) send(now, stream, stream.place.at(tree.children[i]), bytes);
   }
-}
-
-void Collectives::begin_tree(Time now, Context& context) {
-  Stream& stream = context.stream;
-  const TreePlace mine = tree_place(context.place.position, context.place.count, context.key.stream % 2 == 0);
-  stream.left = mine.count();
-  if (mine.count() != 0) {
-    stream.ready = now;
-    return;
-  }
-  send(stream.ready, context, context.place.at(mine.parent), context.phase.bytes, kUp);
-}
-
-void Collectives::tree_received(Time now, Context& context, std::uint32_t slot) {
-  Stream& stream = context.stream;
-  const TreePlace mine = tree_place(context.place.position, context.place.count, context.key.stream % 2 == 0);
-  if (slot == kDown) {
-    const Time reduced = mine.count() == 0 ? Time() : reduction(context.phase.bytes);
-    return send_down(std::max(now, stream.ready) + reduced + context.delay, context);
-  }
-  assert(stream.left > 0);
-  if (--stream.left != 0) return;
-  stream.ready = now + reduction(context.phase.bytes) + context.delay;
-  if (mine.parent == TreePlace::kNone) return send_down(stream.ready, context);
-  send(stream.ready, context, context.place.at(mine.parent), context.phase.bytes, kUp);
-}
-
-void Collectives::send_down(Time at, Context& context) {
-  const TreePlace mine = tree_place(context.place.position, context.place.count, context.key.stream % 2 == 0);
-  for (std::uint32_t i = 0; i < mine.count(); ++i) {
-    send(at, context, context.place.at(mine.children[i]), context.phase.bytes, kDown);
-  }
-  finish(at, context);
+  phase_done(now, number);
 }
 
 }  // namespace weft::analytical

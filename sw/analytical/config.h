@@ -22,6 +22,11 @@ struct DimensionConfig {
   Algorithm reduce_scatter = Algorithm::kRing;
   Algorithm all_to_all = Algorithm::kRing;
   int window = 0;
+  int all_reduce_window = kAsWindow;
+  int all_gather_window = kAsWindow;
+  int reduce_scatter_window = kAsWindow;
+  int all_to_all_window = kAsWindow;
+  static constexpr int kAsWindow = -1;
 
   Algorithm& algorithm(Operation operation) {
     switch (operation) {
@@ -36,6 +41,19 @@ struct DimensionConfig {
     }
     return all_to_all;
   }
+  int& window_of(Operation operation) {
+    switch (operation) {
+      case Operation::kAllReduce:
+        return all_reduce_window;
+      case Operation::kAllgather:
+        return all_gather_window;
+      case Operation::kReduceScatter:
+        return reduce_scatter_window;
+      case Operation::kAllToAll:
+        break;
+    }
+    return all_to_all_window;
+  }
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -44,12 +62,16 @@ struct DimensionConfig {
     visit("bandwidth_GiBps", bandwidth_GiBps, "Of a link, one direction, in 2^30 bytes a second",
           Range{0, 1'000'000'000});
     visit("latency_ns", latency_ns, "Of a link; a switch is two of them", Range{0, 1'000'000'000'000});
-    visit("all_reduce", all_reduce, "Algorithm of an AllReduce in this dimension");
+    visit("all_reduce", all_reduce, "Algorithm of an AllReduce in this dimension; none: it leaves the dimension out");
     visit("all_gather", all_gather, "The same of an Allgather");
     visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");
     visit("all_to_all", all_to_all, "The same of an AllToAll");
     visit("window", window, "direct: messages that a member sends before it has received one; 0: all",
           Range{0, 1 << 24});
+    visit("all_reduce_window", all_reduce_window, "The same of an AllReduce alone; -1: window", Range{-1, 1 << 24});
+    visit("all_gather_window", all_gather_window, "The same of an Allgather alone", Range{-1, 1 << 24});
+    visit("reduce_scatter_window", reduce_scatter_window, "The same of a ReduceScatter alone", Range{-1, 1 << 24});
+    visit("all_to_all_window", all_to_all_window, "The same of an AllToAll alone", Range{-1, 1 << 24});
   }
 };
 
@@ -66,7 +88,7 @@ struct AnalyticalConfig {
   void fields(Visitor&& visit) {
     visit("congestion", congestion,
           "Whether messages share links: unaware and aware (in one dimension only) as ASTRA-sim; cut-through, in any");
-    visit("rendezvous", rendezvous, "A request goes ahead of each message");
+    visit("rendezvous", rendezvous, "Who receives asks for each message with one of 8 KiB");
     visit("segment", segment, "Cut-through: what a link carries of one message before it may be another's turn",
           Range{1, 1LL << 40});
     visit("dimensions", dimensions, "The innermost first", DimensionConfig{});
@@ -85,13 +107,18 @@ struct AnalyticalConfig {
   /// With the dimensions' algorithms.
   [[nodiscard]] CollectiveConfig whole_collectives() const {
     CollectiveConfig whole = collectives;
+    whole.windows.resize(whole.algorithms.size());
     for (const auto& [name, operation] : enum_names(Operation{})) {
       std::vector<Algorithm>& algorithms = whole.algorithms[static_cast<std::size_t>(operation)];
       algorithms.clear();
-      for (DimensionConfig each : dimensions) algorithms.push_back(each.algorithm(operation));
+      std::vector<std::uint32_t>& windows = whole.windows[static_cast<std::size_t>(operation)];
+      windows.clear();
+      for (DimensionConfig each : dimensions) {
+        algorithms.push_back(each.algorithm(operation));
+        const int window = each.window_of(operation);
+        windows.push_back(static_cast<std::uint32_t>(window == DimensionConfig::kAsWindow ? each.window : window));
+      }
     }
-    whole.windows.clear();
-    for (const DimensionConfig& each : dimensions) whole.windows.push_back(static_cast<std::uint32_t>(each.window));
     whole.memory_bytes_per_ns = end.memory_GBps;
     return whole;
   }

@@ -9,7 +9,7 @@ namespace {
 constexpr double kMemoryNsPerByte = 0.0038;
 constexpr std::uint32_t kFairRow = 8;
 
-// Events: an end in the data; a side and one of these in the tag.
+// On the agenda: an end, a side and one of these.
 constexpr std::uint32_t kSent = 0;
 constexpr std::uint32_t kReceived = 1;
 constexpr std::uint32_t kReduced = 2;
@@ -19,10 +19,8 @@ constexpr std::int64_t kPsInNs = 1000;
 
 }  // namespace
 
-MemoryBuses::MemoryBuses(Dispatcher& dispatcher, const BusConfig& config, std::uint32_t ends, BusUser& user)
-    : dispatcher_(dispatcher), config_(config), user_(user), ends_(ends) {
-  dispatcher.attach(*this, "memory buses");
-}
+MemoryBuses::MemoryBuses(Agenda& agenda, const BusConfig& config, std::uint32_t ends, BusUser& user)
+    : agenda_(agenda), actor_(agenda.add(*this)), config_(config), user_(user), ends_(ends) {}
 
 MemoryBuses::~MemoryBuses() = default;
 
@@ -40,11 +38,12 @@ void MemoryBuses::from_adapter(Time now, std::uint32_t number, std::int64_t byte
   request(now, {number, end(number), kAdapter}, {token, bytes, reduced, goes_on});
 }
 
-void MemoryBuses::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
-  const auto number = static_cast<std::uint32_t>(data);
-  const Place place{number, end(number), static_cast<Side>(tag / kBusEvents)};
+void MemoryBuses::act(Time now, std::uint64_t what) {
+  const auto number = static_cast<std::uint32_t>(what / (kSides * kBusEvents));
+  const auto event = static_cast<std::uint32_t>(what % (kSides * kBusEvents));
+  const Place place{number, end(number), static_cast<Side>(event / kBusEvents)};
   Port& port = place.port();
-  switch (tag % kBusEvents) {
+  switch (event % kBusEvents) {
     case kSent:
       port.last = now;
       port.before = port.state;
@@ -62,7 +61,8 @@ void MemoryBuses::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
 }
 
 void MemoryBuses::post(Time at, Place place, std::uint32_t kind) {
-  dispatcher_.post(at, *this, place.side * kBusEvents + kind, place.number);
+  const std::uint64_t what = std::uint64_t{place.number} * kSides * kBusEvents + place.side * kBusEvents + kind;
+  agenda_.call(at, place.number, Entry(actor_, what));
 }
 
 double MemoryBuses::ns_per_byte(Side side) const {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
 #include "hw/core/fifo.h"
 #include "hw/core/quantity.h"
+#include "sw/analytical/agenda.h"
 
 namespace weft::analytical {
 
@@ -24,7 +24,7 @@ struct BusConfig {
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("modelled", modelled, "Messages of rings and direct exchanges pass it, in place of endpoint_delay");
+    visit("modelled", modelled, "Messages of collectives pass it, in place of endpoint_delay");
     visit("latency_ns", latency_ns, "L of LogGP", Range{0, 1'000'000'000});
     visit("overhead_ns", overhead_ns, "o: of a transfer, at either side", Range{0, 1'000'000'000});
     visit("gap_ns", gap_ns, "g: from the end of a side's transfer to its next one", Range{0, 1'000'000'000});
@@ -53,15 +53,15 @@ class BusUser {
 /// A side sends one transfer at a time, and a side that is receiving none: it is free again when the one transfer that
 /// is on its way has come. A side that has sent more than eight in a row lets the other go first. Times are whole
 /// nanoseconds. State is made for ends that use it.
-class MemoryBuses final : public EventTarget {
+class MemoryBuses final : Actor {
  public:
-  MemoryBuses(Dispatcher& dispatcher, const BusConfig& config, std::uint32_t ends, BusUser& user);
-  ~MemoryBuses() override;
+  MemoryBuses(Agenda& agenda, const BusConfig& config, std::uint32_t ends, BusUser& user);
+  ~MemoryBuses();
 
   void to_adapter(Time now, std::uint32_t end, std::int64_t bytes, std::uint64_t token);
   void from_adapter(Time now, std::uint32_t end, std::int64_t bytes, bool reduced, bool goes_on, std::uint64_t token);
 
-  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  void act(Time now, std::uint64_t what) override;
 
  private:
   enum Side : std::uint8_t { kUnit, kAdapter, kUnitAtMemory, kMemory };
@@ -111,7 +111,8 @@ class MemoryBuses final : public EventTarget {
   void post(Time at, Place place, std::uint32_t kind);
   [[nodiscard]] double ns_per_byte(Side side) const;
 
-  Dispatcher& dispatcher_;
+  Agenda& agenda_;
+  std::uint32_t actor_;
   BusConfig config_;
   BusUser& user_;
   std::vector<std::unique_ptr<End>> ends_;

@@ -14,38 +14,43 @@ Time to_time(double ns) {
   return Time(std::llround(ns * 1000));
 }
 
-constexpr std::int64_t kRequest = 8192;        // bytes of a rendezvous
-constexpr std::uint64_t kMostEnds = 1U << 28;  // event tags hold a rank and a bit
+constexpr std::uint64_t kMostEnds = 1U << 28;
+constexpr std::uint32_t kNoLink = UINT32_MAX;
+
+std::uint32_t ends_of(const std::vector<Dimension>& dimensions, const std::string& path) {
+  if (dimensions.empty()) throw ConfigError(path + ".dimensions", "expected at least one dimension, got none");
+  std::uint64_t ends = 1;
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    const std::string place = path + ".dimensions." + std::to_string(i);
+    if (dimensions[i].bytes_per_ns <= 0) throw ConfigError(place + ".bandwidth_GiBps", "expected more than 0");
+    ends *= dimensions[i].size;
+    if (ends > kMostEnds) {
+      throw ConfigError(place + ".size", "expected at most " + std::to_string(kMostEnds) + " ends in all dimensions");
+    }
+  }
+  return static_cast<std::uint32_t>(ends);
+}
 
 }  // namespace
 
 Network::Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Congestion congestion,
                  const std::string& path, bool rendezvous, Bytes segment)
-    : dispatcher_(dispatcher),
+    : agenda_(dispatcher),
+      mailboxes_(agenda_, *this, rendezvous),
+      actor_(agenda_.add(*this)),
       dimensions_(std::move(dimensions)),
       congestion_(congestion),
-      rendezvous_(rendezvous),
-      segment_(segment) {
-  if (dimensions_.empty()) throw ConfigError(path + ".dimensions", "expected at least one dimension, got none");
-  std::uint64_t ends = 1;
-  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-    const std::string place = path + ".dimensions." + std::to_string(i);
-    if (dimensions_[i].bytes_per_ns <= 0) throw ConfigError(place + ".bandwidth_GiBps", "expected more than 0");
-    ends *= dimensions_[i].size;
-    if (ends > kMostEnds) {
-      throw ConfigError(place + ".size", "expected at most " + std::to_string(kMostEnds) + " ends in all dimensions");
-    }
-  }
-  ends_ = static_cast<std::uint32_t>(ends);
+      segment_(segment),
+      ends_(ends_of(dimensions_, path)) {
   carried_.resize(dimensions_.size());
   std::uint32_t stride = 1;
   for (const Dimension& each : dimensions_) {
     strides_.push_back(stride);
     stride *= each.size;
   }
-  if (congestion_ == Congestion::kCutThrough && (dimensions_.size() + 1) * ends > UINT32_MAX) {
+  if (congestion_ == Congestion::kCutThrough && (dimensions_.size() + 1) * std::uint64_t{ends_} > UINT32_MAX) {
     throw ConfigError(path + ".congestion", "expected fewer ends or dimensions where each link is modelled, got " +
-                                                std::to_string(ends) + " ends in " +
+                                                std::to_string(ends_) + " ends in " +
                                                 std::to_string(dimensions_.size()) + " dimensions");
   }
   if (congestion_ == Congestion::kAware && dimensions_.size() > 1) {
@@ -54,7 +59,10 @@ Network::Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Cong
                                                 ": take congestion unaware or cut-through, or Weft's own network "
                                                 "models");
   }
-  dispatcher.attach(*this, "analytical network");
+  if (congestion_ == Congestion::kAware && dimensions_.front().block == Block::kRing) {
+    constexpr std::size_t kDirections = 2;
+    ring_links_.resize(kDirections * ends_, kNoLink);
+  }
 }
 
 double Network::bytes_per_ns(std::size_t dimension) const {
@@ -117,57 +125,88 @@ Network::Hop Network::next_hop(std::uint32_t at, std::uint32_t to) const {
   }
 }
 
-void Network::send(Time at, std::uint32_t from, std::uint32_t to, std::int64_t bytes, const EventTarget& receiver,
-                   std::uint32_t tag, std::uint64_t data) {
+void Network::transmit(Time now, std::uint32_t from, std::uint32_t to, std::int64_t bytes, std::uint32_t flight) {
   ++messages_;
   if (congestion_ == Congestion::kUnaware || from == to) {
-    if (rendezvous_) at += unaware(from, to, kRequest);
-    dispatcher_.post(at + unaware(from, to, bytes), receiver, tag, data);
-    return;
+    const Time length = unaware(from, to, bytes);
+    return agenda_.post(length == kNever ? kNever : now + length, Entry(actor_, flight * kKinds + kArrival));
   }
-  const std::uint32_t flight = new_flight();
-  flights_[flight] = {from, from, to, rendezvous_, bytes, rendezvous_ ? kRequest : bytes, at, &receiver, tag, data};
-  dispatcher_.post(at, *this, from, flight);
-}
-
-std::uint32_t Network::new_flight() {
-  if (free_flights_.empty()) {
-    free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
-    flights_.emplace_back();
+  if (congestion_ == Congestion::kCutThrough) {
+    const std::uint32_t index = segments_.take();
+    segments_[index] = {from, to, flight, true, bytes, now};
+    return agenda_.post(now, Entry(actor_, index * kKinds + kSegment));
   }
-  const std::uint32_t flight = free_flights_.back();
-  free_flights_.pop_back();
-  return flight;
+  const std::uint32_t index = under_way_.take();
+  under_way_[index] = {from, to, flight, bytes};
+  at_stop(now, index);
 }
 
-void Network::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t data) {
-  const auto index = static_cast<std::uint32_t>(data);
-  if (congestion_ == Congestion::kCutThrough) return cut_through(now, index);
-  store_and_forward(now, index);
+void Network::act(Time now, std::uint64_t what) {
+  const auto number = static_cast<std::uint32_t>(what / kKinds);
+  switch (what % kKinds) {
+    case kArrival:
+      return mailboxes_.arrived(now, number);
+    case kLinkFree:
+      return link_is_free(now, number);
+    case kSegment:
+      return cut_through(now, number);
+    default:
+      break;
+  }
+  const Carried& carried = under_way_[number];
+  if (carried.at != carried.to) return at_stop(now, number);
+  const std::uint32_t flight = carried.flight;
+  under_way_.give(number);
+  mailboxes_.arrived(now, flight);
 }
 
-void Network::store_and_forward(Time now, std::uint32_t index) {
-  Flight& flight = flights_[index];
-  const std::uint32_t next = next_stop(flight.at, flight.to);
+std::uint32_t Network::link_from(std::uint32_t at, std::uint32_t next) {
+  std::uint32_t* link = nullptr;
+  if (ring_links_.empty()) {
+    link = &other_links_.try_emplace(std::uint64_t{at} << 32 | next, kNoLink).first->second;
+  } else {
+    link = &ring_links_[2 * std::size_t{at} + (next == (at + 1) % ends_ ? 0 : 1)];
+  }
+  if (*link == kNoLink) *link = links_.take();
+  return *link;
+}
+
+/// Stored; it is forwarded when the link has carried what came before it.
+void Network::at_stop(Time now, std::uint32_t carried) {
+  Carried& message = under_way_[carried];
+  const std::uint32_t next = next_stop(message.at, message.to);
+  const std::uint32_t number = link_from(message.at, next);
+  Link& link = links_[number];
+  if (message.at < ends_) carried_.front() += message.bytes;
+  message.at = next;
+  if (link.busy) {
+    link.waiting.push_back(carried);
+  } else {
+    carry(now, number, carried);
+  }
+}
+
+void Network::carry(Time now, std::uint32_t link, std::uint32_t carried) {
+  links_[link].busy = true;
   const Dimension& dimension = dimensions_.front();
-  Time& link_free = link_free_[std::uint64_t{flight.at} << 32 | next];
-  const Time starts = std::max(now, link_free);
-  const std::int64_t bytes = flight.is_request ? kRequest : flight.bytes;
-  const double length = static_cast<double>(bytes) / dimension.bytes_per_ns;
-  link_free = starts + whole_ns(length);
-  const Time arrives = starts + whole_ns(dimension.latency_ns + length);
-  if (flight.at < ends_) carried_.front() += bytes;
-  flight.at = next;
-  if (next != flight.to) {
-    dispatcher_.post(arrives, *this, next, index);
-    return;
-  }
-  arrived(arrives, index);
+  const double length = static_cast<double>(under_way_[carried].bytes) / dimension.bytes_per_ns;
+  const Time arrives = whole_ns(dimension.latency_ns + length);
+  agenda_.post(arrives == kNever ? kNever : now + arrives, Entry(actor_, carried * kKinds + kStop));
+  agenda_.post(now + whole_ns(length), Entry(actor_, link * kKinds + kLinkFree));
+}
+
+void Network::link_is_free(Time now, std::uint32_t link) {
+  Link& freed = links_[link];
+  freed.busy = false;
+  if (freed.waiting.empty()) return;
+  const std::uint32_t next = freed.waiting.front();
+  freed.waiting.pop_front();
+  carry(now, link, next);
 }
 
 /// The head of a segment is at an end or a switch; at the sender, the link is free for the next of the message.
 void Network::cut_through(Time now, std::uint32_t index) {
-  Flight segment = flights_[index];
+  Segment segment = segments_[index];
   const Hop hop = next_hop(segment.at, segment.to);
   const Dimension& dimension = dimensions_[hop.dimension];
   Time& link_free = link_free_[std::uint64_t{segment.at} << 32 | hop.to];
@@ -175,43 +214,25 @@ void Network::cut_through(Time now, std::uint32_t index) {
   const Time latency = to_time(dimension.latency_ns);
   const std::int64_t bytes = std::min(segment.left, segment_.count());
   const std::int64_t more = segment.left - bytes;
-  const bool last = more == 0 && segment.receiver != nullptr;
+  const bool last = more == 0 && segment.last;
   // A slower link before keeps this one until the last byte has come.
   link_free = std::max(starts + to_time(static_cast<double>(bytes) / dimension.bytes_per_ns), segment.tail);
   if (segment.at < ends_) carried_[hop.dimension] += bytes;
   if (more > 0) {
-    flights_[index].left = more;
-    flights_[index].tail = link_free;
-    dispatcher_.post(link_free, *this, segment.at, index);
+    segments_[index].left = more;
+    segments_[index].tail = link_free;
+    agenda_.post(link_free, Entry(actor_, index * kKinds + kSegment));
     if (hop.to == segment.to) return;  // only the last one tells the receiver
-    index = new_flight();
-    segment.receiver = nullptr;
+    index = segments_.take();
+    segment.last = false;
   }
   segment.left = bytes;
   segment.tail = link_free + latency;
   segment.at = hop.to;
-  flights_[index] = segment;
-  if (hop.to != segment.to) {
-    dispatcher_.post(starts + latency, *this, hop.to, index);
-  } else if (last) {
-    arrived(segment.tail, index);
-  } else {
-    free_flights_.push_back(index);
-  }
-}
-
-void Network::arrived(Time at, std::uint32_t index) {
-  Flight& flight = flights_[index];
-  if (flight.is_request) {
-    flight.is_request = false;
-    flight.at = flight.from;
-    flight.left = flight.bytes;
-    flight.tail = at;
-    dispatcher_.post(at, *this, flight.from, index);
-    return;
-  }
-  dispatcher_.post(at, *flight.receiver, flight.tag, flight.data);
-  free_flights_.push_back(index);
+  segments_[index] = segment;
+  if (hop.to != segment.to) return agenda_.post(starts + latency, Entry(actor_, index * kKinds + kSegment));
+  segments_.give(index);
+  if (last) agenda_.post(segment.tail, Entry(actor_, segment.flight * kKinds + kArrival));
 }
 
 }  // namespace weft::analytical

@@ -7,7 +7,10 @@
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
+#include "hw/core/fifo.h"
 #include "hw/core/quantity.h"
+#include "sw/analytical/agenda.h"
+#include "sw/analytical/mailboxes.h"
 
 namespace weft::analytical {
 
@@ -44,22 +47,27 @@ struct Dimension {
 /// turns by segments. Where nothing else is under way a message takes the time that it takes without congestion, to the
 /// picosecond instead of the nanosecond below.
 ///
-/// With `rendezvous` a request of 8 KiB goes ahead of each message, which waits until it has arrived.
+/// Ends send and receive through its mailboxes(), and what they do is on its agenda().
 ///
 /// What it leaves out is what Weft's fabric has: packets, pipelining over links, credits, switches that are busy.
 /// Checked against ASTRA-sim's results in tests/unit/analytical_test.cpp.
-class Network final : public EventTarget {
+class Network final : Actor {
  public:
-  /// Throws ConfigError with a path below `path` for congestion in several dimensions. Attaches itself.
+  /// Throws ConfigError with a path below `path` for congestion in several dimensions. Attaches its agenda.
   Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Congestion congestion, const std::string& path,
           bool rendezvous = false, Bytes segment = Bytes(256 << 10));
 
   [[nodiscard]] std::uint32_t ends() const { return ends_; }
   [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
 
-  /// Sends a message at `at`, not before now: when it has arrived, `receiver` gets an event `tag` with `data`.
-  void send(Time at, std::uint32_t from, std::uint32_t to, std::int64_t bytes, const EventTarget& receiver,
-            std::uint32_t tag, std::uint64_t data);
+  [[nodiscard]] Congestion congestion() const { return congestion_; }
+  [[nodiscard]] Agenda& agenda() { return agenda_; }
+  [[nodiscard]] const Agenda& agenda() const { return agenda_; }
+  [[nodiscard]] Mailboxes& mailboxes() { return mailboxes_; }
+  [[nodiscard]] const Mailboxes& mailboxes() const { return mailboxes_; }
+
+  /// Carries a message of the mailboxes, which hear of its arrival as `flight`.
+  void transmit(Time now, std::uint32_t from, std::uint32_t to, std::int64_t bytes, std::uint32_t flight);
 
   [[nodiscard]] std::int64_t messages() const { return messages_; }
 
@@ -72,52 +80,72 @@ class Network final : public EventTarget {
   /// How long a message without bytes takes to a neighbour.
   [[nodiscard]] Time latency(std::size_t dimension) const;
 
-  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  void act(Time now, std::uint64_t what) override;
 
  private:
-  /// A message that moves from link to link.
-  struct Flight {
-    std::uint32_t from;
-    std::uint32_t at;  ///< an end; switches are numbered after all of them
-    std::uint32_t to;
-    bool is_request;
-    std::int64_t bytes;
-    std::int64_t left;  ///< cut-through: bytes that the first link has not begun to carry; downstream, of this segment
-    Time tail;          ///< cut-through: when the segment's last byte is at `at`
-    const EventTarget* receiver;
-    std::uint32_t tag;
-    std::uint64_t data;
+  // What it has on the agenda: one of these, and a number.
+  static constexpr std::uint64_t kKinds = 4;
+  static constexpr std::uint64_t kArrival = 0;
+  static constexpr std::uint64_t kStop = 1;
+  static constexpr std::uint64_t kLinkFree = 2;
+  static constexpr std::uint64_t kSegment = 3;
+
+  /// Cut-through: a segment of a message that moves from link to link.
+  struct Segment {
+    std::uint32_t at = 0;  ///< an end; switches are numbered after all of them
+    std::uint32_t to = 0;
+    std::uint32_t flight = 0;
+    bool last = true;       ///< of its message
+    std::int64_t left = 0;  ///< bytes that the first link has not begun to carry; downstream, of this segment
+    Time tail;              ///< when the segment's last byte is at `at`
+  };
+  /// A whole message that a link carries, from one stop of its way to the next.
+  struct Carried {
+    std::uint32_t at = 0;
+    std::uint32_t to = 0;
+    std::uint32_t flight = 0;
+    std::int64_t bytes = 0;
+  };
+  struct Link {
+    bool busy = false;
+    Fifo<std::uint32_t> waiting;  ///< what is to be carried
   };
   /// A link to the next stop on the way, an end or a switch.
   struct Hop {
     std::uint32_t to;
     std::uint32_t dimension;
   };
-  Time unaware(std::uint32_t from, std::uint32_t to, std::int64_t bytes);
+  [[nodiscard]] Time unaware(std::uint32_t from, std::uint32_t to, std::int64_t bytes);
   [[nodiscard]] std::uint32_t next_stop(std::uint32_t at, std::uint32_t to) const;
   [[nodiscard]] Hop next_hop(std::uint32_t at, std::uint32_t to) const;
-  void store_and_forward(Time now, std::uint32_t index);
+  [[nodiscard]] std::uint32_t link_from(std::uint32_t at, std::uint32_t next);
+  void at_stop(Time now, std::uint32_t carried);
+  void carry(Time now, std::uint32_t link, std::uint32_t carried);
+  void link_is_free(Time now, std::uint32_t link);
   void cut_through(Time now, std::uint32_t index);
-  void arrived(Time at, std::uint32_t index);
-  std::uint32_t new_flight();
 
-  Dispatcher& dispatcher_;
+  Agenda agenda_;
+  Mailboxes mailboxes_;
+  std::uint32_t actor_;
   std::vector<Dimension> dimensions_;
   Congestion congestion_;
-  bool rendezvous_;
   Bytes segment_;
   std::uint32_t ends_ = 1;
   std::int64_t messages_ = 0;
   std::vector<std::int64_t> carried_;   ///< by dimension
   std::vector<std::uint32_t> strides_;  ///< of the dimensions, in ends
-  std::vector<Flight> flights_;
-  std::vector<std::uint32_t> free_flights_;
-  std::unordered_map<std::uint64_t, Time> link_free_;  ///< by the stops that it joins
+  Pool<Segment> segments_;
+  std::unordered_map<std::uint64_t, Time> link_free_;  ///< cut-through: by the stops that it joins
+  Pool<Carried> under_way_;                            ///< aware
+  Pool<Link> links_;
+  std::vector<std::uint32_t> ring_links_;                         ///< by stop, clockwise and not
+  std::unordered_map<std::uint64_t, std::uint32_t> other_links_;  ///< by the stops that it joins
 };
 
-/// The whole nanoseconds of a time, which is what ASTRA-sim counts in.
+/// The whole nanoseconds of a time, which is what ASTRA-sim counts in; kNever for those that cannot be counted.
 inline Time whole_ns(double ns) {
-  return Time(static_cast<std::int64_t>(ns) * 1000);
+  constexpr double kMost = 9e15;
+  return ns < kMost ? Time(static_cast<std::int64_t>(ns) * 1000) : kNever;
 }
 
 }  // namespace weft::analytical

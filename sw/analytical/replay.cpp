@@ -22,6 +22,8 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
     : sc_module(name),
       dispatcher_(dispatcher),
       network_(network),
+      agenda_(network.agenda()),
+      actor_(agenda_.add(*this)),
       end_(end),
       traces_(std::move(traces)),
       collectives_(dispatcher, network, collectives, *this, end.bus),
@@ -59,10 +61,11 @@ void Replay::record(Probe& probe, std::uint32_t ends) {
 }
 
 void Replay::start_of_simulation() {
-  dispatcher_.post(Time(), *this, kStart);
+  dispatcher_.post(Time(), *this, 0);
 }
 
 Replay::Resource Replay::resource_of(const Node& node) {
+  if (node.type == NodeType::kReceive) return kReceiving;
   if (node.type == NodeType::kCollective || node.type == NodeType::kSend) return kCommunication;
   if (node.is_cpu_op()) return kCpu;
   return node.type == NodeType::kCompute ? kCompute : kCommunication;
@@ -81,8 +84,7 @@ void Replay::advance(Time now, Graph& graph) {
 void Replay::issue_ready(Time now, Graph& graph) {
   while (const Node* node = graph.window->next()) {
     ++nodes_;
-    const bool waits = graph.limited && node->type != NodeType::kReceive && node->type != NodeType::kMetadata;
-    if (!waits) {
+    if (!graph.limited || node->type == NodeType::kMetadata) {
       issue(now, graph, *node);
     } else {
       graph.ready[resource_of(*node)].push(node);
@@ -97,7 +99,7 @@ void Replay::issue_ready(Time now, Graph& graph) {
     if (lowest == kResources) break;
     const Node& node = *graph.ready[lowest].top();
     graph.ready[lowest].pop();
-    graph.busy[lowest] = true;
+    graph.busy[lowest] = lowest != kReceiving;
     issue(now, graph, node);
   }
 }
@@ -143,16 +145,16 @@ void Replay::ended(Time now, const Graph& graph, const Node& node) {
 
 void Replay::issue(Time now, Graph& graph, const Node& node) {
   begun(now, graph, node);
-  const auto done_at = [&](Time at) { dispatcher_.post(at, *this, kNodeDone, remember({&graph, &node})); };
-  if (end_.replay_only && node.type != NodeType::kMetadata) return done_at(now + duration_of(node));
+  const auto done_after = [&](Time length) { call_done(length == kNever ? kNever : now + length, graph, node); };
+  if (end_.replay_only && node.type != NodeType::kMetadata) return done_after(duration_of(node));
   switch (node.type) {
     case NodeType::kMetadata:
-      return done_at(now);
+      return done_after(Time());
     case NodeType::kCompute:
-      return done_at(now + compute_time(graph, node));
+      return done_after(compute_time(graph, node));
     case NodeType::kMemoryLoad:
     case NodeType::kMemoryStore:
-      return done_at(remote_memory_done(now, graph, node));
+      return issue_memory(now, graph, node);
     case NodeType::kSend:
       return issue_send(now, graph, node);
     case NodeType::kReceive:
@@ -196,32 +198,24 @@ void Replay::guard(const Action& action) {
   }
 }
 
-void Replay::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
+void Replay::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t /*data*/) {
   guard([&] {
-    if (tag == kStart) {
-      for (End& end : ends_) advance(now, end.trace);
-    } else if (tag == kNodeDone) {
-      done(now, recall(data));
+    for (End& end : ends_) advance(now, end.trace);
+  });
+}
+
+void Replay::act(Time now, std::uint64_t what) {
+  guard([&] {
+    if (what % kKinds == kNodeDone) {
+      done(now, recall(what / kKinds));
     } else {
-      deliver(now, recall(data));
+      memory_is_free(now, static_cast<std::uint32_t>(what / kKinds));
     }
   });
 }
 
-/// A message is there: its sender is free, and who waits for it has it.
-void Replay::deliver(Time now, Work send) {
-  const auto at = mailboxes_.try_emplace(channel(*send.graph, *send.node, true)).first;
-  const std::int64_t bytes = *send.node->comm_size();
-  if (at->second.awaited.empty()) {
-    at->second.arrived.push_back(bytes);
-  } else {
-    const Mailbox::Receive receive = at->second.awaited.front();
-    at->second.awaited.pop_front();
-    if (at->second.awaited.empty()) mailboxes_.erase(at);
-    compare(receive, bytes);
-    done(now, receive.work);
-  }
-  done(now, send);
+void Replay::call_done(Time at, Graph& graph, const Node& node) {
+  agenda_.call(at, graph.end, Entry(actor_, remember({&graph, &node}) * kKinds + kNodeDone));
 }
 
 void Replay::collective_done(Time now, std::uint32_t /*rank*/, std::uint64_t token) {
@@ -244,12 +238,38 @@ Replay::Work Replay::recall(std::uint64_t token) {
   return works_[token];
 }
 
+/// Receives that wait for messages, sorted by end.
+std::string Replay::receives_left() const {
+  using Left = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::int64_t>;
+  std::map<Left, Entry> left;
+  network_.mailboxes().each_left([&](const Mailboxes::Message& message, Entry waits) {
+    if ((message.purpose & kPurpose) == 0 || (message.purpose & Mailboxes::kRequest) != 0) return;
+    left[{message.to, message.from, message.purpose, message.bytes}] = waits;
+  });
+  std::string text;
+  std::size_t told = 0;
+  for (const auto& [receive, waits] : left) {
+    const auto& [to, from, purpose, bytes] = receive;
+    if (waits.nothing() || ends_[to].finished != kNever || ++told > kMostTold) continue;
+    // With rendezvous it is the mailboxes' own entry.
+    const bool named = waits.actor() == actor_;
+    const std::string node = named ? works_[waits.what() / kKinds].node->label() : "a receive";
+    text += "\n  end " + std::to_string(to) + ": " + node + " waits for a message of end " + std::to_string(from) +
+            " with tag " + std::to_string(purpose & UINT32_MAX);
+    for (const auto& [other, waiting] : left) {
+      const auto& [other_to, other_from, other_purpose, other_bytes] = other;
+      const bool equal = other_to == to && other_from == from && other_purpose == purpose;
+      if (!equal || !waiting.nothing()) continue;
+      text += "; it receives " + std::to_string(bytes) + " bytes, and " + std::to_string(other_bytes) + " were sent";
+    }
+  }
+  if (told > kMostTold) text += "\n  and " + std::to_string(told - kMostTold) + " more receives";
+  return text;
+}
+
 void Replay::check_finished() const {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
-  if (!collectives_.stray().empty()) {
-    throw ConfigError("workload.traces",
-                      "expected the same collectives at all members of a group: " + collectives_.stray());
-  }
+  agenda_.rethrow_failure();
   std::string text;
   std::size_t unfinished = 0;
   for (std::uint32_t e = 0; e < ends_.size(); ++e) {
@@ -260,17 +280,50 @@ void Replay::check_finished() const {
     const std::string chunks = collectives_.waits_for(e);
     if (!chunks.empty()) text += "; " + chunks;
   }
-  std::size_t awaited = 0;
-  for (const auto& [channel, box] : mailboxes_) {
-    if (box.awaited.empty() || ends_[channel.to].finished != kNever) continue;
-    if (++awaited > kMostTold) continue;
-    text += "\n  end " + std::to_string(channel.to) + ": " + box.awaited.front().work.node->label() +
-            " waits for a message of end " + std::to_string(channel.from) + " with tag " + std::to_string(channel.tag);
-  }
   if (unfinished == 0) return;
-  if (awaited > kMostTold) text += "\n  and " + std::to_string(awaited - kMostTold) + " more messages are waited for";
+  if (!collectives_.mismatch().empty()) {
+    throw ConfigError("workload.traces",
+                      "expected the same collectives at all members of a group: " + collectives_.mismatch());
+  }
+  std::string cause;
+  if (collectives_.waits_for_places()) {
+    cause =
+        ". Chunks hold the places of a dimension while they wait for chunks that other ends have not begun, as in "
+        "ASTRA-sim: as many active chunks as a collective has avoid it (analytical.collectives.active_chunks of at "
+        "least splits; in ASTRA-sim's file active-chunks-per-dimension of at least preferred-dataset-splits)";
+  }
   throw ReplayError(traces_.prefix.string() + ": " + std::to_string(unfinished) + " of " +
-                    std::to_string(ends_.size()) + " ends have not done their traces, and nothing goes on:" + text);
+                    std::to_string(ends_.size()) + " ends have not done their traces, and nothing goes on" + cause +
+                    ":" + text + receives_left());
+}
+
+std::vector<std::string> Replay::remarks() const {
+  std::vector<std::string> remarks = collectives_.remarks();
+  if (agenda_.at_zero()) {
+    remarks.emplace_back(
+        "something ends at 0 ns (endpoint_delay 0, or a node or a message that takes less than 1 ns), where ASTRA-sim "
+        "stops with an error");
+  }
+  if (network_.mailboxes().had_empty()) {
+    remarks.emplace_back("a message has no bytes, at which ASTRA-sim stops with an error");
+  }
+  const Dimension& first = network_.dimensions().front();
+  if (network_.congestion() == Congestion::kAware && first.block == Block::kRing && first.size == 2) {
+    remarks.emplace_back("a ring has two ends, at which ASTRA-sim stops with an error where links are shared");
+  }
+  if (had_short_) {
+    remarks.emplace_back(
+        "involved_dim of a collective names fewer dimensions than the network has: the others are left out, where "
+        "ASTRA-sim reads beyond the list");
+  }
+  if (left_out_) {
+    remarks.emplace_back("collectives without involved_dim join the first four dimensions alone, as in ASTRA-sim");
+  }
+  if (!collectives_.mismatch().empty()) {
+    remarks.push_back("members of a group enter different collectives, whose messages are the same: " +
+                      collectives_.mismatch());
+  }
+  return remarks;
 }
 
 }  // namespace weft::analytical

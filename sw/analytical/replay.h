@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "hw/core/fifo.h"
+#include "sw/analytical/agenda.h"
 #include "sw/analytical/collectives.h"
 #include "sw/analytical/end_statistics.h"
 #include "sw/analytical/end_timeline.h"
@@ -75,7 +76,7 @@ class ReplayError : public std::runtime_error {
 ///
 /// It begins when the simulation starts. Where a collective has an implementation of its own, `custom` names the prefix
 /// of Chakra files whose sends, receives and compute nodes are executed in its place, each as soon as it is ready.
-class Replay final : public sc_core::sc_module, public EventTarget, Listener {
+class Replay final : public sc_core::sc_module, public EventTarget, Listener, Actor {
  public:
   /// Attaches itself. The collectives of the network are its own. Throws traces::FormatError for files that are missing
   /// or damaged, and ConfigError.
@@ -97,11 +98,15 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   [[nodiscard]] EndReport report(std::uint32_t end) const {
     return statistics_.report(end, finished_at(end), end_.roofline && !end_.replay_only);
   }
+  /// Where ASTRA-sim would have stopped with an error or never ended, and this has gone on: a sentence each. After the
+  /// run.
+  [[nodiscard]] std::vector<std::string> remarks() const;
 
   void on_event(Time now, std::uint32_t tag, std::uint64_t data) override;
+  void act(Time now, std::uint64_t what) override;
 
  private:
-  enum Resource : std::uint8_t { kCpu, kCompute, kCommunication, kResources };
+  enum Resource : std::uint8_t { kCpu, kCompute, kCommunication, kReceiving, kResources };
 
   struct HigherId {
     bool operator()(const chakra::Node* a, const chakra::Node* b) const { return a->id > b->id; }
@@ -127,30 +132,16 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
     Graph* graph = nullptr;
     const chakra::Node* node = nullptr;
   };
-  struct Channel {
-    std::uint64_t instance;
-    std::uint32_t from;
-    std::uint32_t to;
-    std::int64_t tag;
-    bool operator<(const Channel& other) const {
-      return std::tie(instance, from, to, tag) < std::tie(other.instance, other.from, other.to, other.tag);
-    }
-  };
-  /// Messages that have come and nobody has asked for, or receives that wait.
-  struct Mailbox {
-    struct Receive {
-      Work work;
-      std::int64_t bytes = 0;
-    };
-    Fifo<std::int64_t> arrived;  ///< bytes
-    Fifo<Receive> awaited;
+  /// A remote memory that several ends share: it moves one thing at a time.
+  struct SharedMemory {
+    bool busy = false;
+    Fifo<std::uint64_t> waiting;  ///< works
   };
 
   void start_of_simulation() override;
   void collective_done(Time now, std::uint32_t rank, std::uint64_t token) override;
   template <typename Action>
   void guard(const Action& action);
-  void deliver(Time now, Work send);
   void advance(Time now, Graph& graph);
   void issue_ready(Time now, Graph& graph);
   void issue(Time now, Graph& graph, const chakra::Node& node);
@@ -159,27 +150,36 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   void done(Time now, Work work);
   void finish(Time now, Graph& graph);
   [[nodiscard]] static Resource resource_of(const chakra::Node& node);
-  /// As recorded, and a nanosecond where nothing is.
   [[nodiscard]] static Time duration_of(const chakra::Node& node);
+  [[nodiscard]] std::uint32_t involved_in(const chakra::Node& node);
   [[nodiscard]] Time compute_time(const Graph& graph, const chakra::Node& node);
-  [[nodiscard]] Time remote_memory_done(Time now, const Graph& graph, const chakra::Node& node);
+  [[nodiscard]] Time remote_memory_time(const Graph& graph, const chakra::Node& node) const;
+  [[nodiscard]] std::uint32_t memory_of(const Graph& graph) const;
+  void issue_memory(Time now, Graph& graph, const chakra::Node& node);
+  void move_memory(Time now, std::uint64_t work);
+  void memory_is_free(Time now, std::uint32_t memory);
   void issue_collective(Time now, Graph& graph, const chakra::Node& node);
   void start_custom(Time now, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
   void issue_send(Time now, Graph& graph, const chakra::Node& node);
   void issue_receive(Time now, Graph& graph, const chakra::Node& node);
-  static void compare(const Mailbox::Receive& receive, std::int64_t sent);
-  static constexpr std::uint32_t kNodeDone = 0;  // event tags
-  static constexpr std::uint32_t kMessage = 1;
-  static constexpr std::uint32_t kStart = 2;
+  void call_done(Time at, Graph& graph, const chakra::Node& node);
+  [[nodiscard]] std::string receives_left() const;
+  static constexpr std::uint64_t kPurpose = 1ULL << 62;  // of messages that are not of collectives
+  // What it has on the agenda: a work or a memory, and one of these.
+  static constexpr std::uint64_t kKinds = 2;
+  static constexpr std::uint64_t kNodeDone = 0;
+  static constexpr std::uint64_t kMemoryFree = 1;
   std::uint64_t remember(Work work);
   Work recall(std::uint64_t token);
   [[noreturn]] static void fail(const Graph& graph, const chakra::Node& node, const std::string& message);
   [[nodiscard]] static std::int64_t need(const Graph& graph, const chakra::Node& node,
                                          std::optional<std::int64_t> value, const char* attribute);
-  [[nodiscard]] Channel channel(const Graph& graph, const chakra::Node& node, bool sends) const;
+  [[nodiscard]] Mailboxes::Message message(const Graph& graph, const chakra::Node& node, bool sends) const;
 
   Dispatcher& dispatcher_;
   Network& network_;
+  Agenda& agenda_;
+  std::uint32_t actor_;
   EndConfig end_;
   dimensions::Workload traces_;
   std::shared_ptr<chakra::RecordPool> records_ = std::make_shared<chakra::RecordPool>();  ///< of all windows
@@ -189,11 +189,12 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener {
   std::map<std::string, Group> groups_;
   std::deque<End> ends_;
   std::unordered_map<const Graph*, std::unique_ptr<Graph>> customs_;
-  std::map<Channel, Mailbox> mailboxes_;       ///< those with something in them
-  std::map<std::uint32_t, Time> memory_free_;  ///< by node
+  std::map<std::uint32_t, SharedMemory> memories_;  ///< by node
   std::vector<Work> works_;
   std::vector<std::uint64_t> free_works_;
   std::uint64_t nodes_ = 0;
+  bool had_short_ = false;  ///< an involved_dim that does not name all dimensions
+  bool left_out_ = false;   ///< dimensions, since a collective has no involved_dim
   std::exception_ptr failure_;
 };
 

@@ -22,13 +22,16 @@ std::int64_t Replay::need(const Graph& graph, const Node& node, std::optional<st
   return *value;
 }
 
+/// At least a nanosecond; kNever for those that cannot be counted.
 Time Replay::duration_of(const Node& node) {
-  return std::max(Time(static_cast<std::int64_t>(node.duration_nanos()) * 1000), Time(1000));
+  const std::uint64_t ns = node.duration_nanos();
+  constexpr std::uint64_t kMost = INT64_MAX / 1000;
+  return ns > kMost ? kNever : Time(std::max(static_cast<std::int64_t>(ns), std::int64_t{1}) * 1000);
 }
 
 Time Replay::compute_time(const Graph& graph, const Node& node) {
   const auto counted = [&](Time length, const std::optional<EndStatistics::Roofline>& roofline = {}) {
-    if (graph.limited) statistics_.add_compute(graph.end, length, roofline);
+    if (graph.limited && length != kNever) statistics_.add_compute(graph.end, length, roofline);
     return length;
   };
   if (!end_.roofline || node.is_cpu_op()) return counted(duration_of(node));
@@ -41,27 +44,55 @@ Time Replay::compute_time(const Graph& graph, const Node& node) {
   return counted(whole_ns(operations / rate * 1e9), reached);
 }
 
-Time Replay::remote_memory_done(Time now, const Graph& graph, const Node& node) {
+Time Replay::remote_memory_time(const Graph& graph, const Node& node) const {
+  const auto bytes = static_cast<double>(need(graph, node, node.tensor_size(), "tensor_size"));
+  return whole_ns(end_.remote_latency_ns + std::floor(bytes / end_.remote_GBps));
+}
+
+std::uint32_t Replay::memory_of(const Graph& graph) const {
+  return end_.remote_memory == RemoteMemory::kPool ? 0 : graph.end / static_cast<std::uint32_t>(end_.ends_per_node);
+}
+
+void Replay::issue_memory(Time now, Graph& graph, const Node& node) {
   if (end_.remote_memory == RemoteMemory::kNone) {
     fail(graph, node,
          "moves remote memory, and the machine has none: expected a memory-type other than "
          "NO_MEMORY_EXPANSION");
   }
-  const auto bytes = static_cast<double>(need(graph, node, node.tensor_size(), "tensor_size"));
-  const Time length = whole_ns(end_.remote_latency_ns + std::floor(bytes / end_.remote_GBps));
-  if (end_.remote_memory == RemoteMemory::kPerEnd) return now + length;
-  Time& free = memory_free_[end_.remote_memory == RemoteMemory::kPool
-                                ? 0
-                                : graph.end / static_cast<std::uint32_t>(end_.ends_per_node)];
-  free = std::max(free, now) + length;
-  return free;
+  if (end_.remote_memory == RemoteMemory::kPerEnd) {
+    const Time length = remote_memory_time(graph, node);
+    return call_done(length == kNever ? kNever : now + length, graph, node);
+  }
+  SharedMemory& memory = memories_[memory_of(graph)];
+  const std::uint64_t work = remember({&graph, &node});
+  if (memory.busy) return memory.waiting.push_back(work);
+  memory.busy = true;
+  move_memory(now, work);
+}
+
+void Replay::move_memory(Time now, std::uint64_t work) {
+  const Graph& graph = *works_[work].graph;
+  const Time length = remote_memory_time(graph, *works_[work].node);
+  const Time at = length == kNever ? kNever : now + length;
+  agenda_.call(at, graph.end, Entry(actor_, work * kKinds + kNodeDone));
+  agenda_.call(at, graph.end, Entry(actor_, memory_of(graph) * kKinds + kMemoryFree));
+}
+
+void Replay::memory_is_free(Time now, std::uint32_t number) {
+  SharedMemory& memory = memories_[number];
+  memory.busy = !memory.waiting.empty();
+  if (!memory.busy) return;
+  const std::uint64_t next = memory.waiting.front();
+  memory.waiting.pop_front();
+  move_memory(now, next);
 }
 
 void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
   const std::optional<CollectiveType> type = node.comm_type();
   if (!type.has_value()) fail(graph, node, "has no comm_type");
   if (*type == CollectiveType::kBroadcast) {
-    return dispatcher_.post(now + duration_of(node), *this, kNodeDone, remember({&graph, &node}));
+    const Time length = duration_of(node);
+    return call_done(length == kNever ? kNever : now + length, graph, node);
   }
   Operation operation{};
   std::int64_t bytes = 0;
@@ -90,11 +121,6 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
               "Weft's machine has it, too (weft import without --analytical)");
   }
   if (*type != CollectiveType::kBarrier) bytes = need(graph, node, node.comm_size(), "comm_size");
-  const auto given = node.involved_dim();
-  std::uint32_t involved = Collectives::kAllDimensions;
-  for (std::size_t i = 0; given.has_value() && i < std::min(given->size(), network_.dimensions().size()); ++i) {
-    if (!(*given)[i]) involved &= ~(1U << i);
-  }
   const std::string name = traces_.key_of(graph.end, node.pg_name());
   const auto group = groups_.find(name);
   if (group == groups_.end())
@@ -103,13 +129,29 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
   if (!members.empty() && std::find(members.begin(), members.end(), graph.end) == members.end()) {
     fail(graph, node, "is of group \"" + name + "\", to which end " + std::to_string(graph.end) + " does not belong");
   }
-  if (involved != Collectives::kAllDimensions && !members.empty()) {
-    fail(graph, node, "leaves dimensions out (involved_dim), of which its group \"" + name + "\" has one");
-  }
   const std::filesystem::path* custom = traces_.custom_of(node.id, operation);
   if (custom != nullptr) return start_custom(now, graph, node, *custom);
   collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}),
-                     involved);
+                     name.empty() || name == "0" ? involved_in(node) : Collectives::kAllDimensions);
+}
+
+/// A bit for each dimension, of a collective of everybody: those that it names and no others. Without names ASTRA-sim
+/// has the first four. A named group has all dimensions, whatever the node says.
+std::uint32_t Replay::involved_in(const Node& node) {
+  constexpr std::uint32_t kByDefault = 0b1111;
+  const auto count = static_cast<std::uint32_t>(network_.dimensions().size());
+  const std::uint32_t all = count < 32 ? (1U << count) - 1 : ~0U;
+  std::uint32_t involved = kByDefault;
+  const auto given = node.involved_dim();
+  if (given.has_value()) {
+    involved = 0;
+    had_short_ |= given->size() < count;
+    for (std::size_t i = 0; i < std::min<std::size_t>(given->size(), count); ++i) {
+      if ((*given)[i]) involved |= 1U << i;
+    }
+  }
+  left_out_ |= !given.has_value() && count > 4;
+  return (involved & all) == all ? Collectives::kAllDimensions : involved & all;
 }
 
 void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
@@ -126,7 +168,7 @@ void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::f
   advance(now, started);
 }
 
-Replay::Channel Replay::channel(const Graph& graph, const Node& node, bool sends) const {
+Mailboxes::Message Replay::message(const Graph& graph, const Node& node, bool sends) const {
   const std::int64_t own = graph.end;
   const std::int64_t from = node.comm_src().value_or(own);
   const std::int64_t to = node.comm_dst().value_or(own);
@@ -144,34 +186,24 @@ Replay::Channel Replay::channel(const Graph& graph, const Node& node, bool sends
          std::string(sends ? "comm_dst" : "comm_src") + ": expected an end below " + std::to_string(network_.ends()) +
              ", got " + std::to_string(other));
   }
-  return {graph.instance, static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), node.comm_tag()};
+  const std::int64_t tag = node.comm_tag();
+  if (tag < 0 || tag > UINT32_MAX) {
+    fail(graph, node, "comm_tag: expected 0 to " + std::to_string(UINT32_MAX) + ", got " + std::to_string(tag));
+  }
+  constexpr std::uint64_t kInstances = 1U << 30;
+  const std::uint64_t purpose = kPurpose | (graph.instance % kInstances) << 32 | static_cast<std::uint64_t>(tag);
+  return {purpose, static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to),
+          need(graph, node, node.comm_size(), "comm_size")};
 }
 
 void Replay::issue_send(Time now, Graph& graph, const Node& node) {
-  const Channel to = channel(graph, node, true);
-  const std::int64_t bytes = need(graph, node, node.comm_size(), "comm_size");
-  network_.send(now, to.from, to.to, bytes, *this, kMessage, remember({&graph, &node}));
+  const Mailboxes::Message sent = message(graph, node, true);
+  network_.mailboxes().send(now, sent, Entry(actor_, remember({&graph, &node}) * kKinds + kNodeDone));
 }
 
 void Replay::issue_receive(Time now, Graph& graph, const Node& node) {
-  const auto at = mailboxes_.try_emplace(channel(graph, node, false)).first;
-  const Mailbox::Receive receive{{&graph, &node}, need(graph, node, node.comm_size(), "comm_size")};
-  if (at->second.arrived.empty()) {
-    at->second.awaited.push_back(receive);
-    return;
-  }
-  compare(receive, at->second.arrived.front());
-  at->second.arrived.pop_front();
-  if (at->second.arrived.empty()) mailboxes_.erase(at);
-  dispatcher_.post(now, *this, kNodeDone, remember(receive.work));
-}
-
-void Replay::compare(const Mailbox::Receive& receive, std::int64_t sent) {
-  if (sent == receive.bytes) return;
-  const Graph& graph = *receive.work.graph;
-  fail(graph, *receive.work.node,
-       "receives " + std::to_string(receive.bytes) + " bytes, and end " +
-           std::to_string(receive.work.node->comm_src().value_or(graph.end)) + " sent " + std::to_string(sent));
+  const Mailboxes::Message received = message(graph, node, false);
+  network_.mailboxes().receive(now, received, Entry(actor_, remember({&graph, &node}) * kKinds + kNodeDone));
 }
 
 }  // namespace weft::analytical

@@ -4,24 +4,33 @@
 #include <bit>
 
 namespace weft::dimensions {
+namespace {
+
+bool is_tree(Algorithm algorithm) {
+  return algorithm == Algorithm::kDoubleBinaryTree;
+}
+
+}  // namespace
 
 Plan::Phases phases_in(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
                        const std::vector<std::uint32_t>& order, const std::vector<std::uint32_t>& sizes) {
   Plan::Phases phases;
-  const auto add = [&](Operation phase, std::uint32_t dimension) {
-    phases.push_back({phase, config.algorithm(phase, dimension), dimension, sizes[dimension], bytes,
-                      config.windows.empty() ? 0 : config.windows[dimension]});
+  const auto add = [&](Operation phase, std::uint32_t dimension, Half half = Half::kBoth) {
+    const Operation listed = config.as_astra_sim ? operation : phase;
+    const Algorithm algorithm = config.algorithm(listed, dimension);
+    const bool whole = config.as_astra_sim && operation == Operation::kAllReduce && is_tree(algorithm);
+    phases.push_back({whole ? operation : phase, algorithm, dimension, sizes[dimension], bytes,
+                      config.window(listed, dimension), half});
+    return !whole;
   };
-  const auto scatter = [&](auto first, auto last) {
+  const auto scatter = [&](auto first, auto last, Half half = Half::kBoth) {
     for (auto at = first; at != last; ++at) {
-      add(Operation::kReduceScatter, *at);
-      bytes /= sizes[*at];
+      if (add(Operation::kReduceScatter, *at, half)) bytes /= sizes[*at];
     }
   };
-  const auto gather = [&](auto first, auto last) {
+  const auto gather = [&](auto first, auto last, Half half = Half::kBoth) {
     for (auto at = first; at != last; ++at) {
-      add(Operation::kAllgather, *at);
-      bytes *= sizes[*at];
+      if (add(Operation::kAllgather, *at, half)) bytes *= sizes[*at];
     }
   };
   if (order.empty()) return phases;
@@ -31,9 +40,9 @@ Plan::Phases phases_in(const CollectiveConfig& config, Operation operation, std:
   } else if (operation == Operation::kAllgather) {
     gather(order.rbegin(), order.rend());
   } else if (operation == Operation::kAllReduce && aware) {
-    scatter(order.begin(), order.end() - 1);
-    add(Operation::kAllReduce, order.back());
-    gather(order.rbegin() + 1, order.rend());
+    scatter(order.begin(), order.end() - 1, Half::kFirst);
+    add(Operation::kAllReduce, order.back(), Half::kFirst);
+    gather(order.rbegin() + 1, order.rend(), Half::kSecond);
   } else {
     for (const std::uint32_t dimension : order) add(operation, dimension);
   }
@@ -43,7 +52,9 @@ Plan::Phases phases_in(const CollectiveConfig& config, Operation operation, std:
 Plan plan_collective(const CollectiveConfig& config, Operation operation, std::int64_t bytes,
                      const std::vector<std::uint32_t>& sizes, std::uint32_t ends) {
   const std::int64_t splits = config.splits;
-  if (bytes / splits < ends) bytes = splits * ends;
+  const bool gathers = config.as_astra_sim && operation == Operation::kAllgather;
+  const std::int64_t least = gathers ? 1 : ends;
+  if (bytes / splits < least) bytes = splits * least;
   const std::int64_t chunk = bytes / splits;
   std::vector<std::uint32_t> used;
   for (std::uint32_t i = 0; i < sizes.size(); ++i) {

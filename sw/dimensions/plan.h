@@ -20,8 +20,8 @@ inline EnumNames<Operation> enum_names(Operation /*tag*/) {
           {"all_to_all", Operation::kAllToAll}};
 }
 
-/// ASTRA-sim's arithmetic has the first four (sw/analytical), firmware all (sw/collectives/line_algorithms.h). The last
-/// three, given for the first dimension, mean one dimension of all ends.
+/// ASTRA-sim's arithmetic has the first four (sw/analytical), firmware all (sw/collectives/line_algorithms.h). The next
+/// three, given for the first dimension, mean one dimension of all ends. kNone leaves a dimension out.
 enum class Algorithm : std::uint8_t {
   kRing,
   kDirect,
@@ -31,7 +31,8 @@ enum class Algorithm : std::uint8_t {
   kBruck,
   kOneRing,
   kOneDirect,
-  kOneHalvingDoubling
+  kOneHalvingDoubling,
+  kNone
 };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing},
@@ -42,10 +43,11 @@ inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
           {"bruck", Algorithm::kBruck},
           {"oneRing", Algorithm::kOneRing},
           {"oneDirect", Algorithm::kOneDirect},
-          {"oneHalvingDoubling", Algorithm::kOneHalvingDoubling}};
+          {"oneHalvingDoubling", Algorithm::kOneHalvingDoubling},
+          {"none", Algorithm::kNone}};
 }
 [[nodiscard]] constexpr bool joins_dimensions(Algorithm algorithm) {
-  return algorithm >= Algorithm::kOneRing;
+  return algorithm >= Algorithm::kOneRing && algorithm != Algorithm::kNone;
 }
 /// What it is in the one dimension.
 [[nodiscard]] constexpr Algorithm in_one_dimension(Algorithm algorithm) {
@@ -80,21 +82,26 @@ inline EnumNames<InterDimension> enum_names(InterDimension /*tag*/) {
 /// Which of the chunks that wait for a dimension goes first.
 enum class IntraDimension : std::uint8_t { kFifo, kSmallestFirst };
 inline EnumNames<IntraDimension> enum_names(IntraDimension /*tag*/) {
-  return {{"FIFO", IntraDimension::kFifo}, {"SmallestFirst", IntraDimension::kSmallestFirst}};
+  return {{"FIFO", IntraDimension::kFifo},
+          {"SmallestFirst", IntraDimension::kSmallestFirst},
+          {"SCF", IntraDimension::kSmallestFirst}};
 }
 
 /// How collectives are cut into chunks and run: what ASTRA-sim's system.json says (its keys in quotes).
 struct CollectiveConfig {
   /// By operation, then dimension: "all-reduce-implementation" and so on.
   std::vector<std::vector<Algorithm>> algorithms = {{}, {}, {}, {}};
-  /// By dimension, of direct exchanges: messages that a member sends before it has received one; 0: all.
-  std::vector<std::uint32_t> windows;
+  /// The same, of direct exchanges: messages that a member sends before it has received one; 0, or nothing: all.
+  std::vector<std::vector<std::uint32_t>> windows;
+  /// As ASTRA-sim: all phases of an AllReduce have the algorithms of AllReduces, and small Allgathers are not padded.
+  bool as_astra_sim = false;
   Optimization optimization = Optimization::kBandwidthAware;   ///< "collective-optimization"
   Scheduling scheduling = Scheduling::kLifo;                   ///< "scheduling-policy"
   InterDimension inter_dimension = InterDimension::kBaseline;  ///< "inter-dimension-scheduling"
   IntraDimension intra_dimension = IntraDimension::kFifo;      ///< "intra-dimension-scheduling"
   int splits = 1;                                              ///< "preferred-dataset-splits"
   int active_chunks = 1;                                       ///< "active-chunks-per-dimension"
+  int queues = 1;                                              ///< "--num-queues-per-dim", which share these
   Time endpoint_delay = Time(10'000);                          ///< "endpoint-delay", before each message
   double memory_bytes_per_ns = 1600;                           ///< "local-mem-bw", which a reduction passes three times
 
@@ -110,6 +117,8 @@ struct CollectiveConfig {
     visit("intra_dimension", intra_dimension, "Which of the chunks that wait for a dimension goes first");
     visit("splits", splits, "Chunks of a collective", Range{1, 1 << 20});
     visit("active_chunks", active_chunks, "Chunks in a dimension at a time", Range{1, 1 << 20});
+    visit("queues", queues, "Of a dimension, which share its active chunks; half of them go the other way round",
+          Range{1, 255});
     visit("endpoint_delay", endpoint_delay, "Before each message, and at the end of a phase",
           Range{0, 1'000'000'000'000});
   }
@@ -120,7 +129,14 @@ struct CollectiveConfig {
   [[nodiscard]] Algorithm algorithm(Operation operation, std::size_t dimension) const {
     return in_one_dimension(algorithms[static_cast<std::size_t>(operation)][dimension]);
   }
+  [[nodiscard]] std::uint32_t window(Operation operation, std::size_t dimension) const {
+    return windows.empty() ? 0 : windows[static_cast<std::size_t>(operation)][dimension];
+  }
 };
+
+/// Of an AllReduce that is aware of bandwidth, phases up to its turning point have one half of a dimension's queues,
+/// and those on the way back the other half.
+enum class Half : std::uint8_t { kBoth, kFirst, kSecond };
 
 /// One collective of a chunk on one dimension.
 struct Phase {
@@ -130,6 +146,7 @@ struct Phase {
   std::uint32_t members;  ///< of the dimension
   std::int64_t bytes;     ///< the whole buffer of a member; for an Allgather its shard
   std::uint32_t window = 0;
+  Half half = Half::kBoth;
 
   /// A member's shard.
   [[nodiscard]] std::int64_t shard() const { return operation == Operation::kAllgather ? bytes : bytes / members; }
@@ -151,7 +168,8 @@ struct Phase {
 /// baseline one is an AllReduce of everything on each dimension in turn. Dimensions of one member are left out.
 ///
 /// `bytes` as Chakra gives it: the whole buffer, for an Allgather the shard. Less than a byte for each of `ends` and
-/// split is padded; what does not divide makes one chunk more (both as ASTRA-sim does).
+/// split is padded; what does not divide makes one chunk more (both as ASTRA-sim does). As ASTRA-sim, an Allgather is
+/// padded to a byte a split alone, and a double binary tree is a whole AllReduce in any phase of one.
 struct Plan {
   using Phases = std::vector<Phase>;
 

@@ -323,9 +323,13 @@ TEST_F(ImportCli, TakesWindowsAndJoinedDimensions) {
   write("system.json", system.dump());
   EXPECT_GT(finish(), all);
   EXPECT_NE(import("").err.find("expected direct without a window, or --analytical"), std::string::npos);
-  system["all-to-all-implementation"] = {"direct3"};
+  const std::int64_t two_at_a_time = finish();
+  system["all-to-all-implementation"] = {"direct3"};  // another operation has another window
   write("system.json", system.dump());
-  EXPECT_NE(import().err.find("all-to-all-implementation: expected the same window of direct"), std::string::npos);
+  EXPECT_EQ(finish(), two_at_a_time);
+  const json dimension = json::parse(test::read_file(folder_ / "work/p.json"))["analytical"]["dimensions"][0];
+  EXPECT_EQ(dimension["all_reduce_window"], 2);
+  EXPECT_EQ(dimension["all_to_all_window"], 3);
 }
 
 TEST_F(ImportCli, TakesImplementationsOfSingleNodes) {
@@ -376,7 +380,7 @@ TEST_F(ImportCli, RefusesByName) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
   expect(with("all-reduce-implementation", {"ring", "ring"}),
-         "system.json: all-reduce-implementation: expected as many algorithms as the network has dimensions, 1");
+         "system.json: all-reduce-implementation: expected as many algorithms as the network has dimensions, 1, got 2");
   expect(with("all-reduce-implementation", {"ringo"}),
          "all-reduce-implementation: expected ring, direct (direct4: with a window of 4), halvingDoubling, "
          "doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling, got \"ringo\"");
@@ -388,7 +392,7 @@ TEST_F(ImportCli, RefusesByName) {
   expect(with("inter-dimension-scheduling", "offlineGreedy"),
          "inter-dimension-scheduling: expected one of baseline, themis, got \"offlineGreedy\"");
   expect(with("intra-dimension-scheduling", "RG"),
-         "intra-dimension-scheduling: expected one of FIFO, SmallestFirst, got \"RG\"");
+         "intra-dimension-scheduling: expected one of FIFO, SmallestFirst, SCF, got \"RG\"");
   expect(with("preferred-dataset-splits", 0), "preferred-dataset-splits: expected an integer from 1");
   expect(with("prefered-dataset-splits", 4), "Did you mean \"preferred-dataset-splits\"?");
   expect(with("local-mem-bw", -1), "local-mem-bw: expected a number from 0");

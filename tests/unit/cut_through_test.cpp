@@ -18,18 +18,18 @@ std::vector<Dimension> cube() {
   return {{Block::kRing, 6, 10, 100}, {Block::kSwitch, 4, 20, 200}, {Block::kFullyConnected, 3, 5, 300}};
 }
 
-struct CutThroughBench final : sc_core::sc_module, EventTarget {
+struct CutThroughBench final : sc_core::sc_module, Actor {
   CutThroughBench(std::vector<Dimension> dimensions, Congestion congestion, bool rendezvous = false,
                   Bytes segment = Bytes(1000))
       : sc_module(sc_core::sc_module_name("bench")),
         dispatcher("dispatcher"),
-        network(dispatcher, std::move(dimensions), congestion, "network", rendezvous, segment) {
-    dispatcher.attach(*this, "bench");
-  }
+        network(dispatcher, std::move(dimensions), congestion, "network", rendezvous, segment),
+        actor(network.agenda().add(*this)) {}
   void start_of_simulation() override { start(); }
-  void on_event(Time now, std::uint32_t /*tag*/, std::uint64_t data) override { arrived[data] = now.count(); }
+  void act(Time now, std::uint64_t what) override { arrived[what] = now.count(); }
   void send(std::uint32_t from, std::uint32_t to, std::int64_t bytes, std::uint64_t data = 0) {
-    network.send(Time(), from, to, bytes, *this, 0, data);
+    network.mailboxes().send(Time(), {data, from, to, bytes}, {});
+    network.mailboxes().receive(Time(), {data, from, to, bytes}, Entry(actor, data));
   }
   std::map<std::uint64_t, std::int64_t>& run(std::function<void()> what) {
     start = std::move(what);
@@ -39,6 +39,7 @@ struct CutThroughBench final : sc_core::sc_module, EventTarget {
 
   Dispatcher dispatcher;
   Network network;
+  std::uint32_t actor;
   std::function<void()> start;
   std::map<std::uint64_t, std::int64_t> arrived;  ///< ps
 };

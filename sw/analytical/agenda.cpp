@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/analytical/agenda.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "hw/core/fields.h"
+
+namespace weft::analytical {
+namespace {
+
+constexpr std::int64_t kLongest = std::int64_t{1} << 62;  // ps: what is added to it does not overflow
+constexpr std::int64_t kWordBits = 64;
+
+}  // namespace
+
+Agenda::Agenda(Dispatcher& dispatcher)
+    : dispatcher_(dispatcher), actors_(1), slots_(kSlots), used_(kSlots / kWordBits) {
+  dispatcher.attach(*this, "analytical agenda");
+}
+
+std::uint32_t Agenda::add(Actor& actor) {
+  actors_.push_back(&actor);
+  return static_cast<std::uint32_t>(actors_.size() - 1);
+}
+
+void Agenda::check(Time when) {
+  if (when.count() >= 0 && when.count() < kLongest) [[likely]]
+    return;
+  throw ConfigError("workload.traces", "expected a run of at most " + std::to_string(kLongest / 1'000'000'000'000) +
+                                           " s: sizes, durations or latencies ask for more");
+}
+
+void Agenda::into_slot(std::int64_t slot, const Record& record) {
+  Slot& at = slots_[static_cast<std::size_t>(slot % kSlots)];
+  if (at.records.empty()) {
+    if (!spare_.empty()) {
+      at.records = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    used_[static_cast<std::size_t>(slot % kSlots / kWordBits)] |= 1ULL << slot % kWordBits;
+  }
+  at.records.push_back(record);
+  for (std::size_t i = at.records.size() - 1; i > at.done && at.records[i - 1].when > record.when; --i) {
+    std::swap(at.records[i - 1], at.records[i]);
+  }
+}
+
+void Agenda::insert(Time when, Entry entry) {
+  const Record record{when.count(), entry};
+  const std::int64_t slot = record.when / kSlotTime;
+  if (slot - base_ < kSlots) [[likely]] {
+    into_slot(slot, record);
+  } else {
+    far_[record.when].push_back(record);
+  }
+  if (record.when == 0) at_zero_ = true;
+  if (running_ || record.when >= scheduled_) return;
+  scheduled_ = record.when;
+  dispatcher_.post(when, *this, 0);
+}
+
+void Agenda::call(Time when, std::uint32_t end, Entry entry) {
+  check(when);
+  if (end >= calls_.size()) calls_.resize(std::size_t{end} + 1);
+  std::vector<Calls>& all = calls_[end];
+  for (std::size_t i = all.size(); i-- > 0;) {
+    Calls& at = all[i];
+    if (at.when != when.count()) continue;
+    const std::uint32_t more = more_calls_.take();
+    more_calls_[more] = {entry};
+    (at.last == kNone ? at.next : more_calls_[at.last].next) = more;
+    at.last = more;
+    return;
+  }
+  all.push_back({when.count(), entry});
+  insert(when, Entry(0, end));
+}
+
+/// More of what the end does now may be entered while it does it.
+void Agenda::run_calls(Time now, std::uint32_t end) {
+  const auto is_now = [&](const Calls& each) { return each.when == now.count(); };
+  const auto at =
+      static_cast<std::size_t>(std::find_if(calls_[end].begin(), calls_[end].end(), is_now) - calls_[end].begin());
+  act(now, calls_[end][at].first);
+  while (calls_[end][at].next != kNone) {
+    Calls& all = calls_[end][at];
+    const std::uint32_t more = all.next;
+    const Call call = more_calls_[more];
+    more_calls_.give(more);
+    all.next = call.next;
+    if (call.next == kNone) all.last = kNone;
+    act(now, call.entry);
+  }
+  calls_[end][at] = calls_[end].back();
+  calls_[end].pop_back();
+}
+
+void Agenda::act(Time now, Entry entry) {
+  ++handled_;
+  digest_ = (std::rotl(digest_, 5) ^ entry.word() ^ static_cast<std::uint64_t>(now.count())) * 0x9e3779b97f4a7c15ULL;
+  run(now, entry);
+}
+
+/// The window of slots begins at `slot` from now on: what has been far away and is within it now goes to its place,
+/// before anything that is entered later.
+void Agenda::come_near(std::int64_t slot) {
+  base_ = slot;
+  while (!far_.empty() && far_.begin()->first / kSlotTime - base_ < kSlots) {
+    const auto first = far_.begin();
+    for (const Record& record : first->second) into_slot(first->first / kSlotTime, record);
+    first->second.clear();
+    spare_.push_back(std::move(first->second));
+    far_.erase(first);
+  }
+}
+
+std::int64_t Agenda::next_time() const {
+  const std::int64_t first = base_ % kSlots;
+  for (std::int64_t word = 0; word <= kSlots / kWordBits; ++word) {
+    const std::int64_t at = (first / kWordBits + word) % (kSlots / kWordBits);
+    std::uint64_t bits = used_[static_cast<std::size_t>(at)];
+    if (word == 0) bits &= ~0ULL << first % kWordBits;
+    if (word == kSlots / kWordBits) bits &= ~(~0ULL << first % kWordBits);
+    if (bits == 0) continue;
+    const Slot& slot = slots_[static_cast<std::size_t>(at * kWordBits + std::countr_zero(bits))];
+    return slot.records[slot.done].when;
+  }
+  return far_.empty() ? kNever : far_.begin()->first;
+}
+
+void Agenda::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t /*data*/) {
+  if (scheduled_ != now.count() || failure_ != nullptr) {  // all of this time has happened, with an earlier event
+    dispatcher_.disregard();
+    return;
+  }
+  running_ = true;
+  try {
+    run_all(now);
+  } catch (const std::exception&) {
+    failure_ = std::current_exception();
+    return;
+  }
+  running_ = false;
+  scheduled_ = next_time();
+  if (scheduled_ != kNever) dispatcher_.post(Time(scheduled_), *this, 0);
+}
+
+void Agenda::run_all(Time now) {
+  const std::int64_t slot = now.count() / kSlotTime;
+  come_near(slot);
+  Slot& current = slots_[static_cast<std::size_t>(slot % kSlots)];
+  while (current.done < current.records.size() && current.records[current.done].when == now.count()) {
+    const Entry entry = current.records[current.done++].entry;
+    if (entry.actor() == 0) {
+      run_calls(now, static_cast<std::uint32_t>(entry.what()));
+    } else {
+      act(now, entry);
+    }
+  }
+  if (current.done < current.records.size()) return;
+  current.records.clear();
+  current.done = 0;
+  spare_.push_back(std::move(current.records));
+  current.records = {};
+  used_[static_cast<std::size_t>(slot % kSlots / kWordBits)] &= ~(1ULL << slot % kWordBits);
+}
+
+}  // namespace weft::analytical

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/analytical/mailboxes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sw/analytical/network.h"
+
+namespace weft::analytical {
+namespace {
+
+constexpr std::int64_t kRequestBytes = 8192;
+
+}  // namespace
+
+Mailboxes::Mailboxes(Agenda& agenda, Network& network, bool rendezvous)
+    : agenda_(agenda), network_(network), rendezvous_(rendezvous), actor_(agenda.add(*this)) {}
+
+void Mailboxes::send(Time now, const Message& message, Entry done) {
+  if (!rendezvous_) return transmit(now, message, done);
+  const std::uint32_t held = held_.take();
+  held_[held] = {message, done};
+  await(now, {message.purpose | kRequest, message.to, message.from, kRequestBytes},
+        Entry(actor_, held * kKinds + kSend));
+}
+
+void Mailboxes::receive(Time now, const Message& message, Entry done) {
+  if (!rendezvous_) return await(now, message, done);
+  const std::uint32_t held = held_.take();
+  held_[held] = {message, done};
+  transmit(now, {message.purpose | kRequest, message.to, message.from, kRequestBytes},
+           Entry(actor_, held * kKinds + kReceive));
+}
+
+void Mailboxes::act(Time now, std::uint64_t what) {
+  const auto held = static_cast<std::uint32_t>(what / kKinds);
+  const Flight flight = held_[held];
+  held_.give(held);
+  if (what % kKinds == kSend) {
+    transmit(now, flight.message, flight.sent);
+  } else {
+    await(now, flight.message, flight.sent);
+  }
+}
+
+void Mailboxes::transmit(Time now, const Message& message, Entry sent) {
+  if (message.bytes == 0) had_empty_ = true;
+  const std::uint32_t flight = flights_.take();
+  flights_[flight] = {message, sent};
+  network_.transmit(now, message.from, message.to, message.bytes, flight);
+}
+
+void Mailboxes::await(Time now, const Message& message, Entry done) {
+  Box& box = box_of(message);
+  if (box.arrived > 0) {
+    if (--box.arrived == 0) drop(tables_[message.to], box);
+    return agenda_.post(now, done);
+  }
+  if (box.done.nothing()) {
+    box.done = done;
+    return;
+  }
+  const std::uint32_t waits = waiting_.take();
+  waiting_[waits] = {done};
+  (box.next == kNone ? box.next : waiting_[box.last].next) = waits;
+  box.last = waits;
+}
+
+void Mailboxes::arrived(Time now, std::uint32_t flight) {
+  const Flight landed = flights_[flight];
+  flights_.give(flight);
+  Box& box = box_of(landed.message);
+  const Entry received = box.done;
+  if (received.nothing()) {
+    ++box.arrived;
+  } else if (box.next == kNone) {
+    drop(tables_[landed.message.to], box);
+  } else {
+    const std::uint32_t waits = box.next;
+    box.done = waiting_[waits].done;
+    box.next = waiting_[waits].next;
+    waiting_.give(waits);
+  }
+  if (!landed.sent.nothing()) agenda_.run(now, landed.sent);
+  if (!received.nothing()) agenda_.run(now, received);
+}
+
+std::uint64_t Mailboxes::hash(std::uint64_t purpose, std::uint32_t from, std::int64_t bytes) {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15ULL;
+  const std::uint64_t mixed = (purpose ^ std::uint64_t{from} << 32 ^ static_cast<std::uint64_t>(bytes) << 16) * kOdd;
+  return mixed ^ mixed >> 32;
+}
+
+/// The box of such a message, which is made if there is none: it must not stay empty.
+Mailboxes::Box& Mailboxes::box_of(const Message& message) {
+  if (message.to >= tables_.size()) tables_.resize(std::size_t{message.to} + 1);
+  Table& table = tables_[message.to];
+  if (2 * table.used >= table.boxes.size()) grow(table);
+  const std::size_t mask = table.boxes.size() - 1;
+  std::size_t at = hash(message.purpose, message.from, message.bytes) & mask;
+  while (!table.boxes[at].empty()) {
+    if (table.boxes[at].is_of(message)) return table.boxes[at];
+    at = (at + 1) & mask;
+  }
+  ++table.used;
+  table.boxes[at] = {message.purpose, message.bytes, {}, message.from};
+  return table.boxes[at];
+}
+
+/// Closes the gap that an empty box leaves among those that follow it.
+void Mailboxes::drop(Table& table, Box& box) {
+  std::vector<Box>& boxes = table.boxes;
+  --table.used;
+  const std::size_t mask = boxes.size() - 1;
+  auto gap = static_cast<std::size_t>(&box - boxes.data());
+  boxes[gap] = {};
+  for (std::size_t at = (gap + 1) & mask; !boxes[at].empty(); at = (at + 1) & mask) {
+    const std::size_t home = hash(boxes[at].purpose, boxes[at].from, boxes[at].bytes) & mask;
+    if (((at - home) & mask) < ((at - gap) & mask)) continue;
+    boxes[gap] = std::exchange(boxes[at], {});
+    gap = at;
+  }
+}
+
+void Mailboxes::grow(Table& table) {
+  constexpr std::size_t kFirst = 4;
+  std::vector<Box> old(std::max(kFirst, 2 * table.boxes.size()));
+  old.swap(table.boxes);
+  const std::size_t mask = table.boxes.size() - 1;
+  for (const Box& box : old) {
+    if (box.empty()) continue;
+    std::size_t at = hash(box.purpose, box.from, box.bytes) & mask;
+    while (!table.boxes[at].empty()) at = (at + 1) & mask;
+    table.boxes[at] = box;
+  }
+}
+
+void Mailboxes::each_left(const std::function<void(const Message& message, Entry waits)>& visit) const {
+  for (std::uint32_t to = 0; to < tables_.size(); ++to) {
+    for (const Box& box : tables_[to].boxes) {
+      if (!box.empty()) visit({box.purpose, box.from, to, box.bytes}, box.done);
+    }
+  }
+}
+
+}  // namespace weft::analytical
