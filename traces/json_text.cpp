@@ -110,10 +110,10 @@ class Builder : public nlohmann::json_sax<json> {
 
 json parse_json(std::string_view text) {
   if (const auto deep = too_deep_at(text)) {
-    throw JsonError(position(text, *deep),
-                    "JSON in which at most " + std::to_string(kDeepestJson) +
-                        " arrays and objects stand within each other",
-                    "one more");
+    throw JsonError(
+        position(text, *deep),
+        "JSON in which at most " + std::to_string(kDeepestJson) + " arrays and objects stand within each other",
+        "one more");
   }
   Builder builder(text);
   json::sax_parse(text, &builder);
