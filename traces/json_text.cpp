@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "traces/json_depth.h"
+
 namespace weft::traces {
 namespace {
 
@@ -107,6 +109,12 @@ class Builder : public nlohmann::json_sax<json> {
 }  // namespace
 
 json parse_json(std::string_view text) {
+  if (const auto deep = too_deep_at(text)) {
+    throw JsonError(
+        position(text, *deep),
+        "JSON in which at most " + std::to_string(kDeepestJson) + " arrays and objects stand within each other",
+        "one more");
+  }
   Builder builder(text);
   json::sax_parse(text, &builder);
   return builder.take();

@@ -28,7 +28,7 @@ class JsonError : public std::runtime_error {
   std::string got_;
 };
 
-/// Reads it in one pass. Throws JsonError.
+/// Reads it in one pass. Throws JsonError, for a text that nests deeper than json_depth.h allows as well.
 nlohmann::json parse_json(std::string_view text);
 
 }  // namespace weft::traces

@@ -20,6 +20,7 @@ constexpr std::uint32_t kCopyMemory = 4;
 
 // Streams of kernels go on at multiples of this.
 constexpr std::uint64_t kAlignment = 4096;
+constexpr std::int64_t kMostSlices = 1 << 20;
 
 std::int64_t waves(std::int64_t tiles, std::int64_t cores) {
   return (tiles + cores - 1) / cores;
@@ -220,7 +221,7 @@ bool Accelerator::fills(const Running& kernel, Time now, std::int64_t cores) con
   if (kernel.done == kernel.slices) return false;
   if (kernel.blocks > std::max<std::int64_t>(0, cores)) return true;
   if (kernel.tiles == 0 || now <= kernel.wave_from) return false;
-  const std::int64_t wave = kernel.done * waves(kernel.tiles, kernel.cores) / kernel.slices;
+  const std::int64_t wave = scaled(kernel.done, waves(kernel.tiles, kernel.cores), kernel.slices);
   return std::min(kernel.cores, kernel.tiles - wave * kernel.cores) > std::max<std::int64_t>(0, cores);
 }
 
@@ -293,7 +294,7 @@ void Accelerator::start_kernel(Time now, std::uint32_t stream, std::int64_t core
   const Time moving =
       transfer_time(Bytes(static_cast<std::int64_t>(command.read + command.written)), config_.compute.planned_memory);
   const std::int64_t length = std::max(command.compute_ps, moving.count());
-  kernel.slices = std::max<std::int64_t>(1, (length + slice - 1) / slice);
+  kernel.slices = std::clamp<std::int64_t>(length / slice + (length % slice != 0 ? 1 : 0), 1, kMostSlices);
   const Time start = now + Time(command.launch_ps) + stall_.next();
   kernel.computing_from = start;
   kernel.wave_from = start;
@@ -312,9 +313,8 @@ void Accelerator::expect_slice(std::uint32_t slot, Time computed) {
 Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const {
   const std::int64_t computing = streams_[kernel.stream].queue.front().compute_ps;
   const std::int64_t n = kernel.slices;
-  Time length(computing * (slice + 1) / n - computing * slice / n);
-  if (pace_ != kEvenPace)
-    length = Time(static_cast<std::int64_t>(static_cast<__int128>(length.count()) * pace_ / kEvenPace));
+  Time length(scaled(computing, slice + 1, n) - scaled(computing, slice, n));
+  if (pace_ != kEvenPace) length = Time(scaled(length.count(), pace_, kEvenPace));
   if (!config_.shared_cores) return length;
   const std::int64_t sms = config_.compute.sms;
   const std::int64_t working =
@@ -322,8 +322,9 @@ Time Accelerator::slice_length(const Running& kernel, std::int64_t slice) const 
   // What is kept costs a persistent kernel late blocks, and the others nothing.
   const std::int64_t taken = kernel.blocks > 0 && kept_cores_ > 0 ? 0 : std::max(working, kept_cores_);
   const std::int64_t left = std::max<std::int64_t>(1, sms - taken);
-  if (kernel.tiles == 0) return length * sms / left;
-  return length * waves(kernel.tiles, std::min(kernel.cores, left)) / waves(kernel.tiles, kernel.cores);
+  if (kernel.tiles == 0) return Time(scaled(length.count(), sms, left));
+  return Time(
+      scaled(length.count(), waves(kernel.tiles, std::min(kernel.cores, left)), waves(kernel.tiles, kernel.cores)));
 }
 
 void Accelerator::request_slice(Running& kernel, Time at) {
@@ -346,7 +347,7 @@ void Accelerator::request_slice(Running& kernel, Time at) {
 
 void Accelerator::end_wave(Time now, Running& kernel) {
   const std::int64_t all = waves(kernel.tiles, kernel.cores);
-  if (kernel.done * all / kernel.slices == (kernel.done - 1) * all / kernel.slices) return;
+  if (scaled(kernel.done, all, kernel.slices) == scaled(kernel.done - 1, all, kernel.slices)) return;
   kernel.wave_from = now;
   grant_cores(now);
 }

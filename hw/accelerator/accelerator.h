@@ -26,8 +26,8 @@ constexpr std::int64_t kEvenPace = 1'000'000;
 /// The computing part of an accelerator: a command processor with streams and semaphores, the core array, copy engines.
 ///
 /// A kernel keeps the core array for `launch`, then for the longer of its computing and its memory traffic. Both are
-/// cut into slices of about `slice`, whose traffic is requested from the memory one slice ahead, so that DMA, copy
-/// engines and kernels compete there: a kernel bound by memory ends later when the NIC is busy.
+/// cut into slices of about `slice`, a million at the most, whose traffic is requested from the memory one slice ahead,
+/// so that DMA, copy engines and kernels compete there: a kernel bound by memory ends later when the NIC is busy.
 ///
 /// A kernel has the whole array, or `cores` of its SMs: kernels of several streams run side by side while their cores
 /// fit, and start in the order in which they become ready, so that one that does not fit yet holds back those behind

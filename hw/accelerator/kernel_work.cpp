@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -83,6 +84,22 @@ EnumNames<Cost> enum_names(Cost) {
           {"L2", Cost::kCache},
           {"clock cap", Cost::kClockCap},
           {"interconnect", Cost::kInterconnect}};
+}
+
+void too_long(double s) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%.3g", s);
+  throw ConfigError("accelerator.compute",
+                    std::string("expected rates at which each kernel ends within the 106 days that simulated time "
+                                "holds; one would take ") +
+                        number + " s");
+}
+
+void too_large(double bytes) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%.3g", bytes);
+  throw ConfigError(
+      "workload", std::string("expected kernels that move less than 8 EiB each; one would move ") + number + " bytes");
 }
 
 void require_not_negative(const char* shape, std::initializer_list<std::int64_t> dimensions) {

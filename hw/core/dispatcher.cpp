@@ -76,10 +76,23 @@ void Dispatcher::refuse(const EventTarget& target) const {
                                          .c_str());
 }
 
+void Dispatcher::refuse_past(Time when, const EventTarget& target) const {
+  const auto* const module = dynamic_cast<const sc_core::sc_object*>(&target);
+  SC_REPORT_FATAL(
+      "weft.dispatcher",
+      ("an event was posted to " + std::string(module != nullptr ? module->name() : "a part of a module") + " at " +
+       to_text(when) + ", which is before " + to_text(Time(now_)) +
+       ", the present: a time has gone beyond the 106 days that simulated time holds, or a model is at fault")
+          .c_str());
+}
+
 void Dispatcher::post_elsewhere(Event event, std::int64_t slot, const EventTarget& target) {
   if (targets_.empty()) [[unlikely]]
     refuse(target);
   const std::int64_t time = (slot << kSlotBits) + event.time_in_slot();
+  // What lies in the past comes here: its slot is not behind the current one.
+  if (time < now_) [[unlikely]]
+    refuse_past(Time(time), target);
   if (slot <= current_slot_) {
     insert_into_batch(event);
   } else if (slot - current_slot_ < kSlots) {
@@ -104,13 +117,28 @@ void Dispatcher::notify(sc_core::sc_event& event, Time when) {
   horizon_ = std::min(horizon_, when.count());
 }
 
+void Dispatcher::start_kernel(const std::function<void()>& start) const {
+  try {
+    start();
+  } catch (const sc_core::sc_report&) {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    throw;
+  }
+}
+
+void Dispatcher::run_to_end() {
+  start_kernel([] { sc_core::sc_start(); });
+}
+
 void Dispatcher::run_until(Time limit) {
   limit_ = limit.count();
   if (pending() != 0) wake_.notify(sc_core::SC_ZERO_TIME);
-  const std::int64_t span = limit_ - kernel_now();
-  sc_core::sc_start(to_delay(Time(span)), sc_core::SC_EXIT_ON_STARVATION);
-  // sc_start(T) leaves out what happens exactly at its end.
-  while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  start_kernel([this] {
+    const std::int64_t span = limit_ - kernel_now();
+    sc_core::sc_start(to_delay(Time(span)), sc_core::SC_EXIT_ON_STARVATION);
+    // sc_start(T) leaves out what happens exactly at its end.
+    while (sc_core::sc_pending_activity_at_current_time()) sc_core::sc_start(sc_core::SC_ZERO_TIME);
+  });
   limit_ = INT64_MAX;
   if (pending() != 0) wake_.notify(to_delay(Time(std::max<std::int64_t>(0, next_time() - kernel_now()))));
 }
@@ -269,6 +297,11 @@ bool Dispatcher::open_next_slot(std::int64_t limit) {
 void Dispatcher::run() {
   try {
     run_events();
+  } catch (const sc_core::sc_report& report) {
+    // The kernel takes the contents of the report that it catches: this is a copy.
+    running_ = false;
+    failure_ = std::make_exception_ptr(sc_core::sc_report(report));
+    throw;
   } catch (...) {
     running_ = false;
     failure_ = std::current_exception();

@@ -67,10 +67,9 @@ class Dispatcher final : public sc_core::sc_module {
   /// Makes `target` known under a name that is unique in the platform. Before the end of elaboration.
   void attach(EventTarget& target, std::string name);
 
-  /// Schedules an event at `when`, not before now(). From start_of_simulation on; before is an error that names the
-  /// target.
+  /// Schedules an event at `when`, not before now(). From start_of_simulation on. Before that, and for a time in the
+  /// past, it is an error that names the target.
   void post(Time when, const EventTarget& target, std::uint32_t tag, std::uint64_t data = 0) {
-    assert(when.count() >= now_);
     assert(tag >> kTagBits == 0);
     const auto ps = static_cast<std::uint64_t>(when.count());
     const Event event{(ps & kSlotMask) << (kTargetBits + kTagBits) | target.order_ | tag, data};
@@ -86,12 +85,10 @@ class Dispatcher final : public sc_core::sc_module {
   /// Notifies an sc_event at `when`, and sees to it that the kernel gets there before any later event of this queue.
   void notify(sc_core::sc_event& event, Time when);
 
-  /// What an event threw, as it was thrown: the kernel makes a report of its text. Does nothing if none did.
-  void rethrow_failure() const {
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
-  }
-
-  /// Runs the SystemC kernel until every event up to and including `limit` has been handled.
+  /// Runs the SystemC kernel until nothing is left to do. What an event throws comes out as it was thrown, where the
+  /// kernel makes a report of its text.
+  void run_to_end();
+  /// Runs the SystemC kernel until every event up to and including `limit` has been handled. Throws as run_to_end().
   void run_until(Time limit);
 
   /// Simulated time: of the event being handled, or of the kernel when called from a SystemC process.
@@ -179,6 +176,8 @@ class Dispatcher final : public sc_core::sc_module {
   void insert_into_batch(Event event);
   void post_elsewhere(Event event, std::int64_t slot, const EventTarget& target);
   void refuse(const EventTarget& target) const;
+  void refuse_past(Time when, const EventTarget& target) const;
+  void start_kernel(const std::function<void()>& start) const;
   void grow_nodes();
   void insert_into_wheel(Event event, std::int64_t slot) {  // by value: two registers, where memory would stall
     if (free_ == kNil) [[unlikely]]

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cctype>
+#include <cstdio>
 #include <span>
 #include <stdexcept>
 
@@ -86,6 +87,14 @@ std::string print(std::int64_t count, std::span<const Unit> units) {
 }
 
 }  // namespace
+
+void overflow(std::string_view what, double value) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%.3g", value);
+  throw QuantityOverflow(std::string(what) + " of " + number +
+                         " is beyond what 64 bits hold (times reach 106 days, sizes 8 EiB): a size, a time or a count "
+                         "of the platform or its workload is too large for it, or a rate too low");
+}
 
 Time parse_time(std::string_view text) {
   return Time(parse(text, kTimeUnits, "a time such as \"1.5us\""));

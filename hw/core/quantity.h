@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <compare>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -10,7 +12,50 @@
 /// for a rate. All are integers: simulated time must not depend on floating-point rounding.
 namespace weft {
 
-/// A quantity counted in whole `Tag` units, closed under addition and scaling.
+/// A product, a time or a size that 64 bits do not hold: something in the platform or the workload is far too large, or
+/// a rate far too low. The command line exits with 2.
+class QuantityOverflow : public std::overflow_error {
+ public:
+  using std::overflow_error::overflow_error;
+};
+
+/// Throws QuantityOverflow; `what` is a noun phrase, such as "a product of quantities".
+[[noreturn]] void overflow(std::string_view what, double value);
+
+/// a * b, or QuantityOverflow. The check is one branch that is never taken.
+constexpr std::int64_t checked_product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) [[unlikely]]
+    overflow("a product of quantities", static_cast<double>(a) * static_cast<double>(b));
+  return product;
+}
+
+/// The same number in 64 bits, or QuantityOverflow.
+constexpr std::int64_t narrowed(__int128 value) {
+  const auto narrow = static_cast<std::int64_t>(value);
+  if (narrow != value) [[unlikely]]
+    overflow("a quantity", static_cast<double>(value));
+  return narrow;
+}
+
+/// value * over / under, rounded towards 0. Exact: the product has 128 bits where 64 do not hold it.
+constexpr std::int64_t scaled(std::int64_t value, std::int64_t over, std::int64_t under) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(value, over, &product)) [[likely]]
+    return product / under;
+  return narrowed(static_cast<__int128>(value) * over / under);
+}
+
+/// The nearest integer, or QuantityOverflow.
+inline std::int64_t rounded(double value, std::string_view what = "a quantity") {
+  constexpr double kLimit = 9.2e18;
+  if (!(value > -kLimit && value < kLimit)) [[unlikely]]
+    overflow(what, value);
+  return std::llround(value);
+}
+
+/// A quantity counted in whole `Tag` units, closed under addition and scaling. Products are checked; sums are not,
+/// since nothing counts far enough by adding: an event of a time beyond the end is found when it is posted.
 template <typename Tag>
 class Quantity {
  public:
@@ -25,7 +70,7 @@ class Quantity {
   constexpr Quantity& operator-=(Quantity other) { return count_ -= other.count_, *this; }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return a -= b; }
-  friend constexpr Quantity operator*(Quantity a, std::int64_t n) { return Quantity(a.count_ * n); }
+  friend constexpr Quantity operator*(Quantity a, std::int64_t n) { return Quantity(checked_product(a.count_, n)); }
   friend constexpr Quantity operator*(std::int64_t n, Quantity a) { return a * n; }
   friend constexpr Quantity operator/(Quantity a, std::int64_t n) { return Quantity(a.count_ / n); }
   /// How many whole times `b` fits into `a`.
@@ -88,27 +133,31 @@ constexpr Frequency operator""_MHz(unsigned long long n) {
 /// Time that `size` takes at `rate`, rounded to the nearest picosecond. Divides 128 bits: for set-up, not for every
 /// packet.
 constexpr Time transfer_time(Bytes size, Rate rate) {
+  if (rate.count() <= 0) [[unlikely]]
+    overflow("a transfer at no rate", static_cast<double>(size.count()));
   const auto bit_ps = static_cast<__int128>(size.count()) * 8 * 1'000'000'000'000;
-  return Time(static_cast<std::int64_t>((bit_ps + rate.count() / 2) / rate.count()));
+  return Time(narrowed((bit_ps + rate.count() / 2) / rate.count()));
 }
 
 /// Time of `cycles` at `clock`, rounded to the nearest picosecond.
 constexpr Time cycle_time(std::int64_t cycles, Frequency clock) {
   const auto ps = static_cast<__int128>(cycles) * 1'000'000'000'000;
-  return Time(static_cast<std::int64_t>((ps + clock.count() / 2) / clock.count()));
+  return Time(narrowed((ps + clock.count() / 2) / clock.count()));
 }
 
 /// Serialisation at a fixed rate as one multiplication: picoseconds per byte with 32 fractional bits. Exact for rates
-/// whose byte time is a multiple of 2^-32 ps (400 Gb/s is 20 ps a byte), else within 1 ps for 4 GiB.
+/// whose byte time is a multiple of 2^-32 ps (400 Gb/s is 20 ps a byte), else within 1 ps for 4 GiB. A rate below
+/// 4 kb/s, or none, is a QuantityOverflow.
 class ByteTime {
  public:
   constexpr ByteTime() = default;
-  constexpr explicit ByteTime(Rate rate)
-      : q32_(static_cast<std::uint64_t>(((static_cast<__int128>(8'000'000'000'000) << 32) + rate.count() / 2) /
-                                        rate.count())) {}
+  constexpr explicit ByteTime(Rate rate) : q32_(fixed_point(rate)) {}
 
   [[nodiscard]] constexpr Time operator()(std::int64_t bytes) const {
     const auto product = static_cast<unsigned __int128>(q32_) * static_cast<std::uint64_t>(bytes) + (1U << 31);
+    const auto high = static_cast<std::uint64_t>(product >> 64);
+    if (high >> 31 != 0) [[unlikely]]
+      overflow("a transfer's time in ps", static_cast<double>(product >> 32));
     return Time(static_cast<std::int64_t>(product >> 32));
   }
   [[nodiscard]] constexpr Time operator()(Bytes size) const { return (*this)(size.count()); }
@@ -126,6 +175,13 @@ class ByteTime {
   }
 
  private:
+  static constexpr std::uint64_t fixed_point(Rate rate) {
+    if (rate.count() <= 0) [[unlikely]]
+      overflow("a byte at no rate", 1);
+    return static_cast<std::uint64_t>(
+        narrowed(((static_cast<__int128>(8'000'000'000'000) << 32) + rate.count() / 2) / rate.count()));
+  }
+
   std::uint64_t q32_ = 0;
 };
 

@@ -97,14 +97,14 @@ class Cut {
     place(true);
     for (int pass = 0; pass < kPasses && place(false); ++pass) {
     }
-    std::int64_t sum = 0;
+    __int128 sum = 0;
     for (std::size_t s = 0; s < side_.size(); ++s) {
       for (const Topology::Neighbour& port : topology_.switches[s].ports) {
         if (side_of(port) == side_[s]) continue;
-        sum += topology_.link_of(port).rate.count() * (port.is_end ? 2 : 1);
+        sum += static_cast<__int128>(topology_.link_of(port).rate.count()) * (port.is_end ? 2 : 1);
       }
     }
-    return sum / 2;  // a link between switches was seen from both
+    return narrowed(sum / 2);  // a link between switches was seen from both
   }
 
  private:
@@ -117,9 +117,9 @@ class Cut {
   bool place(bool all) {
     bool changed = false;
     for (std::size_t s = 0; s < side_.size(); ++s) {
-      std::int64_t pull = 0;
+      __int128 pull = 0;
       for (const Topology::Neighbour& port : topology_.switches[s].ports) {
-        pull += side_of(port) * topology_.link_of(port).rate.count();
+        pull += static_cast<__int128>(side_of(port)) * topology_.link_of(port).rate.count();
       }
       const int drawn = pull < 0 ? -1 : pull > 0 ? 1 : all && side_[s] == 0 ? 1 : side_[s];
       changed = changed || drawn != side_[s];

@@ -16,6 +16,25 @@ std::string peak_text(double peak) {
   return to_text(Rate(std::llround(peak * 1e-9) * 1'000'000'000));
 }
 
+/// The clocks of a device are within the limits of its fields, whatever clock they were rounded to.
+class WithinLimits {
+ public:
+  explicit WithinLimits(std::string path) : path_(std::move(path)) {}
+
+  template <typename T>
+  void operator()(std::string_view name, const T& member, std::string_view /*doc*/ = {}, Range range = {}) const {
+    if constexpr (std::is_same_v<T, int>) {
+      if (member <= range.max) return;
+      throw ConfigError(path_, "a slower one: " + std::string(name) + " of the device would be " +
+                                   std::to_string(member) + " clocks, and at most " + std::to_string(range.max) +
+                                   " are modelled");
+    }
+  }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace
 
 void HbmConfig::check(const std::string& path) const {
@@ -24,7 +43,11 @@ void HbmConfig::check(const std::string& path) const {
     throw ConfigError(path + ".detail",
                       "stream, since nothing is said of this memory's banks (" + path + ".stacks.count is 0)");
   }
-  const dram::MemoryConfig memory = stacks.memory();
+  if (constexpr Time kLeastClock(100); stacks.clock > Time() && stacks.clock < kLeastClock) {
+    throw ConfigError(path + ".stacks.clock", "0ps or at least " + to_text(kLeastClock));
+  }
+  dram::MemoryConfig memory = stacks.memory();
+  memory.device.timing.fields(WithinLimits(path + ".stacks.clock"));
   try {
     memory.check(path + ".stacks");
   } catch (const ConfigError& error) {

@@ -51,6 +51,7 @@ Nic::Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
   }
   pair.jobs.pop_front();
   --pair.ready_jobs;
+  free_place(now, number, false);
   const bool grouped = packet.destination >= Packet::kFirstGroup;
   return {&packet, grouped ? not_before(group_free_, ready) : ready, packet.wire_bytes, number};
 }
@@ -93,6 +94,7 @@ Time Nic::take_datagram(Time now, Packet& packet, std::uint32_t number) {
   receive.local_address += receive.stride;
   ++receive.id;
   if (--receive.count == 0) pair.receives.pop_front();
+  free_place(now, number, true);
   if (!fits) {
     entry.bytes = 0;
     entry.status = Status::kLengthError;

@@ -75,6 +75,7 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
       }
       pair.jobs.pop_front();
       --pair.ready_jobs;
+      free_place(now, number, false);
     }
   }
   return {&packet, not_before(group_free_, ready), packet.wire_bytes, number};
@@ -111,6 +112,7 @@ Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
     pair.jobs.pop_front();
     --pair.next_job;
     --pair.ready_jobs;
+    free_place(now, number, false);
   }
   activate(number);
   return drained;
@@ -149,6 +151,7 @@ Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t group) {
   WorkRequest& receive = pair.receives.front().request;
   const std::uint64_t id = receive.id++;
   if (--receive.count == 0) pair.receives.pop_front();
+  free_place(now, number, true);
   Completion entry{id, packet.payload_bytes, number, packet.immediate, Verb::kReceive, true};
   entry.source = packet.source;
   complete_written(number, entry, visible);

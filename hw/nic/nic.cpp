@@ -229,8 +229,12 @@ void Nic::complete(QueuePair& pair, const Completion& entry, Time at) {
   const Time now = dispatcher_.now();
   const bool near = pair.completion_address >= kNear;
   pair.completed_at = std::max(near ? at : host_.notify(now, at, kEntryBytes), pair.completed_at);
-  write_through(near ? *near_target_ : *completion_target_, memory_.payload(), pair.completion_address, &entry,
-                sizeof entry, pair.completed_at - now);
+  write_entry(pair.completion_address, entry, pair.completed_at);
+}
+
+void Nic::write_entry(std::uint64_t address, const Completion& entry, Time at) {
+  write_through(address >= kNear ? *near_target_ : *completion_target_, memory_.payload(), address, &entry,
+                sizeof entry, at - dispatcher_.now());
 }
 
 std::string Nic::left_over_of(std::size_t i) {

@@ -75,7 +75,9 @@ namespace weft::nic {
 /// that have come for it wait in their input buffer. What is evicted is written back without cost.
 ///
 /// A queue pair holds `send_queue_depth` and `receive_queue_depth` requests. Its place in the send queue is free when
-/// one is acknowledged, or for datagrams and multicast when it has been read.
+/// one is acknowledged, or for datagrams and multicast when it has been read; its place in the receive queue when a
+/// message has taken it. Firmware that asks for it is told by completions of their own, each after a quarter of the
+/// depth, how many places have been freed in all, as interfaces write the head of a ring back to the host.
 ///
 /// Sockets: `out` and `in` to the fabric; `dma` (base protocol) to the memory; `completion` (base protocol), to which
 /// 32-byte Completion entries are written at each queue pair's completion address; `registers` (base protocol), to
@@ -133,6 +135,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool paces_;             ///< queue pairs have a Congestion
   bool may_loop_ = false;  ///< a packet may be for this end
   bool phases_ = false;    ///< memory says later when it is done
+  bool reports_ = false;   ///< a queue pair has Places
   Time engine_free_;
   std::vector<QueuePair> pairs_;
   Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
@@ -176,12 +179,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   std::uint32_t create_datagram_queue_pair(std::uint64_t completion_address);
   void attach(std::uint32_t queue_pair, std::uint32_t group);
 
+  /// Where completions go that tell of places that are free again: `id` is how many have been freed so far in the queue
+  /// of receives, if `verb` is kReceive, or of all else. Of a queue with a depth; before anything is posted.
+  void report_places(std::uint32_t queue_pair, std::uint64_t completion_address);
+
   /// Which memory peers may reach, and by which keys.
   MemoryRegions& regions() { return regions_; }
 
   /// Before the simulation, for a memory that asks for phases (MemoryMaster).
   void use_phases();
 
+  [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] std::uint32_t end() const { return end_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   /// At which a queue pair sends at the most, by now.
@@ -240,6 +248,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::array<std::uint32_t, 2> queue_pairs = {UINT32_MAX, UINT32_MAX};  ///< for multicast and reduction, or none
     std::vector<Source> sources;                                          ///< multicast: by sender
   };
+  /// Of the queues of a queue pair whose firmware keeps to their depths.
+  struct Places {
+    struct Queue {
+      std::uint64_t every = 0;  ///< places that are told of together; 0: none are
+      std::uint64_t freed = 0;
+      std::uint64_t told = 0;
+    };
+    std::uint64_t completion_address = 0;
+    Queue sends;
+    Queue receives;
+  };
   struct Recovery;    // recovery.h
   struct Congestion;  // congestion.h
   struct alignas(64) QueuePair {
@@ -262,6 +281,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
     std::unique_ptr<Congestion> congestion;  ///< null without DCQCN
     std::unique_ptr<Group> group;
+    std::unique_ptr<Places> places;        ///< null unless they are reported
     std::uint32_t unfetched_jobs = 0;      ///< at the end of `jobs`, announced and not here
     std::uint32_t unfetched_receives = 0;  ///< likewise
     std::uint64_t completion_address = 0;
@@ -290,6 +310,12 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void post(const WorkRequest& request, Time at);
   /// Room for one more request; none is a bug of the firmware, which ends the simulation.
   void check_depth(const WorkRequest& request);
+  /// A place is free again.
+  void free_place(Time now, std::uint32_t number, bool receive) {
+    if (reports_) [[unlikely]]
+      count_place(now, number, receive);
+  }
+  void count_place(Time now, std::uint32_t number, bool receive);
   void announce(std::span<const WorkRequest> requests, Time at);
   void fetch_entries(Time now, std::uint64_t data);
   void take_entries(Time now, std::uint64_t data);
@@ -330,6 +356,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void complete(QueuePair& pair, const Completion& entry, Time at);
   /// The line of left_over() of a queue pair, or nothing.
   [[nodiscard]] std::string left_over_of(std::size_t pair);
+  void write_entry(std::uint64_t address, const Completion& entry, Time at);
 
   // Memory with phases (phased_memory.cpp). A time that is not known yet is kNever: then what depends on it follows the
   // latest read or write.

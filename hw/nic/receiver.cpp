@@ -81,6 +81,7 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
     WorkRequest& receive = pair.receives.front().request;
     const std::uint64_t id = receive.id;
     if (--receive.count == 0) pair.receives.pop_front();
+    free_place(dispatcher_.now(), packet.queue_pair, true);
     complete_written(packet.queue_pair,
                      {id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
   }

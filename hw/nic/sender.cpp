@@ -252,6 +252,7 @@ void Nic::retire(Time now, std::uint32_t number) {
     pair.jobs.pop_front();
     --pair.next_job;
     --pair.ready_jobs;
+    free_place(now, number, false);
   }
 }
 

@@ -89,6 +89,25 @@ void Nic::check_depth(const WorkRequest& request) {
                               .c_str());
 }
 
+void Nic::report_places(std::uint32_t queue_pair, std::uint64_t completion_address) {
+  const auto queue = [](int depth) { return Places::Queue{depth == 0 ? 0U : std::max<std::uint64_t>(1, depth / 4)}; };
+  pairs_[queue_pair].places = std::make_unique<Places>(
+      Places{completion_address, queue(config_.send_queue_depth), queue(config_.receive_queue_depth)});
+  reports_ = true;
+}
+
+void Nic::count_place(Time now, std::uint32_t number, bool receive) {
+  Places* const places = pairs_[number].places.get();
+  if (places == nullptr) return;
+  Places::Queue& queue = receive ? places->receives : places->sends;
+  if (++queue.freed - queue.told < queue.every || queue.every == 0) return;
+  queue.told = queue.freed;
+  const bool near = places->completion_address >= kNear;
+  const Time at = now + config_.write_latency;
+  Completion entry{queue.freed, 0, number, 0, receive ? Verb::kReceive : Verb::kSend, false};
+  write_entry(places->completion_address, entry, near ? at : host_.notify(now, at, kEntryBytes));
+}
+
 void Nic::post(const WorkRequest& request, Time at) {
   check_depth(request);
   QueuePair& pair = pairs_[request.queue_pair];

@@ -140,7 +140,7 @@ int run_analytical_collective(const AnalyticalCollectiveOptions& options) {
   const Sequence sequence("collectives", dispatcher, *network, platform.config, operation, options.bytes);
   {
     const Progress progress(dispatcher);
-    sc_core::sc_start();
+    dispatcher.run_to_end();
   }
   const std::vector<Row>& rows = platform.checked([&]() -> const std::vector<Row>& { return sequence.rows(); });
 

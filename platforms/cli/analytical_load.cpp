@@ -47,7 +47,7 @@ ordered_json analytical_load(const std::string& what, const std::vector<analytic
   analytical::Network network(dispatcher, dimensions, congestion, "network");
   const AllReduce all_reduce("all_reduce", dispatcher, network, config);
   const Stopwatch watch;
-  sc_core::sc_start();
+  dispatcher.run_to_end();
   const double seconds = watch.seconds();
   if (!all_reduce.done()) throw std::runtime_error(what + " has not ended");
   return {{"what", what},

@@ -42,7 +42,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   if (probe) replay->record(*probe, static_cast<std::uint32_t>(options.timeline_ranks));
   {
     const Progress progress(dispatcher);
-    sc_core::sc_start();
+    dispatcher.run_to_end();
   }
   platform.checked([&] { replay->check_finished(); });
   const double seconds = watch.seconds();

@@ -9,6 +9,7 @@
 #include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
+#include "platforms/cli/idle_remark.h"
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
@@ -119,6 +120,7 @@ int run(CollectiveOptions options) {
 
   if (waves) waves->close();
   files.keep();
+  const IdleSettings idle(platform.document(), platform.machine(), true);
   print_warnings(machine.warnings());
   if (options.json) {
     print_json(nlohmann::ordered_json{{"platform", platform.name()},
@@ -126,6 +128,7 @@ int run(CollectiveOptions options) {
                                       {"type", options.type},
                                       {"ranks", machine.size()},
                                       {"remark", remark},
+                                      {"without_effect", idle.json()},
                                       {"rows", to_json(results)},
                                       {"links", link_totals(machine)},
                                       {"counters", interface_summary(machine)},
@@ -138,6 +141,7 @@ int run(CollectiveOptions options) {
     print(fmt::format("# {}, {} on {} accelerators\n", platform.name(), options.op, machine.size()));
     if (!remark.empty()) print("# " + remark + "\n");
     print_table(results, options, element);
+    if (const std::string idle_text = idle.text(); !idle_text.empty()) print("# " + idle_text + "\n");
     print(link_remarks(machine));
   }
   const bool wrong = std::any_of(results.begin(), results.end(), [](const auto& result) { return result.wrong > 0; });

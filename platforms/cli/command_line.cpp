@@ -94,6 +94,8 @@ int command_line(int argc, char** argv) {
     return fail(kBadInput, error.what());
   } catch (const ConfigError& error) {
     return fail(kBadInput, error.what());
+  } catch (const QuantityOverflow& error) {
+    return fail(kBadInput, error.what());
   } catch (const traces::FormatError& error) {
     return fail(kBadInput, error.what());
   } catch (const sc_core::sc_report& report) {

@@ -135,7 +135,7 @@ Ends run_beside(const AcceleratorPart& part, const std::array<Placed, 2>& kernel
         std::make_unique<Bench>(("alone" + std::to_string(i)).c_str(), part, model.get(), dispatcher, commands);
   }
   Bench beside("beside", part, model.get(), dispatcher, both);
-  sc_core::sc_start();
+  dispatcher.run_to_end();
   Ends ends;
   for (std::size_t i = 0; i < 2; ++i) {
     ends.alone.at(i) = alone.at(i)->done(i);

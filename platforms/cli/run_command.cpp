@@ -13,6 +13,7 @@
 #include "platforms/cli/analytical_run.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/energy_summary.h"
+#include "platforms/cli/idle_remark.h"
 #include "platforms/cli/job.h"
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
@@ -106,7 +107,7 @@ int run(RunOptions options) {
   job->set_begins([&] { prepared = take_baseline(machine, machine.dispatcher().now()); });
 
   const Stopwatch running;
-  job->start();
+  platform.checked([&] { job->start(); });
   {
     const Progress progress(machine.dispatcher(), [&job] { return job->progress(); });
     try {
@@ -140,6 +141,9 @@ int run(RunOptions options) {
   std::vector<std::string> warnings = job->remarks();
   for (const std::string& line : machine.warnings()) warnings.push_back(line);
   summary["warnings"] = warnings;
+  // K-FAC names an algorithm of its own for some collectives.
+  const IdleSettings idle(platform.document(), platform.machine(), summary["workload"]["kind"] != "kfac");
+  summary["without_effect"] = idle.json();
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;
   if (probe) {
@@ -163,6 +167,7 @@ int run(RunOptions options) {
     print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job->title(), job->text(), energy_text(energy)));
     if (prepared) print(prepared_text(*prepared));
     if (const std::string remarks = link_remarks(machine); !remarks.empty()) print("\n" + remarks);
+    if (const std::string text = idle.text(); !text.empty()) print("\n" + text + "\n");
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
                       summary["simulator"]["events"].get<double>() * 1e-6,
                       summary["simulator"]["hops"].get<double>() * 1e-6, run_seconds, (out / "summary.json").string(),

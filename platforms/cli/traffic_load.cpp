@@ -159,7 +159,7 @@ ordered_json traffic_load(const std::string& what, const Traffic& traffic, const
     for (int m = 0; m < traffic.messages; ++m) all[flows[i].from]->driver.write(senders[i], traffic.message_bytes);
   }
   const Stopwatch watch;
-  sc_core::sc_start();
+  dispatcher.run_to_end();
   const double seconds = watch.seconds();
 
   std::int64_t hops = 0;

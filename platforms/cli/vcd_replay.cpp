@@ -62,7 +62,7 @@ LaneReplay::Counters replay_model(const ReplayOptions& options, const vcd::Block
   LaneReplay lane("reduction", config, trace, lines, dispatcher);
   WaveFile waves(options.vcd, {"*"}, dispatcher, /*free_clocks=*/true);
   lane.record(waves);
-  sc_core::sc_start();
+  dispatcher.run_to_end();
   waves.close(lane.end() + cycle_time(4, config.clock));
   return lane.counters();
 }

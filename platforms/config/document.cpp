@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/config/text.h"
+#include "traces/json_depth.h"
 
 namespace weft::platforms {
 namespace {
@@ -25,6 +26,7 @@ std::vector<std::string> split_path(std::string_view path) {
 
 /// A value of an override: JSON if it is, else the text itself, so that nobody must quote "400Gbps".
 json parse_value(const std::string& text) {
+  if (traces::too_deep_at(text)) return text;
   json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
   return value.is_discarded() ? json(text) : value;
 }

@@ -8,6 +8,7 @@
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
 #include "traces/csv.h"
+#include "traces/json_depth.h"
 
 namespace weft::platforms {
 
@@ -36,7 +37,7 @@ json load_table(const std::string& file, std::vector<int>& lines) {
         dot = column.find('.', start);
         at = &(*at)[column.substr(start, dot - start)];
       }
-      json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+      json value = traces::too_deep_at(text) ? json(text) : json::parse(text, nullptr, /*allow_exceptions=*/false);
       *at = value.is_number() || value.is_boolean() ? value : json(text);
     }
     list.push_back(std::move(element));

@@ -133,7 +133,9 @@ NcclWay Communicator::way(const NcclGroup& group, Algorithm algorithm, NcclColle
 std::unique_ptr<Group> Communicator::in_network() const {
   const Nodes nodes(ranks_);
   if (nodes.count() > 1 && nodes.per_node() > 1) return two_level();
-  return InNetworkGroup::join(ranks_, config_.in_network, name_);
+  auto group = InNetworkGroup::join(ranks_, config_.in_network, name_);
+  if (group != nullptr) group->allocate_scratch(name_);
+  return group;
 }
 
 std::unique_ptr<Group> Communicator::two_level() const {
@@ -179,6 +181,11 @@ std::unique_ptr<Group> Communicator::two_level() const {
       }
     }
     return nullptr;
+  }
+  for (auto* level : {&levels.outward, &levels.inward, &levels.across}) {
+    for (auto& group : *level) {
+      if (group != nullptr) static_cast<InNetworkGroup&>(*group).allocate_scratch(name_);
+    }
   }
   const auto fill = [&](std::unique_ptr<Group>& group, const std::vector<int>& members, const std::string& what) {
     if (group != nullptr) return;

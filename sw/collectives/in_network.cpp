@@ -34,23 +34,30 @@ void InNetworkMember::connect(const firmware::Interface& interface, const std::v
   copied_out_ = &rank_.processor->create_completion_queue("copies out of staging, queue");
 }
 
+void InNetworkMember::allocate_scratch(const std::string& name) {
+  if (config_.own_block != OwnBlock::kLocal) return;
+  scratch_ = rank_.memory.allocate("sums of others in " + name,
+                                   static_cast<std::uint64_t>(config_.chunk.count()) * kScratchChunks);
+}
+
 void InNetworkMember::begin() {
   progress_ = {};
   chunk_ = static_cast<std::uint64_t>(config_.chunk.count());
 }
 
+void InNetworkMember::take(const nic::Completion& entry) {
+  if (entry.verb == nic::Verb::kReduce) {
+    ++progress_.reduced;
+  } else if (entry.verb == nic::Verb::kMulticast) {
+    ++progress_.sent;
+  } else {
+    ++progress_.arrived;
+  }
+}
+
 template <typename Condition>
 Task InNetworkMember::until(Condition condition) {
-  while (!condition()) {
-    const nic::Completion entry = co_await completions_->next();
-    if (entry.verb == nic::Verb::kReduce) {
-      ++progress_.reduced;
-    } else if (entry.verb == nic::Verb::kMulticast) {
-      ++progress_.sent;
-    } else {
-      ++progress_.arrived;
-    }
-  }
+  while (!condition()) take(co_await completions_->next());
 }
 
 Task InNetworkMember::meet() {
@@ -106,12 +113,12 @@ void InNetworkMember::multicast(std::uint64_t buffer, const Chunks& chunks, std:
 }
 
 void InNetworkMember::post_round(firmware::GroupQueuePair& tree, std::uint64_t round, std::uint64_t input,
-                                 std::uint64_t output, const BlockMap& blocks, ElementType type, bool abstains) {
+                                 std::uint64_t sum, const BlockMap& blocks, ElementType type, bool abstains) {
   for (int i = 0; i < size_; ++i) {
     const Chunks chunks{blocks(i), chunk_};
     if (round >= chunks.count()) continue;
-    tree.reduce(input + chunks[round].offset, output + round * chunk_, chunks[round].bytes, type,
-                ends_[static_cast<std::size_t>(i)], i == position_, abstains && i == position_);
+    tree.reduce(input + chunks[round].offset, sum, chunks[round].bytes, type, ends_[static_cast<std::size_t>(i)],
+                i == position_, abstains && i == position_);
   }
 }
 
@@ -123,7 +130,7 @@ Task InNetworkMember::reduce_and_multicast(std::uint64_t buffer, BlockMap blocks
   const std::uint64_t all = rounds(blocks);
   const Chunks own{blocks(position_), chunk_};
   for (std::uint64_t step = 0; step < all + kAhead; ++step) {
-    if (step < all) post_round(streaming_, step, buffer, buffer + own.extent.offset, blocks, type);
+    if (step < all) post_round(streaming_, step, buffer, buffer + own.extent.offset + step * chunk_, blocks, type);
     if (step < kAhead || step - kAhead >= own.count()) continue;
     const std::uint64_t done = step - kAhead;
     co_await until([this, before, done] { return progress_.reduced > before.reduced + done; });
@@ -152,24 +159,47 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
   const std::uint64_t met = progress_.reduced;
   const std::uint64_t all = rounds(blocks);
   const bool adds = config_.own_block == OwnBlock::kLocal;
-  for (std::uint64_t round = 0; round < all; ++round) post_round(tree, round, input, output, blocks, type, adds);
+  const Chunks own{blocks(position_), chunk_};
+  OwnSums sums{own, met, input, output, type, adds && input + own.extent.offset == output, 0, 0, {}};
+  for (std::uint64_t round = 0; round < all; ++round) {
+    if (sums.in_place && round >= kScratchChunks && round < own.count()) {
+      co_await add_own(sums, round + 1 - kScratchChunks);
+    }
+    post_round(tree, round, input, sum_at(sums, round), blocks, type, adds);
+  }
   // An empty one at the end: results come in order, so that it tells when all operands have left.
   tree.reduce(0, 0, 0, type);
-  const Chunks own{blocks(position_), chunk_};
-  if (adds) co_await add_own(met, input, output, own, type);
+  if (adds) co_await add_own(sums, own.count());
   const std::uint64_t due = own.count() + 1;
   co_await until([this, met, due] { return progress_.reduced == met + due; });
 }
 
-Task InNetworkMember::add_own(std::uint64_t met, std::uint64_t input, std::uint64_t output, Chunks own,
-                              ElementType type) {
-  for (std::uint64_t i = 0; i < own.count(); ++i) {
-    co_await until([this, met, i] { return progress_.reduced > met + i; });
-    const std::uint64_t sum = output + i * chunk_;
-    const auto engine = static_cast<std::uint32_t>(i % static_cast<std::uint64_t>(rank_.copy_engines));
-    rank_.accelerator.reduce(engine, type, sum, input + own[i].offset, sum, own[i].bytes, *added_, i);
+std::uint64_t InNetworkMember::sum_at(const OwnSums& sums, std::uint64_t index) const {
+  return sums.in_place ? scratch_ + index % kScratchChunks * chunk_ : sums.output + index * chunk_;
+}
+
+Task InNetworkMember::add_own(OwnSums& sums, std::uint64_t count) {
+  sums.added.resize(sums.own.count());
+  while (sums.ended < count) {
+    for (; sums.begun < sums.own.count() && progress_.reduced > sums.met + sums.begun; ++sums.begun) {
+      const Extent chunk = sums.own[sums.begun];
+      const auto engine = static_cast<std::uint32_t>(sums.begun % static_cast<std::uint64_t>(rank_.copy_engines));
+      rank_.accelerator.reduce(engine, sums.type, sum_at(sums, sums.begun), sums.input + chunk.offset,
+                               sums.output + sums.begun * chunk_, chunk.bytes, *added_, sums.begun);
+    }
+    if (sums.begun < count) {
+      take(co_await completions_->next());
+      continue;
+    }
+    sums.added[(co_await added_->next()).id] = true;
+    while (sums.ended < sums.own.count() && sums.added[sums.ended]) ++sums.ended;
+    // Meanwhile others may have come.
+    while (sums.begun < sums.own.count()) {
+      const auto entry = completions_->try_next();
+      if (!entry) break;
+      take(*entry);
+    }
   }
-  for (std::uint64_t i = 0; i < own.count(); ++i) co_await added_->next();
 }
 
 Task InNetworkMember::allgather(std::uint64_t buffer, BlockMap blocks) {

@@ -95,6 +95,10 @@ class InNetworkMember {
   void connect(const firmware::Interface& interface, const std::vector<std::uint32_t>& ends, std::uint32_t low_latency,
                std::uint32_t streaming, std::uint32_t multicast, const std::string& name);
 
+  /// Memory for sums to which the own block is added in place; when all groups of the communicator stand, so that it
+  /// lies at the same address at all of its members.
+  void allocate_scratch(const std::string& name);
+
   firmware::Task barrier() { return meet(); }
   firmware::Task all_reduce(std::uint64_t buffer, std::uint64_t bytes, ElementType type);
   firmware::Task reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type);
@@ -102,12 +106,15 @@ class InNetworkMember {
   firmware::Task broadcast(int root, std::uint64_t buffer, std::uint64_t bytes);
 
  private:
+  static constexpr std::uint64_t kScratchChunks = 16;
+
   struct Progress {
     std::uint64_t reduced = 0;
     std::uint64_t sent = 0;
     std::uint64_t arrived = 0;
   };
   void begin();
+  void take(const nic::Completion& entry);
   /// Takes completions until `condition` holds.
   template <typename Condition>
   firmware::Task until(Condition condition);
@@ -120,11 +127,28 @@ class InNetworkMember {
   /// Chunks of the largest block.
   [[nodiscard]] std::uint64_t rounds(const BlockMap& blocks) const;
   /// Posts the reductions of chunk `round` of every block, in the same order everywhere, the sum of each for its owner;
-  /// that of the own block goes to its place at `output`; without what this member would add, if it `abstains`.
-  void post_round(firmware::GroupQueuePair& tree, std::uint64_t round, std::uint64_t input, std::uint64_t output,
+  /// that of the own block goes to `sum`; without what this member would add, if it `abstains`.
+  void post_round(firmware::GroupQueuePair& tree, std::uint64_t round, std::uint64_t input, std::uint64_t sum,
                   const BlockMap& blocks, ElementType type, bool abstains = false);
-  /// Adds the own block to what comes to `output` from the others, chunk by chunk, after `met` results.
-  firmware::Task add_own(std::uint64_t met, std::uint64_t input, std::uint64_t output, Chunks own, ElementType type);
+
+  /// Sums of the own block over the other members, to which copy engines add what this one has. Where the output is the
+  /// own block of the input, the sums come to `scratch_` beside it, of which a chunk is used again when its sum has
+  /// been added.
+  struct OwnSums {
+    Chunks own;
+    std::uint64_t met;  ///< results before them
+    std::uint64_t input;
+    std::uint64_t output;
+    ElementType type;
+    bool in_place;
+    std::uint64_t begun = 0;  ///< chunks that the engines have been given
+    std::uint64_t ended = 0;  ///< so many, and perhaps others behind them
+    std::vector<bool> added;  ///< by chunk
+  };
+  /// Where the sum of the own chunk `index` comes to.
+  [[nodiscard]] std::uint64_t sum_at(const OwnSums& sums, std::uint64_t index) const;
+  /// Until the first `count` chunks have been added.
+  firmware::Task add_own(OwnSums& sums, std::uint64_t count);
 
   // Staging (staged_all_reduce.cpp)
   struct Stages;
@@ -148,6 +172,7 @@ class InNetworkMember {
   firmware::GroupQueuePair streaming_;
   firmware::GroupQueuePair multicast_;
   Progress progress_;
+  std::uint64_t scratch_ = 0;  ///< kScratchChunks chunks
   std::uint64_t staging_ = 0;
   firmware::CompletionQueue* copied_in_ = nullptr;
   firmware::CompletionQueue* copied_out_ = nullptr;
@@ -173,6 +198,8 @@ class InNetworkGroup final : public Group {
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
   firmware::Task barrier(int member, std::uint64_t token) override;
 
+  /// See InNetworkMember.
+  void allocate_scratch(const std::string& name);
   /// Gives the trees back to the switches; for a group that was not used.
   void leave();
 

@@ -26,6 +26,23 @@ fabric::Fabric& common_network(const std::vector<Rank*>& ranks, const std::strin
 
 }  // namespace
 
+namespace {
+
+/// Multicast finds a receive for each other member, or is lost.
+void check_depth(const std::vector<Rank*>& ranks, const std::string& name) {
+  const firmware::Interface& interface = interface_of(*ranks[0], ranks);
+  const int depth = interface.nic->config().receive_queue_depth;
+  const int others = static_cast<int>(ranks.size()) - 1;
+  if (depth == 0 || depth >= others) return;
+  throw ConfigError(&interface == &ranks[0]->scale_up ? "scale_up.port.receive_queue_depth" : "nic.receive_queue_depth",
+                    "expected 0, or at least " + std::to_string(others) + " for collectives.algorithm in-network: in " +
+                        name +
+                        " each member holds a receive for each of the others, since multicast that finds none "
+                        "is lost");
+}
+
+}  // namespace
+
 bool InNetworkGroup::can_reduce(const std::vector<Rank*>& ranks) {
   return ranks.size() == 1 || interface_of(*ranks[0], ranks).network->config().switch_config.reduction.trees > 0;
 }
@@ -40,6 +57,7 @@ std::unique_ptr<InNetworkGroup> InNetworkGroup::join(const std::vector<Rank*>& r
       throw ConfigError("collectives.algorithm",
                         "expected switches that reduce for in-network: reduction.trees of the network's switch is 0");
     }
+    check_depth(ranks, name);
     std::vector<std::uint32_t> ends;
     ends.reserve(ranks.size());
     for (const Rank* rank : ranks) ends.push_back(interface_of(*rank, ranks).nic->end());
@@ -65,6 +83,11 @@ std::unique_ptr<InNetworkGroup> InNetworkGroup::join(const std::vector<Rank*>& r
   }
   group->members_.push_back(std::make_unique<InNetworkMember>(*ranks[0], 0, 1, config, name));
   return group;
+}
+
+void InNetworkGroup::allocate_scratch(const std::string& name) {
+  if (size() == 1) return;
+  for (const auto& member : members_) member->allocate_scratch(name);
 }
 
 void InNetworkGroup::leave() {

@@ -104,9 +104,11 @@ void MulticastMember::begin(std::uint64_t buffer, const BlockMap& blocks) {
     if (block.bytes > 0) ++sources;
   }
   if (chunks > kMostChunks) {
-    fail(std::to_string(chunks) + " chunks of " + to_text(Bytes(static_cast<std::int64_t>(chunk_))) +
-         ", and 24 bits of an immediate tell " + std::to_string(kMostChunks) +
-         " apart: expected a larger collectives.multicast.chunk");
+    throw ConfigError("collectives.multicast.chunk",
+                      "expected a larger one for " + name_ + ": " + std::to_string(chunks) + " chunks of " +
+                          to_text(Bytes(static_cast<std::int64_t>(chunk_))) + " make up " +
+                          to_text(Bytes(static_cast<std::int64_t>(end))) + ", and 24 bits of an immediate tell " +
+                          std::to_string(kMostChunks) + " apart");
   }
   task_.bytes = end;
   map_.begin(counts, position_);
@@ -127,7 +129,7 @@ void MulticastMember::begin(std::uint64_t buffer, const BlockMap& blocks) {
   if (sources > 1) task_.turns = size_ % chains == 0 ? size_ / chains : size_;
   const Rate rate = place_.network->end_link(place_.nic->end()).rate;
   const Time least = transfer_time(Bytes(static_cast<std::int64_t>(end)), rate) + config_.activation * task_.turns;
-  task_.cutoff = Time(static_cast<std::int64_t>(static_cast<double>(least.count()) * config_.cutoff));
+  task_.cutoff = Time(rounded(static_cast<double>(least.count()) * config_.cutoff, "the cut-off of a multicast in ps"));
   ready_ = received_ = fetching_ = 0;
   has_sent_ = has_asked_ = has_answer_ = false;
 }
@@ -249,7 +251,8 @@ Time MulticastMember::gap() const {
   const std::uint32_t wire = place_.network->end_config(end).wire_bytes(static_cast<std::uint32_t>(chunk_));
   const Time least = transfer_time(Bytes(wire), place_.network->end_link(end).rate);
   const double members = static_cast<double>(size_) / task_.turns;
-  return Time(static_cast<std::int64_t>(static_cast<double>(least.count()) * members / config_.pace));
+  return Time(
+      rounded(static_cast<double>(least.count()) * members / config_.pace, "the gap of a paced multicast in ps"));
 }
 
 firmware::Task MulticastMember::send() {

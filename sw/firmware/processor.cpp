@@ -49,16 +49,26 @@ Processor::Processor(sc_core::sc_module_name name, const Config& config, Dispatc
 Processor::~Processor() = default;
 
 void Processor::spawn(std::string name, int place, Task task) {
+  start(std::move(name), core_for(place), std::move(task));
+}
+
+void Processor::spawn_server(std::string name, Task task) {
+  start(std::move(name), current_->core, std::move(task)).serves = true;
+}
+
+Thread& Processor::start(std::string name, int core, Task task) {
   if (free_threads_.empty()) free_threads_.push_back(&threads_.emplace_back());
   Thread& thread = *free_threads_.back();
   free_threads_.pop_back();
   thread.id = spawned_++;
   thread.name = std::move(name);
-  thread.core = core_for(place);
+  thread.core = core;
+  thread.serves = false;
   thread.task = std::move(task);
   thread.resume_at = thread.task.handle();
   thread.waits_for = "its start";
   if (started_) wake(thread, now());
+  return thread;
 }
 
 void Processor::start_of_simulation() {
@@ -227,8 +237,18 @@ bool Processor::take_entry(std::uint64_t queue, const void* data, std::uint32_t 
 }
 
 std::size_t Processor::unfinished() const {
-  return static_cast<std::size_t>(
-      std::count_if(threads_.begin(), threads_.end(), [](const Thread& thread) { return !thread.task.done(); }));
+  return static_cast<std::size_t>(std::count_if(
+      threads_.begin(), threads_.end(), [](const Thread& thread) { return !thread.task.done() && !thread.serves; }));
+}
+
+std::size_t Processor::starved() const {
+  for (std::size_t core = 0; core < cores_.size(); ++core) {
+    if (cores_[core].blocked.empty()) continue;
+    return static_cast<std::size_t>(std::count_if(threads_.begin(), threads_.end(), [core](const Thread& thread) {
+      return !thread.task.done() && static_cast<std::size_t>(thread.core) == core;
+    }));
+  }
+  return 0;
 }
 
 std::vector<std::string> Processor::failures() const {
@@ -246,7 +266,7 @@ std::vector<std::string> Processor::failures() const {
 std::vector<std::string> Processor::left_over() const {
   std::vector<std::string> lines = failures();
   for (const Thread& thread : threads_) {
-    if (thread.task.done()) continue;
+    if (thread.task.done() || thread.serves) continue;
     lines.push_back(std::string(name()) + ": thread " + thread.name + " waits for " + thread.waits_for + " (" +
                     std::to_string(thread.detail) + ")");
   }

@@ -37,6 +37,7 @@ struct Thread {
   std::coroutine_handle<> resume_at;
   bool queued = false;         ///< its resumption is scheduled
   bool spins = false;          ///< it polls a completion queue
+  bool serves = false;         ///< at the end of a run it may wait for more to do
   std::uint32_t id = 0;        ///< a number that no other thread has had
   const char* waits_for = "";  ///< for the report of a deadlock
   std::uint64_t detail = 0;
@@ -152,6 +153,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
 
   /// Starts a thread when the simulation starts, or now when it runs, on the core for `place`.
   void spawn(std::string name, int place, Task task);
+  /// Starts one, from a running thread and on its core, that may still wait for something to do at the end of a run.
+  void spawn_server(std::string name, Task task);
   /// The core for the `place`th of several threads, by the configured placement.
   [[nodiscard]] int core_for(int place) const {
     return (config_.placement == Placement::kSpread ? place : place / config_.threads) % config_.cores;
@@ -216,6 +219,9 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] const Config& config() const { return config_; }
   Dispatcher& dispatcher() { return dispatcher_; }
   [[nodiscard]] std::size_t unfinished() const;
+  /// Of a core whose hardware threads all poll while other threads are ready, how many threads have not ended there: as
+  /// many hardware threads would let all go on. 0 if there is no such core.
+  [[nodiscard]] std::size_t starved() const;
   /// A line for each thread that has not ended: its name and what it waits for.
   [[nodiscard]] std::vector<std::string> left_over() const;
   /// Of these the ones that are no consequence of others: completion queues that stand in error.
@@ -233,6 +239,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
 
  private:
   void start_of_simulation() override;
+  Thread& start(std::string name, int core, Task task);
   CoreState& core_of(const Thread& thread) { return cores_[static_cast<std::size_t>(thread.core)]; }
   void run(Time now, Thread& thread);
   void post_run(Thread& thread, Time at);

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "hw/accelerator/accelerator.h"
 #include "hw/fabric/fabric.h"
 #include "hw/nic/nic.h"
 #include "hw/nic/work.h"
+#include "sw/firmware/backlog.h"
 #include "sw/firmware/processor.h"
 
 /// The programming interface of the hardware: everything that firmware does to a device goes through here.
@@ -22,9 +24,12 @@ struct Interface {
   fabric::Fabric* network = nullptr;  ///< likewise: where groups are made
   std::size_t device = 0;             ///< the processor's socket to its doorbells
   Rate rate = Rate();                 ///< payload that it can send
+
+  [[nodiscard]] Doorbell doorbell() const { return {processor, device}; }
 };
 
-/// A queue pair as a firmware thread sees it: a number that work requests bear, and the doorbell for them.
+/// A queue pair as a firmware thread sees it: a number that work requests bear, and the doorbell for them. What finds
+/// no place in the interface's queues waits for one (sw/firmware/backlog.h).
 class WorkQueue {
  public:
   [[nodiscard]] std::uint32_t number() const { return number_; }
@@ -43,29 +48,38 @@ class WorkQueue {
         entries[i] = requests[i];
         entries[i].queue_pair = number_;
       }
-      interface_.processor->charge_entries(count);
-      interface_.processor->write(interface_.device, nic::kAnnouncement, entries.data(),
-                                  static_cast<std::uint32_t>(count * sizeof entries[0]));
+      if (backlog_ != nullptr) [[unlikely]] {
+        backlog_->post_batch({entries.data(), count});
+      } else {
+        interface_.doorbell().announce({entries.data(), count});
+      }
       requests = requests.subspan(count);
     }
   }
 
  protected:
   WorkQueue() = default;
-  WorkQueue(const Interface& interface, std::uint32_t number) : interface_(interface), number_(number) {}
+  /// `numbered`: see Backlog.
+  WorkQueue(const Interface& interface, std::uint32_t number, bool numbered = false)
+      : interface_(interface),
+        number_(number),
+        backlog_(interface.nic == nullptr ? nullptr
+                                          : Backlog::of(*interface.nic, interface.doorbell(), number, numbered)) {}
 
   void post(nic::WorkRequest request) {
     request.queue_pair = number_;
-    if (relay_ > Time() && request.verb != nic::Verb::kReceive) {
-      return interface_.processor->write_later(interface_.device, nic::kDoorbell, request, relay_, charged_);
-    }
-    interface_.processor->write(interface_.device, nic::kDoorbell, &request, sizeof request, charged_);
+    if (backlog_ != nullptr) [[unlikely]]
+      return backlog_->post(request, relay_, charged_);
+    interface_.doorbell().ring(request, relay_, charged_);
   }
 
   Interface interface_;
   std::uint32_t number_ = 0;
   bool charged_ = true;
   Time relay_;
+
+ private:
+  std::shared_ptr<Backlog> backlog_;  ///< null where the interface's queues hold any number
 };
 
 /// One end of a reliable connection, owned by a firmware thread.
@@ -74,7 +88,7 @@ class QueuePair : public WorkQueue {
   QueuePair() = default;
   /// Makes a queue pair whose completions, of sends and receives, go to `completions`.
   QueuePair(const Interface& interface, CompletionQueue& completions)
-      : WorkQueue(interface, interface.nic->create_queue_pair(completions.address())) {}
+      : WorkQueue(interface, interface.nic->create_queue_pair(completions.address()), false) {}
 
   /// Joins two ends; before anything is posted.
   static void connect(QueuePair& a, QueuePair& b) {
@@ -124,7 +138,7 @@ class GroupQueuePair : public WorkQueue {
   GroupQueuePair() = default;
   /// `window` is that of the group's reductions; 0 makes it one for multicast. Completions go to `completions`.
   GroupQueuePair(const Interface& interface, CompletionQueue& completions, std::uint32_t group, int window)
-      : WorkQueue(interface, interface.nic->create_group_queue_pair(completions.address(), group, window)) {}
+      : WorkQueue(interface, interface.nic->create_group_queue_pair(completions.address(), group, window), true) {}
 
   /// One that only multicasts: what others send comes to another queue pair of this member.
   static GroupQueuePair for_sending(const Interface& interface, CompletionQueue& completions, std::uint32_t group) {
@@ -168,7 +182,7 @@ class GroupQueuePair : public WorkQueue {
   }
 
  private:
-  GroupQueuePair(const Interface& interface, std::uint32_t number) : WorkQueue(interface, number) {}
+  GroupQueuePair(const Interface& interface, std::uint32_t number) : WorkQueue(interface, number, true) {}
 };
 
 /// A queue pair of datagrams.
@@ -176,7 +190,7 @@ class DatagramQueuePair : public WorkQueue {
  public:
   DatagramQueuePair() = default;
   DatagramQueuePair(const Interface& interface, CompletionQueue& completions)
-      : WorkQueue(interface, interface.nic->create_datagram_queue_pair(completions.address())) {}
+      : WorkQueue(interface, interface.nic->create_datagram_queue_pair(completions.address()), true) {}
 
   /// Lets datagrams for `group` come here.
   void attach(std::uint32_t group) { interface_.nic->attach(number_, group); }

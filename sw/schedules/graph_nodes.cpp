@@ -78,6 +78,16 @@ bool in_switch(const chakra::TraceWindow& window, const Node& node) {
   return *value;
 }
 
+Time duration_of(const chakra::TraceWindow& window, const Node& node) {
+  constexpr std::uint64_t kLongest = 9'000'000'000'000'000;
+  if (node.duration_nanos() > kLongest) {
+    fail(window, node,
+         "lasts " + std::to_string(node.duration_nanos()) + " ns: expected at most " + std::to_string(kLongest) +
+             ", 104 days, since simulated time reaches 106");
+  }
+  return Time(static_cast<std::int64_t>(node.duration_nanos())) * 1000;
+}
+
 std::uint64_t need(const chakra::TraceWindow& window, const Node& node, std::optional<std::int64_t> value,
                    const char* attribute) {
   if (!value.has_value()) fail(window, node, std::string("has no ") + attribute);
@@ -107,7 +117,7 @@ void GraphEngine::issue(End& end, Graph& graph, const Node& node) {
 }
 
 void GraphEngine::issue_cpu(End& end, Graph& graph, const Node& node) {
-  const Time length(static_cast<std::int64_t>(node.duration_nanos()) * 1000);
+  const Time length = duration_of(*graph.window, node);
   end.rank->processor->spawn("CPU node", 1,
                              wait(*end.rank->processor, length, *end.events, remember(end, graph, node)));
 }
@@ -143,7 +153,7 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
   const bool lasts = config_.compute == ComputeTime::kDuration ||
                      (config_.compute == ComputeTime::kAuto && (nanos > 0 || !node.num_ops()));
   if (lasts) {
-    kernel.compute = Time(static_cast<std::int64_t>(nanos) * 1000);
+    kernel.compute = duration_of(*graph.window, node);
   } else {
     const auto operations = static_cast<double>(need(*graph.window, node, node.num_ops(), "num_ops"));
     kernel = tensor_work(cores > 0 ? partition(compute_, cores) : compute_, operations,

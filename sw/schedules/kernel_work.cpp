@@ -74,7 +74,7 @@ chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work) {
   kernel.cached = work.cached.count();
   kernel.blocks = work.blocks;
   kernel.tiles = work.tiles;
-  kernel.energy_nj = static_cast<std::int64_t>(std::llround(work.array_energy / kNanojoule));
+  kernel.energy_nj = rounded(work.array_energy / kNanojoule, "the energy of a kernel in nJ");
   return kernel;
 }
 

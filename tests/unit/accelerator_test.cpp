@@ -38,6 +38,18 @@ TEST(Streams, RunInOrderAndKernelsTakeTheirTime) {
   EXPECT_EQ(bench.accelerator.counters().computing, 60_us);
 }
 
+/// A product of its length and its slices goes beyond 64 bits.
+TEST(Kernels, OfMinutesEndOnTime) {
+  for (const char* length : {"21s", "22s", "300s", "9000s"}) {
+    test::fresh_kernel();
+    Bench bench;
+    bench.at(1_us, kernel(0, 5_us, parse_time(length)));
+    bench.at(1_us, notify(0, 1));
+    bench.run();
+    EXPECT_EQ(bench.notified(1), 1_us + 5_us + parse_time(length)) << length;
+  }
+}
+
 TEST(Streams, ShareTheArrayInOrderOfReadiness) {
   Bench bench;
   for (std::uint32_t s = 0; s < 3; ++s) {

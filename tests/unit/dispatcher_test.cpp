@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -16,6 +17,7 @@
 
 #include "hw/core/annotation.h"
 #include "tests/support/kernel.h"
+#include "tests/support/reports.h"
 #include "tests/support/sockets.h"
 
 namespace weft {
@@ -474,6 +476,56 @@ TEST(RunUntil, LeavesTheRestToARunToTheEnd) {
   EXPECT_EQ(bench.log.size(), 1u);
   sc_core::sc_start();
   EXPECT_EQ(times_of(bench.log), (std::vector<std::int64_t>{400, 1000, 1001}));
+}
+
+/// The kernel takes the contents of the report that it catches; whoever runs the simulation still gets the message.
+TEST(Failure, OfAnEventComesOutWithItsMessage) {
+  for (const bool until : {false, true}) {
+    test::fresh_kernel();
+    Bench bench({"a"});
+    bench.targets[0]->reaction = [](Time, std::uint32_t, std::uint64_t) { SC_REPORT_FATAL("a", "it broke"); };
+    bench.script.at(1_ps, [&] { bench.dispatcher.post(5_ns, *bench.targets[0], 0); });
+    const test::ExpectReports reports;
+    try {
+      if (until) {
+        bench.dispatcher.run_until(1_us);
+      } else {
+        bench.dispatcher.run_to_end();
+      }
+      FAIL() << "nothing was thrown";
+    } catch (const sc_core::sc_report& report) {
+      EXPECT_STREQ(report.get_msg_type(), "a");
+      EXPECT_STREQ(report.get_msg(), "it broke");
+    }
+  }
+}
+
+TEST(Failure, KeepsItsType) {
+  Bench bench({"a"});
+  bench.targets[0]->reaction = [](Time, std::uint32_t, std::uint64_t) { throw std::out_of_range("too far"); };
+  bench.script.at(1_ps, [&] { bench.dispatcher.post(5_ns, *bench.targets[0], 0); });
+  const test::ExpectReports reports;
+  EXPECT_THROW(bench.dispatcher.run_to_end(), std::out_of_range);
+}
+
+/// Within the present slot, in one before it, and where a sum has wrapped; while the dispatcher runs and while it does
+/// not.
+TEST(Past, IsAnErrorThatNamesTheTimes) {
+  for (const std::int64_t before : std::vector<std::int64_t>{1, kSlot, 3 * kWindow, INT64_MAX}) {
+    test::fresh_kernel();
+    Bench bench({"a"});
+    const Time now(4 * kWindow + 500);
+    bench.targets[0]->reaction = [&](Time at, std::uint32_t, std::uint64_t) {
+      bench.dispatcher.post(at - Time(before), *bench.targets[0], 1);
+    };
+    bench.script.at(1_ps, [&] { bench.dispatcher.post(now, *bench.targets[0], 0); });
+    const test::ExpectReports reports;
+    EXPECT_THROW(bench.dispatcher.run_to_end(), sc_core::sc_report);
+    ASSERT_FALSE(reports.messages().empty());
+    const std::string& message = reports.messages()[0];
+    EXPECT_NE(message.find(to_text(now - Time(before)) + ", which is before " + to_text(now)), std::string::npos)
+        << message;
+  }
 }
 
 }  // namespace

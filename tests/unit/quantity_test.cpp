@@ -195,5 +195,45 @@ TEST(ByteTime, CarriesWhatRoundingLeaves) {
   EXPECT_EQ(rest, 0);
 }
 
+TEST(Overflow, OfAProductIsAnError) {
+  EXPECT_EQ(checked_product(INT64_MAX / 7, 7), INT64_MAX / 7 * 7);
+  EXPECT_EQ(checked_product(INT64_MIN, 1), INT64_MIN);
+  EXPECT_THROW(static_cast<void>(checked_product(INT64_MAX / 7 + 1, 7)), QuantityOverflow);
+  EXPECT_THROW(static_cast<void>(checked_product(INT64_MIN, -1)), QuantityOverflow);
+  EXPECT_EQ((parse_time("1000s") * 9000).count(), 9'000'000'000'000'000'000);
+  EXPECT_THROW(static_cast<void>(parse_time("1000s") * 9224), QuantityOverflow);
+  EXPECT_THROW(static_cast<void>(10'000'000 * parse_bytes("1TiB")), QuantityOverflow);
+}
+
+TEST(Overflow, OfATimeIsAnError) {
+  EXPECT_THROW(static_cast<void>(transfer_time(Bytes(INT64_MAX), Rate(1))), QuantityOverflow);
+  EXPECT_THROW(static_cast<void>(transfer_time(Bytes(1), Rate(0))), QuantityOverflow);
+  EXPECT_THROW(static_cast<void>(cycle_time(INT64_MAX, 1_MHz)), QuantityOverflow);
+  EXPECT_THROW(static_cast<void>(ByteTime(Rate(0))), QuantityOverflow);
+  EXPECT_THROW(static_cast<void>(ByteTime(Rate(1000))), QuantityOverflow);
+  EXPECT_EQ(ByteTime(Rate(8000))(1), 1_ms);
+  EXPECT_THROW(static_cast<void>(ByteTime(Rate(8000))(Bytes(INT64_MAX))), QuantityOverflow);
+  EXPECT_EQ(ByteTime(Rate(8'000'000))(Bytes(9'000'000'000'000)).count(), 9'000'000'000'000'000'000);
+}
+
+TEST(Overflow, SaysWhatWasTooLarge) {
+  try {
+    static_cast<void>(rounded(1.5e20, "the energy of a kernel in nJ"));
+    FAIL() << "nothing was thrown";
+  } catch (const QuantityOverflow& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("the energy of a kernel in nJ of 1.5e+20 is beyond what 64 bits"))
+        << error.what();
+  }
+  EXPECT_EQ(rounded(-2.5), -3);
+  EXPECT_THROW(static_cast<void>(rounded(std::nan(""))), QuantityOverflow);
+}
+
+TEST(Scaled, IsExactWhereTheProductHas128Bits) {
+  EXPECT_EQ(scaled(7, 3, 2), 10);
+  EXPECT_EQ(scaled(300'000'000'000'000, 999'999, 1'000'000), 299'999'700'000'000);
+  EXPECT_EQ(scaled(INT64_MAX, INT64_MAX - 1, INT64_MAX), INT64_MAX - 1);
+  EXPECT_THROW(static_cast<void>(scaled(INT64_MAX, 3, 2)), QuantityOverflow);
+}
+
 }  // namespace
 }  // namespace weft

@@ -24,10 +24,20 @@ inline double bytes_per_second(Rate rate) {
 inline double per_second(Compute rate) {
   return static_cast<double>(rate.count());
 }
+/// Throws ConfigError: a kernel is too long for simulated time, or moves more than 8 EiB.
+[[noreturn]] void too_long(double s);
+[[noreturn]] void too_large(double bytes);
+
 inline Time to_time(double s) {
+  constexpr double kLongest = 9.2e6;
+  if (!(std::abs(s) < kLongest)) [[unlikely]]
+    too_long(s);
   return Time(std::llround(s * 1e12));
 }
 inline Bytes to_bytes(double bytes) {
+  constexpr double kMost = 9.2e18;
+  if (!(std::abs(bytes) < kMost)) [[unlikely]]
+    too_large(bytes);
   return Bytes(std::llround(bytes));
 }
 /// Bytes of an element, with its share of a scale.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/cli/idle_remark.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "platforms/machine/idle_fields.h"
+
+namespace weft::platforms {
+namespace {
+
+std::vector<std::string> set_by_user(const Document& document) {
+  std::vector<std::string> paths;
+  const nlohmann::json all = document.effective();
+  for (const auto& [path, record] : all.items()) {
+    const auto& source = record["source"].get_ref<const std::string&>();
+    if (source == "file" || source == "command line" || source.starts_with("patch ")) paths.push_back(path);
+  }
+  return paths;
+}
+
+}  // namespace
+
+IdleSettings::IdleSettings(const Document& document, const MachineConfig& config, bool collectives)
+    : fields_(idle_among(set_by_user(document), idle_fields(config, collectives))) {}
+
+std::string IdleSettings::text() const {
+  constexpr std::size_t kShown = 5;
+  if (fields_.empty()) return "";
+  std::string text = "without effect in this run:";
+  for (std::size_t i = 0; i < std::min(fields_.size(), kShown); ++i) {
+    text += (i == 0 ? " " : ", ") + fields_[i].first + " (" + fields_[i].second + ")";
+  }
+  if (fields_.size() > kShown) {
+    text += " and " + std::to_string(fields_.size() - kShown) + " more, which without_effect in the JSON result lists";
+  }
+  return text;
+}
+
+nlohmann::ordered_json IdleSettings::json() const {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& [field, why] : fields_) list.push_back({{"field", field}, {"because", why}});
+  return list;
+}
+
+}  // namespace weft::platforms

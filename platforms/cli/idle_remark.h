@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "platforms/config/document.h"
+#include "platforms/machine/machine.h"
+
+namespace weft::platforms {
+
+/// What a user has set, in the platform's file, in a patch or by --set, that changes nothing in this machine; see
+/// idle_fields(). What parts of the catalogue say is not looked at.
+class IdleSettings {
+ public:
+  IdleSettings(const Document& document, const MachineConfig& config, bool collectives);
+
+  /// A line that names the first few fields, each with the reason; empty if there are none.
+  [[nodiscard]] std::string text() const;
+  /// All: [{"field": ..., "because": ...}].
+  [[nodiscard]] nlohmann::ordered_json json() const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+}  // namespace weft::platforms

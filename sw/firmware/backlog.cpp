@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/firmware/backlog.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "hw/nic/nic.h"
+#include "sw/firmware/processor.h"
+
+namespace weft::firmware {
+
+void Doorbell::ring(const nic::WorkRequest& request, Time relay, bool charged) const {
+  if (relay > Time() && request.verb != nic::Verb::kReceive) {
+    return processor->write_later(device, nic::kDoorbell, request, relay, charged);
+  }
+  processor->write(device, nic::kDoorbell, &request, sizeof request, charged);
+}
+
+void Doorbell::announce(std::span<const nic::WorkRequest> requests) const {
+  processor->charge_entries(requests.size());
+  processor->write(device, nic::kAnnouncement, requests.data(),
+                   static_cast<std::uint32_t>(requests.size() * sizeof requests[0]));
+}
+
+std::shared_ptr<Backlog> Backlog::of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered) {
+  if (nic.config().send_queue_depth == 0 && nic.config().receive_queue_depth == 0) return nullptr;
+  return std::make_shared<Backlog>(nic, doorbell, queue_pair, numbered);
+}
+
+Backlog::Backlog(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered)
+    : doorbell_(doorbell),
+      queue_pair_(queue_pair),
+      numbered_(numbered),
+      freed_(&doorbell.processor->create_completion_queue(
+          "places in the queues of queue pair " + std::to_string(queue_pair) + " of " + nic.name() + ", queue")) {
+  sends_.depth = static_cast<std::uint64_t>(nic.config().send_queue_depth);
+  receives_.depth = static_cast<std::uint64_t>(nic.config().receive_queue_depth);
+  nic.report_places(queue_pair, freed_->address());
+}
+
+void Backlog::post(const nic::WorkRequest& request, Time relay, bool charged) {
+  add({request, relay, charged, false});
+  settle();
+}
+
+void Backlog::post_batch(std::span<const nic::WorkRequest> requests) {
+  for (const nic::WorkRequest& request : requests) add({request, Time(), true, true});
+  settle();
+}
+
+void Backlog::add(const Waiting& waiting) {
+  queue_of(waiting.request).waiting.push_back(waiting);
+}
+
+void Backlog::settle() {
+  const auto blocked = [](const Queue& queue) { return !queue.waiting.empty() && queue.room() == 0; };
+  post_waiting(sends_);
+  post_waiting(receives_);
+  if (serving_ || (!blocked(sends_) && !blocked(receives_))) return;
+  // What has become free since the last time that a place was needed.
+  while (const auto entry = freed_->try_next()) note(*entry);
+  post_waiting(sends_);
+  post_waiting(receives_);
+  if (!blocked(sends_) && !blocked(receives_)) return;
+  serving_ = true;
+  doorbell_.processor->spawn_server("what waits for a place in queue pair " + std::to_string(queue_pair_),
+                                    serve(shared_from_this()));
+}
+
+Task Backlog::serve(std::shared_ptr<Backlog> self) {
+  while (!self->sends_.waiting.empty() || !self->receives_.waiting.empty()) {
+    self->note(co_await self->freed_->next());
+    while (const auto entry = self->freed_->try_next()) self->note(*entry);
+    self->post_waiting(self->sends_);
+    self->post_waiting(self->receives_);
+  }
+  self->serving_ = false;
+}
+
+void Backlog::note(const nic::Completion& entry) {
+  (entry.verb == nic::Verb::kReceive ? receives_ : sends_).freed = entry.id;
+}
+
+void Backlog::post_waiting(Queue& queue) {
+  while (!queue.waiting.empty() && queue.room() > 0) {
+    const Waiting& first = queue.waiting.front();
+    if (first.announced) {
+      announce_waiting(queue);
+    } else if (first.request.verb == nic::Verb::kReceive) {
+      post_receives(queue);
+    } else {
+      const Waiting next = first;
+      queue.waiting.pop_front();
+      ++queue.posted;
+      doorbell_.ring(next.request, next.relay, next.charged);
+    }
+  }
+}
+
+void Backlog::post_receives(Queue& queue) {
+  Waiting& first = queue.waiting.front();
+  Waiting part = first;
+  part.request.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(queue.room(), first.request.count));
+  if (part.request.count == first.request.count) {
+    queue.waiting.pop_front();
+  } else {
+    first.request.count -= part.request.count;
+    first.request.local_address += part.request.stride * part.request.count;
+    if (numbered_) first.request.id += part.request.count;
+  }
+  queue.posted += part.request.count;
+  doorbell_.ring(part.request, part.relay, part.charged);
+}
+
+void Backlog::announce_waiting(Queue& queue) {
+  std::array<nic::WorkRequest, nic::kLongestBatch> entries;
+  const std::uint64_t most = std::min<std::uint64_t>(queue.room(), entries.size());
+  std::size_t count = 0;
+  for (; count < most && !queue.waiting.empty() && queue.waiting.front().announced; queue.waiting.pop_front()) {
+    entries[count++] = queue.waiting.front().request;
+  }
+  queue.posted += count;
+  doorbell_.announce({entries.data(), count});
+}
+
+}  // namespace weft::firmware

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The edges of what a user may set: within the documented limits a command runs, or says which field is at fault and
+// what helps; and what is set without effect is told.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using test::CliTest;
+using test::Ran;
+
+using EdgesCli = CliTest;
+
+std::string nested(std::size_t depth) {
+  std::string text;
+  for (std::size_t i = 0; i < depth; ++i) text += R"({"nic":)";
+  return text + "1" + std::string(depth, '}');
+}
+
+TEST_F(EdgesCli, ArithmeticDoesNotOverflow) {
+  for (const auto& [what, arguments, message] : std::vector<test::BadInput>{
+           {"no operations a second",
+            "run ../small.json --set accelerator.compute.tensor_16bit=989FLOPS",
+            {"accelerator.compute: expected rates at which each kernel ends within the 106 days"}},
+           {"hardly any memory",
+            "collective ../small.json --op all_reduce --set accelerator.hbm.stacks.count=0 --set "
+            "accelerator.hbm.efficiency=1e-300",
+            {"accelerator.hbm.efficiency: expected a share that leaves at least 1Mbps", "got 0bps"}},
+           {"a clock of a picosecond",
+            "collective ../small.json --op all_reduce --set accelerator.hbm.stacks.clock=1ps",
+            {"accelerator.hbm.stacks.clock: expected 0ps or at least 100ps"}}}) {
+    expect_refused({what, arguments, message});
+  }
+}
+
+TEST_F(EdgesCli, DeepJsonIsRefused) {
+  write("deep.json", nested(40'000));
+  write("lists.json", "{\"nic\": " + std::string(40'000, '[') + std::string(40'000, ']') + "}");
+  write("fine.json", nested(20));
+  expect_refused({"a platform", "run ../deep.json", {"../deep.json: line 1", "at most 256 arrays and objects"}});
+  expect_refused({"a patch",
+                  "collective ../small.json --op all_reduce --patch ../deep.json",
+                  {"../deep.json: line 1", "at most 256 arrays and objects"}});
+  expect_refused({"lists", "run ../lists.json", {"../lists.json: line 1", "at most 256 arrays and objects"}});
+  expect_refused({"not so deep", "run ../fine.json", {"nic.nic"}});
+  expect_refused({"a value",
+                  ("collective ../small.json --op all_reduce --set nic=" + std::string(3'000, '[')).c_str(),
+                  {"nic: "}});
+}
+
+TEST_F(EdgesCli, AnErrorInTheRunIsItsMessage) {
+  const Ran ran = weft(
+      "collective multicast-1024 --set accelerators=4 --op broadcast --bytes 2GiB --no-warmup --set "
+      "collectives.multicast.chunk=64B");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("collectives.multicast.chunk: expected a larger one"), std::string::npos) << ran.err;
+}
+
+TEST_F(EdgesCli, WhatIsSetWithoutEffectIsTold) {
+  const std::string command = "collective ../small.json --op all_reduce --bytes 64KiB ";
+  const auto without_effect = [&](const std::string& sets) {
+    std::string fields;
+    const json result = json::parse(weft(command + sets + " --json").out);
+    for (const json& each : result["without_effect"]) {
+      fields += each["field"].get<std::string>() + ": " + each["because"].get<std::string>() + "\n";
+    }
+    return fields;
+  };
+  EXPECT_EQ(without_effect(""), "");
+  EXPECT_EQ(without_effect("--set accelerator.hbm.efficiency=0.05 --set accelerator.hbm.latency=90us"),
+            "accelerator.hbm.efficiency: accelerator.hbm.stacks say it\n"
+            "accelerator.hbm.latency: accelerator.hbm.stacks say it\n");
+  EXPECT_EQ(without_effect("--set scale_up.port.dcqcn.g=0.5"),
+            "scale_up.port.dcqcn.g: scale_up.port.dcqcn.enabled is false\n");
+  EXPECT_EQ(without_effect("--set scale_up.port.dcqcn.g=0.5 --set scale_up.port.dcqcn.enabled=true"),
+            "scale_up.port.dcqcn.enabled: scale_up.fabric.switch.marking.min is 0B\n"
+            "scale_up.port.dcqcn.g: scale_up.fabric.switch.marking.min is 0B\n");
+  EXPECT_EQ(without_effect("--set per_node=1 --set scale_up.fabric.link.rate=100Gbps"),
+            "scale_up.fabric.link.rate: per_node is 1\n");
+  // What a part of the catalogue says was not set by the user.
+  EXPECT_EQ(without_effect("--set nic=connectx-6"), "");
+  const Ran text = weft(command + "--set accelerator.hbm.efficiency=0.05");
+  EXPECT_NE(text.out.find("# without effect in this run: accelerator.hbm.efficiency (accelerator.hbm.stacks say it)\n"),
+            std::string::npos)
+      << text.out;
+  EXPECT_EQ(weft(command).out.find("without effect"), std::string::npos);
+}
+
+/// Many are a line, not a page.
+TEST_F(EdgesCli, WhatIsSetWithoutEffectIsBounded) {
+  std::string sets;
+  for (const char* field : {"g=0.5", "timer=100us", "minimum=1Gbps", "cnp_interval=5us", "rate_ai=1Gbps",
+                            "rate_hai=2Gbps", "fast_recovery=3"}) {
+    sets += std::string("--set nic.dcqcn.") + field + " ";
+  }
+  const Ran ran = weft("run ../small.json --out out " + sets);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find(" and 2 more, which without_effect in the JSON result lists\n"), std::string::npos) << ran.out;
+  const json summary = json::parse(test::read_file(folder_ / "work" / "out" / "summary.json"));
+  EXPECT_EQ(summary["without_effect"].size(), 7U);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives on interfaces whose queues hold few requests: firmware waits for a place, and every byte is in place.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "platforms/machine/collective_run.h"
+#include "platforms/machine/machine.h"
+#include "tests/support/kernel.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+using collectives::Algorithm;
+
+MachineConfig machine_of(Algorithm algorithm, int send, int receive) {
+  MachineConfig config;
+  config.accelerators = 8;
+  config.per_node = 2;
+  config.fabric.radix = 8;
+  config.fabric.hosts_per_leaf = 4;
+  config.fabric.switch_config.reduction.trees = 32;
+  config.scale_up.fabric.switch_config.reduction.trees = 32;
+  config.collectives.algorithm = algorithm;
+  config.collectives.chunk = 4_KiB;
+  config.collectives.multicast.queue_depth = 16;
+  config.data = true;
+  for (nic::Nic::Config* nic : {&config.nic, &config.scale_up.port}) {
+    nic->send_queue_depth = send;
+    nic->receive_queue_depth = receive;
+  }
+  return config;
+}
+
+class QueueDepths : public testing::TestWithParam<Algorithm> {};
+
+TEST_P(QueueDepths, AreNotOverrun) {
+  for (const int depth : {1, 2, 3, 64}) {
+    // Multicast that finds no receive is lost, and in-network collectives have no way to repeat it.
+    const int receive = GetParam() == Algorithm::kInNetwork ? std::max(depth, 3) : depth;
+    for (const CollectiveOp op : {CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce,
+                                  CollectiveOp::kBroadcast, CollectiveOp::kBarrier}) {
+      if (op == CollectiveOp::kBroadcast && GetParam() == Algorithm::kHierarchical) continue;
+      test::fresh_kernel();
+      Machine machine(machine_of(GetParam(), depth, receive));
+      for (const CollectiveResult& result : run_collective(machine, op, {60'004, 12}, ElementType::kFp32)) {
+        EXPECT_EQ(result.wrong, 0) << weft::name_of(op) << " of " << result.bytes << " bytes at depth " << depth;
+      }
+      for (int r = 0; r < machine.size(); ++r) EXPECT_EQ(machine.nic(r).counters().overruns, 0);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, QueueDepths,
+                         testing::Values(Algorithm::kRing, Algorithm::kTree, Algorithm::kNccl, Algorithm::kHierarchical,
+                                         Algorithm::kInNetwork, Algorithm::kMulticast, Algorithm::kDimensions),
+                         [](const auto& test) {
+                           std::string name(weft::name_of(test.param));
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+/// What waits for a place costs time, and a queue that is deep enough costs none.
+TEST(QueueDepth, CostsTimeWhereItIsTooSmall) {
+  const auto time = [](int depth) {
+    test::fresh_kernel();
+    MachineConfig config = machine_of(Algorithm::kRing, depth, 0);
+    config.data = false;
+    Machine machine(config);
+    return run_collective(machine, CollectiveOp::kAllReduce, {1 << 20}, ElementType::kFp32)[0].time;
+  };
+  const Time any = time(0);
+  EXPECT_GT(time(1), any);
+  EXPECT_EQ(time(1'000'000), any);
+}
+
+std::string refusal(const MachineConfig& config) {
+  test::fresh_kernel();
+  try {
+    Machine machine(config);
+    run_collective(machine, CollectiveOp::kAllgather, {1024}, ElementType::kFp32);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(QueueDepth, OfReceivesMustHoldOnesOfAllOthersInTheNetwork) {
+  const std::string message = refusal(machine_of(Algorithm::kInNetwork, 0, 2));
+  EXPECT_NE(message.find("nic.receive_queue_depth: expected 0, or at least 3 for collectives.algorithm in-network"),
+            std::string::npos)
+      << message;
+}
+
+TEST(QueueDepth, IsNotForThreadsThatPoll) {
+  MachineConfig config = machine_of(Algorithm::kRing, 4, 0);
+  config.firmware.wait = firmware::Wait::kPoll;
+  const std::string message = refusal(config);
+  EXPECT_NE(message.find("firmware.wait: expected event, since nic.send_queue_depth is 4"), std::string::npos)
+      << message;
+}
+
+TEST(Polling, ThatKeepsAllHardwareThreadsIsRefused) {
+  MachineConfig config = machine_of(Algorithm::kDimensions, 0, 0);
+  config.firmware.wait = firmware::Wait::kPoll;
+  config.firmware.cores = 1;
+  const std::string message = refusal(config);
+  EXPECT_NE(message.find("firmware.wait: expected event, or firmware.threads of at least "), std::string::npos)
+      << message;
+  config.firmware.threads = 16;
+  EXPECT_EQ(refusal(config), "none");
+}
+
+TEST(Overtaking, IsRefusedWithoutRecovery) {
+  MachineConfig config = machine_of(Algorithm::kRing, 0, 0);
+  config.fabric.routing = fabric::Routing::kAdaptive;
+  EXPECT_EQ(
+      refusal(config),
+      "nic.recovery: expected true, since fabric.routing is adaptive: packets of a queue pair overtake each other, "
+      "and what comes ahead of its turn would be dropped and not sent again; nic.reorder=1MiB beside it keeps most "
+      "of them");
+  config.nic.recovery = true;
+  EXPECT_EQ(refusal(config), "none");
+  // One way is no choice.
+  config.nic.recovery = false;
+  config.accelerators = 4;
+  EXPECT_EQ(refusal(config), "none");
+}
+
+}  // namespace
+}  // namespace weft::platforms
