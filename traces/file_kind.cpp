@@ -150,10 +150,11 @@ bool is_message(std::string_view message, bool is_whole) {
   return true;
 }
 
-/// Records, each a length and a message, the first of them GlobalMetadata.
+/// Records, each a length and a message, the first of them GlobalMetadata. A file of zeros is none.
 bool is_chakra(std::string_view bytes, bool has_more) {
   constexpr int kFew = 3;
   std::size_t at = 0;
+  bool says_something = false;
   for (int record = 0; record < kFew && at < bytes.size(); ++record) {
     constexpr int kLongestLength = 5;
     const std::optional<std::uint64_t> length = varint(bytes, at, kLongestLength);
@@ -162,9 +163,10 @@ bool is_chakra(std::string_view bytes, bool has_more) {
     if (!is_whole && !has_more && record == 0) return false;
     if (!is_message(bytes.substr(at, *length), is_whole)) return false;
     if (!is_whole) return true;
+    says_something = says_something || *length > 0;
     at += *length;
   }
-  return true;
+  return says_something;
 }
 
 /// Versions 2 to 5 begin with their number and end in a point; earlier ones have no mark.

@@ -13,7 +13,7 @@
 #include "platforms/cli/output.h"
 #include "platforms/cli/trace_command.h"
 #include "traces/chakra/convert.h"
-#include "traces/chakra/text_workload.h"
+#include "traces/chakra/text/workload.h"
 #include "traces/file_kind.h"
 
 namespace weft::platforms {
@@ -31,6 +31,7 @@ struct ConvertOptions {
   std::uint64_t ranks = 0;
   std::uint64_t passes = 1;
   std::string time_unit = "ns";
+  std::string dialect;  ///< empty: as the file's words tell
 };
 
 /// What is read, so that no result takes its place, by whatever name.
@@ -101,7 +102,9 @@ int convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
 }
 
 int convert_text(const ConvertOptions& options) {
-  const chakra::TextWorkload workload = chakra::read_text_workload(options.from);
+  chakra::TextWorkload workload = chakra::read_text_workload(options.from);
+  using Dialect = chakra::TextWorkload::Dialect;
+  if (!options.dialect.empty()) workload.dialect = options.dialect == "simai" ? Dialect::kSimAi : Dialect::kAstraSim;
   chakra::TextConversion conversion;
   conversion.ranks = options.ranks;
   if (conversion.ranks == 0) conversion.ranks = workload.ranks;
@@ -160,6 +163,10 @@ Command trace_convert_command(const Arguments& parent) {
   app.add_option("--passes", options->passes, "Of a text workload: how many training steps")
       .shows_default()
       .check(Within(std::uint64_t{1}, std::uint64_t{1'000'000}));
+  app.add_option("--dialect", options->dialect,
+                 "Of a text workload, how sizes of ALLGATHER are read: astra-sim, what a rank has before it, or simai, "
+                 "after it; left out, simai where the file has words of its own")
+      .check(OneOf({"astra-sim", "simai"}));
   app.add_option("--time-unit", options->time_unit,
                  "Of a text workload: what its compute times count. They are nanoseconds; us makes the traces that "
                  "the usual converter makes, in which they are 1,000 times too long")

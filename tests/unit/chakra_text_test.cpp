@@ -7,7 +7,7 @@
 
 #include "tests/support/chakra.h"
 #include "traces/chakra/check.h"
-#include "traces/chakra/text_workload.h"
+#include "traces/chakra/text/workload.h"
 #include "traces/chakra/window.h"
 
 namespace weft::chakra {

@@ -12,6 +12,7 @@
 
 #include "platforms/config/document.h"
 #include "tests/support/config.h"
+#include "traces/gzip_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -109,6 +110,29 @@ TEST(Config, ReadsEveryType) {
   EXPECT_EQ(config.memory.channels, 1);
   EXPECT_EQ(config.timing.start, 1500_ns);
   EXPECT_EQ(config.timing.seed, 9'223'372'036'854'775'807U);
+}
+
+/// A platform may be in gzip, and of a file that is something else it is said what that is.
+TEST(ConfigFile, MayBeGzipAndSaysWhatElseItIs) {
+  const auto file = std::filesystem::path(testing::TempDir()) / ("weft_config_" + std::to_string(getpid()) + ".gz");
+  const auto write = [&](const std::string& text) {
+    traces::GzipFile packed(file);
+    packed.write(text);
+    packed.close();
+  };
+  const auto load = [&] { return error_of([&] { Document document(file.string()); }); };
+  write(R"({"name": "packed"})");
+  EXPECT_EQ(Document(file.string()).root().get<std::string>("name", ""), "packed");
+  const std::string expected = file.string() + ": expected a platform in JSON, got ";
+  write("MICRO\n1\n");
+  EXPECT_TRUE(
+      load().starts_with(expected + "a text workload of ASTRA-sim 1.0 or SimAI, packed with gzip; weft trace convert "))
+      << load();
+  write(R"({"traceEvents": [], "deviceProperties": []})");
+  EXPECT_TRUE(load().starts_with(expected + "a trace of PyTorch's profiler")) << load();
+  write(R"({"metadata": {}, "nodes": []})");
+  EXPECT_TRUE(load().ends_with("; weft trace info " + file.string() + " reads it")) << load();
+  std::filesystem::remove(file);
 }
 
 TEST(ConfigFile, ErrorsNameTheFile) {

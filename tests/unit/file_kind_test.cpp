@@ -5,13 +5,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "traces/csv.h"
 #include "traces/format_error.h"
 #include "traces/gzip_file.h"
 #include "traces/input_file.h"
+#include "traces/memory_trace.h"
 
 namespace weft::traces {
 namespace {
@@ -103,6 +106,7 @@ TEST_F(FileKindTest, IsToldByTheFirstBytes) {
       {"\x80\x04\x95\x10"s, FileKind::kPickle},
       {"\x89PNG\r\n\x1a\n", FileKind::kPicture},
       {"\xff\xff\xff\xff\xff\xff\xff"s, FileKind::kBinary},
+      {std::string(100'000, '\0'), FileKind::kBinary},
   };
   for (const auto& [bytes, kind] : cases) {
     const fs::path plain = write("plain", bytes);
@@ -152,6 +156,30 @@ TEST_F(FileKindTest, ReadsGzipAsItsContent) {
   for (std::size_t got = 0; (got = file.read(buffer, sizeof buffer)) > 0; file.park()) read.append(buffer, got);
   EXPECT_EQ(read, text);
   EXPECT_EQ(file.position(), text.size());
+}
+
+/// And what is something else is said to be that.
+TEST_F(FileKindTest, TablesAndMemoryTracesMayBeGzip) {
+  const CsvTable table = CsvTable::read(write_gzip("t.csv.gz", "a,b\n1,2\n"));
+  ASSERT_EQ(table.size(), 1U);
+  EXPECT_EQ(table[0].integer("b"), 2);
+  EXPECT_NE(error_of([&] {
+              CsvTable::read(write("t.csv", "num_ranks 2\nrank 0 {\n}\n"));
+            }).find("expected a CSV file, got GOAL"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { CsvTable::read("/dev/zero"); }).find("expected a CSV file, got a file of a kind"),
+            std::string::npos);
+
+  std::string requests = "# requests\n";
+  for (int i = 0; i < 100'000; ++i) requests += "R 0x" + std::to_string(i) + "\n";
+  const fs::path packed = write_gzip("r.trc.gz", requests);
+  MemoryTrace trace(packed.string(), std::uint64_t{1} << 40);
+  int read = 0;
+  for (MemoryTrace::Entry entry; trace.next(entry);) ++read;
+  EXPECT_EQ(read, 100'000);
+  EXPECT_EQ(error_of([&] { MemoryTrace(write("r.trc", "$date $end\n").string(), 1); }),
+            (folder_ / "r.trc").string() + ": expected a trace of memory requests, got a VCD waveform; weft vcd info " +
+                (folder_ / "r.trc").string() + " reads it");
 }
 
 TEST_F(FileKindTest, DamagedGzipIsAnError) {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "traces/chakra/encoded_node.h"
+#include "traces/chakra/live/encoded_node.h"
 
 namespace weft::chakra {
 namespace {
@@ -130,8 +130,7 @@ void TraceWindow::make_ready(Slot slot) {
 }
 
 const Node& TraceWindow::node_of(Slot slot) {
-  const Node* const node = pool_->node(
-      live_[slot].record, [this](std::string_view record, Node& made) { return reader_.decode(record, made); });
+  const Node* const node = pool_->node(live_[slot].record);
   if (node == nullptr) fail_by_damage(live_[slot].id);
   return *node;
 }

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "traces/chakra/id_set.h"
-#include "traces/chakra/live_nodes.h"
+#include "traces/chakra/live/live_nodes.h"
+#include "traces/chakra/live/record_pool.h"
 #include "traces/chakra/reader.h"
-#include "traces/chakra/record_pool.h"
 
 namespace weft::chakra {
 

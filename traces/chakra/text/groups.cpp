@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/chakra/text_groups.h"
+#include "traces/chakra/text/groups.h"
 
 #include <algorithm>
 #include <map>

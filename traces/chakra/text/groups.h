@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "traces/chakra/groups.h"
-#include "traces/chakra/text_workload.h"
+#include "traces/chakra/text/workload.h"
 
 namespace weft::chakra {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "traces/chakra/text_workload.h"
+#include "traces/chakra/text/workload.h"
 #include "traces/file_kind.h"
 #include "traces/format_error.h"
 #include "traces/input_file.h"
@@ -213,6 +213,10 @@ class Parser {
     }
     if (!work.collective && given != "NONE") {
       fail(pass + ": expected one of " + names + ", for other groups with _EP or _DP_EP behind it, got " + given);
+    }
+    // Neither is of ASTRA-sim 1.0.
+    if (work.group != group || work.collective == CollectiveType::kBroadcast) {
+      workload_.dialect = TextWorkload::Dialect::kSimAi;
     }
     if (work.group != group && workload_.expert_group == 0) {
       fail(pass + ": " + given + ": expected ep: in the first line, the ranks of an expert-parallel group");

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/chakra/record_pool.h"
+#include "traces/chakra/live/record_pool.h"
 
 namespace weft::chakra {
 

@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/chakra/record_pool.h"
+#include "traces/chakra/live/record_pool.h"
+
+#include <google/protobuf/stubs/logging.h>
 
 #include <cstring>
-#include <string_view>
+#include <functional>
 #include <utility>
 
+#include "traces/chakra/message.h"
+
 namespace weft::chakra {
+
+/// Keeps protobuf from writing to stderr about what we report ourselves.
+struct RecordPool::Decoder {
+  google::protobuf::LogSilencer silencer;
+  ChakraProtoMsg::Node message;
+};
+
+RecordPool::RecordPool() : buckets_(kFewest, kNone), decoder_(std::make_unique<Decoder>()) {}
+
+RecordPool::~RecordPool() = default;
 
 std::uint32_t RecordPool::hash_of(std::string_view bytes) {
   const std::size_t hash = std::hash<std::string_view>()(bytes);
@@ -56,7 +70,7 @@ void RecordPool::release(Record record) {
   --held_;
 }
 
-const Node* RecordPool::node(Record record, const std::function<bool(std::string_view, Node&)>& decode) {
+const Node* RecordPool::node(Record record) {
   Entry& entry = entries_[record];
   if (entry.node != nullptr) return entry.node.get();
   std::unique_ptr<Node> node;
@@ -66,7 +80,8 @@ const Node* RecordPool::node(Record record, const std::function<bool(std::string
     node = std::move(spare_.back());
     spare_.pop_back();
   }
-  if (!decode(bytes(record), *node)) return nullptr;
+  if (!decoder_->message.ParseFromArray(entry.bytes.get(), static_cast<int>(entry.size))) return nullptr;
+  from_message(decoder_->message, *node);
   entry.node = std::move(node);
   return entry.node.get();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a table of layers to a graph: the training loops of ASTRA-sim 1.0, unrolled.
-#include "traces/chakra/text_workload.h"
+#include "traces/chakra/text/workload.h"
 
 #include <memory>
 #include <utility>
 
 #include "traces/chakra/ranks.h"
-#include "traces/chakra/text_groups.h"
+#include "traces/chakra/text/groups.h"
 #include "traces/chakra/writer.h"
 #include "traces/format_error.h"
 

@@ -74,7 +74,7 @@ struct TextWorkload {
   std::uint64_t last_bottom_layer = 0;  ///< of a DLRM: index of the one that waits for the embedding
   std::uint64_t model_group = 0;        ///< ranks of a tensor-parallel group; 0 if the file does not tell
 
-  Dialect dialect = Dialect::kAstraSim;  ///< SimAI's if the first line has a word of its own
+  Dialect dialect = Dialect::kAstraSim;  ///< SimAI's if the file has a word of its own
   std::uint64_t ranks = 0;               ///< all_gpus; 0 if the file does not tell
   std::uint64_t expert_group = 0;        ///< ep; 0 if the file does not tell
   std::uint64_t stages = 1;              ///< pp, of the pipeline

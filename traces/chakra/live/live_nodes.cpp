@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/chakra/live_nodes.h"
+#include "traces/chakra/live/live_nodes.h"
 
 #include <bit>
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -18,7 +17,10 @@ class RecordPool {
  public:
   using Record = std::uint32_t;
 
-  RecordPool() : buckets_(kFewest, kNone) {}
+  RecordPool();
+  ~RecordPool();
+  RecordPool(const RecordPool&) = delete;
+  RecordPool& operator=(const RecordPool&) = delete;
 
   /// The record with these bytes, for as long as it is not released as often as it was added.
   Record add(std::string_view bytes);
@@ -26,8 +28,8 @@ class RecordPool {
   [[nodiscard]] std::string_view bytes(Record record) const {
     return {entries_[record].bytes.get(), entries_[record].size};
   }
-  /// `decode` makes a node of bytes and says whether it could; null if not. The node lasts as long as the record.
-  const Node* node(Record record, const std::function<bool(std::string_view, Node&)>& decode);
+  /// Null if the record is damaged. The node lasts as long as the record.
+  const Node* node(Record record);
 
   /// Different records that are held.
   [[nodiscard]] std::size_t size() const { return held_; }
@@ -46,6 +48,8 @@ class RecordPool {
     Record next = kNone;  ///< of its bucket, or of those that are free
   };
 
+  struct Decoder;
+
   static std::uint32_t hash_of(std::string_view bytes);
   void grow();
 
@@ -54,6 +58,7 @@ class RecordPool {
   Record free_ = kNone;
   std::size_t held_ = 0;
   std::vector<std::unique_ptr<Node>> spare_;  ///< used again, with the memory that they hold
+  std::unique_ptr<Decoder> decoder_;          ///< one for all, so that it stays in the cache
 };
 
 }  // namespace weft::chakra

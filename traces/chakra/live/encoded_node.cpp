@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/chakra/encoded_node.h"
+#include "traces/chakra/live/encoded_node.h"
 
 namespace weft::chakra {
 namespace {
