@@ -2,7 +2,7 @@
 // Any bytes as a text workload: it becomes traces that can be read, or is refused.
 #include "tests/fuzz/fuzz.h"
 #include "traces/chakra/statistics.h"
-#include "traces/chakra/text_workload.h"
+#include "traces/chakra/text/workload.h"
 
 using namespace weft;  // NOLINT(google-build-using-namespace)
 

@@ -177,39 +177,39 @@ TEST_F(ChakraText, SimAiHasGroupsOfExperts) {
   };
   const TextWorkload workload = parse(header("ep: 2 pp: 1 vpp: 2 ga: 1 all_gpus: 8") + layers);
   EXPECT_EQ(workload.ranks, 8U);
-  using Ranks = std::vector<std::vector<std::uint64_t>>;
+  using RankLists = std::vector<std::vector<std::uint64_t>>;
   const auto groups = [](const TextWorkload& of, std::uint64_t ranks) {
-    Ranks list;
+    RankLists list;
     for (const RankGroup& group : groups_of(of, ranks)) list.push_back(group.ranks);
     return list;
   };
-  EXPECT_EQ(groups(workload, 8), (Ranks{{0, 1},
-                                        {2, 3},
-                                        {4, 5},
-                                        {6, 7},
-                                        {0, 2, 4, 6},
-                                        {1, 3, 5, 7},
-                                        {0, 2},
-                                        {1, 3},
-                                        {4, 6},
-                                        {5, 7},
-                                        {0, 4},
-                                        {1, 5},
-                                        {2, 6},
-                                        {3, 7}}));
+  EXPECT_EQ(groups(workload, 8), (RankLists{{0, 1},
+                                            {2, 3},
+                                            {4, 5},
+                                            {6, 7},
+                                            {0, 2, 4, 6},
+                                            {1, 3, 5, 7},
+                                            {0, 2},
+                                            {1, 3},
+                                            {4, 6},
+                                            {5, 7},
+                                            {0, 4},
+                                            {1, 5},
+                                            {2, 6},
+                                            {3, 7}}));
   TextConversion conversion;
   conversion.ranks = 8;
   std::map<std::string, std::pair<std::string, std::int64_t>> of_rank_5;
   for (const Node& node : nodes(workload, conversion, 5)) {
     if (node.type == NodeType::kCollective) of_rank_5[node.name] = {node.pg_name(), *node.comm_size()};
   }
-  using Of = std::pair<std::string, std::int64_t>;
-  EXPECT_EQ(of_rank_5["attention_FWD_ALL_REDUCE"], (Of{"3", 16777216}));
-  EXPECT_EQ(of_rank_5["norm_FWD_BROADCAST"], (Of{"3", 16384}));
-  EXPECT_EQ(of_rank_5["experts_BWD_IG_ALL_TO_ALL"], (Of{"10", 8388608}));
-  EXPECT_EQ(of_rank_5["experts_BWD_WG_REDUCE_SCATTER"], (Of{"12", 67108864}));
+  using NameAndBytes = std::pair<std::string, std::int64_t>;
+  EXPECT_EQ(of_rank_5["attention_FWD_ALL_REDUCE"], (NameAndBytes{"3", 16777216}));
+  EXPECT_EQ(of_rank_5["norm_FWD_BROADCAST"], (NameAndBytes{"3", 16384}));
+  EXPECT_EQ(of_rank_5["experts_BWD_IG_ALL_TO_ALL"], (NameAndBytes{"10", 8388608}));
+  EXPECT_EQ(of_rank_5["experts_BWD_WG_REDUCE_SCATTER"], (NameAndBytes{"12", 67108864}));
   // Chakra counts what a rank of the 4 has before an all-gather.
-  EXPECT_EQ(of_rank_5["gather_BWD_WG_ALL_GATHER"], (Of{"6", 8388609}));
+  EXPECT_EQ(of_rank_5["gather_BWD_WG_ALL_GATHER"], (NameAndBytes{"6", 8388609}));
   EXPECT_EQ(
       remarks_of(workload, conversion),
       (std::vector<std::string>{
@@ -219,8 +219,9 @@ TEST_F(ChakraText, SimAiHasGroupsOfExperts) {
   // Stages of a pipeline lie between ranks of tensor-parallel groups and those of data-parallel ones.
   const TextWorkload staged =
       parse(header("expert_parallel_npu_group: 1 pp: 2 all_gpus: 8 pp_comm: 4096.0 new: 7") + layers);
-  EXPECT_EQ(groups(staged, 8),
-            (Ranks{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(
+      groups(staged, 8),
+      (RankLists{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}}));
   conversion.ranks = 16;
   const std::vector<std::string> remarks = remarks_of(staged, conversion);
   ASSERT_EQ(remarks.size(), 5U);

@@ -55,21 +55,21 @@ bool has_more(const Metadata& metadata) {
   throw std::invalid_argument(what + ": has fields that the schema does not have, for which this JSON has no place");
 }
 
-std::uint64_t whole_number_of(const json& value, const std::string& path) {
+std::uint64_t feeder_natural(const json& value, const std::string& path) {
   if (!value.is_number_unsigned())
     throw std::invalid_argument(path + ": expected an integer of at least 0, got " + value.dump());
   return value.get<std::uint64_t>();
 }
 
-std::vector<std::uint64_t> ids_of(const json& value, const std::string& path) {
+std::vector<std::uint64_t> feeder_ids(const json& value, const std::string& path) {
   if (!value.is_array()) throw std::invalid_argument(path + ": expected a list, got " + value.dump());
   std::vector<std::uint64_t> ids;
   for (std::size_t i = 0; i < value.size(); ++i)
-    ids.push_back(whole_number_of(value[i], path + "[" + std::to_string(i) + "]"));
+    ids.push_back(feeder_natural(value[i], path + "[" + std::to_string(i) + "]"));
   return ids;
 }
 
-NodeType type_of(const json& value) {
+NodeType feeder_type(const json& value) {
   if (value.is_string()) {
     if (const auto type = node_type(value.get<std::string>())) return *type;
   } else if (value.is_number_integer() && value >= 0 && value <= std::numeric_limits<std::int32_t>::max()) {
@@ -176,18 +176,18 @@ Node node_from_feeder_json(const json& object) {
   Node node;
   for (const auto& [key, value] : object.items()) {
     if (key == "Id") {
-      node.id = whole_number_of(value, key);
+      node.id = feeder_natural(value, key);
     } else if (key == "Name") {
       if (!value.is_string()) throw std::invalid_argument("Name: expected a string, got " + value.dump());
       node.name = value.get<std::string>();
     } else if (key == "NodeType") {
-      node.type = type_of(value);
+      node.type = feeder_type(value);
     } else if (key == "runtime") {
-      node.duration_micros = whole_number_of(value, key);
+      node.duration_micros = feeder_natural(value, key);
     } else if (key == "data_deps") {
-      node.data_dependencies = ids_of(value, key);
+      node.data_dependencies = feeder_ids(value, key);
     } else if (key == "ctrlDeps" || key == "ctrl_deps") {
-      node.control_dependencies = ids_of(value, key);
+      node.control_dependencies = feeder_ids(value, key);
     } else {
       node.attributes.push_back(attribute_from_feeder_json(key, value));
     }

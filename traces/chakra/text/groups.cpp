@@ -15,7 +15,7 @@ using Dialect = TextWorkload::Dialect;
 using Group = TextWorkload::Group;
 using Work = TextWorkload::Work;
 
-const char* text_of(Group group) {
+const char* name_of_group(Group group) {
   switch (group) {
     case Group::kModel:
       return "a tensor-parallel group (model_parallel_NPU_group)";
@@ -148,7 +148,7 @@ std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConv
       list += (list.empty() ? "" : ", ") + std::to_string(number) + " " + type;
     }
     remarks.push_back(std::to_string(count) + " of the file's " + std::to_string(all) + " collectives are left out (" +
-                      list + "): " + text_of(group) + " is of one rank");
+                      list + "): " + name_of_group(group) + " is of one rank");
   }
   if (gathers > 0) {
     remarks.push_back("the size of an ALLGATHER is what each rank has after it, as SimAI counts (" +
