@@ -44,7 +44,11 @@ struct RunOptions {
 std::string workload_of(const fs::path& traces) {
   ordered_json workload = {{"kind", "chakra"}, {"traces", fs::absolute(traces).string()}};
   const fs::path groups = traces.string() + ".groups.json";
-  if (fs::exists(groups)) workload["groups"] = astra::read_groups(groups, UINT32_MAX);
+  if (fs::exists(groups)) {
+    for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds)) {
+      workload["groups"][name] = members.empty() ? ordered_json("all") : ordered_json(members);
+    }
+  }
   return "workload=" + workload.dump();
 }
 

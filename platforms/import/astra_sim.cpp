@@ -95,10 +95,13 @@ std::vector<DimensionConfig> read_network(const fs::path& file) {
     const std::string& key = entry.first.Scalar();
     if (!known.contains(key)) throw InputError(name, "", "topology, npus_count, bandwidth and latency", in_quotes(key));
   }
-  std::vector<DimensionConfig> dimensions(root["topology"].IsSequence() ? root["topology"].size() : 0);
+  const YAML::Node topology = root["topology"];
+  std::vector<DimensionConfig> dimensions(topology && topology.IsSequence() ? topology.size() : 0);
   for (const std::string& key : known) {
     const YAML::Node list = root[key];
-    if (!list.IsSequence() || list.size() == 0) throw InputError(name, key, "a list of values, one a dimension", "");
+    if (!list || !list.IsSequence() || list.size() == 0) {
+      throw InputError(name, key, "a list of values, one a dimension", list ? "" : "nothing");
+    }
     if (list.size() != dimensions.size()) {
       throw InputError(name, key, std::to_string(dimensions.size()) + " values, one a dimension as in topology",
                        std::to_string(list.size()));
@@ -348,6 +351,7 @@ std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, st
     if (name == "0" || name.empty()) members.fail("another name, since 0 is everybody");
     std::vector<std::uint32_t>& group = groups[name];
     if (members.raw() == "all") {
+      if (ends == kAnyEnds) continue;
       group.resize(ends);
       std::iota(group.begin(), group.end(), 0U);
       continue;
