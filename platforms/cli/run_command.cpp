@@ -48,7 +48,11 @@ std::string workload_of(const fs::path& traces) {
   ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(traces))}};
   const fs::path groups = traces.string() + ".groups.json";
   std::error_code ignored;
-  if (fs::exists(groups, ignored)) workload["groups"] = astra::read_groups(groups, UINT32_MAX);
+  if (fs::exists(groups, ignored)) {
+    for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds)) {
+      workload["groups"][name] = members.empty() ? ordered_json("all") : ordered_json(members);
+    }
+  }
   return "workload=" + workload.dump();
 }
 

@@ -105,12 +105,13 @@ std::vector<DimensionConfig> read_network(const fs::path& file) {
     const std::string& key = entry.first.Scalar();
     if (!known.contains(key)) throw InputError(name, "", keys, in_quotes(key));
   }
-  // What is not there throws where it is asked what it is.
-  const auto is_list = [&root](const std::string& key) { return root[key] && root[key].IsSequence(); };
-  std::vector<DimensionConfig> dimensions(is_list("topology") ? root["topology"].size() : 0);
+  const YAML::Node topology = root["topology"];
+  std::vector<DimensionConfig> dimensions(topology && topology.IsSequence() ? topology.size() : 0);
   for (const std::string& key : known) {
     const YAML::Node list = root[key];
-    if (!is_list(key) || list.size() == 0) throw InputError(name, key, "a list of values, one a dimension", "");
+    if (!list || !list.IsSequence() || list.size() == 0) {
+      throw InputError(name, key, "a list of values, one a dimension", list ? "" : "nothing");
+    }
     if (list.size() != dimensions.size()) {
       throw InputError(name, key, std::to_string(dimensions.size()) + " values, one a dimension as in topology",
                        std::to_string(list.size()));
@@ -385,6 +386,7 @@ std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, st
     if (name == "0" || name.empty()) members.fail("another name, since 0 is everybody");
     std::vector<std::uint32_t>& group = groups[name];
     if (members.raw() == "all") {
+      if (ends == kAnyEnds) continue;
       group.resize(ends);
       std::iota(group.begin(), group.end(), 0U);
       continue;

@@ -41,6 +41,9 @@ std::uint32_t ends_of(const System& system, const std::filesystem::path& network
 /// The remote memory file of a machine of `ends`, into what system.json has given.
 void read_memory(const std::filesystem::path& file, analytical::EndConfig& end, std::uint32_t ends);
 
+/// Of groups whose machine is not known yet: "all" is an empty list.
+constexpr std::uint32_t kAnyEnds = UINT32_MAX;
+
 /// The communicator groups file: ranks by group, different ones below `ends`, or "all" of them.
 std::map<std::string, std::vector<std::uint32_t>> read_groups(const std::filesystem::path& file, std::uint32_t ends);
 /// The same where they stand in a platform; none if they do not.

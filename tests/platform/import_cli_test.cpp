@@ -301,6 +301,69 @@ TEST_F(ImportCli, TakesCollectivesOfSomeDimensions) {
   EXPECT_EQ(of({false, false}), 5'000);
 }
 
+/// A list that the traces do not need stops nothing; one that they need and that is missing is named.
+TEST_F(ImportCli, NeedsTheAlgorithmsOfItsTracesAlone) {
+  json system = system_file();
+  system["all-reduce-implementation"] = {"ring", "ring"};
+  system["all-to-all-implementation"] = {"direct"};
+  write("system.json", system.dump());
+  write("network.yml",
+        "topology: [ Ring, Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 50, 50 ]\nlatency: [ 500, 500 ]\n");
+  EXPECT_NE(import().err.find("all-to-all-implementation has 1 algorithms, and the network 2 dimensions"),
+            std::string::npos);
+  EXPECT_EQ(finish(), 5'000 + 43'040);
+  EXPECT_EQ(import("").code, 0) << "and the machine";
+  for (const json& none : {json(), json::array()}) {
+    system["all-reduce-implementation"] = none;
+    if (none.is_null()) system.erase("all-reduce-implementation");
+    write("system.json", system.dump());
+    ASSERT_EQ(import().code, 0);
+    const Ran ran = weft("run p.json");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("p.json: analytical.dimensions.0.all_reduce: expected the algorithm of a collective that is "
+                           "in the traces (all-reduce-implementation in ASTRA-sim's system file)"),
+              std::string::npos)
+        << ran.err;
+  }
+}
+
+TEST_F(ImportCli, SaysWhereAstraSimWouldHaveStopped) {
+  json system = system_file();
+  system["endpoint-delay"] = 0;
+  write("system.json", system.dump());
+  json at_once = trace();
+  at_once["nodes"][1].erase("data_deps");
+  at_once["nodes"].erase(0);
+  traces(at_once);
+  ASSERT_EQ(import().code, 0);
+  const Ran ran = weft("run p.json");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.err.find("something ends at 0 ns"), std::string::npos) << ran.err;
+}
+
+/// A late rank of three dimensions, with fewer active chunks than a collective has.
+TEST_F(ImportCli, SaysWhichKeyAvoidsThatChunksWaitForEachOther) {
+  json system = system_file();
+  system["all-reduce-implementation"] = {"ring", "ring", "ring"};
+  system["preferred-dataset-splits"] = 2;
+  write("system.json", system.dump());
+  write("network.yml",
+        "topology: [ Ring, Ring, Ring ]\nnpus_count: [ 2, 2, 2 ]\nbandwidth: [ 50, 50, 50 ]\n"
+        "latency: [ 500, 500, 500 ]\n");
+  json late = trace();
+  late["nodes"][0]["duration_micros"] = 50;
+  write("t.json", late.dump());
+  EXPECT_EQ(weft("trace convert ../t.json w.0.et").code, 0);
+  ASSERT_EQ(import().code, 0);
+  const Ran hangs = weft("run p.json");
+  EXPECT_EQ(hangs.code, 1);
+  EXPECT_NE(hangs.err.find("active-chunks-per-dimension of at least preferred-dataset-splits"), std::string::npos)
+      << hangs.err;
+  EXPECT_EQ(weft("run p.json --set analytical.collectives.active_chunks=2").code, 0);
+  ASSERT_EQ(import("--analytical cut-through").code, 0);
+  EXPECT_EQ(weft("run p.json").code, 0);
+}
+
 TEST_F(ImportCli, TakesTheSharedBus) {
   json system = system_file();
   system.update({{"model-shared-bus", 1}, {"L", 10}, {"o", 10}, {"g", 10}, {"G", 0.001}});
@@ -414,6 +477,8 @@ TEST_F(ImportCli, RefusesByName) {
   expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 0 ]\nlatency: [ 5 ]\n"),
          "bandwidth: expected a rate above 0 in GB/s, got 0");
   expect(network("topology: [ Ring\n"), "network.yml: line 2: expected YAML");
+  expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\n"),
+         "network.yml: latency: expected a list of values, one a dimension, got nothing");
   write("network.yml", kNetwork);
   write("groups.json", R"({"1": [0, 8]})");
   expect(import("--analytical unaware --groups ../groups.json").err,
@@ -424,6 +489,15 @@ TEST_F(ImportCli, RefusesByName) {
   write("memory.json", R"({"memory-type": "MEMORY_POOL"})");
   expect(import("--analytical unaware --memory ../memory.json").err,
          "memory.json: remote-mem-bw: expected a rate in GB/s");
+  const auto nodes = [&](const json& file) {
+    write("memory.json", file.dump());
+    return import("--analytical unaware --memory ../memory.json").err;
+  };
+  json memory = {{"memory-type", "PER_NODE_MEMORY_EXPANSION"}, {"remote-mem-bw", 100}, {"num-nodes", 3}};
+  expect(nodes(memory), "memory.json: num-npus-per-node: expected 1 or more, got nothing");
+  memory["num-npus-per-node"] = 2;
+  expect(nodes(memory), "memory.json: num-nodes: expected at least 4, with num-npus-per-node 2 each");
+  expect(import("--analytical unaware --num-queues-per-dim 0").err, "--num-queues-per-dim");
   expect(weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out no/p.json").err,
          "--out: expected a file that can be written");
 }
