@@ -114,11 +114,11 @@ TEST_F(WholeFiles, WriteToWhatIsNoFileAndNeverReplaceIt) {
 TEST_F(WholeFiles, WriteToADescriptorWhereItStands) {
   const auto file = folder_ / "out.txt";
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT, 0600);
-  ASSERT_EQ(write(descriptor, "a", 1), 1);
+  ASSERT_EQ(::write(descriptor, "a", 1), 1);
   WholeFile whole("/dev/fd/" + std::to_string(descriptor));
   whole.write("b");
   whole.close();
-  ASSERT_EQ(write(descriptor, "c", 1), 1);
+  ASSERT_EQ(::write(descriptor, "c", 1), 1);
   close(descriptor);
   EXPECT_EQ(test::read_file(file), "abc");
 }
