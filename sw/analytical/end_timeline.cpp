@@ -7,7 +7,8 @@ namespace weft::analytical {
 
 using chakra::NodeType;
 
-EndTimeline::EndTimeline(Probe& probe, std::uint32_t ends, bool remote_memory) : probe_(probe), tracks_(ends) {
+EndTimeline::EndTimeline(Probe& probe, std::uint32_t ends, bool remote_memory)
+    : probe_(probe), tracks_(ends), begun_(ends) {
   for (std::uint32_t e = 0; e < ends; ++e) {
     const std::string process = "end " + std::to_string(e);
     std::array<int, kRows>& rows = tracks_[e];
@@ -35,9 +36,9 @@ EndTimeline::Row EndTimeline::row_of(const chakra::Node& node) {
 }
 
 void EndTimeline::end(Time now, std::uint32_t end, const chakra::Node& node) {
-  const auto begun = begun_.find(&node);
+  const auto begun = begun_[end].find(&node);
   probe_.slice(tracks_[end][row_of(node)], node.name.empty() ? node.label() : node.name, begun->second, now);
-  begun_.erase(begun);
+  begun_[end].erase(begun);
 }
 
 }  // namespace weft::analytical

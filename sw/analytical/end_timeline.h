@@ -18,8 +18,8 @@ class EndTimeline {
   EndTimeline(Probe& probe, std::uint32_t ends, bool remote_memory);
 
   [[nodiscard]] bool draws(std::uint32_t end) const { return end < tracks_.size(); }
-  /// Of an end that it draws; a node stays where it is until it ends.
-  void begin(Time now, const chakra::Node& node) { begun_[&node] = now; }
+  /// Of an end that it draws; a node stays where it is until it ends. Ends may share a node.
+  void begin(Time now, std::uint32_t end, const chakra::Node& node) { begun_[end][&node] = now; }
   void end(Time now, std::uint32_t end, const chakra::Node& node);
 
  private:
@@ -27,8 +27,8 @@ class EndTimeline {
   [[nodiscard]] static Row row_of(const chakra::Node& node);
 
   Probe& probe_;
-  std::vector<std::array<int, kRows>> tracks_;  ///< by end
-  std::unordered_map<const chakra::Node*, Time> begun_;
+  std::vector<std::array<int, kRows>> tracks_;                        ///< by end
+  std::vector<std::unordered_map<const chakra::Node*, Time>> begun_;  ///< by end
 };
 
 }  // namespace weft::analytical

@@ -133,7 +133,7 @@ void Replay::begun(Time now, const Graph& graph, const Node& node) {
   if (*activity == Activity::kCommunication && node.type != NodeType::kReceive) {
     statistics_.add_bytes(graph.end, node.comm_size().value_or(0));
   }
-  if (timeline_ && timeline_->draws(graph.end)) timeline_->begin(now, node);
+  if (timeline_ && timeline_->draws(graph.end)) timeline_->begin(now, graph.end, node);
 }
 
 void Replay::ended(Time now, const Graph& graph, const Node& node) {
