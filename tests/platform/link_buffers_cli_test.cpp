@@ -38,8 +38,8 @@ TEST_F(LinkBuffersCli, WhatNobodySetsFillsALinkOfAnyLength) {
   std::string err;
   const double near = busbw(std::string(kGather) + "--set fabric.edges.2.link.propagation=500ns", err);
   EXPECT_EQ(err, "");
-  // 32 MiB leave an end in 690 us, and a flight takes 20 us more.
-  EXPECT_GT(busbw(kGather, err), 0.93 * near);
+  // 32 MiB leave an end in 690 us, and three flights take 60 us more.
+  EXPECT_GT(busbw(kGather, err), 0.9 * near);
   EXPECT_EQ(err, "");
   const Ran table = weft("topology ../far.json --json --out pictures");
   const json network = json::parse(table.out)["networks"][0];
@@ -54,7 +54,7 @@ TEST_F(LinkBuffersCli, WhatIsSetIsKeptAndNamedWithTheShareThatPasses) {
   const std::string set = "--set fabric.edges.2.link.buffer=256KiB";
   const double starved = busbw(kGather + set, err);
   const std::string line =
-      "fabric: a - b: a buffer of 256KiB fills 12.2 % of a link of 400Gbps and 20us; it takes 2047KiB "
+      "fabric: a - b: a buffer of 256KiB fills 12.2 % of a link of 400Gbps and 20us; it takes 2024KiB "
       "(fabric.edges.2.link.buffer)\n";
   EXPECT_EQ(err, "weft: warning: " + line);
   const json starved_links =
@@ -118,11 +118,12 @@ class ImportedLinks : public LinkBuffersCli {
 
 TEST_F(ImportedLinks, AreFullWhateverTheirRateAndLength) {
   machine("Switch", 400, 936.25, 3350);
-  // What wires and headers take is 1.4 times less than links of this rate with 256 KiB of buffer would.
+  // With 256 KiB of buffer links of this rate and length would take three times as long.
   const double wires = 2 * 7 / 8.0 * (256 << 20) * (4096 + 66) / 4096 / (400.0 * (1 << 30)) * 1e6;
-  const double time = time_us("m.json --set fabric.segment=16KiB", "256MiB");
+  const double time =
+      time_us("m.json --set fabric.segment=16KiB --set collectives.dimensions.active_chunks=2", "256MiB");
   EXPECT_GT(time, wires);
-  EXPECT_LT(time, 1.35 * wires);
+  EXPECT_LT(time, 1.1 * wires);
 }
 
 TEST_F(ImportedLinks, MemoryTakesOfReductionsAndKernelsWhatItDoesInAstraSim) {

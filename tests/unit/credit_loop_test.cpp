@@ -119,12 +119,12 @@ TEST(CreditLoop, NamesKindsOfLinksOnceWorstFirst) {
   config.link.buffer = 64_KiB;
   config.link.propagation = 10_us;
   const Plan torus(config, 16, "fabric");
-  // 15 packets of 4,162 bytes fit; credit is away for 2 x 10 us, two switches of 220 ns and 83.24 ns. 64.03 %... of
-  // that the packets take 1248.6 ns.
+  // 15 packets of 4,162 bytes fit and take 1,248.6 ns. Credit is away for 2 x 10 us, 2 x 220 ns of switches and 83.24
+  // ns, in which 1,026,162 bytes pass; two packets more are 1010.2 KiB.
   EXPECT_EQ(
       describe_starved(torus),
       std::vector<std::string>{"fabric: router0 - router1 and 31 more: a buffer of 64KiB fills 6.08 % of a link of "
-                               "400Gbps and 10us; it takes 1013KiB (fabric.link.buffer)"});
+                               "400Gbps and 10us; it takes 1011KiB (fabric.link.buffer)"});
 
   FabricConfig graph;
   graph.topology = Shape::kGraph;
@@ -136,7 +136,8 @@ TEST(CreditLoop, NamesKindsOfLinksOnceWorstFirst) {
   const std::vector<std::string> lines = describe_starved(Plan(graph, 8, "scale_up.fabric"));
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_EQ(
-      lines.front().find("scale_up.fabric: end7 - a: a buffer of 8KiB fills 0.052 % of a link of 400Gbps and 80us"), 0u)
+      lines.front().find("scale_up.fabric: end7 - a: a buffer of 8KiB fills 0.0519 % of a link of 400Gbps and 80us"),
+      0u)
       << lines.front();
   EXPECT_EQ(lines.back(), "scale_up.fabric: 3 more kinds of links that their buffers cannot fill");
 }
