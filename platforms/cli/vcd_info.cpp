@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct InfoOptions {
+struct VcdInfoOptions {
   std::string file;
   std::vector<std::string> patterns;
   bool json = false;
@@ -73,7 +73,7 @@ class Changes {
 };
 
 /// Those that patterns choose, in the order of the file; all if there are none.
-std::vector<const vcd::Signal*> chosen(const InfoOptions& options, const vcd::Header& header) {
+std::vector<const vcd::Signal*> chosen(const VcdInfoOptions& options, const vcd::Header& header) {
   std::vector<const vcd::Signal*> signals;
   for (const vcd::Signal& signal : header.signals) {
     const bool fits = std::any_of(options.patterns.begin(), options.patterns.end(), [&](const std::string& pattern) {
@@ -96,7 +96,7 @@ std::string changes_text(const vcd::Signal& signal, const Changes& changes) {
              : "no values";
 }
 
-int info(const InfoOptions& options) {
+int show_signals(const VcdInfoOptions& options) {
   const Stopwatch watch;
   vcd::Reader reader(options.file);
   const vcd::Header& header = reader.header();
@@ -175,14 +175,14 @@ int info(const InfoOptions& options) {
 }  // namespace
 
 Command info_command(const Arguments& parent) {
-  auto options = std::make_shared<InfoOptions>();
+  auto options = std::make_shared<VcdInfoOptions>();
   const Arguments app = parent.add_subcommand("info", "Says what signals a waveform has and how often they change");
   app.add_option("FILE", options->file, "A VCD file, also in gzip or FST; - is standard input").required();
   app.add_option("--signals", options->patterns, "Lists those whose name fits, a pattern with *; can be repeated")
       .one_at_a_time()
       .type_name("PATTERN");
   app.add_flag("--json", options->json, "Print JSON, with all signals");
-  return {app, [options] { return info(*options); }};
+  return {app, [options] { return show_signals(*options); }};
 }
 
 }  // namespace weft::platforms
