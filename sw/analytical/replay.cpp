@@ -97,7 +97,10 @@ void Replay::issue_ready(Time now, Graph& graph) {
 }
 
 void Replay::issue(Time now, Graph& graph, const Node& node) {
-  const auto done_after = [&](Time length) { call_done(length == kNever ? kNever : now + length, graph, node); };
+  const auto done_after = [&](Time length) {
+    if (length == kNever) fail(graph, node, "takes longer than a run can, which counts to 53 days");
+    call_done(now + length, graph, node);
+  };
   if (end_.replay_only && node.type != NodeType::kMetadata) return done_after(duration_of(node));
   switch (node.type) {
     case NodeType::kMetadata:
