@@ -95,7 +95,7 @@ std::uint64_t Mailboxes::hash(std::uint64_t purpose, std::uint32_t from, std::in
 Mailboxes::Box& Mailboxes::box_of(const Message& message) {
   if (message.to >= tables_.size()) tables_.resize(std::size_t{message.to} + 1);
   Table& table = tables_[message.to];
-  if (2 * table.used >= table.boxes.size()) grow(table);
+  if (4 * table.used >= 3 * table.boxes.size()) grow(table);
   const std::size_t mask = table.boxes.size() - 1;
   std::size_t at = hash(message.purpose, message.from, message.bytes) & mask;
   while (!table.boxes[at].empty()) {

@@ -145,7 +145,10 @@ void Replay::ended(Time now, const Graph& graph, const Node& node) {
 
 void Replay::issue(Time now, Graph& graph, const Node& node) {
   begun(now, graph, node);
-  const auto done_after = [&](Time length) { call_done(length == kNever ? kNever : now + length, graph, node); };
+  const auto done_after = [&](Time length) {
+    if (length == kNever) fail(graph, node, "takes longer than a run can, which counts to 53 days");
+    call_done(now + length, graph, node);
+  };
   if (end_.replay_only && node.type != NodeType::kMetadata) return done_after(duration_of(node));
   switch (node.type) {
     case NodeType::kMetadata:

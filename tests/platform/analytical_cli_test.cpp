@@ -94,7 +94,7 @@ TEST_F(AnalyticalCli, RefusesByName) {
             {"analytical.collectives.inter_dimension: expected baseline", "localBWAware"}},
            {"members",
             "--op all_reduce --set analytical.dimensions.0.size=6 --set "
-            "analytical.dimensions.0.reduce_scatter=halvingDoubling",
+            "analytical.dimensions.0.all_reduce=halvingDoubling",
             {"power of two"}},
            {"a key", "--op all_reduce --set analytical.collectives.chunks=4", {"analytical.collectives.chunks"}}}) {
     SCOPED_TRACE(bad.what);
