@@ -70,12 +70,10 @@ ResultFiles::~ResultFiles() {
   while (!made_.empty()) made_.pop_back();  // from the inside out
 }
 
-fs::path ResultFiles::folder(const std::string& option, const fs::path& folder,
-                             std::span<const std::string_view> names) {
-  const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // "out/"
+void ResultFiles::make_folder(const std::string& option, const fs::path& folder) {
   std::vector<fs::path> missing;
   std::error_code error;
-  for (fs::path at = path; !at.empty() && !fs::exists(at, error) && !error; at = at.parent_path())
+  for (fs::path at = folder; !at.empty() && !fs::exists(at, error) && !error; at = at.parent_path())
     missing.push_back(at);
   if (error) refuse(option, kFolder, folder, error.message());
   for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
@@ -84,7 +82,13 @@ fs::path ResultFiles::folder(const std::string& option, const fs::path& folder,
     if (error) refuse(option, kFolder, folder, error.message());
     if (made) made_.emplace_back(*at, Temporary::Kind::kFolderIfEmpty);
   }
-  if (!fs::is_directory(path, error)) refuse(option, kFolder, folder, "it is a file");
+  if (!folder.empty() && !fs::is_directory(folder, error)) refuse(option, kFolder, folder, "it is a file");
+}
+
+fs::path ResultFiles::folder(const std::string& option, const fs::path& folder,
+                             std::span<const std::string_view> names) {
+  const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // "out/"
+  make_folder(option, path);
   try {
     const fs::path& staged = stage(path);
     for (const std::string_view name : names) {
@@ -104,6 +108,7 @@ fs::path ResultFiles::file(const std::string& option, const fs::path& file) {
     const traces::WriteTarget target = traces::find_target(file);
     if (target.is_stream) return file;
     take(option, target.path);
+    make_folder(option, target.path.parent_path());
     return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {
     refuse(option, kFile, file, error.code().message());

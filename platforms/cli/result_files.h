@@ -41,8 +41,10 @@ class ResultFiles {
   /// place. Throws UsageError that names the option.
   std::filesystem::path folder(const std::string& option, const std::filesystem::path& folder,
                                std::span<const std::string_view> names = {});
-  /// Where to write what will be `file`. A device, a pipe and the like are written to at once: then it is `file`
-  /// itself. Throws UsageError that names the option.
+  /// Makes a folder with those above it, for files that appear by themselves. Throws UsageError that names the option.
+  void make_folder(const std::string& option, const std::filesystem::path& folder);
+  /// Where to write what will be `file`, in a folder that is made where it is missing. A device, a pipe and the like
+  /// are written to at once: then it is `file` itself. Throws UsageError that names the option.
   std::filesystem::path file(const std::string& option, const std::filesystem::path& file);
 
   /// Throws std::system_error.

@@ -3,17 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/cli/vcd_blocks.h"
 #include "platforms/config/text.h"
 #include "traces/format_error.h"
 #include "traces/vcd/calibrate.h"
 
 namespace weft::platforms {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 using nlohmann::ordered_json;
@@ -130,6 +135,8 @@ ordered_json patch_of(const vcd::Calibration& found, const vcd::BlockTrace& trac
 }
 
 int calibrate(const CalibrateOptions& options) {
+  ResultFiles files;
+  const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out);
   if (options.at.empty() || options.at.front() == '.' || options.at.back() == '.' ||
       options.at.find("..") != std::string::npos) {
     throw UsageError("--at: expected the path of a reduction engine in a platform, got " + in_quotes(options.at));
@@ -160,7 +167,8 @@ int calibrate(const CalibrateOptions& options) {
   const ordered_json patch = patch_of(found, trace, clock, bytes, options.at);
   const bool good =
       std::all_of(checks.begin(), checks.end(), [&](const Checked& c) { return c.residual.p99 <= options.tolerance; });
-  if (!options.out.empty()) write_file(options.out, patch);
+  if (!options.out.empty()) write_file(out, patch);
+  files.keep();
   if (options.json) {
     ordered_json rows = ordered_json::array();
     for (const Checked& checked : checks) rows.push_back(to_json(checked));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "platforms/cli/lane_lines.h"
 #include "platforms/cli/lane_replay.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/result_files.h"
 #include "platforms/cli/vcd_blocks.h"
 #include "platforms/cli/waves.h"
 #include "platforms/config/document.h"
@@ -19,6 +21,9 @@
 #include "traces/format_error.h"
 
 namespace weft::platforms {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 struct ReplayOptions {
@@ -55,12 +60,12 @@ fabric::ReductionEngine::Config engine_of(const ReplayOptions& options, const vc
 }
 
 /// In TLM form: the model of a lane, and what comes to its pins.
-LaneReplay::Counters replay_model(const ReplayOptions& options, const vcd::BlockTrace& trace,
+LaneReplay::Counters replay_model(const ReplayOptions& options, const fs::path& file, const vcd::BlockTrace& trace,
                                   const std::vector<LaneLine>& lines) {
   const fabric::ReductionEngine::Config config = engine_of(options, trace);
   Dispatcher dispatcher("dispatcher");
   LaneReplay lane("reduction", config, trace, lines, dispatcher);
-  WaveFile waves(options.vcd, {"*"}, dispatcher, /*free_clocks=*/true);
+  WaveFile waves(file, {"*"}, dispatcher, /*free_clocks=*/true);
   lane.record(waves);
   dispatcher.run_to_end();
   waves.close(lane.end() + cycle_time(4, config.clock));
@@ -79,7 +84,7 @@ std::string hex(const std::string& bits) {
 }
 
 /// In RTL form: a file for tests/rtl/lane_tb.sv, which says how it is read.
-void write_stimulus(const ReplayOptions& options, const vcd::BlockTrace& trace, const std::vector<LaneLine>& lines) {
+void write_stimulus(const fs::path& file, const vcd::BlockTrace& trace, const std::vector<LaneLine>& lines) {
   constexpr std::uint64_t kLongestGap = 255;
   constexpr std::uint64_t kLongestStall = 65535;
   std::string text;
@@ -112,7 +117,7 @@ void write_stimulus(const ReplayOptions& options, const vcd::BlockTrace& trace, 
                         gaps, std::min(stall, kLongestStall), line.last ? 1 : 0, line.id, data);
     from = joined + 1;
   }
-  write_file(options.stimulus, text);
+  write_file(file, text);
 }
 
 int replay(const ReplayOptions& options) {
@@ -120,6 +125,9 @@ int replay(const ReplayOptions& options) {
     throw UsageError("vcd replay: expected --vcd FILE for a run of the model, or --stimulus FILE for RTL");
   }
   check_wave_file(options.vcd);
+  ResultFiles files;
+  const fs::path stimulus = options.stimulus.empty() ? fs::path() : files.file("--stimulus", options.stimulus);
+  const fs::path waves = options.vcd.empty() ? fs::path() : files.file("--vcd", options.vcd);
   const vcd::BlockTrace trace = options.block.read(options.file, true);
   print_warnings(trace.remarks);
   if (trace.data_bits == 0 || trace.data_bits % 32 != 0) {
@@ -130,13 +138,13 @@ int replay(const ReplayOptions& options) {
   nlohmann::ordered_json result = {{"file", options.file}, {"inputs", trace.inputs.size()}, {"chunks", found.chunks}};
   std::string text = fmt::format("{}: {} chunks from {} inputs\n", options.file, found.chunks, trace.inputs.size());
   if (!options.stimulus.empty()) {
-    write_stimulus(options, trace, found.lines);
+    write_stimulus(stimulus, trace, found.lines);
     result["beats"] = found.lines.size();
     text += fmt::format("wrote {}, {} beats for tests/rtl/lane_tb.sv with CHILDREN={} and BYTES={}\n", options.stimulus,
                         found.lines.size(), trace.inputs.size(), trace.data_bits / 8);
   }
   if (!options.vcd.empty()) {
-    const LaneReplay::Counters counters = replay_model(options, trace, found.lines);
+    const LaneReplay::Counters counters = replay_model(options, waves, trace, found.lines);
     result["sums"] = counters.sums;
     result["cycles"] = counters.cycles;
     result["blocked"] = counters.blocked;
@@ -144,6 +152,7 @@ int replay(const ReplayOptions& options) {
         fmt::format("wrote {}, {} sums of the model at reduction.out_*, in {} cycles; its output was blocked in {}\n",
                     options.vcd, counters.sums, counters.cycles, counters.blocked);
   }
+  files.keep();
   if (options.json) {
     print_json(result);
   } else {

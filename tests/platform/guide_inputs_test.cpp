@@ -45,9 +45,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, GuideInputs,
                          testing::Values("Execution traces", "Text workloads", "ASTRA-sim's inputs",
                                          "Machines and networks", "Networks of layers", "Memory requests", "Waveforms",
                                          "Measurements"),
-                         [](const auto& info) {
+                         [](const auto& kind) {
                            std::string name;
-                           for (const char c : info.param) {
+                           for (const char c : kind.param) {
                              if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
                            }
                            return name;
