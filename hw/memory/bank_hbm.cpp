@@ -32,7 +32,7 @@ BankHbm::BankHbm(sc_core::sc_module_name name, const Config& config, Dispatcher&
       config_(config),
       dispatcher_(dispatcher),
       data_(data),
-      link_time_(config.interconnect_rate == Rate() ? Rate(8) : config.interconnect_rate),
+      link_time_(config.interconnect_rate == Rate() ? ByteTime() : ByteTime(config.interconnect_rate)),
       burst_bytes_(static_cast<std::uint64_t>(config.device.geometry.burst.count())),
       pseudo_channels_(static_cast<std::uint32_t>(config.device.geometry.pseudo_channels)),
       memory_(config, observer),

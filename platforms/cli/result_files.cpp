@@ -108,7 +108,6 @@ fs::path ResultFiles::file(const std::string& option, const fs::path& file) {
     const traces::WriteTarget target = traces::find_target(file);
     if (target.is_stream) return file;
     take(option, target.path);
-    make_folder(option, target.path.parent_path());
     return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {
     refuse(option, kFile, file, error.code().message());

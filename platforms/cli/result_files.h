@@ -41,10 +41,8 @@ class ResultFiles {
   /// place. Throws UsageError that names the option.
   std::filesystem::path folder(const std::string& option, const std::filesystem::path& folder,
                                std::span<const std::string_view> names = {});
-  /// Makes a folder with those above it, for files that appear by themselves. Throws UsageError that names the option.
-  void make_folder(const std::string& option, const std::filesystem::path& folder);
-  /// Where to write what will be `file`, in a folder that is made where it is missing. A device, a pipe and the like
-  /// are written to at once: then it is `file` itself. Throws UsageError that names the option.
+  /// Where to write what will be `file`. A device, a pipe and the like are written to at once: then it is `file`
+  /// itself. Throws UsageError that names the option.
   std::filesystem::path file(const std::string& option, const std::filesystem::path& file);
 
   /// Throws std::system_error.
@@ -56,6 +54,8 @@ class ResultFiles {
     std::vector<std::string_view> names;  ///< that results can have
   };
 
+  /// Makes a folder with those above it.
+  void make_folder(const std::string& option, const std::filesystem::path& folder);
   /// The hidden folder for files of this one.
   const std::filesystem::path& stage(const std::filesystem::path& folder);
   void take(const std::string& option, const std::filesystem::path& place);

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "platforms/cli/output.h"
-#include "platforms/cli/result_files.h"
 #include "platforms/cli/trace_command.h"
 #include "traces/chakra/convert.h"
 #include "traces/chakra/text/workload.h"
@@ -92,14 +91,11 @@ int convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
                                                           format == TraceFormat::kProtobuf ? ".et" : ".json"));
   }
   for (const fs::path& place : places) inputs.check(place);
-  ResultFiles folders;
-  folders.make_folder("trace convert", fs::path(options.to).parent_path());
   std::vector<std::unique_ptr<traces::OutputFile>> written;
   for (std::size_t i = 0; i < places.size(); ++i) {
     written.push_back(chakra::convert_trace(files.files[i].file, places[i], format));
   }
   for (const auto& file : written) file->appear();
-  folders.keep();
   warn_of_missing(files);
   print_wrote(places);
   return kDone;
@@ -121,10 +117,7 @@ int convert_text(const ConvertOptions& options) {
   inputs.add(options.from);
   for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) inputs.check(chakra::rank_file(options.to, rank));
   inputs.check(chakra::groups_file(options.to));
-  ResultFiles folders;
-  folders.make_folder("trace convert", fs::path(options.to).parent_path());
   const std::vector<fs::path> written = chakra::convert_text_workload(workload, options.to, conversion);
-  folders.keep();
   print_warnings(chakra::remarks_of(workload, conversion));
   print_wrote(written);
   return kDone;

@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "platforms/cli/output.h"
-#include "platforms/cli/result_files.h"
 #include "platforms/cli/trace_command.h"
 #include "platforms/import/astra_sim.h"
 #include "traces/chakra/groups.h"
@@ -49,14 +48,11 @@ int repair(const RepairCommandOptions& options) {
   if (options.ranks > 0) how.ranks = options.ranks;
   how.groups = groups_beside(files, options.from, options.groups, how.ranks);
   chakra::RepairReport report;
-  ResultFiles folders;
-  folders.make_folder("trace repair", fs::path(options.to).parent_path());
   try {
     report = chakra::repair(files, options.to, how);
     std::error_code ignored;
     const bool is_input = fs::equivalent(chakra::groups_file(options.to), options.groups, ignored);
     if (files.is_prefix && !is_input) write_groups(how.groups, options.to);
-    folders.keep();
   } catch (const std::invalid_argument& error) {
     throw UsageError("trace repair: " + std::string(error.what()));
   } catch (const std::system_error& error) {

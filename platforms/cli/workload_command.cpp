@@ -263,7 +263,11 @@ int run(const WorkloadOptions& options) {
     expect_no_more_ranks(prefix, workload.ranks());
     ResultFiles files;
     const std::vector<RankSums> ranks = write_workload(workload, files.folder("--out", options.out) / name);
-    files.keep();
+    try {
+      files.keep();
+    } catch (const std::system_error& error) {
+      throw UsageError("--out: expected a folder that can be written: " + std::string(error.what()));
+    }
     if (options.json) {
       print_json(to_json(options, workload, ranks, prefix));
       return kDone;

@@ -32,6 +32,7 @@ class GuideInputs : public test::CliTest, public testing::WithParamInterface<std
 
 TEST_P(GuideInputs, RunAsTheyStand) {
   std::filesystem::create_directory_symlink(WEFT_SOURCE_DIR "/docs", folder_ / "work" / "docs");
+  std::filesystem::create_directories(folder_ / "work" / "out" / "inputs");
   const std::vector<std::string> commands = commands_of_section("What you can bring")[GetParam()];
   EXPECT_FALSE(commands.empty());
   for (const std::string& command : commands) {

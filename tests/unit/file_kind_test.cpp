@@ -167,7 +167,7 @@ TEST_F(FileKindTest, TablesAndMemoryTracesMayBeGzip) {
               CsvTable::read(write("t.csv", "num_ranks 2\nrank 0 {\n}\n"));
             }).find("expected a CSV file, got GOAL"),
             std::string::npos);
-  EXPECT_TRUE(error_of([] { CsvTable::read("/dev/zero"); }).starts_with("/dev/zero: "));
+  EXPECT_TRUE(error_of([] { CsvTable::read("/dev/zero"); }).starts_with("/dev/zero:1: "));
 
   std::string requests = "# requests\n";
   for (int i = 0; i < 100'000; ++i) requests += "R 0x" + std::to_string(i) + "\n";

@@ -47,6 +47,7 @@ class FstOutput final : public Output {
   void close() override {
     finish("");
     fs::rename(made_, file_);
+    folder_ = {};
   }
 
  private:
@@ -55,7 +56,7 @@ class FstOutput final : public Output {
     const std::string said = converter_.said();
     std::error_code ignored;
     if (done && otherwise.empty() && fs::exists(made_, ignored)) return;
-    throw std::runtime_error("cannot write " + file_.string() + ": " +
+    throw std::runtime_error("cannot write " + traces::without_hidden(file_) + ": " +
                              (!said.empty()        ? said
                               : !otherwise.empty() ? kFstWriter + (": " + otherwise)
                                                    : kFstWriter + std::string(" has failed")));
