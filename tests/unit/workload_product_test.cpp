@@ -84,7 +84,8 @@ TEST_P(WorkloadProduct, IsSoundAndComputesTheSame) {
   const TransformerWorkload workload(config_of(GetParam()));
   const std::vector<RankSums> sums = write_workload(workload, folder_ / "w");
   chakra::CheckOptions named;
-  for (const chakra::RankGroup& group : workload.groups()) named.groups[group.name] = {group.ranks.begin(), group.ranks.end()};
+  for (const chakra::RankGroup& group : workload.groups())
+    named.groups[group.name] = {group.ranks.begin(), group.ranks.end()};
   const chakra::CheckReport report = chakra::check(chakra::find_trace(folder_ / "w"), named);
   EXPECT_EQ(report.ranks, static_cast<std::uint64_t>(workload.ranks()));
   EXPECT_EQ(report.found, 0U) << (report.findings.empty() ? "" : report.findings.front().text());
