@@ -91,7 +91,11 @@ void Agenda::run_calls(Time now, std::uint32_t end) {
     const Call call = more_calls_[more];
     more_calls_.give(more);
     all.next = call.next;
-    if (call.next == kNone) all.last = kNone;
+    if (call.next == kNone) {
+      all.last = kNone;
+    } else {
+      __builtin_prefetch(&more_calls_[call.next]);
+    }
     act(now, call.entry);
   }
   calls_[end][at] = calls_[end].back();
