@@ -11,7 +11,6 @@
 namespace weft::analytical {
 namespace {
 
-constexpr std::int64_t kLongest = std::int64_t{1} << 62;  // ps: what is added to it does not overflow
 constexpr std::int64_t kWordBits = 64;
 
 }  // namespace
@@ -26,26 +25,27 @@ std::uint32_t Agenda::add(Actor& actor) {
   return static_cast<std::uint32_t>(actors_.size() - 1);
 }
 
-void Agenda::check(Time when) {
-  if (when.count() >= 0 && when.count() < kLongest) [[likely]]
-    return;
+void Agenda::refuse() {
   throw ConfigError("workload.traces", "expected a run of at most " + std::to_string(kLongest / 1'000'000'000'000) +
                                            " s: sizes, durations or latencies ask for more");
 }
 
+/// A slot that has just become empty may still be that of the current time.
+void Agenda::begin_slot(std::int64_t slot) {
+  std::uint64_t& word = used_[static_cast<std::size_t>(slot % kSlots / kWordBits)];
+  const std::uint64_t bit = 1ULL << slot % kWordBits;
+  if ((word & bit) != 0) return;
+  word |= bit;
+  if (spare_.empty()) return;
+  slots_[static_cast<std::size_t>(slot % kSlots)] = std::move(spare_.back());
+  spare_.pop_back();
+}
+
 void Agenda::into_slot(std::int64_t slot, const Record& record) {
   Slot& at = slots_[static_cast<std::size_t>(slot % kSlots)];
-  if (at.records.empty()) {
-    if (!spare_.empty()) {
-      at.records = std::move(spare_.back());
-      spare_.pop_back();
-    }
-    used_[static_cast<std::size_t>(slot % kSlots / kWordBits)] |= 1ULL << slot % kWordBits;
-  }
-  at.records.push_back(record);
-  for (std::size_t i = at.records.size() - 1; i > at.done && at.records[i - 1].when > record.when; --i) {
-    std::swap(at.records[i - 1], at.records[i]);
-  }
+  if (at.empty()) begin_slot(slot);
+  at.push_back(record);
+  for (std::size_t i = at.size() - 1; i > 0 && at[i - 1].when > record.when; --i) std::swap(at[i - 1], at[i]);
 }
 
 void Agenda::insert(Time when, Entry entry) {
@@ -91,7 +91,11 @@ void Agenda::run_calls(Time now, std::uint32_t end) {
     const Call call = more_calls_[more];
     more_calls_.give(more);
     all.next = call.next;
-    if (call.next == kNone) all.last = kNone;
+    if (call.next == kNone) {
+      all.last = kNone;
+    } else {
+      __builtin_prefetch(&more_calls_[call.next]);
+    }
     act(now, call.entry);
   }
   calls_[end][at] = calls_[end].back();
@@ -111,8 +115,6 @@ void Agenda::come_near(std::int64_t slot) {
   while (!far_.empty() && far_.begin()->first / kSlotTime - base_ < kSlots) {
     const auto first = far_.begin();
     for (const Record& record : first->second) into_slot(first->first / kSlotTime, record);
-    first->second.clear();
-    spare_.push_back(std::move(first->second));
     far_.erase(first);
   }
 }
@@ -125,8 +127,7 @@ std::int64_t Agenda::next_time() const {
     if (word == 0) bits &= ~0ULL << first % kWordBits;
     if (word == kSlots / kWordBits) bits &= ~(~0ULL << first % kWordBits);
     if (bits == 0) continue;
-    const Slot& slot = slots_[static_cast<std::size_t>(at * kWordBits + std::countr_zero(bits))];
-    return slot.records[slot.done].when;
+    return slots_[static_cast<std::size_t>(at * kWordBits + std::countr_zero(bits))].front().when;
   }
   return far_.empty() ? kNever : far_.begin()->first;
 }
@@ -152,19 +153,17 @@ void Agenda::run_all(Time now) {
   const std::int64_t slot = now.count() / kSlotTime;
   come_near(slot);
   Slot& current = slots_[static_cast<std::size_t>(slot % kSlots)];
-  while (current.done < current.records.size() && current.records[current.done].when == now.count()) {
-    const Entry entry = current.records[current.done++].entry;
+  while (!current.empty() && current.front().when == now.count()) {
+    const Entry entry = current.front().entry;
+    current.pop_front();
     if (entry.actor() == 0) {
       run_calls(now, static_cast<std::uint32_t>(entry.what()));
     } else {
       act(now, entry);
     }
   }
-  if (current.done < current.records.size()) return;
-  current.records.clear();
-  current.done = 0;
-  spare_.push_back(std::move(current.records));
-  current.records = {};
+  if (!current.empty()) return;
+  spare_.push_back(std::move(current));
   used_[static_cast<std::size_t>(slot % kSlots / kWordBits)] &= ~(1ULL << slot % kWordBits);
 }
 

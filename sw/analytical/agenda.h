@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/core/dispatcher.h"
+#include "hw/core/fifo.h"
 #include "hw/core/quantity.h"
 #include "sw/analytical/pool.h"
 
@@ -77,16 +78,14 @@ class Agenda final : public EventTarget {
   static constexpr std::int64_t kSlotTime = 1000;
   static constexpr std::int64_t kNever = INT64_MAX;
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::int64_t kLongest = std::int64_t{1} << 62;  // ps: what is added to it does not overflow
 
   struct Record {
-    std::int64_t when;
+    std::int64_t when = 0;
     Entry entry;
   };
-  /// What happens within a nanosecond, by time; of this the first `done` have happened.
-  struct Slot {
-    std::vector<Record> records;
-    std::uint32_t done = 0;
-  };
+  /// What is still to happen within a nanosecond, by time.
+  using Slot = Fifo<Record>;
   /// What an end does at a time, one after the other.
   struct Calls {
     std::int64_t when;
@@ -99,9 +98,14 @@ class Agenda final : public EventTarget {
     std::uint32_t next = kNone;
   };
 
-  static void check(Time when);
+  static void check(Time when) {
+    if (when.count() < 0 || when.count() >= kLongest) [[unlikely]]
+      refuse();
+  }
+  [[noreturn]] static void refuse();
   void insert(Time when, Entry entry);
   void into_slot(std::int64_t slot, const Record& record);
+  void begin_slot(std::int64_t slot);
   void come_near(std::int64_t slot);
   void run_all(Time now);
   void run_calls(Time now, std::uint32_t end);
@@ -114,8 +118,8 @@ class Agenda final : public EventTarget {
   std::vector<std::uint64_t> used_;                  ///< a bit for each slot
   std::int64_t base_ = 0;                            ///< the slot of the current time, which `slots_` reach on from
   std::map<std::int64_t, std::vector<Record>> far_;  ///< by time
-  std::vector<std::vector<Record>> spare_;
-  std::vector<std::vector<Calls>> calls_;  ///< by end
+  std::vector<Slot> spare_;                          ///< memory of slots
+  std::vector<std::vector<Calls>> calls_;            ///< by end
   Pool<Call> more_calls_;
   std::int64_t scheduled_ = kNever;  ///< the earliest time for which the dispatcher has an event
   bool running_ = false;

@@ -151,6 +151,7 @@ class Collectives final : Actor, BusUser {
   };
   /// What a rank has prepared, sent and received in a phase.
   struct Packets {
+    std::int64_t bytes = 0;       ///< of each, but in halving-doubling
     std::uint32_t width = 1;      ///< packets that exist from the start
     std::uint32_t fresh = 0;      ///< packets of this turn that are still to come from memory; then
     std::uint32_t following = 0;  ///< those that come from the network
@@ -246,6 +247,7 @@ class Collectives final : Actor, BusUser {
   void leave(Time now, std::uint32_t number);
   void done(Time now, Task& task);
   [[nodiscard]] static const Phase& phase_of(const Stream& stream) { return stream.phases[stream.phase]; }
+  [[nodiscard]] static std::int64_t packet_bytes(const Stream& stream, std::uint32_t packet);
 
   // Steps of algorithms (collectives_steps.cpp)
   void begin(Time now, std::uint32_t number);
@@ -280,6 +282,8 @@ class Collectives final : Actor, BusUser {
   Pool<Task> tasks_;
   std::map<std::tuple<std::uint32_t, Operation, std::int64_t, std::uint32_t>, std::shared_ptr<const Plan>> plans_;
   std::int64_t unfinished_ = 0;
+  std::int64_t last_reduced_ = 0;  ///< the bytes of the latest reduction,
+  Time last_pass_;                 ///< and how long they take to pass the memory
   std::string mismatch_;
   bool had_nobody_ = false;        ///< a collective of one member
   bool had_group_tree_ = false;    ///< a tree in a listed group

@@ -39,19 +39,20 @@ Step halving_step(const Phase& phase, std::uint32_t step) {
   return {phase.members >> (doubling + 1), phase.bytes >> (levels + 1) << (doubling + 1)};
 }
 
-std::int64_t packet_bytes(const Phase& phase, std::uint32_t packet) {
-  if (phase.algorithm == Algorithm::kDoubleBinaryTree) return phase.bytes;
-  return phase.algorithm == Algorithm::kHalvingDoubling ? halving_step(phase, packet).bytes : phase.shard();
-}
-
 }  // namespace
+
+std::int64_t Collectives::packet_bytes(const Stream& stream, std::uint32_t packet) {
+  const Phase& phase = phase_of(stream);
+  return phase.algorithm == Algorithm::kHalvingDoubling ? halving_step(phase, packet).bytes : stream.packets.bytes;
+}
 
 void Collectives::begin(Time now, std::uint32_t number) {
   Stream& stream = streams_[number];
   const Phase& phase = phase_of(stream);
-  if (phase.algorithm == Algorithm::kDoubleBinaryTree) return begin_tree(now, number);
+  const bool tree = phase.algorithm == Algorithm::kDoubleBinaryTree;
   Packets& packets = stream.packets;
-  packets = {};
+  packets = {tree ? phase.bytes : phase.shard()};
+  if (tree) return begin_tree(now, number);
   packets.left = messages_of(phase);
   if (phase.algorithm == Algorithm::kDirect) {
     const std::uint32_t others = phase.members - 1;
@@ -75,7 +76,7 @@ void Collectives::make_packet(Time now, std::uint32_t number) {
     if (phase.algorithm == Algorithm::kHalvingDoubling) packets.following = levels_of(phase) - 1;
     packets.odd_turn = !packets.odd_turn;
   }
-  const std::int64_t bytes = packet_bytes(phase, packets.made++);
+  const std::int64_t bytes = packet_bytes(stream, packets.made++);
   if (packets.fresh > 0) {
     --packets.fresh;
     return prepare(now, number, bytes, false, false, false);
@@ -122,7 +123,7 @@ bool Collectives::send_packet(Time now, std::uint32_t number) {
   const std::uint32_t distance = phase.algorithm == Algorithm::kDirect ? packet % (phase.members - 1) + 1 : 1;
   const std::uint32_t ahead = place.ahead(distance);
   const std::uint32_t behind = place.behind(distance);
-  exchange(now, number, stream.backwards ? behind : ahead, stream.backwards ? ahead : behind, phase.shard());
+  exchange(now, number, stream.backwards ? behind : ahead, stream.backwards ? ahead : behind, packets.bytes);
   return true;
 }
 
@@ -165,13 +166,16 @@ void Collectives::bus_passed(Time now, std::uint32_t /*end*/, std::uint64_t toke
 
 void Collectives::reduce(Time now, std::uint32_t number, std::uint32_t packet) {
   const Stream& stream = streams_[number];
-  // As ASTRA-sim rounds it.
-  constexpr double kNsPerSecond = 1e9;
-  const double bytes_per_second = config_.memory_bytes_per_ns * kNsPerSecond;
-  const auto bytes = static_cast<double>(packet_bytes(phase_of(stream), packet));
-  const Time pass = whole_ns(bytes / bytes_per_second * kNsPerSecond);
+  const std::int64_t bytes = packet_bytes(stream, packet);
+  if (bytes != last_reduced_) {
+    // As ASTRA-sim rounds it.
+    constexpr double kNsPerSecond = 1e9;
+    const double bytes_per_second = config_.memory_bytes_per_ns * kNsPerSecond;
+    last_reduced_ = bytes;
+    last_pass_ = whole_ns(static_cast<double>(bytes) / bytes_per_second * kNsPerSecond);
+  }
   const std::uint64_t what = (std::uint64_t{packet} * kMostStreams + number) * kKinds + kReady;
-  agenda_.call(pass == kNever ? kNever : now + 3 * pass, stream.rank, Entry(actor_, what));
+  agenda_.call(last_pass_ == kNever ? kNever : now + 3 * last_pass_, stream.rank, Entry(actor_, what));
 }
 
 void Collectives::received(Time now, std::uint32_t number) {

@@ -52,18 +52,22 @@ void Mailboxes::transmit(Time now, const Message& message, Entry sent) {
 
 void Mailboxes::await(Time now, const Message& message, Entry done) {
   Box& box = box_of(message);
-  if (box.arrived > 0) {
-    if (--box.arrived == 0) drop(tables_[message.to], box);
+  if (box.done.nothing()) {
+    if (box.count_or_last == 0) {
+      box.done = done;
+      box.count_or_last = kNone;
+      return;
+    }
+    if (--box.count_or_last == 0) drop(tables_[message.to], box);
     return agenda_.post(now, done);
   }
-  if (box.done.nothing()) {
-    box.done = done;
-    return;
-  }
   const std::uint32_t waits = waiting_.take();
-  waiting_[waits] = {done};
-  (box.next == kNone ? box.next : waiting_[box.last].next) = waits;
-  box.last = waits;
+  waiting_[waits] = {done, waits};
+  if (box.count_or_last != kNone) {
+    waiting_[waits].next = waiting_[box.count_or_last].next;
+    waiting_[box.count_or_last].next = waits;
+  }
+  box.count_or_last = waits;
 }
 
 void Mailboxes::arrived(Time now, std::uint32_t flight) {
@@ -72,14 +76,16 @@ void Mailboxes::arrived(Time now, std::uint32_t flight) {
   Box& box = box_of(landed.message);
   const Entry received = box.done;
   if (received.nothing()) {
-    ++box.arrived;
-  } else if (box.next == kNone) {
+    ++box.count_or_last;
+  } else if (box.count_or_last == kNone) {
     drop(tables_[landed.message.to], box);
   } else {
-    const std::uint32_t waits = box.next;
-    box.done = waiting_[waits].done;
-    box.next = waiting_[waits].next;
-    waiting_.give(waits);
+    const std::uint32_t last = box.count_or_last;
+    const std::uint32_t first = waiting_[last].next;
+    box.done = waiting_[first].done;
+    waiting_[last].next = waiting_[first].next;
+    if (first == last) box.count_or_last = kNone;
+    waiting_.give(first);
   }
   if (!landed.sent.nothing()) agenda_.run(now, landed.sent);
   if (!received.nothing()) agenda_.run(now, received);

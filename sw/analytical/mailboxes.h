@@ -58,21 +58,21 @@ class Mailboxes final : Actor {
     Message message;
     Entry sent;
   };
-  /// Who waits for a message, in a list.
+  /// Who waits for a message, in a circle.
   struct Waiting {
     Entry done;
     std::uint32_t next = kNone;
   };
   /// Of equal messages to an end: either some have come, or somebody waits for them.
-  struct Box {
+  struct alignas(32) Box {
     std::uint64_t purpose = 0;
     std::int64_t bytes = 0;
     Entry done;  ///< who waits first
     std::uint32_t from = 0;
-    std::int32_t arrived = 0;
-    std::uint32_t next = kNone;  ///< more who wait
-    std::uint32_t last = kNone;
-    [[nodiscard]] bool empty() const { return arrived == 0 && done.nothing(); }
+    /// Where nobody waits how many have come; else the last of more who wait, after which comes the first of them, or
+    /// kNone.
+    std::uint32_t count_or_last = 0;
+    [[nodiscard]] bool empty() const { return count_or_last == 0 && done.nothing(); }
     [[nodiscard]] bool is_of(const Message& message) const {
       return purpose == message.purpose && from == message.from && bytes == message.bytes;
     }

@@ -43,6 +43,7 @@ Network::Network(Dispatcher& dispatcher, std::vector<Dimension> dimensions, Cong
       segment_(segment),
       ends_(ends_of(dimensions_, path)) {
   carried_.resize(dimensions_.size());
+  quotients_.resize(dimensions_.size());
   std::uint32_t stride = 1;
   for (const Dimension& each : dimensions_) {
     strides_.push_back(stride);
@@ -75,19 +76,32 @@ Time Network::latency(std::size_t dimension) const {
   return to_time(each.latency_ns * (each.block == Block::kSwitch ? 2 : 1));
 }
 
+double Network::ns_on_link(std::size_t dimension, std::int64_t bytes) {
+  Quotient& last = quotients_[dimension];
+  if (last.bytes != bytes) last = {bytes, static_cast<double>(bytes) / dimensions_[dimension].bytes_per_ns};
+  return last.ns;
+}
+
 Time Network::unaware(std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     const Dimension& each = dimensions_[i];
-    const std::uint32_t a = from % each.size;
-    const std::uint32_t b = to % each.size;
-    from /= each.size;
-    to /= each.size;
+    std::uint32_t a = from;
+    std::uint32_t b = to;
+    if (i + 1 < dimensions_.size()) {
+      a %= each.size;
+      b %= each.size;
+      from /= each.size;
+      to /= each.size;
+    }
     if (a == b) continue;
     std::uint32_t links = 1;
     if (each.block == Block::kSwitch) links = 2;
-    if (each.block == Block::kRing) links = std::min((b + each.size - a) % each.size, (a + each.size - b) % each.size);
+    if (each.block == Block::kRing) {
+      const std::uint32_t one_way = a < b ? b - a : a - b;
+      links = std::min(one_way, each.size - one_way);
+    }
     carried_[i] += each.block == Block::kRing ? links * bytes : bytes;
-    return whole_ns(links * each.latency_ns + static_cast<double>(bytes) / each.bytes_per_ns);
+    return whole_ns(links * each.latency_ns + ns_on_link(i, bytes));
   }
   return Time();
 }
@@ -102,8 +116,9 @@ std::uint32_t Network::next_stop(std::uint32_t at, std::uint32_t to) const {
     case Block::kRing:
       break;
   }
-  const std::uint32_t clockwise = (to + ends_ - at) % ends_;
-  return clockwise <= ends_ - clockwise ? (at + 1) % ends_ : (at + ends_ - 1) % ends_;
+  const std::uint32_t clockwise = at <= to ? to - at : to + ends_ - at;
+  if (clockwise <= ends_ - clockwise) return at + 1 == ends_ ? 0 : at + 1;
+  return (at == 0 ? ends_ : at) - 1;
 }
 
 Network::Hop Network::next_hop(std::uint32_t at, std::uint32_t to) const {
@@ -165,7 +180,7 @@ std::uint32_t Network::link_from(std::uint32_t at, std::uint32_t next) {
   if (ring_links_.empty()) {
     link = &other_links_.try_emplace(std::uint64_t{at} << 32 | next, kNoLink).first->second;
   } else {
-    link = &ring_links_[2 * std::size_t{at} + (next == (at + 1) % ends_ ? 0 : 1)];
+    link = &ring_links_[2 * std::size_t{at} + (next == (at + 1 == ends_ ? 0 : at + 1) ? 0 : 1)];
   }
   if (*link == kNoLink) *link = links_.take();
   return *link;
@@ -188,9 +203,8 @@ void Network::at_stop(Time now, std::uint32_t carried) {
 
 void Network::carry(Time now, std::uint32_t link, std::uint32_t carried) {
   links_[link].busy = true;
-  const Dimension& dimension = dimensions_.front();
-  const double length = static_cast<double>(under_way_[carried].bytes) / dimension.bytes_per_ns;
-  const Time arrives = whole_ns(dimension.latency_ns + length);
+  const double length = ns_on_link(0, under_way_[carried].bytes);
+  const Time arrives = whole_ns(dimensions_.front().latency_ns + length);
   agenda_.post(arrives == kNever ? kNever : now + arrives, Entry(actor_, carried * kKinds + kStop));
   agenda_.post(now + whole_ns(length), Entry(actor_, link * kKinds + kLinkFree));
 }

@@ -115,6 +115,12 @@ class Network final : Actor {
     std::uint32_t to;
     std::uint32_t dimension;
   };
+  /// Divisions take longer than all else that a message costs: the last quotient of a dimension.
+  struct Quotient {
+    std::int64_t bytes = 0;
+    double ns = 0;
+  };
+  [[nodiscard]] double ns_on_link(std::size_t dimension, std::int64_t bytes);
   [[nodiscard]] Time unaware(std::uint32_t from, std::uint32_t to, std::int64_t bytes);
   [[nodiscard]] std::uint32_t next_stop(std::uint32_t at, std::uint32_t to) const;
   [[nodiscard]] Hop next_hop(std::uint32_t at, std::uint32_t to) const;
@@ -133,6 +139,7 @@ class Network final : Actor {
   std::uint32_t ends_ = 1;
   std::int64_t messages_ = 0;
   std::vector<std::int64_t> carried_;   ///< by dimension
+  std::vector<Quotient> quotients_;     ///< likewise
   std::vector<std::uint32_t> strides_;  ///< of the dimensions, in ends
   Pool<Segment> segments_;
   std::unordered_map<std::uint64_t, Time> link_free_;  ///< cut-through: by the stops that it joins

@@ -15,10 +15,8 @@ class Pool {
  public:
   /// A number that is free; what it stands for is as it was left.
   std::uint32_t take() {
-    if (free_.empty()) {
-      if (made_ % kBlock == 0) blocks_.push_back(std::make_unique<T[]>(kBlock));
-      free_.push_back(made_++);
-    }
+    if (free_.empty()) [[unlikely]]
+      return make();
     const std::uint32_t number = free_.back();
     free_.pop_back();
     return number;
@@ -33,6 +31,12 @@ class Pool {
 
  private:
   static constexpr std::uint32_t kBlock = 256;
+
+  std::uint32_t make() {
+    if (made_ % kBlock == 0) blocks_.push_back(std::make_unique<T[]>(kBlock));
+    return made_++;
+  }
+
   std::vector<std::unique_ptr<T[]>> blocks_;
   std::vector<std::uint32_t> free_;
   std::uint32_t made_ = 0;
