@@ -74,8 +74,9 @@ CreditLoop::CreditLoop(const FabricConfig& network, const LinkConfig& link, int 
 double CreditLoop::share(const LinkConfig& link) const {
   if (link.flow_control != FlowControl::kCredits) return 1;
   const std::int64_t packets = (link.buffer + link.shared) / packet;
-  const Time sending = packets * transfer_time(packet, link.rate);
-  return std::min(1.0, static_cast<double>(sending.count()) / static_cast<double>(away.count()));
+  // Of the link, which carries what rounding leaves of a packet to the next.
+  const double sending = static_cast<double>(packets * packet.count()) * 8e12 / static_cast<double>(link.rate.count());
+  return std::min(1.0, sending / static_cast<double>(away.count()));
 }
 
 void fit_buffers(Topology& topology, const FabricConfig& network) {

@@ -31,6 +31,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   document.check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
   ResultFiles files;
+  files.spare(options.platform.platform);
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const auto replay = platform.checked([&] {
     return std::make_unique<analytical::Replay>("replay", dispatcher, *network, config.whole_collectives(), config.end,

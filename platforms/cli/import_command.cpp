@@ -14,6 +14,7 @@
 #include "platforms/config/text.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
+#include "traces/chakra/ranks.h"
 
 namespace weft::platforms {
 namespace {
@@ -121,6 +122,11 @@ void remark_scales(const ImportOptions& options, std::vector<std::string>& remar
 
 int run(const ImportOptions& options) {
   ResultFiles files;
+  for (const std::string& input : {options.network, options.system, options.memory, options.groups, options.ns3_config,
+                                   options.ns3_topology, options.htsim_topology}) {
+    files.spare(input);
+  }
+  files.spare(chakra::rank_file(options.workload, 0));
   const fs::path file = files.file("--out", options.out);
   astra::System system = astra::read_system(options.network, options.system, options.injection_scale);
   const std::uint32_t ends = astra::ends_of(system, options.network);

@@ -102,6 +102,12 @@ fs::path ResultFiles::folder(const std::string& option, const fs::path& folder,
   }
 }
 
+void ResultFiles::spare(const fs::path& input) {
+  std::error_code error;
+  const fs::path path = fs::canonical(input, error);
+  if (!error) inputs_.insert(path);
+}
+
 fs::path ResultFiles::file(const std::string& option, const fs::path& file) {
   try {
     if (!file.has_filename()) refuse(option, kFile, file, "it is a folder");
@@ -127,6 +133,10 @@ const fs::path& ResultFiles::stage(const fs::path& folder) {
 
 void ResultFiles::take(const std::string& option, const fs::path& place) {
   const fs::path path = fs::weakly_canonical(place);
+  if (inputs_.contains(path)) {
+    throw UsageError(
+        fmt::format("{}: expected another file than one that is read, got {}", option, in_quotes(place.string())));
+  }
   const auto [taken, is_new] = taken_.try_emplace(path, option);
   if (!is_new) {
     throw UsageError(fmt::format("{}: expected another file than {} writes, got {}", option,

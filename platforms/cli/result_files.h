@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ class ResultFiles {
   ResultFiles(const ResultFiles&) = delete;
   ResultFiles& operator=(const ResultFiles&) = delete;
 
+  /// A file that the command reads must not be replaced: what would be written there is refused from now on.
+  void spare(const std::filesystem::path& input);
   /// Where to write what will be in `folder`, which is made with those above it. `names` are of files that results
   /// there can have: one that is not written now is of an earlier command, and is removed when this one's take its
   /// place. Throws UsageError that names the option.
@@ -63,6 +66,7 @@ class ResultFiles {
   std::vector<traces::Temporary> made_;                 ///< folders, from the outside in
   std::map<std::filesystem::path, Staged> staged_;      ///< by folder of the results
   std::map<std::filesystem::path, std::string> taken_;  ///< which option each place is for
+  std::set<std::filesystem::path> inputs_;
 };
 
 }  // namespace weft::platforms

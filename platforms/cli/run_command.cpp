@@ -88,6 +88,7 @@ int run(RunOptions options) {
   platform.document().check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   ResultFiles files;
+  files.spare(options.platform.platform);
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
   const std::unique_ptr<TimelineProbe> probe =

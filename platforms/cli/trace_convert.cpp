@@ -80,7 +80,7 @@ TraceFormat format_of(const ConvertOptions& options, bool is_protobuf) {
 }
 
 /// Of each rank; a file is one rank.
-int convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
+std::vector<fs::path> convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
   const TraceFormat format = format_of(options, traces::guess(files.files.front().file).kind == FileKind::kChakra);
   Inputs inputs;
   std::vector<fs::path> places;
@@ -97,11 +97,10 @@ int convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
   }
   for (const auto& file : written) file->appear();
   warn_of_missing(files);
-  print_wrote(places);
-  return kDone;
+  return places;
 }
 
-int convert_text(const ConvertOptions& options) {
+std::vector<fs::path> convert_text(const ConvertOptions& options) {
   chakra::TextWorkload workload = chakra::read_text_workload(options.from);
   using Dialect = chakra::TextWorkload::Dialect;
   if (!options.dialect.empty()) workload.dialect = options.dialect == "simai" ? Dialect::kSimAi : Dialect::kAstraSim;
@@ -117,10 +116,9 @@ int convert_text(const ConvertOptions& options) {
   inputs.add(options.from);
   for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) inputs.check(chakra::rank_file(options.to, rank));
   inputs.check(chakra::groups_file(options.to));
-  const std::vector<fs::path> written = chakra::convert_text_workload(workload, options.to, conversion);
+  std::vector<fs::path> written = chakra::convert_text_workload(workload, options.to, conversion);
   print_warnings(chakra::remarks_of(workload, conversion));
-  print_wrote(written);
-  return kDone;
+  return written;
 }
 
 int convert(const ConvertOptions& options) {
@@ -131,11 +129,14 @@ int convert(const ConvertOptions& options) {
     throw UsageError("--format: expected et, or none, with a text workload: convert the traces then");
   }
   if (!is_text && options.ranks != 0) throw UsageError("--ranks: expected only with a text workload");
+  std::vector<fs::path> written;
   try {
-    return is_text ? convert_text(options) : convert_ranks(options, chakra::find_trace(options.from));
+    written = is_text ? convert_text(options) : convert_ranks(options, chakra::find_trace(options.from));
   } catch (const std::system_error& error) {
     throw UsageError("trace convert: expected a place that can be written: " + std::string(error.what()));
   }
+  print_wrote(written);
+  return kDone;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
 #include "platforms/cli/result_files.h"
+#include "platforms/config/text.h"
 #include "traces/data_path.h"
 #include "traces/json_path.h"
 #include "traces/published_table.h"
@@ -129,10 +131,16 @@ int run(const ValidateOptions& options) {
   ResultFiles files;
   const fs::path markdown = options.markdown.empty() ? "" : files.file("--markdown", options.markdown);
   std::vector<PublishedRow> rows;
+  std::set<std::string> suites;
   for (const std::string& table : options.tables.empty() ? default_tables() : options.tables) {
     for (PublishedRow& row : traces::read_published(table)) {
+      suites.insert(row.suite);
       if (options.suite.empty() || row.suite == options.suite) rows.push_back(std::move(row));
     }
+  }
+  if (rows.empty() && !options.suite.empty()) {
+    throw UsageError("--suite: expected one of " + join(std::vector<std::string>(suites.begin(), suites.end()), ", ") +
+                     ", got " + in_quotes(options.suite));
   }
   const auto scratch = traces::Temporary::make_folder(fs::temp_directory_path());
   std::map<std::vector<std::string>, Run> runs;

@@ -126,6 +126,7 @@ int replay(const ReplayOptions& options) {
   }
   check_wave_file(options.vcd);
   ResultFiles files;
+  files.spare(options.file);
   const fs::path stimulus = options.stimulus.empty() ? fs::path() : files.file("--stimulus", options.stimulus);
   const fs::path waves = options.vcd.empty() ? fs::path() : files.file("--vcd", options.vcd);
   const vcd::BlockTrace trace = options.block.read(options.file, true);

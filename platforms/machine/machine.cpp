@@ -79,6 +79,12 @@ void check_polling(const MachineConfig& config) {
 /// Shares of a rate divide by it: they must be above 0 and at most 1. Speeds that spread far are no normal
 /// distribution.
 void check_shares(const AcceleratorPart& part) {
+  if (const auto cores = part.array.compute.sms; part.array.shared_cores && part.array.copy_engines > cores) {
+    throw ConfigError("accelerator.copy_engines",
+                      "expected at most accelerator.compute.sms, which is " + std::to_string(cores) +
+                          ", since collectives run on these (accelerator.shared_cores), got " +
+                          std::to_string(part.array.copy_engines));
+  }
   accelerator::check(part.array.compute, "accelerator.compute");
   const double efficiency = part.hbm.efficiency;
   if (!(efficiency > 0 && efficiency <= 1)) {

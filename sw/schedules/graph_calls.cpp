@@ -65,7 +65,7 @@ std::int64_t GraphEngine::wrong(const End& end, const Call& call) {
   if (call.rooted && call.member != call.root) return 0;
   std::uint64_t result = call.input;
   if (contents.operation == Operation::kReduceScatter) result += contents.block(call.member).offset;
-  if (contents.operation == Operation::kAllToAll) result += contents.bytes;
+  if (contents.operation == Operation::kAllToAll && contents.members > 1) result += contents.bytes;
   return contents.wrong(store, result, call.member);
 }
 

@@ -221,7 +221,8 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   call.contents.seed = static_cast<std::uint64_t>(call.number);
   compare(end, graph, node, group, call);
   const std::uint64_t bytes = call.contents.bytes;
-  const bool exchanges = operation == Operation::kAllToAll;
+  // A rank alone has it already.
+  const bool exchanges = operation == Operation::kAllToAll && group.group->size() > 1;
   call.input = group.buffers->enter(call.number, bytes * (exchanges ? 2 : 1));
   if (end.rank->store != nullptr) fill(end, call);
   call.token = remember(end, graph, node);
@@ -236,7 +237,7 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   DimensionGroup::Call request;
   request.operation = operation;
   request.input = call.input;
-  request.output = call.input + bytes;
+  request.output = exchanges ? call.input + bytes : call.input;
   request.bytes = bytes;
   request.type = config_.type;
   request.granule = rooted && *type == CollectiveType::kBroadcast ? 1 : size_of(config_.type);

@@ -248,6 +248,23 @@ TEST_F(Graphs, ANameMayBeAnotherGroupOnAnotherRank) {
   EXPECT_EQ(run().collectives, 6U);
 }
 
+/// As the experts of a rank that has all of its own.
+TEST_F(Graphs, AGroupOfOneRankLeavesTheRightBytes) {
+  for (int r = 0; r < 6; ++r) {
+    std::vector<Node> nodes;
+    for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                      CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
+      nodes.push_back(of_group(collective_node(nodes.size(), type, 4096), std::to_string(r + 1)));
+    }
+    trace(r, nodes);
+  }
+  for (std::uint32_t r = 0; r < 6; ++r) workload_.groups[std::to_string(r + 1)] = {r};
+  for (const auto library : {schedules::Library::kDimensions, schedules::Library::kCommunicators}) {
+    config_.library = library;
+    EXPECT_EQ(run().collectives, 24U);
+  }
+}
+
 TEST_F(Graphs, CommunicatorsLeaveTheRightBytes) {
   std::vector<Node> nodes;
   for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,

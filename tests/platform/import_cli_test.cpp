@@ -501,6 +501,9 @@ TEST_F(ImportCli, RefusesByName) {
   memory["num-npus-per-node"] = 2;
   expect(nodes(memory), "memory.json: num-nodes: expected at least 4, with num-npus-per-node 2 each");
   expect(import("--analytical unaware --num-queues-per-dim 0").err, "--num-queues-per-dim");
+  expect(
+      weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out ../network.yml").err,
+      "--out: expected another file than one that is read, got \"../network.yml\"");
   expect(weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out no/p.json").err,
          "--out: expected a file that can be written");
 }

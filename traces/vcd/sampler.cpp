@@ -17,7 +17,12 @@ Sampler::Sampler(Reader reader, const Sampling& sampling, const std::vector<std:
   if (now(clock_).size() != 1) {
     throw traces::FormatError(reader_.file(), 0, "expected a clock of one bit, not " + sampling.clock);
   }
-  if (!sampling.reset.empty()) reset_ = place(sampling.reset);
+  if (!sampling.reset.empty()) {
+    reset_ = place(sampling.reset);
+    if (now(*reset_).size() != 1) {
+      throw traces::FormatError(reader_.file(), 0, "expected a reset of one bit, not " + sampling.reset);
+    }
+  }
   for (const std::string& name : signals) signals_.push_back(place(name));
 }
 
