@@ -33,7 +33,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 /// `text` as JSON. Throws InputError with line and column if it is not, and with the path of a key that stands twice.
 nlohmann::json parse_json(const std::string& text, const std::string& file);
 
-/// The file as JSON, which may be packed with gzip. Throws InputError, with `expected`, if it cannot be read or is not JSON.
+/// The file as JSON, which may be packed with gzip. Throws InputError, with `expected`, if it cannot be read or is not
+/// JSON.
 nlohmann::json load_json(const std::string& file, std::string_view expected);
 
 /// The same, of an object. Throws InputError if it cannot be read, is not JSON, or is not an object; `what` says what

@@ -16,6 +16,7 @@
 #include "platforms/import/astra_sim.h"
 #include "tests/support/kernel.h"
 #include "tests/support/programs.h"
+#include "tests/support/shared.h"
 #include "traces/csv.h"
 
 namespace weft::platforms {
@@ -70,10 +71,8 @@ Outcome run(const Input& input) {
 }
 
 TEST(AstraSim, ItsInputsGiveItsResults) {
-  const fs::path root = fs::path(WEFT_SOURCE_DIR) / "../shared/astra";
-  if (!fs::exists(root))
-    GTEST_SKIP() << "ASTRA-sim's files are not beside this clone: " << root
-                 << "; analytical_test and import_cli_test check the same arithmetic on inputs of their own";
+  if (test::skips_without_shared("astra", "analytical_test and import_cli_test check the same arithmetic")) return;
+  const fs::path root = test::shared("astra");
   // Where it fails or hangs, and why Weft refuses the same input; the others must end.
   const std::map<std::string, std::string> refused = {
       {"inputs_hgx_h100_16gpu_ar1MB_a", "expected one dimension where links are shared"},
@@ -111,8 +110,8 @@ TEST(AstraSim, ItsInputsGiveItsResults) {
 
 /// Random inputs: all that it ends are the same, and what it stops at, or does not end, is not passed over in silence.
 TEST(AstraSim, RandomInputsGiveItsResults) {
-  const fs::path root = fs::path(WEFT_SOURCE_DIR) / "../shared/astra/fuzz";
-  if (!fs::exists(root)) GTEST_SKIP() << "the random inputs are not beside this clone: " << root;
+  if (test::skips_without_shared("astra/fuzz", "analytical_mechanisms_test has a case of each mechanism")) return;
+  const fs::path root = test::shared("astra/fuzz");
   if (test::skips_without("python3")) return;
   const fs::path folder = fs::temp_directory_path() / ("weft-fuzz-" + std::to_string(getpid()));
   fs::create_directories(folder);

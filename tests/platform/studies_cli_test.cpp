@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/cli.h"
+#include "tests/support/programs.h"
 
 namespace weft {
 namespace {
@@ -27,7 +28,7 @@ std::vector<std::string> cells_of(const std::string& text, const std::string& ro
 }
 
 TEST_F(Studies, WaferPrintsTheTableOfThePage) {
-  if (std::system("python3 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "python3 is not installed";
+  if (test::skips_without("python3")) return;
   const std::string printed = (folder_ / "table").string();
   const std::string command = "WEFT=" WEFT_BINARY " WEFT_CATALOGUE=" WEFT_SOURCE_DIR
                               "/platforms/parts python3 " WEFT_SOURCE_DIR "/platforms/studies/wafer.py --keep " +

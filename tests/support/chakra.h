@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/shared.h"
 #include "traces/chakra/node.h"
 #include "traces/chakra/reader.h"
 #include "traces/chakra/writer.h"
@@ -101,9 +102,6 @@ class ChakraTest : public testing::Test {
     ADD_FAILURE() << "nothing was refused";
     return "";
   }
-
-  /// The folder of ASTRA-sim's inputs, which is there where Weft is developed.
-  static std::filesystem::path astra() { return std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/astra"; }
 
   std::filesystem::path folder_;
 };

@@ -326,11 +326,11 @@ TEST_F(ChakraCheck, CountsNodesBytesAndPaths) {
 }
 
 TEST_F(ChakraCheck, AstraSimsInputs) {
-  const fs::path inputs = astra() / "inputs/workload";
-  if (!fs::exists(inputs)) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << inputs;
+  if (test::skips_without_shared("astra", "ChakraCheck's other tests find the same in traces of their own")) return;
+  const fs::path inputs = test::shared("astra/inputs/workload");
   EXPECT_EQ(check(find_trace(inputs / "Resnet50_DataParallel_8/Resnet50_DataParallel")).found, 0U);
   EXPECT_EQ(check(find_trace(inputs / "probe_incast8/w")).found, 0U);
-  const CheckReport custom = check(find_trace(astra() / "inputs/system/custom/custom_allreduce"));
+  const CheckReport custom = check(find_trace(test::shared("astra") / "inputs/system/custom/custom_allreduce"));
   EXPECT_EQ(custom.found, 0U) << custom.findings[0].text();
   // One cycle in each of 8 files.
   const CheckReport cycles = check(find_trace(inputs / "probe_cycle8/w"));

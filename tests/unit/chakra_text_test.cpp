@@ -258,7 +258,7 @@ TEST_F(ChakraText, CountsWhatAGroupOfOneRankDrops) {
 
 /// The same graphs as the usual converter's, its error in the unit included; ids count from 0 in each rank here.
 TEST_F(ChakraText, AgreesWithTheUsualConverter) {
-  if (!fs::exists(astra())) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << astra();
+  if (test::skips_without_shared("astra", "ChakraText's other tests check the nodes of workloads of their own")) return;
   TextConversion conversion;
   conversion.ranks = 8;
   conversion.take_nanos_for_micros = true;
@@ -266,11 +266,11 @@ TEST_F(ChakraText, AgreesWithTheUsualConverter) {
        {"DLRM_HybridParallel", "MLP_HybridParallel_Data_Model", "MLP_HybridParallel_Model_Data", "MLP_ModelParallel",
         "Resnet50_DataParallel", "microAllReduce", "microAllToAll"}) {
     const std::string name = sample;
-    const TextWorkload workload = read_text_workload(astra() / "text_workloads" / (name + ".txt"));
+    const TextWorkload workload = read_text_workload(test::shared("astra") / "text_workloads" / (name + ".txt"));
     for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) {
       SCOPED_TRACE(name + " " + std::to_string(rank));
       const std::vector<Node> theirs =
-          read(astra() / "inputs/workload" / (name + "_8") / (name + "." + std::to_string(rank) + ".et"));
+          read(test::shared("astra") / "inputs/workload" / (name + "_8") / (name + "." + std::to_string(rank) + ".et"));
       const std::vector<Node> ours = nodes(workload, conversion, rank);
       ASSERT_EQ(ours.size(), theirs.size());
       const std::uint64_t first = theirs[0].id;
@@ -290,12 +290,12 @@ TEST_F(ChakraText, AgreesWithTheUsualConverter) {
 
 /// All samples, with several passes, can be worked off and have nothing to be found.
 TEST_F(ChakraText, SamplesCanBeExecuted) {
-  if (!fs::exists(astra())) GTEST_SKIP() << "the folder shared/ does not stand beside this clone: " << astra();
+  if (test::skips_without_shared("astra", "ChakraText's other tests check the nodes of workloads of their own")) return;
   TextConversion conversion;
   conversion.ranks = 8;
   conversion.passes = 3;
   int samples = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(astra() / "text_workloads")) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(test::shared("astra") / "text_workloads")) {
     SCOPED_TRACE(entry.path());
     ++samples;
     const TextWorkload workload = read_text_workload(entry.path());
