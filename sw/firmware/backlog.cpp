@@ -3,19 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 
 #include "hw/nic/nic.h"
-#include "sw/firmware/processor.h"
 
 namespace weft::firmware {
-
-void Doorbell::ring(const nic::WorkRequest& request, Time relay, bool charged) const {
-  if (relay > Time() && request.verb != nic::Verb::kReceive) {
-    return processor->write_later(device, nic::kDoorbell, request, relay, charged);
-  }
-  processor->write(device, nic::kDoorbell, &request, sizeof request, charged);
-}
 
 void Doorbell::announce(std::span<const nic::WorkRequest> requests) const {
   processor->charge_entries(requests.size());
@@ -23,9 +16,9 @@ void Doorbell::announce(std::span<const nic::WorkRequest> requests) const {
                    static_cast<std::uint32_t>(requests.size() * sizeof requests[0]));
 }
 
-std::shared_ptr<Backlog> Backlog::of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered) {
+Backlog* Backlog::of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered) {
   if (nic.config().send_queue_depth == 0 && nic.config().receive_queue_depth == 0) return nullptr;
-  return std::make_shared<Backlog>(nic, doorbell, queue_pair, numbered);
+  return &doorbell.processor->keep(std::make_unique<Backlog>(nic, doorbell, queue_pair, numbered));
 }
 
 Backlog::Backlog(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered)
@@ -64,18 +57,17 @@ void Backlog::settle() {
   post_waiting(receives_);
   if (!blocked(sends_) && !blocked(receives_)) return;
   serving_ = true;
-  doorbell_.processor->spawn_server("what waits for a place in queue pair " + std::to_string(queue_pair_),
-                                    serve(shared_from_this()));
+  doorbell_.processor->spawn_server("what waits for a place in queue pair " + std::to_string(queue_pair_), serve());
 }
 
-Task Backlog::serve(std::shared_ptr<Backlog> self) {
-  while (!self->sends_.waiting.empty() || !self->receives_.waiting.empty()) {
-    self->note(co_await self->freed_->next());
-    while (const auto entry = self->freed_->try_next()) self->note(*entry);
-    self->post_waiting(self->sends_);
-    self->post_waiting(self->receives_);
+Task Backlog::serve() {
+  while (!sends_.waiting.empty() || !receives_.waiting.empty()) {
+    note(co_await freed_->next());
+    while (const auto entry = freed_->try_next()) note(*entry);
+    post_waiting(sends_);
+    post_waiting(receives_);
   }
-  self->serving_ = false;
+  serving_ = false;
 }
 
 void Backlog::note(const nic::Completion& entry) {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "hw/core/fifo.h"
 #include "hw/core/quantity.h"
 #include "hw/nic/work.h"
+#include "sw/firmware/processor.h"
 #include "sw/firmware/task.h"
 
 namespace weft::nic {
@@ -17,7 +17,6 @@ class Nic;
 namespace weft::firmware {
 
 class CompletionQueue;
-class Processor;
 
 /// Where work requests of one queue pair are written: a device of a processor.
 struct Doorbell {
@@ -25,7 +24,12 @@ struct Doorbell {
   std::size_t device = 0;
 
   /// One request, `relay` later, charged to the running thread or a part of what has been charged.
-  void ring(const nic::WorkRequest& request, Time relay, bool charged) const;
+  void ring(const nic::WorkRequest& request, Time relay, bool charged) const {
+    if (relay > Time() && request.verb != nic::Verb::kReceive) {
+      return processor->write_later(device, nic::kDoorbell, request, relay, charged);
+    }
+    processor->write(device, nic::kDoorbell, &request, sizeof request, charged);
+  }
   /// Several in memory, of which the interface is told: at most nic::kLongestBatch.
   void announce(std::span<const nic::WorkRequest> requests) const;
 };
@@ -34,11 +38,11 @@ struct Doorbell {
 /// request that finds no place waits here, in its order, and is posted when the interface has said that places are free
 /// (Nic::report_places). A thread posts what waits, on the core of the thread that posted first; it is no unfinished
 /// thread at the end of a run, since receives may wait for messages that never come.
-class Backlog : public std::enable_shared_from_this<Backlog> {
+class Backlog {
  public:
-  /// Null where both queues hold any number. Completions of receives are `numbered` where each of several equal ones
-  /// has an id of its own: datagrams and multicast.
-  static std::shared_ptr<Backlog> of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered);
+  /// Null where both queues hold any number; else the processor's. Completions of receives are `numbered` where each of
+  /// several equal ones has an id of its own: datagrams and multicast.
+  static Backlog* of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered);
 
   void post(const nic::WorkRequest& request, Time relay, bool charged);
   /// As Doorbell::announce(), of any number of requests.
@@ -69,7 +73,7 @@ class Backlog : public std::enable_shared_from_this<Backlog> {
   void announce_waiting(Queue& queue);
   void settle();
   void note(const nic::Completion& entry);
-  Task serve(std::shared_ptr<Backlog> self);
+  Task serve();
 
   Doorbell doorbell_;
   std::uint32_t queue_pair_;

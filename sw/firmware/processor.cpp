@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "hw/core/annotation.h"
+#include "sw/firmware/backlog.h"
 
 namespace weft::firmware {
 namespace {
@@ -74,6 +75,10 @@ Thread& Processor::start(std::string name, int core, Task task) {
 void Processor::start_of_simulation() {
   started_ = true;
   for (Thread& thread : threads_) wake(thread, Time());
+}
+
+Backlog& Processor::keep(std::unique_ptr<Backlog> backlog) {
+  return *backlogs_.emplace_back(std::move(backlog));
 }
 
 CompletionQueue& Processor::create_completion_queue(std::string what) {

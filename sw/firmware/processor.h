@@ -26,6 +26,7 @@
 
 namespace weft::firmware {
 
+class Backlog;
 class CompletionQueue;
 class Processor;
 
@@ -162,6 +163,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
 
   /// A new completion queue; its address is what devices write to.
   CompletionQueue& create_completion_queue(std::string what);
+  /// Keeps what waits for a place in a queue pair's queues as long as the processor.
+  Backlog& keep(std::unique_ptr<Backlog> backlog);
 
   /// For tests of firmware: each completion of a receive in a queue that allows it comes a second time, somewhat
   /// later, with this probability.
@@ -267,6 +270,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   std::deque<Thread> threads_;  ///< slots of ended threads are reused
   std::vector<Thread*> free_threads_;
   std::deque<CompletionQueue> queues_;
+  std::vector<std::unique_ptr<Backlog>> backlogs_;
   std::deque<Arriving> arriving_;  ///< slots are reused
   Slots<Handed> handed_;
   Random random_;  ///< of repeats

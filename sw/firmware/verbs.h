@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "hw/accelerator/accelerator.h"
@@ -79,7 +78,7 @@ class WorkQueue {
   Time relay_;
 
  private:
-  std::shared_ptr<Backlog> backlog_;  ///< null where the interface's queues hold any number
+  Backlog* backlog_ = nullptr;  ///< null where the interface's queues hold any number
 };
 
 /// One end of a reliable connection, owned by a firmware thread.
