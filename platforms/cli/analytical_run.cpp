@@ -27,11 +27,12 @@ int run_analytical(const AnalyticalRunOptions& options) {
   Dispatcher dispatcher("dispatcher");
   const Stopwatch watch;
   const auto network = platform.make_network(dispatcher);
-  const auto [traces, remarks] = read_graph_workload(document, network->ends(), Runner::kAnalytical);
+  const auto [traces, nodes, remarks] = read_graph_workload(document, network->ends(), Runner::kAnalytical);
   document.check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
   ResultFiles files;
-  files.spare(options.platform.platform);
+  files.spare(options.platform.inputs());
+  files.spare(files_of_trace(traces.source));
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const auto replay = platform.checked([&] {
     return std::make_unique<analytical::Replay>("replay", dispatcher, *network, config.whole_collectives(), config.end,

@@ -13,8 +13,6 @@
 #include "platforms/cli/summary.h"
 #include "platforms/cli/transformer_workload.h"
 #include "sw/schedules/graph.h"
-#include "traces/chakra/ranks.h"
-#include "traces/chakra/statistics.h"
 
 namespace weft::platforms {
 namespace {
@@ -29,13 +27,13 @@ class GraphJob final : public Job {
         platform.document(), static_cast<std::uint32_t>(platform.machine().accelerators), Runner::kMachine);
     traces_ = std::move(read.traces);
     remarks_ = std::move(read.remarks);
+    nodes_ = read.nodes;
     platform.workload().read(config_);
-    count_nodes();
   }
   GraphJob(Platform& platform, TransformerStep step) : step_(std::move(step)) {
     traces_ = step_->traces;
+    nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
     platform.workload().read(config_);
-    count_nodes();
   }
 
   void build(Machine& machine) override {
@@ -48,11 +46,14 @@ class GraphJob final : public Job {
   void record(Probe& probe, int ranks) override { engine_->record(probe, ranks); }
   void start() override { engine_->start(); }
   [[nodiscard]] double progress() const override {
-    return static_cast<double>(engine_->done_by_first()) / static_cast<double>(std::max<std::uint64_t>(nodes_, 1));
+    const double share =
+        static_cast<double>(engine_->done_by_first()) / static_cast<double>(std::max<std::uint64_t>(nodes_, 1));
+    return std::min(1.0, share);
   }
   void check() const override { engine_->check(); }
   [[nodiscard]] std::vector<std::string> unfinished() const override { return engine_->unfinished(); }
   [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_trace(traces_.source); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
   }
@@ -133,9 +134,6 @@ class GraphJob final : public Job {
     }
   }
 
-  void count_nodes() {
-    nodes_ = chakra::statistics({{traces_.shared ? traces_.prefix : chakra::find_rank(traces_.prefix, 0), 0}}).nodes;
-  }
   /// Of steps that take so long together.
   [[nodiscard]] Speed speed_of(Time span) const {
     const workloads::WorkloadConfig& config = step_->config;
@@ -155,7 +153,7 @@ class GraphJob final : public Job {
   schedules::GraphConfig config_;
   dimensions::Workload traces_;
   std::vector<std::string> remarks_;
-  std::uint64_t nodes_ = 0;
+  std::uint64_t nodes_ = 0;  ///< of a rank, more or less
   Machine* machine_ = nullptr;
   std::unique_ptr<schedules::GraphEngine> engine_;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/cli/graph_workload.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim.h"
@@ -33,7 +35,7 @@ fs::path converted(const fs::path& trace) {
 [[noreturn]] void refuse(const chakra::CheckReport& report, const dimensions::Workload& traces) {
   const chakra::FindingKind& heaviest = report.kinds.front();
   const chakra::Finding& first = heaviest.first;
-  std::string text = first.text().substr(first.file.size() + 2) + "; " + describe(first.kind, heaviest.count);
+  std::string text = first.problem_text() + "; " + describe(first.kind, heaviest.count);
   if (report.found > heaviest.count) {
     text += "; findings of " + std::to_string(report.kinds.size()) + " kinds in all, which weft trace check lists";
   }
@@ -68,7 +70,7 @@ std::vector<std::string> remarks_of(const chakra::CheckReport& report, Runner ru
 }
 
 /// Finds what cannot be run, and what names of groups mean.
-std::vector<std::string> take_checked(dimensions::Workload& traces, std::uint32_t ranks, Runner runner) {
+GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Runner runner) {
   chakra::CheckOptions options;
   options.ranks = ranks;
   options.shared = traces.shared;
@@ -77,10 +79,21 @@ std::vector<std::string> take_checked(dimensions::Workload& traces, std::uint32_
   if (report.found > 0) refuse(report, traces);
   traces.groups.insert(report.groups.begin(), report.groups.end());
   traces.keys = report.keys;
-  return remarks_of(report, runner);
+  return {std::move(traces), report.nodes / std::max<std::uint64_t>(report.ranks, 1), remarks_of(report, runner)};
 }
 
 }  // namespace
+
+std::vector<fs::path> files_of_trace(const fs::path& source) {
+  std::error_code ignored;
+  if (fs::is_regular_file(source, ignored)) return {source};
+  std::vector<fs::path> files;
+  for (fs::path file = chakra::find_rank(source, 0); fs::exists(file, ignored);) {
+    files.push_back(std::move(file));
+    file = chakra::find_rank(source, files.size());
+  }
+  return files;
+}
 
 fs::path trace_folder() {
   static const auto folder = traces::Temporary::make_folder(fs::temp_directory_path());
@@ -116,8 +129,7 @@ GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runne
     if (!number) prefix.fail("the id of a node as its name");
     traces.custom_nodes[*number] = beside(nodes.require<std::string>(id));
   }
-  std::vector<std::string> remarks = take_checked(traces, ranks, runner);
-  return {std::move(traces), std::move(remarks)};
+  return checked(std::move(traces), ranks, runner);
 }
 
 }  // namespace weft::platforms

@@ -17,8 +17,12 @@ std::filesystem::path trace_folder();
 /// Who runs a workload: some of what traces ask for is done by the one and not by the other.
 enum class Runner : std::uint8_t { kMachine, kAnalytical };
 
+/// The files that a trace is read from: one of all ranks, or those of a prefix; none where there is neither.
+std::vector<std::filesystem::path> files_of_trace(const std::filesystem::path& source);
+
 struct GraphWorkload {
   dimensions::Workload traces;
+  std::uint64_t nodes = 0;           ///< of a rank, the mean
   std::vector<std::string> remarks;  ///< how things are taken that traces leave open
 };
 

@@ -2,19 +2,31 @@
 #include "platforms/cli/idle_remark.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "platforms/machine/idle_fields.h"
+#include "traces/data_path.h"
 
 namespace weft::platforms {
 namespace {
 
+bool is_of_catalogue(const std::filesystem::path& platform) {
+  std::error_code ignored;
+  const std::vector<std::filesystem::path> folders = traces::data_directories();
+  return std::any_of(folders.begin(), folders.end(), [&](const std::filesystem::path& folder) {
+    return std::filesystem::equivalent(platform.parent_path().empty() ? "." : platform.parent_path(), folder, ignored);
+  });
+}
+
 std::vector<std::string> set_by_user(const Document& document) {
   std::vector<std::string> paths;
+  const bool is_own = !is_of_catalogue(document.file());
   const nlohmann::json all = document.effective();
   for (const auto& [path, record] : all.items()) {
     const auto& source = record["source"].get_ref<const std::string&>();
-    if (source == "file" || source == "command line" || source.starts_with("patch ")) paths.push_back(path);
+    if ((source == "file" && is_own) || source == "command line" || source.starts_with("patch ")) paths.push_back(path);
   }
   return paths;
 }

@@ -9,8 +9,8 @@
 
 namespace weft::platforms {
 
-/// What a user has set, in the platform's file, in a patch or by --set, that changes nothing in this machine; see
-/// idle_fields(). What parts of the catalogue say is not looked at.
+/// What a user has set, in an own platform, in a patch or by --set, that changes nothing in this machine; see
+/// idle_fields(). What platforms and parts of the catalogue say is not looked at.
 class IdleSettings {
  public:
   IdleSettings(const Document& document, const MachineConfig& config, bool collectives);

@@ -7,6 +7,7 @@
 
 #include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
+#include "platforms/cli/graph_workload.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
 #include "platforms/cli/result_files.h"
@@ -14,7 +15,6 @@
 #include "platforms/config/text.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
-#include "traces/chakra/ranks.h"
 
 namespace weft::platforms {
 namespace {
@@ -126,7 +126,7 @@ int run(const ImportOptions& options) {
                                    options.ns3_topology, options.htsim_topology}) {
     files.spare(input);
   }
-  files.spare(chakra::rank_file(options.workload, 0));
+  files.spare(files_of_trace(options.workload));
   const fs::path file = files.file("--out", options.out);
   astra::System system = astra::read_system(options.network, options.system, options.injection_scale);
   const std::uint32_t ends = astra::ends_of(system, options.network);

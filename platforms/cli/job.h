@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -18,6 +19,10 @@ class Job {
  public:
   virtual ~Job() = default;
 
+  /// The files that it reads beside the platform's.
+  [[nodiscard]] virtual std::vector<std::filesystem::path> inputs() const { return {}; }
+  /// Whether all of its collectives are by collectives.algorithm.
+  [[nodiscard]] virtual bool follows_algorithm() const { return true; }
   /// Makes its firmware. What it finds wrong in the configuration is thrown as ConfigError or std::length_error.
   virtual void build(Machine& machine) = 0;
   /// Draws what the first `ranks` ranks do.

@@ -86,6 +86,8 @@ std::string losses_text(const std::vector<double>& losses) {
 
 class KfacJob final : public Job {
  public:
+  /// It names an algorithm of its own for some collectives.
+  [[nodiscard]] bool follows_algorithm() const override { return false; }
   explicit KfacJob(Platform& platform) {
     platform.workload().read(config_);
     const fs::path beside = fs::path(platform.document().file()).parent_path() / config_.network;

@@ -36,6 +36,12 @@ void PlatformOptions::add_to(const Arguments& app) {
   app.add_flag("--data", data, "Move and check real bytes");
 }
 
+std::vector<fs::path> PlatformOptions::inputs() const {
+  std::vector<fs::path> files = {find_platform(platform)};
+  files.insert(files.end(), patches.begin(), patches.end());
+  return files;
+}
+
 std::string find_platform(const std::string& name) {
   std::error_code error;
   // A folder may bear a platform's name: it is where its results go.

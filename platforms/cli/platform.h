@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,8 @@ struct PlatformOptions {
   bool data = false;
 
   void add_to(const Arguments& app);
+  /// The files that are read for them. Throws InputError.
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const;
 };
 
 /// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.

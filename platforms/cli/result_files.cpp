@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -63,6 +65,12 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
+std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
+}
+
 }  // namespace
 
 ResultFiles::~ResultFiles() {
@@ -103,9 +111,7 @@ fs::path ResultFiles::folder(const std::string& option, const fs::path& folder,
 }
 
 void ResultFiles::spare(const fs::path& input) {
-  std::error_code error;
-  const fs::path path = fs::canonical(input, error);
-  if (!error) inputs_.insert(path);
+  if (const auto identity = identity_of(input)) inputs_.emplace(*identity, input);
 }
 
 fs::path ResultFiles::file(const std::string& option, const fs::path& file) {
@@ -133,9 +139,10 @@ const fs::path& ResultFiles::stage(const fs::path& folder) {
 
 void ResultFiles::take(const std::string& option, const fs::path& place) {
   const fs::path path = fs::weakly_canonical(place);
-  if (inputs_.contains(path)) {
-    throw UsageError(
-        fmt::format("{}: expected another file than one that is read, got {}", option, in_quotes(place.string())));
+  const auto identity = identity_of(path);
+  if (const auto input = identity ? inputs_.find(*identity) : inputs_.end(); input != inputs_.end()) {
+    throw UsageError(fmt::format("{}: expected another file than {}, which is read, got {}", option,
+                                 input->second.string(), in_quotes(place.string())));
   }
   const auto [taken, is_new] = taken_.try_emplace(path, option);
   if (!is_new) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "traces/temporary.h"
@@ -37,8 +39,12 @@ class ResultFiles {
   ResultFiles(const ResultFiles&) = delete;
   ResultFiles& operator=(const ResultFiles&) = delete;
 
-  /// A file that the command reads must not be replaced: what would be written there is refused from now on.
+  /// A file that the command reads must not be replaced, by whatever name: what would be written there is refused from
+  /// now on. One that is not there needs no sparing.
   void spare(const std::filesystem::path& input);
+  void spare(const std::vector<std::filesystem::path>& inputs) {
+    for (const std::filesystem::path& input : inputs) spare(input);
+  }
   /// Where to write what will be in `folder`, which is made with those above it. `names` are of files that results
   /// there can have: one that is not written now is of an earlier command, and is removed when this one's take its
   /// place. Throws UsageError that names the option.
@@ -66,7 +72,7 @@ class ResultFiles {
   std::vector<traces::Temporary> made_;                 ///< folders, from the outside in
   std::map<std::filesystem::path, Staged> staged_;      ///< by folder of the results
   std::map<std::filesystem::path, std::string> taken_;  ///< which option each place is for
-  std::set<std::filesystem::path> inputs_;
+  std::map<std::pair<dev_t, ino_t>, std::filesystem::path> inputs_;
 };
 
 }  // namespace weft::platforms

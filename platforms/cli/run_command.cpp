@@ -24,6 +24,7 @@
 #include "platforms/cli/waves.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim.h"
+#include "traces/chakra/groups.h"
 
 namespace weft::platforms {
 namespace {
@@ -46,7 +47,7 @@ struct RunOptions {
 /// Chakra traces in place of the platform's workload, with the groups that lie beside them.
 std::string workload_of(const fs::path& traces) {
   ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(traces))}};
-  const fs::path groups = traces.string() + ".groups.json";
+  const fs::path groups = chakra::groups_file(traces);
   std::error_code ignored;
   if (fs::exists(groups, ignored)) {
     for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds)) {
@@ -88,7 +89,8 @@ int run(RunOptions options) {
   platform.document().check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   ResultFiles files;
-  files.spare(options.platform.platform);
+  files.spare(options.platform.inputs());
+  files.spare(job->inputs());
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
   const std::unique_ptr<TimelineProbe> probe =
@@ -146,8 +148,7 @@ int run(RunOptions options) {
   std::vector<std::string> warnings = job->remarks();
   for (const std::string& line : machine.warnings()) warnings.push_back(line);
   summary["warnings"] = warnings;
-  // K-FAC names an algorithm of its own for some collectives.
-  const IdleSettings idle(platform.document(), platform.machine(), summary["workload"]["kind"] != "kfac");
+  const IdleSettings idle(platform.document(), platform.machine(), job->follows_algorithm());
   summary["without_effect"] = idle.json();
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;

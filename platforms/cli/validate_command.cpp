@@ -128,11 +128,13 @@ PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& ru
 }
 
 int run(const ValidateOptions& options) {
+  const std::vector<std::string> tables = options.tables.empty() ? default_tables() : options.tables;
   ResultFiles files;
+  for (const std::string& table : tables) files.spare(table);
   const fs::path markdown = options.markdown.empty() ? "" : files.file("--markdown", options.markdown);
   std::vector<PublishedRow> rows;
   std::set<std::string> suites;
-  for (const std::string& table : options.tables.empty() ? default_tables() : options.tables) {
+  for (const std::string& table : tables) {
     for (PublishedRow& row : traces::read_published(table)) {
       suites.insert(row.suite);
       if (options.suite.empty() || row.suite == options.suite) rows.push_back(std::move(row));
@@ -162,7 +164,7 @@ int run(const ValidateOptions& options) {
 
   std::vector<PublishedResult> results;
   for (std::size_t i = 0; i < rows.size(); ++i) results.push_back(judge(rows[i], runs_of[i]));
-  if (!markdown.empty()) write_file(markdown, introduction() + traces::to_markdown(results));
+  if (!markdown.empty()) write_file(markdown, introduction() + "\n" + traces::to_markdown(results));
   files.keep();
   if (options.json) {
     print_json(traces::to_json(results));

@@ -137,6 +137,7 @@ ordered_json patch_of(const vcd::Calibration& found, const vcd::BlockTrace& trac
 int calibrate(const CalibrateOptions& options) {
   ResultFiles files;
   files.spare(options.file);
+  for (const std::string& file : options.checks) files.spare(file);
   const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out);
   if (options.at.empty() || options.at.front() == '.' || options.at.back() == '.' ||
       options.at.find("..") != std::string::npos) {

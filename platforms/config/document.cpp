@@ -35,8 +35,8 @@ json parse_value(const std::string& text) {
 
 Document::Document(const std::string& file, std::span<const std::string> overrides, Catalogue catalogue,
                    std::span<const std::string> patches)
-    : Document(std::make_unique<json>(load_json_object(file, "a platform")), file, overrides, std::move(catalogue),
-               patches) {}
+    : Document(std::make_unique<json>(load_json_object(file, "a platform", may_be_platform)), file, overrides,
+               std::move(catalogue), patches) {}
 
 Document Document::from_text(const std::string& text, const std::string& name, std::span<const std::string> overrides,
                              Catalogue catalogue, std::span<const std::string> patches) {
@@ -48,7 +48,8 @@ Document Document::from_text(const std::string& text, const std::string& name, s
 Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const std::string> overrides,
                    Catalogue catalogue, std::span<const std::string> patches)
     : file_(std::move(file)), tree_(std::move(tree)), catalogue_(std::move(catalogue)) {
-  for (const std::string& name : patches) patch(load_json_object(name, "a patch of a platform"), "", name);
+  for (const std::string& name : patches)
+    patch(load_json_object(name, "a patch of a platform", may_be_platform), "", name);
   for (const std::string& assignment : overrides) set(assignment);
 }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "platforms/config/input_error.h"
 #include "traces/file_kind.h"
 #include "traces/json_text.h"
+#include "traces/nearest_names.h"
 #include "traces/text_file.h"
 
 namespace weft::platforms {
@@ -24,21 +24,6 @@ std::string join_words(const std::vector<Word>& words, std::string_view separato
     text += word;
   }
   return text;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substitute = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substitute});
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace
@@ -85,7 +70,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = traces::edit_distance(word, candidate, best_distance);
     // Half of a short word changed is another word.
     if (distance >= best_distance || distance * 2 > std::max(word.size(), candidate.size())) continue;
     best = candidate;
@@ -102,8 +87,6 @@ json parse_json(const std::string& text, const std::string& file) {
   }
 }
 
-namespace {
-
 bool may_be_json(traces::FileKind kind) {
   return traces::is_json(kind) || traces::is_plain_text(kind);
 }
@@ -114,20 +97,17 @@ bool may_be_platform(traces::FileKind kind) {
          kind != traces::FileKind::kSystemFile;
 }
 
-}  // namespace
-
-json load_json(const std::string& file, std::string_view expected) {
-  const bool is_platform = expected.starts_with("a platform");
-  const traces::TextFile read = traces::load_text(file, is_platform ? may_be_platform : may_be_json);
+json load_json(const std::string& file, std::string_view expected, traces::KindFilter takes) {
+  const traces::TextFile read = traces::load_text(file, takes);
   if (!read.got.empty()) {
     throw InputError(file, read.line == 0 ? "" : "line " + std::to_string(read.line), std::string(expected), read.got);
   }
   return parse_json(read.text, file);
 }
 
-json load_json_object(const std::string& file, std::string_view what) {
+json load_json_object(const std::string& file, std::string_view what, traces::KindFilter takes) {
   const std::string expected = std::string(what) + " in JSON";
-  json value = load_json(file, expected);
+  json value = load_json(file, expected, takes);
   if (!value.is_object()) throw InputError(file, "", expected + ", an object", got_text(value));
   return value;
 }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/text_file.h"
+
 /// Small helpers for messages and dotted paths.
 namespace weft::platforms {
 
@@ -33,13 +35,15 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 /// `text` as JSON. Throws InputError with line and column if it is not, and with the path of a key that stands twice.
 nlohmann::json parse_json(const std::string& text, const std::string& file);
 
-/// The file as JSON, which may be packed with gzip. Throws InputError, with `expected`, if it cannot be read or is not
-/// JSON.
-nlohmann::json load_json(const std::string& file, std::string_view expected);
+/// Kinds of file that can be JSON, and those of them that are nothing else than a platform, or a patch of one, can be.
+bool may_be_json(traces::FileKind kind);
+bool may_be_platform(traces::FileKind kind);
 
-/// The same, of an object. Throws InputError if it cannot be read, is not JSON, or is not an object; `what` says what
-/// it should be
-/// ("a platform").
-nlohmann::json load_json_object(const std::string& file, std::string_view what);
+/// The file as JSON, which may be packed with gzip. Throws InputError, with `expected`, if it cannot be read, is of a
+/// kind that `takes` has not, or is not JSON.
+nlohmann::json load_json(const std::string& file, std::string_view expected, traces::KindFilter takes = may_be_json);
+
+/// The same, of an object; `what` says what it should be ("a platform").
+nlohmann::json load_json_object(const std::string& file, std::string_view what, traces::KindFilter takes = may_be_json);
 
 }  // namespace weft::platforms

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace weft::platforms {
 namespace {
@@ -65,6 +66,15 @@ void add_network(Collector& idle, const fabric::FabricConfig& network, const std
   only({Shape::kGraph}, {"edges"});
   for (const char* field : {".leaves_per_pod", ".pod_uplinks"}) {
     idle.add(shape == Shape::kFatTree && network.levels == 2, path + field, path + ".levels is 2");
+  }
+  std::vector<fabric::LinkConfig> links = {network.link};
+  for (const auto& dimension : network.dimensions) links.push_back(dimension.link);
+  for (const auto& edge : network.edges) links.push_back(edge.link);
+  const bool credits = std::all_of(links.begin(), links.end(), [](const fabric::LinkConfig& link) {
+    return link.flow_control == fabric::FlowControl::kCredits;
+  });
+  for (const char* field : {".switch.buffer", ".link.pause_response"}) {
+    idle.add(credits, path + field, path + ".link.flow_control is credits");
   }
   const fabric::Switch::Config& sw = network.switch_config;
   idle.add(sw.reduction.trees == 0, path + ".switch.reduction", path + ".switch.reduction.trees is 0", {"trees"});

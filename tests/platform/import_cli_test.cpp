@@ -503,7 +503,7 @@ TEST_F(ImportCli, RefusesByName) {
   expect(import("--analytical unaware --num-queues-per-dim 0").err, "--num-queues-per-dim");
   expect(
       weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out ../network.yml").err,
-      "--out: expected another file than one that is read, got \"../network.yml\"");
+      "--out: expected another file than ../network.yml, which is read, got \"../network.yml\"");
   expect(weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out no/p.json").err,
          "--out: expected a file that can be written");
 }

@@ -180,7 +180,7 @@ TEST_F(ResultsCli, WhatCannotBeWrittenIsKnownBeforeTheRun) {
       {"suite", "validate --suite nosuch", {"--suite: expected one of ", "gemm-h100", "got \"nosuch\""}},
       {"own input",
        "run ../small.json --timeline ../small.json",
-       {"--timeline: expected another file than one that is read"}},
+       {"--timeline: expected another file than ../small.json, which is read"}},
       {"workload", "workload llama3-8b --layers 1 --out ../file", {"--out: ", "it is a file"}},
       {"import",
        "import astra-sim --network n --system s --workload w --out ../inside",

@@ -77,8 +77,8 @@ std::string describe(Problem problem, std::uint64_t count) {
          (words.what_then.empty() ? "" : "; " + std::string(words.what_then));
 }
 
-std::string Finding::text() const {
-  std::string text = file + ": ";
+std::string Finding::problem_text() const {
+  std::string text;
   if (node) text += "node " + std::to_string(*node) + (name.empty() ? "" : " '" + name + "'") + ": ";
   return text + problem + (expected.empty() ? "" : "; expected " + expected);
 }

@@ -60,7 +60,9 @@ struct Finding {
   std::string expected;
 
   /// "FILE: node 7 'conv1': PROBLEM; expected EXPECTED"
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string text() const { return file + ": " + problem_text(); }
+  /// The same without the file.
+  [[nodiscard]] std::string problem_text() const;
 };
 
 /// Findings of a kind.
