@@ -14,8 +14,8 @@
 #include <csignal>
 #include <ctime>
 #include <fstream>
+#include <optional>
 #include <system_error>
-#include <utility>
 
 extern char** environ;
 
@@ -46,6 +46,35 @@ struct Pipe {
 /// Of processes that run, for a signal handler; 0: none.
 std::array<std::atomic<pid_t>, 128> children;
 std::atomic<bool> ending = false;  ///< this process: none begins any more
+std::atomic<int> starting = 0;     ///< processes that may run and are not among the children yet
+
+constexpr timespec kPause = {0, 10'000'000};
+
+/// While a process starts: no signal handler runs in this thread, and those in others wait for it.
+class Starting {
+ public:
+  Starting() {
+    sigset_t all;
+    sigfillset(&all);
+    check(pthread_sigmask(SIG_BLOCK, &all, &before_), "pthread_sigmask");
+    ++starting;
+    if (!ending) return;
+    --starting;
+    while (true) pause();
+  }
+  ~Starting() {
+    --starting;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Starting(const Starting&) = delete;
+  Starting& operator=(const Starting&) = delete;
+
+  /// Signals that were blocked before, as they are in the new process.
+  [[nodiscard]] const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_{};
+};
 
 /// One of them.
 class Child {
@@ -58,7 +87,6 @@ class Child {
         break;
       }
     }
-    if (ending) kill(child, SIGTERM);
   }
   ~Child() {
     if (noted_ != nullptr) *noted_ = 0;
@@ -104,34 +132,28 @@ void drain(Pipe& out, Pipe& err, ChildResult& result) {
   }
 }
 
-ChildResult run(const char* program, std::vector<std::string> words) {
+/// Starts this program.
+pid_t spawn_self(const std::vector<std::string>& words, const Pipe& out, const Pipe& err, const sigset_t& blocked) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
 
-  Pipe out;
-  Pipe err;
   posix_spawn_file_actions_t actions;
   check(posix_spawn_file_actions_init(&actions), "posix_spawn");
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out.ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err.ends[1], STDERR_FILENO);
-  while (ending) pause();
+  posix_spawnattr_t attributes;
+  check(posix_spawnattr_init(&attributes), "posix_spawn");
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, program, &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawn(&child, "/proc/self/exe", &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   check(error, "cannot start a process");
-  Pipe::close_end(out.ends[1]);
-  Pipe::close_end(err.ends[1]);
-
-  const Child running(child);
-  ChildResult result;
-  drain(out, err, result);
-  const int status = running.wait();
-  constexpr int kSignalled = 128;
-  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
-  return result;
+  return child;
 }
 
 }  // namespace
@@ -139,13 +161,29 @@ ChildResult run(const char* program, std::vector<std::string> words) {
 ChildResult run_self(const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"weft"};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  return run("/proc/self/exe", std::move(words));
+
+  Pipe out;
+  Pipe err;
+  std::optional<Child> running;
+  {
+    const Starting now;
+    running.emplace(spawn_self(words, out, err, now.before()));
+  }
+  Pipe::close_end(out.ends[1]);
+  Pipe::close_end(err.ends[1]);
+
+  ChildResult result;
+  drain(out, err, result);
+  const int status = running->wait();
+  constexpr int kSignalled = 128;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+  return result;
 }
 
 void end_children() noexcept {
   constexpr int kPatience = 300;  // times a hundredth of a second
-  constexpr timespec kPause = {0, 10'000'000};
   ending = true;
+  while (starting != 0) nanosleep(&kPause, nullptr);
   for (const pid_t child : children) {
     if (child != 0) kill(child, SIGTERM);
   }

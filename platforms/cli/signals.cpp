@@ -11,7 +11,7 @@
 namespace weft::platforms {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2};
 
 std::atomic<bool> held = false;
 std::atomic<int> waiting = 0;  ///< the signal that came meanwhile

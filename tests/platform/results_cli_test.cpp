@@ -113,7 +113,7 @@ TEST_F(ResultsCli, AnEarlierRunsFilesGo) {
 
 TEST_F(ResultsCli, ASignalLeavesNothing) {
   fs::create_directories(folder_ / "tmp");
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     const pid_t run = start({"run", "llama3-8b-fsdp-64xh100", "--vcd", "waves.vcd", "--vcd-scope", "network.*"});
     const fs::path work = folder_ / "work";
     ASSERT_TRUE(comes([&] {
