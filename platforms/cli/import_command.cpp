@@ -15,6 +15,7 @@
 #include "platforms/config/text.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
+#include "traces/chakra/groups.h"
 
 namespace weft::platforms {
 namespace {
@@ -65,6 +66,11 @@ Packets read_packets(const ImportOptions& options, std::vector<std::string>& rem
   if (!options.htsim_topology.empty()) {
     packets.file = options.htsim_topology;
     packets.network = astra::read_htsim_topology(packets.file);
+    if (const std::vector<std::string>& keys = packets.network->without_meaning; !keys.empty()) {
+      remarks.push_back(packets.file + ": " + join(keys, ", ") +
+                        (keys.size() == 1 ? " has no effect" : " have no effect") +
+                        ": the radices say how many links there are, and queues are those of fabric.switch");
+    }
     return packets;
   }
   if (!is_ns3) return packets;
@@ -120,6 +126,29 @@ void remark_scales(const ImportOptions& options, std::vector<std::string>& remar
   }
 }
 
+/// That each field of the platform is within its limits: what is not came from the files.
+void check_machine(const ordered_json& platform, const ImportOptions& options) {
+  Document document = Document::from_text(platform.dump(), options.out);
+  try {
+    MachineConfig machine;
+    analytical::AnalyticalConfig arithmetic;
+    document.root().read(machine);
+    document.root().read("analytical", arithmetic);
+  } catch (const InputError& error) {
+    throw UsageError(std::string("what ") + options.network + " and " + options.system +
+                     " give is beyond what Weft has: " + error.what());
+  }
+}
+
+/// The groups file that is given, or else the one that lies beside the traces; empty if there is none.
+std::string groups_of_traces(const ImportOptions& options, std::vector<std::string>& remarks) {
+  if (!options.groups.empty()) return options.groups;
+  const fs::path beside = chakra::groups_file(options.workload);
+  if (!fs::is_regular_file(beside)) return "";
+  remarks.push_back("groups are those of " + beside.string() + ", which lies beside the traces");
+  return beside.string();
+}
+
 int run(const ImportOptions& options) {
   ResultFiles files;
   for (const std::string& input : {options.network, options.system, options.memory, options.groups, options.ns3_config,
@@ -137,7 +166,8 @@ int run(const ImportOptions& options) {
   check(options, system, packets, ends);
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};
-  if (!options.groups.empty()) workload["groups"] = astra::read_groups(options.groups, ends);
+  const std::string groups = groups_of_traces(options, system.remarks);
+  if (!groups.empty()) workload["groups"] = astra::read_groups(groups, ends);
   for (const auto& [name, operation] : enum_names(Operation{})) {
     const auto custom = system.custom.find(operation);
     if (custom != system.custom.end()) workload["custom"][std::string(name)] = seen_from(options.out, custom->second);
@@ -167,6 +197,7 @@ int run(const ImportOptions& options) {
     platform["network"] = "analytical";
     platform["analytical"] = config_to_json(system.config);
   }
+  check_machine(platform, options);
   platform["workload"] = workload;
   write_file(file, platform);
   files.keep();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/import/astra_machine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,9 +16,26 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// Within what every rate of a machine may be.
+constexpr double kLeastRate = 1e9 / 8;  // bytes a second, of links and memories of a machine
+constexpr double kMostRate = 1e15 / 8;
+constexpr double kMostDmaRate = 1e18 / 8;  // of what moves data within an accelerator
+
 std::string rate_text(double bytes_per_second) {
-  return std::to_string(std::llround(std::clamp(bytes_per_second * 8, 1e9, 1e15))) + "bps";
+  return std::to_string(std::llround(bytes_per_second * 8)) + "bps";
+}
+
+/// Of what a file gives in units of so many bytes a second. Throws ConfigError for what no machine has.
+double rate_of(const char* key, double given, double unit, double least = kLeastRate) {
+  const double rate = given * unit;
+  if (rate >= least && rate <= kMostRate) return rate;
+  throw ConfigError(key, fmt::format("expected {:.6g} to {:.6g} GB/s, as links and memories of machines have, or "
+                                     "--analytical, got {:.6g}",
+                                     least / unit, kMostRate / unit, given));
+}
+
+/// What reductions and kernels get of memory; a copy engine has a third of it.
+double cores_of(const analytical::EndConfig& end) {
+  return rate_of("local-mem-bw", end.memory_GBps, 1e9, 3 * kLeastRate);
 }
 
 std::string time_text(double nanoseconds) {
@@ -29,7 +48,7 @@ ordered_json fabric_of(const std::vector<analytical::DimensionConfig>& dimension
     const std::string block = std::string(name_of(dimension.block)) + "(" + std::to_string(dimension.size) + ")";
     list.push_back({{"block", block},
                     {"link",
-                     {{"rate", rate_text(dimension.bandwidth_GiBps * (1 << 30))},
+                     {{"rate", rate_text(rate_of("bandwidth", dimension.bandwidth_GiBps, 1 << 30))},
                       {"propagation", time_text(dimension.latency_ns)}}}});
   }
   // An end is at its router: no way leads there.
@@ -57,7 +76,7 @@ ordered_json port_of(const analytical::AnalyticalConfig& config) {
   const auto endpoint_delay = static_cast<double>(config.collectives.endpoint_delay.count());
   return {{"message_cost", time_text(endpoint_delay * 1e-3)},
           {"packet_cost", "0ns"},
-          {"dma_rate", rate_text(2 * links_of(config))},
+          {"dma_rate", rate_text(std::min(2 * links_of(config), kMostDmaRate))},
           {"read_latency", "50ns"},
           {"write_latency", "50ns"}};
 }
@@ -65,9 +84,16 @@ ordered_json port_of(const analytical::AnalyticalConfig& config) {
 /// ASTRA-sim's "local-mem-bw" is what kernels move, and what a reduction's three passes take; its messages pass no
 /// memory. So it is the rate of the accelerator's cores here, kernels and copy engines, of which one alone reaches it
 /// with two reads and a write for each byte of a sum; HBM carries what ports read and write beside that.
-ordered_json memory_of(const analytical::AnalyticalConfig& config) {
-  const double cores = config.end.memory_GBps * 1e9;
-  return {{"rate", rate_text(cores + 2 * links_of(config))}, {"efficiency", 1.0}, {"core_rate", rate_text(cores)}};
+ordered_json memory_of(const analytical::AnalyticalConfig& config, std::vector<std::string>& remarks) {
+  const double cores = cores_of(config.end);
+  const double wanted = cores + 2 * links_of(config);
+  if (wanted > kMostRate) {
+    remarks.push_back(
+        fmt::format("the memory of an accelerator has {:.6g} GB/s, the most that there is, where "
+                    "local-mem-bw and all links of an end in both directions are {:.6g} GB/s",
+                    kMostRate / 1e9, wanted / 1e9));
+  }
+  return {{"rate", rate_text(std::min(wanted, kMostRate))}, {"efficiency", 1.0}, {"core_rate", rate_text(cores)}};
 }
 
 /// In the machine all operations join the dimensions or none does, and none is left out: rings stand in.
@@ -108,7 +134,7 @@ ordered_json collectives_of(const analytical::AnalyticalConfig& config) {
 ordered_json remote_memory_of(const analytical::EndConfig& end, std::int64_t ends) {
   using analytical::RemoteMemory;
   ordered_json memory = {{"kind", "per-accelerator"},
-                         {"rate", rate_text(end.remote_GBps * 1e9)},
+                         {"rate", rate_text(rate_of("remote-mem-bw", end.remote_GBps, 1e9))},
                          {"latency", time_text(end.remote_latency_ns)}};
   if (end.remote_memory == RemoteMemory::kPool) memory["kind"] = "pool";
   if (end.remote_memory != RemoteMemory::kPerNode) return memory;
@@ -154,7 +180,7 @@ ordered_json machine_of(System& system, bool rendezvous) {
       {"accelerators", ends},
       {"per_node", 1},
       {"accelerator",
-       {{"compute", compute}, {"copy_rate", rate_text(end.memory_GBps * 1e9 / 3)}, {"hbm", memory_of(config)}}},
+       {{"compute", compute}, {"copy_rate", rate_text(cores_of(end) / 3)}, {"hbm", memory_of(config, system.remarks)}}},
       {"nic", port_of(config)},
       {"fabric", fabric_of(config.dimensions)},
       {"collectives", collectives_of(config)}};
@@ -172,8 +198,10 @@ void rewire(ordered_json& machine, const System& system, const WiredNetwork& net
   }
   double fastest = 0;
   for (std::uint32_t e = 0; e < ends; ++e) fastest = std::max(fastest, rates["end" + std::to_string(e)]);
-  machine["nic"]["dma_rate"] = rate_text(2 * fastest / 8);
+  machine["nic"]["dma_rate"] = rate_text(std::min(2 * fastest / 8, kMostDmaRate));
   machine["fabric"] = fabric_of(network, ends);
+  // Somebody has to repeat what arrives damaged, as ns-3's own transport does.
+  if (machine["fabric"].contains("faults")) machine["nic"]["recovery"] = true;
   machine["collectives"]["dimensions"]["sizes"] = sizes;
 }
 

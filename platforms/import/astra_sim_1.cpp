@@ -2,7 +2,7 @@
 #include "platforms/import/astra_sim_1.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -128,9 +128,16 @@ std::string trimmed(const std::string& text) {
 }  // namespace
 
 bool looks_like_json(const fs::path& file) {
-  std::ifstream stream(file);
-  char first = 0;
-  return stream >> first && first == '{';
+  try {
+    traces::InputFile input(file);
+    char next = 0;
+    while (input.read(&next, 1) == 1) {
+      if (std::isspace(static_cast<unsigned char>(next)) == 0) return next == '{';
+    }
+  } catch (const traces::FormatError&) {
+    // Who reads it says what is wrong with it.
+  }
+  return false;
 }
 
 std::vector<DimensionConfig> read_network_1(const fs::path& file, std::vector<std::string>& remarks) {

@@ -13,7 +13,7 @@
 namespace weft::platforms::astra {
 
 /// Whether the file is JSON, by its first character: 1.0's networks are, 2.0's are YAML; 2.0's systems are, 1.0's are
-/// lines of text. False for a file that cannot be read, too.
+/// lines of text. Either may be packed with gzip. False for a file that cannot be read, too.
 bool looks_like_json(const std::filesystem::path& file);
 
 /// The network: `dimensions-count`, and for each dimension `topologies-per-dim` (or all of them in `topology-name`,

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/import/wired_network.h"
+#include "platforms/import/word_lines.h"
 
 namespace weft::platforms::astra {
 namespace {
@@ -29,6 +28,7 @@ struct Tiers {
   fs::path file;
   Values head;
   std::array<Values, kMostTiers> tiers;
+  std::array<std::size_t, kMostTiers> lines_of_tiers{};  ///< where each begins; 0: nowhere
 
   [[noreturn]] void fail(std::size_t line, const std::string& expected, const std::string& got) const {
     throw InputError(file.string(), line == 0 ? "" : "line " + std::to_string(line), expected, got);
@@ -65,35 +65,33 @@ Tiers read(const fs::path& file) {
   static const std::vector<std::string> of_tiers = {
       "downlink_speed_gbps", "downlink_latency_ns", "radix_down", "radix_up", "bundle",
       "switch_latency_ns",   "oversubscribed",      "queue_down", "queue_up"};
-  Tiers result{file, {}, {}};
-  std::ifstream stream(file);
-  if (!stream || fs::is_directory(file)) result.fail(0, "a file that can be read: htsim's fat tree", "");
+  Tiers result{file, {}, {}, {}};
   Values* values = &result.head;
-  std::string text;
-  for (std::size_t line = 1; std::getline(stream, text); ++line) {
-    std::istringstream words(text);
-    std::string key;
-    std::string value;
-    std::string more;
-    if (!(words >> key) || key.starts_with('#')) continue;
-    words >> value >> more;
+  for (const WordLine& line : word_lines(file, "htsim's fat tree")) {
+    std::string key = line.words.front();
     std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
-    const std::optional<std::uint64_t> number = whole_number(value);
     const auto& known = values == &result.head ? of_head : of_tiers;
     if (key != "tier" && std::find(known.begin(), known.end(), key) == known.end()) {
-      result.fail(line, "one of " + join(known, ", ") + " or tier", in_quotes(key));
+      fail_at(file, line, "one of " + join(known, ", ") + " or tier", in_quotes(key));
     }
-    if (!number || !more.empty() || *number > 1U << 24)
-      result.fail(line, "one whole number after " + key, in_quotes(value));
+    const std::optional<std::uint64_t> number =
+        line.words.size() == 2 ? whole_number(line.words[1]) : std::optional<std::uint64_t>();
+    if (!number || *number > 1U << 24) {
+      fail_at(file, line, "one whole number after " + key,
+              in_quotes(join(std::vector<std::string>(line.words.begin() + 1, line.words.end()), " ")));
+    }
     if (key == "tier") {
-      if (*number >= kMostTiers) result.fail(line, "tier 0, 1 or 2", value);
+      if (*number >= kMostTiers) fail_at(file, line, "tier 0, 1 or 2", line.words[1]);
       values = &result.tiers[*number];
+      result.lines_of_tiers[*number] = line.number;
       continue;
     }
     if (*number == 0 && !key.ends_with("latency_ns") && !key.starts_with("queue")) {
-      result.fail(line, key + " above 0", value);
+      fail_at(file, line, key + " above 0", line.words[1]);
     }
-    if (!values->emplace(key, Value{*number, line}).second) result.fail(line, key + " once", "it a second time");
+    if (!values->emplace(key, Value{*number, line.number}).second) {
+      fail_at(file, line, key + " once", "it a second time");
+    }
   }
   return result;
 }
@@ -101,6 +99,20 @@ Tiers read(const fs::path& file) {
 constexpr const char* kDown = "radix_down";
 constexpr const char* kUp = "radix_up";
 constexpr const char* kBundle = "bundle";
+
+/// Keys whose values change nothing.
+std::vector<std::string> without_meaning(const Tiers& tree, std::uint64_t tiers) {
+  std::vector<std::string> keys;
+  // In two tiers all ends are of one pod.
+  const auto pod = tree.head.find("podsize");
+  if (tiers == 2 && pod != tree.head.end() && pod->second.number != tree.get("nodes")) keys.emplace_back("podsize");
+  for (const char* const key : {"oversubscribed", "queue_down", "queue_up"}) {
+    const bool stands = std::any_of(tree.tiers.begin(), tree.tiers.end(),
+                                    [key](const Values& values) { return values.find(key) != values.end(); });
+    if (stands) keys.emplace_back(key);
+  }
+  return keys;
+}
 
 /// What builds it, level by level.
 struct Builder {
@@ -125,7 +137,12 @@ WiredNetwork read_htsim_topology(const fs::path& file) {
   const std::uint64_t tiers = tree.get("tiers");
   if (tiers < 2 || tiers > kMostTiers) tree.fail(tree.head.at("tiers").line, "2 or 3 tiers", std::to_string(tiers));
   if (nodes > 1U << 20) tree.fail(tree.head.at("nodes").line, "at most 1048576 nodes", std::to_string(nodes));
+  for (std::size_t tier = tiers; tier < kMostTiers; ++tier) {
+    if (tree.lines_of_tiers[tier] == 0) continue;
+    tree.fail(tree.lines_of_tiers[tier], "tiers below " + std::to_string(tiers), std::to_string(tier));
+  }
   Builder builder{tree, {}};
+  builder.network.without_meaning = without_meaning(tree, tiers);
   builder.network.ends = static_cast<std::uint32_t>(nodes);
   builder.network.switch_nanoseconds = static_cast<double>(tree.get(0, "switch_latency_ns", 0));
   for (std::size_t tier = 1; tier < tiers; ++tier) {

@@ -2,16 +2,15 @@
 // Files of ASTRA-sim's ns-3 backend.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/import/wired_network.h"
+#include "platforms/import/word_lines.h"
 
 namespace weft::platforms::astra {
 namespace {
@@ -20,29 +19,9 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostNodes = 1U << 20;
 
-/// Words of a file by line; empty lines and those that begin with # are left out.
-struct Line {
-  std::size_t number = 0;
-  std::vector<std::string> words;
-};
-
-std::vector<Line> lines_of(const fs::path& file, const std::string& expected) {
-  std::ifstream stream(file);
-  if (!stream || fs::is_directory(file))
-    throw InputError(file.string(), "", "a file that can be read: " + expected, "");
-  std::vector<Line> lines;
-  std::string text;
-  for (std::size_t number = 1; std::getline(stream, text); ++number) {
-    std::istringstream words(text);
-    Line line{number, {}};
-    for (std::string word; words >> word;) line.words.push_back(word);
-    if (!line.words.empty() && !line.words.front().starts_with('#')) lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
-[[noreturn]] void fail(const fs::path& file, const Line& line, const std::string& expected, const std::string& got) {
-  throw InputError(file.string(), "line " + std::to_string(line.number), expected, in_quotes(got));
+[[noreturn]] void fail(const fs::path& file, const WordLine& line, const std::string& expected,
+                       const std::string& got) {
+  fail_at(file, line, expected, in_quotes(got));
 }
 
 /// A number before a unit; nothing if there is none.
@@ -90,7 +69,7 @@ std::string name_of_node(std::uint64_t number, const std::set<std::uint64_t>& sw
   return (switches.contains(number) ? "switch" : "end") + std::to_string(number);
 }
 
-Wire wire_of(const fs::path& file, const Line& line, std::uint64_t nodes, const std::set<std::uint64_t>& switches) {
+Wire wire_of(const fs::path& file, const WordLine& line, std::uint64_t nodes, const std::set<std::uint64_t>& switches) {
   if (line.words.size() < 4 || line.words.size() > 5) {
     fail(file, line, "a link as \"from to rate delay error-rate\", such as 0 8 400Gbps 0.0005ms 0",
          std::to_string(line.words.size()) + " words");
@@ -121,7 +100,7 @@ Wire wire_of(const fs::path& file, const Line& line, std::uint64_t nodes, const 
 
 WiredNetwork read_ns3_topology(const fs::path& file) {
   const std::string expected = "ns-3's topology, which begins with the numbers of nodes, switches and links";
-  const std::vector<Line> lines = lines_of(file, expected);
+  const std::vector<WordLine> lines = word_lines(file, expected);
   if (lines.empty()) throw InputError(file.string(), "", expected, "nothing");
   std::vector<std::uint64_t> counts;
   for (const std::string& word : lines.front().words) {
@@ -174,9 +153,11 @@ WiredNetwork read_ns3_topology(const fs::path& file) {
       continue;
     }
     Wire& first = network.wires[place->second];
-    if (first.bits_per_second != wire.bits_per_second || first.nanoseconds != wire.nanoseconds) {
-      fail(file, lines[at], "the rate and delay of the link before that joins the same nodes",
-           lines[at].words[2] + " " + lines[at].words[3]);
+    if (first.bits_per_second != wire.bits_per_second || first.nanoseconds != wire.nanoseconds ||
+        first.loss != wire.loss) {
+      std::string got = lines[at].words[2];
+      for (std::size_t i = 3; i < lines[at].words.size(); ++i) got += " " + lines[at].words[i];
+      fail(file, lines[at], "the rate, delay and error rate of the link before that joins the same nodes", got);
     }
     ++first.links;
   }
@@ -185,7 +166,7 @@ WiredNetwork read_ns3_topology(const fs::path& file) {
 
 Ns3Config read_ns3_config(const fs::path& file) {
   Ns3Config config;
-  for (const Line& line : lines_of(file, "ns-3's configuration, a key and its values in each line")) {
+  for (const WordLine& line : word_lines(file, "ns-3's configuration, a key and its values in each line")) {
     const std::string& key = line.words.front();
     if (std::any_of(key.begin(), key.end(),
                     [](char c) { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_'; })) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 /// Networks of switches that ASTRA-sim's packet simulators read, as edges of a machine. All that is wrong is thrown as
-/// InputError with file, line or key and what was expected.
+/// InputError with file, line or key and what was expected; FormatError for a file that cannot be read.
 namespace weft::platforms::astra {
 
 struct Wire {
@@ -25,6 +25,7 @@ struct WiredNetwork {
   std::uint32_t ends = 0;
   std::vector<Wire> wires;
   double switch_nanoseconds = 0;
+  std::vector<std::string> without_meaning;  ///< keys of the file that change nothing
 };
 
 /// ns-3's topology file: "nodes switches links", the numbers of the switches, and for each link "from to rate delay
@@ -44,7 +45,8 @@ Ns3Config read_ns3_config(const std::filesystem::path& file);
 std::optional<std::vector<int>> read_logical_dimensions(const std::filesystem::path& file);
 
 /// htsim's fat tree of two or three tiers (.topo): Nodes, Tiers, Podsize, and for each tier Downlink_speed_Gbps,
-/// Downlink_Latency_ns, Radix_Down, Radix_Up, Bundle, Switch_latency_ns, Oversubscribed.
+/// Downlink_Latency_ns, Radix_Down, Radix_Up, Bundle, Switch_latency_ns. The radices say what is oversubscribed, and
+/// queues are those of the machine's switches.
 WiredNetwork read_htsim_topology(const std::filesystem::path& file);
 
 /// The `fabric` of a machine of so many accelerators: a graph. Ends beyond these are left out.

@@ -106,8 +106,86 @@ TEST_F(ImportPackets, ErrorRatesOfNs3AreFaults) {
   std::string topology = kTopology;
   topology.replace(topology.find("500ns 0"), 7, "500ns 0.25");
   write("topology.txt", topology);
+  keep(4);
   ASSERT_EQ(import("--network ../logical.json --ns3-topology ../topology.txt").code, 0);
   EXPECT_EQ(platform()["fabric"]["faults"], json::parse(R"([{"link": "end0-switch4", "loss": 0.25}])"));
+  const Ran ran = weft("run p.json --data --json --set fabric.faults.0.loss=0.02");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_GT(json::parse(ran.out)["counters"]["nic"]["damaged"], 0);
+}
+
+/// Whatever the reader, the files may be packed with gzip.
+TEST_F(ImportPackets, FilesMayBePacked) {
+  const auto pack = [&](const std::string& name) {
+    const std::string from = (folder_ / name).string();
+    ASSERT_EQ(std::system(("gzip -c '" + from + "' > '" + from + ".gz'").c_str()), 0);
+  };
+  write("config.txt", "TOPOLOGY_FILE topology.txt.gz\n");
+  for (const char* name :
+       {"logical.json", "topology.txt", "fat-tree.topo", "network.yml", "system.json", "config.txt"}) {
+    pack(name);
+  }
+  const std::string packed = "import astra-sim --system ../system.json.gz --workload ../traces/w --out p.json ";
+  ASSERT_EQ(weft(packed + "--network ../network.yml.gz --htsim-topology ../fat-tree.topo.gz").code, 0);
+  const json fat_tree = platform()["fabric"];
+  ASSERT_EQ(import("--network ../network.yml --htsim-topology ../fat-tree.topo").code, 0);
+  EXPECT_EQ(fat_tree, platform()["fabric"]);
+  const Ran made = weft(packed + "--network ../logical.json.gz --ns3-config ../config.txt.gz");
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(platform()["fabric"]["edges"].size(), 5U);
+}
+
+/// Rates that no machine has are those of the file, not others.
+TEST_F(ImportPackets, RatesBeyondThoseOfAMachineAreRefused) {
+  const std::string yml = "--network ../network.yml ";
+  for (const auto& [bandwidth, got] : {std::pair("0.05", "got 0.05"), {"200000", "got 200000"}}) {
+    write("network.yml",
+          "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ " + std::string(bandwidth) + " ]\nlatency: [ 500.0 ]\n");
+    const Ran refused = import(yml);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("bandwidth: expected 0.116415 to 116415 GB/s"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find(got), std::string::npos) << refused.err;
+    EXPECT_EQ(import(yml + "--analytical unaware").code, 0);
+    std::filesystem::remove(folder_ / "work/p.json");
+  }
+  write("network.yml", "topology: [ FullyConnected ]\nnpus_count: [ 8 ]\nbandwidth: [ 50000 ]\nlatency: [ 500.0 ]\n");
+  const Ran made = import(yml);
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("the memory of an accelerator has 125000 GB/s, the most that there is"), std::string::npos)
+      << made.err;
+  EXPECT_EQ(weft("run p.json").code, 0);
+  json system = ring_system();
+  system["local-mem-bw"] = 0.3;
+  write("system.json", system.dump());
+  EXPECT_NE(import(yml).err.find("local-mem-bw: expected 0.375 to 125000 GB/s"), std::string::npos);
+  system["local-mem-bw"] = 1600;
+  system["peak-perf"] = 0.0001;
+  write("system.json", system.dump());
+  const Ran refused = import(yml);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("system.json give is beyond what Weft has: p.json: accelerator.compute.tensor_16bit"),
+            std::string::npos)
+      << refused.err;
+}
+
+TEST_F(ImportPackets, GroupsBesideTheTracesAreTaken) {
+  write("traces/w.groups.json", R"({"1": [0, 1], "2": [4, 5, 6]})");
+  const Ran made = import("--network ../network.yml");
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("w.groups.json, which lies beside the traces"), std::string::npos) << made.err;
+  EXPECT_EQ(platform()["workload"]["groups"], json::parse(R"({"1": [0, 1], "2": [4, 5, 6]})"));
+  write("mine.json", R"({"7": [0, 1]})");
+  ASSERT_EQ(import("--network ../network.yml --groups ../mine.json").code, 0);
+  EXPECT_EQ(platform()["workload"]["groups"], json::parse(R"({"7": [0, 1]})"));
+}
+
+TEST_F(ImportPackets, KeysOfHtsimWithoutMeaningAreNamed) {
+  std::string tree = kFatTree;
+  tree.replace(tree.find("Radix_Down 2"), 12, "Queue_up 100\nOversubscribed 4\nRadix_Down 2");
+  write("fat-tree.topo", tree);
+  const Ran made = import("--network ../network.yml --htsim-topology ../fat-tree.topo");
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.err.find("fat-tree.topo: oversubscribed, queue_up have no effect"), std::string::npos) << made.err;
 }
 
 TEST_F(ImportPackets, EndsThatNobodyUsesAreLeftOut) {
@@ -241,6 +319,8 @@ TEST_F(ImportPackets, RefusesByName) {
   write("many.json", R"({"logical-dims": ["8"]})");
   write("tiers.topo", "Nodes 8\nTiers 4\n");
   write("key.topo", "Nodes 8\nTier 0\nRadix 4\n");
+  write("third.topo", "Nodes 8\nTiers 2\nTier 0\nRadix_Down 4\nTier 2\nRadix_Down 4\n");
+  write("loss.txt", "3 1 3\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n1 2 1Gbps 1us 0.1\n");
   std::string tree = kFatTree;
   write("radix.topo", tree.replace(tree.find("Radix_Down 4"), 12, "Radix_Down 8"));
   const std::string begin = "import astra-sim --system ../system.json --workload ../traces/w --out p.json ";
@@ -269,8 +349,13 @@ TEST_F(ImportPackets, RefusesByName) {
             {"node.txt: line 4: expected the number of a node below 3"}},
            {"parallel links",
             logical + "--ns3-topology ../apart.txt",
-            {"apart.txt: line 5: expected the rate and delay"}},
-           {"no file", logical + "--ns3-topology ../missing.txt", {"missing.txt: expected a file that can be read"}},
+            {"apart.txt: line 5: expected the rate, delay and error rate", "got \"2Gbps 1us 0\""}},
+           {"parallel links that lose",
+            logical + "--ns3-topology ../loss.txt",
+            {"loss.txt: line 5: expected the rate, delay and error rate", "got \"1Gbps 1us 0.1\""}},
+           {"no file",
+            logical + "--ns3-topology ../missing.txt",
+            {"missing.txt: expected ns-3's topology", "got no such file"}},
            {"no such topology",
             logical + "--ns3-config ../no.txt",
             {"no.txt: TOPOLOGY_FILE: expected a file relative"}},
@@ -284,6 +369,7 @@ TEST_F(ImportPackets, RefusesByName) {
             "--network ../many.json --ns3-topology ../topology.txt",
             {"topology.txt: expected at least the 8 ends of ../many.json, got 4"}},
            {"tiers", yml + "--htsim-topology ../tiers.topo", {"tiers.topo: line 2: expected 2 or 3 tiers, got 4"}},
+           {"a tier beyond", yml + "--htsim-topology ../third.topo", {"third.topo: line 5: expected tiers below 2"}},
            {"a key of a tier",
             yml + "--htsim-topology ../key.topo",
             {"key.topo: line 3: expected one of", "\"radix\""}},
