@@ -121,7 +121,7 @@ int run(CollectiveOptions options) {
 
   if (waves) waves->close();
   files.keep();
-  const IdleSettings idle(platform.document(), platform.machine(), true);
+  const IdleSettings idle(platform.document(), platform.machine(), {.by_algorithm = true, .kernels = false});
   print_warnings(machine.warnings());
   if (options.json) {
     print_json(nlohmann::ordered_json{{"platform", platform.name()},

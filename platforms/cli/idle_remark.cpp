@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "platforms/machine/idle_fields.h"
 #include "traces/data_path.h"
 
 namespace weft::platforms {
@@ -33,8 +32,8 @@ std::vector<std::string> set_by_user(const Document& document) {
 
 }  // namespace
 
-IdleSettings::IdleSettings(const Document& document, const MachineConfig& config, bool collectives)
-    : fields_(idle_among(set_by_user(document), idle_fields(config, collectives))) {}
+IdleSettings::IdleSettings(const Document& document, const MachineConfig& config, const MachineUse& use)
+    : fields_(idle_among(set_by_user(document), idle_fields(config, use))) {}
 
 std::string IdleSettings::text() const {
   constexpr std::size_t kShown = 5;

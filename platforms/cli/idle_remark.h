@@ -5,6 +5,7 @@
 #include <string>
 
 #include "platforms/config/document.h"
+#include "platforms/machine/idle_fields.h"
 #include "platforms/machine/machine.h"
 
 namespace weft::platforms {
@@ -13,7 +14,7 @@ namespace weft::platforms {
 /// idle_fields(). What platforms and parts of the catalogue say is not looked at.
 class IdleSettings {
  public:
-  IdleSettings(const Document& document, const MachineConfig& config, bool collectives);
+  IdleSettings(const Document& document, const MachineConfig& config, const MachineUse& use);
 
   /// A line that names the first few fields, each with the reason; empty if there are none.
   [[nodiscard]] std::string text() const;

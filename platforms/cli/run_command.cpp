@@ -148,7 +148,7 @@ int run(RunOptions options) {
   std::vector<std::string> warnings = job->remarks();
   for (const std::string& line : machine.warnings()) warnings.push_back(line);
   summary["warnings"] = warnings;
-  const IdleSettings idle(platform.document(), platform.machine(), job->follows_algorithm());
+  const IdleSettings idle(platform.document(), platform.machine(), {.by_algorithm = job->follows_algorithm()});
   summary["without_effect"] = idle.json();
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;

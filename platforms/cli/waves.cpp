@@ -50,11 +50,11 @@ WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine, Resul
                      error.what());
   }
   machine.record(*waves_);
-  const std::string unused = waves_->unused();
-  if (unused.empty() && !options.scopes.empty()) return;
+  const std::optional<std::string> unused = waves_->unused();
+  if (!unused && !options.scopes.empty()) return;
   std::string text = "--vcd-scope: expected one of " + join(waves_->offered(), ", ") + ", where * is a number";
-  if (!unused.empty()) {
-    text += ", got " + in_quotes(unused) + waves_->nearest(unused);
+  if (unused) {
+    text += ", got " + in_quotes(*unused) + waves_->nearest(*unused);
   }
   throw UsageError(text);
 }

@@ -34,6 +34,24 @@ void add_memory(Collector& idle, const memory::HbmConfig& hbm) {
   idle.add(!stacks, path + ".interconnect", path + ".stacks.count is 0");
   idle.add(stacks && hbm.detail == memory::HbmDetail::kStream, path + ".stacks.outstanding",
            path + ".detail is stream");
+  const dram::ControllerConfig& controller = hbm.stacks.controller;
+  idle.add(controller.ecc.mode == dram::EccMode::kOff, path + ".stacks.controller.ecc",
+           path + ".stacks.controller.ecc.mode is off", {"mode"});
+  const auto refresh = controller.refresh;
+  const std::string refresh_is = path + ".stacks.controller.refresh is " + std::string(name_of(refresh));
+  const std::string timing = path + ".stacks.device.timing.";
+  idle.add(refresh != dram::RefreshPolicy::kPerBank, timing + "rfcpb", refresh_is);
+  idle.add(refresh != dram::RefreshPolicy::kAllBank, timing + "rfc", refresh_is);
+  idle.add(refresh == dram::RefreshPolicy::kOff, timing + "refi", refresh_is);
+}
+
+void add_kernels(Collector& idle) {
+  for (const char* field : {"accelerator.compute", "accelerator.speed_spread"}) idle.add(true, field, "no kernel runs");
+  for (const char* field :
+       {"accelerator.hbm.stacks.device.energy", "nic.power", "fabric.link.power", "fabric.switch.power",
+        "scale_up.port.power", "scale_up.fabric.link.power", "scale_up.fabric.switch.power"}) {
+    idle.add(true, field, "energy is counted by weft run");
+  }
 }
 
 void add_interface(Collector& idle, const nic::Nic::Config& nic, const fabric::FabricConfig& network,
@@ -64,6 +82,7 @@ void add_network(Collector& idle, const fabric::FabricConfig& network, const std
   only({Shape::kDragonfly}, {"groups", "routers_per_group", "global_links"});
   only({Shape::kDimensions}, {"dimensions"});
   only({Shape::kGraph}, {"edges"});
+  only({Shape::kRing, Shape::kTorus, Shape::kMesh, Shape::kHyperX, Shape::kDimensions}, {"injection"});
   for (const char* field : {".leaves_per_pod", ".pod_uplinks"}) {
     idle.add(shape == Shape::kFatTree && network.levels == 2, path + field, path + ".levels is 2");
   }
@@ -77,7 +96,14 @@ void add_network(Collector& idle, const fabric::FabricConfig& network, const std
     idle.add(credits, path + field, path + ".link.flow_control is credits");
   }
   const fabric::Switch::Config& sw = network.switch_config;
+  idle.add(!sw.arbiter.has_pins(), path + ".switch.arbiter", path + ".switch.arbiter.implementation is model",
+           {"implementation"});
+  idle.add(sw.arbiter.has_pins() && sw.arbiter.switches.empty(), path + ".switch.arbitration",
+           path + ".switch.arbiter has a clock");
   idle.add(sw.reduction.trees == 0, path + ".switch.reduction", path + ".switch.reduction.trees is 0", {"trees"});
+  const bool goes_down =
+      std::any_of(network.faults.begin(), network.faults.end(), [](const auto& f) { return f.down; });
+  idle.add(!goes_down, path + ".reroute_after", "no link of " + path + ".faults goes down");
   idle.add(sw.marking.min == Bytes(), path + ".switch.marking", path + ".switch.marking.min is 0B", {"min"});
 }
 
@@ -106,7 +132,7 @@ bool is_within(const std::string& field, const std::string& path) {
 
 }  // namespace
 
-std::vector<IdleFields> idle_fields(const MachineConfig& config, bool collectives) {
+std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUse& use) {
   Collector idle;
   const bool alone = config.per_node == 1;
   idle.add(alone, "scale_up", "per_node is 1");
@@ -124,7 +150,8 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, bool collective
     add_interface(idle, config.scale_up.port, config.scale_up.fabric, "scale_up.port", "scale_up.fabric");
     add_network(idle, config.scale_up.fabric, "scale_up.fabric");
   }
-  if (!collectives) return idle.take();
+  if (!use.kernels) add_kernels(idle);
+  if (!use.by_algorithm) return idle.take();
   const bool offloads = config.collectives.algorithm == Algorithm::kMulticast &&
                         config.collectives.multicast.placement == collectives::MulticastPlacement::kDpa;
   idle.add(config.dpa.cores > 0 && !offloads, "dpa",

@@ -15,9 +15,15 @@ struct IdleFields {
   std::string why;                  ///< "nic.dcqcn.enabled is false"
 };
 
-/// Which of a machine's fields change nothing, because others switch off what they describe. `collectives`: the
-/// workload runs its collectives by `collectives.algorithm` alone.
-std::vector<IdleFields> idle_fields(const MachineConfig& config, bool collectives);
+/// What a command asks of the machine.
+struct MachineUse {
+  bool by_algorithm = true;  ///< its collectives run by `collectives.algorithm` alone
+  bool kernels = true;       ///< products and the like run, and what is drawn is counted
+};
+
+/// Which of a machine's fields change nothing, because others switch off what they describe, or because they are not
+/// used.
+std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUse& use);
 
 /// Of `set`, paths of fields, those that change nothing, sorted, each with the reason.
 std::vector<std::pair<std::string, std::string>> idle_among(const std::vector<std::string>& set,

@@ -39,11 +39,11 @@ bool WaveFile::wants(const std::string& scope) {
   return wanted;
 }
 
-std::string WaveFile::unused() const {
+std::optional<std::string> WaveFile::unused() const {
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     if (!used_.contains(i)) return scopes_[i];
   }
-  return "";
+  return std::nullopt;
 }
 
 std::vector<std::string> WaveFile::offered() const {

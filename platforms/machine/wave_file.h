@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -68,8 +69,8 @@ class WaveFile final : public Waves {
     order_.tell(WaveOrder::Running{to, to, clock, WaveOrder::Running::What::kRelease});
   }
 
-  /// The scope that chose nothing; empty if each chose something. After modules were asked to record.
-  [[nodiscard]] std::string unused() const;
+  /// A scope that chose nothing; none if each chose something. After modules were asked to record.
+  [[nodiscard]] std::optional<std::string> unused() const;
   /// What could be recorded, numbers written as *: "network.leaf*.reduction (2)".
   [[nodiscard]] std::vector<std::string> offered() const;
   /// "; did you mean "network.leaf*"?", or nothing: what was offered that is like a scope.

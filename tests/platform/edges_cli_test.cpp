@@ -83,6 +83,21 @@ TEST_F(EdgesCli, WhatIsSetWithoutEffectIsTold) {
             "scale_up.port.dcqcn.g: scale_up.fabric.switch.marking.min is 0B\n");
   EXPECT_EQ(without_effect("--set per_node=1 --set scale_up.fabric.link.rate=100Gbps"),
             "scale_up.fabric.link.rate: per_node is 1\n");
+  EXPECT_EQ(without_effect("--set fabric.injection=100Gbps --set fabric.reroute_after=1us "
+                           "--set fabric.switch.arbiter.clock=2GHz"),
+            "fabric.injection: fabric.topology is fat-tree\n"
+            "fabric.reroute_after: no link of fabric.faults goes down\n"
+            "fabric.switch.arbiter.clock: fabric.switch.arbiter.implementation is model\n");
+  EXPECT_EQ(without_effect("--set fabric.switch.arbiter.implementation=clocked "
+                           "--set fabric.switch.arbitration.latency=9ns"),
+            "fabric.switch.arbitration.latency: fabric.switch.arbiter has a clock\n");
+  EXPECT_EQ(without_effect("--set accelerator.compute.sms=64 --set nic.power.idle=9W "
+                           "--set accelerator.hbm.stacks.controller.ecc.cache=64 "
+                           "--set accelerator.hbm.stacks.device.timing.rfc=600"),
+            "accelerator.compute.sms: no kernel runs\n"
+            "accelerator.hbm.stacks.controller.ecc.cache: accelerator.hbm.stacks.controller.ecc.mode is off\n"
+            "accelerator.hbm.stacks.device.timing.rfc: accelerator.hbm.stacks.controller.refresh is per-bank\n"
+            "nic.power.idle: energy is counted by weft run\n");
   // What a part of the catalogue says was not set by the user.
   EXPECT_EQ(without_effect("--set nic=connectx-6"), "");
   const Ran text = weft(command + "--set accelerator.hbm.efficiency=0.05");

@@ -110,6 +110,7 @@ TEST_F(WavesCliTest, RefusesWhatCannotBeRecorded) {
       {"no folder",
        "collective ../reduce.json --op all_reduce --vcd no/x.vcd --vcd-scope '*'",
        {"--vcd: expected a file that can be written", "no/x.vcd"}},
+      {"no name", "run ../small.json --vcd x.vcd --vcd-scope ''", {"--vcd-scope: expected one of", "got \"\""}},
       {"run", "run ../small.json --vcd x.vcd --vcd-scope nothing", {"--vcd-scope: expected one of", "port*.out (4)"}},
       {"analytical", "run astra-ring-8 --set network=analytical --vcd x.vcd", {"--vcd: expected nothing"}},
       {"analytical collective",

@@ -58,7 +58,7 @@ TEST_F(MemoryWavesTest, ShowRequestsAndAnswersOfTheSocketsThatAreWanted) {
   const std::string file = folder_ / "hbm.vcd";
   platforms::WaveFile waves(file, {"hbm.from_nic"}, dispatcher, /*free_clocks=*/true);
   hbm.record(waves);
-  EXPECT_EQ(waves.unused(), "");
+  EXPECT_EQ(waves.unused(), std::nullopt);
   script.at(1_us, [&] {
     nic.read(4096, nullptr, 4096);
     nic.write(1 << 20, nullptr, 1000);

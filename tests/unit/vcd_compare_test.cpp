@@ -471,11 +471,25 @@ TEST_F(VcdCompare, SaysWhatIsWrong) {
     o.tolerance.reset();
   });
   fails(file + ": expected a signal \"tb.clock\"", [](auto& o) { o.sampling.clock = "tb.clock"; });
-  fails(file + ": expected a clock of one bit, not tb.dut.out.data",
-        [](auto& o) { o.sampling.clock = "tb.dut.out.data"; });
+  const std::string has_more = "of one bit, and tb.dut.out.data has 8: one of them can be named, as tb.dut.out.data[0]";
+  fails(file + ": expected a clock " + has_more, [](auto& o) { o.sampling.clock = "tb.dut.out.data"; });
+  fails(file + ": expected a reset " + has_more, [](auto& o) { o.sampling.reset = "tb.dut.out.data"; });
+  fails(file + ": expected a valid " + has_more, [](auto& o) { o.interface.valid = "tb.dut.out.data"; });
+  fails(file + ": expected a ready " + has_more, [](auto& o) { o.interface.ready = "tb.dut.out.data"; });
+  fails(file + ": expected a last " + has_more, [](auto& o) { o.interface.last = "tb.dut.out.data"; });
+  fails(file + ": expected a valid " + has_more, [](auto& o) { o.input->valid = "tb.dut.out.data"; });
   fails(file + ": expected a signal \"top.clk\"; did you mean \"tb.dut.clk\"?", [](auto& o) {
     o.rules = {{"tb.dut.*", "top.*"}};
   });
+  // Names of a map that nobody has are no error, since a script may bring all of its maps.
+  CompareOptions mapped = options("a.vcd", "a.vcd");
+  mapped.rules = {{"tb.dutt.*", "top.*"}, {"tb.dut.*", "tb.dut.*"}, {"tb.dut.out.*", "x.*"}};
+  EXPECT_EQ(
+      compare(mapped).remarks,
+      (std::vector<std::string>{
+          "the map tb.dutt.*=top.* has no effect: no name that is compared fits it, or an earlier map comes first",
+          "the map tb.dut.out.*=x.* has no effect: no name that is compared fits it, or an earlier map comes "
+          "first"}));
   // Nothing compared is not the same.
   CompareOptions chosen = options("a.vcd", "a.vcd");
   chosen.sampling.reset_low = true;

@@ -327,6 +327,11 @@ TEST_F(VcdDialects, SuggestsTheNearestNames) {
   EXPECT_EQ(sampled("names.vcd", "top.data")[0], "expected a signal \"top.data\"; did you mean \"tb.data\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.dat")[0], "expected a signal \"tb.dat\"; did you mean \"tb.data\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.Data[3]")[0], "expected a signal \"tb.Data[3]\"; did you mean \"tb.data\"?");
+  write("array.vcd",
+        "$scope module tb $end $var wire 1 ! clk $end $var reg 8 # mem[0] [7:0] $end $var reg 8 $ mem[1] [7:0] $end "
+        "$upscope $end $enddefinitions $end\n");
+  EXPECT_EQ(sampled("array.vcd", "tb.mem")[0],
+            "expected a signal \"tb.mem\"; it is an array, of which there are 2, \"tb.mem[0]\" to \"tb.mem[1]\"");
   EXPECT_EQ(sampled("names.vcd", "result")[0], "expected a signal \"result\"; did you mean \"tb.dut.result\"?");
   CompareOptions scope = transactions("names.vcd", "names.vcd");
   scope.interface = {};

@@ -80,6 +80,13 @@ class Port {
     kind_ = add(names.kind);
   }
 
+  void check(const Sampler& sampler) const {
+    sampler.require_bit(valid_, "valid");
+    for (const auto& [signal, what] :
+         {std::pair(ready_, "ready"), std::pair(last_, "last"), std::pair(adds_, "adds")}) {
+      if (signal) sampler.require_bit(*signal, what);
+    }
+  }
   [[nodiscard]] bool ready(const Sampler& sampler) const { return !ready_ || sampler.bit(*ready_) == '1'; }
   [[nodiscard]] std::size_t data_bits(const Sampler& sampler) const { return data_ ? sampler.value(*data_).size() : 0; }
 
@@ -150,6 +157,8 @@ BlockTrace read_block(Reader reader, const Sampling& sampling, const std::vector
   std::optional<Port> out;
   if (output != nullptr) out.emplace(*output, signals);
   Sampler sampler(std::move(reader), sampling, signals);
+  for (const Port& port : ports) port.check(sampler);
+  if (out) out->check(sampler);
   BlockTrace trace;
   trace.file = sampler.reader().file();
   trace.inputs.resize(inputs.size());

@@ -39,6 +39,7 @@ enum class Handshake : std::uint8_t { kNone, kDone, kUnknown };
 struct Places {
   std::size_t valid = 0;
   std::optional<std::size_t> ready;
+  std::optional<std::size_t> last;
   std::optional<std::size_t> id;
   std::size_t first = 0;  ///< of data, last and id
   std::size_t end = 0;
@@ -52,9 +53,15 @@ struct Places {
     if (!interface.ready.empty()) ready = add(interface.ready);
     first = signals.size();
     for (const std::string& name : interface.data) add(name);
-    if (!interface.last.empty()) add(interface.last);
+    if (!interface.last.empty()) last = add(interface.last);
     if (!interface.id.empty()) id = add(interface.id);
     end = signals.size();
+  }
+
+  void check(const Sampler& sampler) const {
+    sampler.require_bit(valid, "valid");
+    if (ready) sampler.require_bit(*ready, "ready");
+    if (last) sampler.require_bit(*last, "last");
   }
 
   [[nodiscard]] Handshake at(const Sampler& sampler) const {
@@ -87,7 +94,11 @@ struct Followed {
 class Items {
  public:
   Items(Reader reader, const Sampling& sampling, const Followed& followed, const std::vector<std::string>& names)
-      : followed_(followed), sampler_(std::move(reader), sampling, names) {}
+      : followed_(followed), sampler_(std::move(reader), sampling, names) {
+    for (const std::optional<Places>& places : {followed.output, followed.input}) {
+      if (places) places->check(sampler_);
+    }
+  }
 
   bool next(Item& item) {
     while (sampler_.next()) {
@@ -235,6 +246,13 @@ class Aligned {
   }
 
   [[nodiscard]] const std::vector<std::string>& names(bool subject) const { return names_[subject ? 1 : 0]; }
+  /// What is looked for in the reference.
+  [[nodiscard]] std::vector<std::string> all_names() const {
+    std::vector<std::string> all = names_[0];
+    all.push_back(samplings_[0].clock);
+    if (!samplings_[0].reset.empty()) all.push_back(samplings_[0].reset);
+    return all;
+  }
   [[nodiscard]] const Sampling& sampling(bool subject) const { return samplings_[subject ? 1 : 0]; }
 
  private:
@@ -418,24 +436,6 @@ class Comparer {
 
 }  // namespace
 
-std::string map_name(const std::vector<NameRule>& rules, const std::string& name) {
-  for (const NameRule& rule : rules) {
-    const std::size_t star = rule.from.find('*');
-    if (star == std::string::npos) {
-      if (rule.from == name) return rule.to;
-      continue;
-    }
-    const std::string_view before = std::string_view(rule.from).substr(0, star);
-    const std::string_view after = std::string_view(rule.from).substr(star + 1);
-    if (name.size() < before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after)) continue;
-    std::string mapped = rule.to;
-    const std::size_t to_star = mapped.find('*');
-    if (to_star == std::string::npos) return mapped;
-    return mapped.replace(to_star, 1, name.substr(before.size(), name.size() - before.size() - after.size()));
-  }
-  return name;
-}
-
 void Spread::add(std::int64_t value) {
   least = count == 0 ? value : std::min(least, value);
   most = count == 0 ? value : std::max(most, value);
@@ -452,7 +452,11 @@ Comparison compare(const CompareOptions& options) {
   const std::vector<std::string> at_edges = chosen_signals(options, reference, reference_names);
   const Followed followed(options, at_edges);
   const Aligned aligned(options, followed, reference_names, subject_names);
-  return Comparer(options, at_edges, followed, aligned, std::move(reference), std::move(subject)).run();
+  Comparison result = Comparer(options, at_edges, followed, aligned, std::move(reference), std::move(subject)).run();
+  for (std::string& remark : remarks_of_idle(options.rules, aligned.all_names())) {
+    result.remarks.push_back(std::move(remark));
+  }
+  return result;
 }
 
 }  // namespace weft::vcd

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/vcd/name_rules.h"
 #include "traces/vcd/sampler.h"
 
 namespace weft::vcd {
@@ -26,16 +27,6 @@ struct Interface {
   std::string last;               ///< none if empty
   std::string id;                 ///< none if empty
 };
-
-/// A name of the first file becomes one of the second: in both patterns * stands for the same characters. A reset that
-/// becomes an empty name is not in the second file.
-struct NameRule {
-  std::string from;
-  std::string to;
-};
-
-/// By the first rule whose pattern fits; unchanged if none does.
-std::string map_name(const std::vector<NameRule>& rules, const std::string& name);
 
 struct CompareOptions {
   std::string reference;  ///< the first file; signals have its names

@@ -176,8 +176,18 @@ Selection Names::get(std::string_view name) const {
   const std::size_t bracket = name.rfind('[');
   const bool has_range = bracket != std::string_view::npos && parse_range(name.substr(bracket));
   traces::NearestNames nearest(has_range ? name.substr(0, bracket) : name);
-  for (const Signal& signal : header_.signals) nearest.look_at(signal.name);
-  fail(fmt::format("expected a signal \"{}\"{}", name, nearest.question()));
+  std::vector<std::string_view> elements;
+  for (const Signal& signal : header_.signals) {
+    nearest.look_at(signal.name);
+    if (signal.name.starts_with(name) && signal.name.substr(name.size()).starts_with('[')) {
+      elements.push_back(signal.name);
+    }
+  }
+  const std::string hint = elements.empty() ? nearest.question()
+                                            : fmt::format("; it is an array, of which there {} {}, \"{}\" to \"{}\"",
+                                                          elements.size() == 1 ? "is" : "are", elements.size(),
+                                                          elements.front(), elements.back());
+  fail(fmt::format("expected a signal \"{}\"{}", name, hint));
 }
 
 std::string Names::name_of(const Signal& signal) const {

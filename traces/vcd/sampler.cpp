@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/vcd/sampler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -14,16 +16,21 @@ Sampler::Sampler(Reader reader, const Sampling& sampling, const std::vector<std:
   const Names names(reader_.header(), reader_.file());
   const auto place = [&](const std::string& name) { return watch(names.get(name)); };
   clock_ = place(sampling.clock);
-  if (now(clock_).size() != 1) {
-    throw traces::FormatError(reader_.file(), 0, "expected a clock of one bit, not " + sampling.clock);
-  }
+  require_bit(clock_, "clock");
   if (!sampling.reset.empty()) {
     reset_ = place(sampling.reset);
-    if (now(*reset_).size() != 1) {
-      throw traces::FormatError(reader_.file(), 0, "expected a reset of one bit, not " + sampling.reset);
-    }
+    require_bit(*reset_, "reset");
   }
   for (const std::string& name : signals) signals_.push_back(place(name));
+}
+
+void Sampler::require_bit(const Place& place, std::string_view what) const {
+  const std::size_t bits = now(place).size();
+  if (bits == 1) return;
+  const std::string& name = watched_[place.watched].signal->name;
+  throw traces::FormatError(reader_.file(), 0,
+                            fmt::format("expected a {} of one bit, and {} has {}{}", what, name, bits,
+                                        bits > 1 ? ": one of them can be named, as " + name + "[0]" : ""));
 }
 
 Sampler::Place Sampler::watch(const Selection& selection) {

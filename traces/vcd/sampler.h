@@ -40,6 +40,8 @@ class Sampler {
   [[nodiscard]] std::string_view value(std::size_t signal) const { return before(signals_[signal]); }
   /// Its rightmost bit; x of what has no value.
   [[nodiscard]] char bit(std::size_t signal) const { return last_of(value(signal)); }
+  /// Throws FormatError if the signal, which is used as `what`, has more or fewer than one bit.
+  void require_bit(std::size_t signal, std::string_view what) const { require_bit(signals_[signal], what); }
   [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
   [[nodiscard]] const Reader& reader() const { return reader_; }
 
@@ -70,6 +72,7 @@ class Sampler {
     std::size_t length = kAll;
   };
 
+  void require_bit(const Place& place, std::string_view what) const;
   Place watch(const Selection& selection);
   std::size_t watch_net(const Signal& signal);
   std::size_t watch_parts(const Selection& selection);
