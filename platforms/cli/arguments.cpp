@@ -2,6 +2,8 @@
 #include "platforms/cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
 #include <sstream>
 
 namespace weft::platforms {
@@ -16,6 +18,12 @@ const Option& Option::check(const OneOf& values) const {
 }
 const Option& Option::check(const Within& bounds) const {
   std::visit([this](const auto& both) { option_->check(CLI::Range(both.least, both.most)); }, bounds.bounds);
+  // Which is in any range, as comparisons with it are false.
+  option_->check(CLI::Validator(
+      [](const std::string& text) {
+        return std::isnan(std::strtod(text.c_str(), nullptr)) ? "expected a number, got " + text : std::string();
+      },
+      ""));
   return *this;
 }
 const Option& Option::shows_default() const {

@@ -50,9 +50,9 @@ void check_starved(const std::vector<std::unique_ptr<firmware::Processor>>& proc
   for (const auto& processor : processors) {
     const std::size_t threads = processor->starved();
     if (threads == 0) continue;
-    throw ConfigError(path + ".wait", "expected event, or " + path + ".threads of at least " + std::to_string(threads) +
-                                          ", or more " + path + ".cores: with poll all hardware threads of a core of " +
-                                          processor->name() +
+    throw ConfigError(path + ".wait", "expected event, or " + path + ".threads=" + std::to_string(threads) +
+                                          ", which is one for each, or more " + path +
+                                          ".cores: with poll all hardware threads of a core of " + processor->name() +
                                           " poll without end, and the threads there that would end it get none");
   }
 }

@@ -275,8 +275,10 @@ void Replay::check_finished() const {
   agenda_.rethrow_failure();
   std::string text;
   std::size_t unfinished = 0;
+  std::size_t waiting = 0;  // communications
   for (std::uint32_t e = 0; e < ends_.size(); ++e) {
     if (ends_[e].finished != kNever) continue;
+    waiting += ends_[e].trace.ready[kCommunication].size();
     if (++unfinished > kMostTold) continue;
     text +=
         "\n  end " + std::to_string(e) + ": " + std::to_string(ends_[e].trace.window->out()) + " nodes are under way";
@@ -289,10 +291,16 @@ void Replay::check_finished() const {
                       "expected the same collectives at all members of a group: " + collectives_.mismatch());
   }
   std::string cause;
+  if (waiting > 0) {
+    cause = ". " + std::to_string(waiting) +
+            " collectives and sends could begin and wait for those under way, as an end has one at a time, as in "
+            "ASTRA-sim: ends that take collectives of several groups in different orders wait for each other, unless "
+            "dependencies in their traces give all the same order";
+  }
   if (collectives_.waits_for_places()) {
-    cause =
+    cause +=
         ". Chunks hold the places of a dimension while they wait for chunks that other ends have not begun, as in "
-        "ASTRA-sim: as many active chunks as a collective has avoid it (analytical.collectives.active_chunks of at "
+        "ASTRA-sim: as many active chunks as a collective has avoid that (analytical.collectives.active_chunks of at "
         "least splits; in ASTRA-sim's file active-chunks-per-dimension of at least preferred-dataset-splits)";
   }
   throw ReplayError(traces_.prefix.string() + ": " + std::to_string(unfinished) + " of " +

@@ -170,6 +170,28 @@ TEST_F(AnalyticalRunCli, TimelineOptionsAreThoseOfAMachine) {
   EXPECT_EQ(one["simulator"]["digest"], none["simulator"]["digest"]);
 }
 
+/// One communication at a time, and two ends that take two groups' collectives in different orders.
+TEST_F(AnalyticalRunCli, OrdersOfGroupsThatDifferAreNamed) {
+  for (const int rank : {0, 1}) {
+    const auto sum = [](int id, const char* group) {
+      return std::string("{\"id\": ") + std::to_string(id) + R"(, "name": "sum", "type": "COMM_COLL_NODE", "attr": [
+        {"name": "comm_type", "int64_val": 0}, {"name": "comm_size", "int64_val": 4096},
+        {"name": "pg_name", "string_val": ")" +
+             group + "\"}]}";
+    };
+    trace(rank, "[" + sum(1, rank == 0 ? "1" : "2") + "," + sum(2, rank == 0 ? "2" : "1") + "]");
+  }
+  const std::string groups = "--set 'workload.groups={\"1\": [0, 1], \"2\": [0, 1]}' ";
+  for (const char* congestion : {"unaware", "cut-through"}) {
+    const Ran ran = weft("run ../p.json " + groups + "--set analytical.congestion=" + congestion);
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_NE(ran.err.find("2 of 2 ends have not done their traces, and nothing goes on. 2 collectives and sends could "
+                           "begin and wait for those under way, as an end has one at a time"),
+              std::string::npos)
+        << ran.err;
+  }
+}
+
 TEST_F(AnalyticalRunCli, RefusesWhatOnlyAMachineHas) {
   for (const char* rank : {"w.0.et", "w.1.et"}) {
     std::filesystem::rename(folder_ / "work" / rank, folder_ / rank);

@@ -376,7 +376,8 @@ TEST_F(ImportPackets, RefusesByName) {
            {"a radix",
             yml + "--htsim-topology ../radix.topo",
             {"radix.topo: line 21: expected radix_down 4 in tier 2", "got 8"}},
-           {"a scale", yml + "--injection-scale x", {"--injection-scale"}}}) {
+           {"a scale", yml + "--injection-scale x", {"--injection-scale"}},
+           {"no scale", yml + "--injection-scale nan", {"--injection-scale: expected a number, got nan"}}}) {
     const std::string all = begin + arguments;
     expect_refused({what, all.c_str(), message});
   }
