@@ -98,6 +98,11 @@ std::optional<std::int64_t> integer(const json& value) {
 }
 
 /// Collects the rows of the configuration reference.
+/// Of the name of a type: "integers", "one of a, b" as it is.
+std::string plural(const std::string& type) {
+  return type.starts_with("one of ") ? type : type + "s";
+}
+
 class Describer : public FieldVisitor {
  public:
   Describer(std::vector<FieldDoc>& rows, std::string prefix) : rows_(rows), prefix_(std::move(prefix)) {}
@@ -124,7 +129,7 @@ class Describer : public FieldVisitor {
     if (member.scalar) {
       const Scalar element = member.scalar(0);
       rows_.push_back({path,
-                       "list of " + type_text(element) + "s",
+                       "list of " + plural(type_text(element)),
                        {},
                        value,
                        limits_text(element, member.range),
