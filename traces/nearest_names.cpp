@@ -2,6 +2,7 @@
 #include "traces/nearest_names.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace weft::traces {
 namespace {
@@ -17,6 +18,18 @@ std::string_view leaf_of(std::string_view name) {
 }
 
 }  // namespace
+
+std::string without_numbers(std::string_view text) {
+  std::string kind;
+  for (const char c : text) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) {
+      kind += c;
+    } else if (kind.empty() || kind.back() != '*') {
+      kind += '*';
+    }
+  }
+  return kind;
+}
 
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
   if (a.size() > b.size()) std::swap(a, b);

@@ -28,6 +28,9 @@ class NearestNames {
   std::vector<std::size_t> distances_;
 };
 
+/// The text with a * for each number: "network.leaf3.out12" is "network.leaf*.out*".
+std::string without_numbers(std::string_view text);
+
 /// Letters to insert, remove or replace; `limit` + 1 where it is more than that.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
 

@@ -2,8 +2,9 @@
 #include "platforms/machine/deadlock.h"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
+
+#include "traces/nearest_names.h"
 
 namespace weft::platforms {
 namespace {
@@ -15,14 +16,7 @@ constexpr std::size_t kShown = 10;
 std::string kind_of(const std::string& line) {
   const std::size_t colon = line.find(": ");
   const std::string said = line.substr(colon == std::string::npos ? 0 : colon + 2);
-  std::string kind;
-  for (const char c : said.substr(0, said.find_first_of(",;("))) {
-    if (std::isdigit(static_cast<unsigned char>(c)) == 0) {
-      kind += c;
-    } else if (kind.empty() || kind.back() != '*') {
-      kind += '*';
-    }
-  }
+  std::string kind = traces::without_numbers(said.substr(0, said.find_first_of(",;(")));
   kind.erase(kind.find_last_not_of(' ') + 1);
   return kind;
 }

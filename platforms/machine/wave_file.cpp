@@ -2,34 +2,18 @@
 #include "platforms/machine/wave_file.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 
 #include "traces/nearest_names.h"
 
 namespace weft::platforms {
-namespace {
-
-/// With * for each number.
-std::string module_kind(const std::string& scope) {
-  std::string kind;
-  for (const char c : scope) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (!digit) kind += c;
-    if (digit && (kind.empty() || kind.back() != '*')) kind += '*';
-  }
-  return kind;
-}
-
-}  // namespace
-
 WaveFile::WaveFile(std::filesystem::path file, std::vector<std::string> scopes, const Dispatcher& dispatcher,
                    bool free_clocks)
     : writer_(std::move(file)), scopes_(std::move(scopes)), dispatcher_(dispatcher), free_clocks_(free_clocks) {}
 
 bool WaveFile::wants(const std::string& scope) {
-  ++offered_[module_kind(scope)];
+  ++offered_[traces::without_numbers(scope)];
   bool wanted = false;
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     if (!vcd::matches(scopes_[i], scope) && !vcd::matches(scopes_[i] + ".*", scope)) continue;
@@ -53,7 +37,7 @@ std::vector<std::string> WaveFile::offered() const {
 }
 
 std::string WaveFile::nearest(const std::string& scope) const {
-  traces::NearestNames nearest(module_kind(scope));
+  traces::NearestNames nearest(traces::without_numbers(scope));
   for (const auto& [kind, count] : offered_) nearest.look_at(kind);
   return nearest.question();
 }
