@@ -454,13 +454,13 @@ void Machine::run() {
   if (lines.empty()) return;
   check_starved(processors_, "firmware");
   check_starved(dpas_, "dpa");
-  std::vector<std::string> causes = network_->outages();
-  for (const auto& node : nodes_) append(causes, node->outages());
   std::vector<std::string> failures;
   for (const auto& nic : nics_) append(failures, nic->failures());
   for (const auto& port : ports_) append(failures, port->failures());
   for (const auto& processor : processors_) append(failures, processor->failures());
   for (const auto& dpa : dpas_) append(failures, dpa->failures());
+  std::vector<std::string> causes = network_->outages(!failures.empty());
+  for (const auto& node : nodes_) append(causes, node->outages(!failures.empty()));
   const std::unordered_set<std::string> failed(failures.begin(), failures.end());
   std::erase_if(lines, [&](const std::string& line) { return failed.contains(line); });
   append(causes, std::move(failures));
