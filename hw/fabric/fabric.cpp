@@ -129,7 +129,7 @@ std::vector<std::string> Fabric::partitions() const {
   return lines;
 }
 
-std::vector<std::string> Fabric::outages() {
+std::vector<std::string> Fabric::outages(bool gave_up) {
   std::vector<std::string> lines;
   const Time now = dispatcher_.now();
   const std::string name = this->name();
@@ -144,8 +144,19 @@ std::vector<std::string> Fabric::outages() {
   } else if (!lines.empty() && config().reroute_after == Time()) {
     lines.push_back(name + ": all ends could be reached by other ways, but routes do not change: reroute_after is 0");
   }
-  const std::vector<std::string> groups = changed_groups();
-  lines.insert(lines.end(), groups.begin(), groups.end());
+  const std::vector<std::string> dropped = losses();
+  if (gave_up || !dropped.empty()) {
+    for (const Fault& fault : config().faults) {
+      if (fault.down && fault.end() <= now) lines.push_back(name + ": " + fault.link + " was down " + span_of(fault));
+    }
+  }
+  lines.insert(lines.end(), dropped.begin(), dropped.end());
+  return lines;
+}
+
+std::vector<std::string> Fabric::losses() {
+  const std::string name = this->name();
+  std::vector<std::string> lines = changed_groups();
   std::int64_t dropped = 0;
   for (const auto& sw : switches_) dropped += sw->counters().unroutable;
   if (dropped != 0) {

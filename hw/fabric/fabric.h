@@ -78,8 +78,10 @@ class Fabric final : public sc_core::sc_module {
   /// Which ends were cut off for a while by what was down by now, whether or not anybody missed them; one line for each
   /// time that something went down.
   [[nodiscard]] std::vector<std::string> partitions() const;
-  /// Why, as far as it lies with what is down: which faults hold and which ends they cut off, one line each.
-  [[nodiscard]] std::vector<std::string> outages();
+  /// Why, as far as it lies with what is down: which faults hold and which ends they cut off, one line each. Faults
+  /// that are over are named too where packets were dropped, and where `gave_up` says that an interface repeats no
+  /// more.
+  [[nodiscard]] std::vector<std::string> outages(bool gave_up = false);
 
  private:
   void start_of_simulation() override;
@@ -103,6 +105,8 @@ class Fabric final : public sc_core::sc_module {
   bool join(std::uint32_t number, const GroupTree& tree, const GroupOptions& options,
             const std::vector<std::uint32_t>& earlier);
   [[nodiscard]] std::vector<std::string> changed_groups() const;
+  /// What became of packets and of the trees of groups while something was down, or full.
+  [[nodiscard]] std::vector<std::string> losses();
 
   GroupTrees group_trees_;
   std::map<std::uint32_t, GroupTree> trees_;  // by their numbers in switches

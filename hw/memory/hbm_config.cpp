@@ -51,6 +51,7 @@ void HbmConfig::check(const std::string& path) const {
   try {
     memory.check(path + ".stacks");
   } catch (const ConfigError& error) {
+    check_clock(path + ".stacks", error);
     const std::string stage = path + ".stacks.stack_interleave";
     throw ConfigError(error.path() == stage ? path + ".stacks.interleave" : error.path(), error.expected());
   }
@@ -69,6 +70,17 @@ void HbmConfig::check(const std::string& path) const {
     throw ConfigError(path + ".rate",
                       "what its stacks move at the most, which is " + peak_text(peak) + ", or detail stream");
   }
+}
+
+void HbmConfig::check_clock(const std::string& stacks_path, const ConfigError& error) const {
+  const std::string timing = stacks_path + ".device.timing.";
+  if (stacks.clock == Time() || !error.path().starts_with(timing)) return;
+  HbmStacks as_written = stacks;
+  as_written.clock = Time();
+  as_written.memory().check(stacks_path);
+  throw ConfigError(stacks_path + ".clock", "a faster one: at " + to_text(stacks.clock) + " a " +
+                                                error.path().substr(timing.size()) +
+                                                " of the device would be needed that is " + error.expected());
 }
 
 std::vector<std::string> HbmConfig::warnings(const std::string& path) const {

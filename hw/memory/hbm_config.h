@@ -104,6 +104,9 @@ struct HbmConfig : Hbm::Config {
   [[nodiscard]] BankHbm::Config banks() const;
 
  private:
+  /// With stacks at another clock than the device's: throws in place of `error`, which is in clocks of the former,
+  /// what is wrong with the device as it is written, or with the clock.
+  void check_clock(const std::string& stacks_path, const ConfigError& error) const;
   [[nodiscard]] Rate of_cores(Rate memory) const { return core_rate == Rate() ? memory : std::min(memory, core_rate); }
 };
 

@@ -76,6 +76,14 @@ struct NicConfig {
     const Time away = read_latency + memory + packet_cost + transfer_time(mtu, dma_rate);
     return Bytes(static_cast<std::int64_t>(static_cast<__int128>(away.count()) * rate.count() / 8'000'000'000'000));
   }
+  /// Places of a queue of `depth` that are told of together when they are free: firmware may not know yet of one fewer.
+  static constexpr int places_together(int depth) { return std::max(1, depth / 4); }
+  /// The smallest depth of a queue with so many places that firmware knows to be free whenever all are.
+  static constexpr int depth_for(int places) {
+    int depth = places;
+    while (depth - (places_together(depth) - 1) < places) ++depth;
+    return depth;
+  }
   [[nodiscard]] HostLink::Config host_link() const { return {dma_rate, read_latency, write_latency, pcie}; }
 
   template <typename Visitor>

@@ -444,6 +444,7 @@ void Nic::flush(Time now, std::uint32_t number, const WorkRequest& request) {
   Recovery& recovery = *pair.recovery;
   const bool first = recovery.flushed++ == 0;
   if (first) recovery.first_flushed = request;
+  free_place(now, number, false);
   if (!request.signaled) return;
   Completion entry{request.id, 0, number, 0, request.verb, false};
   entry.status = first ? recovery.reason : Status::kFlushed;

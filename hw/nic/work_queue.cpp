@@ -90,7 +90,9 @@ void Nic::check_depth(const WorkRequest& request) {
 }
 
 void Nic::report_places(std::uint32_t queue_pair, std::uint64_t completion_address) {
-  const auto queue = [](int depth) { return Places::Queue{depth == 0 ? 0U : std::max<std::uint64_t>(1, depth / 4)}; };
+  const auto queue = [](int depth) {
+    return Places::Queue{depth == 0 ? 0U : static_cast<std::uint64_t>(Config::places_together(depth))};
+  };
   pairs_[queue_pair].places = std::make_unique<Places>(
       Places{completion_address, queue(config_.send_queue_depth), queue(config_.receive_queue_depth)});
   reports_ = true;

@@ -122,7 +122,13 @@ int run(CollectiveOptions options) {
   if (waves) waves->close();
   files.keep();
   const IdleSettings idle(platform.document(), platform.machine(), {.by_algorithm = true, .kernels = false});
-  print_warnings(machine.warnings());
+  std::vector<std::string> warnings = machine.warnings();
+  const auto op = value_of<CollectiveOp>(options.op);
+  if (op == CollectiveOp::kReduceScatter || op == CollectiveOp::kAllReduce ||
+      op == CollectiveOp::kAllgatherReduceScatter) {
+    for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
+  }
+  print_warnings(warnings);
   if (options.json) {
     print_json(nlohmann::ordered_json{{"platform", platform.name()},
                                       {"op", options.op},
@@ -133,7 +139,7 @@ int run(CollectiveOptions options) {
                                       {"rows", to_json(results)},
                                       {"links", link_totals(machine)},
                                       {"counters", interface_summary(machine)},
-                                      {"warnings", machine.warnings()},
+                                      {"warnings", warnings},
                                       {"events", machine.dispatcher().handled()},
                                       {"hops", machine.hops()},
                                       {"digest", to_hex(machine.dispatcher().digest())},

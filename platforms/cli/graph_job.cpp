@@ -36,6 +36,9 @@ class GraphJob final : public Job {
     platform.workload().read(config_);
   }
 
+  /// AllToAlls do not, nor any with the library `dimensions`.
+  [[nodiscard]] bool follows_algorithm() const override { return false; }
+
   void build(Machine& machine) override {
     machine_ = &machine;
     const MachineConfig& config = machine.config();

@@ -147,6 +147,9 @@ int run(RunOptions options) {
   summary["simulator"] = simulator_summary(machine, build_seconds, run_seconds);
   std::vector<std::string> warnings = job->remarks();
   for (const std::string& line : machine.warnings()) warnings.push_back(line);
+  if (job->follows_algorithm()) {
+    for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
+  }
   summary["warnings"] = warnings;
   const IdleSettings idle(platform.document(), platform.machine(), {.by_algorithm = job->follows_algorithm()});
   summary["without_effect"] = idle.json();

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "hw/fabric/credit_loop.h"
+#include "platforms/machine/starvation.h"
 
 namespace weft::platforms {
 namespace {
@@ -208,16 +209,19 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
 
 Machine::~Machine() = default;
 
+Time Machine::memory_time() const {
+  const memory::HbmConfig& hbm = config_.accelerator.hbm;
+  return memory_model_ ? hbm.interconnect + memory_model_->read() : hbm.latency;
+}
+
 /// Where nobody has set it.
 void Machine::fit_read_ahead(nic::Nic::Config& interface, const fabric::Plan& plan, Bytes least) const {
   if (interface.read_ahead > Bytes()) return;
-  const memory::HbmConfig& hbm = config_.accelerator.hbm;
-  const Time memory = memory_model_ ? hbm.interconnect + memory_model_->read() : hbm.latency;
   interface.read_ahead = least;
   for (std::uint32_t e = 0; e < plan.topology().ends.size(); ++e) {
     const Rate link = plan.end_link(e).rate;
     interface.read_ahead =
-        std::max(interface.read_ahead, interface.fitting_read_ahead(link, memory, plan.config().mtu));
+        std::max(interface.read_ahead, interface.fitting_read_ahead(link, memory_time(), plan.config().mtu));
   }
 }
 
@@ -454,13 +458,13 @@ void Machine::run() {
   if (lines.empty()) return;
   check_starved(processors_, "firmware");
   check_starved(dpas_, "dpa");
-  std::vector<std::string> causes = network_->outages();
-  for (const auto& node : nodes_) append(causes, node->outages());
   std::vector<std::string> failures;
   for (const auto& nic : nics_) append(failures, nic->failures());
   for (const auto& port : ports_) append(failures, port->failures());
   for (const auto& processor : processors_) append(failures, processor->failures());
   for (const auto& dpa : dpas_) append(failures, dpa->failures());
+  std::vector<std::string> causes = network_->outages(!failures.empty());
+  for (const auto& node : nodes_) append(causes, node->outages(!failures.empty()));
   const std::unordered_set<std::string> failed(failures.begin(), failures.end());
   std::erase_if(lines, [&](const std::string& line) { return failed.contains(line); });
   append(causes, std::move(failures));
@@ -472,8 +476,16 @@ std::vector<std::string> Machine::warnings() const {
   append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
   append(lines, fabric::describe_starved(*network_plan_));
-  if (node_plan_) append(lines, fabric::describe_starved(*node_plan_));
+  append(lines, describe_starved_reads(config_.nic, *network_plan_, memory_time(), "nic"));
+  if (node_plan_) {
+    append(lines, fabric::describe_starved(*node_plan_));
+    append(lines, describe_starved_reads(config_.scale_up.port, *node_plan_, memory_time(), "scale_up.port"));
+  }
   return lines;
+}
+
+std::vector<std::string> Machine::ring_warnings() const {
+  return describe_starved_rings(config_.collectives, *network_plan_, node_plan_.get(), size(), config_.per_node);
 }
 
 std::int64_t Machine::hops() {

@@ -155,8 +155,11 @@ class Machine {
   void run();
 
   /// What people should know of a run that ended well, one line each: a memory whose stacks are not what it moves and
-  /// holds, ends that were cut off, and links that the buffers that were set for them cannot fill.
+  /// holds, ends that were cut off, links that the buffers that were set for them cannot fill, and interfaces that read
+  /// too little ahead.
   [[nodiscard]] std::vector<std::string> warnings() const;
+  /// The same of rings through all ranks, where collectives.algorithm sums by them: staging that cannot fill links.
+  [[nodiscard]] std::vector<std::string> ring_warnings() const;
 
   /// Transactions that links of all networks carried: the hops of packets.
   [[nodiscard]] std::int64_t hops();
@@ -166,6 +169,8 @@ class Machine {
 
   [[nodiscard]] bool has_ports() const { return config_.per_node > 1; }
   [[nodiscard]] std::vector<Step> steps();
+  /// Of a read by an interface.
+  [[nodiscard]] Time memory_time() const;
   void fit_read_ahead(nic::Nic::Config& interface, const fabric::Plan& plan, Bytes least) const;
   void add_rank(std::vector<Step>& steps, std::size_t index);
   std::unique_ptr<memory::Memory> make_memory(std::size_t index);

@@ -24,21 +24,24 @@ fabric::Fabric& common_network(const std::vector<Rank*>& ranks, const std::strin
   return *network;
 }
 
-}  // namespace
-
-namespace {
-
-/// Multicast finds a receive for each other member, or is lost.
+/// Multicast finds a receive for each other member, or is lost: so many places must be known to be free when a
+/// collective begins.
 void check_depth(const std::vector<Rank*>& ranks, const std::string& name) {
   const firmware::Interface& interface = interface_of(*ranks[0], ranks);
   const int depth = interface.nic->config().receive_queue_depth;
   const int others = static_cast<int>(ranks.size()) - 1;
-  if (depth == 0 || depth >= others) return;
+  const int known = depth - (nic::NicConfig::places_together(depth) - 1);
+  if (depth == 0 || known >= others) return;
+  const std::string told = depth < others ? ""
+                                          : ", and of " + std::to_string(depth) + " places it can count on " +
+                                                std::to_string(known) + ", since free ones are reported " +
+                                                std::to_string(nic::NicConfig::places_together(depth)) + " at a time";
   throw ConfigError(&interface == &ranks[0]->scale_up ? "scale_up.port.receive_queue_depth" : "nic.receive_queue_depth",
-                    "expected 0, or at least " + std::to_string(others) + " for collectives.algorithm in-network: in " +
-                        name +
+                    "expected 0, or at least " + std::to_string(nic::NicConfig::depth_for(others)) +
+                        " for collectives.algorithm in-network: in " + name +
                         " each member holds a receive for each of the others, since multicast that finds none "
-                        "is lost");
+                        "is lost" +
+                        told);
 }
 
 }  // namespace

@@ -218,6 +218,28 @@ GraphResult GraphEngine::result() const {
   return result;
 }
 
+std::string GraphEngine::held_back(Resource resource) const {
+  const Node* first = nullptr;
+  int rank = 0;
+  std::size_t ranks = 0;
+  for (const auto& end : ends_) {
+    const auto& ready = end->trace.ready[resource];
+    if (ready.empty() || end->trace.busy[resource] < limit(resource)) continue;
+    ++ranks;
+    if (first != nullptr) continue;
+    first = ready.top();
+    rank = end->rank->index;
+  }
+  if (first == nullptr) return {};
+  const bool communicates = resource == kCommunication;
+  const std::string field = communicates ? "workload.communications" : "workload.memories";
+  return "rank " + std::to_string(rank) + (ranks > 1 ? " and " + std::to_string(ranks - 1) + " more" : "") +
+         " could begin more, the former " + chakra::name_of(first->type) + " " + first->label() + ", but " + field +
+         " is " + std::to_string(limit(resource)) + ": ranks that begin " +
+         (communicates ? "collectives or sends" : "collectives of a remote memory") +
+         " in a different order wait for each other; " + field + "=0 lets any number be under way";
+}
+
 std::vector<std::string> GraphEngine::unfinished() const {
   std::vector<std::string> lines;
   std::size_t count = 0;
@@ -236,6 +258,9 @@ std::vector<std::string> GraphEngine::unfinished() const {
     lines.push_back(line);
   }
   if (count > 0) {
+    for (const Resource resource : {kCommunication, kMemory}) {
+      if (std::string line = held_back(resource); !line.empty()) lines.insert(lines.begin(), std::move(line));
+    }
     lines.insert(lines.begin(), traces_.prefix.string() + ": " + std::to_string(count) + " of " +
                                     std::to_string(ends_.size()) + " ranks have not done their traces");
   }

@@ -125,7 +125,8 @@ class GraphEngine {
   /// stopped at.
   void check() const;
   [[nodiscard]] GraphResult result() const;
-  /// Of a run that ended before the ranks had: what they have under way, a line each.
+  /// Of a run that ended before the ranks had: the limit that holds back what is ready, if one does, then what they
+  /// have under way, a line each.
   [[nodiscard]] std::vector<std::string> unfinished() const;
   /// Nodes that rank 0 has done, by which progress is told.
   [[nodiscard]] std::uint64_t done_by_first() const { return ends_.front()->done; }
@@ -243,6 +244,8 @@ class GraphEngine {
   void finish(End& end, Graph& graph);
   [[nodiscard]] static Resource resource_of(const chakra::Node& node);
   [[nodiscard]] int limit(Resource resource) const;
+  /// What is ready and not begun, since so many of its resource are under way; empty if nothing is.
+  [[nodiscard]] std::string held_back(Resource resource) const;
   std::uint64_t remember(End& end, Graph& graph, const chakra::Node& node);
   Work recall(End& end, std::uint64_t token);
 

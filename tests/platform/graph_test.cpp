@@ -559,5 +559,24 @@ TEST_F(Graphs, TellWhoWaits) {
   EXPECT_EQ(unfinished_[1], "rank 4 has under way COMM_RECV_NODE node 1 'n1'");
 }
 
+/// Two groups of the same ranks, whose collectives one rank begins in another order.
+TEST_F(Graphs, TellWhichLimitMakesRanksWaitForEachOther) {
+  workload_.groups = {{"a", {0, 1}}, {"b", {0, 1}}};
+  traces({kernel_node(0, 1)});
+  const auto collective = [](std::uint64_t id, const std::string& group) {
+    return of_group(collective_node(id, CollectiveType::kAllReduce, 800), group);
+  };
+  trace(0, {collective(0, "a"), collective(1, "b")});
+  trace(1, {collective(0, "b"), collective(1, "a")});
+  EXPECT_THROW(run(), DeadlockError);
+  ASSERT_EQ(unfinished_.size(), 4U);
+  EXPECT_EQ(unfinished_[1],
+            "rank 0 and 1 more could begin more, the former COMM_COLL_NODE node 1 'n1', but workload.communications is "
+            "1: ranks that begin collectives or sends in a different order wait for each other; "
+            "workload.communications=0 lets any number be under way");
+  config_.communications = 0;
+  EXPECT_EQ(run().collectives, 4U);
+}
+
 }  // namespace
 }  // namespace weft::platforms

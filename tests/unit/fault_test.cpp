@@ -282,13 +282,23 @@ TEST(Partition, IsReportedWithWhatIsDownAndWhoIsCutOff) {
   }
 }
 
+TEST(Partition, ThatIsOverIsReportedWithWhatItDropped) {
+  Net net(tree_with({{.link = "leaf1", .from = 3_us, .until = 20_us, .down = true}}, 2_us), 16);
+  flood(net, 10);
+  ASSERT_GT(net.dispatcher.now(), 20_us);
+  const std::string text = text_of(net.network->outages());
+  EXPECT_TRUE(text.starts_with("network: leaf1 was down from 3us until 20us\nnetwork: switches dropped ")) << text;
+}
+
 TEST(Partition, SaysThatRoutesDoNotChange) {
   {
     // It waited until that was over.
-    Net net(tree_with({{.link = "spine0-leaf0", .from = 3_us, .until = 1000_ms, .down = true}}), 16);
+    Net net(tree_with({{.link = "spine0-leaf0", .from = 1_us, .until = 1000_ms, .down = true}}), 16);
     flood(net, 1);
     net.expect_all_arrived(1);
+    EXPECT_GT(net.dispatcher.now(), 1000_ms);
     EXPECT_EQ(net.network->outages(), std::vector<std::string>());
+    EXPECT_EQ(text_of(net.network->outages(true)), "network: spine0-leaf0 was down from 1us until 1s\n");
   }
   test::fresh_kernel();
   Net net(tree_with({{.link = "spine0", .down = true}}), 16);

@@ -180,6 +180,35 @@ TEST(QueueDepth, IsThereAgainWhenRequestsAreDone) {
   EXPECT_EQ(bench.nics[0]->counters().overruns, 0);
 }
 
+/// Of requests that are flushed too, before and after the queue pair has failed: firmware waits for their places.
+TEST(QueueDepth, IsThereAgainWhenRequestsAreFlushed) {
+  for (const bool announced : {false, true}) {
+    test::fresh_kernel();
+    BenchConfig config;
+    config.nic.recovery = true;
+    config.nic.retry_limit = 1;
+    config.nic.ack_timeout = 10_us;
+    config.nic.send_queue_depth = 4;
+    config.wire.emplace();
+    config.wire->loss = 1;
+    Bench bench(config);
+    const Connection pair = bench.connect(0, 1);
+    constexpr std::uint64_t kPlaces = 300;
+    bench.nics[0]->report_places(pair.a, kPlaces);
+    WorkRequest quiet = write(pair.a, 0, 0x2000, 64);
+    quiet.signaled = false;
+    for (const Time when : {Time(1'000'000), 1_ms, 2_ms}) {
+      if (announced) announce_at(bench, when, 0, std::vector(4, quiet));
+      for (int i = 0; i < 4 && !announced; ++i) bench.ring_at(when, 0, quiet);
+    }
+    sc_core::sc_start();
+    const auto told = bench.completions(0);
+    ASSERT_EQ(told.size(), 12u) << "one for each place, a quarter of the depth";
+    EXPECT_EQ(told.back().entry.id, 12u);
+    EXPECT_EQ(bench.nics[0]->counters().overruns, 0);
+  }
+}
+
 TEST(Doorbell, BeforeTheSimulationIsAnError) {
   Bench bench;
   const Connection pair = bench.connect(0, 1);

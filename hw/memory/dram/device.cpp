@@ -69,16 +69,45 @@ void Device::check(const std::string& path) const {
   check_at_least(timing.rrdl, timing.rrds, t + "rrdl", "rrds");
   check_at_least(timing.wtrl, timing.wtrs, t + "wtrl", "wtrs");
   check_at_least(timing.rtw, timing.cl + timing.bl - timing.cwl, t + "rtw", "cl + bl - cwl");
-  check_at_least(timing.refi, timing.rfc + timing.rc, t + "refi", "rfc + rc");
-  const Clock often = refresh_interval();
-  if (often < timing.rfc + timing.rc) {
+}
+
+void Device::check_refresh(RefreshPolicy policy, const std::string& path) const {
+  if (policy == RefreshPolicy::kOff) return;
+  const std::string t = path + ".timing.";
+  const int banks = geometry.all_banks();
+  // Clocks of the row bus, which the pseudo channels share: of a refresh in each, and of a row closed and one opened.
+  const int refreshes = geometry.pseudo_channels * timing.precharge_slots;
+  const int rows = geometry.pseudo_channels * (timing.precharge_slots + timing.activate_slots);
+  const int row = std::max(timing.rc, refreshes + rows);
+  const std::string cycle = row == timing.rc ? "rc" : "commands of all pseudo channels on the row bus";
+  // A refresh that is due goes before all activates, and between two of them each pseudo channel has its turn.
+  const bool by_bank = policy == RefreshPolicy::kPerBank;
+  const int busy = by_bank ? timing.rfcpb : timing.rfc;
+  const int apart = std::max(timing.rrefd, refreshes) + rows;
+  const auto leaves_time = [&](Clock interval) {
+    return interval >= busy + row && (!by_bank || interval / banks >= apart);
+  };
+  if (leaves_time(timing.refi)) {
+    const Clock often = refresh_interval();
+    if (leaves_time(often)) return;
     throw ConfigError(path + ".temperature", "one at which refreshes leave time for anything else: they come every " +
                                                  std::to_string(often) + " clocks");
   }
-  if (often / geometry.all_banks() < timing.rrefd) {
-    throw ConfigError(t + "rrefd", "at most tREFI over the number of banks, which is " +
-                                       std::to_string(often / geometry.all_banks()));
+  if (!by_bank) {
+    throw ConfigError(t + "refi", "at least rfc + " + cycle + ", which is " + std::to_string(busy + row) +
+                                      ", so that rows can be opened between two refreshes");
   }
+  if (timing.refi < busy + row) {
+    throw ConfigError(t + "rfcpb", "at most refi - " + cycle + ", which is " + std::to_string(timing.refi - row) +
+                                       ", so that rows of a bank can be opened between two of its refreshes");
+  }
+  const std::string of_banks = "with controller.refresh per-bank, whose " + std::to_string(banks) +
+                               " banks are refreshed one after the other within refi, so that rows can be opened "
+                               "between two refreshes";
+  if (timing.rrefd > refreshes && timing.refi / banks >= refreshes + rows) {
+    throw ConfigError(t + "rrefd", "at most " + std::to_string(timing.refi / banks - rows) + " " + of_banks);
+  }
+  throw ConfigError(t + "refi", "at least " + std::to_string(apart * banks) + " " + of_banks);
 }
 
 }  // namespace weft::dram

@@ -6,6 +6,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/power.h"
 #include "hw/core/quantity.h"
+#include "hw/memory/dram/controller_config.h"
 
 /// High-bandwidth memory to the bank: what a device is (this file), where an address lies in it (address_map.h), how
 /// its requests become commands (pseudo_channel.h, controller.h), and all of it together (memory_system.h). Plain C++:
@@ -162,6 +163,9 @@ struct Device {
   [[nodiscard]] double peak_bytes_per_second() const;
   /// Throws ConfigError where figures contradict each other; `path` is where the device stands.
   void check(const std::string& path = "device") const;
+  /// Throws ConfigError where refreshes of that kind leave no time in which rows are opened, so that requests would wait
+  /// for ever.
+  void check_refresh(RefreshPolicy policy, const std::string& path = "device") const;
 };
 
 }  // namespace weft::dram

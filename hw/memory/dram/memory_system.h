@@ -53,6 +53,7 @@ struct MemoryConfig {
       throw ConfigError(prefix + "controller.refresh",
                         "all-bank or off, since the device has no per-bank refresh (device.timing.rfcpb is 0)");
     }
+    device.check_refresh(controller.refresh, prefix + "device");
     if (!std::has_single_bit(static_cast<std::uint64_t>(stack_interleave.count()))) {
       throw ConfigError(prefix + "stack_interleave", "a power of two");
     }
