@@ -179,7 +179,7 @@ FileKind json_kind(const JsonBeginning& json) {
   const bool is_metadata =
       json.has("version") && std::all_of(json.members.begin(), json.members.end(),
                                          [](const auto& member) { return member == "version" || member == "attr"; });
-  if (is_node || (is_metadata && (json.documents > 1 || json.inner.empty() || json.is_list || json.has("attr"))))
+  if (is_node || (is_metadata && (json.documents > 1 || !json.has_objects_within || json.is_list || json.has("attr"))))
     return FileKind::kChakraJsonizer;
   if (json.is_list) return json.has("ph") ? FileKind::kTimeline : FileKind::kJson;
   if (json.has("traceEvents") || json.has("deviceProperties")) {

@@ -32,9 +32,9 @@ void GzipFile::write(std::string_view text) {
   compress(text, Z_NO_FLUSH);
 }
 
-void GzipFile::finish() {
+void GzipFile::close() {
   compress({}, Z_FINISH);
-  file_.finish();
+  file_.close();
 }
 
 void GzipFile::compress(std::string_view text, int flush) {

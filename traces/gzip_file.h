@@ -21,12 +21,7 @@ class GzipFile {
   GzipFile& operator=(const GzipFile&) = delete;
 
   void write(std::string_view text);
-  void finish();
-  void appear() { file_.appear(); }
-  void close() {
-    finish();
-    appear();
-  }
+  void close();
 
  private:
   void compress(std::string_view text, int flush);

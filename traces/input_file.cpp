@@ -188,26 +188,4 @@ std::string_view InputFile::peek(std::size_t most) {
   return std::string_view(peeked_).substr(peeked_at_, most);
 }
 
-std::string read_whole(const std::filesystem::path& file, std::uint64_t most) {
-  InputFile input(file);
-  return read_whole(input, most);
-}
-
-std::string read_whole(InputFile& input, std::uint64_t most) {
-  constexpr std::size_t kStep = 64 << 10;
-  std::string text;
-  for (std::size_t step = kStep;; step = std::min<std::size_t>(text.size(), 16 << 20)) {
-    const std::size_t held = text.size();
-    text.resize(held + step);
-    const std::size_t got = input.read(text.data() + held, step);
-    text.resize(held + got);
-    if (text.size() > most) {
-      throw FormatError(input.name(), 0,
-                        "expected at most " + std::to_string(most) + " bytes" + (input.is_gzip() ? ", unpacked" : "") +
-                            ", and there are more");
-    }
-    if (got < step) return text;
-  }
-}
-
 }  // namespace weft::traces

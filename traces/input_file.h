@@ -20,9 +20,9 @@ namespace weft::traces {
 ///     InputFile file("w.0.et.gz");
 ///     for (std::size_t got = 0; (got = file.read(buffer, sizeof buffer)) > 0;) ...
 ///
-/// It holds some ten kilobytes of a plain file and some sixty of a gzip file, however long they are. Throws
-/// FormatError: for a file that cannot be opened or read, that changes while it is read, and for a gzip file that is
-/// truncated or damaged.
+/// Beside what peek() gave and read() has not, it holds nothing of a plain file and some sixty kilobytes of a gzip
+/// file, however long they are. Throws FormatError: for a file that cannot be opened or read, that changes while it is
+/// read, and for a gzip file that is truncated or damaged.
 class InputFile {
  public:
   /// "-" is standard input.
@@ -84,10 +84,5 @@ class InputFile {
 /// More than any document has, and less than a machine's memory: an endless device, or a gzip file made to unpack to
 /// more than anybody's disk, ends here.
 inline constexpr std::uint64_t kLongestDocument = std::uint64_t{1} << 30;
-
-/// All of a file, unpacked. Throws FormatError, also for one of more than `most` bytes.
-std::string read_whole(const std::filesystem::path& file, std::uint64_t most = kLongestDocument);
-/// What is left of it.
-std::string read_whole(InputFile& file, std::uint64_t most = kLongestDocument);
 
 }  // namespace weft::traces

@@ -5,7 +5,6 @@ namespace weft::traces {
 namespace {
 
 constexpr std::size_t kMostMembers = 100;
-constexpr std::size_t kDeepest = 3;
 
 /// Walks through the text without taking it for right.
 class Scan {
@@ -52,11 +51,11 @@ class Scan {
       begun_.has_lists_of_numbers = false;
       return;
     }
-    const std::size_t outermost = begun_.is_list ? 2 : 1;
-    if (begun_.documents == 1 && brackets_.size() == outermost) {
+    if (begun_.documents != 1) return;
+    if (brackets_.size() == (begun_.is_list ? 2U : 1U)) {
       add(begun_.members, value);
-    } else if (brackets_.size() <= outermost + kDeepest) {
-      add(begun_.inner, value);
+    } else {
+      begun_.has_objects_within = true;
     }
   }
 

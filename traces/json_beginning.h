@@ -14,14 +14,11 @@ struct JsonBeginning {
   bool is_list = false;
   std::size_t documents = 0;         ///< one after another, as far as they begin here
   std::vector<std::string> members;  ///< of the outermost object, or of a list's first object; the first hundred
-  std::vector<std::string> inner;    ///< of objects within it, down to the third level; the first hundred
+  bool has_objects_within = false;   ///< of the outermost object, or of a list's first object: some with members
   bool has_lists_of_numbers = true;  ///< all members of the outermost object are
 
   [[nodiscard]] bool has(std::string_view member) const {
     return std::find(members.begin(), members.end(), member) != members.end();
-  }
-  [[nodiscard]] bool has_inside(std::string_view member) const {
-    return std::find(inner.begin(), inner.end(), member) != inner.end();
   }
 };
 

@@ -13,12 +13,12 @@ namespace {
 
 using nlohmann::json;
 
-/// "line 3, column 5" of the `at`th byte, both from 1.
-std::string position(std::string_view text, std::size_t at) {
+/// "line 3, column 5" of the `at`th byte, from 1.
+std::string position(std::string_view text, std::size_t at, JsonPlace begins) {
   const std::string_view before = text.substr(0, at == 0 ? 0 : at - 1);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const auto line_start = before.rfind('\n');
-  const auto column = before.size() - (line_start == std::string_view::npos ? 0 : line_start + 1) + 1;
+  const auto line = begins.line + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+  const auto line_end = before.rfind('\n');
+  const auto column = line_end == std::string_view::npos ? begins.column + before.size() : before.size() - line_end;
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
@@ -34,7 +34,7 @@ std::string reason(const std::string& what) {
 /// the end of each of its objects.
 class Builder : public nlohmann::json_sax<json> {
  public:
-  explicit Builder(std::string_view text) : text_(text) {}
+  Builder(std::string_view text, JsonPlace begins) : text_(text), begins_(begins) {}
 
   json take() { return std::move(root_); }
 
@@ -54,14 +54,14 @@ class Builder : public nlohmann::json_sax<json> {
   bool key(string_t& name) override {
     const auto [member, is_new] = open_.back()->get_ref<json::object_t&>().try_emplace(name);
     keys_.back() = &member->first;
-    if (!is_new) throw JsonError(path(), "each key once", '"' + name + "\" twice");
+    if (!is_new) throw JsonError(path(), "each key once", '"' + name + "\" twice", false);
     member_ = &member->second;
     return true;
   }
 
   bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
     const bool is_syntax = dynamic_cast<const json::parse_error*>(&error) != nullptr;
-    throw JsonError(is_syntax ? position(text_, at) : path(), "JSON", reason(error.what()));
+    throw JsonError(is_syntax ? position(text_, at, begins_) : path(), "JSON", reason(error.what()), is_syntax);
   }
 
  private:
@@ -100,6 +100,7 @@ class Builder : public nlohmann::json_sax<json> {
   }
 
   std::string_view text_;
+  JsonPlace begins_;
   json root_;
   std::vector<json*> open_;               ///< from the outside in
   std::vector<const std::string*> keys_;  ///< of each, the last
@@ -108,14 +109,14 @@ class Builder : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-json parse_json(std::string_view text) {
+json parse_json(std::string_view text, JsonPlace begins) {
   if (const auto deep = too_deep_at(text)) {
     throw JsonError(
-        position(text, *deep),
+        position(text, *deep, begins),
         "JSON in which at most " + std::to_string(kDeepestJson) + " arrays and objects stand within each other",
-        "one more");
+        "one more", true);
   }
-  Builder builder(text);
+  Builder builder(text, begins);
   json::sax_parse(text, &builder);
   return builder.take();
 }

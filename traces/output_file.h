@@ -25,19 +25,9 @@ class OutputFile {
     if (auto* plain = std::get_if<WholeFile>(&file_)) return plain->write(bytes);
     std::get<GzipFile>(file_).write(bytes);
   }
-  /// All is written, and can still disappear: for several files that are to appear together.
-  void finish() {
-    if (auto* plain = std::get_if<WholeFile>(&file_)) return plain->finish();
-    std::get<GzipFile>(file_).finish();
-  }
-  /// After finish().
-  void appear() {
-    if (auto* plain = std::get_if<WholeFile>(&file_)) return plain->appear();
-    std::get<GzipFile>(file_).appear();
-  }
   void close() {
-    finish();
-    appear();
+    if (auto* plain = std::get_if<WholeFile>(&file_)) return plain->close();
+    std::get<GzipFile>(file_).close();
   }
 
  private:

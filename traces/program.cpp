@@ -104,11 +104,13 @@ bool Program::write(std::string_view bytes) {
 int Program::wait() {
   constexpr int kSignalled = 128;
   close_end();
+  if (process_ < 0) return code_;
   int status = 0;
   while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
   process_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+  code_ = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+  return code_;
 }
 
 std::string Program::said() const {

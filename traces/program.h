@@ -29,7 +29,7 @@ class Program {
   std::size_t read(char* to, std::size_t size);
   /// False if it does not read any more.
   bool write(std::string_view bytes);
-  /// Waits for its end. A program killed by signal S has exit code 128 + S, as in a shell.
+  /// Waits for its end, the first time. A program killed by signal S has exit code 128 + S, as in a shell.
   int wait();
   /// What it has said on its standard error, on one line, and where it is written to on its standard output.
   [[nodiscard]] std::string said() const;
@@ -39,7 +39,8 @@ class Program {
  private:
   void close_end();
 
-  pid_t process_ = -1;
+  pid_t process_ = -1;  ///< -1 when it has ended
+  int code_ = 0;
   int end_ = -1;   ///< of ours
   int said_ = -1;  ///< a file without a name
 };

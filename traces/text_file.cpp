@@ -84,16 +84,16 @@ std::string read_text(const std::filesystem::path& file, std::string_view expect
   throw FormatError(file.string(), read.line, fmt::format("expected {}, got {}", expected, read.got));
 }
 
-std::size_t find_not_utf8(std::string_view text, std::size_t from) {
-  while (from < text.size()) {
+std::size_t find_not_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
     // Most text is ASCII.
-    if (static_cast<unsigned char>(text[from]) < 0x80) {
-      ++from;
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      ++at;
       continue;
     }
-    const std::size_t bytes = character(text.substr(from));
-    if (bytes == 0) return from;
-    from += bytes;
+    const std::size_t bytes = character(text.substr(at));
+    if (bytes == 0) return at;
+    at += bytes;
   }
   return std::string_view::npos;
 }

@@ -30,9 +30,8 @@ TextFile load_text(const std::filesystem::path& file, KindFilter takes = is_text
 /// The same. Throws FormatError where there is none: `FILE[:LINE]: expected EXPECTED, got GOT`.
 std::string read_text(const std::filesystem::path& file, std::string_view expected, KindFilter takes = is_text);
 
-/// The place of the first byte, from `from` on, that belongs to no character of UTF-8 as Unicode defines it; npos if
-/// all do.
-std::size_t find_not_utf8(std::string_view text, std::size_t from = 0);
+/// The place of the first byte that belongs to no character of UTF-8 as Unicode defines it; npos if all do.
+std::size_t find_not_utf8(std::string_view text);
 
 /// As a terminal can show it, whatever it is made of: control characters but tab and line end, and what is no UTF-8,
 /// are written as \x1b, for otherwise a name in a file could do to a terminal what it liked.

@@ -159,15 +159,12 @@ bool WholeFile::reserve(std::int64_t room) {
 #endif
 }
 
-void WholeFile::finish() {
+void WholeFile::close() {
   store({begun_.data(), begun_.size()});
   begun_ = std::vector<char>();
   // What was asked for beyond the end goes back; where that fails, the file is as long all the same.
   if (!part_.path().empty() && reserved_ > stored_) static_cast<void>(ftruncate(descriptor_, stored_) == 0);
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
-}
-
-void WholeFile::appear() {
   if (part_.path().empty()) return;
   if (std::rename(part_.path().c_str(), target_.path.c_str()) != 0) fail(errno);
   part_.keep();

@@ -26,10 +26,11 @@ WriteTarget find_target(const std::filesystem::path& file);
 /// A file that appears when it is complete: what is written goes to a hidden file beside it, with a name of its own,
 /// which close() renames and the destructor otherwise removes, as does a signal that ends the program
 /// (remove_temporaries). Two that write one file at the same time each write all of it, and the one closed last stays.
-/// A link is followed, and a file that is replaced keeps its permissions.
+/// A link is followed, and a file that is replaced keeps its permissions. Files that are to appear together are written
+/// to a folder of their own first, as commands do.
 ///
-/// What is no file, such as a terminal, a pipe, /dev/null or /dev/stdout, is never replaced: it is written to at once.
-/// A FIFO must get a reader within a second; a block device is refused.
+/// What is no file, such as a terminal, a pipe, /dev/null or /dev/stdout, is never replaced: it is written to in its
+/// place, block by block. A FIFO must get a reader within a second; a block device is refused.
 ///
 /// Room for a long one is asked of the file system piece by piece ahead of what is written, the first piece when it is
 /// opened, and it is written in blocks that begin at multiples of their size: both halve the time that the file system
@@ -46,14 +47,7 @@ class WholeFile {
   WholeFile& operator=(const WholeFile&) = delete;
 
   void write(std::string_view bytes);
-  /// All is written, and can still disappear: for several files that are to appear together.
-  void finish();
-  /// After finish().
-  void appear();
-  void close() {
-    finish();
-    appear();
-  }
+  void close();
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
  private:

@@ -10,7 +10,7 @@
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim.h"
 #include "traces/chakra/check.h"
-#include "traces/chakra/json.h"
+#include "traces/chakra/convert.h"
 #include "traces/chakra/ranks.h"
 #include "traces/file_kind.h"
 #include "traces/format_error.h"
@@ -27,7 +27,7 @@ namespace {
 fs::path converted(const fs::path& trace) {
   if (!traces::is_trace_json(traces::guess(trace).kind)) return trace;
   fs::path made = trace_folder() / trace.filename().replace_extension(".et");
-  chakra::convert_from_json(trace, made);
+  chakra::convert_trace(trace, made, chakra::TraceFormat::kProtobuf);
   return made;
 }
 
@@ -74,6 +74,7 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Runner r
   chakra::CheckOptions options;
   options.ranks = ranks;
   options.shared = traces.shared;
+  options.matches_sizes = runner == Runner::kAnalytical;
   options.groups = traces.groups;
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);

@@ -47,10 +47,8 @@ struct RunOptions {
 /// Chakra traces in place of the platform's workload, with the groups that lie beside them.
 std::string workload_of(const fs::path& traces) {
   ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(traces))}};
-  const fs::path groups = chakra::groups_file(traces);
-  std::error_code ignored;
-  if (fs::exists(groups, ignored)) {
-    for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds)) {
+  if (const std::optional<fs::path> groups = chakra::find_groups(traces)) {
+    for (const auto& [name, members] : astra::read_groups(*groups, astra::kAnyEnds)) {
       workload["groups"][name] = members.empty() ? ordered_json("all") : ordered_json(members);
     }
   }

@@ -2,19 +2,15 @@
 // weft trace check: all that keeps a trace from being run.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/output.h"
 #include "platforms/cli/trace_command.h"
-#include "platforms/import/astra_sim.h"
 #include "traces/chakra/check.h"
-#include "traces/chakra/groups.h"
 
 namespace weft::platforms {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct CheckCommandOptions {
@@ -55,7 +51,7 @@ int check(const CheckCommandOptions& options) {
   const chakra::TraceFiles files = chakra::find_trace(options.trace);
   if (options.ranks > 0) how.ranks = options.ranks;
   how.shared = !files.is_prefix && options.ranks > 0;
-  how.groups = groups_beside(files, options.trace, options.groups, how.ranks);
+  how.groups = read_groups_beside(files, options.trace, options.groups, how.ranks);
   const chakra::CheckReport report = chakra::check(files, how);
   if (options.json) {
     ordered_json findings = ordered_json::array();
@@ -78,16 +74,6 @@ int check(const CheckCommandOptions& options) {
 }
 
 }  // namespace
-
-chakra::GroupTable::Named groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
-                                        const std::string& groups, std::optional<std::uint32_t> ranks) {
-  if (!files.is_prefix && groups.empty()) return {};
-  if (!files.is_prefix && !ranks) throw UsageError("--groups: expected with a prefix, or with --ranks");
-  const fs::path file = groups.empty() ? chakra::groups_file(prefix) : fs::path(groups);
-  std::error_code ignored;
-  if (groups.empty() && !fs::exists(file, ignored)) return {};
-  return astra::read_groups(file, ranks.value_or(*files.files.back().rank + 1));
-}
 
 Command trace_check_command(const Arguments& parent) {
   auto options = std::make_shared<CheckCommandOptions>();

@@ -2,7 +2,83 @@
 // weft trace: looks at Chakra execution traces, checks and repairs them, and converts them from and to other formats.
 #include "platforms/cli/trace_command.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "platforms/cli/output.h"
+#include "platforms/config/text.h"
+#include "platforms/import/astra_sim.h"
+#include "traces/chakra/groups.h"
+
 namespace weft::platforms {
+
+namespace fs = std::filesystem;
+
+void warn_of_missing(const chakra::TraceFiles& files) {
+  if (files.missing.empty()) return;
+  print_warnings({fmt::format("rank {} has no file, and {} in all have none below rank {}", files.missing.front(),
+                              files.missing.size(), *files.files.back().rank)});
+}
+
+fs::path groups_beside(const chakra::TraceFiles& files, const std::string& prefix, const std::string& groups) {
+  if (!groups.empty()) return groups;
+  return files.is_prefix ? chakra::find_groups(prefix).value_or(fs::path()) : fs::path();
+}
+
+chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
+                                             const std::string& groups, std::optional<std::uint32_t> ranks) {
+  const fs::path file = groups_beside(files, prefix, groups);
+  if (file.empty()) return {};
+  if (!files.is_prefix && !ranks) throw UsageError("--groups: expected with a prefix, or with --ranks");
+  return astra::read_groups(file, ranks.value_or(files.files.back().rank.value_or(0) + 1));
+}
+
+std::vector<fs::path> files_of_ranks(const fs::path& prefix, std::uint64_t ranks, bool has_groups) {
+  std::vector<fs::path> files;
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) files.push_back(chakra::rank_file(prefix, rank));
+  if (has_groups) files.push_back(chakra::groups_file(prefix));
+  return files;
+}
+
+void expect_no_other_trace(const std::string& option, const fs::path& prefix, const std::vector<fs::path>& written) {
+  std::vector<fs::path> ours = written;
+  std::sort(ours.begin(), ours.end());
+  for (const fs::path& file : chakra::files_of_prefix(prefix)) {
+    if (std::binary_search(ours.begin(), ours.end(), file)) continue;
+    throw UsageError(
+        fmt::format("{}: expected no files of another trace with the prefix {}, got {}, which would be taken for one "
+                    "of this trace: remove it, or take another prefix",
+                    option, in_quotes(prefix.string()), in_quotes(file.string())));
+  }
+}
+
+fs::path TraceResult::file(const fs::path& to) {
+  written_ = {to};
+  return files_.file("TO", to);
+}
+
+fs::path TraceResult::prefix(const fs::path& to, std::vector<fs::path> written) {
+  expect_no_other_trace("TO", to, written);
+  written_ = std::move(written);
+  for (const fs::path& file : written_) names_.push_back(file.filename().string());
+  const std::vector<std::string_view> names(names_.begin(), names_.end());
+  return files_.folder("TO", to.has_parent_path() ? to.parent_path() : fs::path("."), names) / to.filename();
+}
+
+void TraceResult::keep() {
+  files_.keep();
+}
+
+void print_wrote(const std::vector<fs::path>& files) {
+  if (files.size() == 1) {
+    print("wrote " + files[0].string() + "\n");
+  } else {
+    print(fmt::format("wrote {} files, {} to {}\n", files.size(), files.front().string(), files.back().string()));
+  }
+}
 
 Command trace_command(const Arguments& parent) {
   const Arguments app =

@@ -5,13 +5,15 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platforms/cli/command.h"
+#include "platforms/cli/result_files.h"
 #include "traces/chakra/process_groups.h"
 #include "traces/chakra/ranks.h"
 
-/// Commands under `weft trace` that are files of their own.
+/// Commands under `weft trace` that are files of their own, and what they and others that write traces share.
 namespace weft::platforms {
 
 inline constexpr const char* kTraceArgument =
@@ -24,10 +26,43 @@ Command trace_convert_command(const Arguments& parent);
 
 /// Says on stderr which ranks have no file.
 void warn_of_missing(const chakra::TraceFiles& files);
+/// Of the groups file, or of the one beside the prefix that `weft run --traces` would take; empty if there is none.
+std::filesystem::path groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
+                                    const std::string& groups);
+/// What is in it. Without `ranks`, there are as many as the highest has below it.
+chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
+                                             const std::string& groups, std::optional<std::uint32_t> ranks);
+
+/// The files of a trace that is written: PREFIX.RANK.et for each rank, or another ending, and maybe PREFIX.groups.json.
+std::vector<std::filesystem::path> files_of_ranks(const std::filesystem::path& prefix, std::uint64_t ranks,
+                                                  bool has_groups);
+/// Throws UsageError, which names the option, where there is another file of the prefix: who reads it would take that
+/// for one of this trace, which is `written`.
+void expect_no_other_trace(const std::string& option, const std::filesystem::path& prefix,
+                           const std::vector<std::filesystem::path>& written);
+
+/// Where `weft trace` writes: all of it appears in keep(), and nothing takes the place of what is read.
+class TraceResult {
+ public:
+  /// `inputs` are read.
+  explicit TraceResult(const std::vector<std::filesystem::path>& inputs) { files_.spare(inputs); }
+
+  /// Where to write what will be the file.
+  std::filesystem::path file(const std::filesystem::path& to);
+  /// With which prefix to write what will be `written`, files of the prefix `to`. Throws UsageError.
+  std::filesystem::path prefix(const std::filesystem::path& to, std::vector<std::filesystem::path> written);
+
+  /// Throws std::system_error.
+  void keep();
+  [[nodiscard]] const std::vector<std::filesystem::path>& written() const { return written_; }
+
+ private:
+  ResultFiles files_;
+  std::vector<std::filesystem::path> written_;
+  std::vector<std::string> names_;  ///< of those of a prefix, in their folder
+};
+
 /// "wrote 8 files, w.0.et to w.7.et"
 void print_wrote(const std::vector<std::filesystem::path>& files);
-/// Of the groups file, or of the one beside the prefix that `weft run --traces` would take.
-chakra::GroupTable::Named groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
-                                        const std::string& groups, std::optional<std::uint32_t> ranks);
 
 }  // namespace weft::platforms

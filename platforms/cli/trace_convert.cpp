@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft trace convert: traces from and to other formats.
-#include <fmt/format.h>
-#include <sys/stat.h>
-
-#include <map>
-#include <memory>
-#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,8 +7,10 @@
 #include "platforms/cli/output.h"
 #include "platforms/cli/trace_command.h"
 #include "traces/chakra/convert.h"
+#include "traces/chakra/groups.h"
 #include "traces/chakra/text/workload.h"
 #include "traces/file_kind.h"
+#include "traces/text_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -34,38 +30,6 @@ struct ConvertOptions {
   std::string dialect;  ///< empty: as the file's words tell
 };
 
-/// What is read, so that no result takes its place, by whatever name.
-class Inputs {
- public:
-  void add(const fs::path& file) {
-    if (const auto identity = identity_of(file)) files_.emplace(*identity, file);
-  }
-
-  /// Throws UsageError unless a result can stand there.
-  void check(const fs::path& to) const {
-    std::error_code ignored;
-    if (fs::is_directory(to, ignored)) throw UsageError(to.string() + ": expected a file or none, got a folder");
-    // It is written beside its place first.
-    for (const fs::path& place : {to, fs::path(to.string() + ".part")}) {
-      const auto identity = identity_of(place);
-      const auto found = identity ? files_.find(*identity) : files_.end();
-      if (found == files_.end()) continue;
-      throw UsageError(to.string() + ": expected another file than " + found->second.string() + ", which is read");
-    }
-  }
-
- private:
-  using Identity = std::pair<dev_t, ino_t>;
-
-  static std::optional<Identity> identity_of(const fs::path& file) {
-    struct stat status {};
-    if (stat(file.c_str(), &status) != 0) return std::nullopt;
-    return Identity(status.st_dev, status.st_ino);
-  }
-
-  std::map<Identity, fs::path> files_;
-};
-
 bool ends_in(const std::string& name, const std::string& ending) {
   return name.ends_with(ending) || name.ends_with(ending + ".gz");
 }
@@ -79,28 +43,38 @@ TraceFormat format_of(const ConvertOptions& options, bool is_protobuf) {
   return is_protobuf ? TraceFormat::kJson : TraceFormat::kProtobuf;
 }
 
-/// Of each rank; a file is one rank.
-std::vector<fs::path> convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
-  const TraceFormat format = format_of(options, traces::guess(files.files.front().file).kind == FileKind::kChakra);
-  Inputs inputs;
-  std::vector<fs::path> places;
-  for (const chakra::RankFile& file : files.files) {
-    inputs.add(file.file);
-    places.push_back(!files.is_prefix ? fs::path(options.to)
-                                      : chakra::rank_file(options.to, *file.rank,
-                                                          format == TraceFormat::kProtobuf ? ".et" : ".json"));
-  }
-  for (const fs::path& place : places) inputs.check(place);
-  std::vector<std::unique_ptr<traces::OutputFile>> written;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    written.push_back(chakra::convert_trace(files.files[i].file, places[i], format));
-  }
-  for (const auto& file : written) file->appear();
-  warn_of_missing(files);
-  return places;
+void convert_file(const ConvertOptions& options, const fs::path& from) {
+  TraceResult result({from});
+  chakra::convert_trace(from, result.file(options.to),
+                        format_of(options, traces::guess(from).kind == FileKind::kChakra));
+  result.keep();
+  print_wrote(result.written());
 }
 
-std::vector<fs::path> convert_text(const ConvertOptions& options) {
+/// The groups file goes with the ranks.
+void convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
+  const TraceFormat format = format_of(options, traces::guess(files.files.front().file).kind == FileKind::kChakra);
+  const char* const ending = format == TraceFormat::kProtobuf ? ".et" : ".json";
+  const fs::path groups = groups_beside(files, options.from, "");
+  std::vector<fs::path> inputs = {groups};
+  std::vector<fs::path> written;
+  for (const chakra::RankFile& file : files.files) {
+    inputs.push_back(file.file);
+    written.push_back(chakra::rank_file(options.to, *file.rank, ending));
+  }
+  if (!groups.empty()) written.push_back(chakra::groups_file(options.to));
+  TraceResult result(inputs);
+  const fs::path to = result.prefix(options.to, std::move(written));
+  for (const chakra::RankFile& file : files.files) {
+    chakra::convert_trace(file.file, chakra::rank_file(to, *file.rank, ending), format);
+  }
+  if (!groups.empty()) write_file(chakra::groups_file(to), traces::read_text(groups, "a file of groups"));
+  result.keep();
+  warn_of_missing(files);
+  print_wrote(result.written());
+}
+
+void convert_text(const ConvertOptions& options) {
   chakra::TextWorkload workload = chakra::read_text_workload(options.from);
   using Dialect = chakra::TextWorkload::Dialect;
   if (!options.dialect.empty()) workload.dialect = options.dialect == "simai" ? Dialect::kSimAi : Dialect::kAstraSim;
@@ -112,13 +86,13 @@ std::vector<fs::path> convert_text(const ConvertOptions& options) {
   }
   conversion.passes = options.passes;
   conversion.take_nanos_for_micros = options.time_unit == "us";
-  Inputs inputs;
-  inputs.add(options.from);
-  for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) inputs.check(chakra::rank_file(options.to, rank));
-  inputs.check(chakra::groups_file(options.to));
-  std::vector<fs::path> written = chakra::convert_text_workload(workload, options.to, conversion);
+  const bool has_groups = !chakra::groups_of(workload, conversion.ranks).empty();
+  TraceResult result({options.from});
+  const fs::path to = result.prefix(options.to, files_of_ranks(options.to, conversion.ranks, has_groups));
+  chakra::convert_text_workload(workload, to, conversion);
+  result.keep();
   print_warnings(chakra::remarks_of(workload, conversion));
-  return written;
+  print_wrote(result.written());
 }
 
 int convert(const ConvertOptions& options) {
@@ -129,25 +103,21 @@ int convert(const ConvertOptions& options) {
     throw UsageError("--format: expected et, or none, with a text workload: convert the traces then");
   }
   if (!is_text && options.ranks != 0) throw UsageError("--ranks: expected only with a text workload");
-  std::vector<fs::path> written;
   try {
-    written = is_text ? convert_text(options) : convert_ranks(options, chakra::find_trace(options.from));
+    if (is_text) {
+      convert_text(options);
+    } else if (is_file) {
+      convert_file(options, options.from);
+    } else {
+      convert_ranks(options, chakra::find_trace(options.from));
+    }
   } catch (const std::system_error& error) {
-    throw UsageError("trace convert: expected a place that can be written: " + std::string(error.what()));
+    throw UsageError("TO: expected a place that can be written: " + std::string(error.what()));
   }
-  print_wrote(written);
   return kDone;
 }
 
 }  // namespace
-
-void print_wrote(const std::vector<fs::path>& files) {
-  if (files.size() == 1) {
-    print("wrote " + files[0].string() + "\n");
-  } else {
-    print(fmt::format("wrote {} files, {} to {}\n", files.size(), files.front().string(), files.back().string()));
-  }
-}
 
 Command trace_convert_command(const Arguments& parent) {
   auto options = std::make_shared<ConvertOptions>();

@@ -118,12 +118,6 @@ int info(const InfoOptions& options) {
 
 }  // namespace
 
-void warn_of_missing(const TraceFiles& files) {
-  if (files.missing.empty()) return;
-  print_warnings({fmt::format("rank {} has no file, and {} in all have none below rank {}", files.missing.front(),
-                              files.missing.size(), *files.files.back().rank)});
-}
-
 Command trace_info_command(const Arguments& parent) {
   auto options = std::make_shared<InfoOptions>();
   const Arguments app = parent.add_subcommand("info", "Counts nodes, bytes and operations");

@@ -4,12 +4,10 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <system_error>
 
 #include "platforms/cli/output.h"
 #include "platforms/cli/trace_command.h"
-#include "platforms/import/astra_sim.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/repair.h"
 
@@ -35,7 +33,6 @@ ordered_json to_json(const chakra::Mended& mended) {
 
 /// The trace that was written says its groups as the one that was read.
 void write_groups(const chakra::GroupTable::Named& groups, const fs::path& to) {
-  if (groups.empty()) return;
   std::vector<chakra::RankGroup> listed;
   for (const auto& [name, ranks] : groups) listed.push_back({name, {ranks.begin(), ranks.end()}});
   chakra::write_groups(chakra::groups_file(to), listed);
@@ -46,31 +43,38 @@ int repair(const RepairCommandOptions& options) {
   if (options.ranks > 0 && !files.is_prefix) throw UsageError("--ranks: expected only with a prefix");
   chakra::CheckOptions how;
   if (options.ranks > 0) how.ranks = options.ranks;
-  how.groups = groups_beside(files, options.from, options.groups, how.ranks);
-  chakra::RepairReport report;
+  how.groups = read_groups_beside(files, options.from, options.groups, how.ranks);
+  const bool has_groups = files.is_prefix && !how.groups.empty();
+  std::vector<fs::path> inputs = {groups_beside(files, options.from, options.groups)};
+  for (const chakra::RankFile& file : files.files) inputs.push_back(file.file);
+  TraceResult result(inputs);
+  const fs::path to =
+      files.is_prefix
+          ? result.prefix(options.to, files_of_ranks(options.to, chakra::repaired_ranks(files, how), has_groups))
+          : result.file(options.to);
+  std::vector<chakra::Mended> mended;
   try {
-    report = chakra::repair(files, options.to, how);
-    std::error_code ignored;
-    const bool is_input = fs::equivalent(chakra::groups_file(options.to), options.groups, ignored);
-    if (files.is_prefix && !is_input) write_groups(how.groups, options.to);
-  } catch (const std::invalid_argument& error) {
-    throw UsageError("trace repair: " + std::string(error.what()));
+    mended = chakra::repair(files, to, how);
+    if (has_groups) write_groups(how.groups, to);
+    result.keep();
   } catch (const std::system_error& error) {
-    throw UsageError("trace repair: expected a place that can be written: " + std::string(error.what()));
+    throw UsageError("TO: expected a place that can be written: " + std::string(error.what()));
   }
   const chakra::CheckReport left = chakra::check(chakra::find_trace(options.to), how);
+  const int code = left.found == 0 ? kDone : kFailed;
   if (options.json) {
-    ordered_json mended = ordered_json::array();
-    for (const chakra::Mended& each : report.mended) mended.push_back(to_json(each));
-    print_json(ordered_json{{"mended", mended}, {"files", report.written.size()}, {"left", left.found}});
-    return left.found == 0 ? kDone : kFailed;
+    ordered_json list = ordered_json::array();
+    for (const chakra::Mended& each : mended) list.push_back(to_json(each));
+    print_json(ordered_json{{"mended", list}, {"files", result.written().size()}, {"left", left.found}});
+    return code;
   }
-  for (const chakra::Mended& each : report.mended) print(each.text() + "\n");
-  if (report.mended.empty()) print("nothing to mend\n");
-  print_wrote(report.written);
-  if (left.found == 0) return kDone;
-  print(fmt::format("weft trace check still finds {} in it: {}\n", left.found, left.findings.front().text()));
-  return kFailed;
+  for (const chakra::Mended& each : mended) print(each.text() + "\n");
+  if (mended.empty()) print("nothing to mend\n");
+  print_wrote(result.written());
+  if (left.found > 0) {
+    print(fmt::format("weft trace check still finds {} in it: {}\n", left.found, left.findings.front().text()));
+  }
+  return code;
 }
 
 }  // namespace

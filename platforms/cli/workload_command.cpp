@@ -14,6 +14,7 @@
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
+#include "platforms/cli/trace_command.h"
 #include "platforms/cli/transformer_workload.h"
 #include "platforms/config/catalogue.h"
 #include "platforms/config/text.h"
@@ -243,15 +244,6 @@ ordered_json to_json(const WorkloadOptions& options, const TransformerWorkload& 
   return json;
 }
 
-/// Files of a workload with more ranks would be taken for this one's.
-void expect_no_more_ranks(const fs::path& prefix, std::int64_t ranks) {
-  const fs::path next = chakra::rank_file(prefix, static_cast<std::uint64_t>(ranks));
-  std::error_code ignored;
-  if (!fs::exists(next, ignored)) return;
-  throw UsageError(fmt::format("--out: expected no files of a workload with more than {} {}, got {}", ranks,
-                               ranks == 1 ? "rank" : "ranks", in_quotes(next.string())));
-}
-
 int run(const WorkloadOptions& options) {
   try {
     const TransformerWorkload workload(read_config(options));
@@ -260,7 +252,9 @@ int run(const WorkloadOptions& options) {
       throw UsageError("--name: expected the beginning of file names, got " + in_quotes(name));
     }
     const fs::path prefix = fs::path(options.out) / name;
-    expect_no_more_ranks(prefix, workload.ranks());
+    const std::vector<fs::path> written =
+        files_of_ranks(prefix, static_cast<std::uint64_t>(workload.ranks()), !workload.groups().empty());
+    expect_no_other_trace("--out", prefix, written);
     ResultFiles files;
     const std::vector<RankSums> ranks = write_workload(workload, files.folder("--out", options.out) / name);
     try {
@@ -273,7 +267,7 @@ int run(const WorkloadOptions& options) {
       return kDone;
     }
     print_table(workload, ranks);
-    const std::string first = chakra::rank_file(prefix, 0).string();
+    const std::string first = written.front().string();
     const std::string last = chakra::rank_file(prefix, static_cast<std::uint64_t>(workload.ranks() - 1)).string();
     print("\nwrote " + first + (workload.ranks() > 1 ? " to " + last : "") + "\n");
     if (!workload.groups().empty()) print("wrote " + chakra::groups_file(prefix).string() + "\n");

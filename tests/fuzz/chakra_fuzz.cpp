@@ -3,7 +3,7 @@
 // FormatError.
 #include "tests/fuzz/fuzz.h"
 #include "traces/chakra/check.h"
-#include "traces/chakra/json.h"
+#include "traces/chakra/convert.h"
 #include "traces/chakra/repair.h"
 #include "traces/chakra/statistics.h"
 #include "traces/chakra/window.h"
@@ -48,8 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect(check(find_trace(mended)).found == 0);
   expect(accepted([&] { execute(mended); }));
   expect(accepted([&] {
-    convert_to_json(file, folder / "w.json");
-    convert_from_json(folder / "w.json", folder / "back.et");
+    convert_trace(file, folder / "w.json", TraceFormat::kJson);
+    convert_trace(folder / "w.json", folder / "back.et", TraceFormat::kProtobuf);
   }));
   return 0;
 }

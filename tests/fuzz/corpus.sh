@@ -61,6 +61,18 @@ HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 1 0 che
 1
 layer -1 1000 ALLREDUCE 4096 1000 ALLREDUCE 4096 1000 NONE 0 1000
 END
+seed text_workload/simai.txt <<'END'
+HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 2 pp: 2 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0 pp_comm: 4096.0
+2
+norm -1 1 BROADCAST 16384 1 ALLGATHER 4096 1 NONE 0 100
+experts -1 700 ALLTOALL_EP 8388608 700 ALLTOALL_EP 8388608 1 REDUCESCATTER_DP_EP 67108864 100
+END
+seed text_workload/model_data.txt <<'END'
+HYBRID_MODEL_DATA model_parallel_NPU_group: 1 ep: 1 pp: 1
+1
+layer -1 1000 ALLTOALL_EP 4096 1000 ALLREDUCE 4096 1000 ALLREDUCE_DP_EP 4096 1000
+behind the last layer
+END
 # The first byte says which of the files it is.
 printf '\0topology: [ Ring, Switch ]\nnpus_count: [ 2, 4 ]\nbandwidth: [ 50.0, 25.0 ]\nlatency: [ 500.0, 1.0 ]\n' >"$folder/astra/network"
 printf '\0{"dimensions-count": 1, "topologies-per-dim": ["Ring"], "units-count": [4], "links-count": [2], "link-latency": [500],

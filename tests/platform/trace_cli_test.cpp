@@ -105,17 +105,14 @@ TEST_F(TraceCli, ConvertKeepsItsInput) {
   const fs::path work = folder_ / "work";
   const std::string before = test::read_file(work / "w.0.et");
   fs::create_symlink("w.0.et", work / "link.json");
-  fs::copy_file(work / "w.0.et", work / "p.json.part");
-  for (const auto& [arguments, place] :
-       std::vector<std::pair<std::string, std::string>>{{"w.0.et w.0.et", "w.0.et"},
-                                                        {"w.0.et ../work/w.0.et", "../work/w.0.et"},
-                                                        {"w.0.et link.json", "link.json"},
-                                                        {"link.json w.0.et --format jsonizer", "w.0.et"},
-                                                        {"w w --format et", "w.0.et"},
-                                                        {"p.json.part p.json", "p.json"}}) {
-    const Ran ran = weft("trace convert " + arguments);
-    EXPECT_EQ(ran.code, 2) << arguments;
-    EXPECT_TRUE(ran.err.starts_with("weft: " + place + ": expected another file than ")) << ran.err;
+  for (const char* const command :
+       {"convert w.0.et w.0.et", "convert w.0.et ../work/w.0.et", "convert w.0.et link.json",
+        "convert link.json w.0.et --format jsonizer", "convert w w --format et", "repair w.0.et w.0.et", "repair w w",
+        "repair w ../work/w", "repair link.json w.0.et"}) {
+    const Ran ran = weft("trace " + std::string(command));
+    EXPECT_EQ(ran.code, 2) << command;
+    EXPECT_TRUE(ran.err.starts_with("weft: TO: expected another file than ")) << ran.err;
+    EXPECT_NE(ran.err.find(", which is read, got \""), std::string::npos) << ran.err;
   }
   EXPECT_EQ(test::read_file(work / "w.0.et"), before);
   // The last rank is cut short.
@@ -126,6 +123,77 @@ TEST_F(TraceCli, ConvertKeepsItsInput) {
   for (const fs::directory_entry& entry : fs::directory_iterator(work)) {
     EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();
   }
+}
+
+/// Files of one prefix are one trace for who reads them, so they are of one trace.
+TEST_F(TraceCli, APrefixHasOneTrace) {
+  ASSERT_EQ(weft("trace convert ../w.txt four --ranks 4").code, 0);
+  ASSERT_EQ(weft("trace convert ../w.txt two --ranks 2").code, 0);
+  const std::string helps = ", which would be taken for one of this trace: remove it, or take another prefix\n";
+  const std::string said = "weft: TO: expected no files of another trace with the prefix \"four\", got \"four.";
+  for (const char* const command :
+       {"convert two four --format et", "repair two four", "convert ../w.txt four --ranks 2"}) {
+    const Ran ran = weft("trace " + std::string(command));
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err, said + "2.et\"" + helps);
+  }
+  // Nor in another format, of as many ranks.
+  EXPECT_EQ(weft("trace convert four four --format json").err, said + "0.et\"" + helps);
+  // As many in one format replace each other.
+  EXPECT_EQ(weft("trace repair four mended").code, 0);
+  EXPECT_EQ(weft("trace convert four mended --format et").code, 0);
+  // Where somebody has put two traces together all the same, none is read.
+  fs::copy_file(folder_ / "work/four.1.et", folder_ / "work/four.1.json");
+  for (const char* const command : {"info", "check"}) {
+    const Ran ran = weft("trace " + std::string(command) + " four");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err,
+              "weft: four: expected a file for each rank, got two of rank 1, four.1.et and four.1.json: traces of two "
+              "formats need prefixes of their own\n");
+  }
+}
+
+/// A trace goes with its groups, which may be in gzip.
+TEST_F(TraceCli, GroupsAreOfTheTrace) {
+  write("g.txt", "HYBRID_DATA_MODEL model_parallel_NPU_group: 2\n1\nfc -1 1 ALLREDUCE 64 1 NONE 0 1 ALLREDUCE 64 1\n");
+  ASSERT_EQ(weft("trace convert ../g.txt g --ranks 4").code, 0);
+  EXPECT_EQ(weft("trace convert g j").out, "wrote 5 files, j.0.json to j.groups.json\n");
+  EXPECT_EQ(json::parse(test::read_file(folder_ / "work/j.groups.json")),
+            json::parse(test::read_file(folder_ / "work/g.groups.json")));
+  EXPECT_EQ(weft("trace check j").code, 0);
+  EXPECT_EQ(weft("trace repair j r").code, 0);
+  EXPECT_EQ(weft("trace check r").code, 0);
+
+  // Groups of an older trace would be this one's.
+  EXPECT_EQ(weft("trace convert ../w.txt g --ranks 4").err,
+            "weft: TO: expected no files of another trace with the prefix \"g\", got \"g.groups.json\", which would be "
+            "taken for one of this trace: remove it, or take another prefix\n");
+  ASSERT_EQ(std::system(("gzip " + (folder_ / "work/g.groups.json").string()).c_str()), 0);
+  EXPECT_EQ(weft("trace check g").code, 0);
+  EXPECT_EQ(weft("trace convert g k").out, "wrote 5 files, k.0.json to k.groups.json\n");
+  EXPECT_EQ(test::read_file(folder_ / "work/k.groups.json"), test::read_file(folder_ / "work/j.groups.json"));
+  EXPECT_EQ(weft("trace repair g r").code, 0);
+  EXPECT_EQ(weft("trace repair j m --groups m.groups.json").code, 2) << "there is none";
+}
+
+/// What keeps a machine of two ranks from running a trace of four.
+TEST_F(TraceCli, ChecksForAMachine) {
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 4").code, 0);
+  const Ran ran = weft("trace check w --ranks 2");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(ran.out.starts_with("2 files are of ranks that the machine does not have; ")) << ran.out;
+  const Ran repaired = weft("trace repair w r --ranks 2");
+  EXPECT_EQ(repaired.code, 2);
+  EXPECT_EQ(repaired.err,
+            "weft: w.3.et: is the trace of rank 3: expected none beyond the 2 ranks that there are to be\n");
+}
+
+/// A user sees what the file has beyond what is read.
+TEST_F(TraceCli, LinesBehindTheLastLayerAreARemark) {
+  write("more.txt", std::string(kText) + "fc -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n");
+  const Ran ran = weft("trace convert ../more.txt m --ranks 1");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.err, "weft: warning: 1 line behind the 1 layer that line 2 counts is not read\n");
 }
 
 TEST_F(TraceCli, TheUsualConvertersUnit) {
@@ -161,7 +229,7 @@ TEST_F(TraceCli, RefusesBadInput) {
       {"no file", "trace info none", {"none: ", "a prefix with files none.0.et"}},
       {"no trace", "trace info ../bad.et", {"bad.et: expected a Chakra trace, got text that begins with \"garbage\""}},
       {"no trace to check", "trace check ../bad.et", {"bad.et: expected a Chakra trace, got text"}},
-      {"no JSON", "trace convert ../bad.json x.et", {"bad.json: parse error at line 1, column 29"}},
+      {"no JSON", "trace convert ../bad.json x.et", {"bad.json: line 1, column 29"}},
       {"no ranks", "trace convert ../w.txt w", {"--ranks N"}},
       {"zero ranks", "trace convert ../w.txt w --ranks 0", {"--ranks"}},
       {"ranks of a trace", "trace convert ../bad.et w --ranks 2", {"--ranks: ", "text workload"}},
@@ -170,8 +238,9 @@ TEST_F(TraceCli, RefusesBadInput) {
       {"a platform", "trace info ../platform.json", {"got a platform; weft run ", "platform.json runs it"}},
       {"a folder",
        "trace convert ../w.txt ../folder --ranks 1",
-       {"folder.0.et: expected a file or none, got a folder"}},
-      {"place", "trace convert ../w.txt no/w --ranks 1", {"expected a place that can be written", "no/w.0.et"}},
+       {"TO: expected a folder that can be written", "folder.0.et"}},
+      {"a folder in place of a file", "trace convert ../bad.et ..", {"TO: expected a file that can be written"}},
+      {"a file as a folder", "trace convert ../w.txt ../bad.et/w --ranks 1", {"TO: expected a folder that can be"}},
   };
   for (const BadInput& bad : cases) expect_refused(bad);
 }

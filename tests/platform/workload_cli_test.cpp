@@ -311,7 +311,10 @@ TEST_F(WorkloadCli, FilesOfMoreRanksAreNotLeftBehind) {
   ASSERT_EQ(weft("workload nano --parallel dp=3 --out w").code, 0);
   const Ran ran = weft("workload nano --parallel dp=2 --out w");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "weft: --out: expected no files of a workload with more than 2 ranks, got \"w/nano.2.et\"\n");
+  EXPECT_EQ(
+      ran.err,
+      "weft: --out: expected no files of another trace with the prefix \"w/nano\", got \"w/nano.2.et\", which would "
+      "be taken for one of this trace: remove it, or take another prefix\n");
 }
 
 }  // namespace

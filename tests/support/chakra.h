@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -56,6 +57,16 @@ class ChakraTest : public testing::Test {
   ~ChakraTest() override {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
+  }
+
+  /// The names of all that is in the folder, hidden ones as well.
+  [[nodiscard]] std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
   }
 
   [[nodiscard]] std::filesystem::path file(const std::string& name = "w.0.et") const { return folder_ / name; }

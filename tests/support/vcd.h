@@ -14,6 +14,20 @@
 
 namespace weft::test {
 
+/// The first of a full name; null if there is none.
+inline const vcd::Signal* find_signal(const vcd::Header& header, const std::string& name) {
+  for (const vcd::Signal& signal : header.signals) {
+    if (signal.name == name) return &signal;
+  }
+  return nullptr;
+}
+/// The same, which must be there.
+inline vcd::Signal signal_of(const vcd::Header& header, const std::string& name) {
+  const vcd::Signal* const found = find_signal(header, name);
+  EXPECT_NE(found, nullptr) << name;
+  return found != nullptr ? *found : vcd::Signal();
+}
+
 /// A folder of its own for each test, and what a reader makes of a text.
 class VcdTest : public testing::Test {
  protected:

@@ -4,6 +4,7 @@
 
 #include "tests/support/chakra.h"
 #include "traces/chakra/convert.h"
+#include "traces/chakra/groups.h"
 #include "traces/chakra/json.h"
 #include "traces/chakra/ranks.h"
 #include "traces/chakra/window.h"
@@ -56,8 +57,8 @@ class ChakraFormats : public ChakraTest {
   /// Writes a trace, converts it, and says whether converting the result gives the trace again, byte by byte.
   bool survives(const std::vector<Node>& nodes, TraceFormat format, const std::string& name) const {
     write(nodes, "t.et");
-    convert_trace(file("t.et"), file(name), format)->appear();
-    convert_trace(file(name), file("back.et"), TraceFormat::kProtobuf)->appear();
+    convert_trace(file("t.et"), file(name), format);
+    convert_trace(file(name), file("back.et"), TraceFormat::kProtobuf);
     return bytes(file("back.et")) == bytes(file("t.et"));
   }
 };
@@ -120,8 +121,21 @@ TEST_F(ChakraFormats, ReadsTheJsonizersJson) {
                   .starts_with("w: node 2 of the file, line 4: expected a message of Chakra in JSON: "))
       << refused_text(metadata + first + R"({"id": "x", "type": "COMP_NODE"})");
   EXPECT_TRUE(refused_text(metadata + first + R"({"id": "1", "typo": 1})").find("typo") != std::string::npos);
+  // A damaged file is no shorter one. What a file is, its beginning tells.
+  const std::string blank(5000, ' ');
+  const std::string zero(1, '\0');
+  for (const std::string& damaged :
+       {metadata + blank + zero, metadata + blank + zero + first, metadata + first + blank + "\n" + zero + second,
+        metadata + first + blank + zero}) {
+    EXPECT_NE(refused_text(damaged).find("expected JSON, got a syntax error"), std::string::npos) << damaged;
+  }
+  EXPECT_EQ(refused_text("[" + metadata + "," + first + blank + "]" + zero),
+            "w: line 4, column 5090: expected the end of the file, got the byte 0");
+  // One of two members of a name would be lost.
+  EXPECT_EQ(refused_text(metadata + first + "\n" + R"({"id": 2, "type": 4, "id": 3})"),
+            "w:5: id: expected each key once, got \"id\" twice");
   EXPECT_EQ(refused_text("[" + metadata + "," + first),
-            "w: parse error at line 4, column 89: expected ',' or ']' after a "
+            "w: line 4, column 89: expected ',' or ']' after a "
             "node, got the end of the file");
   // What protobuf's JSON has no place for.
   Node unknown = chakra_node(1);
@@ -129,7 +143,9 @@ TEST_F(ChakraFormats, ReadsTheJsonizersJson) {
   write({unknown}, "u.et");
   EXPECT_EQ(refused([&] { convert_trace(file("u.et"), file("u.json"), TraceFormat::kJsonizer); }),
             "u.et: node 1 'n1': has fields that the schema does not have, for which this JSON has no place");
-  EXPECT_FALSE(fs::exists(file("u.json.part")));
+  const std::vector<std::string> left = files();
+  EXPECT_EQ(std::count(left.begin(), left.end(), "u.json"), 0);
+  EXPECT_TRUE(std::none_of(left.begin(), left.end(), [](const std::string& name) { return name.starts_with('.'); }));
 }
 
 TEST_F(ChakraFormats, ReadsTheFeedersJson) {
@@ -175,7 +191,7 @@ TEST_F(ChakraFormats, NothingMakesMemoryGrowWithoutEnd) {
   EXPECT_EQ(refused([&] { read(file("w")); }),
             "w: byte 8: the record is 1073741824 bytes long, expected at most 268435456");
   EXPECT_NE(refused_text(R"({"metadata": {}, "nodes": [{"id": 1, "attr": )" + std::string(1'000'000, '['))
-                .find("expected at most 100 brackets within each other"),
+                .find("at most 256 arrays and objects stand within each other"),
             std::string::npos);
 }
 
@@ -199,11 +215,31 @@ TEST_F(ChakraFormats, RanksMayHaveAnyEnding) {
   EXPECT_EQ(found.files[1].file, file("w.2.json.gz"));
   EXPECT_EQ(found.missing, (std::vector<std::uint32_t>{1}));
   EXPECT_EQ(find_trace(file("w.2.json.gz")).files[0].rank, 2U);
-  // Those of one ending, the first that there is.
+  // Each its own.
   write({}, "w.1.et");
   found = find_trace(file("w"));
-  ASSERT_EQ(found.files.size(), 1U);
-  EXPECT_EQ(found.files[0].file, file("w.1.et"));
+  ASSERT_EQ(found.files.size(), 3U);
+  EXPECT_EQ(found.files[1].file, file("w.1.et"));
+  EXPECT_EQ(found.files[2].file, file("w.2.json.gz"));
+  // One of two is an older trace's, and nobody can say which.
+  write({}, "w.2.et");
+  EXPECT_EQ(refused([&] { find_trace(file("w")); }),
+            "w: expected a file for each rank, got two of rank 2, w.2.et and w.2.json.gz: traces of two formats need "
+            "prefixes of their own");
+}
+
+TEST_F(ChakraFormats, APrefixHasOneGroupsFile) {
+  EXPECT_EQ(find_groups(file("w")), std::nullopt);
+  write_bytes("{}", "w.groups.json.gz");
+  EXPECT_EQ(find_groups(file("w")), file("w.groups.json.gz"));
+  write({}, "w.11.json");
+  write({}, "other.0.et");
+  write({}, "w.x.0.et");
+  EXPECT_EQ(files_of_prefix(file("w")), (std::vector<fs::path>{file("w.11.json"), file("w.groups.json.gz")}));
+  write_bytes("{}", "w.groups.json");
+  EXPECT_EQ(refused([&] { static_cast<void>(find_groups(file("w"))); }),
+            "w.groups.json.gz: expected one groups file of the prefix, got w.groups.json beside it, and one of them is "
+            "an older trace's");
 }
 
 /// Ranks that do the same share their nodes.

@@ -24,11 +24,11 @@ class ChakraRepair : public ChakraTest {
   }
   /// What was done to w.0.et, ..., of which r.0.et, ... are made and pass the check.
   Counts mend(const CheckOptions& options = {}) {
-    const RepairReport report = repair(find_trace(file("w")), file("r"), options);
+    const std::vector<Mended> done = repair(find_trace(file("w")), file("r"), options);
     const CheckReport left = check(find_trace(file("r")), options);
     EXPECT_EQ(left.found, 0U) << left.findings[0].text();
     Counts counts;
-    for (const Mended& each : report.mended) counts.emplace_back(each.kind, each.count);
+    for (const Mended& each : done) counts.emplace_back(each.kind, each.count);
     return counts;
   }
   [[nodiscard]] std::vector<Node> mended(int rank) const { return read(file("r." + std::to_string(rank) + ".et")); }
@@ -169,21 +169,66 @@ TEST_F(ChakraRepair, WritesMissingRanks) {
 
 TEST_F(ChakraRepair, OfOneFileMendsTheFile) {
   write({chakra_node(1, {1}, NodeType::kMetadata)}, "one.et");
-  const RepairReport report = repair(find_trace(file("one.et")), file("two.et"), {});
-  ASSERT_EQ(report.mended.size(), 1U);
-  EXPECT_EQ(report.mended[0].text(),
+  const std::vector<Mended> done = repair(find_trace(file("one.et")), file("two.et"), {});
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].text(),
             "dependencies of a node on itself, left out: 1 (the first in " + file("one.et").string() + ", node 1)");
   EXPECT_EQ(check(find_trace(file("two.et"))).found, 0U);
 }
 
-TEST_F(ChakraRepair, NeverOverwritesAndDoesNotGuessGroups) {
-  ranks({{chakra_node(1, {1})}});
-  const std::string before = bytes(file());
-  EXPECT_THROW(repair(find_trace(file("w")), folder_ / "../" / folder_.filename() / "w", {}), std::invalid_argument);
-  EXPECT_THROW(repair(find_trace(file("w.0.et")), file("w.0.et"), {}), std::invalid_argument);
-  fs::create_symlink(file("w.0.et"), file("l.0.et"));
-  EXPECT_THROW(repair(find_trace(file("w")), file("l"), {}), std::invalid_argument);
-  EXPECT_EQ(bytes(file()), before);
+/// Group 1 and "tp", its description, are one: what a rank issues by either name is one sequence.
+TEST_F(ChakraRepair, AGroupMayGoByTwoNames) {
+  const auto list = [] {
+    Node node = chakra_node(9, {}, NodeType::kMetadata);
+    node.name = "## process_group:init ##";
+    node.inputs = InputOutput{R"([{"pg_name": "1", "pg_desc": "tp", "ranks": [0, 1]}])", "", "", ""};
+    return node;
+  };
+  const auto sum = [](std::uint64_t id, const char* group, std::int64_t bytes) {
+    return with(collective_node(id, CollectiveType::kAllReduce, bytes), Attribute::text("pg_name", group));
+  };
+  ranks({{sum(1, "1", 8), sum(2, "tp", 16), sum(3, "1", 32), list()},
+         {sum(1, "tp", 8), sum(2, "1", 16), sum(3, "tp", 32), list()}});
+  EXPECT_EQ(check(find_trace(file("w"))).found, 0U);
+  ranks({{sum(1, "1", 8), sum(2, "tp", 16), list()}, {sum(1, "tp", 8), list()}});
+  EXPECT_EQ(check(find_trace(file("w"))).found, 1U);
+  EXPECT_EQ(mend(), (Counts{{Problem::kCollectiveOrder, 1}}));
+  EXPECT_EQ(mended(0)[0].type, NodeType::kCollective);
+  EXPECT_EQ(mended(0)[1].type, NodeType::kMetadata);
+}
+
+/// An attribute that is wrong there does not take the groups away.
+TEST_F(ChakraRepair, KeepsTheListOfGroups) {
+  Node list = chakra_node(9, {}, NodeType::kMetadata);
+  list.name = "## process_group:init ##";
+  list.inputs = InputOutput{R"([{"pg_name": "1", "ranks": [0, 1]}])", "", "", ""};
+  list.attributes = {Attribute::text("is_cpu_op", "yes")};
+  const Node sum = with(collective_node(1, CollectiveType::kAllReduce, 8), Attribute::text("pg_name", "1"));
+  // A node that only speaks of groups becomes no list of them.
+  Node talk = with(sum, Attribute::text("comm_tag", "x"));
+  talk.id = 2;
+  talk.attributes[1] = Attribute::integer("comm_size", -1);
+  talk.inputs = InputOutput{R"([{"pg_name": "1", "ranks": [1]}])", "", "", ""};
+  ranks({{list, sum, talk}, {list, sum}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kAttribute, 3}}));
+  EXPECT_EQ(mended(0)[0].inputs, list.inputs);
+  EXPECT_EQ(mended(0)[2].inputs, std::nullopt);
+}
+
+TEST_F(ChakraRepair, MessagesInAnotherOrderKeepTheSizesThatAreSent) {
+  ranks({{message_node(1, NodeType::kSend, 1, 0, 8), message_node(2, NodeType::kSend, 1, 0, 16)},
+         {message_node(1, NodeType::kReceive, 0, 0, 16), message_node(2, NodeType::kReceive, 0, 0, 8)}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kMessageOrder, 2}}));
+  EXPECT_EQ(mended(0)[0].comm_size(), 8);
+  EXPECT_EQ(mended(1)[0].comm_size(), 8);
+  EXPECT_EQ(mended(1)[1].comm_size(), 16);
+  CheckOptions options;
+  options.ranks = 1;
+  EXPECT_EQ(refused([&] { repair(find_trace(file("w")), file("r"), options); }),
+            "w.1.et: is the trace of rank 1: expected none beyond the 1 ranks that there are to be");
+}
+
+TEST_F(ChakraRepair, DoesNotGuessGroups) {
   ranks({{with(collective_node(1, CollectiveType::kAllReduce, 8), Attribute::text("pg_name", "1"))}});
   EXPECT_EQ(
       refused([&] { repair(find_trace(file("w")), file("r"), {}); }),

@@ -115,9 +115,9 @@ TEST_F(ChakraText, TransformersHaveGroups) {
             "w.txt:1: model_parallel_NPU_group: expected a divisor of the number of ranks, 3, got 2");
 
   conversion.ranks = 6;
-  const std::vector<fs::path> written = convert_text_workload(workload, file("t"), conversion);
-  ASSERT_EQ(written.size(), 7U);
-  EXPECT_EQ(nlohmann::json::parse(bytes(written[6])), nlohmann::json::parse(R"(
+  convert_text_workload(workload, file("t"), conversion);
+  EXPECT_EQ(files_of_prefix(file("t")).size(), 7U);
+  EXPECT_EQ(nlohmann::json::parse(bytes(groups_file(file("t")))), nlohmann::json::parse(R"(
     {"1": [0, 1], "2": [2, 3], "3": [4, 5], "4": [0, 2, 4], "5": [1, 3, 5]})"));
   EXPECT_EQ(check(find_trace(file("t")), with_groups(workload, 6)).found, 0U);
 }
@@ -156,6 +156,11 @@ TEST_F(ChakraText, NamesTheLineThatIsWrong) {
       refused_text("DATA\n1\na -1 5 GATHER 0\n"),
       "w.txt:3: forward: expected one of NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, BROADCAST, for other "
       "groups with _EP or _DP_EP behind it, got GATHER");
+  EXPECT_EQ(refused_text("DATA ep: 2 ep: 4\n1\n" + layer), "w.txt:1: expected each word once, got ep: twice");
+  EXPECT_EQ(refused_text("DATA\n1\ncaf\xe9 -1 1 NONE 0 1 NONE 0 1 NONE 0 1"),
+            "w.txt:3: expected a text workload, got the byte 0xe9, which is not UTF-8");
+  EXPECT_EQ(refused_text("DATA\n1\n" + std::string(1, '\0') + layer),
+            "w.txt:3: expected a text workload, got a zero byte");
   EXPECT_EQ(refused_text("HYBRID_CUSTOMIZED\n1\n" + layer),
             "w.txt:3: expected the layer's parallelism, got the end of the line");
   EXPECT_EQ(refused_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 checkpoint_initiates: 1 0\n1\n" +
@@ -238,6 +243,45 @@ TEST_F(ChakraText, SimAiHasGroupsOfExperts) {
   EXPECT_EQ(refused_text(header("all_gpus: 8") + layers),
             "w.txt:6: forward: ALLTOALL_EP: expected ep: in the first line, the ranks of an expert-parallel group");
   EXPECT_EQ(refused_text(header("all_gpus: 0") + layers), "w.txt:1: all_gpus: expected at least 1, got 0");
+}
+
+/// Where nobody says how experts and stages lie among groups, nothing is guessed.
+TEST_F(ChakraText, GroupsThatNobodyDefinesAreRefused) {
+  const auto of = [&](const std::string& head, const std::string& collective) {
+    return parse(head + "\n1\na -1 1 NONE 0 1 NONE 0 1 " + collective + " 8 1\n");
+  };
+  const auto said = [&](const std::string& head, std::uint64_t ranks) {
+    return refused([&] { groups_of(of(head, "ALLREDUCE"), ranks); });
+  };
+  const std::string helps =
+      "expected a parallelism whose tensor-parallel groups are of neighbours, such as "
+      "HYBRID_TRANSFORMER_FWD_IN_BCKWD: how its groups lie among those of HYBRID_MODEL_DATA is said nowhere";
+  EXPECT_EQ(said("HYBRID_MODEL_DATA model_parallel_NPU_group: 1 ep: 4", 4), "w.txt:1: ep: " + helps);
+  EXPECT_EQ(said("HYBRID_MODEL_DATA model_parallel_NPU_group: 2 pp: 2", 8), "w.txt:1: pp: " + helps);
+  EXPECT_EQ(
+      said("DATA ep: 2 pp: 1", 4),
+      "w.txt:1: ep: expected model_parallel_NPU_group: beside it, the ranks of a tensor-parallel group, 1 for none");
+  EXPECT_EQ(said("HYBRID_DATA_MODEL pp: 2", 4).substr(0, 13), "w.txt:1: pp: ");
+  // Of one expert and one stage it has all groups that it names.
+  const TextWorkload one = of("HYBRID_MODEL_DATA model_parallel_NPU_group: 2 ep: 1 pp: 1", "ALLREDUCE_DP_EP");
+  std::vector<std::vector<std::uint64_t>> ranks;
+  for (const RankGroup& group : groups_of(one, 8)) ranks.push_back(group.ranks);
+  EXPECT_EQ(ranks, (std::vector<std::vector<std::uint64_t>>{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  TextConversion conversion;
+  conversion.ranks = 8;
+  EXPECT_EQ(nodes(one, conversion, 5).back().pg_name(), "2");
+  const TextWorkload plain = of("HYBRID_MODEL_DATA model_parallel_NPU_group: 2", "ALLREDUCE");
+  ranks.clear();
+  for (const RankGroup& group : groups_of(plain, 8)) ranks.push_back(group.ranks);
+  EXPECT_EQ(ranks,
+            (std::vector<std::vector<std::uint64_t>>{{0, 1, 2, 3}, {4, 5, 6, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+}
+
+TEST_F(ChakraText, LinesBehindTheLastLayerAreCounted) {
+  const TextWorkload workload = parse(std::string("DATA\n\n1\n") + kTwoLayers + "\nmore\n\n");
+  EXPECT_EQ(workload.layers.size(), 1U);
+  EXPECT_EQ(remarks_of(workload, {}),
+            std::vector<std::string>{"2 lines behind the 1 layer that line 3 counts are not read"});
 }
 
 /// What a group of one rank drops is said, also of files that have no words of SimAI's.

@@ -15,6 +15,7 @@
 #include "traces/gzip_file.h"
 #include "traces/input_file.h"
 #include "traces/memory_trace.h"
+#include "traces/text_file.h"
 
 namespace weft::traces {
 namespace {
@@ -141,12 +142,12 @@ TEST_F(FileKindTest, NamesTheFileAndTheCommandThatHelps) {
 TEST_F(FileKindTest, ReadsGzipAsItsContent) {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += std::to_string(i) + "\n";
-  EXPECT_EQ(read_whole(write("plain", text)), text);
+  EXPECT_EQ(read_text(write("plain", text), "numbers"), text);
   const fs::path packed = write_gzip("packed", text);
-  EXPECT_EQ(read_whole(packed), text);
+  EXPECT_EQ(read_text(packed, "numbers"), text);
   // Members follow each other, as of logs that were appended to, and zeros may follow these.
   const fs::path twice = write("twice", stored(packed) + stored(packed) + std::string(512, '\0'));
-  EXPECT_EQ(read_whole(twice), text + text);
+  EXPECT_EQ(read_text(twice, "numbers"), text + text);
 
   InputFile file(packed);
   EXPECT_EQ(file.peek(4), "0\n1\n");
@@ -187,7 +188,7 @@ TEST_F(FileKindTest, DamagedGzipIsAnError) {
   const std::string whole = stored(write_gzip("packed", text));
   const auto error = [&](const std::string& bytes) {
     const fs::path file = write("bad.gz", bytes);
-    std::string said = error_of([&] { read_whole(file); });
+    std::string said = error_of([&] { read_text(file, "numbers"); });
     return said.starts_with(file.string() + ": ") ? said.substr(file.string().size() + 2) : said;
   };
   for (const std::size_t size : {std::size_t{2}, std::size_t{9}, whole.size() / 2, whole.size() - 1}) {
@@ -204,10 +205,7 @@ TEST_F(FileKindTest, DamagedGzipIsAnError) {
 TEST_F(FileKindTest, ADocumentHasALimit) {
   const fs::path file = write_gzip("bomb.gz", std::string(1 << 20, ' '));
   EXPECT_LT(fs::file_size(file), 1 << 13);
-  EXPECT_EQ(error_of([&] { read_whole(file, 1 << 19); }),
-            file.string() + ": expected at most 524288 bytes, unpacked, and there are more");
-  EXPECT_EQ(error_of([&] { read_whole("/dev/zero", 1 << 19); }),
-            "/dev/zero: expected at most 524288 bytes, and there are more");
+  EXPECT_EQ(load_text(file, is_text, 1 << 19).got, "more than 524288 bytes");
 }
 
 TEST_F(FileKindTest, AFileThatChangesWhileItIsReadIsAnError) {

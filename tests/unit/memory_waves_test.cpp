@@ -68,7 +68,7 @@ TEST_F(MemoryWavesTest, ShowRequestsAndAnswersOfTheSocketsThatAreWanted) {
   waves.close(2_us);
 
   const vcd::Reader reader(file);
-  EXPECT_EQ(reader.header().find("hbm.from_compute.clk"), nullptr);
+  EXPECT_EQ(test::find_signal(reader.header(), "hbm.from_compute.clk"), nullptr);
   const vcd::BlockTrace trace = read(file, "hbm.from_nic");
   ASSERT_EQ(trace.inputs[0].size(), 2U);
   ASSERT_EQ(trace.output.size(), 2U);

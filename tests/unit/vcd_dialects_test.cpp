@@ -84,8 +84,8 @@ TEST_F(VcdDialects, VectorsInBitsAreVectors) {
     EXPECT_EQ(sampled(file, "tb.data[1:0]"), (Lines{"01", "10"})) << file;
     EXPECT_EQ(sampled(file, "tb.data[1]"), (Lines{"0", "1"})) << file;
     const Reader reader(folder_ / file);
-    EXPECT_EQ(reader.header().find("tb.data")->range, "[2:0]") << file;
-    EXPECT_EQ(reader.header().find("tb.data")->width, 3) << file;
+    EXPECT_EQ(test::signal_of(reader.header(), "tb.data").range, "[2:0]") << file;
+    EXPECT_EQ(test::signal_of(reader.header(), "tb.data").width, 3) << file;
   }
   EXPECT_EQ(sampled("alias.vcd", "tb.dut.d"), (Lines{"001", "010"}));
   // Whoever names all signals gets the vector once.

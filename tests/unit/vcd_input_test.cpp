@@ -128,6 +128,15 @@ TEST_F(VcdInput, ReadsWhatItWrites) {
   write_some(folder_ / "a.fst", kMany);
   EXPECT_EQ(changes_of(folder_ / "a.fst"), changes_of(folder_ / "a.vcd"));
   EXPECT_EQ(files(), 4U);
+  // As other files are: a link is followed, and what is replaced keeps its permissions.
+  fs::permissions(folder_ / "a.fst", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("a.fst", folder_ / "link.fst");
+  write_some(folder_ / "link.fst", 3);
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.fst"));
+  EXPECT_EQ(changes_of(folder_ / "a.fst").size(), 3U);
+  EXPECT_EQ(fs::status(folder_ / "a.fst").permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("/dev/null", folder_ / "null.fst");
+  EXPECT_THROW(write_some(folder_ / "null.fst", 3), std::system_error);
 }
 
 TEST_F(VcdInput, LeavesNothingOfAFileThatFails) {

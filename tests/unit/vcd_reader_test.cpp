@@ -83,15 +83,13 @@ TEST_F(VcdReader, ReadsWhatIcarusWrites) {
   EXPECT_EQ(header.timescale(), (Timescale{1, -12}));
   ASSERT_EQ(header.signals.size(), 9U);
   EXPECT_EQ(header.nets(), 7U);
-  ASSERT_NE(header.find("tb.dut.sum"), nullptr);
-  EXPECT_EQ(header.find("tb.dut.sum[7:0]"), header.find("tb.dut.sum"));
-  EXPECT_EQ(header.find("tb.dut.sum[6:0]"), nullptr);
-  EXPECT_EQ(header.find("tb.dut.sum")->net, header.find("tb.sum")->net);
-  EXPECT_EQ(header.find("tb.dut.odd.name[1]")->range, "[3:0]");
-  EXPECT_EQ(header.find("tb.level")->kind, SignalKind::kReal);
-  EXPECT_EQ(header.find("tb.done")->kind, SignalKind::kEvent);
-  EXPECT_EQ(header.find("tb.WIDTH")->type, "parameter");
-  EXPECT_NE(header.find("tb.check.i"), nullptr);
+  EXPECT_EQ(test::signal_of(header, "tb.dut.sum").range, "[7:0]");
+  EXPECT_EQ(test::signal_of(header, "tb.dut.sum").net, test::signal_of(header, "tb.sum").net);
+  EXPECT_EQ(test::signal_of(header, "tb.dut.odd.name[1]").range, "[3:0]");
+  EXPECT_EQ(test::signal_of(header, "tb.level").kind, SignalKind::kReal);
+  EXPECT_EQ(test::signal_of(header, "tb.done").kind, SignalKind::kEvent);
+  EXPECT_EQ(test::signal_of(header, "tb.WIDTH").type, "parameter");
+  EXPECT_EQ(test::signal_of(header, "tb.check.i").width, 32);
   const Lines expected = {"0 tb.WIDTH 00000000000000000000000000001000 dumpall",
                           "0 tb.check.i xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx dumpvars",
                           "0 tb.dut.odd.name[1] zzzz dumpvars",
@@ -144,8 +142,8 @@ b00000010 w8"
 1w5"
 )");
   const Reader reader(file);
-  EXPECT_NE(reader.header().find("top.st.flag"), nullptr);
-  EXPECT_EQ(reader.header().find("top.mem[1]")->range, "[7:0]");
+  EXPECT_EQ(test::signal_of(reader.header(), "top.st.flag").width, 1);
+  EXPECT_EQ(test::signal_of(reader.header(), "top.mem[1]").range, "[7:0]");
   const Lines expected = {"0 top.clk 0",           "0 top.wide " + std::string(126, '0') + "11",
                           "0 top.mem[0] 00000001", "0 top.mem[1] 00000010",
                           "0 top.st.flag 1",       "18446744073709551615 top.clk 1"};
@@ -177,9 +175,8 @@ b0000000000001010 "
                         "1 t.nibble 1010"}));
   const Reader reader(folder_ / "fst.vcd");
   EXPECT_EQ(reader.header().timescale(), (Timescale{100, -15}));
-  EXPECT_EQ(reader.header().find("t.bit")->range, "[2:1]");
-  EXPECT_NE(reader.header().find("t.esc[7:0]"), nullptr);
-  EXPECT_EQ(reader.header().find("t.esc[7:0]")->range, "");
+  EXPECT_EQ(test::signal_of(reader.header(), "t.bit").range, "[2:1]");
+  EXPECT_EQ(test::signal_of(reader.header(), "t.esc[7:0]").range, "");
 
   EXPECT_EQ(changes_of(write("ghdl.vcd",
                              "$timescale 1 fs $end $scope module a $end $var reg 4 ! v[3:0] $end $var reg 1 \" s $end\n"

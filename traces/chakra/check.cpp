@@ -22,6 +22,8 @@ struct Words {
 constexpr std::array<Words, kProblems> kWords = {{
     {"rank has no file", "ranks have no file",
      "weft trace repair writes them from another rank's, and a FILE.et as the trace is that of all ranks"},
+    {"file is of a rank that the machine does not have", "files are of ranks that the machine does not have",
+     "a machine of as many ranks runs them, and files of an older trace are to be removed"},
     {"id is there more than once", "ids are there more than once", "weft trace repair gives each node its own"},
     {"node depends on itself", "nodes depend on themselves", "weft trace repair leaves such dependencies out"},
     {"dependency is on a node that is not in the file", "dependencies are on nodes that are not in the file",
@@ -38,6 +40,10 @@ constexpr std::array<Words, kProblems> kWords = {{
      "weft trace repair leaves them out"},
     {"message is sent with one size and received with another",
      "messages are sent with one size and received with another", "weft trace repair takes the larger"},
+    {"message is sent in another order than it is received in, among others of the same ranks and tag",
+     "messages are sent in another order than they are received in, among others of the same ranks and tag",
+     "weft trace repair receives the sizes in the order in which they are sent; ASTRA-sim's arithmetic matches sizes, "
+     "and runs it"},
     {"group is not what the rank needs", "groups are not what ranks need",
      "a groups file says which ranks are in a group (--groups)"},
     {"collective is not the same on all ranks of its group",
@@ -85,16 +91,25 @@ std::string Finding::problem_text() const {
 
 void FindingList::add(Problem kind, const RankFile& file, std::optional<std::uint64_t> node, std::string problem,
                       std::string expected) {
-  add({{kind, file.file.string(), node, "", std::move(problem), std::move(expected)}, {}});
+  add({{kind, file.file.string(), node, "", std::move(problem), std::move(expected)}, {}}, nullptr);
+}
+
+void FindingList::add(Problem kind, const RankFile& file, const Node& node, std::string problem, std::string expected) {
+  add({{kind, file.file.string(), node.id, "", std::move(problem), std::move(expected)}, {}}, &node);
 }
 
 void FindingList::add_cycle(const RankFile& file, std::vector<std::uint64_t> cycle) {
   const std::uint64_t node = cycle.front();
-  add({{Problem::kCycle, file.file.string(), node, "", "", "a graph without cycles"}, std::move(cycle)});
+  add({{Problem::kCycle, file.file.string(), node, "", "", "a graph without cycles"}, std::move(cycle)}, nullptr);
 }
 
-void FindingList::add(Open open) {
+void FindingList::add(Open open, const Node* node) {
   Kind& kind = kinds_[static_cast<std::size_t>(open.finding.kind)];
+  const bool is_kept = kind.count == 0 || (is_refused(open.finding.kind) && open_.size() < most_);
+  if (is_kept && node != nullptr) {
+    open.finding.name = node->name;
+    open.is_named = true;
+  }
   if (kind.count++ == 0) kind.first = open;
   if (!is_refused(open.finding.kind)) return;
   latest_ = open.finding.kind;
@@ -102,31 +117,48 @@ void FindingList::add(Open open) {
   if (open_.size() < most_) open_.push_back(std::move(open));
 }
 
-void FindingList::finish(CheckReport& report) {
+std::optional<FindingKind> FindingList::of(Problem problem) const {
+  const Kind& kind = kinds_[static_cast<std::size_t>(problem)];
+  if (kind.count == 0) return std::nullopt;
+  Open first = kind.first;
+  complete({&first});
+  return FindingKind{kind.count, std::move(first.finding)};
+}
+
+void FindingList::complete(const std::vector<Open*>& all) {
   std::unordered_map<std::string, Names> wanted;
-  const auto want = [&](const Open& open) {
-    if (open.finding.node) wanted[open.finding.file].emplace(*open.finding.node, "");
-    for (const std::uint64_t id : open.cycle) wanted[open.finding.file].emplace(id, "");
-  };
-  for (const Open& open : open_) want(open);
-  for (const Kind& kind : kinds_) {
-    if (kind.count > 0) want(kind.first);
+  for (const Open* open : all) {
+    if (open->is_named || !open->finding.node) continue;
+    Names& names = wanted[open->finding.file];
+    names.emplace(*open->finding.node, "");
+    for (const std::uint64_t id : open->cycle) names.emplace(id, "");
   }
   for (auto& [file, names] : wanted) {
     TraceReader reader(file);
-    for (Node node; reader.next(node);) {
+    std::size_t left = names.size();
+    for (Node node; left > 0 && reader.next(node);) {
       const auto found = names.find(node.id);
-      if (found != names.end()) found->second = node.name;
+      if (found == names.end()) continue;
+      found->second = node.name;
+      --left;
     }
   }
-  for (Open& open : open_) {
-    if (open.finding.node) complete(open, wanted.at(open.finding.file));
-    report.findings.push_back(std::move(open.finding));
+  for (Open* open : all) {
+    if (!open->is_named && open->finding.node) complete(*open, wanted.at(open->finding.file));
   }
+}
+
+void FindingList::finish(CheckReport& report) {
+  std::vector<Open*> all;
+  for (Open& open : open_) all.push_back(&open);
+  for (Kind& kind : kinds_) {
+    if (kind.count > 0) all.push_back(&kind.first);
+  }
+  complete(all);
+  for (Open& open : open_) report.findings.push_back(std::move(open.finding));
   report.found = found_;
   for (Kind& kind : kinds_) {
     if (kind.count == 0) continue;
-    if (kind.first.finding.node) complete(kind.first, wanted.at(kind.first.finding.file));
     const Problem problem = kind.first.finding.kind;
     (is_refused(problem) ? report.kinds : report.remarks).push_back({kind.count, std::move(kind.first.finding)});
   }

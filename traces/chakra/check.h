@@ -18,6 +18,7 @@ namespace weft::chakra {
 /// is taken is worth a remark.
 enum class Problem : std::uint8_t {
   kMissingRank,
+  kExtraRank,
   kDuplicateId,
   kSelfDependency,
   kDanglingDependency,
@@ -27,6 +28,7 @@ enum class Problem : std::uint8_t {
   kPeer,
   kLoneMessage,
   kMessageSize,
+  kMessageOrder,
   kGroup,
   kCollectiveOrder,
   kCollectiveSize,
@@ -43,7 +45,7 @@ enum class Problem : std::uint8_t {
   kGroupsCut,
   kMachineOnly,
 };
-inline constexpr int kProblems = 25;
+inline constexpr int kProblems = 27;
 [[nodiscard]] constexpr bool is_refused(Problem problem) {
   return problem < Problem::kNoTime;
 }
@@ -95,26 +97,31 @@ struct CheckOptions {
   std::size_t most = 1000;  ///< findings to keep
   /// Of the machine; none: as many as there are files.
   std::optional<std::uint32_t> ranks;
-  bool shared = false;       ///< a single file is the trace of all ranks
+  bool shared = false;  ///< a single file is the trace of all ranks
+  /// Messages between two ranks meet by their sizes, as in ASTRA-sim, and not one after the other.
+  bool matches_sizes = false;
   GroupTable::Named groups;  ///< of a groups file
 };
 
 /// Finds all that keeps a trace from being run, in one pass over its files.
 ///
 /// In each file: ids that are there twice, dependencies on ids that are not there or on the node itself, cycles, node
-/// types that the schema does not have, attributes that a node's type needs and that are missing or of another kind,
-/// negative sizes; sends and receives that name no other rank of the trace.
+/// types that the schema does not have, attributes that a node's type needs and that are missing, of another kind or
+/// there twice with different values, sizes and tags that no run takes; sends and receives that name no other rank of
+/// the trace.
 ///
-/// Between ranks: missing files; sends without a receive of the same source, destination, tag and size, and receives
-/// without a send; groups that nothing names, or to which a rank does not belong; collectives that the ranks of a group
-/// issue with different types, sizes or roots, or in different numbers. Collectives are compared in the order in
-/// which a run would issue them if nothing took time, and only those of all dimensions: which ranks take part in a
-/// collective of some dimensions is for the machine to say.
+/// Between ranks: files that are missing or that the machine has no rank for; sends without a receive of the same
+/// source, destination, tag and size, and receives without a send; groups that nothing names, or to which a rank does
+/// not belong; collectives that the ranks of a group issue with different types, sizes or roots, or in different
+/// numbers. Messages and collectives are compared in the order in which a run would issue them if nothing took time,
+/// and only collectives of all dimensions: which ranks take part in a collective of some dimensions is for the machine
+/// to say.
 ///
 /// What only a run shows is not found: ranks that wait for each other, a machine without what a node asks for.
 ///
-/// Memory grows by some 30 bytes a node of the largest file, by some 40 for each send and receive of all files, and by
-/// 32 for each collective of ranks that differ. Throws traces::FormatError for a file that cannot be read.
+/// Memory grows by some 25 bytes a node and 8 bytes a dependency of the largest file, some 100 bytes a node more where
+/// its order is not that of its ids, and by 40 bytes for each send and receive of all files and for each collective of
+/// ranks that differ. Throws traces::FormatError for a file that cannot be read.
 CheckReport check(const TraceFiles& files, const CheckOptions& options = {});
 
 }  // namespace weft::chakra

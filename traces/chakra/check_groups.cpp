@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups and their collectives.
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "traces/chakra/check_parts.h"
 
@@ -25,26 +27,25 @@ void RankMatcher::add_groups(std::size_t file, const Node& node) {
   const RankFile& in = files_.files[file];
   const ProcessGroupList list = process_groups_of(node);
   if (!list.problem.empty() || list.is_cut) {
-    findings_.add(Problem::kGroupsCut, in, node.id,
+    findings_.add(Problem::kGroupsCut, in, node,
                   list.problem.empty() ? "its list of process groups ends within one" : list.problem, "a whole list");
   }
   for (const ProcessGroup& group : list.groups) {
     const std::string label = "group \"" + group.name + "\"";
     const bool has_ranks = ranks_ > 0;
     if ((group.name == "0" || group.name.empty()) && group.ranks && has_ranks && group.ranks->size() != ranks_) {
-      findings_.add(Problem::kEverybody, in, node.id,
-                    label + " lists " + std::to_string(group.ranks->size()) + " ranks",
+      findings_.add(Problem::kEverybody, in, node, label + " lists " + std::to_string(group.ranks->size()) + " ranks",
                     "all " + std::to_string(ranks_));
     } else if (const std::uint64_t now = group.ranks ? group.ranks->size() : ranks_;
                group.size && (has_ranks || group.ranks) && *group.size != now) {
-      findings_.add(Problem::kGroupSize, in, node.id, label + " had " + std::to_string(*group.size) + " ranks",
+      findings_.add(Problem::kGroupSize, in, node, label + " had " + std::to_string(*group.size) + " ranks",
                     std::to_string(now) + ", as it has here");
     }
     table_.add(shared_ ? std::nullopt : rank_of(file), group);
   }
   if (table_.has_metadata() && table_.has_file() && !remarked_file_) {
     remarked_file_ = true;
-    findings_.add(Problem::kGroupsFile, in, node.id, "lists process groups", "no groups file beside it");
+    findings_.add(Problem::kGroupsFile, in, node, "lists process groups", "no groups file beside it");
   }
 }
 
@@ -60,21 +61,29 @@ void RankMatcher::add_collective(std::size_t file, const Node& node, CollectiveT
   if (const auto dimensions = node.involved_dim()) {
     if (std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end()) return;
   }
-  const std::int64_t root = has_root(type) ? node.comm_root().value_or(-1) : -1;
-  issued.collectives->push_back({size, root, node.id, type});
+  const std::int64_t root = has_root(type) ? node.comm_root().value_or(kNotNamed) : kNotNamed;
+  issued.collectives->push_back({size, root, node.id, node.id, type});
 }
 
 /// Ranks that issue the same share one list of it.
 void RankMatcher::end_file(std::size_t file, const GraphCheck::Places& order) {
   // Nodes that wait for each other have no place.
-  const auto place = [&](const Collective& each) {
-    const auto found = order.find(each.id);
+  const auto place_of = [&](std::uint64_t id) {
+    const auto found = order.find(id);
     return found != order.end() ? found->second : SIZE_MAX;
   };
+  for (auto* messages : {&sends_, &receives_}) {
+    std::size_t& first = messages == &sends_ ? first_send_ : first_receive_;
+    if (!order.empty()) {
+      std::stable_sort(messages->begin() + static_cast<std::ptrdiff_t>(first), messages->end(),
+                       [&](const Message& a, const Message& b) { return place_of(a.id) < place_of(b.id); });
+    }
+    first = messages->size();
+  }
   for (auto& [name, issued] : issued_[file]) {
     if (!order.empty()) {
-      std::stable_sort(issued.collectives->begin(), issued.collectives->end(),
-                       [&](const Collective& a, const Collective& b) { return place(a) < place(b); });
+      for (Collective& each : *issued.collectives) each.place = place_of(each.id);
+      std::stable_sort(issued.collectives->begin(), issued.collectives->end(), in_order);
     }
     const auto [latest, is_new] = latest_.try_emplace(name, issued.collectives);
     if (!is_new && *latest->second == *issued.collectives) issued.collectives = latest->second;
@@ -112,7 +121,19 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
   remark(found.way, file, issued, name, group);
   Group& of_key = groups_[group.key];
   of_key.group = &group;
-  of_key.members.emplace(rank, Member{file, &issued});
+  add_member(of_key, rank, file, issued);
+}
+
+/// What a rank issues by all of its names for the group, in one order.
+void RankMatcher::add_member(Group& group, std::uint32_t rank, std::size_t file, const Issued& issued) {
+  const auto [member, is_new] = group.members.try_emplace(rank, Member{file, &issued});
+  if (is_new || shared_) return;
+  const Issued& before = *member->second.issued;
+  Issued joined{before.first_node, std::make_shared<std::vector<Collective>>()};
+  std::merge(before.collectives->begin(), before.collectives->end(), issued.collectives->begin(),
+             issued.collectives->end(), std::back_inserter(*joined.collectives), in_order);
+  joined_.push_back(std::move(joined));
+  member->second.issued = &joined_.back();
 }
 
 void RankMatcher::remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,
@@ -131,7 +152,7 @@ void RankMatcher::remark(GroupTable::Way way, std::size_t file, const Issued& is
 }
 
 std::int64_t RankMatcher::root_of(const Collective& collective, const Group& group) {
-  if (!has_root(collective.type) || collective.root >= 0 || group.group == nullptr) return collective.root;
+  if (!has_root(collective.type) || collective.root != kNotNamed || group.group == nullptr) return collective.root;
   return group.group->ranks.front();
 }
 
@@ -141,8 +162,7 @@ void RankMatcher::compare(const std::string& key, const Group& group) {
   const std::string what = described(key.starts_with("\n") ? key.substr(1) : key);
   std::vector<std::uint32_t> ranks;
   for (const auto& [rank, member] : group.members) ranks.push_back(rank);
-  if (group.group != nullptr) ranks = group.group->ranks;
-  std::sort(ranks.begin(), ranks.end());
+  if (group.group != nullptr) ranks = *group.group->sorted;
   const Issued nothing{0, std::make_shared<std::vector<Collective>>()};
   for (const std::uint32_t rank : ranks) {
     const auto member = group.members.find(rank);
@@ -164,9 +184,7 @@ void RankMatcher::compare(const std::string& what, const Group& group, std::uint
   };
   for (std::size_t i = 0; group.group != nullptr && i < ours.size(); ++i) {
     const std::int64_t root = root_of(ours[i], group);
-    if (!has_root(ours[i].type)) continue;
-    const std::vector<std::uint32_t>& ranks = group.group->ranks;
-    if (std::find(ranks.begin(), ranks.end(), root) != ranks.end()) continue;
+    if (!has_root(ours[i].type) || is_member(root, *group.group)) continue;
     findings_.add(Problem::kRoot, file, ours[i].id, "its root is " + std::to_string(root),
                   "a rank " + what + ", by its number in the machine");
   }
@@ -186,7 +204,7 @@ void RankMatcher::compare(const std::string& what, const Group& group, std::uint
     if (!is_size) return;
   }
   if (ours.size() == theirs.size()) return;
-  findings_.add(Problem::kCollectiveOrder, file, {},
+  findings_.add(Problem::kCollectiveOrder, file, std::nullopt,
                 "the rank issues " + std::to_string(ours.size()) + " collectives " + what,
                 std::to_string(theirs.size()) + ", as rank " + std::to_string(reference) + " does");
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string_view>
+
 #include "traces/chakra/check_parts.h"
 #include "traces/chakra/kernels.h"
 
@@ -7,6 +10,15 @@ namespace {
 
 /// Longer ones do not fit the picoseconds of a run.
 constexpr std::uint64_t kMostNanos = 9'000'000'000'000'000;
+/// Of a collective, over all ranks: what a double counts exactly.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;
+constexpr std::int64_t kMostTag = UINT32_MAX;
+
+/// What a run reads.
+constexpr std::array<std::string_view, 19> kRead = {
+    "is_cpu_op", "num_ops",   "tensor_size", "comm_type",      "comm_size",    "comm_src",      "comm_dst",
+    "comm_tag",  "comm_root", "root",        "root_rank",      "involved_dim", "comm_priority", "pg_name",
+    "stream",    "cores",     "kernels",     "duration_nanos", "in_switch"};
 
 }  // namespace
 
@@ -32,11 +44,12 @@ bool NodeCheck::add(const Node& node) {
 }
 
 void NodeCheck::find(const Node& node, std::string problem, std::string expected, Problem kind) {
-  findings_.add(kind, file_, node.id, std::move(problem), std::move(expected));
+  findings_.add(kind, file_, node, std::move(problem), std::move(expected));
 }
 
 void NodeCheck::check(const Node& node) {
   if (lists_process_groups(node)) matcher_.add_groups(index_, node);
+  attributes(node);
   if (node.duration_nanos() > kMostNanos) {
     find(node, "its duration is " + std::to_string(node.duration_nanos()) + " ns",
          "at most " + std::to_string(kMostNanos));
@@ -67,6 +80,17 @@ void NodeCheck::check(const Node& node) {
       break;
     case NodeType::kMetadata:
       break;
+  }
+}
+
+/// Readers differ in which of two they take.
+void NodeCheck::attributes(const Node& node) {
+  for (auto first = node.attributes.begin(); first != node.attributes.end(); ++first) {
+    const auto second = std::find_if(std::next(first), node.attributes.end(),
+                                     [&](const Attribute& each) { return each.name == first->name; });
+    if (second == node.attributes.end() || second->value == first->value) continue;
+    if (std::find(kRead.begin(), kRead.end(), first->name) == kRead.end()) continue;
+    find(node, "attribute " + first->name + " is there twice, with different values", "it once");
   }
 }
 
@@ -116,7 +140,10 @@ void NodeCheck::message(const Node& node) {
   const bool is_send = node.type == NodeType::kSend;
   const std::string own = is_send ? "comm_src" : "comm_dst";
   const std::string other = is_send ? "comm_dst" : "comm_src";
-  static_cast<void>(node.comm_tag());
+  const std::int64_t tag = node.comm_tag();
+  if (tag < 0 || tag > kMostTag) {
+    return find(node, "attribute comm_tag is " + std::to_string(tag), "0 to " + std::to_string(kMostTag));
+  }
   const std::optional<std::int64_t> here = node.integer(own);
   if (here && file_.rank && *here != *file_.rank) {
     find(node, "attribute " + own + " is " + std::to_string(*here),
@@ -143,6 +170,12 @@ void NodeCheck::collective(const Node& node) {
   const bool is_barrier = type == CollectiveType::kBarrier;
   const bool sized = size(node, "comm_size", bytes, !is_barrier) || (is_barrier && !bytes);
   if (!type) return;
+  // Of these it is a rank's part.
+  const bool is_part = type == CollectiveType::kAllGather || type == CollectiveType::kGather;
+  const std::int64_t most = kMostBytes / (is_part ? std::max<std::int64_t>(matcher_.ranks(), 1) : 1);
+  if (bytes && *bytes > most) {
+    return find(node, "attribute comm_size is " + std::to_string(*bytes), "at most " + std::to_string(most));
+  }
   ++report_.collectives[*type];
   if (*type == CollectiveType::kBroadcast && node.duration_nanos() == 0) ++report_.broadcasts_without_time;
   if (has_root(*type) && *type != CollectiveType::kBroadcast) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,13 +21,15 @@ namespace weft::chakra {
 struct Edit;
 class MendLog;
 
-/// Takes findings, and looks up names of nodes at the end, so that nobody needs to keep them.
+/// Takes findings, and at the end looks up names of nodes that it does not know, so that nobody needs to keep them.
 class FindingList {
  public:
   explicit FindingList(std::size_t most) : most_(most) {}
 
   void add(Problem kind, const RankFile& file, std::optional<std::uint64_t> node, std::string problem,
            std::string expected);
+  /// Of a node whose name then needs no looking up.
+  void add(Problem kind, const RankFile& file, const Node& node, std::string problem, std::string expected);
   /// The nodes of a cycle, in an order in which each waits for the next and the last for the first.
   void add_cycle(const RankFile& file, std::vector<std::uint64_t> cycle);
   /// Fills in the names and hands the findings over.
@@ -35,11 +38,14 @@ class FindingList {
   /// Those that a run refuses, and the kind of the latest.
   [[nodiscard]] std::uint64_t found() const { return found_; }
   [[nodiscard]] Problem latest() const { return latest_; }
+  /// Those of a kind, with the first one's name.
+  [[nodiscard]] std::optional<FindingKind> of(Problem problem) const;
 
  private:
   struct Open {
     Finding finding;
     std::vector<std::uint64_t> cycle;
+    bool is_named = false;
   };
   struct Kind {
     std::uint64_t count = 0;
@@ -47,7 +53,9 @@ class FindingList {
   };
   using Names = std::unordered_map<std::uint64_t, std::string>;
 
-  void add(Open open);
+  void add(Open open, const Node* node);
+  /// Fills in names and cycles.
+  static void complete(const std::vector<Open*>& all);
   static void complete(Open& open, const Names& names);
 
   std::size_t most_;
@@ -102,8 +110,10 @@ class RankMatcher {
   void use_group(std::size_t file, const Node& node) {
     if (files_.is_prefix || shared_) names(file, node.pg_name(), node.id);
   }
-  /// With the order in which a run issues its nodes; empty: that of the file.
+  /// With the order in which a run issues its nodes; empty: that of the file, by rising ids.
   void end_file(std::size_t file, const GraphCheck::Places& order);
+  /// Of the machine; 0 if nobody says.
+  [[nodiscard]] std::uint32_t ranks() const { return ranks_; }
   /// After all files: which groups are used, and where names mean none.
   void find_groups(CheckReport& report);
   /// Then, compares.
@@ -114,21 +124,25 @@ class RankMatcher {
   [[nodiscard]] std::optional<std::uint32_t> other_of_two(std::uint32_t rank, const std::string& group);
 
  private:
+  /// Those of a file lie in the order of their issue.
   struct Message {
+    std::uint64_t id;
     std::uint32_t source;
     std::uint32_t destination;
     std::int64_t tag;
     std::int64_t size;
-    std::uint64_t id;
   };
+  static constexpr std::int64_t kNotNamed = INT64_MIN;
   struct Collective {
     std::int64_t size;
-    std::int64_t root;  ///< -1: not named
+    std::int64_t root;
     std::uint64_t id;
+    std::uint64_t place;  ///< in the order of issue
     CollectiveType type;
 
     bool operator==(const Collective&) const = default;
   };
+  static bool in_order(const Collective& a, const Collective& b) { return a.place < b.place; }
   using Sequence = std::shared_ptr<std::vector<Collective>>;
   /// What a rank issues by a group's name.
   struct Issued {
@@ -143,36 +157,53 @@ class RankMatcher {
     const GroupMembers* group = nullptr;      ///< null: nobody says who is in it
     std::map<std::uint32_t, Member> members;  ///< those with files that use it, by rank
   };
-  using Channel = std::vector<Message>::const_iterator;
+  /// Messages of one source, destination and tag, in the order of issue.
+  using Messages = std::vector<Message>::const_iterator;
+  struct Channel {
+    Messages send;
+    Messages send_end;
+    Messages receive;
+    Messages receive_end;
+  };
 
   Issued& names(std::size_t file, const std::string& group, std::uint64_t node);
   [[nodiscard]] std::optional<std::uint32_t> rank_of(std::size_t file) const { return files_.files[file].rank; }
-  void match_messages();
-  void match(Channel send, Channel send_end, Channel receive, Channel receive_end);
-  void report_pair(const Message& sent, const Message& received);
+  [[nodiscard]] std::vector<Channel> channels();
+  void match(const Channel& channel);
+  void match_in_order(const Channel& channel);
+  void report_pair(Problem problem, const Message& sent, const Message& received);
+  void mend(const Channel& channel, std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
   void find_group(std::size_t file, std::uint32_t rank, const std::string& name, const Issued& issued,
                   CheckReport& report);
   void remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,
               const GroupMembers& group);
+  void add_member(Group& group, std::uint32_t rank, std::size_t file, const Issued& issued);
   void compare(const std::string& key, const Group& group);
   void compare(const std::string& what, const Group& group, std::uint32_t reference, const Issued& expected,
                const Member& member);
   void align_group(const Group& group, std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
   [[nodiscard]] static std::int64_t root_of(const Collective& collective, const Group& group);
+  [[nodiscard]] static bool is_member(std::int64_t rank, const GroupMembers& group) {
+    return rank >= 0 && rank <= std::int64_t{UINT32_MAX} && group.contains(static_cast<std::uint32_t>(rank));
+  }
   [[nodiscard]] const RankFile& file_of(std::uint32_t rank) const { return files_.files[file_of_.at(rank)]; }
 
   const TraceFiles& files_;
   FindingList& findings_;
   std::uint32_t ranks_;
   bool shared_;
+  bool matches_sizes_;
   GroupTable table_;
   bool remarked_file_ = false;
   std::unordered_map<std::uint32_t, std::size_t> file_of_;
   std::vector<Message> sends_;
   std::vector<Message> receives_;
+  std::size_t first_send_ = 0;  ///< of the file that is read
+  std::size_t first_receive_ = 0;
   std::vector<std::map<std::string, Issued>> issued_;  ///< by file and name
   std::map<std::string, Sequence> latest_;             ///< by name, to share what equal ranks issue
   std::map<std::string, Group> groups_;                ///< by key
+  std::deque<Issued> joined_;                          ///< of groups that go by several names on a rank
 };
 
 /// The nodes of one file, one by one.
@@ -187,6 +218,7 @@ class NodeCheck {
  private:
   void find(const Node& node, std::string problem, std::string expected, Problem kind = Problem::kAttribute);
   void check(const Node& node);
+  void attributes(const Node& node);
   void mark_cpu(const Node& node);
   void missing(const Node& node, const std::string& attribute, const std::string& expected);
   bool not_negative(const Node& node, const std::string& attribute, std::optional<std::int64_t> value);

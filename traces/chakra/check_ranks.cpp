@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and groups of ranks.
 #include <algorithm>
+#include <iterator>
 #include <tuple>
+#include <utility>
 
 #include "traces/chakra/check_parts.h"
 #include "traces/format_error.h"
@@ -31,6 +33,7 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
       findings_(findings),
       ranks_(ranks_of(files, options)),
       shared_(options.shared),
+      matches_sizes_(options.matches_sizes),
       table_(ranks_, options.groups),
       issued_(files.files.size()) {
   if (!files.is_prefix) return;
@@ -38,8 +41,14 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
   std::vector<std::uint32_t> missing = files.missing;
   for (std::uint32_t rank = *files.files.back().rank + 1; rank < ranks_ && rank != 0; ++rank) missing.push_back(rank);
   for (const std::uint32_t rank : missing) {
-    findings.add(Problem::kMissingRank, files.files.back(), {}, "rank " + std::to_string(rank) + " has no file",
+    findings.add(Problem::kMissingRank, files.files.back(), std::nullopt,
+                 "rank " + std::to_string(rank) + " has no file",
                  "files of all ranks from 0 to " + std::to_string(ranks_ - 1));
+  }
+  for (const RankFile& file : files.files) {
+    if (*file.rank < ranks_) continue;
+    findings.add(Problem::kExtraRank, file, std::nullopt, "is of rank " + std::to_string(*file.rank),
+                 "ranks from 0 to " + std::to_string(ranks_ - 1));
   }
 }
 
@@ -63,62 +72,63 @@ void RankMatcher::add_message(std::size_t file, const Node& node, std::int64_t p
   // A rank without a file was reported once; what it would have said cannot be known.
   if (!file_of_.contains(other)) return;
   if (is_send) {
-    sends_.push_back({*own, other, node.comm_tag(), *node.comm_size(), node.id});
+    sends_.push_back({node.id, *own, other, node.comm_tag(), *node.comm_size()});
   } else {
-    receives_.push_back({other, *own, node.comm_tag(), *node.comm_size(), node.id});
+    receives_.push_back({node.id, other, *own, node.comm_tag(), *node.comm_size()});
   }
 }
 
 void RankMatcher::compare() {
   for (const auto& [key, group] : groups_) compare(key, group);
-  match_messages();
+  for (const Channel& channel : channels()) match(channel);
 }
 
-void RankMatcher::match_messages() {
-  const auto channel = [](const Message& message) {
-    return std::tie(message.source, message.destination, message.tag);
-  };
-  const auto order = [](const Message& a, const Message& b) {
-    return std::tie(a.source, a.destination, a.tag, a.size, a.id) <
-           std::tie(b.source, b.destination, b.tag, b.size, b.id);
-  };
-  std::sort(sends_.begin(), sends_.end(), order);
-  std::sort(receives_.begin(), receives_.end(), order);
+std::vector<RankMatcher::Channel> RankMatcher::channels() {
+  const auto name = [](const Message& message) { return std::tie(message.source, message.destination, message.tag); };
+  const auto order = [&](const Message& a, const Message& b) { return name(a) < name(b); };
+  std::stable_sort(sends_.begin(), sends_.end(), order);
+  std::stable_sort(receives_.begin(), receives_.end(), order);
+  std::vector<Channel> channels;
   auto send = sends_.cbegin();
   auto receive = receives_.cbegin();
   while (send != sends_.cend() || receive != receives_.cend()) {
-    const bool by_send = receive == receives_.cend() || (send != sends_.cend() && channel(*send) <= channel(*receive));
+    const bool by_send = receive == receives_.cend() || (send != sends_.cend() && name(*send) <= name(*receive));
     const Message& first = by_send ? *send : *receive;
-    const auto is_other = [&](const Message& message) { return channel(message) != channel(first); };
+    const auto is_other = [&](const Message& message) { return name(message) != name(first); };
     const auto send_end = std::find_if(send, sends_.cend(), is_other);
     const auto receive_end = std::find_if(receive, receives_.cend(), is_other);
-    match(send, send_end, receive, receive_end);
+    channels.push_back({send, send_end, receive, receive_end});
     send = send_end;
     receive = receive_end;
   }
+  return channels;
 }
 
-/// Which send meets which receive is up to the order of execution, so equal sizes are taken to meet; what is left over
-/// with a different size is told in pairs.
-void RankMatcher::match(Channel send, Channel send_end, Channel receive, Channel receive_end) {
+/// Equal sizes are taken to meet first; what is left over with a different size is told in pairs.
+void RankMatcher::match(const Channel& channel) {
+  const auto equal = [](const Message& a, const Message& b) { return a.size == b.size; };
+  if (std::equal(channel.send, channel.send_end, channel.receive, channel.receive_end, equal)) return;
+  const auto by_size = [](const Message& a, const Message& b) { return a.size < b.size; };
+  std::vector<Message> sends(channel.send, channel.send_end);
+  std::vector<Message> receives(channel.receive, channel.receive_end);
+  std::stable_sort(sends.begin(), sends.end(), by_size);
+  std::stable_sort(receives.begin(), receives.end(), by_size);
   std::vector<Message> lone_sends;
   std::vector<Message> lone_receives;
-  while (send != send_end || receive != receive_end) {
-    if (receive == receive_end || (send != send_end && send->size < receive->size)) {
-      lone_sends.push_back(*send++);
-    } else if (send == send_end || receive->size < send->size) {
-      lone_receives.push_back(*receive++);
-    } else {
-      ++send;
-      ++receive;
-    }
+  std::set_difference(sends.begin(), sends.end(), receives.begin(), receives.end(), std::back_inserter(lone_sends),
+                      by_size);
+  std::set_difference(receives.begin(), receives.end(), sends.begin(), sends.end(), std::back_inserter(lone_receives),
+                      by_size);
+  if (lone_sends.empty() && lone_receives.empty()) {
+    if (!matches_sizes_) match_in_order(channel);
+    return;
   }
   const auto with_tag = [](const Message& message) {
     return "tag " + std::to_string(message.tag) + " and " + std::to_string(message.size) + " bytes";
   };
   for (std::size_t i = 0; i < std::max(lone_sends.size(), lone_receives.size()); ++i) {
     if (i < lone_sends.size() && i < lone_receives.size()) {
-      report_pair(lone_sends[i], lone_receives[i]);
+      report_pair(Problem::kMessageSize, lone_sends[i], lone_receives[i]);
     } else if (i < lone_sends.size()) {
       const Message& sent = lone_sends[i];
       findings_.add(Problem::kLoneMessage, file_of(sent.source), sent.id,
@@ -134,9 +144,16 @@ void RankMatcher::match(Channel send, Channel send_end, Channel receive, Channel
   }
 }
 
-void RankMatcher::report_pair(const Message& sent, const Message& received) {
+/// As many of each size, of which those that meet in the order of issue may differ.
+void RankMatcher::match_in_order(const Channel& channel) {
+  for (auto [send, receive] = std::pair(channel.send, channel.receive); send != channel.send_end; ++send, ++receive) {
+    if (send->size != receive->size) report_pair(Problem::kMessageOrder, *send, *receive);
+  }
+}
+
+void RankMatcher::report_pair(Problem problem, const Message& sent, const Message& received) {
   findings_.add(
-      Problem::kMessageSize, file_of(sent.source), sent.id,
+      problem, file_of(sent.source), sent.id,
       "sends " + std::to_string(sent.size) + " bytes to rank " + std::to_string(sent.destination) + " with tag " +
           std::to_string(sent.tag),
       "the " + std::to_string(received.size) + " bytes that node " + std::to_string(received.id) + " there receives");

@@ -30,30 +30,20 @@ void write_messages(TraceReader& reader, traces::OutputFile& file) {
 
 }  // namespace
 
-std::unique_ptr<traces::OutputFile> convert_trace(const std::filesystem::path& from, const std::filesystem::path& to,
-                                                  TraceFormat format) {
+void convert_trace(const std::filesystem::path& from, const std::filesystem::path& to, TraceFormat format) {
   TraceReader reader(from);
   if (format == TraceFormat::kProtobuf) {
     TraceWriter writer(to, reader.metadata());
     for (Node node; reader.next(node);) writer.write(node);
-    return writer.finish();
+    return writer.close();
   }
-  auto file = std::make_unique<traces::OutputFile>(to);
+  traces::OutputFile file(to);
   if (format == TraceFormat::kJson) {
-    write_json(reader, *file);
+    write_json(reader, file);
   } else {
-    write_messages(reader, *file);
+    write_messages(reader, file);
   }
-  file->finish();
-  return file;
-}
-
-void convert_to_json(const std::filesystem::path& trace, const std::filesystem::path& json) {
-  convert_trace(trace, json, TraceFormat::kJson)->appear();
-}
-
-void convert_from_json(const std::filesystem::path& json, const std::filesystem::path& trace) {
-  convert_trace(json, trace, TraceFormat::kProtobuf)->appear();
+  file.close();
 }
 
 }  // namespace weft::chakra

@@ -3,9 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
-
-#include "traces/output_file.h"
 
 namespace weft::chakra {
 
@@ -15,9 +12,8 @@ enum class TraceFormat : std::uint8_t {
   kJsonizer,  ///< that of chakra_jsonizer: a message of protobuf's JSON on each line
 };
 
-/// Writes a trace, which may be in any format that TraceReader takes, in another one, node by node. What it gives is
-/// finished and has not appeared. Throws traces::FormatError and std::system_error.
-std::unique_ptr<traces::OutputFile> convert_trace(const std::filesystem::path& from, const std::filesystem::path& to,
-                                                  TraceFormat format);
+/// Writes a trace, which may be in any format that TraceReader takes, in another one, node by node, in gzip where the
+/// name of `to` ends in .gz. The file is written whole or not at all. Throws traces::FormatError and std::system_error.
+void convert_trace(const std::filesystem::path& from, const std::filesystem::path& to, TraceFormat format);
 
 }  // namespace weft::chakra

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
 #include "traces/chakra/node.h"
@@ -23,11 +22,5 @@ nlohmann::ordered_json to_json(const Metadata& metadata);
 /// These throw std::invalid_argument, whose text begins with the path of the member that is wrong.
 Node node_from_json(const nlohmann::json& json);
 Metadata metadata_from_json(const nlohmann::json& json);
-
-/// Into Weft's JSON or from any JSON of a trace (JsonTrace has the dialects). Neither side is held in memory. The
-/// result is written whole or not at all, in gzip where its name ends in .gz. Throws traces::FormatError and
-/// std::system_error.
-void convert_to_json(const std::filesystem::path& trace, const std::filesystem::path& json);
-void convert_from_json(const std::filesystem::path& json, const std::filesystem::path& trace);
 
 }  // namespace weft::chakra

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,15 +41,18 @@ struct GroupMembers {
   /// Its name, with its first rank where several groups of some rank each have that name.
   std::string key;
   std::vector<std::uint32_t> ranks;  ///< in the order of the ring
+  const std::vector<std::uint32_t>* sorted = nullptr;
+
+  [[nodiscard]] bool contains(std::uint32_t rank) const;
 };
 
 /// What the names of groups mean, rank by rank: a name may be another group on another rank. A groups file goes before
-/// the metadata of traces. "" is everybody.
+/// the metadata of traces. "" is everybody. Lists of ranks are held and sorted once, however many ranks have them.
 class GroupTable {
  public:
   using Named = std::map<std::string, std::vector<std::uint32_t>>;
 
-  explicit GroupTable(std::uint32_t ranks, Named file = {});
+  explicit GroupTable(std::uint32_t ranks, const Named& file = {});
 
   /// Of a rank's metadata; without a rank, of a file that is the trace of all ranks. Later entries of an equal name
   /// must be equal, or the name cannot be used.
@@ -67,29 +71,54 @@ class GroupTable {
   Found find(std::uint32_t rank, const std::string& name);
 
   /// Whether traces name any group.
-  [[nodiscard]] bool has_metadata() const { return !common_.empty() || !by_rank_.empty(); }
+  [[nodiscard]] bool has_metadata() const { return !common_.by_name.empty() || !by_rank_.empty(); }
   [[nodiscard]] bool has_file() const { return !file_.empty(); }
 
  private:
+  /// As somebody gives it.
+  struct RankList {
+    const std::vector<std::uint64_t>* given = nullptr;  ///< in the order of the ring
+    bool fits = true;                                   ///< all are ranks that there are; if not, nothing follows
+    std::vector<std::uint32_t> sorted;
+    bool has_twice = false;
+  };
   struct Entry {
-    ProcessGroup group;
+    std::string name;
+    const RankList* list = nullptr;  ///< null is everybody
     bool is_ambiguous = false;
   };
-  using Entries = std::map<std::string, Entry>;
+  struct Entries {
+    std::map<std::string, Entry> by_name;
+    std::map<std::string, const Entry*> by_description;  ///< null where several have it
+  };
+  /// What the ranks that list a name mean by it.
+  struct Others {
+    struct Pair {
+      const Entry* first = nullptr;
+      const Entry* second = nullptr;  ///< another list of ranks
+    };
+    const Entry* of_everybody = nullptr;
+    std::unordered_map<std::uint64_t, Pair> of_rank;  ///< by member
+  };
 
-  static void add_to(Entries& entries, const ProcessGroup& group);
-  static const Entry* with_description(const Entries& entries, const std::string& text);
+  const RankList* list_of(const std::vector<std::uint64_t>& ranks);
+  static std::string described(const RankList* list);
+  const Others& others_of(const std::string& name);
   Found of_other_ranks(std::uint32_t rank, const std::string& name);
   Found of_entry(std::uint32_t rank, const Entry& entry, Way way);
   Found everybody(const std::string& name, Way way);
-  Found make(std::uint32_t rank, const std::string& name, std::vector<std::uint32_t> ranks, Way way);
+  Found make(std::uint32_t rank, const std::string& name, const RankList* list, Way way);
 
   std::uint32_t ranks_;
-  Named file_;
+  std::map<std::vector<std::uint64_t>, RankList> lists_;
+  std::map<std::string, Entry> file_;
   Entries common_;
   std::map<std::uint32_t, Entries> by_rank_;
+  std::map<std::string, Others> others_;
+  const RankList* everybody_ = nullptr;
   std::map<std::pair<std::string, std::vector<std::uint32_t>>, GroupMembers> groups_;  ///< by name and sorted ranks
-  std::map<std::string, const GroupMembers*> everybody_;                               ///< by name
+  /// The group of a name and a list, and whether the list has it in another order.
+  std::map<std::pair<std::string, const RankList*>, std::pair<const GroupMembers*, bool>> made_;
   std::set<std::string> keys_;
 };
 

@@ -5,7 +5,10 @@
 #include <charconv>
 #include <string_view>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
+#include "traces/chakra/groups.h"
 #include "traces/format_error.h"
 
 namespace weft::chakra {
@@ -29,6 +32,20 @@ std::optional<std::uint32_t> rank_of(std::string_view name, std::string_view ste
   if (name.size() <= stem.size() + ending.size() || !name.starts_with(stem) || !name.ends_with(ending))
     return std::nullopt;
   return number(name.substr(stem.size(), name.size() - stem.size() - ending.size()));
+}
+
+/// What readers would take, in the order of the folder.
+std::vector<RankFile> ranks_of_prefix(const fs::path& prefix) {
+  std::vector<RankFile> found;
+  const std::string stem = prefix.filename().string() + ".";
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(prefix.has_parent_path() ? prefix.parent_path() : ".", ignored)) {
+    const std::string name = entry.path().filename().string();
+    for (const std::string_view ending : kTraceEndings) {
+      if (const auto rank = rank_of(name, stem, ending)) found.push_back({rank_file(prefix, *rank, ending), rank});
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -60,31 +77,41 @@ TraceFiles find_trace(const fs::path& prefix_or_file) {
     return found;
   }
   found.is_prefix = true;
-  const fs::path folder = prefix_or_file.has_parent_path() ? prefix_or_file.parent_path() : fs::path(".");
-  const std::string stem = prefix_or_file.filename().string() + ".";
-  std::array<std::vector<std::uint32_t>, kTraceEndings.size()> ranks;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (const auto rank = rank_of(name, stem, kTraceEndings[i])) ranks[i].push_back(*rank);
-    }
-  }
-  const auto* const chosen = std::find_if(ranks.begin(), ranks.end(), [](const auto& list) { return !list.empty(); });
-  if (chosen == ranks.end()) {
+  found.files = ranks_of_prefix(prefix_or_file);
+  if (found.files.empty()) {
+    const std::string stem = prefix_or_file.filename().string() + ".";
     throw traces::FormatError(
         prefix_or_file.string(), 0,
         "expected a file, or a prefix with files " + stem + "0.et, " + stem + "1.et, ...; there is neither");
   }
-  const std::string_view ending = kTraceEndings[static_cast<std::size_t>(chosen - ranks.begin())];
-  for (const std::uint32_t rank : *chosen) found.files.push_back({rank_file(prefix_or_file, rank, ending), rank});
   std::sort(found.files.begin(), found.files.end(),
-            [](const RankFile& a, const RankFile& b) { return a.rank < b.rank; });
+            [](const RankFile& a, const RankFile& b) { return std::tie(a.rank, a.file) < std::tie(b.rank, b.file); });
+  const auto twice = std::adjacent_find(found.files.begin(), found.files.end(),
+                                        [](const RankFile& a, const RankFile& b) { return a.rank == b.rank; });
+  if (twice != found.files.end()) {
+    throw traces::FormatError(prefix_or_file.string(), 0,
+                              "expected a file for each rank, got two of rank " + std::to_string(*twice->rank) + ", " +
+                                  twice->file.filename().string() + " and " +
+                                  std::next(twice)->file.filename().string() +
+                                  ": traces of two formats need prefixes of their own");
+  }
   std::uint32_t next = 0;
   for (const RankFile& file : found.files) {
     for (; next < *file.rank && found.missing.size() < kMostMissing; ++next) found.missing.push_back(next);
     next = *file.rank + 1;
   }
   return found;
+}
+
+std::vector<fs::path> files_of_prefix(const fs::path& prefix) {
+  std::vector<fs::path> files;
+  for (RankFile& file : ranks_of_prefix(prefix)) files.push_back(std::move(file.file));
+  for (const fs::path& file : groups_files(prefix)) {
+    std::error_code ignored;
+    if (fs::exists(file, ignored)) files.push_back(file);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace weft::chakra

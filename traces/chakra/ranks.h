@@ -24,10 +24,11 @@ struct TraceFiles {
   std::vector<std::uint32_t> missing;  ///< ranks below the highest one that have no file
 };
 
-/// The file if there is one of that name, else the ranks of the prefix: of PREFIX.RANK.et, or if there is none such of
-/// the first of the other endings of which there is any (kTraceEndings). Throws traces::FormatError if there is
-/// neither.
+/// The file if there is one of that name, else the ranks of the prefix, each with any of kTraceEndings. Throws
+/// traces::FormatError if there is neither, and where a rank has two files: one of them would be an older trace's.
 TraceFiles find_trace(const std::filesystem::path& prefix_or_file);
+/// All files that readers of the prefix would take for the trace's: of any rank, and groups files. Sorted.
+std::vector<std::filesystem::path> files_of_prefix(const std::filesystem::path& prefix);
 
 /// Of files that TraceReader takes; what a file is, is told by its first bytes all the same.
 inline constexpr std::array<std::string_view, 4> kTraceEndings = {".et", ".et.gz", ".json", ".json.gz"};

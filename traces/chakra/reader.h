@@ -24,7 +24,7 @@ class JsonTrace;
 ///
 /// A damaged file is a traces::FormatError that names the file and the byte at which the bad record begins. A file that
 /// was cut between two records looks like a shorter one: the format has neither a count nor a checksum, and only a
-/// dependency on a missing node shows it (TraceWindow, check_file).
+/// dependency on a missing node shows it (TraceWindow, check).
 class TraceReader {
  public:
   /// Reads the metadata.

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <stdexcept>
 #include <string_view>
-#include <system_error>
 
 #include "traces/chakra/check_parts.h"
 #include "traces/chakra/reader.h"
@@ -24,6 +21,7 @@ constexpr std::uint64_t kMostDoubles = 1 << 16;
 /// What was done, by kind of finding.
 constexpr std::array<std::string_view, kProblems> kDeeds = {
     "ranks without a file, now with the lowest rank's nodes but its messages",
+    "",
     "ids that were there before, now others, or left out where the node is a copy",
     "dependencies of a node on itself, left out",
     "dependencies on nodes that are not in the file, left out",
@@ -33,6 +31,7 @@ constexpr std::array<std::string_view, kProblems> kDeeds = {
     "sends and receives without another rank as their peer, now with that of a group of two, or METADATA_NODEs",
     "sends and receives without a counterpart, now METADATA_NODEs",
     "messages of two sizes, now of the larger",
+    "messages received in another order than they are sent in, now with the sizes that are sent",
     "collectives of groups that a new rank is not in, now METADATA_NODEs",
     "collectives that other ranks of the group do not issue, now METADATA_NODEs",
     "collectives of other sizes on other ranks, now of the largest",
@@ -52,13 +51,7 @@ Sources sources_of(const TraceFiles& in, const CheckOptions& options) {
   sources.files.files.clear();
   sources.files.missing.clear();
   sources.is_double.clear();
-  const std::uint32_t highest = *in.files.back().rank;
-  const std::uint64_t ranks = std::max<std::uint64_t>(options.ranks.value_or(0), std::uint64_t{highest} + 1);
-  if (ranks - in.files.size() > kMostDoubles) {
-    throw traces::FormatError(in.files.back().file.string(), 0,
-                              std::to_string(ranks - in.files.size()) + " ranks have no file: expected at most " +
-                                  std::to_string(kMostDoubles));
-  }
+  const std::uint32_t ranks = repaired_ranks(in, options);
   auto next = in.files.begin();
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const bool has_file = next != in.files.end() && *next->rank == rank;
@@ -86,32 +79,25 @@ class Repair {
     }
     CheckReport report;
     matcher_.find_groups(report);
-    findings_.finish(report);
-    for (const FindingKind& kind : report.kinds) {
-      if (kind.first.kind != Problem::kGroup) continue;
-      throw traces::FormatError(
-          kind.first.file, 0,
-          kind.first.text().substr(kind.first.file.size() + 2) + "; " + describe(kind.first.kind, kind.count));
+    if (const auto unknown = findings_.of(Problem::kGroup)) {
+      throw traces::FormatError(unknown->first.file, 0,
+                                unknown->first.problem_text() + "; " + describe(Problem::kGroup, unknown->count));
     }
     if (sources_.files.is_prefix) matcher_.mend(edits_, log_);
   }
 
-  std::vector<fs::path> write(const fs::path& out) const {
-    std::vector<fs::path> written;
-    std::vector<std::unique_ptr<traces::OutputFile>> files;
+  void write(const fs::path& out) const {
     for (std::size_t i = 0; i < edits_.size(); ++i) {
       const RankFile& file = sources_.files.files[i];
-      written.push_back(sources_.files.is_prefix ? rank_file(out, *file.rank) : out);
-      TraceWriter writer(written.back(), TraceReader(file.file).metadata());
+      TraceWriter writer(sources_.files.is_prefix ? rank_file(out, *file.rank) : out,
+                         TraceReader(file.file).metadata());
       for (Node& node : read_mended(file, [](Problem, std::uint64_t) {})) {
         prepare(i, node, [](Problem, std::uint64_t) {});
         if (const auto edit = edits_[i].find(node.id); edit != edits_[i].end()) apply(edit->second, node);
         writer.write(node);
       }
-      files.push_back(writer.finish());
+      writer.close();
     }
-    for (const auto& file : files) file->appear();
-    return written;
   }
 
   [[nodiscard]] std::vector<Mended> mended() const { return log_.mended(); }
@@ -195,12 +181,6 @@ class Repair {
   MendLog log_;
 };
 
-/// Whether both names are one file, there or not.
-bool is_same(const fs::path& a, const fs::path& b) {
-  std::error_code ignored;
-  return fs::equivalent(a, b, ignored) || fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
-}
-
 }  // namespace
 
 std::string Mended::text() const {
@@ -220,19 +200,28 @@ std::vector<Mended> MendLog::mended() const {
   return all;
 }
 
-RepairReport repair(const TraceFiles& in, const fs::path& out, const CheckOptions& options) {
-  for (const RankFile& file : in.files) {
-    const fs::path target = in.is_prefix ? rank_file(out, *file.rank) : out;
-    if (is_same(file.file, target)) {
-      throw std::invalid_argument("expected another place than that of the trace itself, got " + out.string());
-    }
+std::uint32_t repaired_ranks(const TraceFiles& in, const CheckOptions& options) {
+  const RankFile& highest = in.files.back();
+  const std::uint64_t least = std::uint64_t{*highest.rank} + 1;
+  if (options.ranks && *options.ranks < least) {
+    throw traces::FormatError(highest.file.string(), 0,
+                              "is the trace of rank " + std::to_string(*highest.rank) + ": expected none beyond the " +
+                                  std::to_string(*options.ranks) + " ranks that there are to be");
   }
+  const std::uint64_t ranks = options.ranks.value_or(least);
+  if (ranks - in.files.size() > kMostDoubles) {
+    throw traces::FormatError(highest.file.string(), 0,
+                              std::to_string(ranks - in.files.size()) + " ranks have no file: expected at most " +
+                                  std::to_string(kMostDoubles));
+  }
+  return static_cast<std::uint32_t>(ranks);
+}
+
+std::vector<Mended> repair(const TraceFiles& in, const fs::path& out, const CheckOptions& options) {
   Repair work(in, options);
   work.look();
-  RepairReport report;
-  report.mended = work.mended();
-  report.written = work.write(out);
-  return report;
+  work.write(out);
+  return work.mended();
 }
 
 }  // namespace weft::chakra

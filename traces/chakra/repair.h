@@ -23,10 +23,9 @@ struct Mended {
   [[nodiscard]] std::string text() const;
 };
 
-struct RepairReport {
-  std::vector<Mended> mended;                  ///< the heaviest first
-  std::vector<std::filesystem::path> written;  ///< by rank
-};
+/// Of how many ranks repair() writes a file, where `in` is a prefix: with those that have none, and with all of the
+/// machine. Throws traces::FormatError where too many have none, or the machine has fewer than there are files.
+std::uint32_t repaired_ranks(const TraceFiles& in, const CheckOptions& options);
 
 /// Writes a trace in which check() finds nothing that can be mended. A node that cannot be run, or that other ranks
 /// know nothing of, becomes a METADATA_NODE: it takes no time, and what depends on it keeps its order.
@@ -41,10 +40,10 @@ struct RepairReport {
 ///   collectives of groups that it is not in.
 /// - Compute nodes without a time take a nanosecond, as in ASTRA-sim; communication is no operation of the CPU.
 ///
-/// `out` is a prefix where `in` is one, else a file. Equal input gives equal bytes. One file at a time is in memory.
-/// Throws traces::FormatError for a file that cannot be read and for a group whose ranks nothing says,
-/// std::system_error where `out` cannot be written, and std::invalid_argument where it would overwrite a file of `in`;
-/// then, nothing is written.
-RepairReport repair(const TraceFiles& in, const std::filesystem::path& out, const CheckOptions& options);
+/// `out` is a prefix where `in` is one, else a file, and another one than that of `in`. Equal input gives equal bytes.
+/// One file at a time is in memory. Gives what was done, the heaviest first. Throws traces::FormatError for a file that
+/// cannot be read and for a group whose ranks nothing says, before anything is written, and std::system_error where
+/// `out` cannot be written.
+std::vector<Mended> repair(const TraceFiles& in, const std::filesystem::path& out, const CheckOptions& options);
 
 }  // namespace weft::chakra

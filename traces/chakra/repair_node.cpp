@@ -150,8 +150,9 @@ void mend(Node& node, std::optional<std::uint32_t> rank, const Log& log) {
 }
 
 void leave_out(Node& node) {
+  // Groups are listed all the same; nothing else that it has may be taken for such a list.
+  if (!lists_process_groups(node)) node.inputs.reset();
   node.type = NodeType::kMetadata;
-  node.inputs.reset();
   node.duration_micros = 0;
   node.attributes.clear();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be mended between ranks: the matcher's part of repair().
 #include <algorithm>
-#include <tuple>
+#include <iterator>
 
 #include "traces/chakra/check_parts.h"
 #include "traces/chakra/repair_parts.h"
@@ -21,38 +21,35 @@ std::optional<std::uint32_t> RankMatcher::other_of_two(std::uint32_t rank, const
 
 void RankMatcher::mend(std::vector<Edits>& edits, MendLog& log) {
   for (const auto& [key, group] : groups_) align_group(group, edits, log);
-  const auto order = [](const Message& a, const Message& b) {
-    return std::tie(a.source, a.destination, a.tag, a.id) < std::tie(b.source, b.destination, b.tag, b.id);
-  };
-  std::sort(sends_.begin(), sends_.end(), order);
-  std::sort(receives_.begin(), receives_.end(), order);
-  const auto channel = [](const Message& message) {
-    return std::tie(message.source, message.destination, message.tag);
-  };
+  for (const Channel& channel : channels()) mend(channel, edits, log);
+}
+
+void RankMatcher::mend(const Channel& channel, std::vector<Edits>& edits, MendLog& log) const {
   const auto edit = [&](std::uint32_t rank, const Message& message) -> Edit& {
     return edits[file_of_.at(rank)][message.id];
   };
-  auto send = sends_.begin();
-  auto receive = receives_.begin();
-  while (send != sends_.end() || receive != receives_.end()) {
-    const bool lone_send = receive == receives_.end() || (send != sends_.end() && channel(*send) < channel(*receive));
-    const bool lone_receive = !lone_send && (send == sends_.end() || channel(*receive) < channel(*send));
-    if (lone_send || lone_receive) {
-      const Message& message = lone_send ? *send++ : *receive++;
-      const std::uint32_t rank = lone_send ? message.source : message.destination;
-      edit(rank, message).is_left_out = true;
-      log.add(Problem::kLoneMessage, file_of(rank), message.id);
-      continue;
-    }
-    if (send->size != receive->size) {
-      const std::int64_t size = std::max(send->size, receive->size);
-      edit(send->source, *send).size = size;
-      edit(receive->destination, *receive).size = size;
-      log.add(Problem::kMessageSize, file_of(send->source), send->id);
-    }
-    ++send;
-    ++receive;
+  const auto sizes = [](Messages begin, Messages end) {
+    std::vector<std::int64_t> sorted;
+    std::transform(begin, end, std::back_inserter(sorted), [](const Message& message) { return message.size; });
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  };
+  const bool is_order = sizes(channel.send, channel.send_end) == sizes(channel.receive, channel.receive_end);
+  auto send = channel.send;
+  auto receive = channel.receive;
+  for (; send != channel.send_end && receive != channel.receive_end; ++send, ++receive) {
+    if (send->size == receive->size) continue;
+    const std::int64_t size = is_order ? send->size : std::max(send->size, receive->size);
+    if (size != send->size) edit(send->source, *send).size = size;
+    if (size != receive->size) edit(receive->destination, *receive).size = size;
+    log.add(is_order ? Problem::kMessageOrder : Problem::kMessageSize, file_of(send->source), send->id);
   }
+  const auto leave_out = [&](std::uint32_t rank, const Message& message) {
+    edit(rank, message).is_left_out = true;
+    log.add(Problem::kLoneMessage, file_of(rank), message.id);
+  };
+  for (; send != channel.send_end; ++send) leave_out(send->source, *send);
+  for (; receive != channel.receive_end; ++receive) leave_out(receive->destination, *receive);
 }
 
 /// The lowest rank's collectives that all members have, in the order in which it issues them.
@@ -65,10 +62,8 @@ void RankMatcher::align_group(const Group& group, std::vector<Edits>& edits, Men
     std::vector<bool> kept;
   };
   constexpr std::size_t kNone = SIZE_MAX;
-  std::vector<std::uint32_t> ranks = group.group->ranks;
-  std::sort(ranks.begin(), ranks.end());
   std::vector<Place> places;
-  for (const std::uint32_t rank : ranks) {
+  for (const std::uint32_t rank : *group.group->sorted) {
     const auto member = group.members.find(rank);
     if (member == group.members.end() && !file_of_.contains(rank)) continue;
     places.push_back({file_of_.at(rank),
@@ -96,9 +91,7 @@ void RankMatcher::align_group(const Group& group, std::vector<Edits>& edits, Men
     std::int64_t size = 0;
     for (const Place& place : places) size = std::max(size, (*place.all)[place.of_reference[i]].size);
     const std::int64_t root = root_of(reference[i], group);
-    const bool is_rank =
-        std::find(group.group->ranks.begin(), group.group->ranks.end(), root) != group.group->ranks.end();
-    const std::int64_t mended_root = is_rank ? root : group.group->ranks.front();
+    const std::int64_t mended_root = is_member(root, *group.group) ? root : group.group->ranks.front();
     for (Place& place : places) {
       const Collective& here = (*place.all)[place.of_reference[i]];
       place.kept[place.of_reference[i]] = true;

@@ -4,7 +4,6 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include <stdexcept>
-#include <utility>
 
 #include "traces/chakra/message.h"
 
@@ -21,7 +20,7 @@ struct TraceWriter::Message {
 };
 
 TraceWriter::TraceWriter(const std::filesystem::path& file, const Metadata& metadata)
-    : file_(std::make_unique<traces::OutputFile>(file)), name_(file.string()), message_(std::make_unique<Message>()) {
+    : file_(file), name_(file.string()), message_(std::make_unique<Message>()) {
   ChakraProtoMsg::GlobalMetadata message;
   to_message(metadata, message);
   write_record(message);
@@ -32,11 +31,6 @@ TraceWriter::~TraceWriter() = default;
 void TraceWriter::write(const Node& node) {
   to_message(node, message_->node);
   write_record(message_->node);
-}
-
-std::unique_ptr<traces::OutputFile> TraceWriter::finish() {
-  file_->finish();
-  return std::move(file_);
 }
 
 template <typename M>
@@ -50,7 +44,7 @@ void TraceWriter::write_record(const M& message) {
     if (!more) break;
   }
   message.AppendToString(&record_);
-  file_->write(record_);
+  file_.write(record_);
 }
 
 }  // namespace weft::chakra

@@ -21,9 +21,7 @@ class TraceWriter {
 
   /// Texts must be UTF-8, or a reader will refuse the file.
   void write(const Node& node);
-  void close() { finish()->appear(); }
-  /// In place of close(), for several files that are to appear together: gives the file, finished.
-  std::unique_ptr<traces::OutputFile> finish();
+  void close() { file_.close(); }
 
  private:
   struct Message;
@@ -31,7 +29,7 @@ class TraceWriter {
   template <typename M>
   void write_record(const M& message);
 
-  std::unique_ptr<traces::OutputFile> file_;
+  traces::OutputFile file_;
   std::string name_;
   std::string record_;
   std::unique_ptr<Message> message_;

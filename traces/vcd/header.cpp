@@ -57,15 +57,6 @@ std::optional<std::uint64_t> convert_time(std::uint64_t time, Timescale from, Ti
   return static_cast<std::uint64_t>(converted);
 }
 
-const Signal* Header::find(std::string_view name) const {
-  for (const Signal& signal : signals) {
-    if (!name.starts_with(signal.name)) continue;
-    const std::string_view rest = name.substr(signal.name.size());
-    if (rest.empty() || rest == signal.range) return &signal;
-  }
-  return nullptr;
-}
-
 std::string BitRange::text() const {
   std::string text = "[" + std::to_string(left);
   if (left != right) text += ":" + std::to_string(right);

@@ -77,8 +77,6 @@ struct Header {
   [[nodiscard]] const Signal& signal_of(std::uint32_t net) const { return signals[all_nets[net].signal]; }
   /// Its name, with the bit if the net is one of several.
   [[nodiscard]] std::string name_of(std::uint32_t net) const { return signal_of(net).name + all_nets[net].part; }
-  /// The first by full name, with or without the range; null if there is none. Names (names.h) knows more.
-  [[nodiscard]] const Signal* find(std::string_view name) const;
 };
 
 /// Both numbers of "[7:0]", equal ones of "[3]"; nothing if the text is neither.

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "traces/gzip_file.h"
+#include "traces/output_file.h"
 #include "traces/program.h"
 #include "traces/temporary.h"
 #include "traces/whole_file.h"
@@ -20,25 +20,28 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFstWriter = "vcd2fst";
 
-/// A file of traces, whatever it makes of the text.
-template <typename File>
+/// Of text, in gzip where the name asks for it.
 class FileOutput final : public Output {
  public:
-  explicit FileOutput(fs::path file) : file_(std::move(file)) {}
+  explicit FileOutput(const fs::path& file) : file_(file) {}
   void write(std::string_view text) override { file_.write(text); }
   void close() override { file_.close(); }
 
  private:
-  File file_;
+  traces::OutputFile file_;
 };
 
 class FstOutput final : public Output {
  public:
   explicit FstOutput(fs::path file)
       : file_(std::move(file)),
-        folder_(traces::Temporary::make_folder(file_.has_parent_path() ? file_.parent_path() : fs::path("."))),
+        target_(traces::find_target(file_)),
+        folder_(traces::Temporary::make_folder(target_.path.has_parent_path() ? target_.path.parent_path() : ".")),
         made_(fs::absolute(folder_.path() / "waves.fst")),
-        converter_({kFstWriter, "-", made_.string()}, traces::Program::Way::kTo) {}
+        converter_({kFstWriter, "-", made_.string()}, traces::Program::Way::kTo) {
+    // The converter goes back and forth in what it writes.
+    if (target_.is_stream) throw std::system_error(ESPIPE, std::generic_category(), "cannot write " + file_.string());
+  }
 
   void write(std::string_view text) override {
     if (!converter_.write(text)) finish("it has ended before the waveform did");
@@ -46,7 +49,9 @@ class FstOutput final : public Output {
 
   void close() override {
     finish("");
-    fs::rename(made_, file_);
+    std::error_code ignored;
+    if (target_.permissions) fs::permissions(made_, fs::perms(*target_.permissions), ignored);
+    fs::rename(made_, target_.path);
     folder_ = {};
   }
 
@@ -63,7 +68,8 @@ class FstOutput final : public Output {
   }
 
   fs::path file_;
-  traces::Temporary folder_;  ///< beside the file
+  traces::WriteTarget target_;
+  traces::Temporary folder_;  ///< beside the target
   fs::path made_;
   traces::Program converter_;
 };
@@ -72,8 +78,7 @@ class FstOutput final : public Output {
 
 std::unique_ptr<Output> Output::open(const fs::path& file) {
   if (file.extension() == ".fst") return std::make_unique<FstOutput>(file);
-  if (file.extension() == ".gz") return std::make_unique<FileOutput<traces::GzipFile>>(file);
-  return std::make_unique<FileOutput<traces::WholeFile>>(file);
+  return std::make_unique<FileOutput>(file);
 }
 
 std::string_view Output::missing_program(const fs::path& file) {

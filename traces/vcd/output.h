@@ -8,7 +8,8 @@
 namespace weft::vcd {
 
 /// Where the text of a waveform goes, in the format that the file's name ends in: `.fst` as vcd2fst of Debian's package
-/// gtkwave converts it while it is written, `.gz` as gzip, else as it is. The file appears when it is closed.
+/// gtkwave converts it while it is written, `.gz` as gzip, else as it is. The file appears when it is closed;
+/// a link is followed, and a file that is replaced keeps its permissions.
 ///
 /// Throws std::system_error of what the disk refuses, and std::runtime_error of what vcd2fst does.
 class Output {

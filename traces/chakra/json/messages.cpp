@@ -98,8 +98,7 @@ void metadata_from_message_json(std::string_view text, Metadata& metadata) {
   from_message(message, metadata);
 }
 
-bool is_message_of_node(std::string_view text) {
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+bool is_message_of_node(const json& object) {
   if (!object.is_object()) return false;
   return std::any_of(object.items().begin(), object.items().end(),
                      [](const auto& member) { return member.key() != "version" && member.key() != "attr"; });

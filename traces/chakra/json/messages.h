@@ -14,8 +14,8 @@ namespace weft::chakra {
 /// quotes or not, enumerators by name or number, bytes in base64.
 void node_from_message_json(std::string_view text, Node& node);
 void metadata_from_message_json(std::string_view text, Metadata& metadata);
-/// Whether an object has a member that a node has and metadata has not.
-bool is_message_of_node(std::string_view text);
+/// Whether it is an object with a member that a node has and metadata has not.
+bool is_message_of_node(const nlohmann::json& object);
 /// Into that JSON, on one line. Fields that the schema does not have find no place in it: they are an error.
 std::string to_message_json(const Node& node);
 std::string to_message_json(const Metadata& metadata);

@@ -66,7 +66,7 @@ void JsonTrace::begin_jsonizer() {
   is_list_ = text_.take('[');
   if (is_list_ && text_.peek() == ']') return;
   const std::string_view first = text_.value();
-  if (is_message_of_node(first)) {
+  if (is_message_of_node(text_.parse())) {
     if (!is_list_) fail("expected the metadata of a Chakra trace, got a node: the metadata is missing");
     has_first_ = true;
     return;
@@ -101,7 +101,7 @@ bool JsonTrace::next_of_list() {
 }
 
 bool JsonTrace::next_of_sequence() {
-  if (text_.peek() == '\0') return false;
+  if (text_.at_end()) return false;
   text_.value();
   return true;
 }
@@ -117,7 +117,7 @@ void JsonTrace::end_members() {
     }
     text_.expect('}', "',' or '}' after the nodes");
   }
-  if (text_.peek() != '\0') text_.expect('\0', "the end of the file");
+  text_.expect_end();
 }
 
 void JsonTrace::take(Node& node) {
@@ -133,6 +133,7 @@ void JsonTrace::take(Node& node) {
     } else if (kind_ == FileKind::kChakraFeederJson) {
       node = node_from_feeder_json(text_.parse());
     } else {
+      static_cast<void>(text_.parse());  // protobuf's reader has other rules for what JSON is
       node_from_message_json(text_.value_text(), node);
     }
   } catch (const std::invalid_argument& error) {

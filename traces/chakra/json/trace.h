@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "traces/chakra/json/text.h"
+#include "traces/chakra/json/stream.h"
 #include "traces/chakra/node.h"
 #include "traces/file_kind.h"
 
@@ -43,7 +43,7 @@ class JsonTrace {
 
   traces::InputFile& file_;
   traces::FileKind kind_;
-  JsonText text_;
+  JsonStream text_;
   Metadata metadata_;
   bool has_metadata_ = false;
   bool is_list_ = true;     ///< nodes are elements of a list, else they follow each other

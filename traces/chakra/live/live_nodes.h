@@ -38,7 +38,6 @@ class LiveNodes {
 
   [[nodiscard]] Entry& operator[](Slot slot) { return entries_[slot]; }
   [[nodiscard]] const Entry& operator[](Slot slot) const { return entries_[slot]; }
-  [[nodiscard]] std::size_t size() const { return size_; }
 
   /// kNone if there is none of the id.
   [[nodiscard]] Slot find(std::uint64_t id) const;

@@ -25,9 +25,6 @@ class RecordPool {
   /// The record with these bytes, for as long as it is not released as often as it was added.
   Record add(std::string_view bytes);
   void release(Record record);
-  [[nodiscard]] std::string_view bytes(Record record) const {
-    return {entries_[record].bytes.get(), entries_[record].size};
-  }
   /// Null if the record is damaged. The node lasts as long as the record.
   const Node* node(Record record);
 

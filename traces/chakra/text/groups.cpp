@@ -45,9 +45,21 @@ TextGroups::TextGroups(const TextWorkload& workload, std::uint64_t ranks)
       ranks_(ranks),
       is_cut_(workload.model_group != 0),
       model_is_inner_(workload.parallelism != TextWorkload::Parallelism::kHybridModelData) {
+  const auto fail = [&](const std::string& message) { throw traces::FormatError(workload.file, 1, message); };
+  const bool has_experts = workload.expert_group > 1;
+  const bool has_more = has_experts || workload.stages > 1;
+  const std::string more = has_experts ? "ep" : "pp";
+  if (!is_cut_ && has_more) {
+    fail(more + ": expected model_parallel_NPU_group: beside it, the ranks of a tensor-parallel group, 1 for none");
+  }
   if (!is_cut_) return;
   const std::uint64_t model = workload.model_group;
-  const auto fail = [&](const std::string& message) { throw traces::FormatError(workload.file, 1, message); };
+  if (!model_is_inner_ && has_more) {
+    fail(more +
+         ": expected a parallelism whose tensor-parallel groups are of neighbours, such as "
+         "HYBRID_TRANSFORMER_FWD_IN_BCKWD: how its groups lie among those of " +
+         workload.word + " is said nowhere");
+  }
   if (ranks % model != 0) {
     fail("model_parallel_NPU_group: expected a divisor of the number of ranks, " + std::to_string(ranks) + ", got " +
          std::to_string(model));
@@ -57,7 +69,7 @@ TextGroups::TextGroups(const TextWorkload& workload, std::uint64_t ranks)
          std::to_string(workload.stages));
   }
   data_ = ranks / model / workload.stages;
-  if (workload.expert_group > 1 && data_ % workload.expert_group != 0) {
+  if (has_experts && data_ % workload.expert_group != 0) {
     fail("ep: expected a divisor of the ranks of a data-parallel group, " + std::to_string(data_) + ", got " +
          std::to_string(workload.expert_group));
   }
@@ -90,13 +102,12 @@ std::uint64_t TextGroups::size(Group group) const {
 }
 
 std::uint64_t TextGroups::index(Group group, std::uint64_t rank) const {
-  const std::uint64_t inner = model_is_inner_ ? workload_.model_group : data_;
-  if (group == (model_is_inner_ ? Group::kModel : Group::kData)) return rank / inner;
-  if (!model_is_inner_) return rank % inner;
-  // One rank after the other of a tensor-parallel group, then one stage after the other, then the data-parallel ones.
+  // One rank after the other of a tensor-parallel group, then one stage after the other, then the data-parallel ones;
+  // or the data-parallel ones first.
   const std::uint64_t lanes = workload_.model_group * workload_.stages;
-  const std::uint64_t lane = rank % lanes;
-  const std::uint64_t copy = rank / lanes;
+  const std::uint64_t lane = model_is_inner_ ? rank % lanes : rank / data_;
+  const std::uint64_t copy = model_is_inner_ ? rank / lanes : rank % data_;
+  if (group == Group::kModel) return model_is_inner_ ? rank / workload_.model_group : copy;
   const std::uint64_t experts = std::max<std::uint64_t>(workload_.expert_group, 1);
   if (group == Group::kExpert) return lane + lanes * (copy / experts);
   if (group == Group::kExpertData) return lane + lanes * (copy % experts);
@@ -164,6 +175,14 @@ std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConv
   if (workload.ranks != 0 && workload.ranks != conversion.ranks) {
     remarks.push_back("all_gpus: " + std::to_string(workload.ranks) + " in the file, and " +
                       std::to_string(conversion.ranks) + " ranks are written");
+  }
+  if (workload.lines_beyond > 0) {
+    const auto counted = [](std::uint64_t count, const std::string& what) {
+      return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    };
+    remarks.push_back(counted(workload.lines_beyond, "line") + " behind the " +
+                      counted(workload.layers.size(), "layer") + " that line " + std::to_string(workload.count_line) +
+                      " counts " + (workload.lines_beyond == 1 ? "is" : "are") + " not read");
   }
   for (const std::string& word : workload.not_read) remarks.push_back(word + ": in the first line, is not read");
   return remarks;

@@ -193,28 +193,19 @@ void generate(const TextWorkload& workload, std::uint64_t rank, const TextConver
   Generator(workload, rank, conversion, take).run();
 }
 
-std::vector<std::filesystem::path> convert_text_workload(const TextWorkload& workload,
-                                                         const std::filesystem::path& prefix,
-                                                         const TextConversion& conversion) {
+void convert_text_workload(const TextWorkload& workload, const std::filesystem::path& prefix,
+                           const TextConversion& conversion) {
   const std::vector<RankGroup> groups = groups_of(workload, conversion.ranks);
   Metadata metadata;
   metadata.version = "1.0.0";
   metadata.attributes = {Attribute::text("source", std::filesystem::path(workload.file).filename().string()),
                          Attribute::text("parallelism", workload.word)};
-  std::vector<std::filesystem::path> written;
-  std::vector<std::unique_ptr<traces::OutputFile>> files;
   for (std::uint64_t rank = 0; rank < conversion.ranks; ++rank) {
-    written.push_back(rank_file(prefix, rank));
-    TraceWriter writer(written.back(), metadata);
+    TraceWriter writer(rank_file(prefix, rank), metadata);
     generate(workload, rank, conversion, [&](const Node& node) { writer.write(node); });
-    files.push_back(writer.finish());
+    writer.close();
   }
-  if (!groups.empty()) {
-    written.push_back(groups_file(prefix));
-    write_groups(written.back(), groups);
-  }
-  for (const auto& file : files) file->appear();
-  return written;
+  if (!groups.empty()) write_groups(groups_file(prefix), groups);
 }
 
 }  // namespace weft::chakra

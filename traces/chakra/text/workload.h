@@ -80,6 +80,8 @@ struct TextWorkload {
   std::uint64_t stages = 1;              ///< pp, of the pipeline
   std::uint64_t stage_bytes = 0;         ///< pp_comm, between stages
   std::vector<std::string> not_read;     ///< words of the first line that mean nothing here
+  int count_line = 0;                    ///< that says how many layers there are
+  std::uint64_t lines_beyond = 0;        ///< behind as many layers, blank ones not counted: nobody reads them
 };
 
 /// Throws traces::FormatError, which names the line.
@@ -95,7 +97,8 @@ struct TextConversion {
 
 /// The groups that the graph's nodes name; empty where every collective is of all ranks. Tensor-parallel groups are of
 /// neighbours, and data-parallel ones of every (model_group * stages)th rank, for HYBRID_MODEL_DATA the other way
-/// round. Throws traces::FormatError if the ranks cannot be cut into such groups.
+/// round, and it has neither experts nor stages. Throws traces::FormatError if the ranks cannot be cut into such
+/// groups.
 std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks);
 /// What a user should know of the conversion, a line each: collectives that are left out, and what is read in a way
 /// that may surprise.
@@ -105,9 +108,8 @@ void generate(const TextWorkload& workload, std::uint64_t rank, const TextConver
               const std::function<void(const Node&)>& take);
 
 /// Writes PREFIX.RANK.et for each rank and, where there are groups, PREFIX.groups.json, which maps a group's name to
-/// its ranks as ASTRA-sim's communicator files do. Gives the files. Throws as the above, and std::system_error.
-std::vector<std::filesystem::path> convert_text_workload(const TextWorkload& workload,
-                                                         const std::filesystem::path& prefix,
-                                                         const TextConversion& conversion);
+/// its ranks as ASTRA-sim's communicator files do. Throws as the above, and std::system_error.
+void convert_text_workload(const TextWorkload& workload, const std::filesystem::path& prefix,
+                           const TextConversion& conversion);
 
 }  // namespace weft::chakra

@@ -2,6 +2,7 @@
 // Reading text workloads.
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -9,7 +10,7 @@
 #include "traces/chakra/text/workload.h"
 #include "traces/file_kind.h"
 #include "traces/format_error.h"
-#include "traces/input_file.h"
+#include "traces/text_file.h"
 
 namespace weft::chakra {
 namespace {
@@ -46,7 +47,10 @@ constexpr std::uint64_t kMostLayers = 1'000'000;
 
 class Parser {
  public:
-  explicit Parser(const std::filesystem::path& file) : stream_(text_of(file)) { workload_.file = file.string(); }
+  explicit Parser(const std::filesystem::path& file)
+      : stream_(traces::read_text(file, "a text workload", is_of_this_kind)) {
+    workload_.file = file.string();
+  }
 
   TextWorkload parse() {
     parse_header();
@@ -54,37 +58,38 @@ class Parser {
     const std::uint64_t layers = number("the number of layers", kMostLayers);
     if (layers == 0) fail("expected at least 1 layer, got 0");
     end_of_line();
+    workload_.count_line = line_;
     for (std::uint64_t i = 0; i < layers; ++i) parse_layer(i, layers);
+    while (next_line()) ++workload_.lines_beyond;
     apply_header();
     return std::move(workload_);
   }
 
  private:
-  /// What is something else is said to be that.
-  static std::string text_of(const std::filesystem::path& file) {
-    traces::InputFile input(file);
-    const traces::FileGuess guess = traces::guess(input);
-    if (guess.kind != traces::FileKind::kTextWorkload && !traces::is_plain_text(guess.kind)) {
-      traces::refuse(file, "a text workload", guess);
-    }
-    return traces::read_whole(input);
+  static bool is_of_this_kind(traces::FileKind kind) {
+    return kind == traces::FileKind::kTextWorkload || traces::is_plain_text(kind);
   }
 
   [[noreturn]] void fail(const std::string& message) const {
     throw traces::FormatError(workload_.file, line_, message);
   }
 
-  /// Blank lines do not count.
-  void words_of_next_line(const std::string& expected) {
+  /// The words of the next line that is not blank; false at the end of the file.
+  bool next_line() {
     words_.clear();
     next_ = 0;
     std::string text;
     while (words_.empty()) {
-      if (!std::getline(stream_, text)) fail("expected " + expected + ", got the end of the file");
+      if (!std::getline(stream_, text)) return false;
       ++line_;
       std::istringstream line(text);
       for (std::string word; line >> word;) words_.push_back(word);
     }
+    return true;
+  }
+
+  void words_of_next_line(const std::string& expected) {
+    if (!next_line()) fail("expected " + expected + ", got the end of the file");
   }
 
   [[nodiscard]] bool at_end() const { return next_ == words_.size(); }
@@ -124,8 +129,10 @@ class Parser {
     const bool is_dlrm =
         workload_.parallelism == Parallelism::kDlrm || workload_.parallelism == Parallelism::kDlrmEnhanced;
     bool has_last_bottom = false;
+    std::set<std::string> keys;
     while (!at_end()) {
       const std::string key = word("");
+      if (key.ends_with(':') && !keys.insert(key).second) fail("expected each word once, got " + key + " twice");
       if (key == "model_parallel_NPU_group:") {
         workload_.model_group = number("the ranks of a group");
         if (workload_.model_group == 0) fail("model_parallel_NPU_group: expected at least 1, got 0");

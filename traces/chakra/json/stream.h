@@ -11,23 +11,26 @@
 
 namespace weft::chakra {
 
-/// A JSON text taken value by value, of which only one is held. Throws traces::FormatError, which names line and column
-/// where the text is no JSON.
-class JsonText {
+/// JSON taken value by value, of which only one is held. Throws traces::FormatError, which names line and column where
+/// it is no JSON.
+class JsonStream {
  public:
-  explicit JsonText(traces::InputFile& file) : file_(file) {}
+  explicit JsonStream(traces::InputFile& file) : file_(file) {}
 
-  /// The next character that is no blank, which stays; 0 at the end.
+  /// Whether nothing but blanks follows.
+  bool at_end();
+  /// The next character that is no blank, which stays; 0 at the end, where a file may have one as well.
   char peek();
   /// Takes the character if it comes next.
   bool take(char c);
   /// Takes it or fails.
   void expect(char c, const std::string& what);
+  void expect_end();
   /// A member's name and the colon behind it.
   std::string key();
   /// The text of the next value, whole; valid until the next call. Whether it is JSON, parse() tells.
   std::string_view value();
-  /// What value() gave last, as text and parsed.
+  /// What value() gave last, as text and parsed (traces::parse_json: an object has each key once).
   [[nodiscard]] std::string_view value_text() const { return value_; }
   [[nodiscard]] nlohmann::json parse() const;
 
@@ -38,15 +41,14 @@ class JsonText {
  private:
   static constexpr std::size_t kChunk = 64 << 10;
   static constexpr std::size_t kLongest = std::size_t{1} << 28;
-  static constexpr std::size_t kDeepest = 100;
 
   /// Makes the character at an index of the buffer be there; false at the end of the file.
   bool has(std::size_t index);
+  void skip_blanks();
   void skip(std::size_t count);
   std::size_t end_of_string(std::size_t begin);
   std::size_t end_of_value();
   [[noreturn]] void fail(const std::string& message) const;
-  [[noreturn]] void fail_at(std::uint64_t line, std::uint64_t column, const std::string& message) const;
 
   traces::InputFile& file_;
   std::string buffer_;

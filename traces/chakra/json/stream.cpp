@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/chakra/json/text.h"
+#include "traces/chakra/json/stream.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "traces/json_text.h"
 
 namespace weft::chakra {
 namespace {
@@ -20,7 +22,7 @@ void advance(std::string_view text, std::uint64_t& line, std::uint64_t& column) 
 
 }  // namespace
 
-bool JsonText::has(std::size_t index) {
+bool JsonStream::has(std::size_t index) {
   while (index >= buffer_.size()) {
     const std::size_t held = buffer_.size();
     buffer_.resize(held + kChunk);
@@ -30,12 +32,21 @@ bool JsonText::has(std::size_t index) {
   return true;
 }
 
-void JsonText::skip(std::size_t count) {
+void JsonStream::skip(std::size_t count) {
   advance(std::string_view(buffer_).substr(at_, count), line_, column_);
   at_ += count;
 }
 
-char JsonText::peek() {
+bool JsonStream::at_end() {
+  skip_blanks();
+  return !has(at_);
+}
+
+char JsonStream::peek() {
+  return at_end() ? '\0' : buffer_[at_];
+}
+
+void JsonStream::skip_blanks() {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   // What is taken makes room, unless little is.
   if (at_ >= kChunk) {
@@ -47,20 +58,23 @@ char JsonText::peek() {
   std::size_t next = at_;
   while (has(next) && is_layout(buffer_[next])) ++next;
   skip(next - at_);
-  return has(at_) ? buffer_[at_] : '\0';
 }
 
-bool JsonText::take(char c) {
-  if (peek() != c) return false;
+bool JsonStream::take(char c) {
+  if (at_end() || buffer_[at_] != c) return false;
   skip(1);
   return true;
 }
 
-void JsonText::expect(char c, const std::string& what) {
+void JsonStream::expect(char c, const std::string& what) {
   if (!take(c)) fail("expected " + what);
 }
 
-std::string JsonText::key() {
+void JsonStream::expect_end() {
+  if (!at_end()) fail("expected the end of the file");
+}
+
+std::string JsonStream::key() {
   if (peek() != '"') fail("expected the name of a member in quotes");
   value();
   std::string name = parse().get<std::string>();
@@ -68,7 +82,7 @@ std::string JsonText::key() {
   return name;
 }
 
-std::size_t JsonText::end_of_string(std::size_t begin) {
+std::size_t JsonStream::end_of_string(std::size_t begin) {
   std::size_t at = begin + 1;
   while (has(at) && buffer_[at] != '"') {
     if (at - begin > kLongest) fail("expected a string of at most 256 MiB");
@@ -77,7 +91,7 @@ std::size_t JsonText::end_of_string(std::size_t begin) {
   return at + 1;
 }
 
-std::size_t JsonText::end_of_value() {
+std::size_t JsonStream::end_of_value() {
   std::size_t at = at_;
   std::size_t depth = 0;
   do {
@@ -88,7 +102,7 @@ std::size_t JsonText::end_of_value() {
       continue;
     }
     if (c == '{' || c == '[') {
-      if (++depth > kDeepest) fail("expected at most " + std::to_string(kDeepest) + " brackets within each other");
+      ++depth;
     } else if (c == '}' || c == ']') {
       if (depth == 0) return at;
       --depth;
@@ -105,8 +119,8 @@ std::size_t JsonText::end_of_value() {
   return at;
 }
 
-std::string_view JsonText::value() {
-  if (peek() == '\0') fail("expected a value, got the end of the file");
+std::string_view JsonStream::value() {
+  if (at_end()) fail("expected a value, got the end of the file");
   value_at_ = before_ + at_;
   value_line_ = line_;
   value_column_ = column_;
@@ -119,34 +133,24 @@ std::string_view JsonText::value() {
   return value_;
 }
 
-nlohmann::json JsonText::parse() const {
+nlohmann::json JsonStream::parse() const {
   try {
-    return nlohmann::json::parse(value_);
-  } catch (const nlohmann::json::parse_error& error) {
-    std::uint64_t line = value_line_;
-    std::uint64_t column = value_column_;
-    advance(value_.substr(0, error.byte == 0 ? 0 : error.byte - 1), line, column);
-    // nlohmann's texts begin with the error's id and a place within the value.
-    const std::string text = error.what();
-    const std::size_t place = text.find("column ");
-    const std::size_t begin = place == std::string::npos ? std::string::npos : text.find(": ", place);
-    fail_at(line, column, begin == std::string::npos ? text : text.substr(begin + 2));
+    return traces::parse_json(value_, {value_line_, value_column_});
+  } catch (const traces::JsonError& error) {
+    throw traces::FormatError(file_.name(), error.is_syntax() ? 0 : static_cast<int>(value_line_), error.what());
   }
 }
 
-void JsonText::fail(const std::string& message) const {
-  const char next = at_ < buffer_.size() ? buffer_[at_] : '\0';
-  fail_at(line_, column_,
-          message.find(", got ") != std::string::npos ? message
-          : next == '\0'                              ? message + ", got the end of the file"
-          : next >= ' ' && next <= '~'                ? message + ", got '" + next + "'"
-                                                      : message);
-}
-
-void JsonText::fail_at(std::uint64_t line, std::uint64_t column, const std::string& message) const {
-  throw traces::FormatError(
-      file_.name(), 0,
-      "parse error at line " + std::to_string(line) + ", column " + std::to_string(column) + ": " + message);
+void JsonStream::fail(const std::string& message) const {
+  std::string text = "line " + std::to_string(line_) + ", column " + std::to_string(column_) + ": " + message;
+  if (message.find(", got ") == std::string::npos) {
+    const bool is_end = at_ >= buffer_.size();
+    const char next = is_end ? '\0' : buffer_[at_];
+    text += is_end                       ? ", got the end of the file"
+            : next >= ' ' && next <= '~' ? std::string(", got '") + next + "'"
+                                         : ", got the byte " + std::to_string(static_cast<unsigned char>(next));
+  }
+  throw traces::FormatError(file_.name(), 0, text);
 }
 
 }  // namespace weft::chakra
