@@ -143,10 +143,10 @@ void check_machine(const ordered_json& platform, const ImportOptions& options) {
 /// The groups file that is given, or else the one that lies beside the traces; empty if there is none.
 std::string groups_of_traces(const ImportOptions& options, std::vector<std::string>& remarks) {
   if (!options.groups.empty()) return options.groups;
-  const fs::path beside = chakra::groups_file(options.workload);
-  if (!fs::is_regular_file(beside)) return "";
-  remarks.push_back("groups are those of " + beside.string() + ", which lies beside the traces");
-  return beside.string();
+  const std::optional<fs::path> beside = chakra::find_groups(options.workload);
+  if (!beside) return "";
+  remarks.push_back("groups are those of " + beside->string() + ", which lies beside the traces");
+  return beside->string();
 }
 
 int run(const ImportOptions& options) {
