@@ -86,13 +86,9 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Runner r
 }  // namespace
 
 std::vector<fs::path> files_of_trace(const fs::path& source) {
+  std::vector<fs::path> files = chakra::files_of_prefix(source);
   std::error_code ignored;
-  if (fs::is_regular_file(source, ignored)) return {source};
-  std::vector<fs::path> files;
-  for (fs::path file = chakra::find_rank(source, 0); fs::exists(file, ignored);) {
-    files.push_back(std::move(file));
-    file = chakra::find_rank(source, files.size());
-  }
+  if (fs::is_regular_file(source, ignored)) files.push_back(source);
   return files;
 }
 

@@ -17,7 +17,8 @@ std::filesystem::path trace_folder();
 /// Who runs a workload: some of what traces ask for is done by the one and not by the other.
 enum class Runner : std::uint8_t { kMachine, kAnalytical };
 
-/// The files that a trace is read from: one of all ranks, or those of a prefix; none where there is neither.
+/// The files that a trace is read from: one of all ranks, or those of a prefix, and those of its groups; none where
+/// there is neither.
 std::vector<std::filesystem::path> files_of_trace(const std::filesystem::path& source);
 
 struct GraphWorkload {

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -168,13 +169,13 @@ void ResultFiles::keep() {
   for (const auto& [from, to] : moves) {
     if (std::rename(from.c_str(), to.c_str()) != 0) fail(to, errno);
   }
+  std::set<fs::path> placed;
+  for (const auto& [from, to] : moves) placed.insert(to);
   for (auto& [folder, staged] : staged_) {
     for (const std::string_view name : staged.names) {
       const fs::path old = folder / name;
-      const bool is_new =
-          std::any_of(moves.begin(), moves.end(), [&old](const auto& move) { return move.second == old; });
       std::error_code ignored;
-      if (!is_new) fs::remove(old, ignored);
+      if (!placed.contains(old)) fs::remove(old, ignored);
     }
   }
   staged_.clear();

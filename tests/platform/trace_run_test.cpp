@@ -303,10 +303,11 @@ TEST_F(TraceRun, RepairNeverOverwritesItsInput) {
   for (const char* arguments : {"trace repair w w", "trace repair w ./w", "trace repair w.0.et ../work/w.0.et"}) {
     const Ran ran = weft(arguments);
     EXPECT_EQ(ran.code, 2) << arguments;
-    EXPECT_NE(ran.err.find("expected another place than that of the trace itself"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("TO: expected another file than "), std::string::npos) << ran.err;
     EXPECT_EQ(test::read_file(folder_ / "work/w.0.et"), before);
   }
-  EXPECT_EQ(weft("trace repair w no/r").code, 2);
+  EXPECT_EQ(weft("trace repair w w.0.et/r").code, 2);
+  EXPECT_EQ(weft("trace repair w new/r").code, 0) << "its folder is made";
   EXPECT_EQ(weft("trace repair w.0.et r.et --ranks 4").code, 2);
   const Ran ran = weft("trace repair w r");
   EXPECT_EQ(ran.out,
