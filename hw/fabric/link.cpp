@@ -53,6 +53,7 @@ void Transmitter::record(Waves& waves, const std::string& scope) {
 void Transmitter::add_fault(const Fault& fault) {
   if (faults_ == nullptr) faults_ = std::make_unique<LinkFaults>(random_);
   faults_->add(fault);
+  disturbed_ = true;
 }
 
 Transmitter::Counters Transmitter::counters() const {
@@ -120,7 +121,7 @@ Time Transmitter::pause_over(Rare& rare, Time now) {
 
 Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
   Lane& lane = this->lane(lane_index);
-  if (faults_ != nullptr) [[unlikely]] {
+  if (disturbed_) [[unlikely]] {
     const Time up = faults_->up_at(now);
     if (up != now) return up;
   }
@@ -191,7 +192,7 @@ Time Transmitter::send(Packet& packet, Time ready) {
     head += stall_.next();
   // The last byte cannot leave before it came; a slower arrival delays the start, not the length.
   head = std::max(head, ready + Time(packet.tail_lag_ps) - length);
-  if (faults_ != nullptr) [[unlikely]]
+  if (disturbed_) [[unlikely]]
     head = send_disturbed(packet, head, length);
   free_at_ = head + length;
   packet.tail_lag_ps = static_cast<std::uint32_t>(length.count());

@@ -136,7 +136,7 @@ class alignas(64) Transmitter final : public Backward {
   }
   /// Whether it is clear that a packet of this size, or of a smaller one, may be sent on its lane now.
   [[nodiscard]] bool may_send(int lane, std::int64_t wire_bytes) const {
-    if (faults_ != nullptr) [[unlikely]]
+    if (disturbed_) [[unlikely]]
       return false;
     const Lane& mine = this->lane(lane);
     if (credits_) [[likely]]
@@ -149,7 +149,7 @@ class alignas(64) Transmitter final : public Backward {
 
   /// Lets `fault` happen to this direction. Before the run.
   void add_fault(const Fault& fault);
-  [[nodiscard]] bool down_at(Time at) const { return faults_ != nullptr && faults_->up_at(at) != at; }
+  [[nodiscard]] bool down_at(Time at) const { return disturbed_ && faults_->up_at(at) != at; }
 
   /// Sends a packet that has credit. Its first byte is ready at `ready`, its last byte `packet.tail_lag_ps` later; a
   /// packet that arrives more slowly than it can leave is held until it cannot run dry. Returns when the last byte has
@@ -248,10 +248,15 @@ class alignas(64) Transmitter final : public Backward {
   bool records_ = false;
   std::uint32_t tag_;
   ByteTime::Rest rest_ = 0;  ///< of free_at_
-  std::unique_ptr<LinkFaults> faults_;
+  bool disturbed_ = false;   ///< it has faults
+  // With the table of calls before them.
+  static_assert(3 * sizeof(void*) + 2 * sizeof(Time) + sizeof(ByteTime) + sizeof(std::uint32_t) +
+                    sizeof(ByteTime::Rest) + 5 * sizeof(bool) <=
+                64);
   std::int64_t shared_;       ///< of the buffer, between all lanes
   std::int64_t shared_free_;  ///< of that, as far as credits have been taken out of the lanes
-  Lane first_lane_;           // right here, since most traffic uses it
+  std::unique_ptr<LinkFaults> faults_;
+  Lane first_lane_;  // right here, since most traffic uses it
   FixedVector<Lane> other_lanes_;
   const EventTarget& owner_;
   Stall stall_;

@@ -154,8 +154,7 @@ TEST(Polling, ThatKeepsAllHardwareThreadsIsRefused) {
   config.firmware.wait = firmware::Wait::kPoll;
   config.firmware.cores = 1;
   const std::string message = refusal(config);
-  EXPECT_NE(message.find("firmware.wait: expected event, or firmware.threads="), std::string::npos)
-      << message;
+  EXPECT_NE(message.find("firmware.wait: expected event, or firmware.threads="), std::string::npos) << message;
   config.firmware.threads = 16;
   EXPECT_EQ(refusal(config), "none");
 }

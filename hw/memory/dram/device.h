@@ -163,8 +163,8 @@ struct Device {
   [[nodiscard]] double peak_bytes_per_second() const;
   /// Throws ConfigError where figures contradict each other; `path` is where the device stands.
   void check(const std::string& path = "device") const;
-  /// Throws ConfigError where refreshes of that kind leave no time in which rows are opened, so that requests would wait
-  /// for ever.
+  /// Throws ConfigError where refreshes of that kind leave no time in which rows are opened, so that requests would
+  /// wait for ever.
   void check_refresh(RefreshPolicy policy, const std::string& path = "device") const;
 };
 
