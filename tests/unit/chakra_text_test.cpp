@@ -151,7 +151,7 @@ TEST_F(ChakraText, NamesTheLineThatIsWrong) {
   EXPECT_EQ(refused_text("DATA\n2\n" + layer), "w.txt:3: expected layer 2 of 2, got the end of the file");
   EXPECT_EQ(refused_text("DATA\n1\n" + layer + " more"), "w.txt:3: expected the end of the line, got more");
   EXPECT_EQ(refused_text("DATA\n1\na -1 -5 NONE 0\n"),
-            "w.txt:3: expected forward: a compute time in nanoseconds, got -5");
+            "w.txt:3: expected forward: a compute time in nanoseconds, at most 9000000000000000, got -5");
   EXPECT_EQ(
       refused_text("DATA\n1\na -1 5 GATHER 0\n"),
       "w.txt:3: forward: expected one of NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, BROADCAST, for other "
@@ -166,6 +166,21 @@ TEST_F(ChakraText, NamesTheLineThatIsWrong) {
   EXPECT_EQ(refused_text("HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 checkpoint_initiates: 1 0\n1\n" +
                          layer),
             "w.txt:1: layer 0 runs again from a checkpoint, and none is before it");
+  // What no run takes.
+  EXPECT_EQ(refused_text("DATA\n1\na -1 9000000000000001 NONE 0 1 NONE 0 1 NONE 0 1"),
+            "w.txt:3: expected forward: a compute time in nanoseconds, at most 9000000000000000, got 9000000000000001");
+  EXPECT_EQ(refused_text("DATA\n1\na -1 1 ALLREDUCE 9007199254740993 1 NONE 0 1 NONE 0 1"),
+            "w.txt:3: expected forward: a size in bytes, at most 9007199254740992, got 9007199254740993");
+  TextConversion conversion;
+  conversion.ranks = 4;
+  const TextWorkload large = parse("MODEL\n1\na -1 1 ALLGATHER 2251799813685249 9000000000000000 NONE 0 1 NONE 0 1");
+  EXPECT_EQ(refused([&] { convert_text_workload(large, file("large"), conversion); }),
+            "w.txt: layer a: expected at most 2251799813685248 bytes of each of 4 ranks, got 2251799813685249");
+  conversion.ranks = 1;
+  conversion.take_nanos_for_micros = true;
+  EXPECT_EQ(refused([&] { convert_text_workload(large, file("large"), conversion); }),
+            "w.txt: layer a: expected at most 9000000000000 microseconds, got 9000000000000000");
+  EXPECT_FALSE(fs::exists(rank_file(file("large"), 0)));
 }
 
 /// As AICB writes them: words of their own in the first line, and groups of experts.

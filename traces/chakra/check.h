@@ -52,6 +52,11 @@ inline constexpr int kProblems = 27;
 /// For people: what so many findings are, and how a run takes them or what helps against them.
 [[nodiscard]] std::string describe(Problem problem, std::uint64_t count);
 
+/// Of a node: longer ones do not fit the picoseconds of a run.
+inline constexpr std::uint64_t kMostNanos = 9'000'000'000'000'000;
+/// Of a collective, over all ranks: what a double counts exactly.
+inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;
+
 /// Something in a trace that cannot be executed, or not as it was meant.
 struct Finding {
   Problem kind = Problem::kAttribute;

@@ -8,10 +8,6 @@
 namespace weft::chakra {
 namespace {
 
-/// Longer ones do not fit the picoseconds of a run.
-constexpr std::uint64_t kMostNanos = 9'000'000'000'000'000;
-/// Of a collective, over all ranks: what a double counts exactly.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;
 constexpr std::int64_t kMostTag = UINT32_MAX;
 
 /// What a run reads.

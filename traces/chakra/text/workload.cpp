@@ -2,9 +2,11 @@
 // From a table of layers to a graph: the training loops of ASTRA-sim 1.0, unrolled.
 #include "traces/chakra/text/workload.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "traces/chakra/check.h"
 #include "traces/chakra/ranks.h"
 #include "traces/chakra/text/groups.h"
 #include "traces/chakra/writer.h"
@@ -186,6 +188,27 @@ class Generator {
   std::vector<Ids> gradients_;  ///< by layer, the reduction of its weights' gradients
 };
 
+/// Refuses what check() would find in the traces.
+void check_sizes(const TextWorkload& workload, const TextConversion& conversion) {
+  const TextGroups groups(workload, conversion.ranks);
+  const std::uint64_t most_nanos = conversion.take_nanos_for_micros ? kMostNanos / 1000 : kMostNanos;
+  const std::uint64_t most_bytes = kMostBytes / std::max<std::uint64_t>(conversion.ranks, 1);
+  for (const Layer& layer : workload.layers) {
+    for (const Work& work : layer.passes) {
+      if (work.compute_nanos > most_nanos) {
+        throw traces::FormatError(workload.file, 0,
+                                  "layer " + layer.name + ": expected at most " + std::to_string(most_nanos) +
+                                      " microseconds, got " + std::to_string(work.compute_nanos));
+      }
+      if (work.collective != CollectiveType::kAllGather || groups.bytes_of(work) <= most_bytes) continue;
+      throw traces::FormatError(workload.file, 0,
+                                "layer " + layer.name + ": expected at most " + std::to_string(most_bytes) +
+                                    " bytes of each of " + std::to_string(conversion.ranks) + " ranks, got " +
+                                    std::to_string(groups.bytes_of(work)));
+    }
+  }
+}
+
 }  // namespace
 
 void generate(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
@@ -196,6 +219,7 @@ void generate(const TextWorkload& workload, std::uint64_t rank, const TextConver
 void convert_text_workload(const TextWorkload& workload, const std::filesystem::path& prefix,
                            const TextConversion& conversion) {
   const std::vector<RankGroup> groups = groups_of(workload, conversion.ranks);
+  check_sizes(workload, conversion);
   Metadata metadata;
   metadata.version = "1.0.0";
   metadata.attributes = {Attribute::text("source", std::filesystem::path(workload.file).filename().string()),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading text workloads.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "traces/chakra/check.h"
 #include "traces/chakra/text/workload.h"
 #include "traces/file_kind.h"
 #include "traces/format_error.h"
@@ -204,7 +206,7 @@ class Parser {
   TextWorkload::Work work(const std::string& pass, TextWorkload::Group group) {
     TextWorkload::Work work;
     work.group = group;
-    work.compute_nanos = number(pass + ": a compute time in nanoseconds");
+    work.compute_nanos = number(pass + ": a compute time in nanoseconds", kMostNanos);
     const std::string given = word(pass + ": a collective");
     std::string_view type = given;
     for (const auto& [suffix, of] : kSuffixes) {
@@ -228,7 +230,7 @@ class Parser {
     if (work.group != group && workload_.expert_group == 0) {
       fail(pass + ": " + given + ": expected ep: in the first line, the ranks of an expert-parallel group");
     }
-    work.bytes = number(pass + ": a size in bytes", INT64_MAX);
+    work.bytes = number(pass + ": a size in bytes", kMostBytes);
     return work;
   }
 
@@ -259,11 +261,10 @@ class Parser {
     };
     checked(workload_.last_bottom_layer);
     for (const std::uint64_t layer : checkpoints_) workload_.layers[checked(layer)].is_checkpoint = true;
+    const auto first = std::min_element(checkpoints_.begin(), checkpoints_.end());
     for (const std::uint64_t layer : recomputing_) {
       workload_.layers[checked(layer)].recomputes = true;
-      bool has_checkpoint = false;
-      for (std::uint64_t i = 0; i <= layer; ++i) has_checkpoint = has_checkpoint || workload_.layers[i].is_checkpoint;
-      if (!has_checkpoint)
+      if (first == checkpoints_.end() || *first > layer)
         fail("layer " + std::to_string(layer) + " runs again from a checkpoint, and none is before it");
     }
   }
