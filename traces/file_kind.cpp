@@ -94,13 +94,13 @@ std::string_view first_line(std::string_view text) {
   return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
 }
 
-/// Without control characters but those of layout, and without bytes that UTF-8 never has.
+/// Without control characters but those of layout, and without bytes that UTF-8 never has. JSON may have DEL as it is.
 bool is_text(std::string_view bytes) {
   constexpr std::size_t kLooked = 4096;
   return std::all_of(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kLooked)),
                      [](char c) {
                        const auto byte = static_cast<unsigned char>(c);
-                       return is_layout(c) || c == '\x1b' || (byte >= ' ' && byte != 0x7F && byte < 0xF5);
+                       return is_layout(c) || c == '\x1b' || (byte >= ' ' && byte < 0xF5);
                      });
 }
 
@@ -176,9 +176,11 @@ bool is_pickle(std::string_view bytes) {
 
 FileKind json_kind(const JsonBeginning& json) {
   const bool is_node = json.has("id") && (json.has("type") || json.has("ctrlDeps") || json.has("dataDeps"));
-  const bool is_metadata =
-      json.has("version") && std::all_of(json.members.begin(), json.members.end(),
-                                         [](const auto& member) { return member == "version" || member == "attr"; });
+  // A version that is empty may be left out.
+  const bool has_version = json.has("version") || (json.has("attr") && json.documents > 1);
+  const bool is_metadata = has_version && std::all_of(json.members.begin(), json.members.end(), [](const auto& member) {
+                             return member == "version" || member == "attr";
+                           });
   if (is_node || (is_metadata && (json.documents > 1 || !json.has_objects_within || json.is_list || json.has("attr"))))
     return FileKind::kChakraJsonizer;
   if (json.is_list) return json.has("ph") ? FileKind::kTimeline : FileKind::kJson;

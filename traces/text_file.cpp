@@ -60,10 +60,12 @@ TextFile load_text(const std::filesystem::path& file, KindFilter takes, std::uin
     const std::string helps = advice(guessed, file);
     return {"", describe(guessed) + (helps.empty() ? "" : "; " + helps), 0};
   }
-  constexpr std::size_t kBlock = 1U << 20;
+  // Most files are small.
+  constexpr std::size_t kFirst = 1U << 14;
   for (std::size_t held = 0; read.got.empty();) {
-    read.text.resize(held + kBlock);
-    const std::size_t got = input.read(read.text.data() + held, kBlock);
+    const std::size_t block = std::max(kFirst, held);
+    read.text.resize(held + block);
+    const std::size_t got = input.read(read.text.data() + held, block);
     read.text.resize(held + got);
     if (got == 0) break;
     // An endless device is told by its first block, not by its billionth byte.

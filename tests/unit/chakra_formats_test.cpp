@@ -8,6 +8,7 @@
 #include "traces/chakra/json.h"
 #include "traces/chakra/ranks.h"
 #include "traces/chakra/window.h"
+#include "traces/chakra/writer.h"
 
 namespace weft::chakra {
 namespace {
@@ -146,6 +147,33 @@ TEST_F(ChakraFormats, ReadsTheJsonizersJson) {
   const std::vector<std::string> left = files();
   EXPECT_EQ(std::count(left.begin(), left.end(), "u.json"), 0);
   EXPECT_TRUE(std::none_of(left.begin(), left.end(), [](const std::string& name) { return name.starts_with('.'); }));
+}
+
+/// Protobuf leaves out what is empty; a reader must know a trace all the same.
+TEST_F(ChakraFormats, AVersionCanBeEmpty) {
+  for (const bool has_attribute : {false, true}) {
+    Metadata metadata;
+    if (has_attribute) metadata.attributes = {Attribute::text("source", "a")};
+    for (const std::vector<Node>& nodes : {std::vector<Node>(), some_nodes()}) {
+      TraceWriter writer(file("t.et"), metadata);
+      for (const Node& node : nodes) writer.write(node);
+      writer.close();
+      convert_trace(file("t.et"), file("t.json"), TraceFormat::kJsonizer);
+      EXPECT_EQ(TraceReader(file("t.json")).metadata(), metadata);
+      EXPECT_EQ(read(file("t.json")), nodes);
+    }
+  }
+  EXPECT_EQ(parse(R"({"attr": [{"name": "a", "stringVal": "b"}]}
+      {"id": "1", "name": "a", "type": "COMP_NODE"})")[0]
+                .name,
+            "a");
+}
+
+TEST_F(ChakraFormats, NamesMayHaveControlCharacters) {
+  Node node = chakra_node(1);
+  for (char c = 1; c > 0; ++c) node.name += c;
+  for (const TraceFormat format : {TraceFormat::kJson, TraceFormat::kJsonizer})
+    EXPECT_TRUE(survives({node}, format, "t.json"));
 }
 
 TEST_F(ChakraFormats, ReadsTheFeedersJson) {

@@ -111,11 +111,14 @@ std::string to_message_json(const Node& node) {
   return print_message(message, node.label());
 }
 
+/// With the version, by which readers know a trace, even where it is empty.
 std::string to_message_json(const Metadata& metadata) {
   if (has_more(metadata)) fail_unknown("metadata");
   ChakraProtoMsg::GlobalMetadata message;
   to_message(metadata, message);
-  return print_message(message, "metadata");
+  const std::string text = print_message(message, "metadata");
+  if (!message.version().empty()) return text;
+  return R"({"version":"")" + std::string(text == "{}" ? "" : ",") + text.substr(1);
 }
 
 void check_unknown(const Node& node) {
