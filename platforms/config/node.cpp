@@ -23,6 +23,22 @@ std::optional<std::size_t> index_of(const std::string& key) {
   return index;
 }
 
+/// The member of a table's element that a column is named for. What a column "link" says of it beside one "link.rate"
+/// is the name of a part, which the other overrides.
+json& member_of(json& element, const std::string& column, const std::string& file, int line) {
+  json* at = &element;
+  for (std::size_t start = 0, dot = 0; dot != std::string::npos; start = dot + 1) {
+    dot = column.find('.', start);
+    if (at->is_string()) *at = json{{"part", *at}};
+    if (!at->is_object() && !at->is_null()) {
+      throw InputError(file + ":" + std::to_string(line), column.substr(0, start - 1),
+                       "the name of a part beside column " + in_quotes(column), got_text(*at));
+    }
+    at = &(*at)[column.substr(start, dot - start)];
+  }
+  return at->is_object() ? (*at)["part"] : *at;
+}
+
 /// A list of objects from a CSV file, whose columns are named for their fields ("link.rate"); empty cells say nothing.
 json load_table(const std::string& file, std::vector<int>& lines) {
   const traces::CsvTable table = traces::CsvTable::read(file);
@@ -32,13 +48,9 @@ json load_table(const std::string& file, std::vector<int>& lines) {
     for (const std::string& column : table.columns()) {
       const std::string& text = row.text(column);
       if (text.empty()) continue;
-      json* at = &element;
-      for (std::size_t start = 0, dot = 0; dot != std::string::npos; start = dot + 1) {
-        dot = column.find('.', start);
-        at = &(*at)[column.substr(start, dot - start)];
-      }
+      json& member = member_of(element, column, file, row.line());
       json value = traces::too_deep_at(text) ? json(text) : json::parse(text, nullptr, /*allow_exceptions=*/false);
-      *at = value.is_number() || value.is_boolean() ? value : json(text);
+      member = value.is_number() || value.is_boolean() ? value : json(text);
     }
     list.push_back(std::move(element));
     lines.push_back(row.line());

@@ -142,6 +142,13 @@ TEST(ConfigLists, InACsvFile) {
             "weft_stages.csv:4: 1.width: expected an integer from 1 to 8, got 9");
   EXPECT_EQ(error("kind,widht\nsort,3\n"),
             "weft_stages.csv:2: 0.widht: expected a known key, got \"widht\". Did you mean \"width\"?");
+  // Of a column and of those below it the first is a part's name.
+  EXPECT_EQ(error("kind,timing,timing.start\nsort,5,4us\n"),
+            "weft_stages.csv:2: timing: expected the name of a part beside column \"timing.start\", got 5");
+  EXPECT_EQ(error("kind,timing.start,timing\nsort,4us,5\n"),
+            "weft_stages.csv:2: 0.timing.part: expected the name of a part of kind timing, got 5");
+  EXPECT_NE(error("kind,timing.start,timing\nsort,4us,fast\n").find("weft_stages.csv:2: 0.timing.part: expected"),
+            std::string::npos);
   std::filesystem::remove(folder / "weft_stages.csv");
 }
 
