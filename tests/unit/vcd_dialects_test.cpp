@@ -191,6 +191,40 @@ TEST_F(VcdDialects, NamesThatSeveralHaveAreToldApart) {
   all.interface = {};
   all.signals = {"tb.*"};
   EXPECT_EQ(compare(all).names, (Lines{"tb.clk", "tb.valid", "tb.data#1", "tb.data#2"}));
+  // A bit that is there twice, beside others.
+  write("twice.vcd", bench("$var wire 1 # data [3] $end\n$var wire 1 $ data [2] $end\n$var wire 1 % data [0] $end\n"
+                           "$var wire 1 & data [0] $end\n",
+                           "1#\n1$\n0%\n1&\n", "1%\n0&\n"));
+  all.reference = all.subject = folder_ / "twice.vcd";
+  EXPECT_EQ(compare(all).names, (Lines{"tb.clk", "tb.valid", "tb.data[3:2]", "tb.data#2", "tb.data[0]"}));
+  EXPECT_EQ(sampled("twice.vcd", "tb.data#2"), (Lines{"0", "1"}));
+  EXPECT_EQ(sampled("twice.vcd", "tb.data[0]"), (Lines{"1", "0"}));
+  // A net that has two numbers, beside a vector that has one of them as well.
+  write("net.vcd", bench("$var wire 1 # data [6] $end\n$var wire 1 $ other $end\n$var wire 1 # data [4] $end\n"
+                         "$var wire 1 % data [4] $end\n$var wire 1 & data [3] $end\n",
+                         "1#\n0%\n0&\n", "0#\n"));
+  all.reference = all.subject = folder_ / "net.vcd";
+  EXPECT_EQ(compare(all).names, (Lines{"tb.clk", "tb.valid", "tb.data[6]", "tb.other", "tb.data[4:3]"}));
+}
+
+/// Such as the variables of scopes without a name. Each takes no longer than one of few.
+TEST_F(VcdDialects, ThousandsCanHaveOneName) {
+  std::string variables;
+  constexpr int kMany = 5000;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string code = "c" + std::to_string(i);
+    variables += "$var wire 2 " + code + " data [1:0] $end\n$var wire 2 " + code + " data [1:0] $end\n";
+  }
+  write("many.vcd", bench(variables, "b1 c0\nb11 c4999\n", "b10 c0\n"));
+  CompareOptions all = transactions("many.vcd", "many.vcd");
+  all.interface = {};
+  all.signals = {"tb.data"};
+  const Comparison same = compare(all);
+  ASSERT_EQ(same.names.size(), kMany);
+  EXPECT_EQ(same.names.front(), "tb.data#1");
+  EXPECT_EQ(same.names.back(), "tb.data#5000");
+  EXPECT_EQ(sampled("many.vcd", "tb.data#1"), (Lines{"01", "10"}));
+  EXPECT_EQ(sampled("many.vcd", "tb.data#5000"), (Lines{"11", "11"}));
 }
 
 /// One declaration that nobody asks for refuses no file; whoever asks is told.

@@ -34,14 +34,43 @@ std::string description(const Signal& signal) {
 }  // namespace
 
 Names::Names(const Header& header, std::string file)
-    : header_(header), file_(std::move(file)), next_(header.signals.size()) {
+    : header_(header), file_(std::move(file)), of_several_(header.signals.size()), place_(header.signals.size()) {
   first_.reserve(header.signals.size());
-  // From the last to the first, so that each comes before those behind it.
-  for (auto i = static_cast<std::uint32_t>(header.signals.size()); i-- > 0;) {
-    const auto [known, is_new] = first_.try_emplace(header.signals[i].name, i);
+  // By name and net, of names that several have: a file can have many thousand of one, such as in scopes without a
+  // name.
+  std::unordered_multimap<std::uint64_t, std::uint32_t> known;
+  const auto key = [&](std::uint32_t first, std::uint32_t signal) {
+    return std::uint64_t{first} << 32 | header.signals[signal].net;
+  };
+  for (std::uint32_t i = 0; i < header.signals.size(); ++i) {
+    const auto [named, is_new] = first_.try_emplace(header.signals[i].name, i);
     if (is_new) continue;
-    next_[i] = known->second + 1;
-    known->second = i;
+    const std::uint32_t first = named->second;
+    if (of_several_[first] == 0) {
+      several_.push_back({{first}, {}});
+      of_several_[first] = static_cast<std::uint32_t>(several_.size());
+      known.emplace(key(first, first), first);
+    }
+    of_several_[i] = of_several_[first];
+    const auto [begin, end] = known.equal_range(key(first, i));
+    const auto same = std::find_if(
+        begin, end, [&](const auto& entry) { return is_one(header.signals[entry.second], header.signals[i]); });
+    if (same != end) {
+      place_[i] = place_[same->second];
+      continue;
+    }
+    std::vector<std::uint32_t>& signals = several_[of_several_[first] - 1].signals;
+    place_[i] = static_cast<std::uint32_t>(signals.size());
+    signals.push_back(i);
+    known.emplace(key(first, i), i);
+  }
+  for (Several& several : several_) {
+    std::unordered_map<std::string_view, std::size_t> ranges;
+    for (const std::uint32_t signal : several.signals) ++ranges[header.signals[signal].range];
+    for (const std::uint32_t signal : several.signals) {
+      const std::string& range = header.signals[signal].range;
+      several.has_own_range.push_back(!range.empty() && ranges[range] == 1);
+    }
   }
 }
 
@@ -50,15 +79,22 @@ void Names::fail(const std::string& message) const {
 }
 
 Names::Candidates Names::named(std::string_view name) const {
-  Candidates all;
   const auto known = first_.find(name);
-  if (known == first_.end()) return all;
-  for (std::uint32_t i = known->second + 1; i != 0; i = next_[i - 1]) {
-    const Signal& signal = header_.signals[i - 1];
-    const auto same = [&](const Signal* other) { return is_one(*other, signal); };
-    if (std::none_of(all.begin(), all.end(), same)) all.push_back(&signal);
-  }
+  if (known == first_.end()) return {};
+  const std::uint32_t group = of_several_[known->second];
+  if (group == 0) return {&header_.signals[known->second]};
+  Candidates all;
+  for (const std::uint32_t signal : several_[group - 1].signals) all.push_back(&header_.signals[signal]);
   return all;
+}
+
+Names::Candidates Names::numbered(std::string_view name, std::size_t number) const {
+  const auto known = first_.find(name);
+  if (known == first_.end() || number == 0) return {};
+  const std::uint32_t group = of_several_[known->second];
+  const std::size_t count = group == 0 ? 1 : several_[group - 1].signals.size();
+  if (number > count) return {};
+  return {&header_.signals[group == 0 ? known->second : several_[group - 1].signals[number - 1]]};
 }
 
 Names::Candidates Names::meant(std::string_view name) const {
@@ -75,9 +111,7 @@ Names::Candidates Names::meant(std::string_view name) const {
   const char* const last = name.data() + name.size();
   const auto [end, error] = std::from_chars(name.data() + mark + 1, last, number);
   if (error != std::errc() || end != last) return all;
-  all = named(name.substr(0, mark));
-  if (number == 0 || number > all.size()) return {};
-  return {all[number - 1]};
+  return numbered(name.substr(0, mark), number);
 }
 
 Selection Names::whole(const Candidates& signals, std::string_view name) const {
@@ -191,13 +225,16 @@ Selection Names::get(std::string_view name) const {
 }
 
 std::string Names::name_of(const Signal& signal) const {
-  const Candidates all = named(signal.name);
-  if (all.size() < 2) return signal.name;
-  const auto same_range = [&](const Signal* other) { return other->range == signal.range; };
-  if (!signal.range.empty() && std::count_if(all.begin(), all.end(), same_range) == 1)
-    return signal.name + signal.range;
-  const auto at = std::find_if(all.begin(), all.end(), [&](const Signal* other) { return is_one(*other, signal); });
-  return fmt::format("{}#{}", signal.name, at - all.begin() + 1);
+  const auto index = static_cast<std::size_t>(&signal - header_.signals.data());
+  const std::uint32_t group = of_several_[index];
+  if (group == 0 || several_[group - 1].signals.size() == 1) return signal.name;
+  const Several& several = several_[group - 1];
+  const std::size_t place = place_[index];
+  // Of its net, which may be there with other ranges. A bit that is there twice is in the vector once, and bears its
+  // number in its name the other time.
+  const std::string name = signal.name + header_.signals[several.signals[place]].range;
+  if (several.has_own_range[place] && !first_.contains(name)) return name;
+  return fmt::format("{}#{}", signal.name, place + 1);
 }
 
 }  // namespace weft::vcd

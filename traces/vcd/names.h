@@ -37,7 +37,7 @@ class Names {
   [[nodiscard]] Selection get(std::string_view name) const;
   /// The same but for a name that no signal has, which gives nothing.
   [[nodiscard]] std::optional<Selection> find(std::string_view name) const;
-  /// Of a signal of the header: the shortest name that stands for it alone.
+  /// Of one of the header's signals: the shortest name that stands for it alone.
   [[nodiscard]] std::string name_of(const Signal& signal) const;
   /// Whether anybody can ask for its values.
   [[nodiscard]] static bool has_values(const Signal& signal) {
@@ -48,8 +48,16 @@ class Names {
  private:
   using Candidates = std::vector<const Signal*>;
 
+  /// Signals of one name, in the order of the file; those of one net once.
+  struct Several {
+    std::vector<std::uint32_t> signals;
+    std::vector<bool> has_own_range;  ///< of each of them: no other one has its range
+  };
+
   /// Of this name; those of one net once.
   [[nodiscard]] Candidates named(std::string_view name) const;
+  /// The one of this number, from 1, among those of the name; none if there is none.
+  [[nodiscard]] Candidates numbered(std::string_view name, std::size_t number) const;
   /// Of this name, or of one with its number.
   [[nodiscard]] Candidates meant(std::string_view name) const;
   [[nodiscard]] std::optional<Selection> bits_of(std::string_view name) const;
@@ -60,7 +68,10 @@ class Names {
   const Header& header_;
   std::string file_;
   std::unordered_map<std::string_view, std::uint32_t> first_;  ///< signal of a name
-  std::vector<std::uint32_t> next_;                            ///< 1 + the next one of its name, or 0
+  std::vector<Several> several_;
+  /// Of each signal whose name others have: 1 + the index of these, or 0, and its place among them.
+  std::vector<std::uint32_t> of_several_;
+  std::vector<std::uint32_t> place_;
 };
 
 }  // namespace weft::vcd
