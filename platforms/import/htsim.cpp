@@ -16,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostTiers = 3;
+/// Three tiers of as many ends as a machine can have, and some.
+constexpr std::uint64_t kMostLinks = 1U << 22;
 
 /// A number and where it stands, for messages.
 struct Value {
@@ -125,6 +127,12 @@ struct Builder {
   }
 };
 
+/// Of a tier, before they are made: a few lines can ask for more than any memory holds.
+void require_links(const Tiers& tree, std::size_t line, std::uint64_t links) {
+  if (links <= kMostLinks) return;
+  tree.fail(line, "at most " + std::to_string(kMostLinks) + " links of a tier", std::to_string(links));
+}
+
 std::string numbered(const char* what, std::uint64_t number) {
   return what + std::to_string(number);
 }
@@ -169,6 +177,7 @@ WiredNetwork read_htsim_topology(const fs::path& file) {
                   std::to_string(leaves_of_pod) + " switches below with " + std::to_string(bundle) + " links each",
               std::to_string(tree.get(1, kDown)));
   }
+  require_links(tree, tree.line_of(0, kUp), leaves * uppers_of_pod);
   const char* const upper_name = tiers == 2 ? "spine" : "agg";
   for (std::uint64_t leaf = 0; leaf < leaves; ++leaf) {
     for (std::uint64_t u = 0; u < uppers_of_pod; ++u) {
@@ -186,6 +195,7 @@ WiredNetwork read_htsim_topology(const fs::path& file) {
                   " pods with " + std::to_string(core_bundle) + " links each",
               std::to_string(tree.get(2, kDown)));
   }
+  require_links(tree, tree.line_of(1, kUp), pods * uppers_of_pod * cores_of_upper);
   for (std::uint64_t upper = 0; upper < pods * uppers_of_pod; ++upper) {
     for (std::uint64_t c = 0; c < cores_of_upper; ++c) {
       builder.join(2, numbered("agg", upper), numbered("core", upper % uppers_of_pod * cores_of_upper + c),

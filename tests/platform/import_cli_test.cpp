@@ -479,6 +479,10 @@ TEST_F(ImportCli, RefusesByName) {
          "npus_count: expected a whole number above 1, got 1");
   expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 0 ]\nlatency: [ 5 ]\n"),
          "bandwidth: expected a rate above 0 in GB/s, got 0");
+  expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 1e10 ]\nlatency: [ 5 ]\n"),
+         "network.yml: bandwidth: expected a rate above 0, to 1e9 GB/s, got 1e10");
+  expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\nlatency: [ 1e13 ]\n"),
+         "network.yml: latency: expected 0 to 1e12 ns, got 1e13");
   expect(network("topology: [ Ring\n"), "network.yml: line 2: expected YAML");
   expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\n"),
          "network.yml: latency: expected a list of values, one a dimension, got nothing");

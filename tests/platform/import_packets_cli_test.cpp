@@ -323,6 +323,8 @@ TEST_F(ImportPackets, RefusesByName) {
   write("loss.txt", "3 1 3\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n1 2 1Gbps 1us 0.1\n");
   std::string tree = kFatTree;
   write("radix.topo", tree.replace(tree.find("Radix_Down 4"), 12, "Radix_Down 8"));
+  tree = kFatTree;
+  write("up.topo", tree.replace(tree.find("Radix_Up 2"), 10, "Radix_Up 16777216"));
   const std::string begin = "import astra-sim --system ../system.json --workload ../traces/w --out p.json ";
   const std::string logical = "--network ../logical.json ";
   const std::string yml = "--network ../network.yml ";
@@ -376,6 +378,9 @@ TEST_F(ImportPackets, RefusesByName) {
            {"a radix",
             yml + "--htsim-topology ../radix.topo",
             {"radix.topo: line 21: expected radix_down 4 in tier 2", "got 8"}},
+           {"links beyond any memory",
+            yml + "--htsim-topology ../up.topo",
+            {"up.topo: line 9: expected at most 4194304 links of a tier, got 67108864"}},
            {"a scale", yml + "--injection-scale x", {"--injection-scale"}},
            {"no scale", yml + "--injection-scale nan", {"--injection-scale: expected a number, got nan"}}}) {
     const std::string all = begin + arguments;
