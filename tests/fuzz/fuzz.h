@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "hw/core/fields.h"
+#include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
 #include "traces/format_error.h"
 
@@ -35,6 +38,12 @@ inline std::filesystem::path file_of(const std::uint8_t* data, std::size_t size,
   return file;
 }
 
+/// What is in a file, as it lies there.
+inline std::string contents(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
 /// Whether the input was taken; false if it was refused as a user's error is.
 template <typename Action>
 bool accepted(const Action& action) {
@@ -47,14 +56,24 @@ bool accepted(const Action& action) {
     return false;
   } catch (const ConfigError&) {
     return false;
+  } catch (const QuantityOverflow&) {
+    return false;
   }
 }
 
-inline void expect(bool holds) {
-  if (!holds) std::abort();
+inline void expect(bool holds, int line = __builtin_LINE()) {
+  if (holds) return;
+  std::fprintf(stderr, "the expectation of line %d does not hold\n", line);
+  std::abort();
+}
+
+/// Nothing may be wrong with what Weft has written.
+template <typename Action>
+void expect_accepted(const Action& action, int line = __builtin_LINE()) {
+  expect(accepted(action), line);
 }
 
 }  // namespace weft::fuzz
 
 /// For libsystemc, which has a main() that calls it; libFuzzer's comes first.
-int sc_main(int, char**);
+extern "C" int sc_main(int, char**);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/fuzz.h"
 
-int sc_main(int, char**) {
+extern "C" int sc_main(int, char**) {
   return 0;
 }
