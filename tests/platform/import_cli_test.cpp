@@ -269,7 +269,7 @@ TEST_F(ImportCli, RefusesWhatNobodyCanExecute) {
                 .find("w.0.et: node 1 'sum': attribute comm_size is string_val; expected an integer"),
             std::string::npos);
   EXPECT_NE(with(all_reduce, {{"name", "comm_size"}, {"int64_val", std::int64_t{1} << 62}})
-                .find("expected collectives of at most 2^53 bytes in all"),
+                .find("attribute comm_size is 4611686018427387904; expected at most 9007199254740992"),
             std::string::npos);
   EXPECT_NE(with(all_reduce, {{"name", "other"}, {"int64_val", 4}})
                 .find("w.0.et: node 1 'sum': COMM_COLL_NODE has no attribute comm_size; expected a number of bytes"),
