@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/machine/machine_checks.h"
+
+#include <utility>
+
+namespace weft::platforms {
+namespace {
+
+constexpr Rate kLeastMemoryRate = Rate(1'000'000);
+
+/// With adaptive routing, and by detours, packets of a queue pair overtake each other where there is a choice.
+bool may_overtake(const fabric::Plan& plan) {
+  const fabric::Topology& topology = plan.topology();
+  for (const fabric::Routes& routes : plan.routes()) {
+    if (routes.detours()) return topology.switches.size() > 1;
+    if (!routes.adaptive()) continue;
+    Packet packet;
+    for (std::uint32_t end = 0; end < topology.ends.size(); ++end) {
+      packet.destination = end;
+      if (routes.choices(packet).count > 1) return true;
+    }
+  }
+  return false;
+}
+
+/// What comes ahead of its turn is dropped, and nobody would send it again.
+void check_order(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
+  const std::string& network = plan.path();
+  if (nic.recovery || nic.reorder > Bytes() || !may_overtake(plan)) return;
+  throw ConfigError(interface + ".recovery", "expected true, since " + network + ".routing is " +
+                                                 std::string(name_of(plan.config().routing)) +
+                                                 ": packets of a queue pair overtake each other, and what comes ahead "
+                                                 "of its turn would be dropped and not sent again; " +
+                                                 interface + ".reorder=1MiB beside it keeps most of them");
+}
+
+/// A thread that polls keeps its hardware thread, and what waits for a place in a queue needs one to be posted.
+void check_polling(const MachineConfig& config) {
+  const std::pair<const char*, const nic::Nic::Config*> interfaces[] = {{"nic", &config.nic},
+                                                                        {"scale_up.port", &config.scale_up.port}};
+  for (const auto& [name, nic] : interfaces) {
+    const bool sends = nic->send_queue_depth > 0;
+    if (!sends && nic->receive_queue_depth == 0) continue;
+    const std::string field = std::string(name) + (sends ? ".send_queue_depth" : ".receive_queue_depth");
+    const bool polls = config.firmware.wait == firmware::Wait::kPoll;
+    if (!polls && !(config.dpa.cores > 0 && config.dpa.wait == firmware::Wait::kPoll)) continue;
+    throw ConfigError(polls ? "firmware.wait" : "dpa.wait",
+                      "expected event, since " + field + " is " +
+                          std::to_string(sends ? nic->send_queue_depth : nic->receive_queue_depth) +
+                          ": a thread that polls leaves its core to no other, which would post what waits for a place "
+                          "in the queue; or a " +
+                          field + " of 0");
+  }
+}
+
+/// Shares of a rate divide by it: they must be above 0 and at most 1. Speeds that spread far are no normal
+/// distribution.
+void check_shares(const AcceleratorPart& part) {
+  if (const auto cores = part.array.compute.sms; part.array.shared_cores && part.array.copy_engines > cores) {
+    throw ConfigError("accelerator.copy_engines",
+                      "expected at most accelerator.compute.sms, which is " + std::to_string(cores) +
+                          ", since collectives run on these (accelerator.shared_cores), got " +
+                          std::to_string(part.array.copy_engines));
+  }
+  accelerator::check(part.array.compute, "accelerator.compute");
+  const double efficiency = part.hbm.efficiency;
+  if (!(efficiency > 0 && efficiency <= 1)) {
+    throw ConfigError("accelerator.hbm.efficiency",
+                      "expected a share above 0 and at most 1, got " + std::to_string(efficiency));
+  }
+  if (const Rate left = part.hbm.memory::Hbm::Config::sustained(); left < kLeastMemoryRate) {
+    throw ConfigError("accelerator.hbm.efficiency", "expected a share that leaves at least " +
+                                                        to_text(kLeastMemoryRate) + " of accelerator.hbm.rate and " +
+                                                        "its interconnect_rate, got " + to_text(left));
+  }
+  if (const double spread = part.array.speed_spread; !(spread >= 0 && spread <= 0.1)) {
+    throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + std::to_string(spread));
+  }
+  part.hbm.check("accelerator.hbm");
+}
+
+/// What faults damage must be repeated by somebody.
+void check_recovery(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
+  const std::string& network = plan.path();
+  const int fault = plan.first_loss();
+  if (fault < 0 || nic.recovery || nic.reorder > Bytes()) return;
+  throw ConfigError(interface + ".recovery", "expected true, since " + network + ".faults." + std::to_string(fault) +
+                                                 " damages packets and " + network +
+                                                 ".link.replay is false, so that nobody would send them again");
+}
+
+/// A segment must cross the host link in a time that a packet can hold.
+void check_host_link(const nic::Nic::Config& nic, const fabric::FabricConfig& network, const std::string& interface) {
+  const Time time = nic::HostLink::passage(nic.host_link(), network.segment);
+  if (time <= kLongestPassage) return;
+  const bool engine = time == transfer_time(network.segment, nic.dma_rate);
+  throw ConfigError(interface + (engine ? ".dma_rate" : ".pcie.generation"),
+                    "expected more, or a smaller segment: " + to_text(network.segment) + " take " + to_text(time) +
+                        (engine ? " at " + to_text(nic.dma_rate) : " over this link") + ", and a packet can hold " +
+                        to_text(kLongestPassage) + " at the most");
+}
+
+}  // namespace
+
+void check_machine(const MachineConfig& config) {
+  if (config.accelerators % config.per_node != 0) {
+    throw ConfigError("accelerators", "expected a multiple of per_node, which is " + std::to_string(config.per_node) +
+                                          ", got " + std::to_string(config.accelerators));
+  }
+  if (config.firmware.cores < 1) throw ConfigError("firmware.cores", "expected at least 1, got 0");
+  check_shares(config.accelerator);
+  check_polling(config);
+}
+
+void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
+  check_recovery(plan, nic, interface);
+  check_order(plan, nic, interface);
+  check_host_link(nic, plan.config(), interface);
+}
+
+}  // namespace weft::platforms
