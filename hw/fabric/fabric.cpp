@@ -160,8 +160,9 @@ std::vector<std::string> Fabric::losses() {
   std::int64_t dropped = 0;
   for (const auto& sw : switches_) dropped += sw->counters().unroutable;
   if (dropped != 0) {
-    lines.push_back(name + ": switches dropped " + std::to_string(dropped) +
-                    " packets for which no way was left; only a network interface with `recovery` repeats them");
+    lines.push_back(
+        name + ": switches dropped " + std::to_string(dropped) +
+        " packets for which no way was left; a network interface repeats them with `recovery`, up to its retry_limit");
   }
   std::int64_t no_room = 0;
   for (const auto& sw : switches_) {
@@ -170,8 +171,8 @@ std::vector<std::string> Fabric::losses() {
   if (no_room != 0) {
     const bool pauses = config().link.flow_control == FlowControl::kPfc;
     lines.push_back(name + ": " + std::to_string(no_room) + " packets found no room in a switch and were dropped; " +
-                    (pauses ? "a larger switch.buffer.headroom holds them, or" : "only") +
-                    " a network interface with `recovery` repeats them");
+                    (pauses ? "a larger switch.buffer.headroom holds them, or " : "") +
+                    "a network interface repeats them with `recovery`, up to its retry_limit");
   }
   return lines;
 }

@@ -29,6 +29,12 @@ void check_link(const LinkConfig& link, const FabricConfig& config, const std::s
                       "expected 0B where flow_control is not credits; what such a switch shares is "
                       "switch.buffer.shared");
   }
+  if (link.flow_control != config.link.flow_control) {
+    throw ConfigError(path + ".flow_control",
+                      "expected " + std::string(name_of(config.link.flow_control)) +
+                          " as fabric.link has, since a switch has one kind of buffer for all of its ports; got " +
+                          std::string(name_of(link.flow_control)));
+  }
   if (link.lanes != config.link.lanes) {
     throw ConfigError(path + ".lanes", "expected " + std::to_string(config.link.lanes) +
                                            " lanes as fabric.link has, since a switch has as many on each port; got " +

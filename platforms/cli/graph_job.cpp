@@ -55,7 +55,13 @@ class GraphJob final : public Job {
   }
   void check() const override { engine_->check(); }
   [[nodiscard]] std::vector<std::string> unfinished() const override { return engine_->unfinished(); }
-  [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    std::vector<std::string> all = remarks_;
+    if (engine_ != nullptr) {
+      for (std::string& remark : engine_->remarks()) all.push_back(std::move(remark));
+    }
+    return all;
+  }
   [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_trace(traces_.source); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string_view>
 
 #include "platforms/config/text.h"
@@ -32,7 +33,9 @@ void PlatformOptions::add_to(const Arguments& app) {
   app.add_option("--patch", patches, "A JSON file with values that replace those of the platform; can be repeated")
       .one_at_a_time()
       .type_name("FILE");
-  app.add_option("--seed", seed, "Of everything random");
+  // The largest number stands for all that are beyond it.
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max() - 1;
+  app.add_option("--seed", seed, "Of everything random").check(Within(-kMost, kMost));
   app.add_flag("--data", data, "Move and check real bytes");
 }
 

@@ -38,12 +38,14 @@ void check_order(const fabric::Plan& plan, const nic::Nic::Config& nic, const st
 void check_polling(const MachineConfig& config) {
   const std::pair<const char*, const nic::Nic::Config*> interfaces[] = {{"nic", &config.nic},
                                                                         {"scale_up.port", &config.scale_up.port}};
+  const bool on_dpa = config.dpa.cores > 0 && config.collectives.algorithm == collectives::Algorithm::kMulticast &&
+                      config.collectives.multicast.placement == collectives::MulticastPlacement::kDpa;
   for (const auto& [name, nic] : interfaces) {
     const bool sends = nic->send_queue_depth > 0;
     if (!sends && nic->receive_queue_depth == 0) continue;
     const std::string field = std::string(name) + (sends ? ".send_queue_depth" : ".receive_queue_depth");
     const bool polls = config.firmware.wait == firmware::Wait::kPoll;
-    if (!polls && !(config.dpa.cores > 0 && config.dpa.wait == firmware::Wait::kPoll)) continue;
+    if (!polls && !(on_dpa && config.dpa.wait == firmware::Wait::kPoll)) continue;
     throw ConfigError(polls ? "firmware.wait" : "dpa.wait",
                       "expected event, since " + field + " is " +
                           std::to_string(sends ? nic->send_queue_depth : nic->receive_queue_depth) +
@@ -77,6 +79,22 @@ void check_shares(const AcceleratorPart& part) {
     throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + std::to_string(spread));
   }
   part.hbm.check("accelerator.hbm");
+}
+
+/// Thresholds in their order, and no shares of lanes that there are not.
+void check_marking(const fabric::Plan& plan) {
+  const fabric::Switch::Config& config = plan.config().switch_config;
+  if (config.marking.min > Bytes() && config.marking.max < config.marking.min) {
+    throw ConfigError(plan.path() + ".switch.marking.max", "expected at least switch.marking.min, which is " +
+                                                               to_text(config.marking.min) + ", got " +
+                                                               to_text(config.marking.max));
+  }
+  const auto lanes = static_cast<std::size_t>(plan.config().link.lanes);
+  if (config.weights.size() > lanes) {
+    throw ConfigError(plan.path() + ".switch.weights", "expected at most one for each of the " + std::to_string(lanes) +
+                                                           " lanes (link.lanes), got " +
+                                                           std::to_string(config.weights.size()));
+  }
 }
 
 /// What faults damage must be repeated by somebody.
@@ -116,6 +134,10 @@ void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, cons
   check_recovery(plan, nic, interface);
   check_order(plan, nic, interface);
   check_host_link(nic, plan.config(), interface);
+  check_marking(plan);
+  if (!(nic.dcqcn.g >= 0 && nic.dcqcn.g <= 1)) {
+    throw ConfigError(interface + ".dcqcn.g", "expected a share from 0 to 1, got " + std::to_string(nic.dcqcn.g));
+  }
 }
 
 }  // namespace weft::platforms

@@ -62,11 +62,13 @@ std::vector<std::string> describe_starved_reads(const nic::NicConfig& config, co
     rate = link;
     share = std::min(1.0, static_cast<double>(ahead.count()) / static_cast<double>(fitting.count()));
   }
-  if (share >= kEnough) return {};
+  // The estimate is within some 10 %.
+  constexpr double kSurely = 0.85;
+  if (share >= kSurely) return {};
   const Bytes unit(1 << 10);
-  return {interface + ".read_ahead: payload of " + to_text(ahead) + " on its way from memory fills " + percent(share) +
-          " of a link of " + to_text(rate) + "; it takes " + to_text((needed + unit - Bytes(1)) / unit * unit) +
-          ", and 0B sets it so"};
+  return {interface + ".read_ahead: payload of " + to_text(ahead) + " on its way from memory fills about " +
+          percent(share) + " of a link of " + to_text(rate) + "; it takes about " +
+          to_text((needed + unit - Bytes(1)) / unit * unit) + ", and 0B sets it so"};
 }
 
 RingWindow::RingWindow(const collectives::Communicator::Config& config, const fabric::Plan& network,
@@ -113,15 +115,15 @@ std::vector<std::string> describe_starved_rings(const collectives::Communicator:
                                                 int per_node) {
   using collectives::Algorithm;
   using collectives::Protocol;
-  const bool rings = config.algorithm == Algorithm::kRing || config.algorithm == Algorithm::kTree ||
-                     config.algorithm == Algorithm::kNccl;
+  const bool rings = config.algorithm == Algorithm::kRing || config.algorithm == Algorithm::kNccl;
   const bool plain = config.protocol == Protocol::kSimple || config.protocol == Protocol::kAutomatic;
   if (!rings || !plain || !config.order.empty() || members < 2) return {};
   const RingWindow ring(config, network, node, members, per_node);
   if (ring.share >= kEnough) return {};
   constexpr int kMostSlots = 1024;
-  const std::string more = ring.slots <= kMostSlots ? "collectives.slots=" + std::to_string(ring.slots) + " fills them"
-                                                    : "a larger collectives.chunk fills more of them";
+  const std::string more = ring.slots <= kMostSlots
+                               ? "it takes collectives.slots=" + std::to_string(ring.slots) + " at the least"
+                               : "a larger collectives.chunk fills more of them";
   return {ring.path + ": collectives.slots of " + std::to_string(config.slots) + " and collectives.chunk of " +
           to_text(config.chunk) + " let a large ReduceScatter by rings fill at most " + percent(ring.share) +
           " of links of " + to_text(ring.rate) + ", since slots come back late; " + more};

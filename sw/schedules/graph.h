@@ -128,6 +128,8 @@ class GraphEngine {
   /// Of a run that ended before the ranks had: the limit that holds back what is ready, if one does, then what they
   /// have under way, a line each.
   [[nodiscard]] std::vector<std::string> unfinished() const;
+  /// What collectives that involve some dimensions have left out, a sentence each. After the run.
+  [[nodiscard]] std::vector<std::string> remarks() const;
   /// Nodes that rank 0 has done, by which progress is told.
   [[nodiscard]] std::uint64_t done_by_first() const { return ends_.front()->done; }
 
@@ -261,6 +263,9 @@ class GraphEngine {
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Messages*> messages_;  ///< by rank
   std::exception_ptr failure_;
+  bool had_short_ = false;   ///< a list of dimensions that ends before the network's
+  bool left_out_ = false;    ///< dimensions behind the first four, of collectives without a list
+  bool had_nobody_ = false;  ///< a list that names none
 };
 
 }  // namespace weft::schedules

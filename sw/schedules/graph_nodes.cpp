@@ -23,6 +23,9 @@ using firmware::Task;
 
 namespace {
 
+/// As in ASTRA-sim, of a collective that names none.
+constexpr std::size_t kDimensionsByDefault = 4;
+
 std::optional<Rooted> rooted_of(CollectiveType type) {
   switch (type) {
     case CollectiveType::kBroadcast:
@@ -174,13 +177,30 @@ GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, 
     fail(*graph.window, node,
          "is of group \"" + name + "\", to which rank " + std::to_string(end.rank->index) + " does not belong");
   }
-  const std::vector<bool> involved = node.involved_dim().value_or(std::vector<bool>());
-  const auto known = static_cast<std::ptrdiff_t>(std::min(involved.size(), groups_.at("").group->sizes().size()));
-  if (std::find(involved.begin(), involved.begin() + known, false) == involved.begin() + known) return found->second;
+  const std::optional<std::vector<bool>> given = node.involved_dim();
+  const std::size_t dimensions = groups_.at("").group->sizes().size();
+  std::vector<bool> involved = given.value_or(std::vector<bool>(kDimensionsByDefault, true));
+  const bool is_short = name.empty() && involved.size() < dimensions;
+  (given ? had_short_ : left_out_) |= is_short;
+  involved.resize(is_short ? dimensions : std::min(involved.size(), dimensions), false);
+  if (std::find(involved.begin(), involved.end(), false) == involved.end()) return found->second;
   if (!name.empty()) {
     fail(*graph.window, node, "leaves dimensions out (involved_dim), of which its group \"" + name + "\" has one");
   }
+  had_nobody_ |= std::find(involved.begin(), involved.end(), true) == involved.end();
   return group_across(end, involved);
+}
+
+std::vector<std::string> GraphEngine::remarks() const {
+  std::vector<std::string> remarks;
+  if (had_short_) {
+    remarks.emplace_back(
+        "involved_dim of a collective names fewer dimensions than the network has: the others are left out");
+  }
+  if (left_out_) remarks.emplace_back("collectives without involved_dim join the first four dimensions alone");
+  if (had_nobody_)
+    remarks.emplace_back("a collective involves no dimension: it joins one rank alone and takes no time");
+  return remarks;
 }
 
 GraphEngine::GroupOf& GraphEngine::group_across(const End& end, const std::vector<bool>& involved) {
@@ -190,7 +210,7 @@ GraphEngine::GroupOf& GraphEngine::group_across(const End& end, const std::vecto
   std::uint32_t stride = 1;
   const std::vector<int>& sizes = groups_.at("").group->sizes();
   for (std::size_t d = 0; d < sizes.size(); stride *= static_cast<std::uint32_t>(sizes[d++])) {
-    if (d < involved.size() && !involved[d]) continue;
+    if (!involved[d]) continue;
     const auto size = static_cast<std::uint32_t>(sizes[d]);
     name += " " + std::to_string(d);
     std::vector<std::uint32_t> more;

@@ -348,8 +348,9 @@ TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
                         "--set fabric.link.flow_control=lossy --set fabric.link.buffer=8KiB --set fabric.segment=4KiB "
                         "--set fabric.switch.buffer.shared=0B");
   EXPECT_EQ(full.code, 1);
-  EXPECT_NE(full.err.find("found no room in a switch and were dropped; only a network interface with `recovery`"),
-            std::string::npos)
+  EXPECT_NE(
+      full.err.find("found no room in a switch and were dropped; a network interface repeats them with `recovery`"),
+      std::string::npos)
       << full.err;
   const Ran unknown = weft(all_reduce + tree + faults(R"([{"link":"spine9"}])"));
   EXPECT_EQ(unknown.code, 2);

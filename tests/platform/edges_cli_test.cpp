@@ -107,6 +107,27 @@ TEST_F(EdgesCli, WhatIsSetWithoutEffectIsTold) {
   EXPECT_EQ(weft(command).out.find("without effect"), std::string::npos);
 }
 
+TEST_F(EdgesCli, SettingsThatContradictEachOtherAreRefused) {
+  const std::string command = "collective ../small.json --op all_reduce --bytes 64KiB ";
+  for (const auto& [sets, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--set nic.dcqcn.g=2", "nic.dcqcn.g: expected a share from 0 to 1, got 2"},
+           {"--set fabric.switch.marking.min=10KiB --set fabric.switch.marking.max=1KiB",
+            "fabric.switch.marking.max: expected at least switch.marking.min, which is 10KiB, got 1KiB"},
+           {"--set fabric.switch.weights=[1,2,3,4,5,6,7]",
+            "fabric.switch.weights: expected at most one for each of the 2 lanes (link.lanes), got 7"},
+           {"--seed 99999999999999999999", "--seed: "},
+           {"--set fabric.topology=graph --set 'fabric.edges=[\"end0 - a\",\"end1 - a\",\"end2 - a\",{\"between\": "
+            "\"end3 - a\","
+            "\"link\":{\"flow_control\":\"pfc\"}}]'",
+            "fabric.edges.3.link.flow_control: expected credits as fabric.link has, since a switch has one kind of "
+            "buffer "
+            "for all of its ports; got pfc"}}) {
+    const Ran ran = weft(command + sets);
+    EXPECT_EQ(ran.code, 2) << sets;
+    EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
+  }
+}
+
 /// Many are a line, not a page.
 TEST_F(EdgesCli, WhatIsSetWithoutEffectIsBounded) {
   std::string sets;

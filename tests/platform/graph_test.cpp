@@ -476,6 +476,8 @@ TEST_F(Graphs, ACollectiveMayInvolveSomeDimensions) {
   for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllToAll}) {
     const Time all = time({true, true}, type);
     EXPECT_EQ(time({true, true, false}, type), all);  // there is no third one
+    EXPECT_EQ(time({true}, type), time({true, false}, type));
+    EXPECT_EQ(time({}, type), time({false, false}, type));
     EXPECT_LT(time({false, true}, type), time({true, false}, type));
     EXPECT_LT(time({true, false}, type), all);
   }

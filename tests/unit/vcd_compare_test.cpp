@@ -490,6 +490,20 @@ TEST_F(VcdCompare, SaysWhatIsWrong) {
           "the map tb.dutt.*=top.* has no effect: no name that is compared fits it, or an earlier map comes first",
           "the map tb.dut.out.*=x.* has no effect: no name that is compared fits it, or an earlier map comes "
           "first"}));
+  // Reals are numbers, however they are written.
+  const std::string head =
+      "$scope module tb $end $var wire 1 ! clk $end $var wire 1 v valid $end $var real 64 r data $end $upscope $end "
+      "$enddefinitions $end\n#0\n0!\n1v\n";
+  write("short.vcd", head + "r5 r\n#5\n1!\n#10\n0!\nr0.1 r\n#15\n1!\n");
+  write("long.vcd", head + "r5.000000e+00 r\n#5\n1!\n#10\n0!\nr1.0e-1 r\n#15\n1!\n");
+  CompareOptions reals;
+  reals.reference = (folder_ / "short.vcd").string();
+  reals.subject = (folder_ / "long.vcd").string();
+  reals.sampling.clock = "tb.clk";
+  reals.interface = {"tb.valid", "", {"tb.data"}, "", ""};
+  const Comparison same = compare(reals);
+  EXPECT_TRUE(same.same()) << same.text();
+  EXPECT_EQ(same.reference_items, 2U);
   // Nothing compared is not the same.
   CompareOptions chosen = options("a.vcd", "a.vcd");
   chosen.sampling.reset_low = true;

@@ -213,7 +213,7 @@ Selection Names::get(std::string_view name) const {
   std::vector<std::string_view> elements;
   for (const Signal& signal : header_.signals) {
     nearest.look_at(signal.name);
-    if (signal.name.starts_with(name) && signal.name.substr(name.size()).starts_with('[')) {
+    if (signal.name.starts_with(name) && parse_range(std::string_view(signal.name).substr(name.size()))) {
       elements.push_back(signal.name);
     }
   }

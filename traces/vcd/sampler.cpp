@@ -4,12 +4,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "traces/format_error.h"
 
 namespace weft::vcd {
+namespace {
+
+/// The shortest text of the same number: simulators write 5, 5.0 and 5.000000 for one.
+void set_real(std::string_view text, std::string& to) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    to = text;
+  } else {
+    to = fmt::format("{}", number);
+  }
+}
+
+}  // namespace
 
 Sampler::Sampler(Reader reader, const Sampling& sampling, const std::vector<std::string>& signals)
     : reader_(std::move(reader)), target_of_net_(reader_.header().nets()), reset_low_(sampling.reset_low) {
@@ -98,7 +113,9 @@ void Sampler::put(const Change& change, const Target& target) {
     watched.has_changed = true;
   }
   if (change.kind != watched.signal->kind || change.cut) check(change, *watched.signal);
-  if (change.kind != SignalKind::kBits) {
+  if (change.kind == SignalKind::kReal) {
+    set_real(change.value, watched.now);
+  } else if (change.kind != SignalKind::kBits) {
     watched.now = change.value;
   } else if (target.at == kAll) {
     extend_bits(change.value, watched.signal->width, watched.now);

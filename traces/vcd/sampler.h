@@ -36,7 +36,7 @@ class Sampler {
 
   [[nodiscard]] std::uint64_t time() const { return edge_time_; }
   [[nodiscard]] std::uint64_t cycle() const { return cycles_ - 1; }  ///< from 0, without those in reset
-  /// With all bits; reals and strings as the file writes them. Lasts until next().
+  /// With all bits; a real as the shortest text of its number, strings as the file writes them. Lasts until next().
   [[nodiscard]] std::string_view value(std::size_t signal) const { return before(signals_[signal]); }
   /// Its rightmost bit; x of what has no value.
   [[nodiscard]] char bit(std::size_t signal) const { return last_of(value(signal)); }
