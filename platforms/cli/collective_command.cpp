@@ -121,7 +121,8 @@ int run(CollectiveOptions options) {
 
   if (waves) waves->close();
   files.keep();
-  const IdleSettings idle(platform.document(), platform.machine(), {.by_algorithm = true, .kernels = false});
+  const IdleSettings idle(platform.document(), platform.machine(),
+                          {.by_algorithm = true, .kernels = false, .network = has_used_network(machine)});
   std::vector<std::string> warnings = machine.warnings();
   const auto op = value_of<CollectiveOp>(options.op);
   if (op == CollectiveOp::kReduceScatter || op == CollectiveOp::kAllReduce ||

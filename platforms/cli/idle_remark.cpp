@@ -32,6 +32,13 @@ std::vector<std::string> set_by_user(const Document& document) {
 
 }  // namespace
 
+bool has_used_network(Machine& machine) {
+  for (int i = 0; i < machine.size(); ++i) {
+    if (machine.nic(i).counters().packets_sent > 0) return true;
+  }
+  return false;
+}
+
 IdleSettings::IdleSettings(const Document& document, const MachineConfig& config, const MachineUse& use)
     : fields_(idle_among(set_by_user(document), idle_fields(config, use))) {}
 

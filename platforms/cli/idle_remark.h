@@ -10,6 +10,9 @@
 
 namespace weft::platforms {
 
+/// Whether an interface has sent anything, up to now.
+[[nodiscard]] bool has_used_network(Machine& machine);
+
 /// What a user has set, in an own platform, in a patch or by --set, that changes nothing in this machine; see
 /// idle_fields(). What platforms and parts of the catalogue say is not looked at.
 class IdleSettings {

@@ -149,7 +149,8 @@ int run(RunOptions options) {
     for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
   }
   summary["warnings"] = warnings;
-  const IdleSettings idle(platform.document(), platform.machine(), {.by_algorithm = job->follows_algorithm()});
+  const IdleSettings idle(platform.document(), platform.machine(),
+                          {.by_algorithm = job->follows_algorithm(), .network = has_used_network(machine)});
   summary["without_effect"] = idle.json();
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;

@@ -273,7 +273,7 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
   root.read(given);
   // The delay counts whole nanoseconds before and after; where the file gives none, it is not scaled.
   if (root.has("endpoint-delay")) given.endpoint_delay_ns = std::floor(given.endpoint_delay_ns) * injection_scale;
-  if (given.splits == 0) root.child("preferred-dataset-splits").fail("1 or more, got nothing");
+  if (given.splits == 0) root.child("preferred-dataset-splits").fail("1 or more");
   if (is_text && !root.has("local-mem-bw")) {
     given.memory_GBps = system.config.end.memory_GBps;
     system.remarks.push_back(file.string() + ": local-mem-bw is not given: reductions pass a memory of " +
@@ -354,12 +354,12 @@ void read_memory(const fs::path& file, analytical::EndConfig& end, std::uint32_t
   }
   end.remote_memory = found->second;
   if (end.remote_memory != RemoteMemory::kNone && !root.has("remote-mem-bw")) {
-    root.child("remote-mem-bw").fail("a rate in GB/s, got nothing");
+    root.child("remote-mem-bw").fail("a rate in GB/s");
   }
   root.read("remote-mem-latency", end.remote_latency_ns);
   root.read("remote-mem-bw", end.remote_GBps);
   const bool by_node = end.remote_memory == RemoteMemory::kPerNode;
-  if (by_node && !root.has("num-npus-per-node")) root.child("num-npus-per-node").fail("1 or more, got nothing");
+  if (by_node && !root.has("num-npus-per-node")) root.child("num-npus-per-node").fail("1 or more");
   root.read("num-npus-per-node", end.ends_per_node, kPositive);
   int nodes = 0;
   root.read("num-nodes", nodes, Range{0, kPositive.max});

@@ -131,8 +131,10 @@ bool looks_like_json(const fs::path& file) {
   try {
     traces::InputFile input(file);
     char next = 0;
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     while (input.read(&next, 1) == 1) {
-      if (std::isspace(static_cast<unsigned char>(next)) == 0) return next == '{';
+      const bool is_mark = kByteOrderMark.find(next) != std::string_view::npos;
+      if (!is_mark && std::isspace(static_cast<unsigned char>(next)) == 0) return next == '{';
     }
   } catch (const traces::FormatError&) {
     // Who reads it says what is wrong with it.
@@ -145,7 +147,7 @@ std::vector<DimensionConfig> read_network_1(const fs::path& file, std::vector<st
   const Node root = document.root();
   NetworkFile given;
   root.read(given);
-  if (given.count == 0) root.child("dimensions-count").fail("how many dimensions the network has, got nothing");
+  if (given.count == 0) root.child("dimensions-count").fail("how many dimensions the network has");
   if (given.blocks.empty()) given.blocks = blocks_of(root.child("topology-name"));
   require_each(root, root.has("topologies-per-dim") ? "topologies-per-dim" : "topology-name", given.blocks,
                given.count);
@@ -178,7 +180,15 @@ std::vector<DimensionConfig> read_network_1(const fs::path& file, std::vector<st
     dimension.bandwidth_GiBps = given.bandwidth_GiBps[i];
     if (!given.links.empty()) {
       const Node links = root.child("links-count").elements()[i];
-      dimension.bandwidth_GiBps *= bundled(links, dimension.block, given.links[i], dimension.size);
+      const int together = bundled(links, dimension.block, given.links[i], dimension.size);
+      const int ways = dimension.block == Block::kFullyConnected ? dimension.size - 1 : 1;
+      if (together * ways != given.links[i]) {
+        remarks.push_back(
+            file.string() + ": " + links.path() + ": of " + std::to_string(given.links[i]) + " links " +
+            std::to_string(together * ways) + " are used, as in ASTRA-sim 1.0: " +
+            (dimension.block == Block::kRing ? "a ring has as many each way" : "each of the others has as many"));
+      }
+      dimension.bandwidth_GiBps *= together;
     }
     check_memory(root, given, dimension, i);
     dimensions.push_back(dimension);

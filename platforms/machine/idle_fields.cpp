@@ -16,8 +16,9 @@ class Collector {
   void add(bool idle, std::string path, std::string why, std::vector<std::string> except = {}) {
     if (!idle) return;
     for (std::string& field : except) field = path + "." + field;
-    all_.push_back({std::move(path), std::move(except), std::move(why)});
+    all_.push_back({std::move(path), std::move(except), std::move(why), false});
   }
+  void add_together(std::string path, std::string why) { all_.push_back({std::move(path), {}, std::move(why), true}); }
   std::vector<IdleFields> take() { return std::move(all_); }
 
  private:
@@ -151,6 +152,9 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
     add_network(idle, config.scale_up.fabric, "scale_up.fabric");
   }
   if (!use.kernels) add_kernels(idle);
+  if (!use.network) {
+    for (const char* part : {"fabric", "nic"}) idle.add_together(part, "nothing passed the network in this run");
+  }
   if (!use.by_algorithm) return idle.take();
   const bool offloads = config.collectives.algorithm == Algorithm::kMulticast &&
                         config.collectives.multicast.placement == collectives::MulticastPlacement::kDpa;
@@ -169,9 +173,10 @@ std::vector<std::pair<std::string, std::string>> idle_among(const std::vector<st
              std::none_of(fields.except.begin(), fields.except.end(),
                           [&](const std::string& counts) { return is_within(field, counts); });
     });
-    if (by != idle.end()) found.emplace_back(field, by->why);
+    if (by != idle.end()) found.emplace_back(by->together ? by->path : field, by->why);
   }
   std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 

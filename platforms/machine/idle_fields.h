@@ -13,12 +13,14 @@ struct IdleFields {
   std::string path;                 ///< one field, or an object with all that is in it: "nic.dcqcn"
   std::vector<std::string> except;  ///< of such an object: what counts all the same
   std::string why;                  ///< "nic.dcqcn.enabled is false"
+  bool together = false;            ///< its fields are told of as one, by its path
 };
 
 /// What a command asks of the machine.
 struct MachineUse {
   bool by_algorithm = true;  ///< its collectives run by `collectives.algorithm` alone
   bool kernels = true;       ///< products and the like run, and what is drawn is counted
+  bool network = true;       ///< something passed the network that joins the NICs
 };
 
 /// Which of a machine's fields change nothing, because others switch off what they describe, or because they are not

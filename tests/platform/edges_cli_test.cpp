@@ -98,6 +98,10 @@ TEST_F(EdgesCli, WhatIsSetWithoutEffectIsTold) {
             "accelerator.hbm.stacks.controller.ecc.cache: accelerator.hbm.stacks.controller.ecc.mode is off\n"
             "accelerator.hbm.stacks.device.timing.rfc: accelerator.hbm.stacks.controller.refresh is per-bank\n"
             "nic.power.idle: energy is counted by weft run\n");
+  EXPECT_EQ(without_effect("--set accelerators=2 --set fabric.hosts_per_leaf=1 --set nic.packet_cost=9ns "
+                           "--set fabric.link.rate=100Gbps"),
+            "fabric: nothing passed the network in this run\n"
+            "nic: nothing passed the network in this run\n");
   // What a part of the catalogue says was not set by the user.
   EXPECT_EQ(without_effect("--set nic=connectx-6"), "");
   const Ran text = weft(command + "--set accelerator.hbm.efficiency=0.05");

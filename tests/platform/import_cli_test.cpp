@@ -179,6 +179,10 @@ TEST_F(ImportCli, RefusesWhatVersionOneHasAndWeftNot) {
          "topologies-per-dim.0: expected one of Ring, FullyConnected, Switch");
   expect(network("dimensions-count", nullptr), "dimensions-count: expected how many dimensions");
   expect(network("links-cuont", {3}), "Did you mean \"links-count\"?");
+  json odd = json::parse(kNetwork1);
+  odd["links-count"] = {3};
+  write("network.yml", odd.dump());
+  expect(import().err, "links-count.0: of 3 links 2 are used, as in ASTRA-sim 1.0: a ring has as many each way");
   json full = json::parse(kNetwork1);
   full["topologies-per-dim"] = {"FullyConnected"};
   write("network.yml", full.dump());

@@ -135,6 +135,17 @@ TEST_F(ImportPackets, FilesMayBePacked) {
   EXPECT_EQ(platform()["fabric"]["edges"].size(), 5U);
 }
 
+/// Editors of other systems write one.
+TEST_F(ImportPackets, FilesMayBeginWithAByteOrderMark) {
+  const std::string mark = "\xef\xbb\xbf";
+  write("system.json", mark + ring_system().dump());
+  write("topology.txt", mark + kTopology);
+  write("logical.json", mark + R"({"logical-dims": ["4"]})");
+  const Ran made = import("--network ../logical.json --ns3-topology ../topology.txt");
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(platform()["fabric"]["edges"].size(), 5U);
+}
+
 /// Rates that no machine has are those of the file, not others.
 TEST_F(ImportPackets, RatesBeyondThoseOfAMachineAreRefused) {
   const std::string yml = "--network ../network.yml ";

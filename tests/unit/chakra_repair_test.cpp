@@ -234,7 +234,7 @@ TEST_F(ChakraRepair, DoesNotGuessGroups) {
       refused([&] { repair(find_trace(file("w")), file("r"), {}); }),
       "w.0.et: node 1 'n1': is of group \"1\", which neither the metadata of the trace nor a groups file names; "
       "expected a node \"## process_group:init ##\" that lists it, or a groups file {\"1\": [ranks]}; 1 group is not "
-      "what the rank needs; a groups file says which ranks are in a group (--groups)");
+      "what the rank needs; a groups file says which ranks are in a group (PREFIX.groups.json, or --groups)");
   EXPECT_FALSE(fs::exists(file("r.0.et")));
 }
 

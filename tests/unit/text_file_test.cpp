@@ -25,6 +25,7 @@ TEST_F(TextFiles, AreReadWhole) {
   const std::string text = "one\ntwo, \xc3\xa9\n";
   EXPECT_EQ(load_text(write("t", text)).text, text);
   EXPECT_EQ(load_text(write("t", text)).got, "");
+  EXPECT_EQ(load_text(write("t", "\xef\xbb\xbf" + text)).text, text);  // a byte order mark
   EXPECT_EQ(read_text(write("t", ""), "a table"), "");
 }
 

@@ -21,7 +21,7 @@ struct Words {
 };
 constexpr std::array<Words, kProblems> kWords = {{
     {"rank has no file", "ranks have no file",
-     "weft trace repair writes them from another rank's, and a FILE.et as the trace is that of all ranks"},
+     "weft trace repair --ranks N writes them from another rank's, and a FILE.et as the trace is that of all ranks"},
     {"file is of a rank that the machine does not have", "files are of ranks that the machine does not have",
      "a machine of as many ranks runs them, and files of an older trace are to be removed"},
     {"id is there more than once", "ids are there more than once", "weft trace repair gives each node its own"},
@@ -45,7 +45,7 @@ constexpr std::array<Words, kProblems> kWords = {{
      "weft trace repair receives the sizes in the order in which they are sent; ASTRA-sim's arithmetic matches sizes, "
      "and runs it"},
     {"group is not what the rank needs", "groups are not what ranks need",
-     "a groups file says which ranks are in a group (--groups)"},
+     "a groups file says which ranks are in a group (PREFIX.groups.json, or --groups)"},
     {"collective is not the same on all ranks of its group",
      "collectives are not the same on all ranks of their groups",
      "weft trace repair leaves out what others do not issue"},
