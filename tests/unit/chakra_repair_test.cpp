@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/chakra.h"
 
 namespace weft::chakra {
@@ -60,13 +62,36 @@ TEST_F(ChakraRepair, MendsAGraph) {
   EXPECT_EQ(mend(), (Counts{{Problem::kDuplicateId, 2},
                             {Problem::kSelfDependency, 2},
                             {Problem::kDanglingDependency, 1},
-                            {Problem::kCycle, 2}}));
+                            {Problem::kCycle, 3}}));
   const std::vector<Node> nodes = mended(0);
   ASSERT_EQ(nodes.size(), 5U) << "the copy is gone";
-  EXPECT_EQ(nodes[0].data_dependencies, std::vector<std::uint64_t>({2}));
-  EXPECT_EQ(nodes[1].data_dependencies, std::vector<std::uint64_t>());
+  EXPECT_EQ(nodes[0].data_dependencies, std::vector<std::uint64_t>());
+  EXPECT_EQ(nodes[1].data_dependencies, std::vector<std::uint64_t>({1}));
   EXPECT_EQ(nodes[2].data_dependencies, std::vector<std::uint64_t>({1, 2}));
+  EXPECT_EQ(nodes[2].control_dependencies, std::vector<std::uint64_t>());
+  EXPECT_EQ(nodes[3].data_dependencies, std::vector<std::uint64_t>({3}));
   EXPECT_EQ(nodes[4].id, 5U);
+}
+
+/// What was recorded stays: nodes come behind what they depend on, or before it in a file that is the other way round.
+TEST_F(ChakraRepair, CutsCyclesWhereTheyGoAgainstTheFile) {
+  const auto timed = [](std::uint64_t id, std::vector<std::uint64_t> dependencies) {
+    Node node = chakra_node(id, std::move(dependencies));
+    node.duration_micros = 1;
+    return node;
+  };
+  // The damage is that 1 depends on 3; who walks from the last node meets the cycle at 2.
+  std::vector<Node> nodes = {timed(1, {3}), timed(2, {1}), timed(3, {2}), timed(4, {2})};
+  for (const bool reversed : {false, true}) {
+    if (reversed) std::reverse(nodes.begin(), nodes.end());
+    ranks({nodes});
+    EXPECT_EQ(mend(), (Counts{{Problem::kCycle, 1}}));
+    for (const Node& node : mended(0)) {
+      const std::vector<std::uint64_t> kept =
+          node.id == 1 ? std::vector<std::uint64_t>() : std::vector<std::uint64_t>({node.id == 4 ? 2 : node.id - 1});
+      EXPECT_EQ(node.data_dependencies, kept) << node.id;
+    }
+  }
 }
 
 TEST_F(ChakraRepair, MakesMetadataOfWhatCannotBeRun) {

@@ -51,42 +51,105 @@ void drop_dependencies(std::vector<Node>& nodes, const Places& places, const Log
   }
 }
 
-/// Walks as check() does: what closes a cycle there is left out here.
-void cut_cycles(std::vector<Node>& nodes, const Places& places, const Log& log) {
+/// A node's dependencies as one list.
+struct Dependencies {
+  Node& node;
+
+  [[nodiscard]] std::size_t size() const { return node.control_dependencies.size() + node.data_dependencies.size(); }
+  [[nodiscard]] std::uint64_t at(std::size_t index) const {
+    const std::size_t controls = node.control_dependencies.size();
+    return index < controls ? node.control_dependencies[index] : node.data_dependencies[index - controls];
+  }
+  void erase(std::size_t index) const {
+    const std::size_t controls = node.control_dependencies.size();
+    auto& list = index < controls ? node.control_dependencies : node.data_dependencies;
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(index < controls ? index : index - controls));
+  }
+};
+
+/// Leaves out a dependency of each cycle: one that goes against the order of the file, in which nodes nearly always
+/// come behind what they depend on, so that what was recorded stays; the one that closes the cycle where none does.
+class CycleCutter {
+ public:
+  CycleCutter(std::vector<Node>& nodes, const Places& places, const Log& log)
+      : nodes_(nodes), places_(places), log_(log), states_(nodes.size(), State::kNew) {
+    std::size_t dependencies = 0;
+    std::size_t backwards = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const Dependencies all{nodes[i]};
+      dependencies += all.size();
+      for (std::size_t d = 0; d < all.size(); ++d) backwards += places.at(all.at(d)) < i ? 1 : 0;
+    }
+    forwards_is_odd_ = 2 * backwards >= dependencies;
+    // Walking again costs time: after so much of it what closes a cycle goes.
+    patience_ = 16 * (nodes.size() + dependencies);
+  }
+
+  void cut() {
+    for (std::size_t root = 0; root < nodes_.size(); ++root) {
+      if (states_[root] == State::kNew) walk(root);
+    }
+  }
+
+ private:
   enum class State : std::uint8_t { kNew, kOnTheWay, kDone };
   struct Step {
     std::size_t node;
-    std::size_t next = 0;
+    std::size_t next = 0;  ///< of its dependencies
   };
-  std::vector<State> states(nodes.size(), State::kNew);
-  for (std::size_t root = 0; root < nodes.size(); ++root) {
-    if (states[root] != State::kNew) continue;
-    std::vector<Step> way = {{root}};
-    states[root] = State::kOnTheWay;
-    while (!way.empty()) {
-      Step& step = way.back();
-      Node& node = nodes[step.node];
-      const std::size_t controls = node.control_dependencies.size();
-      if (step.next == controls + node.data_dependencies.size()) {
-        states[step.node] = State::kDone;
-        way.pop_back();
+
+  void walk(std::size_t root) {
+    way_ = {{root}};
+    states_[root] = State::kOnTheWay;
+    while (!way_.empty()) {
+      Step& step = way_.back();
+      const Dependencies dependencies{nodes_[step.node]};
+      if (step.next == dependencies.size()) {
+        states_[step.node] = State::kDone;
+        way_.pop_back();
         continue;
       }
-      auto& dependencies = step.next < controls ? node.control_dependencies : node.data_dependencies;
-      const std::size_t index = step.next < controls ? step.next : step.next - controls;
-      const std::size_t to = places.at(dependencies[index]);
-      if (states[to] == State::kOnTheWay) {
-        log(Problem::kCycle, node.id);
-        dependencies.erase(dependencies.begin() + static_cast<std::ptrdiff_t>(index));
+      const std::size_t to = places_.at(dependencies.at(step.next));
+      if (states_[to] == State::kOnTheWay) {
+        cut_at(to);
         continue;
       }
       ++step.next;
-      if (states[to] == State::kDone) continue;
-      states[to] = State::kOnTheWay;
-      way.push_back({to});
+      if (states_[to] == State::kDone) continue;
+      states_[to] = State::kOnTheWay;
+      way_.push_back({to});
     }
   }
-}
+
+  [[nodiscard]] bool is_odd(std::size_t from, std::size_t to) const { return (to > from) == forwards_is_odd_; }
+
+  /// The last step's next dependency is on a node of the way, from which the cycle leads here.
+  void cut_at(std::size_t to) {
+    std::size_t at = way_.size() - 1;
+    if (!is_odd(way_[at].node, to)) {
+      std::size_t i = at;
+      while (way_[i].node != to && !is_odd(way_[i - 1].node, way_[i].node)) --i;
+      const std::size_t again = at - i + 1;
+      if (way_[i].node != to && again <= patience_) {
+        patience_ -= again;
+        for (std::size_t j = i; j <= at; ++j) states_[way_[j].node] = State::kNew;
+        way_.resize(i);
+        at = i - 1;
+        --way_[at].next;
+      }
+    }
+    log_(Problem::kCycle, nodes_[way_[at].node].id);
+    Dependencies{nodes_[way_[at].node]}.erase(way_[at].next);
+  }
+
+  std::vector<Node>& nodes_;
+  const Places& places_;
+  const Log& log_;
+  std::vector<State> states_;
+  std::vector<Step> way_;
+  bool forwards_is_odd_ = true;
+  std::size_t patience_ = 0;
+};
 
 void erase(Node& node, std::string_view attribute) {
   std::erase_if(node.attributes, [&](const Attribute& each) { return each.name == attribute; });
@@ -117,7 +180,7 @@ std::vector<Node> read_mended(const RankFile& file, const Log& log) {
   for (Node node; reader.next(node);) nodes.push_back(node);
   const Places places = make_ids_unique(nodes, log);
   drop_dependencies(nodes, places, log);
-  cut_cycles(nodes, places, log);
+  CycleCutter(nodes, places, log).cut();
   return nodes;
 }
 
