@@ -110,6 +110,13 @@ void fill_in(System& system) {
       algorithm = joins && i == 0 ? dimensions::Algorithm::kOneRing : dimensions::Algorithm::kRing;
     }
   }
+  for (const auto& [name, operation] : operations) {
+    if (joins_dimensions(dimensions.front().algorithm(operation)) == joins) continue;
+    throw ConfigError(
+        key_of(operation),
+        "expected oneRing, oneDirect or oneHalvingDoubling, as another operation has, or --analytical: in "
+        "the machine all operations join the dimensions or none does");
+  }
 }
 
 ordered_json collectives_of(const analytical::AnalyticalConfig& config) {

@@ -242,6 +242,10 @@ TEST_F(ChakraCheck, FindsNumbersThatNoRunTakes) {
   EXPECT_EQ(found(of(CollectiveType::kAllReduce, kMost)), Texts());
   EXPECT_EQ(found(of(CollectiveType::kAllReduce, kMost + 1)),
             Texts{"w.0.et: node 1 'n1': attribute comm_size is 9007199254740993; expected at most 9007199254740992"});
+  EXPECT_EQ(found_in_ranks({{message_node(1, NodeType::kSend, 1, 0, kMost + 1)},
+                            {message_node(1, NodeType::kReceive, 0, 0, kMost + 1)}})
+                .size(),
+            2U);
   // Of an all-gather it is a rank's part.
   EXPECT_EQ(found_in_ranks({of(CollectiveType::kAllGather, kMost / 2), of(CollectiveType::kAllGather, kMost / 2)}),
             Texts());

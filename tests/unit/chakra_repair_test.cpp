@@ -94,6 +94,13 @@ TEST_F(ChakraRepair, CutsCyclesWhereTheyGoAgainstTheFile) {
   }
 }
 
+/// What becomes of others because of it is mended with it.
+TEST_F(ChakraRepair, AlignsRanksWithANodeThatHasNoOneMeaning) {
+  const Node sum = collective_node(1, CollectiveType::kAllReduce, 8);
+  ranks({{sum}, {with(sum, Attribute::integer("comm_size", 16))}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kAttribute, 1}, {Problem::kCollectiveOrder, 1}}));
+}
+
 TEST_F(ChakraRepair, MakesMetadataOfWhatCannotBeRun) {
   Node odd = chakra_node(2, {1});
   odd.type = static_cast<NodeType>(12);

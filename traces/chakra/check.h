@@ -54,7 +54,7 @@ inline constexpr int kProblems = 27;
 
 /// Of a node: longer ones do not fit the picoseconds of a run.
 inline constexpr std::uint64_t kMostNanos = 9'000'000'000'000'000;
-/// Of a collective, over all ranks: what a double counts exactly.
+/// Of a message, or of a collective over all ranks: what a double counts exactly.
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;
 
 /// Something in a trace that cannot be executed, or not as it was meant.

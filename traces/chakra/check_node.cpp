@@ -45,7 +45,7 @@ void NodeCheck::find(const Node& node, std::string problem, std::string expected
 
 void NodeCheck::check(const Node& node) {
   if (lists_process_groups(node)) matcher_.add_groups(index_, node);
-  attributes(node);
+  if (!has_one_meaning(node)) return;
   if (node.duration_nanos() > kMostNanos) {
     find(node, "its duration is " + std::to_string(node.duration_nanos()) + " ns",
          "at most " + std::to_string(kMostNanos));
@@ -79,15 +79,18 @@ void NodeCheck::check(const Node& node) {
   }
 }
 
-/// Readers differ in which of two they take.
-void NodeCheck::attributes(const Node& node) {
+/// Readers differ in which of two attributes they take.
+bool NodeCheck::has_one_meaning(const Node& node) {
+  bool has = true;
   for (auto first = node.attributes.begin(); first != node.attributes.end(); ++first) {
     const auto second = std::find_if(std::next(first), node.attributes.end(),
                                      [&](const Attribute& each) { return each.name == first->name; });
     if (second == node.attributes.end() || second->value == first->value) continue;
     if (std::find(kRead.begin(), kRead.end(), first->name) == kRead.end()) continue;
     find(node, "attribute " + first->name + " is there twice, with different values", "it once");
+    has = false;
   }
+  return has;
 }
 
 void NodeCheck::mark_cpu(const Node& node) {
@@ -150,6 +153,10 @@ void NodeCheck::message(const Node& node) {
     find(node, name_of(node.type) + " has no attribute " + other, "the rank to exchange with", Problem::kPeer);
   }
   const bool sized = size(node, "comm_size", node.comm_size(), true);
+  if (sized && *node.comm_size() > kMostBytes) {
+    return find(node, "attribute comm_size is " + std::to_string(*node.comm_size()),
+                "at most " + std::to_string(kMostBytes));
+  }
   if (peer && *peer < 0) {
     return find(node, "attribute " + other + " is " + std::to_string(*peer), "at least 0", Problem::kPeer);
   }

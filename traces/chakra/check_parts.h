@@ -218,7 +218,7 @@ class NodeCheck {
  private:
   void find(const Node& node, std::string problem, std::string expected, Problem kind = Problem::kAttribute);
   void check(const Node& node);
-  void attributes(const Node& node);
+  bool has_one_meaning(const Node& node);
   void mark_cpu(const Node& node);
   void missing(const Node& node, const std::string& attribute, const std::string& expected);
   bool not_negative(const Node& node, const std::string& attribute, std::optional<std::int64_t> value);
