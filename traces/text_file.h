@@ -22,8 +22,9 @@ struct TextFile {
 /// Which kinds of file a reader takes.
 using KindFilter = bool (*)(FileKind);
 
-/// Reads all of it, unpacked if it is gzip, without a byte order mark. One of another kind than `takes` has, a longer one than `most` bytes, or
-/// one with zero bytes, is no text: `got` says what it is and what helps. Throws FormatError for gzip that is damaged.
+/// Reads all of it, unpacked if it is gzip, without a byte order mark. One of another kind than `takes` has, a longer
+/// one than `most` bytes, or one with zero bytes, is no text: `got` says what it is and what helps. Throws FormatError
+/// for gzip that is damaged.
 TextFile load_text(const std::filesystem::path& file, KindFilter takes = is_text,
                    std::uint64_t most = kLongestDocument);
 
