@@ -17,7 +17,6 @@ namespace weft::traces {
 class CsvParser {
  public:
   CsvParser(std::string_view text, const std::string& file) : text_(text), file_(file) {
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   }
 

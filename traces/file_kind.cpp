@@ -77,13 +77,6 @@ bool is_layout(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
 }
 
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  while (!text.empty() && is_layout(text.front())) text.remove_prefix(1);
-  return text;
-}
-
 std::string_view first_word(std::string_view text) {
   const auto end = std::find_if(text.begin(), text.end(), is_layout);
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
@@ -320,6 +313,12 @@ FileKind kind_of(std::string_view bytes, bool has_more, std::string& members) {
 }
 
 }  // namespace
+
+std::string_view without_blanks(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  while (!text.empty() && is_layout(text.front())) text.remove_prefix(1);
+  return text;
+}
 
 bool is_trace_json(FileKind kind) {
   return kind == FileKind::kChakraJson || kind == FileKind::kChakraJsonizer || kind == FileKind::kChakraFeederJson;

@@ -61,6 +61,11 @@ enum class FileKind : std::uint8_t {
   kBinary,
 };
 
+/// With which editors of some systems begin a file in UTF-8. It says nothing.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+/// What comes behind such a mark and blanks.
+[[nodiscard]] std::string_view without_blanks(std::string_view text);
+
 /// How many bytes a guess looks at.
 inline constexpr std::size_t kGuessed = 64 << 10;
 

@@ -95,10 +95,12 @@ Temporary::Temporary(std::filesystem::path path, Kind kind)
 Temporary Temporary::make_folder(const std::filesystem::path& parent) {
   constexpr mode_t kOwner = 0700;
   for (;;) {
-    const std::filesystem::path path = parent / unique_name();
-    if (mkdir(path.c_str(), kOwner) == 0) return {path, Kind::kFolder};
-    if (errno != EEXIST) {
-      throw std::system_error(errno, std::generic_category(), "cannot make a folder in " + parent.string());
+    Temporary folder(parent / unique_name(), Kind::kFolder);
+    if (mkdir(folder.path_.c_str(), kOwner) == 0) return folder;
+    const int error = errno;
+    folder.keep();  // not ours
+    if (error != EEXIST) {
+      throw std::system_error(error, std::generic_category(), "cannot make a folder in " + parent.string());
     }
   }
 }

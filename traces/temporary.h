@@ -21,7 +21,8 @@ class Temporary {
   };
 
   Temporary() = default;  ///< of nothing
-  /// Of what its owner has made at `path`, or is about to make.
+  /// Of what its owner is about to make at `path`: a signal that comes between the making and this would leave it.
+  /// Where it is not made after all, keep() forgets it.
   Temporary(std::filesystem::path path, Kind kind);
   /// A new folder in `parent`, with a name that cannot be guessed and no access for others. Throws std::system_error.
   static Temporary make_folder(const std::filesystem::path& parent);

@@ -74,9 +74,7 @@ TextFile load_text(const std::filesystem::path& file, KindFilter takes, std::uin
     if (held > most) read.got = fmt::format("more than {} bytes", most);
   }
   if (!read.got.empty()) return read;
-  if (constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF"; read.text.starts_with(kByteOrderMark)) {
-    read.text.erase(0, kByteOrderMark.size());
-  }
+  if (read.text.starts_with(kByteOrderMark)) read.text.erase(0, kByteOrderMark.size());
   if (const std::size_t at = find_not_utf8(read.text); at != std::string::npos) {
     refuse(fmt::format("the byte 0x{:02x}, which is not UTF-8", static_cast<unsigned char>(read.text[at])), at);
   }

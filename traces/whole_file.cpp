@@ -85,16 +85,20 @@ WholeFile::~WholeFile() {
 
 void WholeFile::open_part() {
   constexpr mode_t kEverybody = 0666;  // less what the user's mask takes away
+  int error = 0;
   do {
     const fs::path path = target_.path.parent_path() / (unique_name() + ".part");
+    part_ = Temporary(path, Temporary::Kind::kFile);
     descriptor_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kEverybody);
-    if (descriptor_ >= 0) part_ = Temporary(path, Temporary::Kind::kFile);
-  } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) fail(errno);
+    if (descriptor_ >= 0) break;
+    error = errno;
+    part_.keep();  // not ours
+  } while (error == EEXIST);
+  if (descriptor_ < 0) fail(error);
   // Where that is not allowed, it has the permissions of a new file.
   if (target_.permissions) static_cast<void>(fchmod(descriptor_, *target_.permissions) == 0);
   if (reserve(kFirstRoom)) return;
-  const int error = errno;
+  error = errno;
   ::close(std::exchange(descriptor_, -1));
   fail(error);
 }

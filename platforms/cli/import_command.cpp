@@ -127,7 +127,7 @@ void remark_scales(const ImportOptions& options, std::vector<std::string>& remar
 }
 
 /// That each field of the platform is within its limits: what is not came from the files.
-void check_machine(const ordered_json& platform, const ImportOptions& options) {
+void check_limits(const ordered_json& platform, const ImportOptions& options) {
   Document document = Document::from_text(platform.dump(), options.out);
   try {
     MachineConfig machine;
@@ -197,7 +197,7 @@ int run(const ImportOptions& options) {
     platform["network"] = "analytical";
     platform["analytical"] = config_to_json(system.config);
   }
-  check_machine(platform, options);
+  check_limits(platform, options);
   platform["workload"] = workload;
   write_file(file, platform);
   files.keep();

@@ -86,10 +86,11 @@ void ResultFiles::make_folder(const std::string& option, const fs::path& folder)
     missing.push_back(at);
   if (error) refuse(option, kFolder, folder, error.message());
   for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
-    // Another command may have made it since.
-    const bool made = fs::create_directory(*at, error);
+    made_.emplace_back(*at, Temporary::Kind::kFolderIfEmpty);
+    if (fs::create_directory(*at, error)) continue;
+    made_.back().keep();  // another command may have made it since
+    made_.pop_back();
     if (error) refuse(option, kFolder, folder, error.message());
-    if (made) made_.emplace_back(*at, Temporary::Kind::kFolderIfEmpty);
   }
   if (!folder.empty() && !fs::is_directory(folder, error)) refuse(option, kFolder, folder, "it is a file");
 }

@@ -2,7 +2,6 @@
 #include "platforms/import/astra_sim_1.h"
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -130,16 +129,10 @@ std::string trimmed(const std::string& text) {
 bool looks_like_json(const fs::path& file) {
   try {
     traces::InputFile input(file);
-    char next = 0;
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-    while (input.read(&next, 1) == 1) {
-      const bool is_mark = kByteOrderMark.find(next) != std::string_view::npos;
-      if (!is_mark && std::isspace(static_cast<unsigned char>(next)) == 0) return next == '{';
-    }
+    return traces::without_blanks(input.peek(traces::kGuessed)).starts_with('{');
   } catch (const traces::FormatError&) {
-    // Who reads it says what is wrong with it.
+    return false;  // who reads it says what is wrong with it
   }
-  return false;
 }
 
 std::vector<DimensionConfig> read_network_1(const fs::path& file, std::vector<std::string>& remarks) {

@@ -132,26 +132,22 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
   const std::filesystem::path* custom = traces_.custom_of(node.id, operation);
   if (custom != nullptr) return start_custom(now, graph, node, *custom);
   collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}),
-                     name.empty() || name == "0" ? involved_in(node) : Collectives::kAllDimensions);
+                     name.empty() ? involved_in(node) : Collectives::kAllDimensions);
 }
 
-/// A bit for each dimension, of a collective of everybody: those that it names and no others. Without names ASTRA-sim
-/// has the first four. A named group has all dimensions, whatever the node says.
+/// A bit for each dimension, of a collective of everybody. A named group has all dimensions, whatever the node says.
 std::uint32_t Replay::involved_in(const Node& node) {
-  constexpr std::uint32_t kByDefault = 0b1111;
-  const auto count = static_cast<std::uint32_t>(network_.dimensions().size());
-  const std::uint32_t all = count < 32 ? (1U << count) - 1 : ~0U;
-  std::uint32_t involved = kByDefault;
-  const auto given = node.involved_dim();
-  if (given.has_value()) {
-    involved = 0;
-    had_short_ |= given->size() < count;
-    for (std::size_t i = 0; i < std::min<std::size_t>(given->size(), count); ++i) {
-      if ((*given)[i]) involved |= 1U << i;
-    }
+  const std::size_t count = network_.dimensions().size();
+  const dimensions::Involved involved = dimensions::involved_in(node.involved_dim(), count);
+  had_short_ |= involved.is_short;
+  left_out_ |= involved.is_default;
+  std::uint32_t bits = 0;
+  bool has_all = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (involved.dimensions[i]) bits |= 1U << i;
+    has_all = has_all && involved.dimensions[i];
   }
-  left_out_ |= !given.has_value() && count > 4;
-  return (involved & all) == all ? Collectives::kAllDimensions : involved & all;
+  return has_all ? Collectives::kAllDimensions : bits;
 }
 
 void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::filesystem::path& prefix) {

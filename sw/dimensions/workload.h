@@ -1,16 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sw/dimensions/plan.h"
 
 namespace weft::dimensions {
+
+/// The dimensions that a collective of everybody joins.
+struct Involved {
+  std::vector<bool> dimensions;
+  bool is_short = false;    ///< its list ends before the network's, which leaves the others out
+  bool is_default = false;  ///< it has no list, and the network more than the dimensions that are joined then
+};
+
+/// Those that its `involved_dim` names and no others; without names the first four, as ASTRA-sim has it.
+inline Involved involved_in(std::optional<std::vector<bool>> names, std::size_t dimensions) {
+  constexpr std::size_t kByDefault = 4;
+  Involved involved;
+  involved.is_short = names && names->size() < dimensions;
+  involved.is_default = !names && dimensions > kByDefault;
+  involved.dimensions = names ? std::move(*names) : std::vector<bool>(kByDefault, true);
+  involved.dimensions.resize(dimensions, false);
+  return involved;
+}
 
 /// Execution graphs to be worked off, one for each rank: Chakra files, and what they name.
 struct Workload {

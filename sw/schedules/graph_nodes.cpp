@@ -23,9 +23,6 @@ using firmware::Task;
 
 namespace {
 
-/// As in ASTRA-sim, of a collective that names none.
-constexpr std::size_t kDimensionsByDefault = 4;
-
 std::optional<Rooted> rooted_of(CollectiveType type) {
   switch (type) {
     case CollectiveType::kBroadcast:
@@ -177,18 +174,22 @@ GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, 
     fail(*graph.window, node,
          "is of group \"" + name + "\", to which rank " + std::to_string(end.rank->index) + " does not belong");
   }
-  const std::optional<std::vector<bool>> given = node.involved_dim();
-  const std::size_t dimensions = groups_.at("").group->sizes().size();
-  std::vector<bool> involved = given.value_or(std::vector<bool>(kDimensionsByDefault, true));
-  const bool is_short = name.empty() && involved.size() < dimensions;
-  (given ? had_short_ : left_out_) |= is_short;
-  involved.resize(is_short ? dimensions : std::min(involved.size(), dimensions), false);
-  if (std::find(involved.begin(), involved.end(), false) == involved.end()) return found->second;
+  const std::size_t count = groups_.at("").group->sizes().size();
+  const auto has = [](const std::vector<bool>& list, bool value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
   if (!name.empty()) {
+    std::vector<bool> names = node.involved_dim().value_or(std::vector<bool>());
+    names.resize(std::min(names.size(), count));
+    if (!has(names, false)) return found->second;
     fail(*graph.window, node, "leaves dimensions out (involved_dim), of which its group \"" + name + "\" has one");
   }
-  had_nobody_ |= std::find(involved.begin(), involved.end(), true) == involved.end();
-  return group_across(end, involved);
+  const dimensions::Involved involved = dimensions::involved_in(node.involved_dim(), count);
+  had_short_ |= involved.is_short;
+  left_out_ |= involved.is_default;
+  if (!has(involved.dimensions, false)) return found->second;
+  had_nobody_ |= !has(involved.dimensions, true);
+  return group_across(end, involved.dimensions);
 }
 
 std::vector<std::string> GraphEngine::remarks() const {

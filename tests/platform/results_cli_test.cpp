@@ -127,6 +127,23 @@ TEST_F(ResultsCli, ASignalLeavesNothing) {
   }
 }
 
+/// However early it comes: what is about to be made is known before it is there.
+TEST_F(ResultsCli, AnEarlySignalLeavesNothing) {
+  fs::create_directories(folder_ / "tmp");
+  const fs::path out = folder_ / "work" / "out";
+  const std::vector<fs::path> seen = {out, out / "llama3-8b-fsdp-64xh100"};
+  for (int i = 0; i < 40; ++i) {
+    const pid_t run = start({"run", "llama3-8b-fsdp-64xh100", "--vcd", "waves.vcd", "--vcd-scope", "network.*"});
+    // Without a pause: the run is at its next step.
+    while (!fs::exists(seen[static_cast<std::size_t>(i) % seen.size()])) {
+      ASSERT_EQ(waitpid(run, nullptr, WNOHANG), 0);
+    }
+    kill(run, SIGTERM);
+    static_cast<void>(status_of(run));
+    ASSERT_TRUE(nothing_written()) << i;
+  }
+}
+
 /// The runs that it has started end with it.
 TEST_F(ResultsCli, ASignalToValidateEndsItsRuns) {
   fs::create_directories(folder_ / "tmp");

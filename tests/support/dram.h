@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "hw/core/random.h"
 #include "hw/memory/dram/memory_system.h"
 #include "platforms/config/document.h"
 
@@ -14,6 +16,11 @@ inline const std::vector<std::string>& dram_parts() {
   static const std::vector<std::string> names = {"hbm2",  "hbm2-dramsys", "hbm2e", "hbm3",
                                                  "hbm3e", "hbm4",         "gddr6", "ddr4"};
   return names;
+}
+
+/// A number from `least` to `most`.
+inline int draw(Random& random, int least, int most) {
+  return least + static_cast<int>(random.next() % static_cast<std::uint64_t>(most - least + 1));
 }
 
 /// A memory with a device of the catalogue.

@@ -8,8 +8,8 @@
 
 namespace weft::test {
 
-/// A folder of shared/, which holds other tools' inputs and answers, and stands beside a clone where Weft is developed.
-/// The product does without it, as does who clones the product alone.
+/// A folder of shared/, which holds other tools' inputs and answers. It is handed out beside the repository, since
+/// these are not Weft's to give on; the product does without it.
 inline std::filesystem::path shared(const std::string& folder) {
   return std::filesystem::path(WEFT_SOURCE_DIR) / "../shared" / folder;
 }
@@ -20,7 +20,10 @@ inline std::filesystem::path shared(const std::string& folder) {
 ///     if (skips_without_shared("astra", "analytical_test checks ...")) return;
 inline bool skips_without_shared(const std::string& folder, const std::string& instead) {
   if (std::filesystem::exists(shared(folder))) return false;
-  [&] { GTEST_SKIP() << shared(folder) << " is not there, which stands beside a developer's clone; " << instead; }();
+  [&] {
+    GTEST_SKIP() << "compares with other tools' files, which this repository does not carry (no " << shared(folder)
+                 << "); " << instead;
+  }();
   return true;
 }
 

@@ -60,9 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Parts, DramStress, testing::ValuesIn(test::dram_parts()
 /// Devices that nobody built: the rules hold for any timing.
 TEST(DramController, AnyTimingIsKept) {
   Random random(7, "timing");
-  const auto draw = [&random](int least, int most) {
-    return least + static_cast<int>(random.next() % static_cast<std::uint64_t>(most - least + 1));
-  };
+  const auto draw = [&random](int least, int most) { return test::draw(random, least, most); };
   for (int i = 0; i < 40; ++i) {
     MemoryConfig config;
     Geometry& g = config.device.geometry;

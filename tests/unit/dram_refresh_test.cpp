@@ -48,9 +48,7 @@ int served(const MemoryConfig& config, int requests, int steps) {
 /// Devices whose refreshes leave hardly any time, of which some are refused: the others serve everything.
 TEST(DramRefresh, LeavesTimeForRequestsWhereItIsNotRefused) {
   Random random(3, "refreshes");
-  const auto draw = [&random](int least, int most) {
-    return least + static_cast<int>(random.next() % static_cast<std::uint64_t>(most - least + 1));
-  };
+  const auto draw = [&random](int least, int most) { return test::draw(random, least, most); };
   int accepted = 0;
   for (int i = 0; i < 1500; ++i) {
     MemoryConfig config;

@@ -22,8 +22,7 @@ constexpr const char* kFstReader = "fst2vcd";
 
 /// Keywords begin with a dollar sign; comments may have bytes of any character set.
 bool begins_as_vcd(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  return first != std::string_view::npos && text[first] == '$';
+  return traces::without_blanks(text).starts_with('$');
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <optional>
 #include <system_error>
 
+#include "traces/file_kind.h"
 #include "traces/vcd/reader.h"
 
 namespace weft::vcd {
@@ -91,9 +92,10 @@ void Reader::skip_section(std::string_view keyword) {
 }
 
 void Reader::read_header() {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   fill();
-  if (std::string_view(buffer_.data(), to_).starts_with(kByteOrderMark)) from_ = kByteOrderMark.size();
+  if (std::string_view(buffer_.data(), to_).starts_with(traces::kByteOrderMark)) {
+    from_ = traces::kByteOrderMark.size();
+  }
   for (;;) {
     const std::string_view got = expect_word("$enddefinitions");
     // Some writers go on with values at once.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "traces/file_kind.h"
 #include "traces/json_text.h"
 
 namespace weft::chakra {
@@ -47,14 +48,15 @@ char JsonStream::peek() {
 }
 
 void JsonStream::skip_blanks() {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   // What is taken makes room, unless little is.
   if (at_ >= kChunk) {
     buffer_.erase(0, at_);
     before_ += at_;
     at_ = 0;
   }
-  if (before_ == 0 && at_ == 0 && has(2) && std::string_view(buffer_).starts_with(kByteOrderMark)) at_ = 3;
+  constexpr std::size_t kMark = traces::kByteOrderMark.size();
+  const bool begins = before_ == 0 && at_ == 0 && has(kMark - 1);
+  if (begins && std::string_view(buffer_).starts_with(traces::kByteOrderMark)) at_ = kMark;
   std::size_t next = at_;
   while (has(next) && is_layout(buffer_[next])) ++next;
   skip(next - at_);
