@@ -135,6 +135,7 @@ void Collectives::agree(std::uint32_t group, std::uint64_t number, const Entered
     mismatch_ = "collective " + std::to_string(number) + " of group " + std::to_string(group) + " is " + text(first) +
                 " and " + text(mine);
   }
+  had_other_count_ |= group == kEverybody && first.before != mine.before;
   if (--first.left == 0) entered_.erase(found);
 }
 
@@ -155,8 +156,9 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes, involved}];
   if (plan == nullptr) plan = plan_of(group, operation, bytes, involved);
   const std::size_t members = group.members.empty() ? ranks_.size() : group.members.size();
-  agree(group.id, mine.collectives++, {operation, bytes, plan->chunks, rank, static_cast<std::uint32_t>(members)});
   Rank& entering = ranks_[rank];
+  agree(group.id, mine.collectives++,
+        {operation, bytes, plan->chunks, rank, static_cast<std::uint32_t>(members), entering.chunks});
   const std::uint32_t number = tasks_.take();
   Task& task = tasks_[number];
   task = {plan, number, rank, entering.entered, plan->chunks, token, {}};
@@ -178,6 +180,7 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
     }
   }
   const auto chunks = static_cast<std::uint32_t>(plan->chunks);
+  entering.chunks += chunks;
   for (std::uint32_t i = 0; i < chunks; ++i) add_chunk(now, rank, task, i, mine);
 }
 
@@ -382,6 +385,11 @@ std::vector<std::string> Collectives::remarks() const {
     remarks.emplace_back(
         "an Allgather has less than a byte for each of its chunks (splits) and is padded to that; in ASTRA-sim it "
         "never ends");
+  }
+  if (had_other_count_) {
+    remarks.emplace_back(
+        "ends enter a collective of all ends after different numbers of chunks of their groups; ASTRA-sim numbers them "
+        "together, so that it never ends");
   }
   return remarks;
 }

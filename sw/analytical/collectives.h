@@ -72,6 +72,7 @@ class Listener {
 class Collectives final : Actor, BusUser {
  public:
   static constexpr std::uint32_t kAllDimensions = ~0U;
+  static constexpr std::uint32_t kEverybody = 0;           ///< the id of the group of all ends
   static constexpr std::uint32_t kMostStreams = 1U << 28;  ///< chunks at a time
 
   Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener,
@@ -84,6 +85,9 @@ class Collectives final : Actor, BusUser {
   /// Throws ConfigError for an algorithm that is missing, or that the number of members does not fit.
   void enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
              std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions);
+
+  /// A rank runs a collective by itself, which ASTRA-sim counts as a chunk.
+  void count_custom(std::uint32_t rank) { ++ranks_[rank].chunks; }
 
   /// Chunks that have been entered and not left, of all ranks.
   [[nodiscard]] std::int64_t unfinished() const { return unfinished_; }
@@ -198,6 +202,7 @@ class Collectives final : Actor, BusUser {
     std::int64_t chunks;
     std::uint32_t rank;
     std::uint32_t left;
+    std::int64_t before;  ///< chunks of any group that the rank entered before
   };
   struct Waiting {
     std::int64_t priority;
@@ -228,6 +233,7 @@ class Collectives final : Actor, BusUser {
     std::vector<Queue> queues;  ///< by dimension, then lane
     std::vector<Given> given;   ///< by dimension
     std::int64_t entered = 0;
+    std::int64_t chunks = 0;  ///< of all of these
   };
 
   void check(const Plan& plan) const;
@@ -289,6 +295,8 @@ class Collectives final : Actor, BusUser {
   bool had_group_tree_ = false;    ///< a tree in a listed group
   bool had_overtaken_ = false;     ///< a packet that was sent before it was ready, since another was
   bool had_small_gather_ = false;  ///< of less than a byte a chunk
+  bool had_other_count_ =
+      false;  ///< a collective of all, before which its ranks had entered different numbers of chunks
 };
 
 }  // namespace weft::analytical

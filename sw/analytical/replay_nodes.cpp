@@ -151,6 +151,7 @@ std::uint32_t Replay::involved_in(const Node& node) {
 }
 
 void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
+  collectives_.count_custom(graph.end);
   auto custom = std::make_unique<Graph>();
   custom->end = graph.end;
   custom->window = std::make_unique<chakra::TraceWindow>(chakra::find_rank(prefix, graph.end),

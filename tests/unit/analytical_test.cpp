@@ -287,5 +287,32 @@ TEST(Analytical, NamesMembersThatEnterDifferentCollectives) {
             "collective 0 of group 0 is all_reduce of 1048576 B at end 0 and all_gather of 1048576 B at end 2");
 }
 
+TEST(Analytical, SaysWhereAstraSimNumbersCollectivesApart) {
+  const Group pairs[] = {{1, {0, 1}}, {2, {2, 3}}};
+  const auto remarks_of = [&](bool same_order) {
+    test::fresh_kernel();
+    CollectiveConfig config = config_of({Algorithm::kRing});
+    config.active_chunks = 8;
+    Bench bench({ring_of(4)}, Congestion::kUnaware, config);
+    bench.starter.start = [&] {
+      for (std::uint32_t r = 0; r < 4; ++r) {
+        const auto enter = [&](const Group& group) {
+          bench.collectives.enter(Time(), r, group, Operation::kAllReduce, kBytes, 0, r);
+        };
+        const bool all_first = same_order || r < 2;
+        enter(all_first ? Group{} : pairs[r / 2]);
+        enter(all_first ? pairs[r / 2] : Group{});
+      }
+    };
+    sc_core::sc_start();
+    EXPECT_EQ(bench.collectives.unfinished(), 0);
+    return bench.collectives.remarks();
+  };
+  EXPECT_TRUE(remarks_of(true).empty());
+  const std::vector<std::string> remarks = remarks_of(false);
+  ASSERT_EQ(remarks.size(), 1U);
+  EXPECT_NE(remarks.front().find("different numbers of chunks of their groups"), std::string::npos) << remarks.front();
+}
+
 }  // namespace
 }  // namespace weft::analytical
