@@ -14,6 +14,7 @@
 #include "platforms/cli/process.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/cli/timeline_probe.h"
+#include "platforms/cli/version.h"
 #include "sw/analytical/config.h"
 
 namespace weft::platforms {
@@ -31,7 +32,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   document.check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
   ResultFiles files;
-  files.spare(options.platform.inputs());
+  files.spare(options.platform.inputs(document));
   files.spare(files_of_trace(traces.source));
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const auto replay = platform.checked([&] {
@@ -58,7 +59,8 @@ int run_analytical(const AnalyticalRunOptions& options) {
     finish.push_back(ends.back().finished.count() / 1000);
   }
   const auto [first, last] = std::minmax_element(finish.begin(), finish.end());
-  ordered_json summary = {{"platform", platform.name},
+  ordered_json summary = {{"weft", version_json()},
+                          {"platform", platform.name},
                           {"description", platform.description},
                           {"file", document.file()},
                           {"workload", {{"kind", "chakra"}, {"traces", traces.source.string()}}},
@@ -83,7 +85,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
     summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : options.timeline;
     if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
   }
-  write_file(folder / "config.json", ordered_json(document.effective()));
+  write_file(folder / "config.json", configuration(document));
   write_file(folder / "ends.csv", end_table(ends));
   write_file(folder / "summary.json", summary);
   files.keep();

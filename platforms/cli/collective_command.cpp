@@ -108,7 +108,7 @@ int run(CollectiveOptions options) {
     require_host_memory(static_cast<double>(largest) * machine.size() * buffers);
   }
   ResultFiles files;
-  files.spare(options.platform.inputs());
+  files.spare(options.platform.inputs(platform.document()));
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
   std::vector<CollectiveResult> results;
   std::string remark;

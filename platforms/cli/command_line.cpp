@@ -13,6 +13,7 @@
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/signals.h"
+#include "platforms/cli/version.h"
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/machine.h"
@@ -57,7 +58,7 @@ void check_words(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
-  CommandLine line("A virtual platform for AI training clusters", "weft", "weft " WEFT_VERSION);
+  CommandLine line("A virtual platform for AI training clusters", "weft", version_text());
   const Arguments app = line.arguments();
   app.require_subcommand(1, 1);
   const std::vector<Command> commands = {

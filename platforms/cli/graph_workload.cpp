@@ -98,7 +98,7 @@ fs::path trace_folder() {
 }
 
 GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner) {
-  const auto beside = [&document](const std::string& path) { return fs::path(document.file()).parent_path() / path; };
+  const auto beside = [&document](const std::string& path) { return fs::path(document.origin()).parent_path() / path; };
   const Node workload = document.root().child("workload");
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
   if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");

@@ -21,7 +21,7 @@ bool is_of_catalogue(const std::filesystem::path& platform) {
 
 std::vector<std::string> set_by_user(const Document& document) {
   std::vector<std::string> paths;
-  const bool is_own = !is_of_catalogue(document.file());
+  const bool is_own = !is_of_catalogue(document.origin());
   const nlohmann::json all = document.effective();
   for (const auto& [path, record] : all.items()) {
     const auto& source = record["source"].get_ref<const std::string&>();

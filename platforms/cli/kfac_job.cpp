@@ -90,7 +90,7 @@ class KfacJob final : public Job {
   [[nodiscard]] bool follows_algorithm() const override { return false; }
   explicit KfacJob(Platform& platform) {
     platform.workload().read(config_);
-    const fs::path beside = fs::path(platform.document().file()).parent_path() / config_.network;
+    const fs::path beside = fs::path(platform.document().origin()).parent_path() / config_.network;
     if (models::is_network_file(config_.network) && !fs::exists(config_.network) && fs::exists(beside)) {
       config_.network = beside.string();
     }

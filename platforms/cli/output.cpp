@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "platforms/cli/version.h"
 #include "traces/text_file.h"
 #include "traces/whole_file.h"
 
@@ -75,7 +76,12 @@ void print(const std::string& text) {
 }
 
 void print_json(const nlohmann::ordered_json& json) {
-  const std::string text = to_text(json);
+  ordered_json result = json;
+  if (json.is_object() && !json.contains("weft")) {
+    result = {{"weft", version_json()}};
+    result.update(json);
+  }
+  const std::string text = to_text(result);
   std::string shown;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -127,27 +133,31 @@ void write_file(const fs::path& file, const nlohmann::ordered_json& json) {
 }
 
 Progress::Progress(Dispatcher& dispatcher, std::function<double()> done)
-    : dispatcher_(dispatcher), done_(std::move(done)), on_(isatty(STDERR_FILENO) != 0) {
+    : dispatcher_(dispatcher), done_(std::move(done)), on_terminal_(isatty(STDERR_FILENO) != 0) {
   constexpr std::uint64_t kEvents = 1 << 18;
-  if (on_) dispatcher.on_progress(kEvents, [this] { show(); });
+  dispatcher.on_progress(kEvents, [this] { show(); });
 }
 
 Progress::~Progress() {
-  if (on_) dispatcher_.on_progress(UINT64_MAX, {});
-  if (shown_) std::fputs("\r\033[K", stderr);
+  dispatcher_.on_progress(UINT64_MAX, {});
+  if (shown_ && on_terminal_) std::fputs("\r\033[K", stderr);
 }
 
 void Progress::show() {
-  constexpr double kInterval = 0.5;
+  const double interval = on_terminal_ ? 0.5 : 60;
   const double seconds = watch_.seconds();
-  if (seconds - shown_at_ < kInterval) return;
+  if (seconds - shown_at_ < interval) return;
   shown_at_ = seconds;
   shown_ = true;
   std::string text = fmt::format("simulated {}, {:.1f} M events/s", short_time(dispatcher_.now()),
                                  static_cast<double>(dispatcher_.handled()) / seconds * 1e-6);
   const double done = done_ ? done_() : -1;
   if (done > 0) text += fmt::format(", {:.0f} s left", seconds / done * (1 - done));
-  fmt::print(stderr, "\r\033[K{}", text);
+  if (on_terminal_) {
+    fmt::print(stderr, "\r\033[K{}", text);
+  } else {
+    fmt::print(stderr, "weft: {}\n", text);
+  }
   std::fflush(stderr);
 }
 

@@ -37,6 +37,7 @@ std::string to_hex(std::uint64_t value);
 
 /// On standard output, whatever it is made of (traces::printable). Throws std::system_error if that cannot be written.
 void print(const std::string& text);
+/// An object begins with what made it, version_json().
 void print_json(const nlohmann::ordered_json& json);
 /// On stderr, a line each, made printable as well.
 void print_warnings(const std::vector<std::string>& lines);
@@ -60,7 +61,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-/// A line on stderr that tells how far a run has come, twice a second; nothing where stderr is no terminal.
+/// A line on stderr that tells how far a run has come: twice a second on a terminal, else a line of its own once a
+/// minute.
 class Progress {
  public:
   /// `done` tells what part of the run is done, in 0 to 1, or less than 0 where that is not known.
@@ -74,7 +76,7 @@ class Progress {
 
   Dispatcher& dispatcher_;
   std::function<double()> done_;
-  bool on_;
+  bool on_terminal_;
   bool shown_ = false;
   double shown_at_ = 0;
   Stopwatch watch_;

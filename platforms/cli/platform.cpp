@@ -8,6 +8,7 @@
 #include <limits>
 #include <string_view>
 
+#include "platforms/cli/version.h"
 #include "platforms/config/text.h"
 #include "traces/data_path.h"
 #include "traces/text_file.h"
@@ -39,10 +40,16 @@ void PlatformOptions::add_to(const Arguments& app) {
   app.add_flag("--data", data, "Move and check real bytes");
 }
 
-std::vector<fs::path> PlatformOptions::inputs() const {
-  std::vector<fs::path> files = {find_platform(platform)};
-  files.insert(files.end(), patches.begin(), patches.end());
+std::vector<fs::path> PlatformOptions::inputs(const Document& document) const {
+  std::vector<fs::path> files(patches.begin(), patches.end());
+  if (!document.is_of_run()) files.emplace_back(document.file());
   return files;
+}
+
+nlohmann::ordered_json configuration(const Document& document) {
+  nlohmann::ordered_json all = {{"weft", version_json()}};
+  all.update(nlohmann::ordered_json(document.configuration()));
+  return all;
 }
 
 std::string find_platform(const std::string& name) {
@@ -63,7 +70,7 @@ std::string text_of_path(const std::string& what, const fs::path& path) {
 }
 
 std::string read_name(const Document& document, const Node& root) {
-  std::string name = root.get<std::string>("name", fs::path(document.file()).stem().string());
+  std::string name = root.get<std::string>("name", fs::path(document.origin()).stem().string());
   constexpr std::size_t kLongest = 255;  // bytes of a file's name
   const bool is_name = !name.empty() && name.size() <= kLongest && name != "." && name != ".." &&
                        name.find_first_of("/\n\t") == std::string::npos && traces::printable(name) == name;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -23,8 +24,8 @@ struct PlatformOptions {
   bool data = false;
 
   void add_to(const Arguments& app);
-  /// The files that are read for them. Throws InputError.
-  [[nodiscard]] std::vector<std::filesystem::path> inputs() const;
+  /// The files that are read for them, but for what a run wrote: who runs it again may replace it.
+  [[nodiscard]] std::vector<std::filesystem::path> inputs(const Document& document) const;
 };
 
 /// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.
@@ -35,6 +36,9 @@ std::string text_of_path(const std::string& what, const std::filesystem::path& p
 
 /// The platform's name, or that of its file: the name of the folder of its results. Throws InputError.
 std::string read_name(const Document& document, const Node& root);
+
+/// What config.json has: Document::configuration, and what wrote it.
+nlohmann::ordered_json configuration(const Document& document);
 
 /// A machine that lives until the process ends. SystemC's registries are searched from their beginning for each object
 /// that is destroyed: taking 16,384 accelerators apart would cost half a minute, and nobody would gain by it.

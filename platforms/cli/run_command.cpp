@@ -21,6 +21,7 @@
 #include "platforms/cli/result_files.h"
 #include "platforms/cli/summary.h"
 #include "platforms/cli/timeline_probe.h"
+#include "platforms/cli/version.h"
 #include "platforms/cli/waves.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim.h"
@@ -87,7 +88,7 @@ int run(RunOptions options) {
   platform.document().check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   ResultFiles files;
-  files.spare(options.platform.inputs());
+  files.spare(options.platform.inputs(platform.document()));
   files.spare(job->inputs());
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
@@ -130,9 +131,13 @@ int run(RunOptions options) {
   const Baseline* since = prepared ? &*prepared : nullptr;
   const LinkBaseline* links_since = prepared ? prepared->links.get() : nullptr;
   const Time span = prepared ? end - prepared->at : end;
-  ordered_json summary = {{"platform", platform.name()},        {"description", platform.description()},
-                          {"file", platform.document().file()}, {"workload", job->workload()},
-                          {"accelerators", machine.size()},     {"simulated_us", to_us(end)}};
+  ordered_json summary = {{"weft", version_json()},
+                          {"platform", platform.name()},
+                          {"description", platform.description()},
+                          {"file", platform.document().file()},
+                          {"workload", job->workload()},
+                          {"accelerators", machine.size()},
+                          {"simulated_us", to_us(end)}};
   summary.update(job->summary());
   summary["links"] = link_summary(machine, span, links_since);
   summary["memory"] = memory_summary(machine, span, since);
@@ -160,7 +165,7 @@ int run(RunOptions options) {
     if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
   }
   summary["waves"] = waves ? ordered_json(waves->file().string()) : ordered_json(nullptr);
-  write_file(folder / "config.json", ordered_json(platform.document().effective()));
+  write_file(folder / "config.json", configuration(platform.document()));
   write_file(folder / "links.csv", link_table(machine, span, links_since));
   if (machine.network().switch_count() <= kMostSwitches) {
     write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));

@@ -2,6 +2,7 @@
 #include "platforms/config/document.h"
 
 #include <charconv>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "platforms/config/text.h"
@@ -13,6 +14,20 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kCommandLine = "--set";
+
+// Of what a run writes.
+constexpr const char* kOrigin = "file";
+constexpr const char* kPlatform = "platform";
+constexpr const char* kValues = "values";
+
+bool has_platform(const json& tree) {
+  const auto has = [&tree](const char* key, json::value_t type) {
+    const auto found = tree.find(key);
+    return found != tree.end() && found->type() == type;
+  };
+  return has(kOrigin, json::value_t::string) && has(kPlatform, json::value_t::object) &&
+         has(kValues, json::value_t::object);
+}
 
 std::vector<std::string> split_path(std::string_view path) {
   std::vector<std::string> keys;
@@ -47,7 +62,12 @@ Document Document::from_text(const std::string& text, const std::string& name, s
 
 Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const std::string> overrides,
                    Catalogue catalogue, std::span<const std::string> patches)
-    : file_(std::move(file)), tree_(std::move(tree)), catalogue_(std::move(catalogue)) {
+    : file_(std::move(file)), origin_(file_), tree_(std::move(tree)), catalogue_(std::move(catalogue)) {
+  if (has_platform(*tree_)) {
+    origin_ = (*tree_)[kOrigin].get<std::string>();
+    json platform = std::move((*tree_)[kPlatform]);
+    *tree_ = std::move(platform);
+  }
   for (const std::string& name : patches)
     patch(load_json_object(name, "a patch of a platform", may_be_platform), "", name);
   for (const std::string& assignment : overrides) set(assignment);
@@ -134,6 +154,15 @@ json Document::effective() const {
   json all = json::object();
   for (const auto& [path, record] : records_) all[path] = {{"value", *record.value}, {"source", record.source}};
   return all;
+}
+
+json Document::configuration() const {
+  json platform = *tree_;
+  const auto name = records_.find("name");
+  if (name != records_.end()) platform["name"] = *name->second.value;
+  return {{kOrigin, std::filesystem::absolute(origin_).lexically_normal().string()},
+          {kPlatform, std::move(platform)},
+          {kValues, effective()}};
 }
 
 void Document::check_unused() const {

@@ -24,7 +24,9 @@
 ///     AcceleratorConfig accelerator;
 ///     document.root().read_part("accelerator", accelerator);
 ///     document.check_unused();
-///     write(out / "config.json", document.effective());
+///     write(out / "config.json", document.configuration());
+///
+/// What a run wrote, configuration(), is read as the platform that it ran.
 ///
 /// All that is wrong with the input is thrown as InputError. Paths are dotted, an array's elements are numbers:
 /// "ports.0.rate".
@@ -141,6 +143,11 @@ class Document {
   Document& operator=(const Document&) = delete;
 
   [[nodiscard]] const std::string& file() const { return file_; }
+  /// The file beside which the names of other files in it are looked for: where what a run wrote came from, else
+  /// file().
+  [[nodiscard]] const std::string& origin() const { return origin_; }
+  /// Whether the file is one that a run wrote.
+  [[nodiscard]] bool is_of_run() const { return origin_ != file_; }
   [[nodiscard]] Catalogue& catalogue() { return catalogue_; }
   [[nodiscard]] Node root();
 
@@ -151,6 +158,10 @@ class Document {
   /// Every value read so far: {PATH: {"value": ..., "source": "default", "part NAME", "file", "patch FILE" or "command
   /// line"}}.
   [[nodiscard]] nlohmann::json effective() const;
+
+  /// {"file": the origin, "platform": the file with all that came before it in precedence, "values": effective()}.
+  /// Parts and lists of other files are in it by their names.
+  [[nodiscard]] nlohmann::json configuration() const;
 
   /// Puts the file, and the value if there was one, to an error that hw/ or sw/ found in its configuration.
   [[nodiscard]] InputError explain(const ConfigError& error) const;
@@ -177,6 +188,7 @@ class Document {
   void check_unused(const nlohmann::json& value, const std::string& path, const Part* part) const;
 
   std::string file_;
+  std::string origin_;
   std::unique_ptr<nlohmann::json> tree_;
   Catalogue catalogue_;
   std::map<std::string, std::string, std::less<>> overridden_;  ///< by which source

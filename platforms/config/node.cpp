@@ -218,7 +218,7 @@ void Node::read_list(const ListRef& list) const {
 
 Node::Layer Node::included(const Layer& layer, const std::string& name) const {
   namespace fs = std::filesystem;
-  const std::string& from = layer.part != nullptr ? layer.part->file : document_->file_;
+  const std::string& from = layer.part != nullptr ? layer.part->file : document_->origin_;
   const std::string file = (fs::path(from).parent_path() / name).string();
   std::unique_ptr<const Part>& part = document_->lists_[file];
   if (part == nullptr) {

@@ -91,7 +91,7 @@ TEST_F(ResultsCli, TwoRunsOfOneNameDoNotMix) {
   EXPECT_TRUE(is_whole_gzip(out / "timeline.json.gz"));
   const json summary = json::parse(read_file(out / "summary.json"));
   const json config = json::parse(read_file(out / "config.json"));
-  const std::string sequence = std::to_string(config["workload.sequence"]["value"].get<int>());
+  const std::string sequence = std::to_string(config["values"]["workload.sequence"]["value"].get<int>());
   ASSERT_EQ(weft("run ../small.json --out ../alone --set workload.sequence=" + sequence).code, 0);
   for (const char* name : {"config.json", "links.csv", "network.svg", "timeline.svg", "timeline.json.gz"}) {
     EXPECT_TRUE(read_file(out / name) == read_file(folder_ / "alone" / name)) << name;
