@@ -152,6 +152,9 @@ class Document {
   /// line"}}.
   [[nodiscard]] nlohmann::json effective() const;
 
+  /// Paths that patches and the command line have put a value at.
+  [[nodiscard]] std::vector<std::string> overridden() const;
+
   /// Puts the file, and the value if there was one, to an error that hw/ or sw/ found in its configuration.
   [[nodiscard]] InputError explain(const ConfigError& error) const;
 
