@@ -160,6 +160,7 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   if (!use.nic.sends) {
     // What is drawn without sending, and what links there are, counts.
     const std::string why = "nothing passed the network in this run";
+    for (const char* field : {"accelerator.relay", "collectives.queue_pairs"}) idle.add(true, field, why);
     const auto drawn = [&](std::vector<std::string> fields, const char* power) {
       if (use.energy) fields.emplace_back(power);
       return fields;
