@@ -18,6 +18,7 @@ class CsvParser {
  public:
   CsvParser(std::string_view text, const std::string& file) : text_(text), file_(file) {
     if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+    find_separator();
   }
 
   /// Reads the next record; false at the end of the text.
@@ -28,12 +29,28 @@ class CsvParser {
     record.fields.clear();
     do {
       record.fields.push_back(field());
-    } while (take(','));
+    } while (take(separator_));
     take_line_end();
     return true;
   }
 
  private:
+  /// Spreadsheets put semicolons between fields where a comma is the decimal point. The line that names the columns
+  /// tells: it has one of the two outside of quotes.
+  void find_separator() {
+    skip_comments();
+    bool in_quotes = false;
+    for (std::size_t at = at_; at < text_.size() && text_[at] != '\n'; ++at) {
+      if (text_[at] == '"') in_quotes = !in_quotes;
+      if (in_quotes) continue;
+      if (text_[at] == ';') separator_ = ';';
+      if (text_[at] == ',') {
+        separator_ = ',';
+        return;
+      }
+    }
+  }
+
   [[nodiscard]] bool at_line_end() const {
     return at_ >= text_.size() || text_[at_] == '\n' ||
            (text_[at_] == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n');
@@ -72,7 +89,7 @@ class CsvParser {
     skip_blanks();
     if (take('"')) return quoted();
     const std::size_t start = at_;
-    while (!at_line_end() && text_[at_] != ',') {
+    while (!at_line_end() && text_[at_] != separator_) {
       if (text_[at_] == '"')
         throw FormatError(file_, line_, "expected quotes around the whole field, found one inside it");
       ++at_;
@@ -89,8 +106,9 @@ class CsvParser {
       const char c = text_[at_++];
       if (c == '"' && !take('"')) {
         skip_blanks();
-        if (!at_line_end() && text_[at_] != ',') {
-          throw FormatError(file_, line_, "expected a comma or the end of the line after a closing quote");
+        if (!at_line_end() && text_[at_] != separator_) {
+          throw FormatError(file_, line_,
+                            "expected " + separator_name() + " or the end of the line after a closing quote");
         }
         return field;
       }
@@ -100,8 +118,11 @@ class CsvParser {
     throw FormatError(file_, start, "expected a closing quote for the field that starts here");
   }
 
+  [[nodiscard]] std::string separator_name() const { return separator_ == ',' ? "a comma" : "a semicolon"; }
+
   std::string_view text_;
   const std::string& file_;
+  char separator_ = ',';
   std::size_t at_ = 0;
   int line_ = 1;
 };

@@ -16,8 +16,9 @@ namespace weft::traces {
 /// A table read from a CSV file, kept as text and converted when a typed getter asks.
 ///
 /// The first record names the columns. A line that starts with `#` is a comment, blank lines are skipped, fields are
-/// separated by commas and trimmed unless quoted; a quoted field may hold commas, line breaks and doubled quotes.
-/// Anything else is a FormatError that names file, line, column and what was expected.
+/// separated by commas and trimmed unless quoted; a quoted field may hold commas, line breaks and doubled quotes. Where
+/// the first record has semicolons and no comma, semicolons separate fields. Anything else is a FormatError that names
+/// file, line, column and what was expected.
 ///
 ///     for (const CsvTable::Row row : CsvTable::read("models.csv")) {
 ///       layers.push_back(row.integer("layers", 1));

@@ -89,6 +89,10 @@ void check(const ComputeConfig& config, const std::string& path) {
     if (value > 0 && value <= 1) continue;
     throw ConfigError(path + "." + name, "expected a share above 0 and at most 1, got " + std::to_string(value));
   }
+  if (!(config.softmax_exposed >= 0 && config.softmax_exposed <= 1)) {
+    throw ConfigError(path + ".softmax_exposed",
+                      "expected a share from 0 to 1, got " + std::to_string(config.softmax_exposed));
+  }
   if (!(config.sparsity >= 1 && config.sparsity <= 4)) {
     throw ConfigError(path + ".sparsity", "expected a number from 1 to 4, got " + std::to_string(config.sparsity));
   }

@@ -52,7 +52,7 @@ std::int64_t parse(std::string_view text, std::span<const Unit> units, std::stri
   std::size_t at = 0;
   bool digits = false;
   bool fraction = false;
-  constexpr __int128 kLimit = static_cast<__int128>(kPeta) * 1000;
+  constexpr __int128 kFinest = static_cast<__int128>(kPeta) * 1000;
   for (; at < text.size(); ++at) {
     const char c = text[at];
     if (c == '.' && !fraction) {
@@ -61,7 +61,7 @@ std::int64_t parse(std::string_view text, std::span<const Unit> units, std::stri
       digits = true;
       mantissa = mantissa * 10 + (c - '0');
       if (fraction) scale *= 10;
-      if (mantissa > kLimit || scale > kLimit) fail(text, expected);
+      if (mantissa > INT64_MAX || scale > kFinest) fail(text, expected);
     } else {
       break;
     }

@@ -48,6 +48,8 @@ class Fabric final : public sc_core::sc_module {
   /// other for ever (find_lane in deadlock.h).
   std::optional<std::uint32_t> create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options);
   void destroy_group(std::uint32_t id);
+  /// Whether there was one, ever.
+  [[nodiscard]] bool had_groups() const { return had_groups_; }
   /// That of now.
   [[nodiscard]] const SpanningTree& tree(std::uint32_t group) const;
 
@@ -108,6 +110,7 @@ class Fabric final : public sc_core::sc_module {
   /// What became of packets and of the trees of groups while something was down, or full.
   [[nodiscard]] std::vector<std::string> losses();
 
+  bool had_groups_ = false;
   GroupTrees group_trees_;
   std::map<std::uint32_t, GroupTree> trees_;  // by their numbers in switches
 };

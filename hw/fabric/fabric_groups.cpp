@@ -114,6 +114,7 @@ bool Fabric::join(std::uint32_t number, const GroupTree& tree, const GroupOption
 
 std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options) {
   if (options.reduces) plan_->require_no_loss();
+  had_groups_ = true;
   if (group_trees_.epochs() > GroupTrees::kMostEpochs) {
     throw ConfigError(plan_->path() + ".faults", "expected routes to change at most " +
                                                      std::to_string(GroupTrees::kMostEpochs - 1) +

@@ -25,11 +25,13 @@ struct PcieConfig {
   void fields(Visitor&& visit) {
     visit("generation", generation, "PCI Express generation; 0: no PCI Express, only dma_rate and the latencies",
           Range{0, 5});
-    visit("lanes", lanes, "Lanes", Range{1, 32});
-    visit("max_payload", max_payload, "Most bytes in one write, and in one completion of a read", Range{128, 4096});
-    visit("max_read_request", max_read_request, "Most bytes that one read asks for", Range{128, 4096});
+    visit("lanes", lanes, "Lanes: 1, 2, 4, 8, 12, 16 or 32", Range{1, 32});
+    visit("max_payload", max_payload, "Most bytes in one write, and in one completion of a read; a power of two",
+          Range{128, 4096});
+    visit("max_read_request", max_read_request, "Most bytes that one read asks for; a power of two", Range{128, 4096});
     visit("read_completion_boundary", read_completion_boundary,
-          "A read that does not begin at a multiple of this has a shorter first completion", Range{64, 128});
+          "A read that does not begin at a multiple of this has a shorter first completion; 64B or 128B",
+          Range{64, 128});
     visit("tags", tags, "Reads on their way at once", Range{1, 65'536});
     visit("posted_credits", posted_credits, "Writes of max_payload at the most that the host takes before memory has",
           Range{1, 65'536});

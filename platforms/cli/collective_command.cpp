@@ -19,6 +19,7 @@
 #include "platforms/cli/waves.h"
 #include "platforms/config/text.h"
 #include "platforms/machine/collective_run.h"
+#include "platforms/machine/starvation.h"
 
 namespace weft::platforms {
 namespace {
@@ -121,13 +122,18 @@ int run(CollectiveOptions options) {
 
   if (waves) waves->close();
   files.keep();
-  const IdleSettings idle(platform.document(), platform.machine(),
-                          {.by_algorithm = true, .kernels = false, .network = has_used_network(machine)});
+  MachineUse use = use_of(machine);
+  use.energy = false;
+  const IdleSettings idle(platform.document(), platform.machine(), use,
+                          {{"workload", {}, "weft run runs it", false, {}}});
   std::vector<std::string> warnings = machine.warnings();
   const auto op = value_of<CollectiveOp>(options.op);
-  if (op == CollectiveOp::kReduceScatter || op == CollectiveOp::kAllReduce ||
-      op == CollectiveOp::kAllgatherReduceScatter) {
-    for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
+  const bool both = op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllgatherReduceScatter;
+  const RingUse rings{.sums = both || op == CollectiveOp::kReduceScatter,
+                      .gathers = both || op == CollectiveOp::kAllgather || op == CollectiveOp::kBroadcast};
+  const fabric::Plan* node = machine.node_count() > 0 ? &machine.node_network(0).plan() : nullptr;
+  for (std::string& line : describe_starved_rings(machine.config(), machine.network().plan(), node, rings)) {
+    warnings.push_back(std::move(line));
   }
   print_warnings(warnings);
   if (options.json) {

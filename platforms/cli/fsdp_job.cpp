@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/job.h"
+#include "platforms/cli/kernel_digest.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/speed.h"
 #include "platforms/cli/summary.h"
+#include "platforms/config/other_values.h"
 #include "sw/schedules/fsdp.h"
 
 namespace weft::platforms {
@@ -91,6 +95,10 @@ class FsdpJob final : public Job {
     return std::min(1.0, static_cast<double>(machine_->accelerator(0).counters().kernels) /
                              kernels_of(fsdp_->plan(), config_.steps));
   }
+  [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
+    return [this](const accelerator::ComputeConfig& compute) { return digest_of(config_, compute); };
+  }
+  [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators, step {} of {}", config_.model, machine_->size(),
                        fsdp_->result().steps.size(), config_.steps);
@@ -111,10 +119,66 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::int64_t wrong() const override { return fsdp_->result().wrong; }
 
  private:
+  [[nodiscard]] int shards() const { return machine_->size() / fsdp_->result().copies; }
+  /// Of all that is planned for a step.
+  [[nodiscard]] std::uint64_t digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const;
+
   FsdpConfig config_;
   Machine* machine_ = nullptr;
   std::unique_ptr<schedules::Fsdp> fsdp_;
 };
+
+std::uint64_t FsdpJob::digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const {
+  const schedules::FsdpPlan plan(config, compute, shards());
+  KernelDigest digest;
+  for (const schedules::Stage& stage : plan.stages) {
+    digest.add(stage.kernels);
+    digest.add(stage.tail);
+  }
+  for (const schedules::Gather& gather : plan.gathers) {
+    digest.add(gather.bytes);
+    digest.add(static_cast<std::uint64_t>(gather.first_use));
+    digest.add(static_cast<std::uint64_t>(gather.last_use));
+    digest.add(gather.before);
+  }
+  for (const schedules::Scatter& scatter : plan.scatters) {
+    digest.add(scatter.elements);
+    digest.add(scatter.sums);
+  }
+  digest.add(plan.optimizer);
+  digest.add(plan.scaling);
+  for (const std::uint64_t bytes : plan.activations) digest.add(bytes);
+  for (const std::uint64_t value :
+       {plan.block_gathered_bytes, static_cast<std::uint64_t>(plan.block_buffers), plan.root_activations,
+        plan.recomputed_activations, static_cast<std::uint64_t>(plan.operations)}) {
+    digest.add(value);
+  }
+  return digest.value();
+}
+
+std::vector<IdleFields> FsdpJob::idle() const {
+  std::vector<IdleFields> idle;
+  const std::string path = "workload";
+  if (!config_.offload.activations) {
+    idle.push_back({path + ".offload.buffers", {}, path + ".offload.activations is false", false, {}});
+  }
+  if (shards() == 1) {
+    for (const char* field : {".forward_prefetch", ".backward_prefetch", ".limit_all_gathers"}) {
+      idle.push_back({path + field, {}, "every rank has all parameters, so that nothing is gathered", false, {}});
+    }
+  }
+  auto tried = std::make_shared<FsdpConfig>(config_);
+  idle.push_back(
+      {path, {}, "the step is planned as it is with any value", false, [this, tried](std::string_view field) {
+         // Others say how the plan is carried out.
+         constexpr std::string_view kOfPlan[] = {"code", "recompute", "attention", "reshard_after_forward"};
+         return std::find(std::begin(kOfPlan), std::end(kOfPlan), field) != std::end(kOfPlan) &&
+                is_indifferent([&](FieldVisitor& visitor) { tried->fields(visitor); }, field,
+                               [&] { return digest_of(*tried, machine_->config().accelerator.array.compute); },
+                               Extremes::kLeftOut);
+       }});
+  return idle;
+}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include "platforms/cli/graph_workload.h"
 #include "platforms/cli/job.h"
+#include "platforms/cli/kernel_digest.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/speed.h"
 #include "platforms/cli/summary.h"
@@ -62,6 +63,10 @@ class GraphJob final : public Job {
     }
     return all;
   }
+  [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
+    return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
+  }
+  [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_trace(traces_.source); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
@@ -122,6 +127,7 @@ class GraphJob final : public Job {
   [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }
 
  private:
+  [[nodiscard]] std::uint64_t digest_on(const accelerator::ComputeConfig& compute) const;
   /// The rank whose step needs the most memory.
   [[nodiscard]] const workloads::RankSums& largest() const {
     return *std::max_element(step_->ranks.begin(), step_->ranks.end(),
@@ -166,6 +172,41 @@ class GraphJob final : public Job {
   Machine* machine_ = nullptr;
   std::unique_ptr<schedules::GraphEngine> engine_;
 };
+
+std::uint64_t GraphJob::digest_on(const accelerator::ComputeConfig& compute) const {
+  KernelDigest digest;
+  if (step_) digest.add(step_->kernels_on(compute));
+  if (!engine_->estimates()) return digest.value();
+  // Any operations, on the whole array and on a part of it: they take their time from the same fields.
+  for (const double operations : {1e3, 1e6, 1e9, 1e12}) {
+    for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{1} << 30}) {
+      digest.add(accelerator::tensor_work(compute, operations, Bytes(bytes)));
+      digest.add(accelerator::tensor_work(partition(compute, std::max<std::int64_t>(1, compute.sms / 2)), operations,
+                                          Bytes(bytes)));
+    }
+  }
+  return digest.value();
+}
+
+std::vector<IdleFields> GraphJob::idle() const {
+  std::vector<IdleFields> idle;
+  const auto add = [&idle](bool is_idle, const char* field, const std::string& why) {
+    if (is_idle) idle.push_back({std::string("workload.") + field, {}, why, false, {}});
+  };
+  add(engine_->result().transfers == 0, "memories", "nothing was loaded or stored in this run");
+  if (!step_) return idle;
+  const workloads::WorkloadConfig& config = step_->config;
+  using workloads::Axis;
+  const workloads::Parallelism& parallel = config.parallel;
+  for (const char* field : {"sequence_parallel", "weight_gradients", "async_tensor_parallel"}) {
+    add(parallel.degree(Axis::kTensor) == 1, field, "tp of workload.parallel is 1");
+  }
+  add(parallel.degree(Axis::kPipeline) == 1, "schedule", "pp of workload.parallel is 1");
+  add(parallel.degree(Axis::kShard) == 1, "prefetch", "fsdp of workload.parallel is 1");
+  add(config.experts == 0, "top_k", "workload.experts is 0");
+  add(config.fusion == models::Fusion::kFused, "code", "workload.fusion is fused");
+  return idle;
+}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -19,28 +20,42 @@ bool is_of_catalogue(const std::filesystem::path& platform) {
   });
 }
 
-std::vector<std::string> set_by_user(const Document& document) {
+/// Of the platform's file, unless it is of the catalogue.
+std::vector<std::string> set_in_file(const Document& document) {
   std::vector<std::string> paths;
-  const bool is_own = !is_of_catalogue(document.origin());
+  if (is_of_catalogue(document.origin())) return paths;
+  const nlohmann::json all = document.effective();
+  for (const auto& [path, record] : all.items()) {
+    // A platform may well have a workload for another command; to set one for this is a mistake.
+    if (record["source"] == "file" && path != "workload") paths.push_back(path);
+  }
+  return paths;
+}
+
+/// By patches and --set.
+std::vector<std::string> set_by_hand(const Document& document) {
+  std::vector<std::string> paths = document.overridden();
   const nlohmann::json all = document.effective();
   for (const auto& [path, record] : all.items()) {
     const auto& source = record["source"].get_ref<const std::string&>();
-    if ((source == "file" && is_own) || source == "command line" || source.starts_with("patch ")) paths.push_back(path);
+    if (source == "command line" || source.starts_with("patch ")) paths.push_back(path);
   }
   return paths;
 }
 
 }  // namespace
 
-bool has_used_network(Machine& machine) {
-  for (int i = 0; i < machine.size(); ++i) {
-    if (machine.nic(i).counters().packets_sent > 0) return true;
-  }
-  return false;
+IdleSettings::IdleSettings(const Document& document, const MachineConfig& config, const MachineUse& use,
+                           std::vector<IdleFields> more) {
+  std::vector<IdleFields> all = idle_fields(config, use);
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+  fields_ = idle_among(set_by_hand(document), all);
+  // A file describes its hardware whole, whatever a run asks of it.
+  std::erase_if(all, [](const IdleFields& fields) { return fields.decides_nothing != nullptr; });
+  for (auto& field : idle_among(set_in_file(document), all)) fields_.push_back(std::move(field));
+  std::sort(fields_.begin(), fields_.end());
+  fields_.erase(std::unique(fields_.begin(), fields_.end()), fields_.end());
 }
-
-IdleSettings::IdleSettings(const Document& document, const MachineConfig& config, const MachineUse& use)
-    : fields_(idle_among(set_by_user(document), idle_fields(config, use))) {}
 
 std::string IdleSettings::text() const {
   constexpr std::size_t kShown = 5;

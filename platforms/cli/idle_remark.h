@@ -3,6 +3,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "platforms/config/document.h"
 #include "platforms/machine/idle_fields.h"
@@ -10,14 +12,13 @@
 
 namespace weft::platforms {
 
-/// Whether an interface has sent anything, up to now.
-[[nodiscard]] bool has_used_network(Machine& machine);
-
 /// What a user has set, in an own platform, in a patch or by --set, that changes nothing in this machine; see
 /// idle_fields(). What platforms and parts of the catalogue say is not looked at.
 class IdleSettings {
  public:
-  IdleSettings(const Document& document, const MachineConfig& config, const MachineUse& use);
+  /// `more` are fields beside the machine's: of a workload.
+  IdleSettings(const Document& document, const MachineConfig& config, const MachineUse& use,
+               std::vector<IdleFields> more = {});
 
   /// A line that names the first few fields, each with the reason; empty if there are none.
   [[nodiscard]] std::string text() const;

@@ -11,6 +11,7 @@
 
 #include "hw/core/probe.h"
 #include "platforms/cli/platform.h"
+#include "platforms/machine/idle_fields.h"
 
 namespace weft::platforms {
 
@@ -41,6 +42,12 @@ class Job {
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 
   // After the run:
+  /// See MachineUse.
+  [[nodiscard]] virtual std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const {
+    return {};
+  }
+  /// Fields of `workload` that change nothing.
+  [[nodiscard]] virtual std::vector<IdleFields> idle() const { return {}; }
   /// "what on how many".
   [[nodiscard]] virtual std::string title() const = 0;
   /// As summary.json has it.

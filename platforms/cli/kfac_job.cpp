@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "platforms/cli/job.h"
+#include "platforms/cli/kernel_digest.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/summary.h"
 #include "sw/schedules/kfac.h"
@@ -117,6 +119,9 @@ class KfacJob final : public Job {
     if (training_) training_->check();
   }
   [[nodiscard]] double progress() const override { return kfac_->progress(); }
+  [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
+    return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
+  }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} by {} on {} accelerators, {} samples each, {}", kfac_->plan().network().name, algorithm(),
                        machine_->size(), kfac_->plan().network().batch, steps_text());
@@ -132,6 +137,8 @@ class KfacJob final : public Job {
   }
 
  private:
+  /// Of every kernel of the run, profile included.
+  [[nodiscard]] std::uint64_t digest_on(const accelerator::ComputeConfig& compute) const;
   [[nodiscard]] std::string algorithm() const { return std::string(name_of(config_.algorithm)); }
   /// Ranks end with the same weights.
   [[nodiscard]] bool compares_weights() const { return training_ && !config_.averages(); }
@@ -150,6 +157,25 @@ class KfacJob final : public Job {
   std::unique_ptr<schedules::KfacCheck> check_;        ///< null where data is off, and where the network is trained
   std::unique_ptr<schedules::KfacTraining> training_;  ///< null where it is not
 };
+
+std::uint64_t KfacJob::digest_on(const accelerator::ComputeConfig& compute) const {
+  const schedules::KfacPlan plan(kfac_->plan().network(), kfac_->config(), compute, machine_->size(), kfac_->layout());
+  KernelDigest digest;
+  const auto add = [&digest](const schedules::KfacStep& step) {
+    for (const schedules::KfacStage& stage : step.stages) digest.add(stage.kernels);
+  };
+  std::set<schedules::KfacUpdates> kinds;
+  for (int step = 0; step < kfac_->config().steps; ++step) kinds.insert(kfac_->updates(step));
+  for (const schedules::KfacUpdates& updates : kinds) add(plan.step(kfac_->decisions(), updates));
+  add(plan.rest(kfac_->decisions()));
+  if (!kfac_->result().profiled) return digest.value();
+  add(plan.profile());
+  for (const std::int64_t side : plan.sides()) {
+    digest.add(plan.inverse(side));
+    digest.add(plan.packing(side));
+  }
+  return digest.value();
+}
 
 std::string KfacJob::steps_text() const {
   const KfacSpan shown = kfac_->result().shown;

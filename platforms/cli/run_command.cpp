@@ -154,8 +154,10 @@ int run(RunOptions options) {
     for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
   }
   summary["warnings"] = warnings;
-  const IdleSettings idle(platform.document(), platform.machine(),
-                          {.by_algorithm = job->follows_algorithm(), .network = has_used_network(machine)});
+  MachineUse use = use_of(machine);
+  use.by_algorithm = job->follows_algorithm();
+  use.kernels_on = job->kernels_on();
+  const IdleSettings idle(platform.document(), platform.machine(), use, job->idle());
   summary["without_effect"] = idle.json();
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "platforms/cli/graph_workload.h"
+#include "platforms/cli/kernel_digest.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/workloads/options.h"
 
@@ -31,6 +32,23 @@ models::Transformer find_model(const std::string& name) {
   }
 }
 
+/// What distinguishes a kernel from others for an accelerator.
+std::vector<std::int64_t> key_of(const models::Kernel& kernel) {
+  struct Key {
+    std::vector<std::int64_t> operator()(const models::Gemm& g) const {
+      return {0, g.batch, g.m, g.n, g.k, g.element_bytes, g.fast_accumulation};
+    }
+    std::vector<std::int64_t> operator()(const models::FlashAttention& a) const {
+      return {1,          a.batch,  a.heads,    a.kv_heads,    a.queries,      a.keys,
+              a.head_dim, a.causal, a.backward, a.synchronous, a.element_bytes};
+    }
+    std::vector<std::int64_t> operator()(const models::Elementwise& e) const {
+      return {2, e.bytes_read, e.bytes_written, e.launches};
+    }
+  };
+  return std::visit(Key(), kernel.shape);
+}
+
 TransformerStep generate(const StepOptions& options, const MachineConfig& machine) {
   TransformerStep step;
   step.config = options.config(find_model(options.model));
@@ -41,6 +59,11 @@ TransformerStep generate(const StepOptions& options, const MachineConfig& machin
                                                std::to_string(ranks));
   }
   time_on(machine.accelerator.array.compute, machine.accelerator.hbm.sustained(), step.config);
+  step.kernels = std::make_shared<std::map<std::vector<std::int64_t>, models::Kernel>>();
+  step.config.demand = [kernels = step.kernels, demand = step.config.demand](const models::Kernel& kernel) {
+    kernels->try_emplace(key_of(kernel), kernel);
+    return demand(kernel);
+  };
   const TransformerWorkload workload(step.config);
   step.traces.prefix = trace_folder() / options.model;
   step.traces.source = step.config.model.name + ", " + step.config.parallel.text();
@@ -52,6 +75,12 @@ TransformerStep generate(const StepOptions& options, const MachineConfig& machin
 }
 
 }  // namespace
+
+std::uint64_t TransformerStep::kernels_on(const accelerator::ComputeConfig& compute) const {
+  KernelDigest digest;
+  for (const auto& [key, kernel] : *kernels) digest.add(schedules::kernel_work(compute, kernel));
+  return digest.value();
+}
 
 void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::WorkloadConfig& config) {
   config.time = [compute, memory](const models::Kernel& kernel) {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "hw/accelerator/compute_config.h"
 #include "hw/core/quantity.h"
 #include "platforms/cli/platform.h"
 #include "sw/dimensions/workload.h"
+#include "sw/models/kernels.h"
 #include "sw/workloads/config.h"
 #include "sw/workloads/workload.h"
 
@@ -21,6 +25,10 @@ struct TransformerStep {
   workloads::WorkloadConfig config;
   dimensions::Workload traces;
   std::vector<workloads::RankSums> ranks;
+  /// The kernels that its nodes have, each shape once; of all those, what an array of such a configuration makes of
+  /// them.
+  [[nodiscard]] std::uint64_t kernels_on(const accelerator::ComputeConfig& compute) const;
+  std::shared_ptr<std::map<std::vector<std::int64_t>, models::Kernel>> kernels;
 };
 
 /// The `workload` of a platform, of kind transformer: traces for its accelerators in a folder that lasts as long as the

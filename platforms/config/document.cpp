@@ -7,6 +7,7 @@
 
 #include "platforms/config/text.h"
 #include "traces/json_depth.h"
+#include "traces/json_text.h"
 
 namespace weft::platforms {
 namespace {
@@ -39,11 +40,15 @@ std::vector<std::string> split_path(std::string_view path) {
   }
 }
 
-/// A value of an override: JSON if it is, else the text itself, so that nobody must quote "400Gbps".
-json parse_value(const std::string& text) {
+/// A value of an override at `path`: JSON if it is, else the text itself, so that nobody must quote "400Gbps".
+json parse_value(const std::string& text, const std::string& path) {
   if (traces::too_deep_at(text)) return text;
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? json(text) : value;
+  try {
+    return traces::parse_json(text);
+  } catch (const traces::JsonError& error) {
+    if (error.is_syntax() || text.find_first_of("{[") == std::string::npos) return text;
+    throw InputError(kCommandLine, join_path(path, error.where()), error.expected(), error.got());
+  }
 }
 
 }  // namespace
@@ -86,7 +91,7 @@ void Document::set(const std::string& assignment) {
   bool complete = equals != std::string::npos;
   for (const std::string& key : keys) complete = complete && !key.empty();
   if (!complete) throw InputError(kCommandLine, "", "path=value", in_quotes(assignment));
-  put(path, parse_value(assignment.substr(equals + 1)), kCommandLine);
+  put(path, parse_value(assignment.substr(equals + 1), path), kCommandLine);
 }
 
 void Document::patch(const json& value, const std::string& path, const std::string& file) {
@@ -163,6 +168,12 @@ json Document::configuration() const {
   return {{kOrigin, std::filesystem::absolute(origin_).lexically_normal().string()},
           {kPlatform, std::move(platform)},
           {kValues, effective()}};
+}
+
+std::vector<std::string> Document::overridden() const {
+  std::vector<std::string> paths;
+  for (const auto& [path, source] : overridden_) paths.push_back(path);
+  return paths;
 }
 
 void Document::check_unused() const {

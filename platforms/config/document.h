@@ -163,6 +163,9 @@ class Document {
   /// Parts and lists of other files are in it by their names.
   [[nodiscard]] nlohmann::json configuration() const;
 
+  /// Paths that patches and the command line have put a value at.
+  [[nodiscard]] std::vector<std::string> overridden() const;
+
   /// Puts the file, and the value if there was one, to an error that hw/ or sw/ found in its configuration.
   [[nodiscard]] InputError explain(const ConfigError& error) const;
 

@@ -69,6 +69,16 @@ bool within(Range range, std::int64_t count) {
   return count >= range.min && count <= range.max;
 }
 
+template <typename U>
+bool parses(const std::string& text) {
+  try {
+    static_cast<void>(U::kParse(text));
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
 Range intersect(Range a, Range b) {
   return {std::max(a.min, b.min), std::min(a.max, b.max)};
 }
@@ -225,6 +235,33 @@ std::string expectation(const Scalar& scalar, Range range) {
                         [](const EnumRef& ref) { return "one of " + join(ref.names, ", "); },
                         [](bool*) -> std::string { return "true or false"; },
                         [](std::string*) -> std::string { return "a string"; },
+                    },
+                    scalar);
+}
+
+std::string expectation(const Scalar& scalar, Range range, const json& got) {
+  const std::string usual = expectation(scalar, range);
+  if (range.max < INT64_MAX) return usual;
+  const auto up_to = [&](const std::string& noun, const auto& print) {
+    return noun + " from " + print(range.min) + " to " + print(INT64_MAX);
+  };
+  return std::visit(Overloaded{
+                        [&]<typename Tag>(Quantity<Tag>*) {
+                          using Q = Unit<Quantity<Tag>>;
+                          if (!got.is_string()) return usual;
+                          const auto& text = got.get_ref<const std::string&>();
+                          const std::size_t unit = std::min(text.size(), text.find_first_not_of("0123456789."));
+                          const bool too_large = unit > 0 && !parses<Q>(text) && parses<Q>("1" + text.substr(unit));
+                          if (!too_large) return usual;
+                          return up_to(std::string(Q::kName[0] == 'e' ? "an " : "a ") + Q::kName,
+                                       [](std::int64_t count) { return in_quotes(to_text(Quantity<Tag>(count))); });
+                        },
+                        [&](const IntegerRef& ref) {
+                          const bool too_large = ref.type.max == INT64_MAX && got.is_number() &&
+                                                 got.get<double>() >= static_cast<double>(INT64_MAX);
+                          return too_large ? up_to("an integer", number) : usual;
+                        },
+                        [&](const auto&) { return usual; },
                     },
                     scalar);
 }

@@ -72,6 +72,8 @@ std::string type_text(const Scalar& scalar);
 std::string limits_text(const Scalar& scalar, Range range);
 /// A noun phrase for errors: `a rate with its unit, such as "400Gbps"`, `an integer from 1 to 8`.
 std::string expectation(const Scalar& scalar, Range range);
+/// The same of a value that was refused: one too large for any limit is told of the largest.
+std::string expectation(const Scalar& scalar, Range range, const nlohmann::json& got);
 /// The member's value as the user would write it.
 nlohmann::json value_of(const Scalar& scalar);
 /// Stores `value` in the member; false, and the member untouched, if it is not what `expectation` says.

@@ -139,7 +139,7 @@ void Node::read_fields(const std::function<void(FieldVisitor&)>& fields) const {
 void Node::read_scalar(const Scalar& scalar, Range range) const {
   if (exists()) {
     const Layer& top = layers_.front();
-    if (!assign(scalar, range, *top.value)) fail(top, expectation(scalar, range));
+    if (!assign(scalar, range, *top.value)) fail(top, expectation(scalar, range, *top.value));
   }
   // What an upper source replaces is still known and no mistake, even if it has another shape.
   for (std::size_t i = 1; i < layers_.size(); ++i) document_->whole_.insert(layers_[i].value);

@@ -2,30 +2,21 @@
 #include "platforms/machine/idle_fields.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <utility>
 #include <vector>
+
+#include "platforms/config/other_values.h"
+#include "platforms/machine/idle_collector.h"
 
 namespace weft::platforms {
 namespace {
 
+using accelerator::ComputeConfig;
 using collectives::Algorithm;
-using fabric::Shape;
 
-class Collector {
- public:
-  void add(bool idle, std::string path, std::string why, std::vector<std::string> except = {}) {
-    if (!idle) return;
-    for (std::string& field : except) field = path + "." + field;
-    all_.push_back({std::move(path), std::move(except), std::move(why), false});
-  }
-  void add_together(std::string path, std::string why) { all_.push_back({std::move(path), {}, std::move(why), true}); }
-  std::vector<IdleFields> take() { return std::move(all_); }
-
- private:
-  std::vector<IdleFields> all_;
-};
-
-void add_memory(Collector& idle, const memory::HbmConfig& hbm) {
+void add_memory(IdleCollector& idle, const memory::HbmConfig& hbm) {
   const std::string path = "accelerator.hbm";
   const bool stacks = hbm.has_stacks();
   for (const char* field : {".efficiency", ".latency"}) {
@@ -44,71 +35,40 @@ void add_memory(Collector& idle, const memory::HbmConfig& hbm) {
   idle.add(refresh != dram::RefreshPolicy::kPerBank, timing + "rfcpb", refresh_is);
   idle.add(refresh != dram::RefreshPolicy::kAllBank, timing + "rfc", refresh_is);
   idle.add(refresh == dram::RefreshPolicy::kOff, timing + "refi", refresh_is);
+  idle.add(refresh != dram::RefreshPolicy::kPerBank, timing + "rrefd", refresh_is);
+  idle.add(refresh != dram::RefreshPolicy::kAllBank, path + ".stacks.controller.refresh_postpone", refresh_is);
+  idle.add(stacks, path + ".stacks.device.geometry.channels", path + ".stacks.channels stands in its place");
 }
 
-void add_kernels(Collector& idle) {
-  for (const char* field : {"accelerator.compute", "accelerator.speed_spread"}) idle.add(true, field, "no kernel runs");
+/// What kernels_on() does not see: who else reads the array's fields. `tensor_16bit` is also what utilisation is of.
+constexpr std::string_view kReadByOthers[] = {"sms", "planned_memory", "tensor_16bit", "power.idle",
+                                              "power.memory_byte"};
+
+void add_kernels(IdleCollector& idle, const ComputeConfig& compute, const MachineUse& use) {
+  const std::string path = "accelerator.compute";
+  if (!use.kernels) {
+    for (const char* field : {"accelerator.speed_spread", "accelerator.slice"}) idle.add(true, field, "no kernel runs");
+    idle.add(true, path, "no kernel runs",
+             use.energy ? std::vector<std::string>{"tensor_16bit", "power"} : std::vector<std::string>());
+  } else if (use.kernels_on) {
+    auto tried = std::make_shared<ComputeConfig>(compute);
+    idle.add_tried(path, "no kernel of this run follows it", [tried, &use](std::string_view field) {
+      return std::find(std::begin(kReadByOthers), std::end(kReadByOthers), field) == std::end(kReadByOthers) &&
+             is_indifferent([&](FieldVisitor& visitor) { tried->fields(visitor); }, field,
+                            [&] { return use.kernels_on(*tried); }, Extremes::kTried);
+    });
+  }
+  if (use.energy) return;
   for (const char* field :
        {"accelerator.hbm.stacks.device.energy", "nic.power", "fabric.link.power", "fabric.switch.power",
-        "scale_up.port.power", "scale_up.fabric.link.power", "scale_up.fabric.switch.power"}) {
+        "scale_up.port.power", "scale_up.fabric.link.power", "scale_up.fabric.switch.power",
+        "remote_memory.cxl.device.byte", "remote_memory.cxl.device.idle", "remote_memory.cxl.link.bit",
+        "remote_memory.cxl.switch.idle"}) {
     idle.add(true, field, "energy is counted by weft run");
   }
 }
 
-void add_interface(Collector& idle, const nic::Nic::Config& nic, const fabric::FabricConfig& network,
-                   const std::string& path, const std::string& network_path) {
-  const bool recovers = nic.recovery || nic.reorder > Bytes();
-  for (const char* field : {".ack_timeout", ".retry_jitter", ".retry_limit"}) {
-    idle.add(!recovers, path + field, path + ".recovery is false");
-  }
-  idle.add(nic.reorder == Bytes(), path + ".reorder_wait", path + ".reorder is 0B");
-  const bool marks = network.switch_config.marking.min > Bytes();
-  idle.add(!nic.dcqcn.enabled, path + ".dcqcn", path + ".dcqcn.enabled is false", {"enabled"});
-  idle.add(nic.dcqcn.enabled && !marks, path + ".dcqcn", network_path + ".switch.marking.min is 0B");
-  idle.add(nic.pcie.generation == 0, path + ".pcie", path + ".pcie.generation is 0", {"generation"});
-  idle.add(nic.context_cache.entries == 0, path + ".context_cache.context", path + ".context_cache.entries is 0");
-}
-
-void add_network(Collector& idle, const fabric::FabricConfig& network, const std::string& path) {
-  const Shape shape = network.topology;
-  const std::string why = path + ".topology is " + std::string(name_of(shape));
-  const auto only = [&](std::initializer_list<Shape> shapes, std::initializer_list<const char*> fields) {
-    const bool used = std::find(shapes.begin(), shapes.end(), shape) != shapes.end();
-    for (const char* field : fields) idle.add(!used, path + "." + field, why);
-  };
-  only({Shape::kFatTree},
-       {"radix", "hosts_per_leaf", "uplinks", "levels", "spines", "rails", "leaves_per_pod", "pod_uplinks"});
-  only({Shape::kTorus, Shape::kMesh, Shape::kHyperX}, {"sizes"});
-  only({Shape::kHyperX, Shape::kDragonfly}, {"hosts_per_router"});
-  only({Shape::kDragonfly}, {"groups", "routers_per_group", "global_links"});
-  only({Shape::kDimensions}, {"dimensions"});
-  only({Shape::kGraph}, {"edges"});
-  only({Shape::kRing, Shape::kTorus, Shape::kMesh, Shape::kHyperX, Shape::kDimensions}, {"injection"});
-  for (const char* field : {".leaves_per_pod", ".pod_uplinks"}) {
-    idle.add(shape == Shape::kFatTree && network.levels == 2, path + field, path + ".levels is 2");
-  }
-  std::vector<fabric::LinkConfig> links = {network.link};
-  for (const auto& dimension : network.dimensions) links.push_back(dimension.link);
-  for (const auto& edge : network.edges) links.push_back(edge.link);
-  const bool credits = std::all_of(links.begin(), links.end(), [](const fabric::LinkConfig& link) {
-    return link.flow_control == fabric::FlowControl::kCredits;
-  });
-  for (const char* field : {".switch.buffer", ".link.pause_response"}) {
-    idle.add(credits, path + field, path + ".link.flow_control is credits");
-  }
-  const fabric::Switch::Config& sw = network.switch_config;
-  idle.add(!sw.arbiter.has_pins(), path + ".switch.arbiter", path + ".switch.arbiter.implementation is model",
-           {"implementation"});
-  idle.add(sw.arbiter.has_pins() && sw.arbiter.switches.empty(), path + ".switch.arbitration",
-           path + ".switch.arbiter has a clock");
-  idle.add(sw.reduction.trees == 0, path + ".switch.reduction", path + ".switch.reduction.trees is 0", {"trees"});
-  const bool goes_down =
-      std::any_of(network.faults.begin(), network.faults.end(), [](const auto& f) { return f.down; });
-  idle.add(!goes_down, path + ".reroute_after", "no link of " + path + ".faults goes down");
-  idle.add(sw.marking.min == Bytes(), path + ".switch.marking", path + ".switch.marking.min is 0B", {"min"});
-}
-
-void add_collectives(Collector& idle, const collectives::Communicator::Config& config) {
+void add_collectives(IdleCollector& idle, const collectives::Communicator::Config& config) {
   const std::string path = "collectives";
   const std::string why = path + ".algorithm is " + std::string(name_of(config.algorithm));
   const Algorithm algorithm = config.algorithm;
@@ -125,6 +85,11 @@ void add_collectives(Collector& idle, const collectives::Communicator::Config& c
   for (const char* field : {".channels", ".chunk", ".slots", ".queue_pairs", ".order", ".protocol"}) {
     idle.add(algorithm == Algorithm::kDimensions, path + field, why);
   }
+  idle.add(algorithm != Algorithm::kRing, path + ".order", why);
+  const bool lines = config.protocol == collectives::Protocol::kLl128 ||
+                     (config.protocol == collectives::Protocol::kAutomatic && algorithm == Algorithm::kNccl);
+  idle.add(!lines, "accelerator.line_latency",
+           path + ".protocol is " + std::string(name_of(config.protocol)) + ", and " + why);
 }
 
 bool is_within(const std::string& field, const std::string& path) {
@@ -133,8 +98,43 @@ bool is_within(const std::string& field, const std::string& path) {
 
 }  // namespace
 
+MachineUse use_of(Machine& machine) {
+  MachineUse use;
+  use.kernels = use.copies = use.moves = false;
+  use.nic = use.port = {false, false, false, machine.network().had_groups(), false, machine.dispatcher().last_change()};
+  const auto count = [](InterfaceUse& all, const nic::NicCounters& counters) {
+    all.sends = all.sends || counters.packets_sent > 0;
+    all.refuses = all.refuses || counters.not_ready > 0;
+    all.fetches = all.fetches || counters.entry_reads > 0;
+  };
+  const auto sums = [](fabric::Fabric& network) {
+    for (std::size_t s = 0; s < network.switch_count(); ++s) {
+      const fabric::ReductionEngine* engine = network.switch_at(s).engine();
+      if (engine != nullptr && engine->counters().operands > 0) return true;
+    }
+    return false;
+  };
+  for (int i = 0; i < machine.size(); ++i) {
+    const accelerator::Accelerator::Counters& array = machine.accelerator(i).counters();
+    use.kernels = use.kernels || array.kernels > 0;
+    use.copies = use.copies || array.copies > 0;
+    count(use.nic, machine.nic(i).counters());
+    if (nic::Nic* port = machine.scale_up_port(i)) count(use.port, port->counters());
+    if (!machine.has_remote_memory()) continue;
+    const memory::RemoteDma::Counters& remote = machine.remote_dma(i).counters();
+    use.moves = use.moves || remote.loads > 0 || remote.stores > 0;
+  }
+  use.nic.sums = sums(machine.network());
+  use.port.groups = false;
+  for (std::size_t n = 0; n < machine.node_count(); ++n) {
+    use.port.groups = use.port.groups || machine.node_network(n).had_groups();
+    use.port.sums = use.port.sums || sums(machine.node_network(n));
+  }
+  return use;
+}
+
 std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUse& use) {
-  Collector idle;
+  IdleCollector idle;
   const bool alone = config.per_node == 1;
   idle.add(alone, "scale_up", "per_node is 1");
   idle.add(!config.remote_memory.exists(), "remote_memory", "remote_memory.kind is none", {"kind"});
@@ -143,23 +143,42 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   idle.add(config.remote_memory.exists() && kind != memory::RemoteKind::kCxl, "remote_memory.cxl", kind_is);
   idle.add(config.remote_memory.exists() && kind != memory::RemoteKind::kHierarchical, "remote_memory.hierarchical",
            kind_is);
+  idle.add(config.remote_memory.exists() && !use.moves, "remote_memory", "nothing was loaded or stored in this run",
+           {"kind"});
   idle.add(config.dpa.cores == 0, "dpa", "dpa.cores is 0", {"cores"});
   add_memory(idle, config.accelerator.hbm);
-  add_interface(idle, config.nic, config.fabric, "nic", "fabric");
-  add_network(idle, config.fabric, "fabric");
+  add_interface(idle, config.nic, config.fabric, use.nic, "nic", "fabric");
+  add_network(idle, config.fabric, config.accelerators, use.nic, "fabric");
   if (!alone) {
-    add_interface(idle, config.scale_up.port, config.scale_up.fabric, "scale_up.port", "scale_up.fabric");
-    add_network(idle, config.scale_up.fabric, "scale_up.fabric");
+    add_interface(idle, config.scale_up.port, config.scale_up.fabric, use.port, "scale_up.port", "scale_up.fabric");
+    add_network(idle, config.scale_up.fabric, config.per_node, use.port, "scale_up.fabric");
   }
-  if (!use.kernels) add_kernels(idle);
-  if (!use.network) {
-    for (const char* part : {"fabric", "nic"}) idle.add_together(part, "nothing passed the network in this run");
+  add_kernels(idle, config.accelerator.array.compute, use);
+  for (const char* field : {"accelerator.copy_rate", "accelerator.copy_overhead"}) {
+    idle.add(!use.copies, field, "copy engines did nothing in this run");
+  }
+  if (!use.nic.sends) {
+    // What is drawn without sending, and what links there are, counts.
+    const std::string why = "nothing passed the network in this run";
+    for (const char* field : {"accelerator.relay", "collectives.queue_pairs"}) idle.add(true, field, why);
+    const auto drawn = [&](std::vector<std::string> fields, const char* power) {
+      if (use.energy) fields.emplace_back(power);
+      return fields;
+    };
+    std::vector<std::string> shape = {
+        "topology",          "radix",        "hosts_per_leaf", "uplinks", "levels",           "leaves_per_pod",
+        "pod_uplinks",       "spines",       "rails",          "sizes",   "hosts_per_router", "groups",
+        "routers_per_group", "global_links", "dimensions",     "edges"};
+    shape = drawn(std::move(shape), "link.power");
+    idle.add_together("fabric", why, drawn(std::move(shape), "switch.power"));
+    idle.add_together("nic", why, drawn({}, "power"));
   }
   if (!use.by_algorithm) return idle.take();
   const bool offloads = config.collectives.algorithm == Algorithm::kMulticast &&
                         config.collectives.multicast.placement == collectives::MulticastPlacement::kDpa;
   idle.add(config.dpa.cores > 0 && !offloads, "dpa",
-           "collectives run on the host: collectives.algorithm is not multicast with multicast.placement dpa");
+           "collectives run on the host: collectives.algorithm is not multicast with multicast.placement dpa",
+           {"cores"});
   add_collectives(idle, config.collectives);
   return idle.take();
 }
@@ -169,6 +188,9 @@ std::vector<std::pair<std::string, std::string>> idle_among(const std::vector<st
   std::vector<std::pair<std::string, std::string>> found;
   for (const std::string& field : set) {
     const auto by = std::find_if(idle.begin(), idle.end(), [&](const IdleFields& fields) {
+      if (fields.decides_nothing) {
+        return field.starts_with(fields.path + ".") && fields.decides_nothing(field.substr(fields.path.size() + 1));
+      }
       return is_within(field, fields.path) &&
              std::none_of(fields.except.begin(), fields.except.end(),
                           [&](const std::string& counts) { return is_within(field, counts); });

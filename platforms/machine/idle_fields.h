@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platforms/machine/machine.h"
@@ -14,17 +18,39 @@ struct IdleFields {
   std::vector<std::string> except;  ///< of such an object: what counts all the same
   std::string why;                  ///< "nic.dcqcn.enabled is false"
   bool together = false;            ///< its fields are told of as one, by its path
+  /// Of such an object: whether a field of it, by its path within, changes nothing. Null: none does.
+  std::function<bool(std::string_view)> decides_nothing;
 };
 
-/// What a command asks of the machine.
+/// What interfaces of one kind have done, and the networks that join them.
+struct InterfaceUse {
+  bool sends = true;
+  bool refuses = true;  ///< somebody found no receive posted
+  bool fetches = true;  ///< work requests from memory
+  bool groups = true;   ///< the network had some: multicast, or reductions
+  bool sums = true;     ///< its switches added something up
+  Time until = kNever;  ///< the run's end, after which no fault begins
+};
+
+/// What a command asks of the machine, and what a run then used of it.
 struct MachineUse {
   bool by_algorithm = true;  ///< its collectives run by `collectives.algorithm` alone
-  bool kernels = true;       ///< products and the like run, and what is drawn is counted
-  bool network = true;       ///< something passed the network that joins the NICs
+  bool energy = true;        ///< what is drawn is counted
+  bool kernels = true;       ///< products and the like ran
+  bool copies = true;        ///< copy engines did something
+  bool moves = true;         ///< memory beyond the accelerators' was read or written
+  InterfaceUse nic;
+  InterfaceUse port;
+  /// Equal numbers for equal times and energies of all kernels that ran, on an array of such a configuration; null: not
+  /// known.
+  std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on;
 };
 
+/// What a machine has used by now. A command adds what it asks for.
+[[nodiscard]] MachineUse use_of(Machine& machine);
+
 /// Which of a machine's fields change nothing, because others switch off what they describe, or because they are not
-/// used.
+/// used. `use` must outlive what is returned.
 std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUse& use);
 
 /// Of `set`, paths of fields, those that change nothing, sorted, each with the reason.

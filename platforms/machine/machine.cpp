@@ -7,6 +7,7 @@
 
 #include "hw/fabric/credit_loop.h"
 #include "platforms/machine/machine_checks.h"
+#include "platforms/machine/round_trip.h"
 #include "platforms/machine/starvation.h"
 
 namespace weft::platforms {
@@ -53,6 +54,18 @@ Shares shares_of(const memory::RemoteMemory::Config& config, const memory::Remot
                                                   ", got " + to_text(target.capacity()));
   }
   return {shared * chunk, each * chunk};
+}
+
+/// Interfaces that gave up in a network in which nothing is lost.
+void check_answered(const std::vector<std::unique_ptr<nic::Nic>>& interfaces, const fabric::Plan& plan,
+                    const std::string& path) {
+  if (!plan.config().faults.empty()) return;
+  bool gave_up = false;
+  for (const auto& nic : interfaces) {
+    if (nic->counters().access_errors > 0) return;
+    gave_up = gave_up || (nic->counters().timeouts > 0 && !nic->failures().empty());
+  }
+  if (gave_up) throw ConfigError(path + ".ack_timeout", longer_ack_timeout(interfaces.front()->config(), plan));
 }
 
 void append(std::vector<std::string>& all, std::vector<std::string> more) {
@@ -360,6 +373,10 @@ void Machine::run() {
   for (const auto& dpa : dpas_) append(failures, dpa->failures());
   std::vector<std::string> causes = network_->outages(!failures.empty());
   for (const auto& node : nodes_) append(causes, node->outages(!failures.empty()));
+  if (causes.empty()) {
+    check_answered(nics_, *network_plan_, "nic");
+    if (node_plan_) check_answered(ports_, *node_plan_, "scale_up.port");
+  }
   const std::unordered_set<std::string> failed(failures.begin(), failures.end());
   std::erase_if(lines, [&](const std::string& line) { return failed.contains(line); });
   append(causes, std::move(failures));
@@ -372,15 +389,17 @@ std::vector<std::string> Machine::warnings() const {
   for (const auto& node : nodes_) append(lines, node->partitions());
   append(lines, fabric::describe_starved(*network_plan_));
   append(lines, describe_starved_reads(config_.nic, *network_plan_, memory_time(), "nic"));
+  append(lines, describe_hasty_repeats(config_.nic, *network_plan_, "nic"));
   if (node_plan_) {
     append(lines, fabric::describe_starved(*node_plan_));
     append(lines, describe_starved_reads(config_.scale_up.port, *node_plan_, memory_time(), "scale_up.port"));
+    append(lines, describe_hasty_repeats(config_.scale_up.port, *node_plan_, "scale_up.port"));
   }
   return lines;
 }
 
 std::vector<std::string> Machine::ring_warnings() const {
-  return describe_starved_rings(config_.collectives, *network_plan_, node_plan_.get(), size(), config_.per_node);
+  return describe_starved_rings(config_, *network_plan_, node_plan_.get(), RingUse{});
 }
 
 std::int64_t Machine::hops() {

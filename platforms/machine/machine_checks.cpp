@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/machine/machine_checks.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <utility>
+
+#include "platforms/machine/round_trip.h"
 
 namespace weft::platforms {
 namespace {
@@ -118,6 +123,26 @@ void check_host_link(const nic::Nic::Config& nic, const fabric::FabricConfig& ne
                         to_text(kLongestPassage) + " at the most");
 }
 
+/// What PCI Express has no other values of: widths of a link (PCI Express Base Specification 5.0, section 4.2.4), and
+/// fields of Device Control and Link Control that hold the exponent of a power of two (section 7.5.3).
+void check_pcie(const nic::PcieConfig& pcie, const std::string& path) {
+  constexpr std::array kWidths = {1, 2, 4, 8, 12, 16, 32};
+  if (std::find(kWidths.begin(), kWidths.end(), pcie.lanes) == kWidths.end()) {
+    throw ConfigError(path + ".lanes", "expected one of 1, 2, 4, 8, 12, 16 and 32, got " + std::to_string(pcie.lanes));
+  }
+  const std::pair<const char*, Bytes> sizes[] = {{".max_payload", pcie.max_payload},
+                                                 {".max_read_request", pcie.max_read_request},
+                                                 {".read_completion_boundary", pcie.read_completion_boundary}};
+  for (const auto& [field, size] : sizes) {
+    if (std::has_single_bit(static_cast<std::uint64_t>(size.count()))) continue;
+    throw ConfigError(
+        path + field,
+        "expected a power of two, such as " +
+            to_text(Bytes(static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(size.count()))))) +
+            ", got " + to_text(size));
+  }
+}
+
 }  // namespace
 
 void check_machine(const MachineConfig& config) {
@@ -134,7 +159,9 @@ void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, cons
   check_recovery(plan, nic, interface);
   check_order(plan, nic, interface);
   check_host_link(nic, plan.config(), interface);
+  check_ack_timeout(nic, plan, interface);
   check_marking(plan);
+  check_pcie(nic.pcie, interface + ".pcie");
   if (!(nic.dcqcn.g >= 0 && nic.dcqcn.g <= 1)) {
     throw ConfigError(interface + ".dcqcn.g", "expected a share from 0 to 1, got " + std::to_string(nic.dcqcn.g));
   }

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
+
+#include "hw/memory/stream_model.h"
+#include "platforms/machine/round_trip.h"
 
 namespace weft::platforms {
 namespace {
@@ -16,33 +20,10 @@ std::string percent(double share) {
   return text.data();
 }
 
-/// From one end to another, as the first of the ways that routes allow leads.
-struct Way {
-  Time time;
-  Rate rate = Rate(INT64_MAX);
-};
-
-Way way_between(const fabric::Plan& plan, std::uint32_t from, std::uint32_t to) {
-  const fabric::Topology& topology = plan.topology();
-  Way way;
-  const auto pass = [&way](const fabric::LinkConfig& link) {
-    way.time += link.propagation;
-    way.rate = std::min(way.rate, link.rate);
-  };
-  pass(plan.end_link(from));
-  Packet packet;
-  packet.destination = to;
-  std::uint32_t at = topology.ends[from].first;
-  for (std::size_t hop = 0; hop <= topology.switches.size(); ++hop) {
-    const std::uint16_t port = plan.routes()[at].choices(packet)[0];
-    if (port == Packet::kNowhere) break;
-    const fabric::Topology::Neighbour& next = topology.switches[at].ports[port];
-    way.time += plan.config().switch_config.total_latency();
-    pass(topology.link_of(next));
-    if (next.is_end) break;
-    at = next.index;
-  }
-  return way;
+/// Of a read by an interface.
+Time memory_time(const memory::HbmConfig& hbm) {
+  const std::shared_ptr<const memory::StreamModel> model = hbm.model();
+  return model ? hbm.interconnect + model->read() : hbm.latency;
 }
 
 }  // namespace
@@ -60,73 +41,130 @@ std::vector<std::string> describe_starved_reads(const nic::NicConfig& config, co
     if (fitting <= needed) continue;
     needed = fitting;
     rate = link;
-    share = std::min(1.0, static_cast<double>(ahead.count()) / static_cast<double>(fitting.count()));
+    // What is requested when a segment leaves must be here when the last of what is on its way has left. The rest of a
+    // segment comes behind its first packet.
+    const Time streamed = transfer_time(std::max(Bytes(), segment - plan.config().mtu), config.dma_rate);
+    const Time away = config.read_latency + memory - streamed;
+    const Rate payload = std::min(plan.end_config(e).payload_rate(), config.dma_rate);
+    if (away > Time()) {
+      share = std::min(share,
+                       static_cast<double>(transfer_time(ahead, payload).count()) / static_cast<double>(away.count()));
+    }
   }
-  // The estimate is within some 10 %.
-  constexpr double kSurely = 0.85;
-  if (share >= kSurely) return {};
+  if (share >= kEnough) return {};
   const Bytes unit(1 << 10);
   return {interface + ".read_ahead: payload of " + to_text(ahead) + " on its way from memory fills about " +
           percent(share) + " of a link of " + to_text(rate) + "; it takes about " +
           to_text((needed + unit - Bytes(1)) / unit * unit) + ", and 0B sets it so"};
 }
 
-RingWindow::RingWindow(const collectives::Communicator::Config& config, const fabric::Plan& network,
-                       const fabric::Plan* node, int members, int per_node)
-    : rate(INT64_MAX), path(network.path()) {
-  const int channels = config.channels != 0 ? config.channels : per_node > 1 ? 8 : 4;
-  const bool leaves = members > per_node || node == nullptr;
+RingModel ring_model(const MachineConfig& config, const fabric::Plan& network, const fabric::Plan* node) {
+  constexpr int kMostMembers = 16;
+  constexpr int kMostRings = 4;
+  const collectives::Communicator::Config& rings = config.collectives;
+  const int per_node = config.per_node;
+  int members = config.accelerators;
+  if (members > kMostMembers) members = per_node <= kMostMembers ? kMostMembers / per_node * per_node : kMostMembers;
+  const int channels = rings.channels != 0 ? rings.channels : per_node > 1 ? 8 : 4;
   // Rings take turns with the interfaces of a node, and all pass every port within it.
+  const bool leaves = config.accelerators > per_node || node == nullptr;
   const int of_interface = !leaves ? channels : (channels + per_node - 1) / per_node;
-  if (!leaves) path = node->path();
-  window = config.chunk * config.slots * of_interface;
-  std::vector<Time> times;
+
+  RingModel model;
+  model.rings = std::min(of_interface, kMostRings);
+  const firmware::Processor::Config& cores = config.firmware;
+  model.wake = cycle_time(cores.wake_cycles, cores.clock);
+  model.post = cycle_time(cores.poll_cycles + cores.post_cycles, cores.clock);
+  const accelerator::Accelerator::Config& array = config.accelerator.array;
+  model.engine = array.copy_overhead + transfer_time(rings.chunk, array.copy_rate);
+  const Time memory = memory_time(config.accelerator.hbm);
   for (int m = 0; m < members; ++m) {
-    const int next = (m + 1) % members;
+    const int next = (m + 1) % config.accelerators;
     const bool inside = node != nullptr && m / per_node == next / per_node;
     const fabric::Plan& plan = inside ? *node : network;
+    const nic::NicConfig& nic = inside ? config.scale_up.port : config.nic;
     // Within a node positions count; between nodes the interfaces of both ends.
-    const auto from = static_cast<std::uint32_t>(inside ? m % per_node : m);
-    const auto to = static_cast<std::uint32_t>(inside ? next % per_node : next);
-    const Way way = way_between(plan, from, to);
-    times.push_back(way.time);
-    if (inside != leaves) rate = std::min(rate, way.rate);
+    const Way way(plan, static_cast<std::uint32_t>(inside ? m % per_node : m),
+                  static_cast<std::uint32_t>(inside ? next % per_node : next));
+    const auto segment = static_cast<std::uint32_t>(plan.config().segment.count());
+    const Bytes wire(scaled(rings.chunk.count(), plan.config().wire_bytes(segment), segment));
+    RingLane lane;
+    lane.notice = nic.message_cost + nic.packet_cost + (inside ? Time() : array.relay);
+    lane.request = lane.notice + nic.read_latency + memory;
+    lane.length = std::max(transfer_time(wire, way.rate), transfer_time(rings.chunk, nic.dma_rate)) *
+                  (inside ? channels : of_interface) / model.rings;
+    lane.way = way.time;
+    lane.visible = nic.packet_cost + nic.write_latency;
+    model.lanes.push_back(lane);
   }
-  Time sum;
-  Time longest;
-  for (std::size_t m = 0; m < times.size(); ++m) {
-    sum += times[m];
-    longest = std::max(longest, times[m]);
-    away = std::max(away, times[m] + times[(m + 1) % times.size()]);
-  }
-  away = std::max(away, 3 * sum / members);
-  if (members < 3) away = longest;
-  const double step = static_cast<double>(transfer_time(config.chunk * of_interface, rate).count()) *
-                      static_cast<double>(config.slots / 2);
-  const double wait = static_cast<double>(away.count());
-  share = (members - 1) * step /
-          ((members - 2) * std::max(wait, step) + std::max(static_cast<double>(longest.count()), step));
-  const auto chunk_time = transfer_time(config.chunk * of_interface, rate);
-  slots = static_cast<int>(std::min<std::int64_t>(1 << 30, 2 * ((away + chunk_time - Time(1)) / chunk_time)));
+  return model;
 }
 
-std::vector<std::string> describe_starved_rings(const collectives::Communicator::Config& config,
-                                                const fabric::Plan& network, const fabric::Plan* node, int members,
-                                                int per_node) {
+namespace {
+
+/// Of so many slots; many small ones count as fewer large ones.
+double share_of(RingModel model, int slots, double (RingModel::*share)(int) const) {
+  constexpr int kReplayed = 64;
+  const int joined = (slots + kReplayed - 1) / kReplayed;
+  for (RingLane& lane : model.lanes) lane.length = lane.length * joined;
+  model.engine = model.engine * joined;
+  return (model.*share)(slots / joined);
+}
+
+constexpr int kMostSlots = 1024;
+
+/// The fewest slots, an even number, that let at least such a share through, which the most do.
+int sufficient_slots(const RingModel& model, int slots, double enough, double (RingModel::*share)(int) const) {
+  int most = slots;
+  while (most < kMostSlots && share_of(model, most, share) < enough) most = std::min(2 * most, kMostSlots);
+  int least = most / 2;
+  while (most - least > 2) {
+    const int middle = (least + most) / 4 * 2;
+    if (middle == least || middle == most) break;
+    (share_of(model, middle, share) < enough ? least : most) = middle;
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<std::string> describe_starved_rings(const MachineConfig& config, const fabric::Plan& network,
+                                                const fabric::Plan* node, RingUse use) {
   using collectives::Algorithm;
   using collectives::Protocol;
-  const bool rings = config.algorithm == Algorithm::kRing || config.algorithm == Algorithm::kNccl;
-  const bool plain = config.protocol == Protocol::kSimple || config.protocol == Protocol::kAutomatic;
-  if (!rings || !plain || !config.order.empty() || members < 2) return {};
-  const RingWindow ring(config, network, node, members, per_node);
-  if (ring.share >= kEnough) return {};
-  constexpr int kMostSlots = 1024;
-  const std::string more = ring.slots <= kMostSlots
-                               ? "it takes collectives.slots=" + std::to_string(ring.slots) + " at the least"
-                               : "a larger collectives.chunk fills more of them";
-  return {ring.path + ": collectives.slots of " + std::to_string(config.slots) + " and collectives.chunk of " +
-          to_text(config.chunk) + " let a large ReduceScatter by rings fill at most " + percent(ring.share) +
-          " of links of " + to_text(ring.rate) + ", since slots come back late; " + more};
+  const collectives::Communicator::Config& rings = config.collectives;
+  const bool has_rings = rings.algorithm == Algorithm::kRing || rings.algorithm == Algorithm::kNccl;
+  const bool plain = rings.protocol == Protocol::kSimple || rings.protocol == Protocol::kAutomatic;
+  if (!has_rings || !plain || !rings.order.empty() || config.accelerators < 2) return {};
+  const RingModel model = ring_model(config, network, node);
+  Time length;
+  Time away;
+  for (const RingLane& lane : model.lanes) {
+    length = std::max(length, lane.length * model.rings);
+    away = std::max(away, 2 * (lane.request + lane.way + lane.visible) + model.engine);
+  }
+  // Slots that last several times as long as one is away need no replay.
+  if (rings.slots / 2 * length >= 3 * away) return {};
+
+  const bool leaves = config.accelerators > config.per_node || node == nullptr;
+  std::vector<std::string> lines;
+  const auto tell = [&](const char* what, double (RingModel::*share)(int) const) {
+    const double had = share_of(model, rings.slots, share);
+    if (had >= kEnough) return;
+    // Other things keep links idle, too: the first chunks' way round, or the time that chunks are with their engine.
+    const double best = share_of(model, kMostSlots, share);
+    if (had >= kEnough * best) return;
+    constexpr double kGood = 0.85;
+    const int enough = best < kGood ? 0 : sufficient_slots(model, rings.slots, kEnough * best, share);
+    lines.push_back((leaves ? network.path() : node->path()) + ": collectives.slots of " + std::to_string(rings.slots) +
+                    " and collectives.chunk of " + to_text(rings.chunk) + " let a large " + what +
+                    " by rings fill at most about " + percent(had) + " of the links, since slots come back late; " +
+                    (enough != 0 ? "it takes about collectives.slots=" + std::to_string(enough)
+                                 : "a larger collectives.chunk fills more of them"));
+  };
+  if (use.sums) tell("ReduceScatter", &RingModel::reduce_scatter);
+  if (use.gathers && config.accelerator.array.shared_cores) tell("Allgather or Broadcast", &RingModel::staged_flow);
+  return lines;
 }
 
 }  // namespace weft::platforms

@@ -130,6 +130,8 @@ class GraphEngine {
   [[nodiscard]] std::vector<std::string> unfinished() const;
   /// What collectives that involve some dimensions have left out, a sentence each. After the run.
   [[nodiscard]] std::vector<std::string> remarks() const;
+  /// After the run: whether some kernel took its time from the accelerator's configuration.
+  [[nodiscard]] bool estimates() const { return estimates_; }
   /// Nodes that rank 0 has done, by which progress is told.
   [[nodiscard]] std::uint64_t done_by_first() const { return ends_.front()->done; }
 
@@ -263,6 +265,7 @@ class GraphEngine {
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Messages*> messages_;  ///< by rank
   std::exception_ptr failure_;
+  bool estimates_ = false;   ///< some kernel of which its operations alone are known
   bool had_short_ = false;   ///< a list of dimensions that ends before the network's
   bool left_out_ = false;    ///< dimensions behind the first four, of collectives without a list
   bool had_nobody_ = false;  ///< a list that names none

@@ -156,6 +156,7 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     kernel.compute = duration_of(*graph.window, node);
   } else {
     const auto operations = static_cast<double>(need(*graph.window, node, node.num_ops(), "num_ops"));
+    estimates_ = true;
     kernel = tensor_work(cores > 0 ? partition(compute_, cores) : compute_, operations,
                          Bytes(static_cast<std::int64_t>(node.tensor_size().value_or(0))));
   }

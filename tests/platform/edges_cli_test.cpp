@@ -99,7 +99,8 @@ TEST_F(EdgesCli, WhatIsSetWithoutEffectIsTold) {
             "accelerator.hbm.stacks.device.timing.rfc: accelerator.hbm.stacks.controller.refresh is per-bank\n"
             "nic.power.idle: energy is counted by weft run\n");
   EXPECT_EQ(without_effect("--set accelerators=2 --set fabric.hosts_per_leaf=1 --set nic.packet_cost=9ns "
-                           "--set fabric.link.rate=100Gbps"),
+                           "--set fabric.link.rate=100Gbps --set accelerator.relay=1us"),
+            "accelerator.relay: nothing passed the network in this run\n"
             "fabric: nothing passed the network in this run\n"
             "nic: nothing passed the network in this run\n");
   // What a part of the catalogue says was not set by the user.

@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "platforms/config/document.h"
+#include "platforms/config/other_values.h"
 #include "tests/support/config.h"
 #include "traces/gzip_file.h"
 
@@ -165,6 +167,9 @@ TEST(ConfigErrors, QuantitiesNeedUnits) {
             "p.json: engine.peak: expected a compute rate with its unit, such as \"989TFLOPS\", got \"989\"");
   EXPECT_EQ(field_error(R"("store": {"rate": "400Gb"})"),
             "p.json: engine.store.rate: expected a rate with its unit, such as \"400Gbps\", got \"400Gb\"");
+  EXPECT_EQ(field_error(R"("store": {"rate": "99999999999Tbps"})"),
+            "p.json: engine.store.rate: expected a rate from \"0bps\" to \"9223372036854775807bps\", got "
+            "\"99999999999Tbps\"");
 }
 
 TEST(ConfigErrors, LimitsArePrintedInTheUnit) {
@@ -184,7 +189,9 @@ TEST(ConfigErrors, IntegersFitTheirMember) {
   EXPECT_EQ(field_error(R"("timing": {"seed": -1})"),
             "p.json: engine.timing.seed: expected an integer, at least 0, got -1");
   EXPECT_EQ(field_error(R"("timing": {"seed": 18446744073709551615})"),
-            "p.json: engine.timing.seed: expected an integer, at least 0, got 18446744073709551615");
+            "p.json: engine.timing.seed: expected an integer from 0 to 9223372036854775807, got 18446744073709551615");
+  EXPECT_EQ(field_error(R"("timing": {"seed": 1e30})"),
+            "p.json: engine.timing.seed: expected an integer from 0 to 9223372036854775807, got 1e+30");
   EXPECT_EQ(field_error(R"("store": {"channels": 1.5})"),
             "p.json: engine.store.channels: expected an integer from 1 to 128, got 1.5");
 }
@@ -326,7 +333,35 @@ TEST(ConfigOverrides, Errors) {
             "--set: engine.label: expected a string, got an object");
   EXPECT_EQ(error_in(R"({"engine": {"efficiency": 1}})", {"engine.efficiency.x=1"}),
             "--set: engine.efficiency.x: expected a place in the platform, got 1 at engine.efficiency");
+  EXPECT_EQ(error_in("{}", {R"(engine={"label": "a", "label": "b"})"}),
+            "--set: engine.label: expected each key once, got \"label\" twice");
   EXPECT_EQ(error_in(R"({"list": [1, 2]})", {"list.2=1"}), "--set: list.2: expected an index below 2, got \"2\"");
+}
+
+TEST(ConfigValues, AreIndifferentWhereNoOtherChangesAResult) {
+  EngineConfig config;
+  const auto is_indifferent_to = [&config](const char* field, const std::function<std::uint64_t()>& result) {
+    return is_indifferent([&](FieldVisitor& visitor) { config.fields(visitor); }, field, result, Extremes::kTried);
+  };
+  const auto channels = [&config] {
+    if (config.memory.channels > 64) throw ConfigError("store.channels", "expected at most 64");
+    return static_cast<std::uint64_t>(config.memory.channels >= 4);
+  };
+  EXPECT_FALSE(is_indifferent_to("store.channels", channels));
+  EXPECT_TRUE(is_indifferent_to("store.channels", [&] { return channels() * 0; }));
+  EXPECT_TRUE(is_indifferent_to("store.size", channels));
+  EXPECT_TRUE(is_indifferent_to("sparse", channels));
+  EXPECT_FALSE(is_indifferent_to("sparse", [&] { return std::uint64_t{config.sparse}; }));
+  EXPECT_FALSE(is_indifferent_to("order", [&] { return static_cast<std::uint64_t>(config.order); }));
+  EXPECT_FALSE(is_indifferent_to("efficiency", [&] { return static_cast<std::uint64_t>(config.efficiency * 10); }));
+  EXPECT_FALSE(is_indifferent_to("label", channels));
+  EXPECT_FALSE(is_indifferent_to("store", channels));
+  EXPECT_FALSE(is_indifferent_to("nothing", channels));
+  // Where everything else is refused, nothing is known.
+  EXPECT_FALSE(is_indifferent_to("clock", [&] {
+    return config.clock == 1000_MHz ? std::uint64_t{1} : throw ConfigError("clock", "expected 1000MHz");
+  }));
+  EXPECT_EQ(config_to_json(config), config_to_json(EngineConfig()));
 }
 
 TEST(ConfigUnused, SuggestsTheNearestKey) {

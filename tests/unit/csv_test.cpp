@@ -51,6 +51,20 @@ TEST(Csv, ReadsQuotesCommentsAndBlankLines) {
   EXPECT_EQ(table[2].line(), 9);
 }
 
+/// As spreadsheets write it where a comma is the decimal point.
+TEST(Csv, ReadsSemicolons) {
+  const CsvTable table = CsvTable::parse("\"name, if any\";size\r\na, b;3\r\n\"c;d\" ;4\r\n", "t.csv");
+  EXPECT_EQ(table.columns(), (std::vector<std::string>{"name, if any", "size"}));
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_EQ(table[0].text("name, if any"), "a, b");
+  EXPECT_EQ(table[1].text("name, if any"), "c;d");
+  EXPECT_EQ(table[1].integer("size"), 4);
+  EXPECT_EQ(parse_error("a;b\n\"1\"2;3\n"),
+            "t.csv:2: expected a semicolon or the end of the line after a closing quote");
+  // With a comma among the names, semicolons belong to them.
+  EXPECT_EQ(CsvTable::parse("a;b,c\n1;2,3\n", "t.csv")[0].text("a;b"), "1;2");
+}
+
 TEST(Csv, IteratesOverRows) {
   std::int64_t sum = 0;
   for (const CsvTable::Row row : CsvTable::parse("a\n1\n2\n3\n", "t.csv")) sum += row.integer("a");

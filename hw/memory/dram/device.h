@@ -106,7 +106,7 @@ struct Timing {
     visit("wtrl", wtrl, "tWTRL: end of write data to read of the same bank group", kClocks);
     visit("rtw", rtw, "tRTW: read to write", kClocks);
     visit("rfc", rfc, "tRFC: all-bank refresh to activate", kClocks);
-    visit("refi", refi, "tREFI: between all-bank refreshes, up to 85 degrees", Range{1, 1 << 24});
+    visit("refi", refi, "tREFI: between all-bank refreshes, up to 85 degrees", Range{1, 1 << 18});
     visit("rfcpb", rfcpb, "tRFCpb: per-bank refresh to activate of that bank; 0: it has no such refresh", kClocks);
     visit("rrefd", rrefd, "tRREFD: per-bank refresh to activate or refresh of another bank", kClocks);
     visit("activate_slots", activate_slots, "Clocks of the channel's row bus that an activate takes", Range{1, 16});

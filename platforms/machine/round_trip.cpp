@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/machine/round_trip.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::platforms {
+namespace {
+
+bool repeats(const nic::NicConfig& config) {
+  return config.recovery || config.reorder > Bytes();
+}
+
+/// Rounded up to whole units that people write.
+std::string round_time(Time time) {
+  const Time unit = time < Time(10'000'000) ? Time(100'000) : Time(1'000'000);
+  return to_text((time + unit - Time(1)) / unit * unit);
+}
+
+/// The end that takes longest to reach, and how long.
+std::pair<std::uint32_t, Time> farthest_from(const fabric::Plan& plan, std::uint32_t from) {
+  std::pair<std::uint32_t, Time> farthest{from, Time()};
+  for (std::uint32_t to = 0; to < plan.topology().ends.size(); ++to) {
+    if (to == from) continue;
+    if (const Time time = Way(plan, from, to).time; time > farthest.second) farthest = {to, time};
+  }
+  return farthest;
+}
+
+}  // namespace
+
+Way::Way(const fabric::Plan& plan, std::uint32_t from, std::uint32_t to) {
+  const fabric::Topology& topology = plan.topology();
+  const auto pass = [this](const fabric::LinkConfig& link) {
+    time += link.propagation;
+    rate = std::min(rate, link.rate);
+    full += transfer_time(link.buffer, link.rate);
+  };
+  pass(plan.end_link(from));
+  Packet packet;
+  packet.destination = to;
+  std::uint32_t at = topology.ends[from].first;
+  for (std::size_t hop = 0; hop <= topology.switches.size(); ++hop) {
+    const std::uint16_t port = plan.routes()[at].choices(packet)[0];
+    if (port == Packet::kNowhere) break;
+    const fabric::Topology::Neighbour& next = topology.switches[at].ports[port];
+    time += plan.config().switch_config.total_latency();
+    pass(topology.link_of(next));
+    if (next.is_end) break;
+    at = next.index;
+  }
+}
+
+RoundTrip::RoundTrip(const fabric::Plan& plan) {
+  if (plan.topology().ends.size() < 2) return;
+  const std::uint32_t one = farthest_from(plan, 0).first;
+  const std::uint32_t other = farthest_from(plan, one).first;
+  const Way there(plan, one, other);
+  const Way back(plan, other, one);
+  const Bytes segment(plan.config().wire_bytes(static_cast<std::uint32_t>(plan.config().segment.count())));
+  idle = there.time + transfer_time(segment, there.rate) + back.time;
+  full = idle + there.full + back.full;
+}
+
+void check_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan, const std::string& interface) {
+  if (!repeats(config)) return;
+  const Time round = RoundTrip(plan).idle;
+  // Each timeout is longer by a random part of it.
+  const double waits = (config.retry_limit + 1) * (1 + config.retry_jitter);
+  if (static_cast<double>(config.ack_timeout.count()) * waits >= static_cast<double>(round.count())) return;
+  throw ConfigError(interface + ".ack_timeout",
+                    "expected at least " + round_time(round) + ", which an answer from the farthest end of " +
+                        plan.path() + " takes when nothing else is under way, got " + to_text(config.ack_timeout) +
+                        ": all repeats that " + interface + ".retry_limit allows would be over before it is here");
+}
+
+std::vector<std::string> describe_hasty_repeats(const nic::NicConfig& config, const fabric::Plan& plan,
+                                                const std::string& interface) {
+  if (!repeats(config)) return {};
+  const RoundTrip round(plan);
+  if (config.ack_timeout >= round.idle) return {};
+  return {interface + ".ack_timeout: " + to_text(config.ack_timeout) + " are over before an answer from the farthest " +
+          "end of " + plan.path() + " can be here, and what is still on its way is sent again; it takes " +
+          round_time(round.idle) + " at the least, and " + round_time(round.full) + " behind full buffers"};
+}
+
+std::string longer_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan) {
+  const RoundTrip round(plan);
+  return "expected more than " + to_text(config.ack_timeout) +
+         ": no packet was lost, but answers came later than all repeats; one from the farthest end of " + plan.path() +
+         " takes " + round_time(round.idle) + " when nothing else is under way, and " + round_time(round.full) +
+         " behind full buffers";
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hw/fabric/plan.h"
+#include "hw/nic/nic_config.h"
+
+/// How long packets and their answers take through a network in which nothing else is under way.
+namespace weft::platforms {
+
+/// From one end to another, as the first of the ways that routes allow leads.
+struct Way {
+  Time time;                    ///< of a first byte: links and switches
+  Rate rate = Rate(INT64_MAX);  ///< of the slowest link
+  Time full;                    ///< what the input buffers on the way hold, each at the rate of its link
+
+  Way(const fabric::Plan& plan, std::uint32_t from, std::uint32_t to);
+};
+
+/// Until the answer to a segment is back, between an end that is farthest from the first one and the one that is
+/// farthest from it.
+struct RoundTrip {
+  Time idle;  ///< without the interfaces' own time: a bound from below
+  Time full;  ///< behind full buffers, there and back
+
+  explicit RoundTrip(const fabric::Plan& plan);
+};
+
+/// Throws ConfigError for an `ack_timeout` whose repeats are all over before any answer of the farthest end can be
+/// back.
+void check_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan, const std::string& interface);
+
+/// An `ack_timeout` below the round trip, which sends again what is still on its way: one line for people, or nothing.
+[[nodiscard]] std::vector<std::string> describe_hasty_repeats(const nic::NicConfig& config, const fabric::Plan& plan,
+                                                              const std::string& interface);
+
+/// What helps where answers came too late although no packet was lost: "expected ...".
+[[nodiscard]] std::string longer_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan);
+
+}  // namespace weft::platforms

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is set and cannot be is refused with its limits, and what is set and changes nothing is named: no field that is
+// named changes a result.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using test::CliTest;
+using test::Ran;
+
+using SettingsCli = CliTest;
+
+const std::string kCollective = "collective ../small.json --op all_reduce --bytes 64KiB ";
+
+TEST_F(SettingsCli, ValuesThatNothingHasAreRefused) {
+  for (const auto& [sets, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--set nic.pcie.lanes=3", "nic.pcie.lanes: expected one of 1, 2, 4, 8, 12, 16 and 32, got 3"},
+           {"--set nic.pcie.max_payload=129B", "nic.pcie.max_payload: expected a power of two, such as 128B, got 129B"},
+           {"--set scale_up.port.pcie.max_read_request=4000B",
+            "scale_up.port.pcie.max_read_request: expected a power of two, such as 2KiB, got 4KB"},
+           {"--set nic.pcie.read_completion_boundary=96B",
+            "nic.pcie.read_completion_boundary: expected a power of two, such as 64B, got 96B"},
+           {"--set accelerator.compute.softmax_exposed=1.5",
+            "accelerator.compute.softmax_exposed: expected a share from 0 to 1, got 1.5"},
+           {"--set accelerator.hbm.stacks.device.timing.refi=1000000", "expected an integer from 1 to 262144"},
+           {"--set seed=9223372036854775808",
+            "seed: expected an integer from 0 to 9223372036854775807, got 9223372036854775808"},
+           {"--set accelerator.compute.launch=99999999s",
+            "accelerator.compute.launch: expected a time from \"0ps\" to \"9223372036854775807ps\", got \"99999999s\""},
+           {"--set accelerator.compute.launch=5", "expected a time with its unit, such as \"1.5us\", got 5"},
+           {"--set 'fabric={\"radix\": 4, \"radix\": 8}'", "--set: fabric.radix: expected each key once"},
+           {"--set 'fabric.faults=[{\"loss\": 0, \"loss\": 1}]'", "expected each key once"}}) {
+    const Ran ran = weft(kCollective + sets);
+    EXPECT_EQ(ran.code, 2) << sets;
+    EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
+  }
+  // The largest number of a unit that has no other limit can be read, and what is no JSON is text.
+  EXPECT_EQ(weft(kCollective + "--set accelerator.compute.power.cap=9223372036854775807mW").code, 0);
+  EXPECT_EQ(weft(kCollective + "--set 'description={not JSON'").code, 0);
+}
+
+TEST_F(SettingsCli, TimeoutsBelowTheRoundTripAreNamed) {
+  const std::string far = kCollective +
+                          "--set nic.recovery=true --set fabric.link.propagation=10us --set fabric.hosts_per_leaf=1 "
+                          "--set accelerators=2 --set per_node=1 ";
+  const Ran none = weft(far + "--set nic.ack_timeout=2us");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("nic.ack_timeout: expected at least 8"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("all repeats that nic.retry_limit allows would be over before it is here"), std::string::npos)
+      << none.err;
+  const Ran hasty = weft(far + "--set nic.ack_timeout=20us");
+  EXPECT_EQ(hasty.code, 0);
+  EXPECT_NE(hasty.err.find("nic.ack_timeout: 20us are over before an answer from the farthest end of fabric"),
+            std::string::npos)
+      << hasty.err;
+  EXPECT_EQ(weft(far).err.find("ack_timeout"), std::string::npos);
+}
+
+/// Each of these is set alone: it is named, or not. What is named leaves digest and times as they are.
+TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
+  const auto without = [](json result) {
+    for (const char* key : {"without_effect", "wall_s", "warnings", "simulator", "configuration"}) result.erase(key);
+    return result;
+  };
+  struct Case {
+    std::string command;
+    std::vector<std::string> named;
+    std::vector<std::string> unnamed;
+  };
+  const std::string radix = "--set fabric.hosts_per_leaf=4 ";  // all on one leaf
+  for (const auto& [command, named, unnamed] : std::vector<Case>{
+           {kCollective + radix,
+            {"nic.rnr_timer=99us", "nic.rnr_limit=1s", "nic.group_rate=1Gbps", "nic.work_queue.fetch=1",
+             "fabric.link.lanes=4", "fabric.link.replay=true", "fabric.radix=128", "fabric.spines=3",
+             "fabric.routing=ecmp", "fabric.switch.reduction.fp32=1", "accelerator.slice=2us",
+             "accelerator.line_latency=1us", "workload.steps=2", "accelerator.hbm.stacks.device.geometry.channels=2"},
+            {"nic.message_cost=99us", "fabric.link.rate=100Gbps", "nic.dma_rate=10Gbps", "collectives.chunk=4KiB",
+             "firmware.clock=1GHz", "scale_up.port.read_latency=9us"}},
+           {"run ../small.json --timeline-ranks 0 --out out ",
+            {"accelerator.compute.panel_step=9us", "accelerator.compute.tensor_fp64=1TFLOPS",
+             "workload.offload.buffers=3"},
+            {"accelerator.compute.sustained=0.5", "accelerator.compute.power.idle=1W"}}}) {
+    const json plain = json::parse(weft(command + "--json").out);
+    EXPECT_EQ(plain["without_effect"], json::array()) << command;
+    for (const std::string& set : named) {
+      const json result = json::parse(weft(command + "--json --set " + set).out);
+      EXPECT_EQ(result["without_effect"].size(), 1U) << set;
+      if (result["without_effect"].empty()) continue;
+      EXPECT_EQ(result["without_effect"][0]["field"], set.substr(0, set.find('='))) << set;
+      json same = without(result);
+      json expected = without(plain);
+      if (plain.contains("simulator")) {
+        same["digest"] = result["simulator"]["digest"];
+        expected["digest"] = plain["simulator"]["digest"];
+      }
+      EXPECT_EQ(same, expected) << set;
+    }
+    for (const std::string& set : unnamed) {
+      const json result = json::parse(weft(command + "--json --set " + set).out);
+      EXPECT_EQ(result["without_effect"], json::array()) << set;
+      EXPECT_NE(without(result), without(plain)) << set;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
