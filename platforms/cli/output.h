@@ -38,6 +38,8 @@ std::string to_hex(std::uint64_t value);
 /// On standard output, whatever it is made of (traces::printable). Throws std::system_error if that cannot be written.
 void print(const std::string& text);
 void print_json(const nlohmann::ordered_json& json);
+/// From now on print() and print_json() write to stderr: standard output is one of the command's results.
+void keep_standard_output();
 /// On stderr, a line each, made printable as well.
 void print_warnings(const std::vector<std::string>& lines);
 void print_error(const std::string& text);
