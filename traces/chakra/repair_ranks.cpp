@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be mended between ranks: the matcher's part of repair().
 #include <algorithm>
-#include <iterator>
 
 #include "traces/chakra/check_parts.h"
 #include "traces/chakra/repair_parts.h"
@@ -28,88 +27,86 @@ void RankMatcher::mend(const Channel& channel, std::vector<Edits>& edits, MendLo
   const auto edit = [&](std::uint32_t rank, const Message& message) -> Edit& {
     return edits[file_of_.at(rank)][message.id];
   };
-  const auto sizes = [](Messages begin, Messages end) {
-    std::vector<std::int64_t> sorted;
-    std::transform(begin, end, std::back_inserter(sorted), [](const Message& message) { return message.size; });
-    std::sort(sorted.begin(), sorted.end());
-    return sorted;
-  };
-  const bool is_order = sizes(channel.send, channel.send_end) == sizes(channel.receive, channel.receive_end);
-  auto send = channel.send;
-  auto receive = channel.receive;
-  for (; send != channel.send_end && receive != channel.receive_end; ++send, ++receive) {
-    if (send->size == receive->size) continue;
-    const std::int64_t size = is_order ? send->size : std::max(send->size, receive->size);
-    if (size != send->size) edit(send->source, *send).size = size;
-    if (size != receive->size) edit(receive->destination, *receive).size = size;
-    log.add(is_order ? Problem::kMessageOrder : Problem::kMessageSize, file_of(send->source), send->id);
+  const std::size_t pairs = std::min(channel.sends.size(), channel.receives.size());
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const Message& send = *channel.sends[i];
+    const Message& receive = *channel.receives[i];
+    const std::int64_t size = std::max(send.size, receive.size);
+    if (size != send.size) edit(send.source, send).size = size;
+    if (size != receive.size) edit(receive.destination, receive).size = size;
+    log.add(Problem::kMessageSize, file_of(send.source), send.id);
   }
   const auto leave_out = [&](std::uint32_t rank, const Message& message) {
     edit(rank, message).is_left_out = true;
     log.add(Problem::kLoneMessage, file_of(rank), message.id);
   };
-  for (; send != channel.send_end; ++send) leave_out(send->source, *send);
-  for (; receive != channel.receive_end; ++receive) leave_out(receive->destination, *receive);
+  for (std::size_t i = pairs; i < channel.sends.size(); ++i) leave_out(channel.sends[i]->source, *channel.sends[i]);
+  for (std::size_t i = pairs; i < channel.receives.size(); ++i) {
+    leave_out(channel.receives[i]->destination, *channel.receives[i]);
+  }
 }
 
-/// The lowest rank's collectives that all members have, in the order in which it issues them.
+/// The lowest rank's collectives that all members have, in the order in which it issues them, or in any where they
+/// have the same.
 void RankMatcher::align_group(const Group& group, std::vector<Edits>& edits, MendLog& log) const {
-  static const std::vector<Collective> kNothing;
-  struct Place {
-    std::size_t file;
-    const std::vector<Collective>* all;
-    std::vector<std::size_t> of_reference;  ///< where this one has the reference's collectives
-    std::vector<bool> kept;
-  };
   constexpr std::size_t kNone = SIZE_MAX;
-  std::vector<Place> places;
-  for (const std::uint32_t rank : *group.group->sorted) {
-    const auto member = group.members.find(rank);
-    if (member == group.members.end() && !file_of_.contains(rank)) continue;
-    places.push_back({file_of_.at(rank),
-                      member == group.members.end() ? &kNothing : member->second.issued->collectives.get(),
-                      {},
-                      {}});
+  std::vector<Part> parts = parts_of(group);
+  bool all_fit = true;
+  bool in_order = true;
+  for (Part& part : parts) {
+    all_fit = number(parts.front(), part) && all_fit;
+    in_order = in_order && part.numbers.empty();
   }
+  all_fit = all_fit && (in_order || contradiction(parts).empty());
   const auto plain = [](const std::vector<Collective>& all) {
     std::vector<Aligned> result;
     result.reserve(all.size());
     for (const Collective& each : all) result.push_back({each.type, each.size});
     return result;
   };
-  const std::vector<Collective>& reference = *places.front().all;
+  const std::vector<Collective>& reference = *parts.front().all;
   const std::vector<Aligned> as_reference = plain(reference);
-  for (Place& place : places) {
-    place.of_reference.assign(reference.size(), kNone);
-    place.kept.assign(place.all->size(), false);
-    for (const auto& [there, here] : align(as_reference, plain(*place.all))) place.of_reference[there] = here;
+  std::vector<std::vector<std::size_t>> places;  // by part: where it has the reference's collectives
+  for (const Part& part : parts) {
+    std::vector<std::size_t>& of_reference = places.emplace_back(reference.size(), kNone);
+    if (all_fit) {
+      for (std::size_t i = 0; i < part.all->size(); ++i) of_reference[part.number(i)] = i;
+    } else {
+      for (const auto& [there, here] : align(as_reference, plain(*part.all))) of_reference[there] = here;
+    }
   }
+  std::vector<std::vector<bool>> kept;
+  for (const Part& part : parts) kept.emplace_back(part.all->size(), false);
   for (std::size_t i = 0; i < reference.size(); ++i) {
-    if (std::any_of(places.begin(), places.end(), [&](const Place& place) { return place.of_reference[i] == kNone; })) {
-      continue;
-    }
+    if (std::any_of(places.begin(), places.end(), [&](const auto& of) { return of[i] == kNone; })) continue;
+    const auto here = [&](std::size_t part) -> const Collective& { return (*parts[part].all)[places[part][i]]; };
     std::int64_t size = 0;
-    for (const Place& place : places) size = std::max(size, (*place.all)[place.of_reference[i]].size);
-    const std::int64_t root = root_of(reference[i], group);
-    const std::int64_t mended_root = is_member(root, *group.group) ? root : group.group->ranks.front();
-    for (Place& place : places) {
-      const Collective& here = (*place.all)[place.of_reference[i]];
-      place.kept[place.of_reference[i]] = true;
-      if (here.size != size) {
-        edits[place.file][here.id].size = size;
-        log.add(Problem::kCollectiveSize, files_.files[place.file], here.id);
+    std::int64_t root = kNotNamed;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      kept[part][places[part][i]] = true;
+      size = std::max(size, here(part).size);
+      if (root == kNotNamed) root = here(part).root;
+    }
+    if (root != kNotNamed && !is_member(root, *group.group)) root = group.group->ranks.front();
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      const Collective& each = here(part);
+      const std::size_t file = parts[part].file;
+      if (each.size != size) {
+        edits[file][each.id].size = size;
+        log.add(Problem::kCollectiveSize, files_.files[file], each.id);
       }
-      if (has_root(here.type) && root_of(here, group) != mended_root) {
-        edits[place.file][here.id].root = mended_root;
-        log.add(Problem::kRoot, files_.files[place.file], here.id);
+      if (each.root != kNotNamed && each.root != root) {
+        edits[file][each.id].root = root;
+        log.add(Problem::kRoot, files_.files[file], each.id);
       }
     }
   }
-  for (const Place& place : places) {
-    for (std::size_t i = 0; i < place.all->size(); ++i) {
-      if (place.kept[i]) continue;
-      edits[place.file][(*place.all)[i].id].is_left_out = true;
-      log.add(Problem::kCollectiveOrder, files_.files[place.file], (*place.all)[i].id);
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (std::size_t i = 0; i < kept[part].size(); ++i) {
+      if (kept[part][i]) continue;
+      const std::uint64_t id = (*parts[part].all)[i].id;
+      edits[parts[part].file][id].is_left_out = true;
+      log.add(Problem::kCollectiveOrder, files_.files[parts[part].file], id);
     }
   }
 }
