@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 #include "traces/format_error.h"
 
 namespace weft::chakra {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 #include "traces/chakra/reader.h"
 
 namespace weft::chakra {

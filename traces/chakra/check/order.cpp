@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 
 namespace weft::chakra {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 
 namespace weft::chakra {
 namespace {

@@ -18,7 +18,7 @@
 #include "traces/chakra/check.h"
 #include "traces/chakra/node.h"
 
-/// Parts of check(). Only sources of this folder include it.
+/// Parts of check(). Only sources of this folder and of traces/chakra/repair include it.
 namespace weft::chakra {
 
 struct Edit;
@@ -167,7 +167,7 @@ class RankMatcher {
   void find_groups(CheckReport& report);
   /// Then, compares.
   void compare(CheckReport& report);
-  /// Or says what makes ranks fit together, by file and node (repair_ranks.cpp).
+  /// Or says what makes ranks fit together, by file and node (repair/ranks.cpp).
   void mend(std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log);
   [[nodiscard]] bool knows(std::uint32_t rank, const std::string& group);
   [[nodiscard]] std::optional<std::uint32_t> other_of_two(std::uint32_t rank, const std::string& group);

@@ -2,8 +2,8 @@
 // What can be mended between ranks: the matcher's part of repair().
 #include <algorithm>
 
-#include "traces/chakra/check_parts.h"
-#include "traces/chakra/repair_parts.h"
+#include "traces/chakra/check/parts.h"
+#include "traces/chakra/repair/parts.h"
 
 namespace weft::chakra {
 

@@ -5,9 +5,9 @@
 #include <array>
 #include <string_view>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 #include "traces/chakra/reader.h"
-#include "traces/chakra/repair_parts.h"
+#include "traces/chakra/repair/parts.h"
 #include "traces/chakra/writer.h"
 #include "traces/format_error.h"
 

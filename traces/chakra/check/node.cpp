@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 #include "traces/chakra/kernels.h"
 
 namespace weft::chakra {
