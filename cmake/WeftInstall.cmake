@@ -11,7 +11,7 @@ foreach(folder hw sw traces platforms)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
           FILES_MATCHING PATTERN "*.h" PATTERN "cli" EXCLUDE PATTERN "parts" EXCLUDE
           # These include what protoc generates, or are parts of one source.
-          PATTERN "chakra/message.h" EXCLUDE PATTERN "chakra/check_parts.h" EXCLUDE)
+          PATTERN "chakra/message.h" EXCLUDE PATTERN "chakra/check/parts.h" EXCLUDE PATTERN "chakra/repair/parts.h" EXCLUDE)
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/platforms/cli/command_line.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/platforms/cli)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/hw/rtl/ DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/rtl FILES_MATCHING PATTERN "*.sv")

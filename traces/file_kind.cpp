@@ -25,6 +25,7 @@ struct Magic {
 };
 
 constexpr Magic kMagics[] = {
+    {0, "\xff\xfe\0\0"sv, FileKind::kUtf32},
     {0, "\x1f\x8b"sv, FileKind::kGzip},
     {0,
      "\xfd"
@@ -95,6 +96,23 @@ bool is_text(std::string_view bytes) {
                        const auto byte = static_cast<unsigned char>(c);
                        return is_layout(c) || c == '\x1b' || (byte >= ' ' && byte < 0xF5);
                      });
+}
+
+/// Text in UTF-16 that begins with ASCII, of which every other byte is 0.
+bool is_utf16(std::string_view bytes) {
+  constexpr std::size_t kLooked = 16;
+  constexpr std::size_t kLeast = 8;
+  const bool has_mark = bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff");
+  bytes = bytes.substr(has_mark ? 2 : 0, kLooked);
+  if (bytes.size() < (has_mark ? 2 : kLeast)) return false;
+  for (const std::size_t zeros : {0U, 1U}) {
+    bool fits = true;
+    for (std::size_t i = 0; i < bytes.size() && fits; ++i) {
+      fits = i % 2 == zeros ? bytes[i] == '\0' : is_layout(bytes[i]) || (bytes[i] >= ' ' && bytes[i] <= '~');
+    }
+    if (fits) return true;
+  }
+  return false;
 }
 
 /// Protobuf's number of up to `most` groups of seven bits; none if it does not end.
@@ -192,6 +210,10 @@ FileKind json_kind(const JsonBeginning& json) {
   for (const std::string_view key : {"accelerators", "accelerator", "fabric", "analytical", "scale_up"}) {
     if (json.has(key)) return FileKind::kPlatform;
   }
+  for (const std::string_view key : {"dimensions-count", "topologies-per-dim", "logical-dims"}) {
+    if (json.has(key)) return FileKind::kNetworkJson;
+  }
+  if (json.has("memory-type")) return FileKind::kMemoryFile;
   const bool numbered = std::all_of(json.members.begin(), json.members.end(), [](const std::string& member) {
     return !member.empty() && std::all_of(member.begin(), member.end(), [](char c) { return c >= '0' && c <= '9'; });
   });
@@ -212,6 +234,43 @@ std::string_view without_comments(std::string_view text) {
       return text;
     }
   }
+}
+
+bool is_number(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// The words of the line that the text begins with, which is taken from it.
+std::vector<std::string_view> take_line(std::string_view& text) {
+  text = without_blanks(text);
+  std::string_view line = first_line(text);
+  text.remove_prefix(line.size());
+  std::vector<std::string_view> words;
+  for (line = without_blanks(line); !line.empty(); line = without_blanks(line)) {
+    words.push_back(first_word(line));
+    line.remove_prefix(words.back().size());
+  }
+  return words;
+}
+
+/// Whatever its parallelism is called: a line with that, a number of layers, and a layer.
+bool is_text_workload(std::string_view text) {
+  constexpr std::size_t kLayer = 12;
+  const std::vector<std::string_view> head = take_line(text);
+  const std::vector<std::string_view> count = take_line(text);
+  const std::vector<std::string_view> layer = take_line(text);
+  return !head.empty() && count.size() == 1 && is_number(count[0]) && layer.size() >= kLayer &&
+         std::isalpha(static_cast<unsigned char>(head[0][0])) != 0 && is_number(layer[2]);
+}
+
+/// Three counts, the switches, and a link with its rate and delay.
+bool is_ns3_topology(std::string_view text) {
+  const std::vector<std::string_view> counts = take_line(text);
+  if (counts.size() != 3 || !std::all_of(counts.begin(), counts.end(), is_number)) return false;
+  std::vector<std::string_view> link = take_line(text);
+  if (counts[1] != "0") link = take_line(text);
+  return link.size() >= 4 && is_number(link[0]) && is_number(link[1]) && !is_number(link[2]) &&
+         std::isdigit(static_cast<unsigned char>(link[2][0])) != 0;
 }
 
 /// The first line that is not empty and no comment with #.
@@ -269,8 +328,11 @@ FileKind text_kind(std::string_view text, std::string& members) {
   if (std::find(std::begin(kVcdKeywords), std::end(kVcdKeywords), word) != std::end(kVcdKeywords))
     return FileKind::kVcd;
   if (first_word(without_comments(content)) == "num_ranks") return FileKind::kGoal;
-  if (std::find(std::begin(kParallelisms), std::end(kParallelisms), word) != std::end(kParallelisms))
+  if (std::find(std::begin(kParallelisms), std::end(kParallelisms), word) != std::end(kParallelisms) ||
+      is_text_workload(content)) {
     return FileKind::kTextWorkload;
+  }
+  if (is_ns3_topology(content)) return FileKind::kNs3Topology;
   if (content[0] == '<') return FileKind::kXml;
   const std::string_view line = first_content(content);
   if (is_memory_request(line)) return FileKind::kMemoryTrace;
@@ -308,6 +370,7 @@ FileKind kind_of(std::string_view bytes, bool has_more, std::string& members) {
   if (bytes.size() > kWrapped && bytes[0] == '\xfe' && bytes.substr(kWrapped).starts_with("\x1f\x8b"))
     return FileKind::kFst;
   if (is_text(bytes)) return text_kind(bytes, members);
+  if (is_utf16(bytes)) return FileKind::kUtf16;
   if (is_pickle(bytes)) return FileKind::kPickle;
   return is_chakra(bytes, has_more) ? FileKind::kChakra : FileKind::kBinary;
 }
@@ -327,12 +390,14 @@ bool is_trace_json(FileKind kind) {
 bool is_json(FileKind kind) {
   return is_trace_json(kind) || kind == FileKind::kPyTorchTrace || kind == FileKind::kKineto ||
          kind == FileKind::kTimeline || kind == FileKind::kPlatform || kind == FileKind::kSystemFile ||
-         kind == FileKind::kGroups || kind == FileKind::kJson;
+         kind == FileKind::kNetworkJson || kind == FileKind::kMemoryFile || kind == FileKind::kGroups ||
+         kind == FileKind::kJson;
 }
 
 bool is_text(FileKind kind) {
   return is_json(kind) || is_plain_text(kind) || kind == FileKind::kGoal || kind == FileKind::kTextWorkload ||
-         kind == FileKind::kVcd || kind == FileKind::kNetworkFile || kind == FileKind::kXml;
+         kind == FileKind::kVcd || kind == FileKind::kNetworkFile || kind == FileKind::kNs3Topology ||
+         kind == FileKind::kXml;
 }
 bool is_plain_text(FileKind kind) {
   return kind == FileKind::kEmpty || kind == FileKind::kText || kind == FileKind::kCsv || kind == FileKind::kYaml ||

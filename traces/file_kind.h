@@ -38,6 +38,9 @@ enum class FileKind : std::uint8_t {
   kPlatform,
   kSystemFile,   ///< ASTRA-sim's system.json
   kNetworkFile,  ///< ASTRA-sim's network.yml
+  kNetworkJson,  ///< the same of ASTRA-sim 1.0, or a logical topology of ns-3
+  kMemoryFile,   ///< ASTRA-sim's remote memory
+  kNs3Topology,  ///< nodes, switches and links
   kGroups,       ///< communicator groups, {"1": [0, 1]}
   // Other containers and files
   kJson,
@@ -45,6 +48,8 @@ enum class FileKind : std::uint8_t {
   kXml,
   kCsv,
   kText,
+  kUtf16,
+  kUtf32,
   kGzip,  ///< in gzip
   kXz,
   kBzip2,

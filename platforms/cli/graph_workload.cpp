@@ -42,6 +42,23 @@ fs::path converted(const fs::path& trace) {
   throw traces::FormatError(traces.shared ? traces.source.string() : first.file, 0, text);
 }
 
+/// Compute nodes without a duration, where durations are what counts.
+void remark_operations(std::uint64_t count, Document& document, Runner runner, std::vector<std::string>& remarks) {
+  if (count == 0) return;
+  const Node root = document.root();
+  const bool is_machine = runner == Runner::kMachine;
+  if (is_machine) {
+    if (root.child("workload").get<std::string>("compute", "auto") != "duration") return;
+  } else if (root.child("analytical").child("end").get("roofline", false)) {
+    return;
+  }
+  remarks.push_back(std::to_string(count) + (count == 1 ? " compute node has" : " compute nodes have") +
+                    " num_ops and no duration, and " + (count == 1 ? "takes " : "take ") +
+                    (is_machine ? "no time: workload.compute=operations or auto counts operations"
+                                : "1 ns, as in ASTRA-sim with roofline-enabled 0: analytical.end.roofline=true counts "
+                                  "operations"));
+}
+
 std::vector<std::string> remarks_of(const chakra::CheckReport& report, Runner runner) {
   using chakra::CollectiveType;
   using chakra::Problem;
@@ -70,17 +87,22 @@ std::vector<std::string> remarks_of(const chakra::CheckReport& report, Runner ru
 }
 
 /// Finds what cannot be run, and what names of groups mean.
-GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Runner runner) {
+GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document& document, Runner runner) {
   chakra::CheckOptions options;
   options.ranks = ranks;
   options.shared = traces.shared;
-  options.matches_sizes = runner == Runner::kAnalytical;
   options.groups = traces.groups;
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);
   traces.groups.insert(report.groups.begin(), report.groups.end());
   traces.keys = report.keys;
-  return {std::move(traces), report.nodes / std::max<std::uint64_t>(report.ranks, 1), remarks_of(report, runner)};
+  traces.roots = report.roots;
+  std::vector<std::string> remarks = remarks_of(report, runner);
+  remark_operations(report.operations_without_time, document, runner, remarks);
+  if (traces.shared) {
+    for (std::string& remark : remarks_of_shared(traces.source)) remarks.push_back(std::move(remark));
+  }
+  return {std::move(traces), report.nodes / std::max<std::uint64_t>(report.ranks, 1), std::move(remarks)};
 }
 
 }  // namespace
@@ -90,6 +112,20 @@ std::vector<fs::path> files_of_trace(const fs::path& source) {
   std::error_code ignored;
   if (fs::is_regular_file(source, ignored)) files.push_back(source);
   return files;
+}
+
+std::vector<std::string> remarks_of_shared(const fs::path& file) {
+  const auto name = chakra::rank_name(file);
+  if (!name) return {};
+  std::vector<fs::path> others;
+  for (const fs::path& other : chakra::files_of_prefix(name->prefix)) {
+    const auto rank = chakra::rank_name(other);
+    if (rank && rank->rank != name->rank) others.push_back(other);
+  }
+  if (others.empty()) return {};
+  return {file.string() + " is taken for the trace of all ranks, and " + others.front().filename().string() +
+          (others.size() > 1 ? ", with " + std::to_string(others.size() - 1) + " more," : "") +
+          " beside it is not read: with the prefix " + name->prefix.string() + " in its place each rank has its own"};
 }
 
 fs::path trace_folder() {
@@ -126,7 +162,7 @@ GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runne
     if (!number) prefix.fail("the id of a node as its name");
     traces.custom_nodes[*number] = beside(nodes.require<std::string>(id));
   }
-  return checked(std::move(traces), ranks, runner);
+  return checked(std::move(traces), ranks, document, runner);
 }
 
 }  // namespace weft::platforms

@@ -21,6 +21,10 @@ enum class Runner : std::uint8_t { kMachine, kAnalytical };
 /// there is neither.
 std::vector<std::filesystem::path> files_of_trace(const std::filesystem::path& source);
 
+/// Where a file that is the trace of all ranks is by its name one rank's, and lies beside other ranks': that these are
+/// not read, and what reads them. Else nothing.
+std::vector<std::string> remarks_of_shared(const std::filesystem::path& file);
+
 struct GraphWorkload {
   dimensions::Workload traces;
   std::uint64_t nodes = 0;           ///< of a rank, the mean

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft import: other simulators' inputs become platforms.
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "hw/fabric/topology.h"
 #include "platforms/cli/choices.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/graph_workload.h"
@@ -126,11 +129,34 @@ void remark_scales(const ImportOptions& options, std::vector<std::string>& remar
   }
 }
 
-/// That each field of the platform is within its limits: what is not came from the files.
-void check_limits(const ordered_json& platform, const ImportOptions& options) {
-  Document document = Document::from_text(platform.dump(), options.out);
+/// That a machine can have the links of the file, which says more than one of a packet simulator needs to.
+void check_links(const MachineConfig& machine, const std::string& file) {
   try {
-    MachineConfig machine;
+    static_cast<void>(fabric::Topology::build(machine.fabric, machine.accelerators, "fabric"));
+  } catch (const ConfigError& error) {
+    const auto edge = std::find_if(machine.fabric.edges.begin(), machine.fabric.edges.end(), [&](const auto& each) {
+      const auto index = static_cast<std::size_t>(&each - machine.fabric.edges.data());
+      return error.path().starts_with("fabric.edges." + std::to_string(index) + ".");
+    });
+    std::string expected = error.expected();
+    constexpr std::string_view kExpected = "expected ";
+    if (expected.starts_with(kExpected)) expected.erase(0, kExpected.size());
+    if (expected == "one link for each end") {
+      expected +=
+          ", as an accelerator of a machine has one port: a switch of its own between an end and its links "
+          "gives it several";
+    } else if (expected == "at least one switch") {
+      expected += ": ends that are joined without any are a network.yml of Ring or FullyConnected, without this file";
+    }
+    throw InputError(file, edge != machine.fabric.edges.end() ? edge->between : "", expected, "");
+  }
+}
+
+/// That each field of the platform is within its limits: what is not came from the files.
+void check_limits(const ordered_json& platform, const ImportOptions& options, const Packets& packets) {
+  Document document = Document::from_text(platform.dump(), options.out);
+  MachineConfig machine;
+  try {
     analytical::AnalyticalConfig arithmetic;
     document.root().read(machine);
     document.root().read("analytical", arithmetic);
@@ -138,6 +164,7 @@ void check_limits(const ordered_json& platform, const ImportOptions& options) {
     throw UsageError(std::string("what ") + options.network + " and " + options.system +
                      " give is beyond what Weft has: " + error.what());
   }
+  if (packets.network) check_links(machine, packets.file);
 }
 
 /// The groups file that is given, or else the one that lies beside the traces; empty if there is none.
@@ -197,7 +224,7 @@ int run(const ImportOptions& options) {
     platform["network"] = "analytical";
     platform["analytical"] = config_to_json(system.config);
   }
-  check_limits(platform, options);
+  check_limits(platform, options, packets);
   platform["workload"] = workload;
   write_file(file, platform);
   files.keep();

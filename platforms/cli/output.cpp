@@ -64,12 +64,19 @@ std::string to_hex(std::uint64_t value) {
 
 namespace {
 
+bool is_kept = false;  // standard output
+
 void write_out(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  std::FILE* const out = is_kept ? stderr : stdout;
+  if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) return;
   throw std::system_error(errno, std::generic_category(), "cannot write standard output");
 }
 
 }  // namespace
+
+void keep_standard_output() {
+  is_kept = true;
+}
 
 void print(const std::string& text) {
   write_out(traces::printable(text));

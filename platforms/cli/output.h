@@ -39,6 +39,8 @@ std::string to_hex(std::uint64_t value);
 void print(const std::string& text);
 /// An object begins with what made it, version_json().
 void print_json(const nlohmann::ordered_json& json);
+/// From now on print() and print_json() write to stderr: standard output is one of the command's results.
+void keep_standard_output();
 /// On stderr, a line each, made printable as well.
 void print_warnings(const std::vector<std::string>& lines);
 void print_error(const std::string& text);

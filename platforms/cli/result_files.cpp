@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "platforms/cli/arguments.h"
+#include "platforms/cli/output.h"
 #include "platforms/cli/signals.h"
 #include "platforms/config/text.h"
 #include "traces/whole_file.h"
@@ -120,7 +121,9 @@ fs::path ResultFiles::file(const std::string& option, const fs::path& file) {
   try {
     if (!file.has_filename()) refuse(option, kFile, file, "it is a folder");
     const traces::WriteTarget target = traces::find_target(file);
+    if (target.descriptor == STDOUT_FILENO) keep_standard_output();
     if (target.is_stream) return file;
+    make_folder(option, target.path.parent_path());
     take(option, target.path);
     return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {

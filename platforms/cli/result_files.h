@@ -50,8 +50,9 @@ class ResultFiles {
   /// place. Throws UsageError that names the option.
   std::filesystem::path folder(const std::string& option, const std::filesystem::path& folder,
                                std::span<const std::string_view> names = {});
-  /// Where to write what will be `file`. A device, a pipe and the like are written to at once: then it is `file`
-  /// itself. Throws UsageError that names the option.
+  /// Where to write what will be `file`, whose folder is made with those above it. A device, a pipe and the like are
+  /// written to at once: then it is `file` itself, and what else the command prints does not go to standard output if
+  /// that is it. Throws UsageError that names the option.
   std::filesystem::path file(const std::string& option, const std::filesystem::path& file);
 
   /// Throws std::system_error.

@@ -2,6 +2,7 @@
 // weft run: a workload on a machine.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -38,6 +39,7 @@ constexpr std::size_t kMostSwitches = 1024;  ///< in a picture that one can stil
 struct RunOptions {
   PlatformOptions platform;
   std::string traces;
+  std::string groups;
   std::string out;
   std::string timeline;
   int timeline_ranks = 8;
@@ -45,15 +47,34 @@ struct RunOptions {
   bool json = false;
 };
 
-/// Chakra traces in place of the platform's workload, with the groups that lie beside them.
-std::string workload_of(const fs::path& traces) {
-  ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(traces))}};
-  if (const std::optional<fs::path> groups = chakra::find_groups(traces)) {
-    for (const auto& [name, members] : astra::read_groups(*groups, astra::kAnyEnds)) {
+/// The file that is given, or else the one that lies beside the traces; empty if there is none.
+fs::path groups_of(const RunOptions& options) {
+  if (!options.groups.empty()) return options.groups;
+  return chakra::find_groups(options.traces).value_or(fs::path());
+}
+
+/// Chakra traces in place of the platform's workload, with their groups.
+std::string workload_of(const RunOptions& options) {
+  ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(options.traces))}};
+  if (const fs::path groups = groups_of(options); !groups.empty()) {
+    for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds)) {
       workload["groups"][name] = members.empty() ? ordered_json("all") : ordered_json(members);
     }
   }
   return "workload=" + workload.dump();
+}
+
+/// What is wrong with a workload of --traces is wrong with its files, unless --set changes it.
+[[noreturn]] void fail_in_file(const RunOptions& options, const InputError& error) {
+  static const std::string kGroups = "workload.groups.";
+  const bool is_ours =
+      error.file() == "--set" && std::none_of(options.platform.overrides.begin(), options.platform.overrides.end(),
+                                              [](const auto& each) { return each.starts_with("workload"); });
+  if (is_ours && error.path().starts_with(kGroups)) {
+    throw InputError(groups_of(options).string(), error.path().substr(kGroups.size()), error.expected(), error.got());
+  }
+  if (is_ours && error.path() == "workload.traces") throw InputError(options.traces, "", error.expected(), "");
+  throw error;
 }
 
 std::unique_ptr<Job> make_job(Platform& platform) {
@@ -75,10 +96,7 @@ std::string prepared_text(const Baseline& prepared) {
                      joules_text(prepared.energy.total()));
 }
 
-int run(RunOptions options) {
-  // In place of the platform's own, so that it comes before what --set says of it.
-  std::vector<std::string>& overrides = options.platform.overrides;
-  if (!options.traces.empty()) overrides.insert(overrides.begin(), workload_of(options.traces));
+int run(const RunOptions& options) {
   if (is_analytical(options.platform)) {
     options.waves.refuse_without_modules();
     return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
@@ -191,6 +209,22 @@ int run(RunOptions options) {
   return job->wrong() > 0 ? kFailed : kDone;
 }
 
+int run_traces(const RunOptions& options) {
+  if (options.traces.empty()) {
+    if (!options.groups.empty()) throw UsageError("--groups: expected only with --traces");
+    return run(options);
+  }
+  RunOptions with_traces = options;
+  // In place of the platform's own, so that it comes before what --set says of it.
+  std::vector<std::string>& overrides = with_traces.platform.overrides;
+  overrides.insert(overrides.begin(), workload_of(options));
+  try {
+    return run(with_traces);
+  } catch (const InputError& error) {
+    fail_in_file(options, error);
+  }
+}
+
 }  // namespace
 
 Command run_command(const Arguments& parent) {
@@ -198,6 +232,8 @@ Command run_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("run", "Runs a platform's workload and tells where its time goes");
   options->platform.add_to(app);
   app.add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
+  app.add_option("--groups", options->groups,
+                 "Of --traces: communicator groups file; PREFIX.groups.json where it is there");
   app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
   app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
       .type_name("FILE");
@@ -207,7 +243,7 @@ Command run_command(const Arguments& parent) {
       .check(Within(0, 1 << 20));
   options->waves.add_to(app);
   app.add_flag("--json", options->json, "Print summary.json");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] { return run_traces(*options); }};
 }
 
 }  // namespace weft::platforms

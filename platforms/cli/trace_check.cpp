@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "platforms/cli/graph_workload.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/trace_command.h"
 #include "traces/chakra/check.h"
@@ -53,6 +54,7 @@ int check(const CheckCommandOptions& options) {
   how.shared = !files.is_prefix && options.ranks > 0;
   how.groups = read_groups_beside(files, options.trace, options.groups, how.ranks);
   const chakra::CheckReport report = chakra::check(files, how);
+  if (how.shared) print_warnings(remarks_of_shared(options.trace));
   if (options.json) {
     ordered_json findings = ordered_json::array();
     for (const chakra::Finding& finding : report.findings) findings.push_back(to_json(finding));

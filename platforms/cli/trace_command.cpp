@@ -56,8 +56,21 @@ void expect_no_other_trace(const std::string& option, const fs::path& prefix, co
 }
 
 fs::path TraceResult::file(const fs::path& to) {
-  written_ = {to};
-  return files_.file("TO", to);
+  const fs::path place = to == "-" ? fs::path("/dev/stdout") : to;
+  if (const auto name = chakra::rank_name(place)) {
+    // Two files of a rank are no trace.
+    std::error_code ignored;
+    for (const std::string_view ending : chakra::kTraceEndings) {
+      const fs::path other = chakra::rank_file(name->prefix, name->rank, ending);
+      if (other.filename() == place.filename() || !fs::exists(other, ignored)) continue;
+      throw UsageError(fmt::format(
+          "TO: expected a name that no reader takes for rank {} of the trace {}, which has {}, got {}: take "
+          "a prefix of its own",
+          name->rank, in_quotes(name->prefix.string()), other.string(), in_quotes(to.string())));
+    }
+  }
+  written_ = {place};
+  return files_.file("TO", place);
 }
 
 fs::path TraceResult::prefix(const fs::path& to, std::vector<fs::path> written) {

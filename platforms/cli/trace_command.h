@@ -47,7 +47,8 @@ class TraceResult {
   /// `inputs` are read.
   explicit TraceResult(const std::vector<std::filesystem::path>& inputs) { files_.spare(inputs); }
 
-  /// Where to write what will be the file.
+  /// Where to write what will be the file; "-" is standard output. Throws UsageError where it is of a rank that has
+  /// another file of its prefix.
   std::filesystem::path file(const std::filesystem::path& to);
   /// With which prefix to write what will be `written`, files of the prefix `to`. Throws UsageError.
   std::filesystem::path prefix(const std::filesystem::path& to, std::vector<std::filesystem::path> written);

@@ -43,10 +43,15 @@ TraceFormat format_of(const ConvertOptions& options, bool is_protobuf) {
   return is_protobuf ? TraceFormat::kJson : TraceFormat::kProtobuf;
 }
 
+void convert(const fs::path& from, const fs::path& to, TraceFormat format) {
+  for (const std::string& member : chakra::convert_trace(from, to, format)) {
+    print_warnings({from.string() + ": " + member + " is behind the nodes, and left out"});
+  }
+}
+
 void convert_file(const ConvertOptions& options, const fs::path& from) {
   TraceResult result({from});
-  chakra::convert_trace(from, result.file(options.to),
-                        format_of(options, traces::guess(from).kind == FileKind::kChakra));
+  convert(from, result.file(options.to), format_of(options, traces::guess(from).kind == FileKind::kChakra));
   result.keep();
   print_wrote(result.written());
 }
@@ -66,7 +71,7 @@ void convert_ranks(const ConvertOptions& options, const TraceFiles& files) {
   TraceResult result(inputs);
   const fs::path to = result.prefix(options.to, std::move(written));
   for (const chakra::RankFile& file : files.files) {
-    chakra::convert_trace(file.file, chakra::rank_file(to, *file.rank, ending), format);
+    convert(file.file, chakra::rank_file(to, *file.rank, ending), format);
   }
   if (!groups.empty()) write_file(chakra::groups_file(to), traces::read_text(groups, "a file of groups"));
   result.keep();
@@ -124,7 +129,9 @@ Command trace_convert_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand(
       "convert", "Chakra to JSON and back, of a file or of all ranks of a prefix, and text workloads to Chakra");
   app.add_option("FROM", options->from, "A trace, a PREFIX, or a text workload of ASTRA-sim 1.0 or SimAI").required();
-  app.add_option("TO", options->to, "The file, or for several ranks the prefix; .gz packs it").required();
+  app.add_option("TO", options->to,
+                 "The file, or for several ranks the prefix; .gz packs it, and - is standard output for one rank")
+      .required();
   app.add_option("--format", options->format,
                  "What to write: et, json (Weft's, which keeps everything) or jsonizer (as chakra_jsonizer); left out, "
                  "what TO is called, or JSON of protobuf and protobuf of all else")

@@ -104,7 +104,7 @@ void print_table(const std::string& trace, const TraceStatistics& sums) {
 
 int info(const InfoOptions& options) {
   const TraceFiles files = chakra::find_trace(options.trace);
-  const TraceStatistics sums = chakra::statistics(files.files);
+  const TraceStatistics sums = chakra::statistics(files, read_groups_beside(files, options.trace, "", std::nullopt));
   warn_of_missing(files);
   if (options.json) {
     ordered_json json = to_json(sums);

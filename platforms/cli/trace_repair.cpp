@@ -40,9 +40,9 @@ void write_groups(const chakra::GroupTable::Named& groups, const fs::path& to) {
 
 int repair(const RepairCommandOptions& options) {
   const chakra::TraceFiles files = chakra::find_trace(options.from);
-  if (options.ranks > 0 && !files.is_prefix) throw UsageError("--ranks: expected only with a prefix");
   chakra::CheckOptions how;
   if (options.ranks > 0) how.ranks = options.ranks;
+  how.shared = !files.is_prefix && options.ranks > 0;
   how.groups = read_groups_beside(files, options.from, options.groups, how.ranks);
   const bool has_groups = files.is_prefix && !how.groups.empty();
   std::vector<fs::path> inputs = {groups_beside(files, options.from, options.groups)};
@@ -69,7 +69,14 @@ int repair(const RepairCommandOptions& options) {
     return code;
   }
   for (const chakra::Mended& each : mended) print(each.text() + "\n");
-  if (mended.empty()) print("nothing to mend\n");
+  if (mended.empty()) {
+    print(!files.is_prefix ? how.ranks ? "nothing to mend\n"
+                                       : "nothing to mend; with --ranks N, the file is the trace of all of them\n"
+          : how.ranks
+              ? "nothing to mend\n"
+              : fmt::format("nothing to mend in the {} ranks that there are; --ranks N, if there are to be more\n",
+                            files.files.size()));
+  }
   print_wrote(result.written());
   if (left.found > 0) {
     print(fmt::format("weft trace check still finds {} in it: {}\n", left.found, left.findings.front().text()));
@@ -86,7 +93,10 @@ Command trace_repair_command(const Arguments& parent) {
   app.add_option("FROM", options->from, kTraceArgument).required();
   app.add_option("TO", options->to, "The file, or for several ranks the prefix; not those of FROM").required();
   app.add_option("--groups", options->groups, "Communicator groups file; PREFIX.groups.json where it is there");
-  app.add_option("--ranks", options->ranks, "How many ranks there are, if not as many as the highest has below it")
+  app.add_option(
+         "--ranks", options->ranks,
+         "How many ranks there are, if not as many as the highest has below it; with a FILE.et, it is the trace of all "
+         "of them")
       .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return repair(*options); }};

@@ -94,7 +94,8 @@ bool may_be_json(traces::FileKind kind) {
 bool may_be_platform(traces::FileKind kind) {
   return may_be_json(kind) && !traces::is_trace_json(kind) && kind != traces::FileKind::kKineto &&
          kind != traces::FileKind::kPyTorchTrace && kind != traces::FileKind::kTimeline &&
-         kind != traces::FileKind::kSystemFile;
+         kind != traces::FileKind::kSystemFile && kind != traces::FileKind::kNetworkJson &&
+         kind != traces::FileKind::kMemoryFile;
 }
 
 json load_json(const std::string& file, std::string_view expected, traces::KindFilter takes) {

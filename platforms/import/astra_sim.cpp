@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -14,6 +15,7 @@
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim_1.h"
 #include "platforms/import/wired_network.h"
+#include "traces/file_kind.h"
 #include "traces/text_file.h"
 
 namespace weft::platforms::astra {
@@ -239,7 +241,18 @@ std::string key_of(Operation operation) {
 
 namespace {
 
+/// What the file is, where it is of another kind than such a file can be.
+void expect_kind(const fs::path& file, const char* expected, std::initializer_list<traces::FileKind> kinds) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return;
+  const traces::FileGuess guess = traces::guess(file);
+  const bool is_open = traces::is_plain_text(guess.kind) || guess.kind == traces::FileKind::kJson;
+  if (is_open || std::find(kinds.begin(), kinds.end(), guess.kind) != kinds.end()) return;
+  traces::refuse(file, expected, guess);
+}
+
 void read_dimensions(const fs::path& network, System& system) {
+  expect_kind(network, "a network file of ASTRA-sim", {traces::FileKind::kNetworkFile, traces::FileKind::kNetworkJson});
   if (!looks_like_json(network)) {
     system.config.dimensions = read_network(network);
     return;
@@ -265,6 +278,7 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
   std::vector<DimensionConfig>& dimensions = system.config.dimensions;
   read_dimensions(network, system);
 
+  expect_kind(file, "a system file of ASTRA-sim", {traces::FileKind::kSystemFile});
   std::error_code ignored;
   const bool is_text = fs::exists(file, ignored) && !looks_like_json(file);
   Document document = is_text ? Document::from_text(system_text_to_json(file).dump(), file.string()) : load(file);
@@ -344,6 +358,7 @@ void read_memory(const fs::path& file, analytical::EndConfig& end, std::uint32_t
       {"PER_NPU_MEMORY_EXPANSION", RemoteMemory::kPerEnd},
       {"PER_NODE_MEMORY_EXPANSION", RemoteMemory::kPerNode},
       {"MEMORY_POOL", RemoteMemory::kPool}};
+  expect_kind(file, "a remote memory file of ASTRA-sim", {traces::FileKind::kMemoryFile});
   Document document = load(file);
   const Node root = document.root();
   const auto type = root.get<std::string>("memory-type", "");
@@ -382,7 +397,8 @@ std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, st
   std::map<std::string, std::vector<std::uint32_t>> groups;
   if (!node.exists()) return groups;
   for (const auto& [name, members] : node.members()) {
-    const std::string expected = "\"all\", or a list of different ranks below " + std::to_string(ends);
+    const std::string expected =
+        "\"all\", or a list of different ranks" + (ends == kAnyEnds ? "" : " below " + std::to_string(ends));
     if (name == "0" || name.empty()) members.fail("another name, since 0 is everybody");
     std::vector<std::uint32_t>& group = groups[name];
     if (members.raw() == "all") {

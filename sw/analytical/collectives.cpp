@@ -156,12 +156,13 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes, involved}];
   if (plan == nullptr) plan = plan_of(group, operation, bytes, involved);
   const std::size_t members = group.members.empty() ? ranks_.size() : group.members.size();
+  const std::uint64_t collective = mine.collectives++;
   Rank& entering = ranks_[rank];
-  agree(group.id, mine.collectives++,
+  agree(group.id, collective,
         {operation, bytes, plan->chunks, rank, static_cast<std::uint32_t>(members), entering.chunks});
   const std::uint32_t number = tasks_.take();
   Task& task = tasks_[number];
-  task = {plan, number, rank, entering.entered, plan->chunks, token, {}};
+  task = {plan, number, rank, collective, entering.entered, plan->chunks, token, {}};
   if (config_.scheduling == Scheduling::kFifo) task.priority = -entering.entered;
   if (config_.scheduling == Scheduling::kExplicit) task.priority = priority;
   ++entering.entered;
@@ -350,9 +351,19 @@ void Collectives::act(Time now, std::uint64_t what) {
 
 bool Collectives::waits_for_places() const {
   for (std::uint32_t i = 0; i < streams_.made(); ++i) {
-    if (streams_[i].task != nullptr && !streams_[i].running) return true;
+    const Stream& stream = streams_[i];
+    if (stream.task == nullptr || stream.running) continue;
+    if (!entered_.contains({stream.group, stream.task->collective})) return true;
   }
   return false;
+}
+
+std::vector<Collectives::Partly> Collectives::partly_entered() const {
+  std::vector<Partly> partly;
+  for (const auto& [place, entered] : entered_) {
+    partly.push_back({place.first, entered.operation, entered.bytes, entered.rank, entered.left});
+  }
+  return partly;
 }
 
 std::string Collectives::waits_for(std::uint32_t rank) const {

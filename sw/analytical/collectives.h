@@ -94,8 +94,18 @@ class Collectives final : Actor, BusUser {
   /// Members that entered different collectives, the first such case; empty if there is none. They wait for each
   /// other, unless their messages are the same.
   [[nodiscard]] const std::string& mismatch() const { return mismatch_; }
-  /// Whether chunks wait for a place in a dimension, which others hold.
+  /// Whether chunks of a collective that all members have entered wait for a place in a dimension, which others hold:
+  /// with more places it would go on.
   [[nodiscard]] bool waits_for_places() const;
+  /// Collectives that some members of their group have entered and others have not.
+  struct Partly {
+    std::uint32_t group = 0;
+    Operation operation{};
+    std::int64_t bytes = 0;
+    std::uint32_t end = 0;     ///< the first that has
+    std::uint32_t others = 0;  ///< how many have not
+  };
+  [[nodiscard]] std::vector<Partly> partly_entered() const;
   /// The fate of a rank's chunks for a report of what hangs: which it waits for.
   [[nodiscard]] std::string waits_for(std::uint32_t rank) const;
   /// What was done though ASTRA-sim never ends there, a sentence each.
@@ -129,6 +139,7 @@ class Collectives final : Actor, BusUser {
     std::shared_ptr<const Plan> plan;
     std::uint32_t number = 0;
     std::uint32_t rank = 0;
+    std::uint64_t collective = 0;  ///< its number in its group
     std::int64_t priority = 0;
     std::int64_t chunks_left = 0;
     std::uint64_t token = 0;

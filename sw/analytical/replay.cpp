@@ -270,6 +270,25 @@ std::string Replay::receives_left() const {
   return text;
 }
 
+/// Collectives in which members of a group wait for others of it.
+std::string Replay::partly_begun() const {
+  std::string text;
+  std::size_t told = 0;
+  for (const Collectives::Partly& each : collectives_.partly_entered()) {
+    const auto group =
+        std::find_if(groups_.begin(), groups_.end(), [&](const auto& known) { return known.second.id == each.group; });
+    if (++told > kMostTold) continue;
+    text += std::string(told == 1 ? ". Ends wait in collectives that other members of their groups have not begun: "
+                                  : ", ") +
+            "the " + std::string(name_of(each.operation)) + " of " + std::to_string(each.bytes) + " bytes of " +
+            (group == groups_.end() || group->first.empty() ? "all ends" : "group \"" + group->first + '"') +
+            ", which end " + std::to_string(each.end) + " has begun and " + std::to_string(each.others) +
+            (each.others == 1 ? " member has not" : " members have not");
+  }
+  if (told > kMostTold) text += ", and " + std::to_string(told - kMostTold) + " more";
+  return text;
+}
+
 void Replay::check_finished() const {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
   agenda_.rethrow_failure();
@@ -303,6 +322,7 @@ void Replay::check_finished() const {
         "ASTRA-sim: as many active chunks as a collective has avoid that (analytical.collectives.active_chunks of at "
         "least splits; in ASTRA-sim's file active-chunks-per-dimension of at least preferred-dataset-splits)";
   }
+  if (const std::string begun = partly_begun(); !begun.empty()) cause += begun;
   throw ReplayError(traces_.prefix.string() + ": " + std::to_string(unfinished) + " of " +
                     std::to_string(ends_.size()) + " ends have not done their traces, and nothing goes on" + cause +
                     ":" + text + receives_left());

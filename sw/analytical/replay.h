@@ -164,6 +164,7 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   void issue_receive(Time now, Graph& graph, const chakra::Node& node);
   void call_done(Time at, Graph& graph, const chakra::Node& node);
   [[nodiscard]] std::string receives_left() const;
+  [[nodiscard]] std::string partly_begun() const;
   static constexpr std::uint64_t kPurpose = 1ULL << 62;  // of messages that are not of collectives
   // What it has on the agenda: a work or a memory, and one of these.
   static constexpr std::uint64_t kKinds = 2;

@@ -40,6 +40,8 @@ struct Workload {
   std::map<std::string, std::vector<std::uint32_t>> groups;  ///< by key; "" is everybody, who need not be listed
   /// By rank and pg_name: the keys of groups whose name is another group on another rank. Others are their names.
   std::map<std::uint32_t, std::map<std::string, std::string>> keys;
+  /// By rank and node: the root of a collective that other ranks name and this one does not.
+  std::map<std::uint32_t, std::map<std::uint64_t, std::uint32_t>> roots;
   /// Prefixes of files that are executed in place of a collective of that kind.
   std::map<Operation, std::filesystem::path> custom;
   /// The same for single nodes, by id, which goes before.
@@ -51,6 +53,13 @@ struct Workload {
     if (of_rank == keys.end()) return name;
     const auto found = of_rank->second.find(name);
     return found != of_rank->second.end() ? found->second : name;
+  }
+  /// Where the node names no root and another rank does.
+  [[nodiscard]] std::optional<std::uint32_t> root_of(std::uint32_t rank, std::uint64_t node) const {
+    const auto of_rank = roots.find(rank);
+    if (of_rank == roots.end()) return std::nullopt;
+    const auto found = of_rank->second.find(node);
+    return found != of_rank->second.end() ? std::optional(found->second) : std::nullopt;
   }
   /// Null where Weft's own implementation is meant. Collectives with a root are no Operation.
   [[nodiscard]] const std::filesystem::path* custom_of(std::uint64_t node, std::optional<Operation> operation) const {

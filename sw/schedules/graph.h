@@ -88,7 +88,8 @@ struct GraphResult {
 /// loads and stores of remote memory to its DMA engine, and refused where the machine has no such memory.
 ///
 /// BROADCAST, REDUCE, GATHER and SCATTER go out from the rank that the node names as its root, or come to it, and from
-/// the group's first member where it names none. What is marked as an operation of the CPU runs there if it computes.
+/// the one that another rank names for it where it names none, or the group's first member. What is marked as an
+/// operation of the CPU runs there if it computes.
 ///
 /// With communicators as the library, AllReduces, Allgathers, ReduceScatters and Broadcasts run as those of FSDP do: a
 /// group has a collectives::Communicator and does one at a time, in the order in which its members begin them, each a
@@ -184,6 +185,7 @@ class GraphEngine {
     std::optional<collectives::Rooted> rooted;
     int root;
     int first;  ///< the rank that began it
+    std::uint64_t node;
     int members = 0;
   };
   /// A member's part of a collective.
@@ -232,8 +234,8 @@ class GraphEngine {
   void compare(const End& end, const Graph& graph, const chakra::Node& node, GroupOf& group, const Call& call) const;
   [[nodiscard]] collectives::Reference contents_of(const Graph& graph, const chakra::Node& node,
                                                    dimensions::Operation operation, int members) const;
-  /// The member that a collective with a root begins or ends at: the first where the node names none.
-  [[nodiscard]] int root_of(const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
+  /// The member that a collective with a root begins or ends at: the first where no rank names one.
+  [[nodiscard]] int root_of(const End& end, const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
   static void fill(End& end, const Call& call);
   [[nodiscard]] static std::int64_t wrong(const End& end, const Call& call);
   void start_custom(End& end, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);

@@ -237,7 +237,7 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   if (custom != nullptr) return start_custom(end, graph, node, *custom);
 
   Call call{contents_of(graph, node, operation, group.group->size()), rooted};
-  if (rooted) call.root = root_of(graph, node, group);
+  if (rooted) call.root = root_of(end, graph, node, group);
   call.member = group.member_of[static_cast<std::size_t>(end.rank->index)];
   call.number = end.calls[group.name]++;
   call.contents.seed = static_cast<std::uint64_t>(call.number);
@@ -269,8 +269,9 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   group.group->begin(call.member, std::move(request), [this, &end, &group, call] { end_collective(end, group, call); });
 }
 
-int GraphEngine::root_of(const Graph& graph, const Node& node, const GroupOf& group) const {
-  const std::optional<std::int64_t> root = node.comm_root();
+int GraphEngine::root_of(const End& end, const Graph& graph, const Node& node, const GroupOf& group) const {
+  std::optional<std::int64_t> root = node.comm_root();
+  if (!root && graph.parent == nullptr) root = traces_.root_of(static_cast<std::uint32_t>(end.rank->index), node.id);
   if (!root) return 0;
   const bool is_rank = *root >= 0 && *root < static_cast<std::int64_t>(ranks_.size());
   const int member = is_rank ? group.member_of[static_cast<std::size_t>(*root)] : -1;
@@ -297,7 +298,7 @@ collectives::Reference GraphEngine::contents_of(const Graph& graph, const Node& 
 
 void GraphEngine::compare(const End& end, const Graph& graph, const Node& node, GroupOf& group,
                           const Call& call) const {
-  const Begun mine{call.contents.operation, call.contents.bytes, call.rooted, call.root, end.rank->index};
+  const Begun mine{call.contents.operation, call.contents.bytes, call.rooted, call.root, end.rank->index, node.id};
   const auto text = [](const Begun& begun) {
     const std::string_view name = begun.rooted ? name_of(*begun.rooted) : name_of(begun.operation);
     return std::string(name) + " of " + std::to_string(begun.bytes) + " bytes" +
@@ -309,7 +310,8 @@ void GraphEngine::compare(const End& end, const Graph& graph, const Node& node, 
       begun.root != mine.root) {
     fail(*graph.window, node,
          "is collective " + std::to_string(call.number) + " of its group, " + text(mine) + " in all, and for rank " +
-             std::to_string(begun.first) + " that is " + text(begun));
+             std::to_string(begun.first) + ", node " + std::to_string(begun.node) + ", that is " + text(begun) +
+             "; ranks issue the collectives of a group in one order, which dependencies can give them");
   }
   if (++begun.members == call.contents.members) group.begun.erase(found);
 }
@@ -349,17 +351,13 @@ void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
          std::string(sends ? "comm_dst" : "comm_src") + ": expected a rank below " + std::to_string(ranks_.size()) +
              ", got " + std::to_string(other));
   }
-  const MessageName name{graph.instance, static_cast<int>(from), static_cast<int>(to), node.comm_tag()};
-  const std::uint64_t bytes = need(*graph.window, node, node.comm_size(), "comm_size");
+  const MessageName name{graph.instance, static_cast<int>(from), static_cast<int>(to), node.comm_tag(),
+                         need(*graph.window, node, node.comm_size(), "comm_size")};
   const std::uint64_t token = remember(end, graph, node);
-  try {
-    if (sends) {
-      end.messages->send(name, bytes, token);
-    } else {
-      end.messages->receive(name, bytes, token);
-    }
-  } catch (const std::invalid_argument& error) {
-    fail(*graph.window, node, error.what());
+  if (sends) {
+    end.messages->send(name, token);
+  } else {
+    end.messages->receive(name, token);
   }
 }
 

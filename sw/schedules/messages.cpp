@@ -30,7 +30,7 @@ struct Immediate {
 std::uint64_t seed_of(const MessageName& name, std::uint64_t turn) {
   std::uint64_t seed = name.instance;
   for (const auto part : {static_cast<std::uint64_t>(name.from), static_cast<std::uint64_t>(name.to),
-                          static_cast<std::uint64_t>(name.tag), turn}) {
+                          static_cast<std::uint64_t>(name.tag), name.bytes, turn}) {
     seed = (seed ^ part) * 0x9e3779b97f4a7c15ULL;
   }
   return seed;
@@ -45,7 +45,8 @@ std::uint32_t MessageTags::acquire(const MessageName& name) {
     const auto free = std::find_if(all.begin(), all.end(), [](const Number& number) { return number.users == 0; });
     if (free == all.end() && all.size() == kMost) {
       throw std::length_error("messages from rank " + std::to_string(name.from) + " to rank " +
-                              std::to_string(name.to) + " have more than " + std::to_string(kMost) + " tags at a time");
+                              std::to_string(name.to) + " have more than " + std::to_string(kMost) +
+                              " different tags and sizes at a time");
     }
     found->second = static_cast<std::uint32_t>(free - all.begin());
     if (free == all.end()) all.emplace_back();
@@ -84,7 +85,8 @@ firmware::StockedPair& Messages::connection(int peer) {
   return here;
 }
 
-std::uint32_t Messages::take_slot(std::uint64_t bytes) {
+std::uint32_t Messages::take_slot(const MessageName& name) {
+  const std::uint64_t bytes = name.bytes;
   auto free = std::find_if(slots_.begin(), slots_.end(),
                            [bytes](const Slot& slot) { return !slot.taken && slot.room >= bytes; });
   if (free == slots_.end()) {
@@ -95,7 +97,7 @@ std::uint32_t Messages::take_slot(std::uint64_t bytes) {
     free->room = bytes;
   }
   free->taken = true;
-  free->bytes = bytes;
+  free->name = name;
   return static_cast<std::uint32_t>(free - slots_.begin());
 }
 
@@ -105,18 +107,10 @@ void Messages::release(const MessageName& name) {
   (*all_)[static_cast<std::size_t>(name.to)]->incoming_.erase(name);
 }
 
-void Messages::agree(const MessageName& name, std::uint64_t sent, std::uint64_t received) {
-  if (sent == received) return;
-  throw std::invalid_argument("rank " + std::to_string(name.to) + " receives " + std::to_string(received) +
-                              " bytes with tag " + std::to_string(name.tag) + ", and rank " +
-                              std::to_string(name.from) + " sends " + std::to_string(sent));
-}
-
-std::uint32_t Messages::permit(const MessageName& name, std::uint64_t bytes) {
+std::uint32_t Messages::permit(const MessageName& name) {
   const std::uint32_t number = tags_.acquire(name);
   firmware::StockedPair& from = connection(name.from);
-  const std::uint32_t slot = take_slot(bytes);
-  slots_[slot].name = name;
+  const std::uint32_t slot = take_slot(name);
   slots_[slot].turn = incoming_[name].permitted++;
   slots_[slot].wanted = slots_[slot].arrived = false;
   from.expect(1);
@@ -124,26 +118,25 @@ std::uint32_t Messages::permit(const MessageName& name, std::uint64_t bytes) {
   return slot;
 }
 
-void Messages::receive(const MessageName& name, std::uint64_t bytes, Token token) {
+void Messages::receive(const MessageName& name, Token token) {
   Incoming& incoming = incoming_[name];
   std::uint32_t slot = 0;
   if (incoming.unasked.empty()) {
-    slot = permit(name, bytes);
+    slot = permit(name);
   } else {
     slot = incoming.unasked.front();
     incoming.unasked.pop_front();
-    agree(name, slots_[slot].bytes, bytes);
   }
   slots_[slot].wanted = true;
   slots_[slot].token = token;
   if (slots_[slot].arrived) events_.signal(finish(slots_[slot]));
 }
 
-void Messages::send(const MessageName& name, std::uint64_t bytes, Token token) {
+void Messages::send(const MessageName& name, Token token) {
   const std::uint32_t number = tags_.acquire(name);
   firmware::StockedPair& to = connection(name.to);
   Outgoing& outgoing = outgoing_[name];
-  outgoing.waiting.push_back({bytes, token});
+  outgoing.waiting.push_back(token);
   if (outgoing.permitted.empty()) {
     tags_.acquire(name);  // for as long as the request is on its way
     to.pair().send_immediate(Immediate{Kind::kRequest, number, 0}.pack());
@@ -154,30 +147,27 @@ void Messages::send(const MessageName& name, std::uint64_t bytes, Token token) {
 /// What has both a send and a permission.
 void Messages::write(const MessageName& name, Outgoing& outgoing) {
   while (!outgoing.waiting.empty() && !outgoing.permitted.empty()) {
-    const Pending message = outgoing.waiting.front();
+    const Token token = outgoing.waiting.front();
     const std::uint32_t there = outgoing.permitted.front();
     outgoing.waiting.pop_front();
     outgoing.permitted.pop_front();
-    const Slot& target = (*all_)[static_cast<std::size_t>(name.to)]->slots_[there];
-    agree(name, message.bytes, target.bytes);
-    const std::uint64_t address = target.address;
-    const std::uint32_t here = take_slot(message.bytes);
-    slots_[here].name = name;
-    slots_[here].token = message.token;
+    const std::uint64_t address = (*all_)[static_cast<std::size_t>(name.to)]->slots_[there].address;
+    const std::uint32_t here = take_slot(name);
+    slots_[here].token = token;
     slots_[here].turn = outgoing.turn++;
     fill(slots_[here]);
-    connection(name.to).pair().write(slots_[here].address, address, message.bytes, true,
+    connection(name.to).pair().write(slots_[here].address, address, name.bytes, true,
                                      Immediate{Kind::kMessage, 0, there}.pack(), true, kWritten | here);
   }
 }
 
-/// The sender has messages that it has no permission for: it gets it now. How many, and how long they are, a real
-/// request would say in a few bytes.
+/// The sender has messages that it has no permission for: it gets it now. How many they are a real request would say
+/// in a few bytes.
 void Messages::take_request(const MessageName& name) {
   const Outgoing& theirs = (*all_)[static_cast<std::size_t>(name.from)]->outgoing_.at(name);
   Incoming& incoming = incoming_[name];
   while (incoming.permitted < theirs.asked()) {
-    incoming.unasked.push_back(permit(name, theirs.waiting[incoming.permitted - theirs.turn].bytes));
+    incoming.unasked.push_back(permit(name));
   }
 }
 
@@ -219,20 +209,20 @@ Messages::Token Messages::finish(Slot& slot) {
 
 void Messages::fill(const Slot& slot) {
   if (rank_.store == nullptr) return;
-  std::vector<std::byte> data(slot.bytes);
+  std::vector<std::byte> data(slot.name.bytes);
   const std::uint64_t seed = seed_of(slot.name, slot.turn);
-  for (std::uint64_t i = 0; i < slot.bytes; ++i) {
+  for (std::uint64_t i = 0; i < slot.name.bytes; ++i) {
     data[i] = static_cast<std::byte>(collectives::pattern(seed, slot.name.from, i));
   }
-  rank_.store->write(slot.address, data.data(), slot.bytes);
+  rank_.store->write(slot.address, data.data(), slot.name.bytes);
 }
 
 void Messages::compare(const Slot& slot) {
   if (rank_.store == nullptr) return;
-  std::vector<std::byte> data(slot.bytes);
-  rank_.store->read(slot.address, data.data(), slot.bytes);
+  std::vector<std::byte> data(slot.name.bytes);
+  rank_.store->read(slot.address, data.data(), slot.name.bytes);
   const std::uint64_t seed = seed_of(slot.name, slot.turn);
-  for (std::uint64_t i = 0; i < slot.bytes; ++i) {
+  for (std::uint64_t i = 0; i < slot.name.bytes; ++i) {
     if (data[i] != static_cast<std::byte>(collectives::pattern(seed, slot.name.from, i))) ++wrong_;
   }
 }

@@ -15,19 +15,22 @@
 
 namespace weft::schedules {
 
-/// Which messages match: those of one sender and one receiver with the same tag, in their order.
+/// Which messages match: those of one sender and one receiver with the same tag and size, in their order, as in
+/// ASTRA-sim.
 struct MessageName {
   std::uint64_t instance = 0;  ///< of a collective's own implementation; 0 for the traces themselves
   int from = 0;
   int to = 0;
   std::int64_t tag = 0;
+  std::uint64_t bytes = 0;
 
   bool operator<(const MessageName& other) const {
-    return std::tie(instance, from, to, tag) < std::tie(other.instance, other.from, other.to, other.tag);
+    return std::tie(instance, from, to, tag, bytes) <
+           std::tie(other.instance, other.from, other.to, other.tag, other.bytes);
   }
 };
 
-/// Short numbers for the tags that two ranks use at the time, which an immediate has room for; agreed on when
+/// Short numbers for the names that two ranks use at the time, which an immediate has room for; agreed on when
 /// connections are made, outside of simulated time.
 class MessageTags {
  public:
@@ -48,10 +51,10 @@ class MessageTags {
   std::map<std::pair<int, int>, std::vector<Number>> of_pair_;
 };
 
-/// One rank's sends and receives, matched by tag. A receiver that has a buffer says so to the sender, with an empty
-/// message that names the tag and the buffer; then the sender writes into it, with an immediate that names it again: a
-/// message crosses the network once. A sender that has no such permission asks for it, and gets it whether the receive
-/// has been begun or not: a message that comes before its receive waits in the receiver's memory.
+/// One rank's sends and receives, matched by name. A receiver that has a buffer says so to the sender, with an empty
+/// message that has the name's number and that of the buffer; then the sender writes into it, with an immediate that
+/// names it again: a message crosses the network once. A sender that has no such permission asks for it, and gets it
+/// whether the receive has been begun or not: a message that comes before its receive waits in the receiver's memory.
 ///
 /// Completions go to the queue of the rank's thread, which hands them to take(). With data on, a message carries a
 /// pattern that the receiver compares.
@@ -65,10 +68,10 @@ class Messages {
   /// What messages go to and come from; before the first one.
   void join(const std::vector<Messages*>* all) { all_ = all; }
 
-  /// From the rank's thread. Throw std::invalid_argument where the two sides differ about the size, and
-  /// std::length_error for more messages at a time than can be told apart or than memory has room for.
-  void send(const MessageName& name, std::uint64_t bytes, Token token);
-  void receive(const MessageName& name, std::uint64_t bytes, Token token);
+  /// From the rank's thread. Throw std::length_error for more messages at a time than can be told apart or than memory
+  /// has room for.
+  void send(const MessageName& name, Token token);
+  void receive(const MessageName& name, Token token);
 
   /// Whether a completion is for messages, and not for the rank's thread itself.
   [[nodiscard]] static bool is_mine(const nic::Completion& entry) { return (entry.id & (kReceived | kWritten)) != 0; }
@@ -91,17 +94,12 @@ class Messages {
     bool wanted = false;  ///< its receive has been begun
     bool arrived = false;
     MessageName name;
-    std::uint64_t bytes = 0;
     std::uint64_t turn = 0;  ///< how many messages of the name came before
     Token token = 0;
   };
-  struct Pending {
-    std::uint64_t bytes;
-    Token token;
-  };
   /// Of a name that this rank sends with: what waits for permission, or permissions that wait for a send.
   struct Outgoing {
-    std::deque<Pending> waiting;
+    std::deque<Token> waiting;
     std::deque<std::uint32_t> permitted;  ///< slots of the receiver
     std::uint64_t turn = 0;               ///< messages written
 
@@ -114,15 +112,14 @@ class Messages {
   };
 
   firmware::StockedPair& connection(int peer);
-  std::uint32_t take_slot(std::uint64_t bytes);
+  std::uint32_t take_slot(const MessageName& name);
   void write(const MessageName& name, Outgoing& outgoing);
-  std::uint32_t permit(const MessageName& name, std::uint64_t bytes);
+  std::uint32_t permit(const MessageName& name);
   void take_request(const MessageName& name);
   /// Lets go of a name; when nobody uses it, both sides forget it.
   void release(const MessageName& name);
   /// Lets go of a slot of which all is done.
   Token finish(Slot& slot);
-  static void agree(const MessageName& name, std::uint64_t sent, std::uint64_t received);
   void fill(const Slot& slot);
   void compare(const Slot& slot);
 

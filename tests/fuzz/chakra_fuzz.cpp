@@ -105,7 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint64_t found = 0;
   const bool is_checked = accepted([&] { found = check(find_trace(file)).found; });
   expect(is_checked == is_readable);
-  accepted([&] { statistics(find_trace(file).files); });
+  accepted([&] { statistics(find_trace(file)); });
   if (!is_readable) return 0;
   expect(check(find_trace(own)).found == found);
   const fs::path mended = folder / "mended.0.et";

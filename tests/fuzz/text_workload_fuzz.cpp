@@ -26,7 +26,7 @@ void convert(const chakra::TextWorkload& workload, std::uint64_t ranks) {
     const chakra::TraceFiles files = chakra::find_trace(prefix);
     fuzz::expect(files.files.size() == ranks);
     fuzz::expect(chakra::check(files, options).found == 0);
-    fuzz::expect(chakra::statistics(files.files).longest_path >= 0);
+    fuzz::expect(chakra::statistics(files).longest_path >= 0);
   });
 }
 

@@ -203,7 +203,9 @@ TEST_F(AnalyticalRunCli, RefusesWhatOnlyAMachineHas) {
            {"clocks", "--vcd-clocks", {"--vcd-clocks: expected nothing"}},
            {"data", "--data", {"--data: expected nothing, since an analytical network moves no bytes"}},
            {"a seed", "--seed 1", {"--seed: expected nothing"}},
-           {"a timeline in no folder", "--timeline no/t.json.gz", {"--timeline: expected a file that can be written"}},
+           {"a timeline in a file",
+            "--timeline ../small.json/t.json.gz",
+            {"--timeline: expected a file that can be written"}},
            {"too many ends", "--timeline-ranks 2000000", {"--timeline-ranks"}}}) {
     const std::string arguments = run + bad.arguments;
     expect_refused({bad.what, arguments.c_str(), bad.message});

@@ -512,8 +512,59 @@ TEST_F(ImportCli, RefusesByName) {
   expect(
       weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out ../network.yml").err,
       "--out: expected another file than ../network.yml, which is read, got \"../network.yml\"");
-  expect(weft("import astra-sim --network ../network.yml --system ../system.json --workload w --out no/p.json").err,
-         "--out: expected a file that can be written");
+  const std::string memory_as_system = "import astra-sim --network ../network.yml --system ../memory.json --workload w";
+  expect(
+      weft(memory_as_system + " --out p.json").err,
+      "memory.json: expected a system file of ASTRA-sim, got a remote memory file of ASTRA-sim; weft import astra-sim "
+      "--memory ");
+  write("ns3.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n");
+  for (const auto& [file, what] : {std::pair("../system.json", "a system file of ASTRA-sim; "),
+                                   {"../small.json", "a platform; weft run "},
+                                   {"w.0.et", "a Chakra trace; weft trace info w.0.et"},
+                                   {"../ns3.txt", "a topology of ns-3; weft import astra-sim --ns3-topology "}}) {
+    expect(
+        weft(std::string("import astra-sim --system ../system.json --workload w --out p.json --network ") + file).err,
+        std::string("expected a network file of ASTRA-sim, got ") + what);
+  }
+  expect(weft("import astra-sim --network ../network.yml --system ../network.yml --workload w --out p.json").err,
+         "network.yml: expected a system file of ASTRA-sim, got a network file of ASTRA-sim; ");
+  expect(weft("run ../ns3.txt").err, "ns3.txt: expected a platform in JSON, got a topology of ns-3; ");
+}
+
+/// As the folders of other results.
+TEST_F(ImportCli, MakesTheFolderOfThePlatform) {
+  const std::string begin = "import astra-sim --network ../network.yml --workload w --out no/such/p.json --system ";
+  EXPECT_EQ(weft(begin + "../network.yml").code, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "work/no"));
+  EXPECT_EQ(weft(begin + "../system.json").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "work/no/such/p.json"));
+}
+
+/// Ends that wait for each other in two collectives: more places help nobody.
+TEST_F(ImportCli, SaysWhichCollectivesEndsWaitIn) {
+  const auto reduce = [](int id, const char* group, const json& after) {
+    json attributes = {{{"name", "comm_type"}, {"int64_val", 0}}, {{"name", "comm_size"}, {"int64_val", 4096}}};
+    if (*group != '\0') attributes.push_back({{"name", "pg_name"}, {"string_val", group}});
+    return json{{"id", id}, {"name", "sum"}, {"type", "COMM_COLL_NODE"}, {"data_deps", after}, {"attr", attributes}};
+  };
+  for (int r = 0; r < 8; ++r) {
+    const bool other = r == 1;
+    json nodes = {reduce(1, other ? "" : "pair", json::array()), reduce(2, other ? "pair" : "", {1})};
+    if (r > 1) nodes = {reduce(1, "", json::array())};
+    write("t.json", json{{"metadata", json::object()}, {"nodes", nodes}}.dump());
+    ASSERT_EQ(weft("trace convert ../t.json w." + std::to_string(r) + ".et").code, 0);
+  }
+  write("groups.json", R"({"pair": [0, 1]})");
+  ASSERT_EQ(import("--analytical unaware --groups ../groups.json").code, 0);
+  const Ran ran = weft("run p.json");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(
+      ran.err.find("Ends wait in collectives that other members of their groups have not begun: the all_reduce of "
+                   "4096 bytes of all ends, which end 1 has begun and 1 member has not, the all_reduce of 4096 "
+                   "bytes of group \"pair\", which end 0 has begun and 1 member has not"),
+      std::string::npos)
+      << ran.err;
+  EXPECT_EQ(ran.err.find("hold the places"), std::string::npos) << ran.err;
 }
 
 }  // namespace

@@ -319,6 +319,11 @@ TEST_F(ImportPackets, ScalesAreThoseOfAstraSimsCommandLine) {
 TEST_F(ImportPackets, RefusesByName) {
   write("6.txt", "8 4 2 2 8 H100\n");
   write("early.txt", "3 1 2\n0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n");
+  write("double.txt",
+        "6 2 6\n4 5\n0 4 1Gbps 1us 0\n0 5 1Gbps 1us 0\n1 4 1Gbps 1us 0\n2 5 1Gbps 1us 0\n3 5 1Gbps 1us 0\n"
+        "4 5 1Gbps 1us 0\n");
+  write("direct.txt", "4 0 4\n\n0 1 1Gbps 1us 0\n1 2 1Gbps 1us 0\n2 3 1Gbps 1us 0\n3 0 1Gbps 1us 0\n");
+  write("cut.txt", "6 2 4\n4 5\n0 4 1Gbps 1us 0\n1 4 1Gbps 1us 0\n2 5 1Gbps 1us 0\n3 5 1Gbps 1us 0\n");
   write("short.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n");
   write("rate.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 fast 1us 0\n");
   write("delay.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1year 0\n");
@@ -357,6 +362,13 @@ TEST_F(ImportPackets, RefusesByName) {
             logical + "--ns3-topology ../rate.txt",
             {"rate.txt: line 4: expected a rate, such as", "\"fast\""}},
            {"a delay", logical + "--ns3-topology ../delay.txt", {"delay.txt: line 4: expected a delay", "\"1year\""}},
+           {"two links at an end",
+            logical + "--ns3-topology ../double.txt",
+            {"double.txt: end0 - switch5: expected one link for each end", "a switch of its own"}},
+           {"no switch",
+            logical + "--ns3-topology ../direct.txt",
+            {"direct.txt: end0 - end1: expected at least one switch", "network.yml of Ring"}},
+           {"two parts", logical + "--ns3-topology ../cut.txt", {"cut.txt: expected a connected graph"}},
            {"a node",
             logical + "--ns3-topology ../node.txt",
             {"node.txt: line 4: expected the number of a node below 3"}},

@@ -207,6 +207,108 @@ TEST_F(TraceCli, LinesBehindTheLastLayerAreARemark) {
   EXPECT_EQ(ran.err, "weft: warning: 1 line behind the 1 layer that line 2 counts is not read\n");
 }
 
+/// Data on standard output is alone there.
+TEST_F(TraceCli, ConvertsToStandardOutput) {
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 1").code, 0);
+  ASSERT_EQ(weft("trace convert w.0.et one.json").code, 0);
+  for (const char* const to : {"/dev/stdout", "-"}) {
+    const Ran ran = weft(std::string("trace convert w.0.et ") + to + " --format json");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, test::read_file(folder_ / "work/one.json"));
+    EXPECT_EQ(ran.err, "wrote /dev/stdout\n");
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "work/-"));
+}
+
+/// A file beside those of other ranks is one of them.
+TEST_F(TraceCli, ASingleFileBreaksNoPrefix) {
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 2").code, 0);
+  for (const char* const command : {"convert w.0.et w.1.json", "repair w.0.et w.0.et.gz"}) {
+    const Ran ran = weft("trace " + std::string(command));
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_TRUE(ran.err.starts_with("weft: TO: expected a name that no reader takes for rank ")) << ran.err;
+  }
+  EXPECT_EQ(weft("trace check w").code, 0);
+  EXPECT_EQ(weft("trace convert w.0.et new/w.0.json").code, 0) << "in a folder of its own";
+  EXPECT_EQ(weft("trace convert w.0.et w.1.et").code, 0) << "in its place";
+
+  const Ran alone = weft("trace check w.0.et --ranks 4");
+  EXPECT_EQ(alone.code, 0);
+  EXPECT_EQ(alone.err,
+            "weft: warning: w.0.et is taken for the trace of all ranks, and w.1.et beside it is not read: with the "
+            "prefix w in its place each rank has its own\n");
+  const json ran = json::parse(weft("run ideal-ring-8 --traces w.0.et --json --timeline-ranks 0").out);
+  EXPECT_NE(ran["warnings"].dump().find("and w.1.et beside it is not read"), std::string::npos);
+}
+
+/// What is wrong with a file that lies beside the traces is told of that file.
+TEST_F(TraceCli, FaultsOfGroupsAreTheFiles) {
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 8").code, 0);
+  write("work/w.groups.json", R"({"1": [0, 9]})");
+  EXPECT_EQ(weft("run ideal-ring-8 --traces w").err,
+            "weft: w.groups.json: 1.1: expected \"all\", or a list of different ranks below 8, got 9\n");
+  write("good.json", R"({"1": [0, 1]})");
+  EXPECT_EQ(weft("run ideal-ring-8 --traces w --groups ../good.json --timeline-ranks 0").code, 0);
+  EXPECT_TRUE(weft("run ideal-ring-8 --traces w --set workload.groups.1=[11]")
+                  .err.starts_with("weft: --set: workload.groups.1.0: "));
+  fs::copy_file(folder_ / "work/w.0.et", folder_ / "work/w.8.et");
+  EXPECT_EQ(weft("run ideal-ring-8 --traces w --groups ../good.json").err,
+            "weft: w: expected traces of 8 ranks, as many as there are accelerators, but there is w.8.et\n");
+  EXPECT_EQ(weft("run ideal-ring-8 --groups ../good.json").err, "weft: --groups: expected only with --traces\n");
+}
+
+/// A name is a group of its rank.
+TEST_F(TraceCli, InfoCountsGroupsByWhoIsInThem) {
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string list = rank < 2 ? "[0, 1]" : "[2, 3]";
+    write("work/g." + std::to_string(rank) + ".json",
+          R"({"metadata": {}, "nodes": [{"id": 1, "name": "## process_group:init ##", "type": "METADATA_NODE",
+          "inputs": {"values": "[{\"pg_name\": \"1\", \"ranks\": )" +
+              list + R"(}]"}}, {"id": 2, "name": "sum", "type": "COMM_COLL_NODE", "attr":
+          [{"name": "comm_type", "int64_val": 0}, {"name": "comm_size", "int64_val": 8},
+           {"name": "pg_name", "string_val": "1"}]}]})");
+  }
+  EXPECT_EQ(json::parse(weft("trace info g --json").out)["groups"], (json{{"1", 2}, {"1 of rank 2", 2}}));
+}
+
+/// The advice of each step leads to the next.
+TEST_F(TraceCli, AdviceAboutAMissingRankHelps) {
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 3").code, 0);
+  EXPECT_NE(weft("trace check w --ranks 4").out.find("as weft trace repair --ranks 4 writes"), std::string::npos);
+  EXPECT_TRUE(
+      weft("trace repair w same")
+          .out.starts_with("nothing to mend in the 3 ranks that there are; --ranks N, if there are to be more\n"));
+  EXPECT_EQ(weft("trace repair w whole --ranks 4").code, 0);
+  EXPECT_EQ(weft("trace check whole --ranks 4").code, 0);
+}
+
+/// What Chakra's feeder has behind the graph has no place.
+TEST_F(TraceCli, RemarksWhatAFeedersFileHasBehindItsNodes) {
+  write("feeder.json", R"({"kept": 1, "workload_graph": [{"Id": 1, "NodeType": 4, "runtime": 5}], "lost": {"a": 2}})");
+  const Ran ran = weft("trace convert ../feeder.json f.et");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.err, "weft: warning: ../feeder.json: lost is behind the nodes, and left out\n");
+  EXPECT_NE(weft("trace check ../feeder.json").out.find("remark: 1 member of the file's JSON is behind its nodes"),
+            std::string::npos);
+}
+
+TEST_F(TraceCli, NamesAMisspeltParallelism) {
+  write("slip.txt", "HYBRID_TRANFORMER model_parallel_NPU_group: 2\n1\nfc -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 64 1\n");
+  const Ran ran = weft("trace convert ../slip.txt s --ranks 4");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("slip.txt:1: expected a parallelism, one of "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("got HYBRID_TRANFORMER; did you mean \"HYBRID_TRANSFORMER\""), std::string::npos) << ran.err;
+}
+
+TEST_F(TraceCli, RemarksPartsThatAreRounded) {
+  write("g.txt",
+        "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 all_gpus: 4\n1\nfc -1 1 ALLGATHER 1023 1 NONE 0 1 NONE 0 1\n");
+  EXPECT_NE(
+      weft("trace convert ../g.txt g")
+          .err.find("the size of 1 ALLGATHER is no multiple of the ranks of its group: each rank's part is rounded up"),
+      std::string::npos);
+}
+
 TEST_F(TraceCli, TheUsualConvertersUnit) {
   ASSERT_EQ(weft("trace convert ../w.txt w --ranks 1 --time-unit us").code, 0);
   EXPECT_EQ(json::parse(weft("trace info w --json").out)["compute_us"], 3500);

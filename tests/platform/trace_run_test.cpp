@@ -141,7 +141,7 @@ std::vector<Broken> broken_traces() {
       {"not all", {{sum(1)}, {sum(1)}, none}, "the rank issues 0 collectives of all ranks; expected 1"},
       {"root outside", {{sum(1, 64, {{"comm_type", 5}, {"root", 4}})}}, "its root is 4"},
       {"roots that differ",
-       {{sum(1, 64, {{"comm_type", 5}, {"comm_root", 1}})}, {sum(1, 64, {{"comm_type", 5}})}},
+       {{sum(1, 64, {{"comm_type", 5}, {"comm_root", 1}})}, {sum(1, 64, {{"comm_type", 5}, {"comm_root", 0}})}},
        "its root is 0; expected 1, as in rank 0"},
       {"no file", {{sum(1)}}, "has no file; expected files of all ranks from 0 to 3", 3},
       {"kind of a value", {{node(1, "COMP_NODE", {{"num_ops", "many"}})}, none}, "attribute num_ops is string_val"},
@@ -218,6 +218,60 @@ TEST_F(TraceRun, TakesWhatCheckRemarksOn) {
 }
 
 // The AllReduce takes what one without is_cpu_op does, not the node's recorded time.
+/// Where durations count, operations alone take next to no time, and a warning says so.
+TEST_F(TraceRun, OperationsWithoutTimeAreRemarkedOn) {
+  trace({{node(1, "COMP_NODE", {{"num_ops", 1'000'000'000}, {"tensor_size", 1'000'000}}), sum(2)}});
+  const Ran arithmetic = run("w", false);
+  EXPECT_NE(arithmetic.err.find("4 compute nodes have num_ops and no duration, and take 1 ns, as in ASTRA-sim with "
+                                "roofline-enabled 0"),
+            std::string::npos)
+      << arithmetic.err;
+  EXPECT_NE(run("w", true).err.find("4 compute nodes have num_ops and no duration, and take no time"),
+            std::string::npos);
+  EXPECT_EQ(weft("run p.json --set workload.compute=operations --timeline-ranks 0").err.find("num_ops"),
+            std::string::npos);
+}
+
+/// The order of collectives that times decide may be the same on all ranks: both take the trace, and a run in which it
+/// is not stops.
+TEST_F(TraceRun, AnOrderThatTimesDecideIsTheRunsToFind) {
+  const auto after = [](json made, const json& ids) {
+    made["data_deps"] = ids;
+    return made;
+  };
+  const auto work_of = [&](int id, int micros) {
+    json made = work(id);
+    made["duration_micros"] = micros;
+    return made;
+  };
+  // Rank 0 has 64 bytes before 128 always, the others as their work ends.
+  const json first = {work(1), after(sum(2, 64), {1}), after(sum(3, 128), {2})};
+  const auto others = [&](int small, int large) {
+    return json{work_of(1, large),
+                after(node(2, "COMP_NODE", {{"is_cpu_op", true}}, {{"duration_micros", small}}), json::array()),
+                after(sum(4, 128), {1}), after(sum(5, 64), {2})};
+  };
+  trace({first, others(5, 5000)});
+  EXPECT_EQ(weft("trace check w").code, 0);
+  EXPECT_EQ(run("w", true).code, 0);
+  trace({first, others(5000, 5)});
+  EXPECT_EQ(weft("trace check w").code, 0);
+  const Ran ran = run("w", true);
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_NE(ran.err.find(" in all, and for rank "), std::string::npos) << ran.err;
+}
+
+/// Messages of equal ranks and tag meet by size, on the machine as in ASTRA-sim's arithmetic.
+TEST_F(TraceRun, MessagesMeetBySize) {
+  const auto message = [](int id, bool sends, int bytes) {
+    return node(id, sends ? "COMM_SEND_NODE" : "COMM_RECV_NODE",
+                {{sends ? "comm_dst" : "comm_src", sends ? 1 : 0}, {"comm_tag", 3}, {"comm_size", bytes}});
+  };
+  trace({{message(1, true, 64), message(2, true, 4096)}, {message(1, false, 4096), message(2, false, 64)}, {work(1)}});
+  EXPECT_EQ(weft("trace check w").out, "4 ranks, 6 nodes, no findings\n");
+  for (const bool on_machine : {false, true}) EXPECT_EQ(run("w", on_machine).code, 0);
+}
+
 TEST_F(TraceRun, TimesOfCollectivesOnTheCpuAreTheNetworks) {
   for (const bool on_machine : {false, true}) {
     trace({{sum(1, 1 << 20)}});
@@ -308,7 +362,6 @@ TEST_F(TraceRun, RepairNeverOverwritesItsInput) {
   }
   EXPECT_EQ(weft("trace repair w w.0.et/r").code, 2);
   EXPECT_EQ(weft("trace repair w new/r").code, 0) << "its folder is made";
-  EXPECT_EQ(weft("trace repair w.0.et r.et --ranks 4").code, 2);
   const Ran ran = weft("trace repair w r");
   EXPECT_EQ(ran.out,
             "dependencies of a node on itself, left out: 1 (the first in w.0.et, node 1)\n"
@@ -316,7 +369,9 @@ TEST_F(TraceRun, RepairNeverOverwritesItsInput) {
   const json report = json::parse(weft("trace repair w s --json").out);
   EXPECT_EQ(report["mended"][0]["count"], 1);
   EXPECT_EQ(report["left"], 0);
-  EXPECT_EQ(weft("trace repair r t").out, "nothing to mend\nwrote 4 files, t.0.et to t.3.et\n");
+  EXPECT_EQ(weft("trace repair r t").out,
+            "nothing to mend in the 4 ranks that there are; --ranks N, if there are to be more\nwrote 4 files, t.0.et "
+            "to t.3.et\n");
 }
 
 }  // namespace

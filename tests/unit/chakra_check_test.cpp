@@ -44,6 +44,11 @@ class ChakraCheck : public ChakraTest {
     node.attributes.push_back(std::move(attribute));
     return node;
   }
+
+  static Node lasting(Node node) {
+    node.duration_micros = 1;
+    return node;
+  }
 };
 
 TEST_F(ChakraCheck, FindsWhatIsWrongWithAGraph) {
@@ -197,7 +202,9 @@ TEST_F(ChakraCheck, ComparesCollectivesInTheOrderOfTheirIssue) {
   };
   EXPECT_EQ(found_in_ranks({{reduce(1, 8), reduce(2, 16)}, {reduce(7, 16), reduce(3, 8)}}), Texts());
   EXPECT_EQ(found_in_ranks({{reduce(1, 8), reduce(2, 16)}, {reduce(3, 16, {7}), reduce(7, 8)}}), Texts());
-  EXPECT_EQ(found_in_ranks({{reduce(1, 8), reduce(2, 16)}, {reduce(7, 8), reduce(3, 16)}}).size(), 2U);
+  EXPECT_TRUE(check(find_trace(file("w"))).remarks.empty());
+  EXPECT_EQ(found_in_ranks({{reduce(1, 8), reduce(2, 16)}, {reduce(7, 8), reduce(3, 16)}}), Texts());
+  EXPECT_EQ(check(find_trace(file("w"))).remarks.at(0).first.kind, Problem::kCollectiveTimes);
 }
 
 TEST_F(ChakraCheck, FindsRootsThatDiffer) {
@@ -208,7 +215,7 @@ TEST_F(ChakraCheck, FindsRootsThatDiffer) {
   const Node plain = collective_node(1, CollectiveType::kBroadcast, 8);
   EXPECT_EQ(found_in_ranks({{broadcast(1)}, {broadcast(1)}}), Texts());
   EXPECT_EQ(found_in_ranks({{plain}, {broadcast(0)}}), Texts()) << "the first rank is meant";
-  EXPECT_EQ(found_in_ranks({{broadcast(1)}, {plain}}),
+  EXPECT_EQ(found_in_ranks({{broadcast(1)}, {broadcast(0)}}),
             Texts{"w.1.et: node 1 'n1': its root is 0; expected 1, as in rank 0, node 1"});
   EXPECT_EQ(found_in_ranks({{broadcast(5)}, {broadcast(5)}}),
             (Texts{"w.0.et: node 1 'n1': its root is 5; expected a rank of all ranks, by its number in the machine",
@@ -264,30 +271,108 @@ TEST_F(ChakraCheck, AnAttributeIsThereOnce) {
   EXPECT_EQ(found({with(with(node, Attribute::integer("x", 8)), Attribute::integer("x", 9))}), Texts());
 }
 
-/// A machine takes messages of equal ranks and tag one after the other, ASTRA-sim's arithmetic by their sizes.
-TEST_F(ChakraCheck, ComparesMessagesInTheOrderOfTheirIssue) {
+/// Messages of equal ranks and tag meet by their sizes, in whatever order they are issued.
+TEST_F(ChakraCheck, MatchesMessagesBySize) {
   const auto send = [](std::uint64_t id, std::int64_t bytes) { return message_node(id, NodeType::kSend, 1, 3, bytes); };
-  const auto receive = [](std::uint64_t id, std::int64_t bytes, std::vector<std::uint64_t> after = {}) {
-    Node node = message_node(id, NodeType::kReceive, 0, 3, bytes);
+  const auto receive = [](std::uint64_t id, std::int64_t bytes) {
+    return message_node(id, NodeType::kReceive, 0, 3, bytes);
+  };
+  EXPECT_EQ(
+      found_in_ranks({{send(1, 100), send(2, 200), send(3, 8)}, {receive(4, 200), receive(5, 8), receive(6, 100)}}),
+      Texts());
+  EXPECT_EQ(
+      found_in_ranks({{send(1, 100), send(2, 200), send(3, 300)}, {receive(4, 200), receive(5, 50)}}),
+      (Texts{"w.0.et: node 1 'n1': sends 100 bytes to rank 1 with tag 3; expected the 50 bytes that node 5 there "
+             "receives",
+             "w.0.et: node 3 'n3': sends to rank 1 what it does not receive; expected a COMM_RECV_NODE there with "
+             "source 0, tag 3 and 300 bytes"}));
+}
+
+/// Ranks of a group issue the same collectives: dependencies on one go against those on another, or times decide.
+TEST_F(ChakraCheck, RefusesOrdersOfCollectivesThatDependenciesContradict) {
+  const auto of = [](std::uint64_t id, std::int64_t bytes, std::vector<std::uint64_t> after = {}) {
+    Node node = collective_node(id, CollectiveType::kAllReduce, bytes);
     node.data_dependencies = std::move(after);
     return node;
   };
-  EXPECT_EQ(found_in_ranks({{send(1, 100), send(2, 200)}, {receive(1, 100), receive(2, 200)}}), Texts());
-  EXPECT_EQ(found_in_ranks({{send(1, 100), send(2, 200)}, {receive(7, 200), receive(3, 100)}}), Texts())
-      << "the lower id goes first";
-  EXPECT_EQ(found_in_ranks({{send(1, 100), send(2, 200)}, {receive(3, 200, {7}), receive(7, 100)}}), Texts());
-  EXPECT_EQ(
-      found_in_ranks({{send(1, 100), send(2, 200), send(3, 8)}, {receive(4, 200), receive(5, 100), receive(6, 8)}}),
-      (Texts{"w.0.et: node 1 'n1': sends 100 bytes to rank 1 with tag 3; expected the 200 bytes that node 4 there "
-             "receives",
-             "w.0.et: node 2 'n2': sends 200 bytes to rank 1 with tag 3; expected the 100 bytes that node 5 there "
-             "receives"}));
-  CheckOptions by_size;
-  by_size.matches_sizes = true;
-  EXPECT_EQ(check(find_trace(file("w")), by_size).found, 0U);
+  const auto remarks = [this] {
+    Texts texts;
+    for (const FindingKind& kind : check(find_trace(file("w"))).remarks) texts.push_back(kind.first.text());
+    for (std::string& text : texts) text.erase(0, folder_.string().size() + 1);
+    return texts;
+  };
+  const auto timed = [](std::uint64_t id, std::vector<std::uint64_t> after = {}) {
+    return lasting(chakra_node(id, std::move(after)));
+  };
+  // Rank 1 would begin with the larger one if nothing took time, and may do otherwise.
+  EXPECT_EQ(found_in_ranks({{of(1, 8), of(2, 16, {1})}, {timed(0), of(1, 16, {0}), of(2, 8)}}), Texts());
+  EXPECT_EQ(remarks(),
+            Texts{"w.1.et: node 1 'n1': collective 1 of all ranks is ALL_REDUCE of 16 bytes if nothing takes "
+                  "time; expected ALL_REDUCE of 8 bytes, as in rank 0, node 1"});
+  // By way of other nodes.
+  const Texts against = {
+      "w.1.et: node 4 'n4': ALL_REDUCE of 8 bytes of all ranks depends on node 1, ALL_REDUCE of 16 "
+      "bytes; expected the other order, as in rank 0, where node 3 depends on node 1"};
+  const std::vector<Node> first = {of(1, 8), timed(2, {1}), of(3, 16, {2})};
+  EXPECT_EQ(found_in_ranks({first, {of(1, 16), timed(2, {1}), timed(3), of(4, 8, {2, 3})}}), against);
+  EXPECT_EQ(check(find_trace(file("w"))).kinds[0].first.kind, Problem::kCollectiveOrder);
+  // The contradiction is between two ranks, of which the lowest is none.
+  EXPECT_EQ(found_in_ranks({{of(1, 8), of(2, 16)}, {of(1, 16), of(2, 8, {1})}, {of(1, 8), of(2, 16, {1})}}),
+            Texts{"w.2.et: node 2 'n2': ALL_REDUCE of 16 bytes of all ranks depends on node 1, ALL_REDUCE of 8 bytes; "
+                  "expected the other order, as in rank 1, where node 2 depends on node 1"});
+  // Round three ranks.
+  const Texts circle = found_in_ranks({{of(1, 8), of(2, 16, {1}), of(3, 32)},
+                                       {of(1, 16), of(2, 32, {1}), of(3, 8)},
+                                       {of(1, 32), of(2, 8, {1}), of(3, 16)}});
+  ASSERT_EQ(circle.size(), 1U);
+  EXPECT_NE(circle[0].find("3 such dependencies go round in a circle"), std::string::npos) << circle[0];
+  // Of equal ones each may be the other.
+  EXPECT_EQ(found_in_ranks({{of(1, 8), of(2, 8, {1}), of(3, 16, {2})}, {of(1, 8), of(2, 16), of(3, 8)}}), Texts());
+}
+
+TEST_F(ChakraCheck, FindsMetadataThatDisagreeAboutAGroup) {
+  const auto list = [](const std::string& ranks) {
+    Node node = chakra_node(1, {}, NodeType::kMetadata);
+    node.name = "## process_group:init ##";
+    node.inputs = InputOutput{R"([{"pg_name": "1", "ranks": )" + ranks + "}]", "", "", ""};
+    return node;
+  };
+  const Node sum = with(collective_node(2, CollectiveType::kAllReduce, 8), Attribute::text("pg_name", "1"));
+  const auto told = [&](const std::string& here, const std::string& there) {
+    return Texts{"w.0.et: node 2 'n2': is of group \"1\", " + here + " by the metadata of rank 0 and " + there +
+                 "; expected the same ranks, or a groups file {\"1\": [ranks]}"};
+  };
+  EXPECT_EQ(found_in_ranks({{list("[0, 1]"), sum}, {list("[0, 1, 2]")}, {}}),
+            told("ranks 0, 1", "ranks 0, 1, 2 by that of rank 1"));
+  EXPECT_EQ(found_in_ranks({{list("[0, 1]"), sum}, {list("[2]")}, {}}),
+            told("ranks 0, 1", "for rank 1 a group to which rank 1 does not belong"));
+  EXPECT_EQ(found_in_ranks({{list("[0, 1]"), sum}, {list("[1, 0]"), sum}, {}}), Texts()) << "the order is a remark";
+}
+
+TEST_F(ChakraCheck, RemarksRanksThatDoNothing) {
+  found_in_ranks({{}, {lasting(chakra_node(1))}, {}});
   const CheckReport report = check(find_trace(file("w")));
-  ASSERT_EQ(report.kinds.size(), 1U);
-  EXPECT_EQ(report.kinds[0].first.kind, Problem::kMessageOrder);
+  EXPECT_EQ(report.found, 0U);
+  ASSERT_EQ(report.remarks.size(), 1U);
+  EXPECT_EQ(report.remarks[0].first.kind, Problem::kNoNodes);
+  EXPECT_EQ(report.remarks[0].count, 2U);
+}
+
+/// Ranks that name none take the root that others name.
+TEST_F(ChakraCheck, TakesARootThatSomeRanksName) {
+  const auto from = [](std::int64_t root) {
+    Node node = collective_node(7, CollectiveType::kBroadcast, 8);
+    if (root >= 0) node.attributes.push_back(Attribute::integer("comm_root", root));
+    return node;
+  };
+  EXPECT_EQ(found_in_ranks({{from(-1)}, {from(1)}, {from(-1)}}), Texts());
+  const CheckReport report = check(find_trace(file("w")));
+  EXPECT_EQ(report.roots,
+            (std::map<std::uint32_t, std::map<std::uint64_t, std::uint32_t>>{{0, {{7, 1}}}, {2, {{7, 1}}}}));
+  ASSERT_EQ(report.remarks.size(), 1U);
+  EXPECT_EQ(report.remarks[0].first.kind, Problem::kRootOfOthers);
+  EXPECT_EQ(found_in_ranks({{from(-1)}, {from(1)}, {from(2)}}),
+            Texts{"w.2.et: node 7 'n7': its root is 2; expected 1, as in rank 1, node 7"});
 }
 
 TEST_F(ChakraCheck, FilesOfMoreRanksThanTheMachineHas) {
@@ -366,8 +451,8 @@ TEST_F(ChakraCheck, FindsMissingRanks) {
   write({chakra_node(0)}, "w.03.et");  // another name of rank 3, which is not one of the prefix
   write({chakra_node(0)}, "v.1.et");
   EXPECT_EQ(texts(check(find_trace(file("w")))),
-            (Texts{"w.3.et: rank 1 has no file; expected files of all ranks from 0 to 3",
-                   "w.3.et: rank 2 has no file; expected files of all ranks from 0 to 3"}));
+            (Texts{"w.3.et: rank 1 has no file; expected files of all ranks from 0 to 3, as weft trace repair --ranks 4 writes",
+                   "w.3.et: rank 2 has no file; expected files of all ranks from 0 to 3, as weft trace repair --ranks 4 writes"}));
   EXPECT_EQ(refused([&] { find_trace(file("x")); }),
             "x: expected a file, or a prefix with files x.0.et, x.1.et, ...; there is neither");
 }
@@ -396,7 +481,7 @@ TEST_F(ChakraCheck, CountsNodesBytesAndPaths) {
   write({collective_node(0, CollectiveType::kAllReduce, 8), message_node(1, NodeType::kSend, 1, 0, 100), compute},
         "w.0.et");
   write({collective_node(0, CollectiveType::kAllReduce, 8)}, "w.1.et");
-  const TraceStatistics sums = statistics(find_trace(file("w")).files);
+  const TraceStatistics sums = statistics(find_trace(file("w")));
   EXPECT_EQ(sums.ranks, 2U);
   EXPECT_EQ(sums.nodes, 4U);
   EXPECT_EQ(sums.fewest_nodes, 1U);
@@ -408,7 +493,7 @@ TEST_F(ChakraCheck, CountsNodesBytesAndPaths) {
   EXPECT_EQ(sums.cpu_operations, 1U);
   EXPECT_EQ(sums.longest_path, 2);
   EXPECT_EQ(sums.longest_path_nanos, 5000);
-  EXPECT_EQ(statistics(find_trace(write({chakra_node(0, {1}), chakra_node(1)})).files).longest_path, -1);
+  EXPECT_EQ(statistics(find_trace(write({chakra_node(0, {1}), chakra_node(1)}))).longest_path, -1);
 }
 
 TEST_F(ChakraCheck, AstraSimsInputs) {

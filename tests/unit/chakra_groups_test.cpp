@@ -158,7 +158,7 @@ TEST_F(ChakraGroups, TheFileGoesBeforeThem) {
 
 TEST_F(ChakraGroups, AreFoundWhereOthersListThem) {
   const Node list = groups_node("[" + group("1", "[0, 2]") + "]");
-  const CheckReport report = check_ranks({{list, sum_of("1")}, {}, {sum_of("1")}});
+  const CheckReport report = check_ranks({{list, sum_of("1")}, {list}, {sum_of("1")}});
   EXPECT_EQ(report.found, 0U) << problem(report);
   EXPECT_EQ(remarks(report), std::vector<Problem>{Problem::kGroupOfOtherRanks});
   EXPECT_EQ(
@@ -192,6 +192,8 @@ TEST_F(ChakraGroups, RemarkWhatDoesNotFit) {
   EXPECT_EQ(remarks(check_ranks({rank(some), rank(some)})), std::vector<Problem>{Problem::kEverybody});
   const std::string cut = group("1", "[0, 1]") + ",{";
   EXPECT_EQ(remarks(check_ranks({rank(cut), rank(cut)})), std::vector<Problem>{Problem::kGroupsCut});
+  const std::string wrong = group("1", "[0, 1]") + "," + group("2", "[-1]");
+  EXPECT_EQ(remarks(check_ranks({rank(wrong), rank(wrong)})), std::vector<Problem>{Problem::kGroupsUnread});
 }
 
 TEST_F(ChakraGroups, RefuseWhatCannotBeAGroup) {
@@ -210,9 +212,14 @@ TEST_F(ChakraGroups, RefuseWhatCannotBeAGroup) {
   EXPECT_EQ(refusal(both + "," + group("1", "[]"), both),
             "is of group \"1\", which the metadata of rank 0 lists twice, with different ranks; expected one list of "
             "ranks, or a groups file");
-  // Ranks that do not agree about it are two groups, of which one rank is missing.
   EXPECT_EQ(refusal(group("1", "[0]"), both),
-            "the rank issues 0 collectives of group 1 of rank 0; expected 1, as rank 1 does");
+            "is of group \"1\", ranks 0, 1 by the metadata of rank 1 and ranks 0 by that of rank 0; expected the same "
+            "ranks, or a groups file {\"1\": [ranks]}");
+  const std::string two = R"({"pg_name": "5", "pg_desc": "1", "ranks": [0, 1]},)"
+                          R"({"pg_name": "6", "pg_desc": "1", "ranks": [0, 1]})";
+  EXPECT_EQ(refusal(two, two),
+            "is of group \"1\", which is no pg_name but the pg_desc of 2 groups, \"5\", \"6\"; expected the pg_name of "
+            "one of them");
   // What nobody uses may be anything.
   EXPECT_EQ(check_ranks({{groups_node("[" + group("1", "[77]") + "]")}}).found, 0U);
 }

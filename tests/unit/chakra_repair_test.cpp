@@ -247,17 +247,41 @@ TEST_F(ChakraRepair, KeepsTheListOfGroups) {
   EXPECT_EQ(mended(0)[2].inputs, std::nullopt);
 }
 
-TEST_F(ChakraRepair, MessagesInAnotherOrderKeepTheSizesThatAreSent) {
+TEST_F(ChakraRepair, MessagesMeetBySize) {
   ranks({{message_node(1, NodeType::kSend, 1, 0, 8), message_node(2, NodeType::kSend, 1, 0, 16)},
-         {message_node(1, NodeType::kReceive, 0, 0, 16), message_node(2, NodeType::kReceive, 0, 0, 8)}});
-  EXPECT_EQ(mend(), (Counts{{Problem::kMessageOrder, 2}}));
+         {message_node(1, NodeType::kReceive, 0, 0, 16), message_node(2, NodeType::kReceive, 0, 0, 4)}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kMessageSize, 1}}));
   EXPECT_EQ(mended(0)[0].comm_size(), 8);
-  EXPECT_EQ(mended(1)[0].comm_size(), 8);
-  EXPECT_EQ(mended(1)[1].comm_size(), 16);
+  EXPECT_EQ(mended(1)[0].comm_size(), 16);
+  EXPECT_EQ(mended(1)[1].comm_size(), 8);
   CheckOptions options;
   options.ranks = 1;
   EXPECT_EQ(refused([&] { repair(find_trace(file("w")), file("r"), options); }),
             "w.1.et: is the trace of rank 1: expected none beyond the 1 ranks that there are to be");
+}
+
+/// Orders that no dependency makes are left alone; those that contradict each other are not.
+TEST_F(ChakraRepair, LeavesOrdersThatTimesDecide) {
+  const auto of = [](std::uint64_t id, std::int64_t bytes, std::vector<std::uint64_t> after = {}) {
+    Node node = collective_node(id, CollectiveType::kAllReduce, bytes);
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  ranks({{of(1, 8), of(2, 16, {1})}, {of(1, 16), of(2, 8)}});
+  EXPECT_EQ(mend(), Counts());
+  ranks({{of(1, 8), of(2, 16, {1})}, {of(1, 16), of(2, 8, {1})}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kCollectiveOrder, 2}}));
+}
+
+TEST_F(ChakraRepair, OfATraceOfAllRanksLeavesMessagesOut) {
+  write({message_node(1, NodeType::kSend, 1, 0, 8)}, "one.et");
+  CheckOptions options;
+  options.ranks = 4;
+  options.shared = true;
+  const std::vector<Mended> done = repair(find_trace(file("one.et")), file("two.et"), options);
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].kind, Problem::kSharedMessage);
+  EXPECT_EQ(check(find_trace(file("two.et")), options).found, 0U);
 }
 
 TEST_F(ChakraRepair, DoesNotGuessGroups) {

@@ -182,6 +182,21 @@ TEST_F(FileKindTest, TablesAndMemoryTracesMayBeGzip) {
                 (folder_ / "r.trc").string() + " reads it");
 }
 
+TEST_F(FileKindTest, TextInUtf16IsNamed) {
+  const auto wide = [](const std::string& text, bool little) {
+    std::string bytes;
+    for (const char c : text) bytes += little ? std::string{c, '\0'} : std::string{'\0', c};
+    return bytes;
+  };
+  const std::string text = "{\"nodes\": 1}";
+  for (const std::string& bytes : {"\xff\xfe" + wide(text, true), "\xfe\xff" + wide(text, false), wide(text, true)}) {
+    EXPECT_EQ(guess(std::string_view(bytes)).kind, FileKind::kUtf16);
+  }
+  EXPECT_EQ(error_of([&] { read_text(write("a.json", "\xff\xfe" + wide(text, true)), "JSON"); }),
+            (folder_ / "a.json").string() + ": expected JSON, got text in UTF-16; iconv -f UTF-16 -t UTF-8 " +
+                (folder_ / "a.json").string() + " makes UTF-8 of it, which is read");
+}
+
 TEST_F(FileKindTest, DamagedGzipIsAnError) {
   std::string text;
   for (int i = 0; i < 10000; ++i) text += std::to_string(i * 7919) + "\n";

@@ -114,6 +114,10 @@ TEST_F(VcdDialects, AVectorInBitsHasTheOrderOfTheOtherFile) {
     expect_same(whole, "bits.vcd");
     expect_same("bits.vcd", whole);
   }
+  // Whatever its numbers are.
+  write("high.vcd", bench("$var reg 3 # data [6:4] $end\n", "b1 #\n", "b10 #\n"));
+  expect_same("high.vcd", "bits.vcd");
+  expect_same("bits.vcd", "high.vcd");
   EXPECT_EQ(sampled("bits.vcd", "tb.data"), (Lines{"100", "010"}));
   EXPECT_EQ(sampled("bits.vcd", "tb.data[2:0]"), (Lines{"001", "010"}));
   EXPECT_EQ(sampled("bits.vcd", "tb.data[0:1]"), (Lines{"10", "01"}));

@@ -26,16 +26,18 @@ enum class Problem : std::uint8_t {
   kType,
   kAttribute,
   kPeer,
+  kSharedMessage,
   kLoneMessage,
   kMessageSize,
-  kMessageOrder,
   kGroup,
   kCollectiveOrder,
   kCollectiveSize,
   kRoot,
   kNoTime,
   kCpuCommunication,
+  kCollectiveTimes,
   kNoRoot,
+  kRootOfOthers,
   kGroupsFile,
   kGroupByDescription,
   kGroupOfOtherRanks,
@@ -43,9 +45,12 @@ enum class Problem : std::uint8_t {
   kGroupSize,
   kEverybody,
   kGroupsCut,
+  kGroupsUnread,
+  kLeftOut,
   kMachineOnly,
+  kNoNodes,
 };
-inline constexpr int kProblems = 27;
+inline constexpr int kProblems = 32;
 [[nodiscard]] constexpr bool is_refused(Problem problem) {
   return problem < Problem::kNoTime;
 }
@@ -91,20 +96,21 @@ struct CheckReport {
   std::uint64_t nodes = 0;
   std::map<CollectiveType, std::uint64_t> collectives;
   std::uint64_t broadcasts_without_time = 0;  ///< that have no duration
+  std::uint64_t operations_without_time = 0;  ///< compute nodes that have operations, and no duration or kernels
 
   /// The groups that the trace uses, and those of a groups file, by key; and by rank the keys of names that mean
   /// another group on another rank. Everybody is not among them.
   GroupTable::Named groups;
   std::map<std::uint32_t, std::map<std::string, std::string>> keys;
+  /// By rank and node: the root of a collective that other ranks name and the node does not.
+  std::map<std::uint32_t, std::map<std::uint64_t, std::uint32_t>> roots;
 };
 
 struct CheckOptions {
   std::size_t most = 1000;  ///< findings to keep
   /// Of the machine; none: as many as there are files.
   std::optional<std::uint32_t> ranks;
-  bool shared = false;  ///< a single file is the trace of all ranks
-  /// Messages between two ranks meet by their sizes, as in ASTRA-sim, and not one after the other.
-  bool matches_sizes = false;
+  bool shared = false;       ///< a single file is the trace of all ranks
   GroupTable::Named groups;  ///< of a groups file
 };
 
@@ -116,17 +122,20 @@ struct CheckOptions {
 /// the trace.
 ///
 /// Between ranks: files that are missing or that the machine has no rank for; sends without a receive of the same
-/// source, destination, tag and size, and receives without a send; groups that nothing names, or to which a rank does
-/// not belong; collectives that the ranks of a group issue with different types, sizes or roots, or in different
-/// numbers. Messages and collectives are compared in the order in which a run would issue them if nothing took time,
-/// and only collectives of all dimensions: which ranks take part in a collective of some dimensions is for the machine
-/// to say.
+/// source, destination, tag and size, and receives without a send; groups that nothing names, to which a rank does not
+/// belong, or whose ranks say different things about who is in them; collectives that the ranks of a group issue with
+/// different types, sizes or roots, in different numbers, or in orders that their dependencies make contradict each
+/// other. Collectives are compared in the order in which a run would issue them if nothing took time. Where ranks
+/// differ in that, but no dependencies make them, it is a remark: a run stops if it happens. Only collectives of all
+/// dimensions are compared: which ranks take part in a collective of some dimensions is for the machine to say.
 ///
 /// What only a run shows is not found: ranks that wait for each other, a machine without what a node asks for.
 ///
 /// Memory grows by some 25 bytes a node and 8 bytes a dependency of the largest file, some 100 bytes a node more where
 /// its order is not that of its ids, and by 40 bytes for each send and receive of all files and for each collective of
-/// ranks that differ. Throws traces::FormatError for a file that cannot be read.
+/// ranks that differ. Files of a group whose ranks have the same collectives in different orders are read again, and
+/// some 12 bytes held for each place where dependencies meet in them. Throws traces::FormatError for a file that cannot
+/// be read.
 CheckReport check(const TraceFiles& files, const CheckOptions& options = {});
 
 }  // namespace weft::chakra

@@ -30,12 +30,14 @@ void write_messages(TraceReader& reader, traces::OutputFile& file) {
 
 }  // namespace
 
-void convert_trace(const std::filesystem::path& from, const std::filesystem::path& to, TraceFormat format) {
+std::vector<std::string> convert_trace(const std::filesystem::path& from, const std::filesystem::path& to,
+                                       TraceFormat format) {
   TraceReader reader(from);
   if (format == TraceFormat::kProtobuf) {
     TraceWriter writer(to, reader.metadata());
     for (Node node; reader.next(node);) writer.write(node);
-    return writer.close();
+    writer.close();
+    return reader.left_out();
   }
   traces::OutputFile file(to);
   if (format == TraceFormat::kJson) {
@@ -44,6 +46,7 @@ void convert_trace(const std::filesystem::path& from, const std::filesystem::pat
     write_messages(reader, file);
   }
   file.close();
+  return reader.left_out();
 }
 
 }  // namespace weft::chakra

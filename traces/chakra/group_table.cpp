@@ -38,8 +38,15 @@ const GroupTable::RankList* GroupTable::list_of(const std::vector<std::uint64_t>
 }
 
 std::string GroupTable::described(const RankList* list) {
-  if (list == nullptr) return "all ranks";
-  const std::vector<std::uint64_t>& ranks = *list->given;
+  return list == nullptr ? "all ranks" : described(*list->given);
+}
+
+std::string GroupTable::described(const GroupMembers& group) {
+  return described(group.ranks);
+}
+
+template <typename Rank>
+std::string GroupTable::described(const std::vector<Rank>& ranks) {
   std::string text = "ranks ";
   for (std::size_t i = 0; i < std::min(ranks.size(), kMostListed); ++i) {
     text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
@@ -57,9 +64,7 @@ void GroupTable::add(std::optional<std::uint32_t> rank, const ProcessGroup& grou
     return;
   }
   others_.clear();
-  if (group.description.empty()) return;
-  const auto [described, is_first] = entries.by_description.try_emplace(group.description, &entry);
-  if (!is_first) described->second = nullptr;
+  if (!group.description.empty()) entries.by_description[group.description].push_back(&entry);
 }
 
 GroupTable::Found GroupTable::find(std::uint32_t rank, const std::string& name) {
@@ -77,9 +82,16 @@ GroupTable::Found GroupTable::find(std::uint32_t rank, const std::string& name) 
   for (const Entries* entries : {own != by_rank_.end() ? &own->second : nullptr, &common_}) {
     if (entries == nullptr) continue;
     const auto described = entries->by_description.find(name);
-    if (described == entries->by_description.end() || described->second == nullptr) continue;
+    if (described == entries->by_description.end()) continue;
+    if (described->second.size() > 1) {
+      const std::vector<const Entry*>& several = described->second;
+      return {nullptr, Way::kByDescription,
+              "which is no pg_name but the pg_desc of " + std::to_string(several.size()) + " groups, \"" +
+                  several[0]->name + "\", \"" + several[1]->name + "\"" + (several.size() > 2 ? " and others" : ""),
+              "the pg_name of one of them"};
+    }
     // PyTorch's default group, which nodes name 0, is everybody.
-    const Entry& entry = *described->second;
+    const Entry& entry = *described->second.front();
     return entry.name == "0" ? everybody("", Way::kByDescription) : of_entry(rank, entry, Way::kByDescription);
   }
   if (name == kDefault) return everybody("", Way::kByDescription);

@@ -73,6 +73,8 @@ class GroupTable {
   /// Whether traces name any group.
   [[nodiscard]] bool has_metadata() const { return !common_.by_name.empty() || !by_rank_.empty(); }
   [[nodiscard]] bool has_file() const { return !file_.empty(); }
+  /// "ranks 0, 1, 2"
+  [[nodiscard]] static std::string described(const GroupMembers& group);
 
  private:
   /// As somebody gives it.
@@ -89,7 +91,7 @@ class GroupTable {
   };
   struct Entries {
     std::map<std::string, Entry> by_name;
-    std::map<std::string, const Entry*> by_description;  ///< null where several have it
+    std::map<std::string, std::vector<const Entry*>> by_description;
   };
   /// What the ranks that list a name mean by it.
   struct Others {
@@ -102,6 +104,8 @@ class GroupTable {
   };
 
   const RankList* list_of(const std::vector<std::uint64_t>& ranks);
+  template <typename Rank>
+  static std::string described(const std::vector<Rank>& ranks);
   static std::string described(const RankList* list);
   const Others& others_of(const std::string& name);
   Found of_other_ranks(std::uint32_t rank, const std::string& name);

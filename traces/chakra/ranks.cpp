@@ -63,17 +63,25 @@ fs::path find_rank(const fs::path& prefix, std::uint64_t rank) {
   return rank_file(prefix, rank);
 }
 
+std::optional<RankName> rank_name(const fs::path& file) {
+  const std::string name = file.filename().string();
+  for (const std::string_view ending : kTraceEndings) {
+    if (name.size() <= ending.size() || !name.ends_with(ending)) continue;
+    const std::size_t dot = name.rfind('.', name.size() - ending.size() - 1);
+    if (dot == std::string::npos || dot == 0) continue;
+    if (const auto rank = rank_of(name, name.substr(0, dot + 1), ending)) {
+      return RankName{file.parent_path() / name.substr(0, dot), *rank};
+    }
+  }
+  return std::nullopt;
+}
+
 TraceFiles find_trace(const fs::path& prefix_or_file) {
   std::error_code ignored;
   TraceFiles found;
   if (fs::exists(prefix_or_file, ignored) && !fs::is_directory(prefix_or_file, ignored)) {
-    const std::string name = prefix_or_file.filename().string();
     found.files.push_back({prefix_or_file, {}});
-    for (const std::string_view ending : kTraceEndings) {
-      if (name.size() <= ending.size() || !name.ends_with(ending)) continue;
-      const std::size_t dot = name.rfind('.', name.size() - ending.size() - 1);
-      if (dot != std::string::npos) found.files[0].rank = rank_of(name, name.substr(0, dot + 1), ending);
-    }
+    if (const auto name = rank_name(prefix_or_file)) found.files[0].rank = name->rank;
     return found;
   }
   found.is_prefix = true;

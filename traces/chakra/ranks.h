@@ -27,6 +27,13 @@ struct TraceFiles {
 /// The file if there is one of that name, else the ranks of the prefix, each with any of kTraceEndings. Throws
 /// traces::FormatError if there is neither, and where a rank has two files: one of them would be an older trace's.
 TraceFiles find_trace(const std::filesystem::path& prefix_or_file);
+/// "w.0.et": rank 0 of the prefix w.
+struct RankName {
+  std::filesystem::path prefix;
+  std::uint32_t rank = 0;
+};
+/// None where a file of the name is of no rank.
+std::optional<RankName> rank_name(const std::filesystem::path& file);
 /// All files that readers of the prefix would take for the trace's: of any rank, and groups files. Sorted.
 std::vector<std::filesystem::path> files_of_prefix(const std::filesystem::path& prefix);
 

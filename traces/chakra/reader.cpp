@@ -117,6 +117,10 @@ void TraceReader::decode_or_fail(std::string_view message, Node& node) {
        (id != 0 ? " (its id may be " + std::to_string(id) + ")" : ""));
 }
 
+std::vector<std::string> TraceReader::left_out() const {
+  return json_ != nullptr ? json_->left_out() : std::vector<std::string>();
+}
+
 std::uint64_t TraceReader::offset() const {
   return json_ != nullptr ? json_->offset() : record_at_;
 }

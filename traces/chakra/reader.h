@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "traces/chakra/node.h"
 #include "traces/format_error.h"
@@ -43,6 +44,8 @@ class TraceReader {
   bool decode(std::string_view message, Node& node);
   /// Of the message that was read last: throws FormatError if it is damaged.
   void decode_or_fail(std::string_view message, Node& node);
+  /// At the end of the file: members of its JSON that no node and no metadata has a place for, the first of them.
+  [[nodiscard]] std::vector<std::string> left_out() const;
   /// Where the record that was read last begins, in bytes, unpacked.
   [[nodiscard]] std::uint64_t offset() const;
   /// Of the file as it lies on the disk, in bytes.

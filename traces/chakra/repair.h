@@ -32,10 +32,12 @@ std::uint32_t repaired_ranks(const TraceFiles& in, const CheckOptions& options);
 ///
 /// - Dependencies of a node on itself or on ids that are not there, and those that close a cycle, are left out.
 /// - A node whose id was there before gets another one, or is left out where it is a copy.
-/// - Sends and receives without a peer take the other rank of a group of two; those without a counterpart are no longer
-///   run; of two sizes the larger is taken.
-/// - Collectives of a group are aligned over its ranks: those that some rank does not issue are no longer run, of
-///   different sizes the largest is taken, and a root that cannot be is the group's first rank.
+/// - Sends and receives without a peer take the other rank of a group of two; those without a counterpart, or in a file
+///   that is the trace of all ranks, are no longer run; of two sizes the larger is taken.
+/// - Collectives of a group are aligned over its ranks: those that some rank does not issue, or only in an order
+/// against
+///   others' dependencies, are no longer run, of different sizes the largest is taken, and a root that cannot be is the
+///   group's first rank.
 /// - A rank without a file gets the nodes of the lowest one that has a file, without its messages and without
 ///   collectives of groups that it is not in.
 /// - Compute nodes without a time take a nanosecond, as in ASTRA-sim; communication is no operation of the CPU.

@@ -29,10 +29,12 @@ std::string version_of(const Metadata& metadata) {
 
 class Summing {
  public:
-  explicit Summing(TraceStatistics& sums) : sums_(sums) {}
+  Summing(TraceStatistics& sums, const TraceFiles& files, const GroupTable::Named& groups)
+      : sums_(sums), is_prefix_(files.is_prefix), table_(is_prefix_ ? *files.files.back().rank + 1 : 0, groups) {}
 
   void add_file(const RankFile& file) {
     TraceReader reader(file.file);
+    rank_ = is_prefix_ ? *file.rank : 0;
     lengths_.clear();
     in_order_ = true;
     Node node;
@@ -56,8 +58,21 @@ class Summing {
     }
   }
 
+  /// After all files, when it is known what names mean.
+  void add_groups() {
+    for (const auto& [rank, names] : groups_) {
+      for (const auto& [name, count] : names) {
+        const GroupMembers* const group = is_prefix_ ? table_.find(rank, name).group : nullptr;
+        sums_.groups[group != nullptr ? group->key : name] += count;
+      }
+    }
+  }
+
  private:
   void add_node(const Node& node) {
+    if (is_prefix_ && lists_process_groups(node)) {
+      for (const ProcessGroup& group : process_groups_of(node).groups) table_.add(rank_, group);
+    }
     ++sums_.by_type[static_cast<int>(node.type)];
     sums_.control_dependencies += node.control_dependencies.size();
     sums_.data_dependencies += node.data_dependencies.size();
@@ -82,7 +97,7 @@ class Summing {
       case NodeType::kCollective: {
         const std::optional<CollectiveType> type = node.comm_type();
         chakra::add(sums_.collectives[type ? static_cast<int>(*type) : -1], node.comm_size());
-        ++sums_.groups[node.pg_name()];
+        ++groups_[rank_][node.pg_name()];
         break;
       }
       default:
@@ -112,16 +127,21 @@ class Summing {
   }
 
   TraceStatistics& sums_;
+  bool is_prefix_;
+  GroupTable table_;
+  std::uint32_t rank_ = 0;                                                ///< of the file that is read
+  std::map<std::uint32_t, std::map<std::string, std::uint64_t>> groups_;  ///< collectives by rank and name
   std::unordered_map<std::uint64_t, Length> lengths_;
   bool in_order_ = true;
 };
 
 }  // namespace
 
-TraceStatistics statistics(const std::vector<RankFile>& files) {
+TraceStatistics statistics(const TraceFiles& files, const GroupTable::Named& groups) {
   TraceStatistics sums;
-  Summing summing(sums);
-  for (const RankFile& file : files) summing.add_file(file);
+  Summing summing(sums, files, groups);
+  for (const RankFile& file : files.files) summing.add_file(file);
+  summing.add_groups();
   return sums;
 }
 

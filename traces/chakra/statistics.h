@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/chakra/process_groups.h"
 #include "traces/chakra/ranks.h"
 
 namespace weft::chakra {
@@ -27,10 +28,11 @@ struct TraceStatistics {
   std::map<int, Volume> collectives;     ///< CollectiveType; -1 where a node does not tell
   Volume sends;
   Volume receives;
-  Volume memory;                                ///< loads and stores
-  std::map<std::string, std::uint64_t> groups;  ///< collectives by communicator group, "" for everybody
-  double operations = 0;                        ///< num_ops
-  double compute_nanos = 0;                     ///< durations of compute nodes
+  Volume memory;  ///< loads and stores
+  /// Collectives by communicator group, "" for everybody. A name that is another group on another rank counts as both.
+  std::map<std::string, std::uint64_t> groups;
+  double operations = 0;     ///< num_ops
+  double compute_nanos = 0;  ///< durations of compute nodes
   std::uint64_t cpu_operations = 0;
   std::uint64_t control_dependencies = 0;
   std::uint64_t data_dependencies = 0;
@@ -42,8 +44,8 @@ struct TraceStatistics {
   std::vector<std::string> versions;  ///< of the schema, as the files say
 };
 
-/// Reads each file once. For the longest path it holds some 60 bytes for each node of one file.
-/// Throws traces::FormatError, also for an attribute that is not what it should be.
-TraceStatistics statistics(const std::vector<RankFile>& files);
+/// Reads each file once. For the longest path it holds some 60 bytes for each node of one file. `groups` are of a
+/// groups file. Throws traces::FormatError, also for an attribute that is not what it should be.
+TraceStatistics statistics(const TraceFiles& files, const GroupTable::Named& groups = {});
 
 }  // namespace weft::chakra

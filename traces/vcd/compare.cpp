@@ -219,8 +219,8 @@ BitRange selected_range(const Selection& selection) {
   return parse_range(selection.signal->range).value_or(BitRange{width - 1, 0});
 }
 
-/// The names of what is followed, in each file. A vector that is there bit by bit does not say which of its ends is the
-/// left one: the other file does, if it has the same numbers.
+/// The names of what is followed, in each file. A vector that is there bit by bit does not say for certain which of its
+/// ends is the left one: the other file does, whatever numbers it has.
 class Aligned {
  public:
   Aligned(const CompareOptions& options, const Followed& followed, const Names& reference, const Names& subject)
@@ -260,11 +260,12 @@ class Aligned {
     if (!expected.all || !found.all || !(is_in_bits(expected) || is_in_bits(found))) return;
     const BitRange a = selected_range(expected);
     const BitRange b = selected_range(found);
-    if (a.low() != b.low() || a.high() != b.high() || a.falls() == b.falls()) return;
+    if (a.width() != b.width() || a.falls() == b.falls()) return;
+    const auto turned = [](const BitRange& range) { return BitRange{range.right, range.left}.text(); };
     if (is_in_bits(found)) {
-      names_[1][i] += a.text();
+      names_[1][i] += turned(b);
     } else {
-      names_[0][i] += b.text();
+      names_[0][i] += turned(a);
     }
   }
 

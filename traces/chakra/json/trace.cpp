@@ -114,6 +114,8 @@ void JsonTrace::end_members() {
       if (key == list() || (kind_ == FileKind::kChakraJson && key == "metadata")) fail(key + ": is there twice");
       if (kind_ == FileKind::kChakraJson) fail(key + ": expected one of metadata, nodes");
       text_.value();
+      constexpr std::size_t kMostTold = 8;
+      if (left_out_.size() < kMostTold) left_out_.push_back(key);
     }
     text_.expect('}', "',' or '}' after the nodes");
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "traces/chakra/json/stream.h"
 #include "traces/chakra/node.h"
@@ -16,7 +17,7 @@ namespace weft::chakra {
 /// - that of chakra_jsonizer: messages in protobuf's own JSON, one after the other or in a list, the first of them the
 ///   metadata, which a list may be without;
 /// - that of Chakra's feeder, {"workload_graph": [{"Id": 1, "Name": "a", "NodeType": 4, "runtime": 5, ...}]}. Members
-///   before the graph become attributes of the metadata, those after it are not read.
+///   before the graph become attributes of the metadata, those after it are left out.
 ///
 /// Throws traces::FormatError.
 class JsonTrace {
@@ -26,6 +27,8 @@ class JsonTrace {
 
   [[nodiscard]] const Metadata& metadata() const { return metadata_; }
   bool next(Node& node);
+  /// Names of members behind the nodes, after the last one.
+  [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
 
   /// Of the node that was read last: where it begins.
   [[nodiscard]] std::uint64_t line() const { return text_.line(); }
@@ -45,6 +48,7 @@ class JsonTrace {
   traces::FileKind kind_;
   JsonStream text_;
   Metadata metadata_;
+  std::vector<std::string> left_out_;
   bool has_metadata_ = false;
   bool is_list_ = true;     ///< nodes are elements of a list, else they follow each other
   bool has_first_ = false;  ///< a node was read in place of the metadata

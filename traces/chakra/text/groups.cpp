@@ -146,10 +146,13 @@ std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConv
   std::map<Group, std::map<std::string, std::uint64_t>> alone;
   std::uint64_t all = 0;
   std::uint64_t gathers = 0;
+  std::uint64_t rounded = 0;
   for_each_collective(workload, [&](const Work& work) {
     ++all;
     if (groups.is_alone(work.group)) ++alone[work.group][name_of(*work.collective)];
-    if (groups.bytes_of(work) != work.bytes) ++gathers;
+    if (groups.bytes_of(work) == work.bytes) return;
+    ++gathers;
+    if (work.bytes % groups.size(work.group) != 0) ++rounded;
   });
   for (const auto& [group, types] : alone) {
     std::uint64_t count = 0;
@@ -165,6 +168,10 @@ std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConv
     remarks.push_back("the size of an ALLGATHER is what each rank has after it, as SimAI counts (" +
                       std::to_string(gathers) +
                       " of the file's): comm_size, what it has before, is that by the ranks of its group");
+  }
+  if (rounded > 0) {
+    remarks.push_back("the size of " + std::to_string(rounded) + " ALLGATHER" + (rounded == 1 ? " is" : "s is") +
+                      " no multiple of the ranks of its group: each rank's part is rounded up to whole bytes");
   }
   if (workload.stages > 1) {
     remarks.push_back("pp: " + std::to_string(workload.stages) +

@@ -12,6 +12,7 @@
 #include "traces/chakra/text/workload.h"
 #include "traces/file_kind.h"
 #include "traces/format_error.h"
+#include "traces/nearest_names.h"
 #include "traces/text_file.h"
 
 namespace weft::chakra {
@@ -121,7 +122,9 @@ class Parser {
       if (name == text) return value;
       names += (names.empty() ? "" : ", ") + std::string(name);
     }
-    fail("expected a parallelism, one of " + names + ", got " + text);
+    traces::NearestNames nearest(text);
+    for (const auto& [name, value] : kWords) nearest.look_at(name);
+    fail("expected a parallelism, one of " + names + ", got " + text + nearest.question());
   }
 
   void parse_header() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "traces/chakra/repair_parts.h"
+#include "traces/chakra/repair/parts.h"
 
 namespace weft::chakra {
 namespace {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 #include "traces/format_error.h"
 
 namespace weft::chakra {
@@ -28,12 +28,12 @@ std::uint32_t ranks_of(const TraceFiles& files, const CheckOptions& options) {
 
 }  // namespace
 
-RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings)
+RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings, Read read)
     : files_(files),
       findings_(findings),
+      read_(std::move(read)),
       ranks_(ranks_of(files, options)),
       shared_(options.shared),
-      matches_sizes_(options.matches_sizes),
       table_(ranks_, options.groups),
       issued_(files.files.size()) {
   if (!files.is_prefix) return;
@@ -43,7 +43,8 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
   for (const std::uint32_t rank : missing) {
     findings.add(Problem::kMissingRank, files.files.back(), std::nullopt,
                  "rank " + std::to_string(rank) + " has no file",
-                 "files of all ranks from 0 to " + std::to_string(ranks_ - 1));
+                 "files of all ranks from 0 to " + std::to_string(ranks_ - 1) + ", as weft trace repair --ranks " +
+                     std::to_string(ranks_) + " writes");
   }
   for (const RankFile& file : files.files) {
     if (*file.rank < ranks_) continue;
@@ -60,7 +61,7 @@ void RankMatcher::add_message(std::size_t file, const Node& node, std::int64_t p
                   std::string("attribute ") + what + " is " + std::to_string(peer), expected);
   };
   if (shared_) {
-    findings_.add(Problem::kPeer, files_.files[file], node.id,
+    findings_.add(Problem::kSharedMessage, files_.files[file], node,
                   name_of(node.type) + " is in a file that is the trace of all ranks", "a file for each rank");
     return;
   }
@@ -78,85 +79,69 @@ void RankMatcher::add_message(std::size_t file, const Node& node, std::int64_t p
   }
 }
 
-void RankMatcher::compare() {
-  for (const auto& [key, group] : groups_) compare(key, group);
-  for (const Channel& channel : channels()) match(channel);
+void RankMatcher::compare(CheckReport& report) {
+  for (const auto& [key, group] : groups_) compare(group, report);
+  for (const Channel& channel : channels()) this->report(channel);
 }
 
+/// Equal sizes meet; what is left over is taken in pairs, the smallest first.
 std::vector<RankMatcher::Channel> RankMatcher::channels() {
   const auto name = [](const Message& message) { return std::tie(message.source, message.destination, message.tag); };
-  const auto order = [&](const Message& a, const Message& b) { return name(a) < name(b); };
+  const auto order = [&](const Message& a, const Message& b) {
+    return std::tuple(name(a), a.size) < std::tuple(name(b), b.size);
+  };
   std::stable_sort(sends_.begin(), sends_.end(), order);
   std::stable_sort(receives_.begin(), receives_.end(), order);
   std::vector<Channel> channels;
+  const Message* last = nullptr;
+  const auto channel_of = [&](const Message& message) -> Channel& {
+    if (last == nullptr || name(*last) != name(message)) channels.emplace_back();
+    last = &message;
+    return channels.back();
+  };
   auto send = sends_.cbegin();
   auto receive = receives_.cbegin();
   while (send != sends_.cend() || receive != receives_.cend()) {
-    const bool by_send = receive == receives_.cend() || (send != sends_.cend() && name(*send) <= name(*receive));
-    const Message& first = by_send ? *send : *receive;
-    const auto is_other = [&](const Message& message) { return name(message) != name(first); };
-    const auto send_end = std::find_if(send, sends_.cend(), is_other);
-    const auto receive_end = std::find_if(receive, receives_.cend(), is_other);
-    channels.push_back({send, send_end, receive, receive_end});
-    send = send_end;
-    receive = receive_end;
+    const bool is_send = receive == receives_.cend() || (send != sends_.cend() && order(*send, *receive));
+    const bool is_receive = send == sends_.cend() || (receive != receives_.cend() && order(*receive, *send));
+    if (is_send) {
+      channel_of(*send).sends.push_back(&*send);
+    } else if (is_receive) {
+      channel_of(*receive).receives.push_back(&*receive);
+    }
+    if (!is_receive) ++send;
+    if (!is_send) ++receive;
   }
   return channels;
 }
 
-/// Equal sizes are taken to meet first; what is left over with a different size is told in pairs.
-void RankMatcher::match(const Channel& channel) {
-  const auto equal = [](const Message& a, const Message& b) { return a.size == b.size; };
-  if (std::equal(channel.send, channel.send_end, channel.receive, channel.receive_end, equal)) return;
-  const auto by_size = [](const Message& a, const Message& b) { return a.size < b.size; };
-  std::vector<Message> sends(channel.send, channel.send_end);
-  std::vector<Message> receives(channel.receive, channel.receive_end);
-  std::stable_sort(sends.begin(), sends.end(), by_size);
-  std::stable_sort(receives.begin(), receives.end(), by_size);
-  std::vector<Message> lone_sends;
-  std::vector<Message> lone_receives;
-  std::set_difference(sends.begin(), sends.end(), receives.begin(), receives.end(), std::back_inserter(lone_sends),
-                      by_size);
-  std::set_difference(receives.begin(), receives.end(), sends.begin(), sends.end(), std::back_inserter(lone_receives),
-                      by_size);
-  if (lone_sends.empty() && lone_receives.empty()) {
-    if (!matches_sizes_) match_in_order(channel);
-    return;
-  }
+void RankMatcher::report(const Channel& channel) {
   const auto with_tag = [](const Message& message) {
     return "tag " + std::to_string(message.tag) + " and " + std::to_string(message.size) + " bytes";
   };
-  for (std::size_t i = 0; i < std::max(lone_sends.size(), lone_receives.size()); ++i) {
-    if (i < lone_sends.size() && i < lone_receives.size()) {
-      report_pair(Problem::kMessageSize, lone_sends[i], lone_receives[i]);
-    } else if (i < lone_sends.size()) {
-      const Message& sent = lone_sends[i];
-      findings_.add(Problem::kLoneMessage, file_of(sent.source), sent.id,
-                    "sends to rank " + std::to_string(sent.destination) + " what it does not receive",
-                    "a COMM_RECV_NODE there with source " + std::to_string(sent.source) + ", " + with_tag(sent));
-    } else {
-      const Message& received = lone_receives[i];
+  for (std::size_t i = 0; i < std::max(channel.sends.size(), channel.receives.size()); ++i) {
+    if (i >= channel.sends.size()) {
+      const Message& received = *channel.receives[i];
       findings_.add(Problem::kLoneMessage, file_of(received.destination), received.id,
                     "receives from rank " + std::to_string(received.source) + " what it does not send",
                     "a COMM_SEND_NODE there with destination " + std::to_string(received.destination) + ", " +
                         with_tag(received));
+      continue;
     }
+    const Message& sent = *channel.sends[i];
+    const std::string to = std::to_string(sent.destination);
+    if (i >= channel.receives.size()) {
+      findings_.add(Problem::kLoneMessage, file_of(sent.source), sent.id,
+                    "sends to rank " + to + " what it does not receive",
+                    "a COMM_RECV_NODE there with source " + std::to_string(sent.source) + ", " + with_tag(sent));
+      continue;
+    }
+    const Message& received = *channel.receives[i];
+    findings_.add(
+        Problem::kMessageSize, file_of(sent.source), sent.id,
+        "sends " + std::to_string(sent.size) + " bytes to rank " + to + " with tag " + std::to_string(sent.tag),
+        "the " + std::to_string(received.size) + " bytes that node " + std::to_string(received.id) + " there receives");
   }
-}
-
-/// As many of each size, of which those that meet in the order of issue may differ.
-void RankMatcher::match_in_order(const Channel& channel) {
-  for (auto [send, receive] = std::pair(channel.send, channel.receive); send != channel.send_end; ++send, ++receive) {
-    if (send->size != receive->size) report_pair(Problem::kMessageOrder, *send, *receive);
-  }
-}
-
-void RankMatcher::report_pair(Problem problem, const Message& sent, const Message& received) {
-  findings_.add(
-      problem, file_of(sent.source), sent.id,
-      "sends " + std::to_string(sent.size) + " bytes to rank " + std::to_string(sent.destination) + " with tag " +
-          std::to_string(sent.tag),
-      "the " + std::to_string(received.size) + " bytes that node " + std::to_string(received.id) + " there receives");
 }
 
 }  // namespace weft::chakra

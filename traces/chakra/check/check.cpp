@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 #include "traces/chakra/reader.h"
 
 namespace weft::chakra {
@@ -21,7 +21,8 @@ struct Words {
 };
 constexpr std::array<Words, kProblems> kWords = {{
     {"rank has no file", "ranks have no file",
-     "weft trace repair --ranks N writes them from another rank's, and a FILE.et as the trace is that of all ranks"},
+     "weft trace repair FROM TO --ranks N, with the number of all ranks, writes them from another rank's; a FILE.et as "
+     "the trace is that of all ranks"},
     {"file is of a rank that the machine does not have", "files are of ranks that the machine does not have",
      "a machine of as many ranks runs them, and files of an older trace are to be removed"},
     {"id is there more than once", "ids are there more than once", "weft trace repair gives each node its own"},
@@ -36,14 +37,14 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"send or receive has no other rank of the trace as its peer",
      "sends and receives have no other rank of the trace as their peer",
      "weft trace repair takes the other rank of a group of two, and leaves out the rest"},
+    {"send or receive is in a file that is the trace of all ranks",
+     "sends and receives are in a file that is the trace of all ranks",
+     "files of the ranks, PREFIX.0.et and so on, keep them, and weft trace repair FILE.et OUT.et --ranks N leaves them "
+     "out"},
     {"send or receive has no counterpart", "sends and receives have no counterpart",
      "weft trace repair leaves them out"},
     {"message is sent with one size and received with another",
      "messages are sent with one size and received with another", "weft trace repair takes the larger"},
-    {"message is sent in another order than it is received in, among others of the same ranks and tag",
-     "messages are sent in another order than they are received in, among others of the same ranks and tag",
-     "weft trace repair receives the sizes in the order in which they are sent; ASTRA-sim's arithmetic matches sizes, "
-     "and runs it"},
     {"group is not what the rank needs", "groups are not what ranks need",
      "a groups file says which ranks are in a group (PREFIX.groups.json, or --groups)"},
     {"collective is not the same on all ranks of its group",
@@ -58,8 +59,15 @@ constexpr std::array<Words, kProblems> kWords = {{
      "compute nodes take no time: they have no duration, operations or kernels", ""},
     {"collective or message is marked as an operation of the CPU, and uses the network all the same",
      "collectives and messages are marked as operations of the CPU, and use the network all the same", ""},
+    {"group issues its collectives in an order that depends on times, which may differ between its ranks: a run in "
+     "which it does stops and names both",
+     "groups issue their collectives in orders that depend on times, which may differ between their ranks: a run in "
+     "which they do stops and names both",
+     "dependencies that give all ranks one order avoid it"},
     {"collective names no root, and takes the first rank of its group",
      "collectives name no root, and take the first rank of their group", ""},
+    {"collective names no root, and takes the one that another rank names for it",
+     "collectives name no root, and take the ones that other ranks name for them", ""},
     {"trace names process groups, and the groups file goes before them",
      "traces name process groups, and the groups file goes before them", ""},
     {"group is found by its description", "groups are found by their descriptions", ""},
@@ -71,8 +79,13 @@ constexpr std::array<Words, kProblems> kWords = {{
      "groups 0 list some ranks alone, and are everybody all the same", ""},
     {"list of process groups is cut off, and its whole entries are taken",
      "lists of process groups are cut off, and their whole entries are taken", ""},
+    {"list of process groups cannot be read, and what can be is taken",
+     "lists of process groups cannot be read, and what can be is taken", ""},
+    {"member of the file's JSON is behind its nodes, and left out",
+     "members of files' JSON are behind their nodes, and left out", ""},
     {"collective is a REDUCE, GATHER or SCATTER: Weft's machine runs it, its ASTRA-sim arithmetic does not",
      "collectives are REDUCEs, GATHERs or SCATTERs: Weft's machine runs them, its ASTRA-sim arithmetic does not", ""},
+    {"rank has a file without any node, and does nothing", "ranks have files without any node, and do nothing", ""},
 }};
 
 }  // namespace
@@ -184,7 +197,10 @@ void FindingList::complete(Open& open, const Names& names) {
 CheckReport check(const TraceFiles& files, const CheckOptions& options) {
   CheckReport report;
   FindingList findings(options.most);
-  RankMatcher matcher(files, options, findings);
+  RankMatcher matcher(files, options, findings, [&files](std::size_t file, const RankMatcher::Take& take) {
+    TraceReader reader(files.files[file].file);
+    for (Node node; reader.next(node);) take(node);
+  });
   for (std::size_t i = 0; i < files.files.size(); ++i) {
     const RankFile& file = files.files[i];
     TraceReader reader(file.file);
@@ -194,12 +210,16 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
       graph.add(node);
       nodes.add(node);
     }
+    if (graph.size() == 0) findings.add(Problem::kNoNodes, file, std::nullopt, "has no nodes", "");
+    for (const std::string& member : reader.left_out()) {
+      findings.add(Problem::kLeftOut, file, std::nullopt, member, "it before the nodes");
+    }
     graph.check();
     matcher.end_file(i, graph.order());
     ++report.ranks;
   }
   matcher.find_groups(report);
-  matcher.compare();
+  matcher.compare(report);
   findings.finish(report);
   return report;
 }

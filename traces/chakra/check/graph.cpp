@@ -4,7 +4,7 @@
 #include <numeric>
 #include <queue>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 
 namespace weft::chakra {
 
@@ -102,6 +102,17 @@ void GraphCheck::check_cycles() {
 GraphCheck::Places GraphCheck::order() const {
   Places places;
   if (sorted_ && forward_) return places;
+  for (const std::size_t node : sequence()) places.emplace(ids_[node], places.size());
+  return places;
+}
+
+std::vector<std::size_t> GraphCheck::sequence() const {
+  std::vector<std::size_t> sequence;
+  if (sorted_ && forward_) {
+    sequence.resize(ids_.size());
+    std::iota(sequence.begin(), sequence.end(), 0U);
+    return sequence;
+  }
   std::vector<std::uint32_t> waits_for(ids_.size());
   std::vector<std::vector<std::size_t>> dependents(ids_.size());
   using Ready = std::pair<std::uint64_t, std::size_t>;  // id and index
@@ -117,12 +128,12 @@ GraphCheck::Places GraphCheck::order() const {
   while (!ready.empty()) {
     const auto [id, node] = ready.top();
     ready.pop();
-    places.emplace(id, places.size());
+    sequence.push_back(node);
     for (const std::size_t dependent : dependents[node]) {
       if (--waits_for[dependent] == 0) ready.emplace(ids_[dependent], dependent);
     }
   }
-  return places;
+  return sequence;
 }
 
 }  // namespace weft::chakra

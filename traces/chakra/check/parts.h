@@ -4,18 +4,21 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "traces/chakra/check.h"
 #include "traces/chakra/node.h"
 
-/// Parts of check(). Only sources of this folder include it.
+/// Parts of check(). Only sources of this folder and of traces/chakra/repair include it.
 namespace weft::chakra {
 
 struct Edit;
@@ -72,16 +75,23 @@ class GraphCheck {
 
   void add(const Node& node);
   void check();
+  [[nodiscard]] std::size_t size() const { return ids_.size(); }
 
   /// By id.
   using Places = std::unordered_map<std::uint64_t, std::size_t>;
   /// After check(): in which order a run that takes no time issues the nodes, the lowest of those that are ready first.
   /// Empty where that is the order of the file.
   [[nodiscard]] Places order() const;
-
- private:
+  /// The same as places in the file. Nodes that wait for each other are not in it.
+  [[nodiscard]] std::vector<std::size_t> sequence() const;
+  [[nodiscard]] std::uint64_t id_of(std::size_t place) const { return ids_[place]; }
+  /// After check(): of the node's dependencies their places in the file, or kNowhere.
+  [[nodiscard]] std::span<const std::uint64_t> dependencies_of(std::size_t place) const {
+    return std::span(dependencies_).subspan(begin_of(place), ends_[place] - begin_of(place));
+  }
   static constexpr std::uint64_t kNowhere = UINT64_MAX;
 
+ private:
   [[nodiscard]] std::size_t begin_of(std::size_t node) const { return node == 0 ? 0 : ends_[node - 1]; }
   [[nodiscard]] std::uint64_t index_of(std::uint64_t id) const;
   void check_dependencies();
@@ -97,10 +107,49 @@ class GraphCheck {
   std::vector<std::size_t> ends_;  ///< of each node's dependencies
 };
 
+/// The order in which several ranks can issue what they issue together, by what each of them depends on.
+class CommonOrder {
+ public:
+  /// By id of a node: the number of what it issues, the same on all ranks.
+  using Numbers = std::unordered_map<std::uint64_t, std::uint32_t>;
+  /// One of the ranks issues `first` before `second`, since it depends on it.
+  struct Step {
+    std::size_t file = 0;
+    std::uint32_t first = 0;
+    std::uint32_t second = 0;
+  };
+
+  explicit CommonOrder(std::uint32_t numbers) : numbers_(numbers), vertices_(numbers) {}
+
+  /// A rank's graph, after its check().
+  void add(std::size_t file, const GraphCheck& graph, const Numbers& numbers);
+  /// Steps of different ranks, one behind the other and in a circle, which no common order has; empty if there is one.
+  [[nodiscard]] std::vector<Step> contradiction() const;
+
+ private:
+  /// Numbers are the first vertices. What else nodes wait for is a vertex only where several ways meet.
+  struct Edge {
+    std::uint32_t from;
+    std::uint32_t to;
+    std::uint32_t file;
+  };
+  static constexpr std::uint32_t kNothing = UINT32_MAX;
+
+  std::uint32_t numbers_;
+  std::uint32_t vertices_;
+  std::vector<Edge> edges_;
+  std::unordered_set<std::uint64_t> known_;  ///< hashes of the edges of ranks, since many have the same
+};
+
 /// Compares what ranks say to each other.
 class RankMatcher {
  public:
-  RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings);
+  /// Hands over the nodes of a file.
+  using Take = std::function<void(const Node&)>;
+  using Read = std::function<void(std::size_t file, const Take&)>;
+
+  /// `read` reads a file again, as add_collective() and so on are told of it.
+  RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings, Read read);
 
   /// Nodes of one file after another.
   void add_message(std::size_t file, const Node& node, std::int64_t peer);
@@ -117,14 +166,13 @@ class RankMatcher {
   /// After all files: which groups are used, and where names mean none.
   void find_groups(CheckReport& report);
   /// Then, compares.
-  void compare();
-  /// Or says what makes ranks fit together, by file and node (repair_ranks.cpp).
+  void compare(CheckReport& report);
+  /// Or says what makes ranks fit together, by file and node (repair/ranks.cpp).
   void mend(std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log);
   [[nodiscard]] bool knows(std::uint32_t rank, const std::string& group);
   [[nodiscard]] std::optional<std::uint32_t> other_of_two(std::uint32_t rank, const std::string& group);
 
  private:
-  /// Those of a file lie in the order of their issue.
   struct Message {
     std::uint64_t id;
     std::uint32_t source;
@@ -155,34 +203,47 @@ class RankMatcher {
   };
   struct Group {
     const GroupMembers* group = nullptr;      ///< null: nobody says who is in it
+    std::string name;                         ///< by which a rank uses it
     std::map<std::uint32_t, Member> members;  ///< those with files that use it, by rank
+    bool is_disputed = false;                 ///< ranks say different things about who is in it
   };
-  /// Messages of one source, destination and tag, in the order of issue.
-  using Messages = std::vector<Message>::const_iterator;
+  /// A rank of a group.
+  struct Part {
+    std::uint32_t rank = 0;
+    std::size_t file = 0;
+    const std::vector<Collective>* all = nullptr;  ///< what it issues
+    /// Which of the lowest rank's collectives each is; empty where that is its place.
+    std::vector<std::uint32_t> numbers;
+
+    [[nodiscard]] std::size_t number(std::size_t place) const { return numbers.empty() ? place : numbers[place]; }
+  };
+  /// Messages of one source, destination and tag of which the other side has none of that size.
   struct Channel {
-    Messages send;
-    Messages send_end;
-    Messages receive;
-    Messages receive_end;
+    std::vector<const Message*> sends;
+    std::vector<const Message*> receives;
   };
 
   Issued& names(std::size_t file, const std::string& group, std::uint64_t node);
   [[nodiscard]] std::optional<std::uint32_t> rank_of(std::size_t file) const { return files_.files[file].rank; }
   [[nodiscard]] std::vector<Channel> channels();
-  void match(const Channel& channel);
-  void match_in_order(const Channel& channel);
-  void report_pair(Problem problem, const Message& sent, const Message& received);
+  void report(const Channel& channel);
   void mend(const Channel& channel, std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
   void find_group(std::size_t file, std::uint32_t rank, const std::string& name, const Issued& issued,
                   CheckReport& report);
   void remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,
               const GroupMembers& group);
   void add_member(Group& group, std::uint32_t rank, std::size_t file, const Issued& issued);
-  void compare(const std::string& key, const Group& group);
-  void compare(const std::string& what, const Group& group, std::uint32_t reference, const Issued& expected,
-               const Member& member);
+  void dispute(Group& group);
+  [[nodiscard]] std::vector<Part> parts_of(const Group& group) const;
+  /// Where a rank issues the same collectives as the reference in another order: which is which.
+  [[nodiscard]] static bool number(const Part& reference, Part& part);
+  /// What of the parts' dependencies contradicts each other.
+  [[nodiscard]] std::vector<CommonOrder::Step> contradiction(const std::vector<Part>& parts) const;
+  void compare(const Group& group, CheckReport& report);
+  void compare_orders(const std::string& what, const std::vector<Part>& parts, const Part& first_other);
+  void compare_roots(const std::string& what, const Group& group, const std::vector<Part>& parts, CheckReport& report);
+  void compare(const std::string& what, const Part& reference, const Part& part);
   void align_group(const Group& group, std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
-  [[nodiscard]] static std::int64_t root_of(const Collective& collective, const Group& group);
   [[nodiscard]] static bool is_member(std::int64_t rank, const GroupMembers& group) {
     return rank >= 0 && rank <= std::int64_t{UINT32_MAX} && group.contains(static_cast<std::uint32_t>(rank));
   }
@@ -190,16 +251,14 @@ class RankMatcher {
 
   const TraceFiles& files_;
   FindingList& findings_;
+  Read read_;
   std::uint32_t ranks_;
   bool shared_;
-  bool matches_sizes_;
   GroupTable table_;
   bool remarked_file_ = false;
   std::unordered_map<std::uint32_t, std::size_t> file_of_;
   std::vector<Message> sends_;
   std::vector<Message> receives_;
-  std::size_t first_send_ = 0;  ///< of the file that is read
-  std::size_t first_receive_ = 0;
   std::vector<std::map<std::string, Issued>> issued_;  ///< by file and name
   std::map<std::string, Sequence> latest_;             ///< by name, to share what equal ranks issue
   std::map<std::string, Group> groups_;                ///< by key

@@ -4,31 +4,17 @@
 #include <iterator>
 #include <utility>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 
 namespace weft::chakra {
-namespace {
-
-std::string describe(CollectiveType type, std::int64_t size) {
-  return name_of(type) + " of " + std::to_string(size) + " bytes";
-}
-
-std::string described(const std::string& group) {
-  return group.empty() ? "of all ranks" : "of group " + group;
-}
-
-std::string ordinal(std::size_t number) {
-  return "collective " + std::to_string(number + 1);
-}
-
-}  // namespace
 
 void RankMatcher::add_groups(std::size_t file, const Node& node) {
   const RankFile& in = files_.files[file];
   const ProcessGroupList list = process_groups_of(node);
   if (!list.problem.empty() || list.is_cut) {
-    findings_.add(Problem::kGroupsCut, in, node,
-                  list.problem.empty() ? "its list of process groups ends within one" : list.problem, "a whole list");
+    const bool is_cut = list.problem.empty();
+    findings_.add(is_cut ? Problem::kGroupsCut : Problem::kGroupsUnread, in, node,
+                  is_cut ? "its list of process groups ends within one" : list.problem, is_cut ? "a whole list" : "");
   }
   for (const ProcessGroup& group : list.groups) {
     const std::string label = "group \"" + group.name + "\"";
@@ -56,12 +42,17 @@ RankMatcher::Issued& RankMatcher::names(std::size_t file, const std::string& gro
 }
 
 void RankMatcher::add_collective(std::size_t file, const Node& node, CollectiveType type, std::int64_t size) {
+  const std::int64_t root = has_root(type) ? node.comm_root().value_or(kNotNamed) : kNotNamed;
+  const auto dimensions = node.involved_dim();
+  const bool leaves_out = dimensions && std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end();
+  // Of others, other ranks may name it.
+  if (has_root(type) && root == kNotNamed && (!files_.is_prefix || leaves_out)) {
+    findings_.add(Problem::kNoRoot, files_.files[file], node, name_of(type) + " names no root",
+                  "the attribute comm_root");
+  }
   if (!files_.is_prefix && !shared_) return;
   Issued& issued = names(file, node.pg_name(), node.id);
-  if (const auto dimensions = node.involved_dim()) {
-    if (std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end()) return;
-  }
-  const std::int64_t root = has_root(type) ? node.comm_root().value_or(kNotNamed) : kNotNamed;
+  if (leaves_out) return;
   issued.collectives->push_back({size, root, node.id, node.id, type});
 }
 
@@ -72,14 +63,6 @@ void RankMatcher::end_file(std::size_t file, const GraphCheck::Places& order) {
     const auto found = order.find(id);
     return found != order.end() ? found->second : SIZE_MAX;
   };
-  for (auto* messages : {&sends_, &receives_}) {
-    std::size_t& first = messages == &sends_ ? first_send_ : first_receive_;
-    if (!order.empty()) {
-      std::stable_sort(messages->begin() + static_cast<std::ptrdiff_t>(first), messages->end(),
-                       [&](const Message& a, const Message& b) { return place_of(a.id) < place_of(b.id); });
-    }
-    first = messages->size();
-  }
   for (auto& [name, issued] : issued_[file]) {
     if (!order.empty()) {
       for (Collective& each : *issued.collectives) each.place = place_of(each.id);
@@ -103,6 +86,27 @@ void RankMatcher::find_groups(CheckReport& report) {
     if (rank >= ranks_) continue;
     for (const auto& [name, issued] : issued_[file]) find_group(file, rank, name, issued, report);
   }
+  for (auto& [key, group] : groups_) dispute(group);
+}
+
+/// The metadata of another member may list other ranks by the same name: then it is in no group with the first.
+void RankMatcher::dispute(Group& group) {
+  if (group.group == nullptr || group.name.empty() || !table_.has_metadata()) return;
+  const auto& [rank, member] = *group.members.begin();
+  for (const std::uint32_t other : *group.group->sorted) {
+    if (other == rank || !file_of_.contains(other)) continue;
+    const GroupTable::Found theirs = table_.find(other, group.name);
+    if (theirs.group == group.group) continue;
+    const std::string of_other =
+        theirs.group != nullptr ? GroupTable::described(*theirs.group) + " by that of rank " + std::to_string(other)
+                                : "for rank " + std::to_string(other) + " a group " + theirs.problem;
+    group.is_disputed = true;
+    findings_.add(Problem::kGroup, files_.files[member.file], member.issued->first_node,
+                  "is of group \"" + group.name + "\", " + GroupTable::described(*group.group) +
+                      " by the metadata of rank " + std::to_string(rank) + " and " + of_other,
+                  "the same ranks, or a groups file {\"" + group.name + "\": [ranks]}");
+    return;
+  }
 }
 
 void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::string& name, const Issued& issued,
@@ -112,7 +116,9 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
     findings_.add(Problem::kGroup, files_.files[file], issued.first_node,
                   "is of group \"" + name + "\", " + found.problem, found.expected);
     // Those who name it alike are compared all the same.
-    groups_["\n" + name].members.emplace(rank, Member{file, &issued});
+    Group& unknown = groups_["\n" + name];
+    unknown.name = name;
+    unknown.members.emplace(rank, Member{file, &issued});
     return;
   }
   const GroupMembers& group = *found.group;
@@ -121,6 +127,7 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
   remark(found.way, file, issued, name, group);
   Group& of_key = groups_[group.key];
   of_key.group = &group;
+  of_key.name = name;
   add_member(of_key, rank, file, issued);
 }
 
@@ -149,64 +156,6 @@ void RankMatcher::remark(GroupTable::Way way, std::size_t file, const Issued& is
     expected = "the rank's own metadata to list it";
   }
   findings_.add(kind, files_.files[file], issued.first_node, "is of group \"" + name + "\"", expected);
-}
-
-std::int64_t RankMatcher::root_of(const Collective& collective, const Group& group) {
-  if (!has_root(collective.type) || collective.root != kNotNamed || group.group == nullptr) return collective.root;
-  return group.group->ranks.front();
-}
-
-void RankMatcher::compare(const std::string& key, const Group& group) {
-  if (shared_) return;
-  const auto& [reference, first] = *group.members.begin();
-  const std::string what = described(key.starts_with("\n") ? key.substr(1) : key);
-  std::vector<std::uint32_t> ranks;
-  for (const auto& [rank, member] : group.members) ranks.push_back(rank);
-  if (group.group != nullptr) ranks = *group.group->sorted;
-  const Issued nothing{0, std::make_shared<std::vector<Collective>>()};
-  for (const std::uint32_t rank : ranks) {
-    const auto member = group.members.find(rank);
-    if (member != group.members.end()) {
-      compare(what, group, reference, *first.issued, member->second);
-    } else if (file_of_.contains(rank)) {
-      compare(what, group, reference, *first.issued, {file_of_.at(rank), &nothing});
-    }
-  }
-}
-
-void RankMatcher::compare(const std::string& what, const Group& group, std::uint32_t reference, const Issued& expected,
-                          const Member& member) {
-  const RankFile& file = files_.files[member.file];
-  const std::vector<Collective>& ours = *member.issued->collectives;
-  const std::vector<Collective>& theirs = *expected.collectives;
-  const auto as_in = [&](const Collective& other) {
-    return ", as in rank " + std::to_string(reference) + ", node " + std::to_string(other.id);
-  };
-  for (std::size_t i = 0; group.group != nullptr && i < ours.size(); ++i) {
-    const std::int64_t root = root_of(ours[i], group);
-    if (!has_root(ours[i].type) || is_member(root, *group.group)) continue;
-    findings_.add(Problem::kRoot, file, ours[i].id, "its root is " + std::to_string(root),
-                  "a rank " + what + ", by its number in the machine");
-  }
-  if (member.issued->collectives == expected.collectives) return;
-  for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
-    if (ours[i].type == theirs[i].type && ours[i].size == theirs[i].size) {
-      if (root_of(ours[i], group) == root_of(theirs[i], group)) continue;
-      findings_.add(Problem::kRoot, file, ours[i].id, "its root is " + std::to_string(root_of(ours[i], group)),
-                    std::to_string(root_of(theirs[i], group)) + as_in(theirs[i]));
-      continue;
-    }
-    const bool is_size = ours[i].type == theirs[i].type;
-    findings_.add(is_size ? Problem::kCollectiveSize : Problem::kCollectiveOrder, file, ours[i].id,
-                  ordinal(i) + " " + what + " is " + describe(ours[i].type, ours[i].size),
-                  describe(theirs[i].type, theirs[i].size) + as_in(theirs[i]));
-    // What follows would differ, too.
-    if (!is_size) return;
-  }
-  if (ours.size() == theirs.size()) return;
-  findings_.add(Problem::kCollectiveOrder, file, std::nullopt,
-                "the rank issues " + std::to_string(ours.size()) + " collectives " + what,
-                std::to_string(theirs.size()) + ", as rank " + std::to_string(reference) + " does");
 }
 
 }  // namespace weft::chakra

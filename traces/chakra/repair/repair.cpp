@@ -5,9 +5,9 @@
 #include <array>
 #include <string_view>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 #include "traces/chakra/reader.h"
-#include "traces/chakra/repair_parts.h"
+#include "traces/chakra/repair/parts.h"
 #include "traces/chakra/writer.h"
 #include "traces/format_error.h"
 
@@ -29,11 +29,11 @@ constexpr std::array<std::string_view, kProblems> kDeeds = {
     "nodes of a type that cannot be executed, now METADATA_NODEs, which take no time",
     "nodes with attributes missing, or not what they should be, now METADATA_NODEs, which take no time",
     "sends and receives without another rank as their peer, now with that of a group of two, or METADATA_NODEs",
+    "sends and receives of a trace of all ranks, now METADATA_NODEs",
     "sends and receives without a counterpart, now METADATA_NODEs",
     "messages of two sizes, now of the larger",
-    "messages received in another order than they are sent in, now with the sizes that are sent",
     "collectives of groups that a new rank is not in, now METADATA_NODEs",
-    "collectives that other ranks of the group do not issue, now METADATA_NODEs",
+    "collectives that other ranks of the group do not issue, or not in that order, now METADATA_NODEs",
     "collectives of other sizes on other ranks, now of the largest",
     "roots that are no rank of the group, or another one on another rank, now the lowest rank's or the group's first",
     "compute nodes without a time, now of 1 ns as in ASTRA-sim",
@@ -67,7 +67,13 @@ class Repair {
   Repair(const TraceFiles& in, const CheckOptions& options)
       : sources_(sources_of(in, options)),
         findings_(0),
-        matcher_(sources_.files, with_ranks(options), findings_),
+        matcher_(sources_.files, with_ranks(options), findings_,
+                 [this](std::size_t file, const RankMatcher::Take& take) {
+                   for (Node& node : read_mended(sources_.files.files[file], [](Problem, std::uint64_t) {})) {
+                     prepare(file, node, [](Problem, std::uint64_t) {});
+                     take(node);
+                   }
+                 }),
         edits_(sources_.files.files.size()) {}
 
   /// Finds out what is to be done. Doubles come last, since groups are known then.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "traces/chakra/check_parts.h"
+#include "traces/chakra/check/parts.h"
 #include "traces/chakra/kernels.h"
 
 namespace weft::chakra {
@@ -130,6 +130,7 @@ void NodeCheck::compute(const Node& node, bool is_cpu_op) {
   static_cast<void>(node.stream());
   size(node, "tensor_size", node.tensor_size(), node.num_ops().has_value());
   const bool has_kernels = !kernels_of(node).empty();
+  if (!is_cpu_op && !has_kernels && node.duration_nanos() == 0 && node.num_ops()) ++report_.operations_without_time;
   if (!is_cpu_op && !has_kernels && node.duration_nanos() == 0 && !node.num_ops()) {
     find(node, "COMP_NODE takes no time", "duration_micros, or the attribute num_ops", Problem::kNoTime);
   }
@@ -183,9 +184,6 @@ void NodeCheck::collective(const Node& node) {
   if (*type == CollectiveType::kBroadcast && node.duration_nanos() == 0) ++report_.broadcasts_without_time;
   if (has_root(*type) && *type != CollectiveType::kBroadcast) {
     find(node, "is a " + name_of(*type), "a BROADCAST, or a collective without a root", Problem::kMachineOnly);
-  }
-  if (has_root(*type) && !node.comm_root()) {
-    find(node, name_of(*type) + " names no root", "the attribute comm_root", Problem::kNoRoot);
   }
   if (sized) matcher_.add_collective(index_, node, *type, is_barrier ? 0 : *bytes);
 }

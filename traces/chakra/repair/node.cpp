@@ -8,7 +8,7 @@
 #include "traces/chakra/kernels.h"
 #include "traces/chakra/process_groups.h"
 #include "traces/chakra/reader.h"
-#include "traces/chakra/repair_parts.h"
+#include "traces/chakra/repair/parts.h"
 
 namespace weft::chakra {
 namespace {

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a group issue together.
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "traces/chakra/check/parts.h"
+
+namespace weft::chakra {
+namespace {
+
+std::string describe(CollectiveType type, std::int64_t size) {
+  return name_of(type) + " of " + std::to_string(size) + " bytes";
+}
+
+std::string ordinal(std::size_t number) {
+  return "collective " + std::to_string(number + 1);
+}
+
+std::string on_rank(std::uint32_t rank, std::uint64_t node) {
+  return "rank " + std::to_string(rank) + ", node " + std::to_string(node);
+}
+
+}  // namespace
+
+/// The ranks that have a file; the lowest is the reference.
+std::vector<RankMatcher::Part> RankMatcher::parts_of(const Group& group) const {
+  static const std::vector<Collective> kNothing;
+  std::vector<std::uint32_t> ranks;
+  for (const auto& [rank, member] : group.members) ranks.push_back(rank);
+  if (group.group != nullptr) ranks = *group.group->sorted;
+  std::vector<Part> parts;
+  for (const std::uint32_t rank : ranks) {
+    const auto member = group.members.find(rank);
+    if (member == group.members.end() && !file_of_.contains(rank)) continue;
+    const bool issues = member != group.members.end();
+    parts.push_back({rank,
+                     issues ? member->second.file : file_of_.at(rank),
+                     issues ? member->second.issued->collectives.get() : &kNothing,
+                     {}});
+  }
+  return parts;
+}
+
+/// By type and size, and by root as well if that goes: which of them is which, of equal ones in order.
+bool RankMatcher::number(const Part& reference, Part& part) {
+  const auto same = [](const Collective& a, const Collective& b) { return a.type == b.type && a.size == b.size; };
+  if (part.all == reference.all ||
+      std::equal(part.all->begin(), part.all->end(), reference.all->begin(), reference.all->end(), same)) {
+    return true;
+  }
+  if (part.all->size() != reference.all->size()) return false;
+  const auto sorted = [](const std::vector<Collective>& all, bool by_root) {
+    std::vector<std::uint32_t> places(all.size());
+    std::iota(places.begin(), places.end(), 0U);
+    const auto key = [&](std::uint32_t place) {
+      return std::tuple(all[place].type, all[place].size, by_root ? all[place].root : 0);
+    };
+    std::stable_sort(places.begin(), places.end(), [&](auto a, auto b) { return key(a) < key(b); });
+    return places;
+  };
+  for (const bool by_root : {true, false}) {
+    const std::vector<std::uint32_t> theirs = sorted(*reference.all, by_root);
+    const std::vector<std::uint32_t> ours = sorted(*part.all, by_root);
+    bool fits = true;
+    for (std::size_t i = 0; i < ours.size() && fits; ++i) {
+      const Collective& a = (*part.all)[ours[i]];
+      const Collective& b = (*reference.all)[theirs[i]];
+      fits = same(a, b) && (!by_root || a.root == b.root);
+    }
+    if (!fits) continue;
+    part.numbers.resize(ours.size());
+    for (std::size_t i = 0; i < ours.size(); ++i) part.numbers[ours[i]] = theirs[i];
+    return true;
+  }
+  return false;
+}
+
+std::vector<CommonOrder::Step> RankMatcher::contradiction(const std::vector<Part>& parts) const {
+  CommonOrder order(static_cast<std::uint32_t>(parts.front().all->size()));
+  FindingList nothing(0);
+  for (const Part& part : parts) {
+    CommonOrder::Numbers numbers;
+    for (std::size_t i = 0; i < part.all->size(); ++i) {
+      numbers.emplace((*part.all)[i].id, static_cast<std::uint32_t>(part.number(i)));
+    }
+    GraphCheck graph(files_.files[part.file], nothing);
+    read_(part.file, [&](const Node& node) { graph.add(node); });
+    graph.check();
+    order.add(part.file, graph, numbers);
+  }
+  return order.contradiction();
+}
+
+void RankMatcher::compare(const Group& group, CheckReport& report) {
+  if (shared_ || group.is_disputed) return;
+  const std::string name = group.group != nullptr ? group.group->key : group.name;
+  const std::string what = name.empty() ? "of all ranks" : "of group " + name;
+  std::vector<Part> parts = parts_of(group);
+  // Of one that issues nothing nobody learns what is missing.
+  const auto reference = std::find_if(parts.begin(), parts.end(), [](const Part& part) { return !part.all->empty(); });
+  if (reference == parts.end()) return;
+  const Part* first_other = nullptr;
+  bool all_fit = true;
+  for (Part& part : parts) {
+    if (!number(*reference, part)) {
+      all_fit = false;
+      compare(what, *reference, part);
+    } else if (!part.numbers.empty() && first_other == nullptr) {
+      first_other = &part;
+    }
+  }
+  if (all_fit && first_other != nullptr) compare_orders(what, parts, *first_other);
+  if (all_fit) compare_roots(what, group, parts, report);
+}
+
+/// All issue the same, in different orders where nothing takes time.
+void RankMatcher::compare_orders(const std::string& what, const std::vector<Part>& parts, const Part& first_other) {
+  const auto part_of = [&](std::size_t file) -> const Part& {
+    return *std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.file == file; });
+  };
+  const auto issued = [](const Part& part, std::uint32_t number) -> const Collective& {
+    std::size_t place = 0;
+    while (part.number(place) != number) ++place;
+    return (*part.all)[place];
+  };
+  std::vector<CommonOrder::Step> circle = contradiction(parts);
+  if (circle.empty()) {
+    std::size_t at = 0;
+    while (first_other.number(at) == at) ++at;
+    const Collective& ours = (*first_other.all)[at];
+    const Collective& theirs = (*parts.front().all)[at];
+    findings_.add(Problem::kCollectiveTimes, files_.files[first_other.file], ours.id,
+                  ordinal(at) + " " + what + " is " + describe(ours.type, ours.size) + " if nothing takes time",
+                  describe(theirs.type, theirs.size) + ", as in " + on_rank(parts.front().rank, theirs.id));
+    return;
+  }
+  // The second step goes against the first, of the lowest rank.
+  std::rotate(
+      circle.begin(),
+      std::min_element(circle.begin(), circle.end(), [](const auto& a, const auto& b) { return a.file < b.file; }),
+      circle.end());
+  const Part& here = part_of(circle[1].file);
+  const Part& there = part_of(circle[0].file);
+  const Collective& before = issued(here, circle[1].first);
+  const Collective& after = issued(here, circle[1].second);
+  const bool is_pair = circle.size() == 2;
+  findings_.add(
+      Problem::kCollectiveOrder, files_.files[here.file], after.id,
+      describe(after.type, after.size) + " " + what + " depends on node " + std::to_string(before.id) + ", " +
+          describe(before.type, before.size),
+      (is_pair ? "the other order, as in rank " : "an order that goes with those of the others, as of rank ") +
+          std::to_string(there.rank) + ", where node " + std::to_string(issued(there, circle[0].second).id) +
+          " depends on node " + std::to_string(issued(there, circle[0].first).id) +
+          (is_pair ? "" : ": " + std::to_string(circle.size()) + " such dependencies go round in a circle"));
+}
+
+/// A root that no rank names is the group's first rank; those that do must agree.
+void RankMatcher::compare_roots(const std::string& what, const Group& group, const std::vector<Part>& parts,
+                                CheckReport& report) {
+  struct Named {
+    std::int64_t root = kNotNamed;
+    std::uint32_t rank = 0;
+    std::uint64_t node = 0;
+  };
+  std::vector<Named> named(parts.front().all->size());
+  for (const Part& part : parts) {
+    for (std::size_t i = 0; i < part.all->size(); ++i) {
+      const Collective& each = (*part.all)[i];
+      if (each.root == kNotNamed) continue;
+      Named& first = named[part.number(i)];
+      const std::string problem = "its root is " + std::to_string(each.root);
+      if (group.group != nullptr && !is_member(each.root, *group.group)) {
+        findings_.add(Problem::kRoot, files_.files[part.file], each.id, problem,
+                      "a rank " + what + ", by its number in the machine");
+      } else if (first.root == kNotNamed) {
+        first = {each.root, part.rank, each.id};
+      } else if (first.root != each.root) {
+        findings_.add(Problem::kRoot, files_.files[part.file], each.id, problem,
+                      std::to_string(first.root) + ", as in " + on_rank(first.rank, first.node));
+      }
+    }
+  }
+  for (const Part& part : parts) {
+    for (std::size_t i = 0; i < part.all->size(); ++i) {
+      const Collective& each = (*part.all)[i];
+      if (!has_root(each.type) || each.root != kNotNamed) continue;
+      const Named& first = named[part.number(i)];
+      const std::string problem = name_of(each.type) + " names no root";
+      if (first.root == kNotNamed) {
+        findings_.add(Problem::kNoRoot, files_.files[part.file], each.id, problem, "the attribute comm_root");
+        continue;
+      }
+      report.roots[part.rank][each.id] = static_cast<std::uint32_t>(first.root);
+      findings_.add(Problem::kRootOfOthers, files_.files[part.file], each.id, problem,
+                    std::to_string(first.root) + ", as in " + on_rank(first.rank, first.node));
+    }
+  }
+}
+
+/// They do not issue the same.
+void RankMatcher::compare(const std::string& what, const Part& reference, const Part& part) {
+  const RankFile& file = files_.files[part.file];
+  const std::vector<Collective>& ours = *part.all;
+  const std::vector<Collective>& theirs = *reference.all;
+  for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+    if (ours[i].type == theirs[i].type && ours[i].size == theirs[i].size) continue;
+    const bool is_size = ours[i].type == theirs[i].type;
+    findings_.add(is_size ? Problem::kCollectiveSize : Problem::kCollectiveOrder, file, ours[i].id,
+                  ordinal(i) + " " + what + " is " + describe(ours[i].type, ours[i].size),
+                  describe(theirs[i].type, theirs[i].size) + ", as in " + on_rank(reference.rank, theirs[i].id));
+    // What follows would differ, too.
+    if (!is_size) return;
+  }
+  if (ours.size() == theirs.size()) return;
+  findings_.add(Problem::kCollectiveOrder, file, std::nullopt,
+                "the rank issues " + std::to_string(ours.size()) + " collectives " + what,
+                std::to_string(theirs.size()) + ", as rank " + std::to_string(reference.rank) + " does");
+}
+
+}  // namespace weft::chakra

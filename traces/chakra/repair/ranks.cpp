@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be mended between ranks: the matcher's part of repair().
+#include <algorithm>
+
+#include "traces/chakra/check/parts.h"
+#include "traces/chakra/repair/parts.h"
+
+namespace weft::chakra {
+
+bool RankMatcher::knows(std::uint32_t rank, const std::string& group) {
+  return table_.find(rank, group).group != nullptr;
+}
+
+std::optional<std::uint32_t> RankMatcher::other_of_two(std::uint32_t rank, const std::string& group) {
+  const GroupTable::Found found = table_.find(rank, group);
+  if (found.group == nullptr || found.group->ranks.size() != 2) return std::nullopt;
+  const std::vector<std::uint32_t>& ranks = found.group->ranks;
+  return ranks[ranks.front() == rank ? 1 : 0];
+}
+
+void RankMatcher::mend(std::vector<Edits>& edits, MendLog& log) {
+  for (const auto& [key, group] : groups_) align_group(group, edits, log);
+  for (const Channel& channel : channels()) mend(channel, edits, log);
+}
+
+void RankMatcher::mend(const Channel& channel, std::vector<Edits>& edits, MendLog& log) const {
+  const auto edit = [&](std::uint32_t rank, const Message& message) -> Edit& {
+    return edits[file_of_.at(rank)][message.id];
+  };
+  const std::size_t pairs = std::min(channel.sends.size(), channel.receives.size());
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const Message& send = *channel.sends[i];
+    const Message& receive = *channel.receives[i];
+    const std::int64_t size = std::max(send.size, receive.size);
+    if (size != send.size) edit(send.source, send).size = size;
+    if (size != receive.size) edit(receive.destination, receive).size = size;
+    log.add(Problem::kMessageSize, file_of(send.source), send.id);
+  }
+  const auto leave_out = [&](std::uint32_t rank, const Message& message) {
+    edit(rank, message).is_left_out = true;
+    log.add(Problem::kLoneMessage, file_of(rank), message.id);
+  };
+  for (std::size_t i = pairs; i < channel.sends.size(); ++i) leave_out(channel.sends[i]->source, *channel.sends[i]);
+  for (std::size_t i = pairs; i < channel.receives.size(); ++i) {
+    leave_out(channel.receives[i]->destination, *channel.receives[i]);
+  }
+}
+
+/// The lowest rank's collectives that all members have, in the order in which it issues them, or in any where they
+/// have the same.
+void RankMatcher::align_group(const Group& group, std::vector<Edits>& edits, MendLog& log) const {
+  constexpr std::size_t kNone = SIZE_MAX;
+  std::vector<Part> parts = parts_of(group);
+  bool all_fit = true;
+  bool in_order = true;
+  for (Part& part : parts) {
+    all_fit = number(parts.front(), part) && all_fit;
+    in_order = in_order && part.numbers.empty();
+  }
+  all_fit = all_fit && (in_order || contradiction(parts).empty());
+  const auto plain = [](const std::vector<Collective>& all) {
+    std::vector<Aligned> result;
+    result.reserve(all.size());
+    for (const Collective& each : all) result.push_back({each.type, each.size});
+    return result;
+  };
+  const std::vector<Collective>& reference = *parts.front().all;
+  const std::vector<Aligned> as_reference = plain(reference);
+  std::vector<std::vector<std::size_t>> places;  // by part: where it has the reference's collectives
+  for (const Part& part : parts) {
+    std::vector<std::size_t>& of_reference = places.emplace_back(reference.size(), kNone);
+    if (all_fit) {
+      for (std::size_t i = 0; i < part.all->size(); ++i) of_reference[part.number(i)] = i;
+    } else {
+      for (const auto& [there, here] : align(as_reference, plain(*part.all))) of_reference[there] = here;
+    }
+  }
+  std::vector<std::vector<bool>> kept;
+  for (const Part& part : parts) kept.emplace_back(part.all->size(), false);
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    if (std::any_of(places.begin(), places.end(), [&](const auto& of) { return of[i] == kNone; })) continue;
+    const auto here = [&](std::size_t part) -> const Collective& { return (*parts[part].all)[places[part][i]]; };
+    std::int64_t size = 0;
+    std::int64_t root = kNotNamed;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      kept[part][places[part][i]] = true;
+      size = std::max(size, here(part).size);
+      if (root == kNotNamed) root = here(part).root;
+    }
+    if (root != kNotNamed && !is_member(root, *group.group)) root = group.group->ranks.front();
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      const Collective& each = here(part);
+      const std::size_t file = parts[part].file;
+      if (each.size != size) {
+        edits[file][each.id].size = size;
+        log.add(Problem::kCollectiveSize, files_.files[file], each.id);
+      }
+      if (each.root != kNotNamed && each.root != root) {
+        edits[file][each.id].root = root;
+        log.add(Problem::kRoot, files_.files[file], each.id);
+      }
+    }
+  }
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (std::size_t i = 0; i < kept[part].size(); ++i) {
+      if (kept[part][i]) continue;
+      const std::uint64_t id = (*parts[part].all)[i].id;
+      edits[parts[part].file][id].is_left_out = true;
+      log.add(Problem::kCollectiveOrder, files_.files[parts[part].file], id);
+    }
+  }
+}
+
+}  // namespace weft::chakra
