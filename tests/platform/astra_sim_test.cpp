@@ -56,7 +56,7 @@ Outcome run(const Input& input) {
     if (!input.groups.empty()) traces.groups = astra::read_groups(input.groups, network.ends());
     const analytical::Replay replay("replay", dispatcher, network, system.config.whole_collectives(), system.config.end,
                                     traces);
-    sc_core::sc_start();
+    dispatcher.run_to_end();
     replay.check_finished();
     outcome.remarked = !replay.remarks().empty();
     outcome.first_ns = INT64_MAX;
