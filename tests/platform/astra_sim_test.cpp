@@ -16,6 +16,7 @@
 #include "platforms/import/astra_sim.h"
 #include "tests/support/kernel.h"
 #include "tests/support/programs.h"
+#include "tests/support/reports.h"
 #include "tests/support/shared.h"
 #include "traces/csv.h"
 
@@ -44,6 +45,7 @@ struct Outcome {
 Outcome run(const Input& input) {
   Outcome outcome;
   test::fresh_kernel();
+  const test::ExpectReports reports;  // SystemC's own of what comes out of run_to_end()
   try {
     astra::System system = astra::read_system(input.network, input.system);
     astra::read_memory(input.memory, system.config.end, astra::ends_of(system, input.network));
