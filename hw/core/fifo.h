@@ -55,7 +55,7 @@ class Fifo {
   void grow() {
     const std::uint32_t held = tail_ - head_;
     // Of thousands of queues of large elements most never hold a second one.
-    constexpr std::uint32_t kFirst = sizeof(T) > 64 ? 1 : 4;
+    constexpr std::uint32_t kFirst = sizeof(T) > 32 ? 1 : 4;
     const std::uint32_t larger = capacity_ == 0 ? kFirst : 2 * capacity_;
     auto slots = std::make_unique<T[]>(larger);
     for (std::uint32_t i = 0; i < held; ++i) slots[i] = std::move((*this)[i]);

@@ -17,51 +17,68 @@ Transmitter::Transmitter(Dispatcher& dispatcher, const LinkConfig& config, const
       stalls_(stall.limit != Time()),
       credits_(config.flow_control == FlowControl::kCredits),
       tag_(tag),
-      shared_(config.shared.count()),
-      shared_free_(shared_),
-      other_lanes_(static_cast<std::size_t>(config.lanes - 1)),
+      shares_(config.shared != Bytes()),
+      lanes_(static_cast<std::uint8_t>(config.lanes)),
+      shared_free_(config.shared.count()),
       owner_(owner),
-      stall_(stall, name),
       rate_(config.rate),
       buffer_((config.buffer > Bytes() ? config.buffer : LinkConfig::kLeastBuffer).count()),
-      pause_response_(config.pause_response),
-      replay_(config.replay),
       random_(stall.seed, name + " faults") {
-  for (int i = 1; i < config.lanes; ++i) other_lanes_.emplace_back();
-  for (int i = 0; i < config.lanes; ++i) {
-    lane(i).available = buffer_;
-    if (config.flow_control == FlowControl::kPfc) lane(i).rare = std::make_unique<Rare>();
+  static_assert(sizeof(Transmitter) == 256, "large networks have thousands of them");
+  first_lane_.available = buffer_;
+  if (config.flow_control == FlowControl::kPfc) {
+    first_lane_.rare = std::make_unique<Rare>();
+    extra().pause_response = config.pause_response;
+  }
+  if (stalls_) extra().stall = Stall(stall, name);
+  if (config.replay) extra().replay = true;
+  if (shares_) extra().shared = config.shared.count();
+}
+
+void Transmitter::make_lanes() {
+  const auto others = static_cast<std::size_t>(lanes_ - 1);
+  other_lanes_ = std::make_unique<Lane[]>(others);
+  for (std::size_t i = 0; i < others; ++i) {
+    other_lanes_[i].available = buffer_;
+    if (!credits_ && first_lane_.rare != nullptr) other_lanes_[i].rare = std::make_unique<Rare>();
   }
 }
 
 Transmitter::~Transmitter() = default;
 
+Transmitter::Extra& Transmitter::extra() {
+  if (extra_ == nullptr) extra_ = std::make_unique<Extra>();
+  return *extra_;
+}
+
 void Transmitter::record(Waves& waves, const std::string& scope) {
   if (!waves.wants(scope)) return;
   LinkConfig config;
   config.rate = rate_;
-  config.lanes = static_cast<int>(1 + other_lanes_.size());
+  config.lanes = lanes_;
   config.buffer = Bytes(buffer_);
-  config.shared = Bytes(shared_);
+  config.shared = Bytes(shares_ ? extra_->shared : 0);
   config.flow_control = credits_                      ? FlowControl::kCredits
                         : first_lane_.rare != nullptr ? FlowControl::kPfc
                                                       : FlowControl::kLossy;
-  waves_ = std::make_unique<LinkWaves>(waves, scope, config);
+  extra().waves = std::make_unique<LinkWaves>(waves, scope, config);
   records_ = true;
 }
 
 void Transmitter::add_fault(const Fault& fault) {
-  if (faults_ == nullptr) faults_ = std::make_unique<LinkFaults>(random_);
-  faults_->add(fault);
+  std::unique_ptr<LinkFaults>& faults = extra().faults;
+  if (faults == nullptr) faults = std::make_unique<LinkFaults>(random_);
+  faults->add(fault);
   disturbed_ = true;
 }
 
 Transmitter::Counters Transmitter::counters() const {
   Counters sum = first_lane_.counters;
-  for (const Lane& lane : other_lanes_) {
-    sum.packets += lane.counters.packets;
-    sum.wire_bytes += lane.counters.wire_bytes;
-    sum.payload_bytes += lane.counters.payload_bytes;
+  for (int i = 1; i < made_lanes(); ++i) {
+    const Counters more = counters(i);
+    sum.packets += more.packets;
+    sum.wire_bytes += more.wire_bytes;
+    sum.payload_bytes += more.payload_bytes;
   }
   return sum;
 }
@@ -122,11 +139,11 @@ Time Transmitter::pause_over(Rare& rare, Time now) {
 Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
   Lane& lane = this->lane(lane_index);
   if (disturbed_) [[unlikely]] {
-    const Time up = faults_->up_at(now);
+    const Time up = extra_->faults->up_at(now);
     if (up != now) return up;
   }
   if (!credits_) return lane.rare == nullptr ? now : pause_over(*lane.rare, now);
-  if (shared_ != 0 && another_borrows(lane)) return shared_credit_at(lane_index, wire_bytes, now);
+  if (shares_ && another_borrows(lane)) return shared_credit_at(lane_index, wire_bytes, now);
   collect(lane, now.count());
   std::int64_t sum = room(lane);
   if (sum >= wire_bytes) return now;
@@ -145,7 +162,7 @@ Time Transmitter::later_credit_at(int lane_index, std::int64_t wire_bytes, Time 
 
 /// What comes back to other lanes may be of the shared buffer: takes all credits in the order of their times.
 Time Transmitter::shared_credit_at(int lane_index, std::int64_t wire_bytes, Time now) {
-  const std::size_t lanes = 1 + other_lanes_.size();
+  const auto lanes = static_cast<std::size_t>(made_lanes());
   for (std::size_t i = 0; i < lanes; ++i) collect(lane(static_cast<int>(i)), now.count());
   if (room(lane(lane_index)) >= wire_bytes) return now;
   struct Account {
@@ -172,7 +189,7 @@ Time Transmitter::shared_credit_at(int lane_index, std::int64_t wire_bytes, Time
     if (first == nullptr) return kNever;
     its->available += first->bytes;
     ++its->next;
-    std::int64_t sum = shared_ + std::max<std::int64_t>(own, 0);
+    std::int64_t sum = extra_->shared + std::max<std::int64_t>(own, 0);
     for (std::size_t i = 0; i < lanes; ++i) sum += std::min<std::int64_t>(accounts[i].available, 0);
     if (sum >= wire_bytes) return Time(first->time);
   }
@@ -189,7 +206,7 @@ Time Transmitter::send(Packet& packet, Time ready) {
   rest_ = ready > free_at_ ? 0 : rest_;
   Time length = byte_time_.next(packet.wire_bytes, rest_);
   if (stalls_) [[unlikely]]
-    head += stall_.next();
+    head += extra_->stall.next();
   // The last byte cannot leave before it came; a slower arrival delays the start, not the length.
   head = std::max(head, ready + Time(packet.tail_lag_ps) - length);
   if (disturbed_) [[unlikely]]
@@ -202,23 +219,24 @@ Time Transmitter::send(Packet& packet, Time ready) {
   sc_core::sc_time delay = to_delay(head + propagation_ - dispatcher_.now());
   Phase phase = Phase::kPacket;
   if (records_) [[unlikely]]
-    waves_->packet(packet, head, length);
+    extra_->waves->packet(packet, head, length);
   peer_->nb_transport_fw(packet, phase, delay);
   return free_at_;
 }
 
 Time Transmitter::send_disturbed(Packet& packet, Time head, Time& length) {
   // It was chosen while the link was up; one that goes down before it starts still carries it.
-  length = faults_->stretched(head, length);
-  while (faults_->damages(head, packet.wire_bytes)) {
-    if (!replay_) {
+  Extra& more = *extra_;
+  length = more.faults->stretched(head, length);
+  while (more.faults->damages(head, packet.wire_bytes)) {
+    if (!more.replay) {
       packet.flags |= Packet::kDamaged;
-      ++events_.damaged;
+      ++more.events.damaged;
       break;
     }
     // Whole there, its refusal back; what follows waits, so that order is kept.
     head += length + 2 * propagation_;
-    ++events_.replayed;
+    ++more.events.replayed;
   }
   return head;
 }
@@ -226,8 +244,8 @@ Time Transmitter::send_disturbed(Packet& packet, Time head, Time& length) {
 std::int64_t Transmitter::credit_missing() {
   if (!credits_) return 0;
   std::int64_t missing = 0;
-  for (std::size_t i = 0; i <= other_lanes_.size(); ++i) {
-    Lane& each = lane(static_cast<int>(i));
+  for (int i = 0; i < made_lanes(); ++i) {
+    Lane& each = lane(i);
     collect(each, INT64_MAX);
     missing += buffer_ - each.available;
   }
@@ -243,24 +261,24 @@ void Transmitter::wake(Time at) {
 tlm::tlm_sync_enum Transmitter::nb_transport_bw(Packet& packet, Phase& phase, sc_core::sc_time& delay) {
   Time at = dispatcher_.now() + from_delay(delay) + propagation_;
   if (stalls_) [[unlikely]]
-    at += stall_.next();
+    at += extra_->stall.next();
   if (phase == Phase::kCredit) [[likely]] {
     if (!credits_) return tlm::TLM_ACCEPTED;
     push(lane(packet.lane), {at.count(), packet.wire_bytes}, dispatcher_.now().count());
     if (records_) [[unlikely]]
-      waves_->credit(at, packet.lane, packet.wire_bytes);
+      extra_->waves->credit(at, packet.lane, packet.wire_bytes);
     wake(at);
     return tlm::TLM_ACCEPTED;
   }
   const bool pause = phase == Phase::kPause;
-  if (pause) ++events_.paused;
+  if (pause) ++extra_->events.paused;
   Fifo<Transition>& pauses = lane(packet.lane).rare->pauses;
-  at += pause_response_;
+  at += extra_->pause_response;
   // Frames do not overtake each other.
   if (!pauses.empty()) at = std::max(at, pauses.back().at);
   pauses.push_back({at, pause});
   if (records_) [[unlikely]]
-    waves_->pause(at, packet.lane, pause);
+    extra_->waves->pause(at, packet.lane, pause);
   if (!pause) wake(at);
   return tlm::TLM_ACCEPTED;
 }

@@ -6,13 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "hw/core/dispatcher.h"
 #include "hw/core/fields.h"
 #include "hw/core/fifo.h"
-#include "hw/core/fixed_vector.h"
 #include "hw/core/power.h"
 #include "hw/core/stall.h"
 #include "hw/fabric/fault.h"
@@ -135,12 +133,12 @@ class alignas(64) Transmitter final : public Backward {
     return may_send(lane, wire_bytes) ? now : later_credit_at(lane, wire_bytes, now);
   }
   /// Whether it is clear that a packet of this size, or of a smaller one, may be sent on its lane now.
-  [[nodiscard]] bool may_send(int lane, std::int64_t wire_bytes) const {
+  [[nodiscard]] bool may_send(int lane, std::int64_t wire_bytes) {
     if (disturbed_) [[unlikely]]
       return false;
     const Lane& mine = this->lane(lane);
     if (credits_) [[likely]]
-      return mine.available >= wire_bytes || (shared_ != 0 && room(mine) >= wire_bytes);
+      return mine.available >= wire_bytes || (shares_ && room(mine) >= wire_bytes);
     return mine.rare == nullptr || (!mine.rare->paused && mine.rare->pauses.empty());
   }
 
@@ -149,7 +147,7 @@ class alignas(64) Transmitter final : public Backward {
 
   /// Lets `fault` happen to this direction. Before the run.
   void add_fault(const Fault& fault);
-  [[nodiscard]] bool down_at(Time at) const { return disturbed_ && faults_->up_at(at) != at; }
+  [[nodiscard]] bool down_at(Time at) const { return disturbed_ && extra_->faults->up_at(at) != at; }
 
   /// Sends a packet that has credit. Its first byte is ready at `ready`, its last byte `packet.tail_lag_ps` later; a
   /// packet that arrives more slowly than it can leave is held until it cannot run dry. Returns when the last byte has
@@ -165,10 +163,13 @@ class alignas(64) Transmitter final : public Backward {
     __builtin_prefetch(&first_lane_);
   }
 
-  [[nodiscard]] const Counters& counters(int lane) const { return this->lane(lane).counters; }
+  [[nodiscard]] Counters counters(int lane) const {
+    if (lane == 0) return first_lane_.counters;
+    return other_lanes_ == nullptr ? Counters{} : other_lanes_[static_cast<std::size_t>(lane - 1)].counters;
+  }
   /// Of all lanes.
   [[nodiscard]] Counters counters() const;
-  [[nodiscard]] const Events& events() const { return events_; }
+  [[nodiscard]] Events events() const { return extra_ == nullptr ? Events{} : extra_->events; }
   /// How long the serialiser has been sending.
   [[nodiscard]] Time busy() const { return byte_time_(counters().wire_bytes); }
   [[nodiscard]] Rate rate() const { return rate_; }
@@ -211,16 +212,34 @@ class alignas(64) Transmitter final : public Backward {
   };
   static_assert(sizeof(Lane) == 128);
 
-  [[nodiscard]] const Lane& lane(int index) const {
-    return index == 0 ? first_lane_ : other_lanes_[static_cast<std::size_t>(index - 1)];
-  }
+  /// What most links have no use for.
+  struct Extra {
+    std::unique_ptr<LinkFaults> faults;
+    std::unique_ptr<LinkWaves> waves;
+    Stall stall;
+    Time pause_response;
+    bool replay = false;
+    std::int64_t shared = 0;  ///< of the buffer, between all lanes
+    Events events;
+  };
+
   Lane& lane(int index) {
-    return const_cast<Lane&>(std::as_const(*this).lane(index));
+    if (index == 0) return first_lane_;
+    if (other_lanes_ == nullptr) [[unlikely]]
+      make_lanes();
+    return other_lanes_[static_cast<std::size_t>(index - 1)];
   }
+  /// The others than the first, all at once when the first packet or pause asks for one.
+  void make_lanes();
+  /// How many there are by now.
+  [[nodiscard]] int made_lanes() const {
+    return other_lanes_ == nullptr ? 1 : lanes_;
+  }
+  Extra& extra();
   Time later_credit_at(int lane, std::int64_t wire_bytes, Time now);
   Time shared_credit_at(int lane, std::int64_t wire_bytes, Time now);
   [[nodiscard]] bool another_borrows(const Lane& than) const {
-    return shared_ - shared_free_ > std::max<std::int64_t>(-than.available, 0);
+    return extra_->shared - shared_free_ > std::max<std::int64_t>(-than.available, 0);
   }
   /// Bytes that a lane may send, as far as credits have been taken out of the lanes.
   [[nodiscard]] std::int64_t room(const Lane& lane) const {
@@ -249,24 +268,20 @@ class alignas(64) Transmitter final : public Backward {
   std::uint32_t tag_;
   ByteTime::Rest rest_ = 0;  ///< of free_at_
   bool disturbed_ = false;   ///< it has faults
+  bool shares_;              ///< lanes share a part of the buffer
+  std::uint8_t lanes_;
   // With the table of calls before them.
   static_assert(3 * sizeof(void*) + 2 * sizeof(Time) + sizeof(ByteTime) + sizeof(std::uint32_t) +
-                    sizeof(ByteTime::Rest) + 5 * sizeof(bool) <=
+                    sizeof(ByteTime::Rest) + 6 * sizeof(bool) + sizeof(std::uint8_t) <=
                 64);
-  std::int64_t shared_;       ///< of the buffer, between all lanes
-  std::int64_t shared_free_;  ///< of that, as far as credits have been taken out of the lanes
-  std::unique_ptr<LinkFaults> faults_;
   Lane first_lane_;  // right here, since most traffic uses it
-  FixedVector<Lane> other_lanes_;
+  std::unique_ptr<Lane[]> other_lanes_;
+  std::unique_ptr<Extra> extra_;
+  std::int64_t shared_free_;  ///< of the shared buffer, as far as credits have been taken out of the lanes
   const EventTarget& owner_;
-  Stall stall_;
   Rate rate_;
   std::int64_t buffer_;
-  Time pause_response_;
-  bool replay_;
-  Random random_;
-  Events events_;
-  std::unique_ptr<LinkWaves> waves_;
+  Random random_;  ///< of faults
 };
 
 }  // namespace weft::fabric

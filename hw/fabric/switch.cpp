@@ -256,6 +256,8 @@ void Switch::release(Time now, std::uint32_t input, std::uint8_t lane, std::uint
 
 inline bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& packet) {
   const std::uint32_t source = source_of(packet);
+  if (!is_made(lane)) [[unlikely]]
+    make_lane(lane);
   if (std::uint32_t& block = block_of(output, lane, source); block == 0) [[unlikely]] {
     block = static_cast<std::uint32_t>(queues_.size());
     queues_.emplace_back();
@@ -265,7 +267,7 @@ inline bool Switch::enqueue(std::uint32_t output, std::uint32_t lane, Packet& pa
   const bool first = q.head == nullptr;
   if (first) {
     q.head = &packet;
-    nonempty_[(output * lanes_ + lane) * words_ + source / 64] |= 1ULL << (source % 64);
+    bitmap(output, lane)[source / 64] |= 1ULL << (source % 64);
   } else {
     q.tail->next = &packet;
   }
@@ -287,7 +289,7 @@ Packet* Switch::dequeue(std::uint32_t output, std::uint32_t lane, std::uint32_t 
   q.head = packet->next;
   Output& state = outputs_[output];
   if (q.head == nullptr) {
-    std::uint64_t* words = &nonempty_[(output * lanes_ + lane) * words_];
+    std::uint64_t* words = bitmap(output, lane);
     words[input / 64] &= ~(1ULL << (input % 64));
     if (std::all_of(words, words + words_, [](std::uint64_t word) { return word == 0; })) {
       state.lanes &= static_cast<std::uint8_t>(~(1U << lane));
@@ -356,7 +358,7 @@ void Switch::serve_by_weight(Time now, std::uint32_t index) {
     somebody = false;
     for (std::uint32_t step = 0; step < lanes_; ++step) {
       const std::uint32_t lane = output.next_lane;
-      const Turn turn = serve_lane(now, index, lane);
+      const Turn turn = (output.lanes >> lane & 1U) == 0 ? Turn::kNothing : serve_lane(now, index, lane);
       if (turn == Turn::kSent) return;
       std::int64_t& deficit = deficits_[index * lanes_ + lane];
       if (turn == Turn::kNothing) deficit = 0;

@@ -280,8 +280,13 @@ class Switch final : public sc_core::sc_module, public EventTarget {
     Packet* tail = nullptr;
   };
   /// Queues of neighbouring inputs, made when one of them has to wait: most of a large switch's never do.
-  static constexpr std::uint32_t kQueuesOfBlock = 16;
+  static constexpr std::uint32_t kQueuesOfBlock = 8;
   using Block = std::array<Queue, kQueuesOfBlock>;
+  /// Where the queues of a lane are, made when a packet has to wait on it.
+  struct LaneQueues {
+    std::unique_ptr<std::uint64_t[]> nonempty;  ///< per output, a bit per input with a packet
+    std::unique_ptr<std::uint32_t[]> blocks;    ///< by output and block of inputs: in `queues_`; 0: none
+  };
   /// Arbitration state of one output; its queues and bitmaps are in arrays of the switch.
   struct alignas(64) Output {
     Time service_at = kNever;  ///< when its next arbitration is scheduled
@@ -351,17 +356,20 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   void route_again(Time now, std::uint32_t output);
   bool waits_for_routes(Time now, std::uint32_t output, Time at);
   std::uint32_t& block_of(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
-    return block_numbers_[(output * lanes_ + lane) * blocks_ + input / kQueuesOfBlock];
+    return lane_queues_[lane].blocks[output * blocks_ + input / kQueuesOfBlock];
   }
-  /// Empty for good where nothing has waited yet.
+  /// Of a lane that is made; empty for good where nothing has waited yet.
   Queue& queue(std::uint32_t output, std::uint32_t lane, std::uint32_t input) {
     return queues_[block_of(output, lane, input)][input % kQueuesOfBlock];
   }
   [[nodiscard]] std::uint32_t source_of(const Packet& packet) const {
     return by_flow_ ? Routes::flow_hash(packet) % sources_ : packet.ingress;
   }
-  [[nodiscard]] const std::uint64_t* bitmap(std::uint32_t output, std::uint32_t lane) const {
-    return &nonempty_[(output * lanes_ + lane) * words_];
+  [[nodiscard]] bool is_made(std::uint32_t lane) const { return lane_queues_[lane].blocks != nullptr; }
+  void make_lane(std::uint32_t lane);
+  /// Of a lane that is made.
+  [[nodiscard]] std::uint64_t* bitmap(std::uint32_t output, std::uint32_t lane) const {
+    return &lane_queues_[lane].nonempty[output * words_];
   }
 
   // What every packet touches comes first.
@@ -390,10 +398,9 @@ class Switch final : public sc_core::sc_module, public EventTarget {
   FixedVector<Input> inputs_;
   std::vector<Output> outputs_;
   FixedVector<Transmitter> transmitters_;
-  std::vector<Neighbour> neighbours_;         // by port
-  std::vector<std::uint32_t> block_numbers_;  // by output, lane and block of inputs: in `queues_`; 0: none
+  std::vector<Neighbour> neighbours_;  // by port
+  std::array<LaneQueues, LinkConfig::kMostLanes> lane_queues_;
   std::vector<Block> queues_ = std::vector<Block>(1);
-  std::vector<std::uint64_t> nonempty_;  // per output and lane, a bit per input with a packet
   Counters counters_;
   std::vector<PortCounters> port_counters_;
   std::vector<std::unique_ptr<Port>> ports_;

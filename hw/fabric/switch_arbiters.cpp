@@ -28,6 +28,7 @@ void Switch::build_arbiters() {
 template <typename What>
 void Switch::for_each_queue(Time now, std::uint32_t output, const What& what) {
   for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+    if (!is_made(lane)) continue;
     const std::uint64_t* words = bitmap(output, lane);
     for (std::uint32_t word = 0; word < words_; ++word) {
       for (std::uint64_t bits = words[word]; bits != 0; bits &= bits - 1) {

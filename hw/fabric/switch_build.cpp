@@ -31,8 +31,6 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
       inputs_(links.size()),
       outputs_(links.size()),
       transmitters_(links.size()),
-      block_numbers_(links.size() * lanes_ * blocks_),
-      nonempty_(links.size() * lanes_ * words_),
       port_counters_(links.size()),
       config_(config),
       packets_(packets),
@@ -82,6 +80,7 @@ Switch::Switch(sc_core::sc_module_name name, const Config& config, Dispatcher& d
 Switch::~Switch() = default;
 
 void Switch::end_of_elaboration() {
+  neighbours_.reserve(ports_.size());
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     if (ports_[i] != nullptr) {
       transmitters_[i].resolve(ports_[i]->out);
@@ -94,6 +93,11 @@ void Switch::end_of_elaboration() {
 void Switch::join(std::size_t port, Switch& other, std::size_t other_port) {
   transmitters_[port].join(other.inputs_[other_port]);
   other.inputs_[other_port].join(transmitters_[port]);
+}
+
+void Switch::make_lane(std::uint32_t lane) {
+  lane_queues_[lane].nonempty = std::make_unique<std::uint64_t[]>(outputs_.size() * words_);
+  lane_queues_[lane].blocks = std::make_unique<std::uint32_t[]>(outputs_.size() * blocks_);
 }
 
 std::int64_t Switch::waiting() const {

@@ -33,7 +33,7 @@ void Switch::route_again(Time now, std::uint32_t index) {
   std::vector<Packet*> copies;  // of groups, as long as these keep their trees
   std::vector<std::uint32_t> lanes;
   for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
-    for (std::uint32_t input = 0; input < sources_; ++input) {
+    for (std::uint32_t input = 0; is_made(lane) && input < sources_; ++input) {
       while (queue(index, lane, input).head != nullptr) {
         Packet* packet = dequeue(index, lane, input);
         const bool is_copy = packet->destination >= Packet::kFirstGroup;

@@ -8,6 +8,26 @@
 #include "hw/memory/payload_bytes.h"
 
 namespace weft::memory {
+namespace {
+
+/// Fluid sharing of something whose ports are busy until these times: what others still have to move, up to as much as
+/// a request moves, goes in between, and the other way round. Returns when a request of port `index` is done that
+/// begins at `start` and takes `length` alone; `put_off(port, by)` hears of the others.
+template <typename PutOff>
+inline std::int64_t share(std::vector<std::int64_t>& busy_until, std::size_t index, std::int64_t start,
+                          std::int64_t length, const PutOff& put_off) {
+  std::int64_t end = start + length;
+  for (std::size_t i = 0; i < busy_until.size(); ++i) {
+    if (i == index || busy_until[i] <= start) continue;
+    const std::int64_t shared = std::min(length, busy_until[i] - start);
+    end += shared;
+    busy_until[i] += shared;
+    put_off(i, shared);
+  }
+  return busy_until[index] = end;
+}
+
+}  // namespace
 
 Hbm::Hbm(sc_core::sc_module_name name, const Config& config, Dispatcher& dispatcher,
          const std::vector<std::string>& masters, bool data, const Stall::Config& stall, const StreamModel* model,
@@ -125,16 +145,8 @@ Time Hbm::Derived::length(const tlm::tlm_generic_payload& payload, bool follows,
 }
 
 std::int64_t Hbm::Cores::pass(std::size_t index, std::int64_t asked, std::int64_t bytes) {
-  const std::int64_t length = byte_time(bytes).count();
   const std::int64_t start = std::max(asked, busy_until[index]);
-  std::int64_t end = start + length;
-  for (std::size_t i = 0; i < busy_until.size(); ++i) {
-    if (i == index || busy_until[i] <= start) continue;
-    const std::int64_t shared = std::min(length, busy_until[i] - start);
-    end += shared;
-    busy_until[i] += shared;
-  }
-  return busy_until[index] = end;
+  return share(busy_until, index, start, byte_time(bytes).count(), [](std::size_t, std::int64_t) {});
 }
 
 void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time& delay) {
@@ -157,19 +169,9 @@ void Hbm::Port::b_transport(tlm::tlm_generic_payload& payload, sc_core::sc_time&
     length = owner.derived_->length(payload, payload.get_address() == next, by_size).count();
     next = payload.get_address() + payload.get_data_length();
   }
-  // Fluid sharing: what others still have to move, up to as much as this request moves, goes in between, and the other
-  // way round.
   const std::int64_t start = std::max(asked, owner.busy_until_[index]);
-  std::int64_t busy_until = start + length;
-  for (std::size_t i = 0; i < owner.busy_until_.size(); ++i) {
-    std::int64_t& other = owner.busy_until_[i];
-    if (i == index || other <= start) continue;
-    const std::int64_t shared = std::min(length, other - start);
-    busy_until += shared;
-    other += shared;
-    owner.ports_[i].pushed += shared;
-  }
-  owner.busy_until_[index] = busy_until;
+  std::int64_t busy_until = share(owner.busy_until_, index, start, length,
+                                  [this](std::size_t other, std::int64_t by) { owner.ports_[other].pushed += by; });
   // Others that came since this master's latest request put its end off: what is left of that held this one up.
   counters.waited += Time(std::min(pushed, start - asked) + busy_until - start - length);
   pushed = 0;

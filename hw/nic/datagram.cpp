@@ -16,7 +16,7 @@ std::uint32_t Nic::create_datagram_queue_pair(std::uint64_t completion_address) 
   pair.peer_end = end_;  // each work request names its own
   may_loop_ = true;
   pair.grouped = true;
-  pair.group = std::make_unique<Group>();
+  pair.with_extra();
   return number;
 }
 
@@ -85,7 +85,7 @@ Time Nic::take_datagram(Time now, Packet& packet, std::uint32_t number) {
     ++counters_.no_receive;
     return now;
   }
-  WorkRequest& receive = pair.receives.front().request;
+  Receive& receive = pair.receives.front();
   const std::uint64_t address = receive.local_address;
   Completion entry{receive.id,     packet.payload_bytes + kGlobalRouteHeader, number, packet.immediate,
                    Verb::kReceive, (packet.flags & Packet::kImmediate) != 0};

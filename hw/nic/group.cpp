@@ -18,14 +18,13 @@ std::uint32_t Nic::create_group_sender(std::uint64_t completion_address, std::ui
   QueuePair& pair = pairs_[number];
   pair.peer_end = Packet::kFirstGroup + group;
   pair.grouped = true;
-  pair.group = std::make_unique<Group>();
-  pair.group->id = group;
+  pair.with_extra().group.id = group;
   return number;
 }
 
 std::uint32_t Nic::create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window) {
   const std::uint32_t number = create_group_sender(completion_address, group);
-  pairs_[number].group->window = static_cast<std::uint32_t>(window);
+  pairs_[number].group().window = static_cast<std::uint32_t>(window);
   if (group_ends_.size() <= group) group_ends_.resize(group + 1);
   group_ends_[group].queue_pairs[window > 0 ? 1 : 0] = number;
   return number;
@@ -37,7 +36,7 @@ Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packe
   const WorkRequest& request = job.request;
   if (request.verb == Verb::kSend) return cut_datagram(now, number, packet);
   const bool reduces = request.verb == Verb::kReduce;
-  assert(reduces == (pair.group->window > 0) && "not a verb of this queue pair");
+  assert(reduces == (pair.group().window > 0) && "not a verb of this queue pair");
   const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(request.bytes - job.cut, segment_));
   if (job.cut == 0) {
     packet.flags |= Packet::kFirst;
@@ -98,7 +97,7 @@ void Nic::receive_group(Time now, Packet& packet) {
 
 Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {
   QueuePair& pair = pairs_[number];
-  const std::uint32_t psn = pair.group->results++;
+  const std::uint32_t psn = pair.group().results++;
   assert(packet.psn == (psn & kPsnMask) && "results come in order");
   const Job& job = pair.jobs.front();
   const std::uint64_t offset = static_cast<std::uint64_t>(psn - job.first_psn) * segment_;
@@ -148,7 +147,7 @@ Time Nic::take_multicast(Time now, Packet& packet, std::uint32_t group) {
   if ((packet.flags & Packet::kLast) == 0) return drained;
   ++counters_.messages_received;
   if (!notifies) return drained;
-  WorkRequest& receive = pair.receives.front().request;
+  Receive& receive = pair.receives.front();
   const std::uint64_t id = receive.id++;
   if (--receive.count == 0) pair.receives.pop_front();
   free_place(now, number, true);

@@ -121,7 +121,7 @@ void Nic::start_at(std::uint32_t queue_pair, std::uint32_t send_psn, std::uint32
   pair.acknowledged = send_psn - 1;
   pair.expected_psn = receive_psn;
   if (recovers_) pair.recovery = std::make_unique<Recovery>(send_psn, receive_psn);
-  if (pair.grouped) pair.group->results = receive_psn;
+  if (pair.grouped) pair.group().results = receive_psn;
 }
 
 void Nic::record(Probe& probe, const std::string& process, const std::string& thread) {
@@ -242,7 +242,7 @@ std::string Nic::left_over_of(std::size_t i) {
   const Recovery* recovery = pair.recovery.get();
   const bool failed = recovery != nullptr && recovery->failed;
   const std::size_t held = recovery == nullptr ? 0 : recovery->requests.size() + recovery->responses.size();
-  if (pair.jobs.empty() && pair.responses.empty() && !failed && held == 0) return "";
+  if (pair.jobs.empty() && !pair.owes() && !failed && held == 0) return "";
   std::string line =
       std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
   if (failed) {
@@ -262,7 +262,7 @@ std::string Nic::left_over_of(std::size_t i) {
     line += " has " + std::to_string(pair.jobs.size()) + " unfinished work requests, first a " + describe(job.request) +
             (pair.paused ? ", refused: the peer has no receive posted" : ", sent and not acknowledged");
   }
-  if (!pair.responses.empty()) line += " owes " + std::to_string(pair.responses.size()) + " read responses";
+  if (pair.owes()) line += " owes " + std::to_string(pair.extra->responses.size()) + " read responses";
   return line;
 }
 

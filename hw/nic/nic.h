@@ -222,9 +222,23 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t packets = 0;    ///< 0 before the first has been cut
     std::uint32_t received = 0;   ///< bytes of a read's answer, without gaps
   };
-  struct Receive {  ///< equal receives; the request's `count` goes down
-    WorkRequest request;
+  /// What is left of equal receives.
+  struct Receive {
+    std::uint64_t id = 0;
+    std::uint64_t local_address = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t stride = 0;
     Time from;  ///< when the doorbell has come
+    std::uint32_t count = 0;
+
+    Receive() = default;
+    Receive(const WorkRequest& request, Time at)
+        : id(request.id),
+          local_address(request.local_address),
+          bytes(request.bytes),
+          stride(request.stride),
+          from(at),
+          count(request.count) {}
   };
   struct Response {  ///< a read that this end answers
     std::uint64_t address = 0;
@@ -261,8 +275,19 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   };
   struct Recovery;    // recovery.h
   struct Congestion;  // congestion.h
+  /// What most queue pairs have no use for.
+  struct Extra {
+    Fifo<Response> responses;
+    Group group;
+    std::unique_ptr<Places> places;        ///< null unless they are reported
+    std::uint32_t unfetched_jobs = 0;      ///< at the end of `jobs`, announced and not here
+    std::uint32_t unfetched_receives = 0;  ///< likewise
+    Time refused_since = kNever;           ///< the first time for this PSN
+    std::uint32_t refused_psn = 0;         ///< of the latest RNR NAK
+  };
+  /// Two cache lines, since there are tens of thousands of them where all talk to all. What every packet touches is in
+  /// the first one.
   struct alignas(64) QueuePair {
-    // What every packet touches comes first, in one cache line.
     std::uint32_t peer_end = UINT32_MAX;
     std::uint32_t peer_queue_pair = 0;
     std::uint32_t next_psn = 0;
@@ -276,24 +301,26 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     bool paused = false;                      ///< between an RNR NAK and its timer
     bool grouped = false;                     ///< has a Group
     bool refuses = false;                     ///< a request without the right key has come, and is answered soon
-    Fifo<Response> responses;
     Fifo<Receive> receives;
+    std::unique_ptr<Extra> extra;            ///< null until it is needed
     std::unique_ptr<Recovery> recovery;      ///< null where the fabric keeps everything and its order
     std::unique_ptr<Congestion> congestion;  ///< null without DCQCN
-    std::unique_ptr<Group> group;
-    std::unique_ptr<Places> places;        ///< null unless they are reported
-    std::uint32_t unfetched_jobs = 0;      ///< at the end of `jobs`, announced and not here
-    std::uint32_t unfetched_receives = 0;  ///< likewise
     std::uint64_t completion_address = 0;
-    Time completed_at;              ///< of the latest completion: what is quicker does not overtake
-    Time refused_since = kNever;    ///< the first time for this PSN
-    std::uint32_t refused_psn = 0;  ///< of the latest RNR NAK
+    Time completed_at;  ///< of the latest completion: what is quicker does not overtake
 
+    Extra& with_extra() {
+      if (extra == nullptr) extra = std::make_unique<Extra>();
+      return *extra;
+    }
+    [[nodiscard]] bool owes() const { return extra != nullptr && !extra->responses.empty(); }
+    [[nodiscard]] Group& group() const { return extra->group; }  ///< of one that is grouped
     void prefetch() const {
       __builtin_prefetch(this);
       __builtin_prefetch(reinterpret_cast<const std::byte*>(this) + 64);
     }
   };
+
+  static_assert(sizeof(QueuePair) == 128);
 
   struct Fetched {
     Packet* packet = nullptr;
@@ -405,7 +432,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   // Groups (group.cpp)
   static bool window_open(const QueuePair& pair) {
-    return pair.group->window == 0 || pair.next_psn - pair.group->results < pair.group->window;
+    const Group& group = pair.group();
+    return group.window == 0 || pair.next_psn - group.results < group.window;
   }
   Fetched cut_group_packet(Time now, std::uint32_t number, Packet& packet);
   void serve_group(Time now, std::uint32_t bytes) {

@@ -64,7 +64,7 @@ bool Nic::accept(Time now, Packet& packet, QueuePair& pair, std::uint64_t& addre
     return false;
   }
   if (send) {
-    const WorkRequest& receive = pair.receives.front().request;
+    const Receive& receive = pair.receives.front();
     address = receive.local_address + pair.message_bytes;
     if (pair.message_bytes + packet.payload_bytes > receive.bytes) {
       SC_REPORT_FATAL(name(), "a message is longer than the receive that was posted for it");
@@ -78,7 +78,7 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
   ++counters_.messages_received;
   const bool immediate = (packet.flags & Packet::kImmediate) != 0;
   if (packet.opcode == Opcode::kSend || immediate) {
-    WorkRequest& receive = pair.receives.front().request;
+    Receive& receive = pair.receives.front();
     const std::uint64_t id = receive.id;
     if (--receive.count == 0) pair.receives.pop_front();
     free_place(dispatcher_.now(), packet.queue_pair, true);
@@ -122,7 +122,7 @@ Time Nic::take(Time now, Packet& packet, QueuePair& pair) {
           break;
         }
         ++pair.expected_psn;
-        pair.responses.push_back(
+        pair.with_extra().responses.push_back(
             {packet.address & Packet::kAddressMask, packet.payload_bytes, packet.immediate, packet.psn, false});
         activate(number);
       } else {
@@ -174,7 +174,7 @@ void Nic::refuse_access(const Packet& packet) {
   Response answer;
   answer.psn = packet.psn;
   answer.refused = true;
-  pair.responses.push_back(answer);
+  pair.with_extra().responses.push_back(answer);
   activate(packet.queue_pair);
 }
 

@@ -164,13 +164,14 @@ void Nic::note_refused(QueuePair& pair) {
 void Nic::answer_again(const Packet& request, QueuePair& pair) {
   // A requester that goes back repeats all later reads as well.
   const bool goes_back = config_.reorder == Bytes(0);
-  for (std::size_t left = pair.responses.size(); left > 0; --left) {
-    const Response response = pair.responses.front();
-    pair.responses.pop_front();
+  Fifo<Response>& responses = pair.with_extra().responses;
+  for (std::size_t left = responses.size(); left > 0; --left) {
+    const Response response = responses.front();
+    responses.pop_front();
     const bool again = goes_back ? !before(response.psn, request.psn) : response.psn == request.psn;
-    if (!again) pair.responses.push_back(response);
+    if (!again) responses.push_back(response);
   }
-  pair.responses.push_back(
+  responses.push_back(
       {request.address & Packet::kAddressMask, request.payload_bytes, request.immediate, request.psn, true});
   activate(request.queue_pair);
 }
@@ -427,7 +428,7 @@ void Nic::fail(Time now, std::uint32_t number, Status reason) {
   while (!recovery.requests.empty()) packets_.give_back(recovery.requests.take_front());
   while (!recovery.responses.empty()) packets_.give_back(recovery.responses.take_front());
   while (!recovery.repeats.empty()) recovery.repeats.pop_front();
-  while (!pair.responses.empty()) pair.responses.pop_front();
+  while (pair.owes()) pair.extra->responses.pop_front();
   while (!pair.jobs.empty()) {
     flush(now, number, pair.jobs.front().request);
     pair.jobs.pop_front();

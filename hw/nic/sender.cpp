@@ -30,7 +30,7 @@ bool Nic::has_something(QueuePair& pair) const {
     if (pair.grouped) return window_open(pair);
     if (!recovers_ || may_number(pair)) return true;
   }
-  if (!pair.responses.empty()) return true;
+  if (pair.owes()) return true;
   return !pair.paused && recovers_ && !pair.grouped && has_repeats(pair);
 }
 
@@ -42,8 +42,8 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
   packet->queue_pair = pair.peer_queue_pair;
   if (pair.grouped) [[unlikely]]
     return cut_group_packet(now, number, *packet);
-  if (!pair.responses.empty()) {
-    Response& response = pair.responses.front();
+  if (pair.owes()) {
+    Response& response = pair.extra->responses.front();
     if (response.refused) [[unlikely]] {
       packet->opcode = Opcode::kAccessError;
       packet->psn = response.psn;
@@ -63,7 +63,7 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
     response.cut += bytes;
     if (response.cut == response.bytes) {
       packet->flags = Packet::kLast;
-      pair.responses.pop_front();
+      pair.extra->responses.pop_front();
     }
     return {packet, ready, packet->wire_bytes, number};
   }
@@ -280,11 +280,12 @@ void Nic::refused(Time now, std::uint32_t number, std::uint32_t psn) {
   if (static_cast<std::int32_t>(psn - pair.acknowledged) <= 0) return;  // overtaken by its acknowledgement
   rewind(pair, psn, segment_);
   pair.paused = true;
-  if (pair.refused_since == kNever || pair.refused_psn != psn) {
-    pair.refused_psn = psn;
-    pair.refused_since = now;
+  Extra& extra = pair.with_extra();
+  if (extra.refused_since == kNever || extra.refused_psn != psn) {
+    extra.refused_psn = psn;
+    extra.refused_since = now;
   }
-  const Time refused = now - pair.refused_since;
+  const Time refused = now - extra.refused_since;
   if (refused < config_.rnr_limit) dispatcher_.post(now + config_.rnr_timer + refused / 8, *this, kResume, number);
 }
 

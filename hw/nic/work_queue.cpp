@@ -44,7 +44,10 @@ bool Nic::take_doorbell(const void* entry, Time at, bool near) {
   if (!is_valid(request)) return false;
   const QueuePair& pair = pairs_[request.queue_pair];
   // What would overtake entries that are still to be fetched is fetched behind them.
-  const std::uint32_t before = request.verb == Verb::kReceive ? pair.unfetched_receives : pair.unfetched_jobs;
+  std::uint32_t before = 0;
+  if (pair.extra != nullptr) {
+    before = request.verb == Verb::kReceive ? pair.extra->unfetched_receives : pair.extra->unfetched_jobs;
+  }
   if (near) {
     post(request, at);
   } else if (config_.work_queue.inline_entries && before == 0) [[likely]] {
@@ -79,7 +82,7 @@ void Nic::check_depth(const WorkRequest& request) {
   const int depth = receive ? config_.receive_queue_depth : config_.send_queue_depth;
   if (depth == 0) return;
   std::size_t held = receive ? request.count : pair.jobs.size() + 1;
-  for (std::size_t i = 0; receive && i < pair.receives.size(); ++i) held += pair.receives[i].request.count;
+  for (std::size_t i = 0; receive && i < pair.receives.size(); ++i) held += pair.receives[i].count;
   if (held <= static_cast<std::size_t>(depth)) return;
   ++counters_.overruns;
   const std::string kind = receive ? "receive" : "send";
@@ -93,14 +96,15 @@ void Nic::report_places(std::uint32_t queue_pair, std::uint64_t completion_addre
   const auto queue = [](int depth) {
     return Places::Queue{depth == 0 ? 0U : static_cast<std::uint64_t>(Config::places_together(depth))};
   };
-  pairs_[queue_pair].places = std::make_unique<Places>(
+  pairs_[queue_pair].with_extra().places = std::make_unique<Places>(
       Places{completion_address, queue(config_.send_queue_depth), queue(config_.receive_queue_depth)});
   reports_ = true;
 }
 
 void Nic::count_place(Time now, std::uint32_t number, bool receive) {
-  Places* const places = pairs_[number].places.get();
-  if (places == nullptr) return;
+  const Extra* const extra = pairs_[number].extra.get();
+  if (extra == nullptr || extra->places == nullptr) return;
+  Places* const places = extra->places.get();
   Places::Queue& queue = receive ? places->receives : places->sends;
   if (++queue.freed - queue.told < queue.every || queue.every == 0) return;
   queue.told = queue.freed;
@@ -114,7 +118,7 @@ void Nic::post(const WorkRequest& request, Time at) {
   check_depth(request);
   QueuePair& pair = pairs_[request.queue_pair];
   if (request.verb == Verb::kReceive) {
-    if (request.count != 0) pair.receives.push_back({request, at});
+    if (request.count != 0) pair.receives.push_back(Receive(request, at));
     return;
   }
   assert(pair.peer_end != UINT32_MAX && "posted before connect");
@@ -141,16 +145,16 @@ void Nic::announce(std::span<const WorkRequest> requests, Time at) {
   if (announced.receives) {
     for (const WorkRequest& request : requests) {
       check_depth(request);
-      pair.receives.push_back({request, kNever});
+      pair.receives.push_back(Receive(request, kNever));
     }
-    pair.unfetched_receives += announced.count;
+    pair.with_extra().unfetched_receives += announced.count;
   } else {
     assert(pair.peer_end != UINT32_MAX && "posted before connect");
     for (const WorkRequest& request : requests) {
       check_depth(request);
       pair.jobs.push_back({request});
     }
-    pair.unfetched_jobs += announced.count;
+    pair.with_extra().unfetched_jobs += announced.count;
   }
   dispatcher_.post(host_.doorbell(dispatcher_.now(), at, kAnnouncementBytes), *this, kFetch, announced.data());
 }
@@ -170,12 +174,12 @@ void Nic::take_entries(Time now, std::uint64_t data) {
   const Announced part = Announced::of(data);
   QueuePair& pair = pairs_[part.queue_pair];
   if (part.receives) {
-    const std::size_t first = pair.receives.size() - pair.unfetched_receives;
+    const std::size_t first = pair.receives.size() - pair.extra->unfetched_receives;
     for (std::size_t i = 0; i < part.count; ++i) pair.receives[first + i].from = now;
-    pair.unfetched_receives -= part.count;
+    pair.extra->unfetched_receives -= part.count;
     return;
   }
-  pair.unfetched_jobs -= part.count;
+  pair.extra->unfetched_jobs -= part.count;
   if (stands_in_error(pair)) [[unlikely]]
     return;  // flushed with all others
   for (std::uint32_t i = 0; i < part.count; ++i) take_entry(part.queue_pair, now);

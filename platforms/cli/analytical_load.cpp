@@ -15,9 +15,8 @@ using nlohmann::ordered_json;
 /// All ends enter when the simulation starts.
 class AllReduce final : public sc_core::sc_module, analytical::Listener {
  public:
-  AllReduce(sc_core::sc_module_name name, Dispatcher& dispatcher, analytical::Network& network,
-            const dimensions::CollectiveConfig& config)
-      : sc_module(name), network_(network), collectives_(dispatcher, network, config, *this) {}
+  AllReduce(sc_core::sc_module_name name, analytical::Network& network, const dimensions::CollectiveConfig& config)
+      : sc_module(name), network_(network), collectives_(network, config, *this) {}
 
   [[nodiscard]] bool done() const { return done_ == network_.ends(); }
 
@@ -45,7 +44,7 @@ ordered_json analytical_load(const std::string& what, const std::vector<analytic
   config.splits = chunks;
   Dispatcher dispatcher("dispatcher");
   analytical::Network network(dispatcher, dimensions, congestion, "network");
-  const AllReduce all_reduce("all_reduce", dispatcher, network, config);
+  const AllReduce all_reduce("all_reduce", network, config);
   const Stopwatch watch;
   dispatcher.run_to_end();
   const double seconds = watch.seconds();

@@ -45,7 +45,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   if (probe) replay->record(*probe, static_cast<std::uint32_t>(options.timeline_ranks));
   {
     const Progress progress(dispatcher);
-    dispatcher.run_to_end();
+    platform.checked([&] { dispatcher.run_to_end(); });
   }
   platform.checked([&] { replay->check_finished(); });
   const double seconds = watch.seconds();

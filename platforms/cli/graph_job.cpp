@@ -54,7 +54,6 @@ class GraphJob final : public Job {
         static_cast<double>(engine_->done_by_first()) / static_cast<double>(std::max<std::uint64_t>(nodes_, 1));
     return std::min(1.0, share);
   }
-  void check() const override { engine_->check(); }
   [[nodiscard]] std::vector<std::string> unfinished() const override { return engine_->unfinished(); }
   [[nodiscard]] std::vector<std::string> remarks() const override {
     std::vector<std::string> all = remarks_;

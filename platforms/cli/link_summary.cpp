@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -51,11 +50,12 @@ struct LinkBaseline {
     std::vector<Link> between_switches;
     std::int64_t unroutable = 0;
 
-    [[nodiscard]] std::vector<Link> all() const {
-      std::vector<Link> links = from_ends;
-      links.insert(links.end(), to_ends.begin(), to_ends.end());
-      links.insert(links.end(), between_switches.begin(), between_switches.end());
-      return links;
+    /// Calls `visit` with each link: from ends, to ends, between switches.
+    template <typename Visit>
+    void each(const Visit& visit) const {
+      for (const std::vector<Link>* links : {&from_ends, &to_ends, &between_switches}) {
+        for (const Link& link : *links) visit(link);
+      }
     }
   };
 
@@ -82,15 +82,25 @@ Link link_of(std::string name, const fabric::Transmitter& transmitter) {
   return link;
 }
 
-/// `interface_of` and `end` are the network interface of an end and what it is called.
-template <typename InterfaceOf>
-void add(Network& network, fabric::Fabric& fabric, const std::string& name, const std::string& end,
-         const InterfaceOf& interface_of) {
+/// Which of a network's lists a link is in.
+using List = std::vector<Link> Network::*;
+
+/// Calls `take(list, link)` with each direction of each link. `interface_of` and `end` are the network interface of an
+/// end and what it is called.
+template <typename InterfaceOf, typename Take>
+void visit_links(fabric::Fabric& fabric, const std::string& name, const std::string& end,
+                 const InterfaceOf& interface_of, const Take& take) {
   const fabric::Topology& topology = fabric.topology();
+  for (std::uint32_t e = 0; e < topology.ends.size(); ++e) {
+    const auto& [interface_name, interface] = interface_of(e);
+    Link link = link_of(interface_name + " out", interface->transmitter());
+    const auto [sw, port] = topology.ends[e];
+    link.dropped = fabric.switch_at(sw).port_counters(port).dropped;
+    take(&Network::from_ends, std::move(link));
+  }
   for (std::size_t s = 0; s < fabric.switch_count(); ++s) {
     const fabric::Topology::Node& node = topology.switches[s];
     fabric::Switch& sw = fabric.switch_at(s);
-    network.unroutable += sw.counters().unroutable;
     for (std::size_t p = 0; p < node.ports.size(); ++p) {
       const fabric::Topology::Neighbour& neighbour = node.ports[p];
       const fabric::Switch::PortCounters& counters = sw.port_counters(p);
@@ -102,45 +112,49 @@ void add(Network& network, fabric::Fabric& fabric, const std::string& name, cons
       link.blocked = counters.blocked;
       if (!neighbour.is_end) {
         link.dropped = fabric.switch_at(neighbour.index).port_counters(neighbour.port).dropped;
-        network.between_switches.push_back(std::move(link));
-        continue;
       }
-      network.to_ends.push_back(std::move(link));
+      take(neighbour.is_end ? &Network::to_ends : &Network::between_switches, std::move(link));
     }
   }
-  for (std::uint32_t e = 0; e < topology.ends.size(); ++e) {
-    const auto& [interface_name, interface] = interface_of(e);
-    Link link = link_of(interface_name + " out", interface->transmitter());
-    const auto [sw, port] = topology.ends[e];
-    link.dropped = fabric.switch_at(sw).port_counters(port).dropped;
-    network.from_ends.push_back(std::move(link));
-  }
 }
 
-Network scale_out(Machine& machine) {
-  Network network;
-  network.name = "fabric";
-  add(network, machine.network(), "network", "nic",
-      [&machine](std::uint32_t e) { return std::pair("nic" + std::to_string(e), &machine.nic(static_cast<int>(e))); });
-  return network;
+std::int64_t unroutable_in(fabric::Fabric& fabric) {
+  std::int64_t sum = 0;
+  for (std::size_t s = 0; s < fabric.switch_count(); ++s) sum += fabric.switch_at(s).counters().unroutable;
+  return sum;
 }
 
-Network scale_up(Machine& machine) {
-  Network network;
-  network.name = "scale_up";
+/// Calls `begin(name)` for each network that links are counted of, `take` as visit_links() for its links, and
+/// `end(unroutable)`.
+template <typename Begin, typename Take, typename End>
+void visit_networks(Machine& machine, const Begin& begin, const Take& take, const End& end) {
+  begin("fabric");
+  const auto nic_of = [&machine](std::uint32_t e) {
+    return std::pair("nic" + std::to_string(e), &machine.nic(static_cast<int>(e)));
+  };
+  visit_links(machine.network(), "network", "nic", nic_of, take);
+  end(unroutable_in(machine.network()));
+  if (machine.node_count() == 0) return;
+  begin("scale_up");
+  std::int64_t unroutable = 0;
   for (std::size_t n = 0; n < machine.node_count(); ++n) {
     const int first = static_cast<int>(n) * machine.config().per_node;
-    add(network, machine.node_network(n), "node" + std::to_string(n), "local port", [&machine, first](std::uint32_t e) {
+    const auto port_of = [&machine, first](std::uint32_t e) {
       const int rank = first + static_cast<int>(e);
       return std::pair("port" + std::to_string(rank), machine.scale_up_port(rank));
-    });
+    };
+    visit_links(machine.node_network(n), "node" + std::to_string(n), "local port", port_of, take);
+    unroutable += unroutable_in(machine.node_network(n));
   }
-  return network;
+  end(unroutable);
 }
 
 std::vector<Network> counted(Machine& machine) {
-  std::vector<Network> all = {scale_out(machine)};
-  if (machine.node_count() > 0) all.push_back(scale_up(machine));
+  std::vector<Network> all;
+  visit_networks(
+      machine, [&](const char* name) { all.emplace_back().name = name; },
+      [&](List list, Link link) { (all.back().*list).push_back(std::move(link)); },
+      [&](std::int64_t unroutable) { all.back().unroutable = unroutable; });
   return all;
 }
 
@@ -164,9 +178,9 @@ std::vector<Network> networks(Machine& machine, Time span, const LinkBaseline* s
   return all;
 }
 
-Link sum_of(const std::vector<Link>& links) {
+Link sum_of(const Network& network) {
   Link sum;
-  for (const Link& link : links) {
+  network.each([&sum](const Link& link) {
     sum.packets += link.packets;
     sum.bytes += link.bytes;
     sum.most_queued = std::max(sum.most_queued, link.most_queued);
@@ -176,7 +190,7 @@ Link sum_of(const std::vector<Link>& links) {
     sum.replayed += link.replayed;
     sum.paused += link.paused;
     sum.blocked += link.blocked;
-  }
+  });
   return sum;
 }
 
@@ -193,7 +207,7 @@ void add_counters(ordered_json& json, const Link& link) {
 }
 
 ordered_json totals_of(const Network& network) {
-  const Link sum = sum_of(network.all());
+  const Link sum = sum_of(network);
   ordered_json json = {{"bytes", sum.bytes}};
   add_counters(json, sum);
   json["unroutable"] = network.unroutable;
@@ -206,7 +220,7 @@ ordered_json to_json(const Network& network) {
                        {"to_ends", aggregate(network.to_ends)}};
   if (!network.between_switches.empty()) json["between_switches"] = aggregate(network.between_switches);
   ordered_json list = ordered_json::array();
-  for (const Link& link : busiest(network.all())) {
+  for (const Link& link : busiest(network.from_ends, network.to_ends, network.between_switches)) {
     list.push_back({{"name", link.name}, {"utilisation", link.utilisation}, {"bytes", link.bytes}});
     add_counters(list.back(), link);
   }
@@ -220,7 +234,7 @@ std::shared_ptr<const LinkBaseline> link_baseline(Machine& machine) {
   auto baseline = std::make_shared<LinkBaseline>();
   baseline->networks = counted(machine);
   for (const Network& network : baseline->networks) {
-    for (const Link& link : network.all()) baseline->busy[link.transmitter] = link.busy;
+    network.each([&](const Link& link) { baseline->busy[link.transmitter] = link.busy; });
   }
   return baseline;
 }
@@ -241,40 +255,52 @@ std::string link_table(Machine& machine, Time span, const LinkBaseline* since) {
   std::string text =
       "link,utilisation,packets,bytes,most_queued_bytes,marked,dropped,damaged,replayed,pauses,blocked_us\n";
   for (const Network& network : networks(machine, span, since)) {
-    for (const Link& link : network.all()) {
+    network.each([&text](const Link& link) {
       text += fmt::format("{},{:.6f},{},{},{},{},{},{},{},{},{:.6f}\n", link.name, link.utilisation, link.packets,
                           link.bytes, link.most_queued, link.marked, link.dropped, link.damaged, link.replayed,
                           link.paused, to_us(link.blocked));
-    }
+    });
   }
   return text;
 }
 
 std::string link_remarks(Machine& machine) {
-  constexpr std::array<std::pair<std::int64_t Link::*, const char*>, 5> kKinds{{{&Link::dropped, "dropped"},
-                                                                                {&Link::damaged, "damaged"},
-                                                                                {&Link::replayed, "replayed"},
-                                                                                {&Link::marked, "marked"},
-                                                                                {&Link::paused, "pauses"}}};
+  struct Kind {
+    std::int64_t Link::*member;
+    const char* what;
+    std::int64_t sum = 0;
+    std::int64_t most = 0;
+    std::string most_on = {};
+  };
   std::string text;
-  for (const Network& network : counted(machine)) {
-    const std::vector<Link> links = network.all();
-    for (const auto& [member, what] : kKinds) {
-      std::int64_t sum = 0;
-      const Link* most = &links.front();
-      for (const Link& link : links) {
-        sum += link.*member;
-        if (link.*member > most->*member) most = &link;
-      }
-      if (sum == 0) continue;
-      const bool counts_packets = member != &Link::paused;
-      text += fmt::format("{}: {} {}{}, most on {}: {}\n", network.name, sum, counts_packets ? "packets " : "", what,
-                          most->name, most->*member);
-    }
-    if (network.unroutable > 0) {
-      text += fmt::format("{}: {} packets dropped for which no way was left\n", network.name, network.unroutable);
-    }
-  }
+  std::string name;
+  std::vector<Kind> kinds;
+  visit_networks(
+      machine,
+      [&](const char* network) {
+        name = network;
+        kinds = {{&Link::dropped, "packets dropped"},
+                 {&Link::damaged, "packets damaged"},
+                 {&Link::replayed, "packets replayed"},
+                 {&Link::marked, "packets marked"},
+                 {&Link::paused, "pauses"}};
+      },
+      [&](List /*list*/, const Link& link) {
+        for (Kind& kind : kinds) {
+          const std::int64_t count = link.*kind.member;
+          kind.sum += count;
+          if (count <= kind.most) continue;
+          kind.most = count;
+          kind.most_on = link.name;
+        }
+      },
+      [&](std::int64_t unroutable) {
+        for (const Kind& kind : kinds) {
+          if (kind.sum == 0) continue;
+          text += fmt::format("{}: {} {}, most on {}: {}\n", name, kind.sum, kind.what, kind.most_on, kind.most);
+        }
+        if (unroutable > 0) text += fmt::format("{}: {} packets dropped for which no way was left\n", name, unroutable);
+      });
   return text;
 }
 

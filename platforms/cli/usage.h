@@ -37,13 +37,21 @@ nlohmann::ordered_json aggregate(const std::vector<T>& all) {
   return {{"count", all.size()}, {"mean", mean}, {"max", max}, {"bytes", bytes}};
 }
 
-/// The first few by utilisation.
-template <typename T>
-std::vector<T> busiest(std::vector<T> all) {
+/// The first few by utilisation of all lists together.
+template <typename T, typename... More>
+std::vector<T> busiest(const std::vector<T>& first, const More&... more) {
   constexpr std::size_t kShown = 10;
-  std::stable_sort(all.begin(), all.end(), [](const T& a, const T& b) { return a.utilisation > b.utilisation; });
+  std::vector<const T*> all;
+  const auto add = [&all](const std::vector<T>& list) {
+    for (const T& used : list) all.push_back(&used);
+  };
+  add(first);
+  (add(more), ...);
+  std::stable_sort(all.begin(), all.end(), [](const T* a, const T* b) { return a->utilisation > b->utilisation; });
   all.resize(std::min(all.size(), kShown));
-  return all;
+  std::vector<T> shown;
+  for (const T* used : all) shown.push_back(*used);
+  return shown;
 }
 
 }  // namespace weft::platforms

@@ -44,7 +44,10 @@ void Agenda::begin_slot(std::int64_t slot) {
 void Agenda::into_slot(std::int64_t slot, const Record& record) {
   Slot& at = slots_[static_cast<std::size_t>(slot % kSlots)];
   if (at.empty()) begin_slot(slot);
+  const bool in_order = at.empty() || at.back().when <= record.when;
   at.push_back(record);
+  if (in_order) [[likely]]
+    return;
   for (std::size_t i = at.size() - 1; i > 0 && at[i - 1].when > record.when; --i) std::swap(at[i - 1], at[i]);
 }
 
@@ -65,47 +68,72 @@ void Agenda::insert(Time when, Entry entry) {
 void Agenda::call(Time when, std::uint32_t end, Entry entry) {
   check(when);
   if (end >= calls_.size()) calls_.resize(std::size_t{end} + 1);
-  std::vector<Calls>& all = calls_[end];
-  for (std::size_t i = all.size(); i-- > 0;) {
-    Calls& at = all[i];
-    if (at.when != when.count()) continue;
+  AllCalls& all = calls_[end];
+  if (Calls* const at = all.find(when.count())) {
     const std::uint32_t more = more_calls_.take();
     more_calls_[more] = {entry};
-    (at.last == kNone ? at.next : more_calls_[at.last].next) = more;
-    at.last = more;
+    (at->last == kNone ? at->next : more_calls_[at->last].next) = more;
+    at->last = more;
     return;
   }
-  all.push_back({when.count(), entry});
+  if (all.one.when == kNowhen) {
+    all.one = {when.count(), entry};
+  } else {
+    all.others.push_back({when.count(), entry});
+  }
   insert(when, Entry(0, end));
 }
 
 /// More of what the end does now may be entered while it does it.
 void Agenda::run_calls(Time now, std::uint32_t end) {
-  const auto is_now = [&](const Calls& each) { return each.when == now.count(); };
-  const auto at =
-      static_cast<std::size_t>(std::find_if(calls_[end].begin(), calls_[end].end(), is_now) - calls_[end].begin());
-  act(now, calls_[end][at].first);
-  while (calls_[end][at].next != kNone) {
-    Calls& all = calls_[end][at];
-    const std::uint32_t more = all.next;
+  act(now, calls_[end].find(now.count())->first);
+  for (;;) {
+    AllCalls& all = calls_[end];
+    Calls& mine = *all.find(now.count());
+    if (mine.next == kNone) {
+      if (&mine == &all.one) {
+        mine = {};
+      } else {
+        mine = all.others.back();
+        all.others.pop_back();
+      }
+      return;
+    }
+    const std::uint32_t more = mine.next;
     const Call call = more_calls_[more];
     more_calls_.give(more);
-    all.next = call.next;
+    mine.next = call.next;
     if (call.next == kNone) {
-      all.last = kNone;
+      mine.last = kNone;
     } else {
       __builtin_prefetch(&more_calls_[call.next]);
     }
     act(now, call.entry);
   }
-  calls_[end][at] = calls_[end].back();
-  calls_[end].pop_back();
 }
 
 void Agenda::act(Time now, Entry entry) {
   ++handled_;
   digest_ = (std::rotl(digest_, 5) ^ entry.word() ^ static_cast<std::uint64_t>(now.count())) * 0x9e3779b97f4a7c15ULL;
   run(now, entry);
+}
+
+/// What comes soon, at this time mostly, is fetched in two steps.
+inline void Agenda::look_ahead(Slot& current) {
+  constexpr std::size_t kFetch = 8;
+  constexpr std::size_t kFollow = 4;
+  if (current.size() > kFetch) {
+    const Entry later = current[kFetch].entry;
+    if (later.actor() != 0) {
+      actors_[later.actor()]->prepare(later.what());
+    } else {
+      __builtin_prefetch(&calls_[later.what()]);
+    }
+  }
+  if (current.size() <= kFollow) return;
+  Entry soon = current[kFollow].entry;
+  if (soon.actor() == 0) soon = calls_[soon.what()].one.first;
+  if (soon.actor() != 0) actors_[soon.actor()]->prepare_more(soon.what());
 }
 
 /// The window of slots begins at `slot` from now on: what has been far away and is within it now goes to its place,
@@ -133,17 +161,12 @@ std::int64_t Agenda::next_time() const {
 }
 
 void Agenda::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t /*data*/) {
-  if (scheduled_ != now.count() || failure_ != nullptr) {  // all of this time has happened, with an earlier event
+  if (scheduled_ != now.count()) {  // all of this time has happened, with an earlier event
     dispatcher_.disregard();
     return;
   }
   running_ = true;
-  try {
-    run_all(now);
-  } catch (const std::exception&) {
-    failure_ = std::current_exception();
-    return;
-  }
+  run_all(now);
   running_ = false;
   scheduled_ = next_time();
   if (scheduled_ != kNever) dispatcher_.post(Time(scheduled_), *this, 0);
@@ -155,6 +178,7 @@ void Agenda::run_all(Time now) {
   Slot& current = slots_[static_cast<std::size_t>(slot % kSlots)];
   while (!current.empty() && current.front().when == now.count()) {
     const Entry entry = current.front().entry;
+    look_ahead(current);
     current.pop_front();
     if (entry.actor() == 0) {
       run_calls(now, static_cast<std::uint32_t>(entry.what()));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <vector>
 
@@ -33,6 +32,11 @@ class Entry {
 class Actor {
  public:
   virtual void act(Time now, std::uint64_t what) = 0;
+  /// Called some entries ahead of act(), where others are before it at that time: a chance to prefetch what it touches.
+  virtual void prepare(std::uint64_t /*what*/) {}
+  /// Called when what `prepare` has fetched should be here, and for what an end does without it: a chance to follow
+  /// pointers.
+  virtual void prepare_more(std::uint64_t /*what*/) {}
 
  protected:
   ~Actor() = default;
@@ -61,10 +65,6 @@ class Agenda final : public EventTarget {
   /// Lets an actor act at once.
   void run(Time now, Entry entry) { actors_[entry.actor()]->act(now, entry.what()); }
 
-  /// Throws what an actor threw, which stops everything.
-  void rethrow_failure() const {
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
-  }
   /// Whether anything was entered for time zero: ASTRA-sim stops there with an error.
   [[nodiscard]] bool at_zero() const { return at_zero_; }
   [[nodiscard]] std::uint64_t handled() const { return handled_; }
@@ -86,12 +86,26 @@ class Agenda final : public EventTarget {
   };
   /// What is still to happen within a nanosecond, by time.
   using Slot = Fifo<Record>;
+  static constexpr std::int64_t kNowhen = -1;
   /// What an end does at a time, one after the other.
   struct Calls {
-    std::int64_t when;
+    std::int64_t when = kNowhen;
     Entry first;
     std::uint32_t next = kNone;  ///< more of them
     std::uint32_t last = kNone;
+  };
+  /// What an end does at all times. Mostly that is one time, which needs one cache line.
+  struct alignas(64) AllCalls {
+    Calls one;  ///< of a time, or none
+    std::vector<Calls> others;
+
+    [[nodiscard]] Calls* find(std::int64_t when) {
+      if (one.when == when) return &one;
+      for (Calls& each : others) {
+        if (each.when == when) return &each;
+      }
+      return nullptr;
+    }
   };
   struct Call {
     Entry entry;
@@ -111,6 +125,7 @@ class Agenda final : public EventTarget {
   void run_calls(Time now, std::uint32_t end);
   [[nodiscard]] std::int64_t next_time() const;
   void act(Time now, Entry entry);
+  void look_ahead(Slot& current);
 
   Dispatcher& dispatcher_;
   std::vector<Actor*> actors_;
@@ -119,12 +134,11 @@ class Agenda final : public EventTarget {
   std::int64_t base_ = 0;                            ///< the slot of the current time, which `slots_` reach on from
   std::map<std::int64_t, std::vector<Record>> far_;  ///< by time
   std::vector<Slot> spare_;                          ///< memory of slots
-  std::vector<std::vector<Calls>> calls_;            ///< by end
+  std::vector<AllCalls> calls_;                      ///< by end
   Pool<Call> more_calls_;
   std::int64_t scheduled_ = kNever;  ///< the earliest time for which the dispatcher has an event
   bool running_ = false;
   bool at_zero_ = false;
-  std::exception_ptr failure_;
   std::uint64_t handled_ = 0;
   std::uint64_t digest_ = 0;
 };

@@ -21,8 +21,7 @@ std::string key_of(Operation operation) {
 
 }  // namespace
 
-Collectives::Collectives(Dispatcher& /*dispatcher*/, Network& network, const CollectiveConfig& config,
-                         Listener& listener, const BusConfig& bus)
+Collectives::Collectives(Network& network, const CollectiveConfig& config, Listener& listener, const BusConfig& bus)
     : network_(network),
       agenda_(network.agenda()),
       actor_(agenda_.add(*this)),
@@ -347,6 +346,12 @@ void Collectives::act(Time now, std::uint64_t what) {
     default:
       return done(now, tasks_[static_cast<std::uint32_t>(rest)]);
   }
+}
+
+void Collectives::prepare_more(std::uint64_t what) {
+  if (what % kKinds == kNobody) return;
+  const auto* stream = reinterpret_cast<const std::byte*>(&streams_[what / kKinds % kMostStreams]);
+  for (std::size_t at = 0; at < sizeof(Stream); at += 64) __builtin_prefetch(stream + at);
 }
 
 bool Collectives::waits_for_places() const {

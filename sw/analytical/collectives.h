@@ -75,8 +75,7 @@ class Collectives final : Actor, BusUser {
   static constexpr std::uint32_t kEverybody = 0;           ///< the id of the group of all ends
   static constexpr std::uint32_t kMostStreams = 1U << 28;  ///< chunks at a time
 
-  Collectives(Dispatcher& dispatcher, Network& network, const CollectiveConfig& config, Listener& listener,
-              const BusConfig& bus = {});
+  Collectives(Network& network, const CollectiveConfig& config, Listener& listener, const BusConfig& bus = {});
   ~Collectives();
 
   /// A rank enters its group's next collective; all members must enter the same ones in the same order. `priority`
@@ -112,6 +111,7 @@ class Collectives final : Actor, BusUser {
   [[nodiscard]] std::vector<std::string> remarks() const;
 
   void act(Time now, std::uint64_t what) override;
+  void prepare_more(std::uint64_t what) override;
 
  private:
   // What it has on the agenda: a stream, its packet above it, and one of these below.

@@ -101,21 +101,30 @@ std::uint64_t Mailboxes::hash(std::uint64_t purpose, std::uint32_t from, std::in
 Mailboxes::Box& Mailboxes::box_of(const Message& message) {
   if (message.to >= tables_.size()) tables_.resize(std::size_t{message.to} + 1);
   Table& table = tables_[message.to];
-  if (4 * table.used >= 3 * table.boxes.size()) grow(table);
-  const std::size_t mask = table.boxes.size() - 1;
+  Box& one = table.one;
+  const bool none = one.empty();
+  if (!none && one.is_of(message)) return one;
+  const Box fresh{message.purpose, message.bytes, {}, message.from};
+  if (none && table.used == 0) return one = fresh;
+  if (4 * table.used >= 3 * table.others.size()) grow(table);
+  const std::size_t mask = table.others.size() - 1;
   std::size_t at = hash(message.purpose, message.from, message.bytes) & mask;
-  while (!table.boxes[at].empty()) {
-    if (table.boxes[at].is_of(message)) return table.boxes[at];
+  while (!table.others[at].empty()) {
+    if (table.others[at].is_of(message)) return table.others[at];
     at = (at + 1) & mask;
   }
+  if (none) return one = fresh;
   ++table.used;
-  table.boxes[at] = {message.purpose, message.bytes, {}, message.from};
-  return table.boxes[at];
+  return table.others[at] = fresh;
 }
 
-/// Closes the gap that an empty box leaves among those that follow it.
+/// Closes the gap that an empty one of the other boxes leaves among those that follow it.
 void Mailboxes::drop(Table& table, Box& box) {
-  std::vector<Box>& boxes = table.boxes;
+  if (&box == &table.one) {
+    box = {};
+    return;
+  }
+  std::vector<Box>& boxes = table.others;
   --table.used;
   const std::size_t mask = boxes.size() - 1;
   auto gap = static_cast<std::size_t>(&box - boxes.data());
@@ -130,22 +139,24 @@ void Mailboxes::drop(Table& table, Box& box) {
 
 void Mailboxes::grow(Table& table) {
   constexpr std::size_t kFirst = 4;
-  std::vector<Box> old(std::max(kFirst, 2 * table.boxes.size()));
-  old.swap(table.boxes);
-  const std::size_t mask = table.boxes.size() - 1;
+  std::vector<Box> old(std::max(kFirst, 2 * table.others.size()));
+  old.swap(table.others);
+  const std::size_t mask = table.others.size() - 1;
   for (const Box& box : old) {
     if (box.empty()) continue;
     std::size_t at = hash(box.purpose, box.from, box.bytes) & mask;
-    while (!table.boxes[at].empty()) at = (at + 1) & mask;
-    table.boxes[at] = box;
+    while (!table.others[at].empty()) at = (at + 1) & mask;
+    table.others[at] = box;
   }
 }
 
 void Mailboxes::each_left(const std::function<void(const Message& message, Entry waits)>& visit) const {
   for (std::uint32_t to = 0; to < tables_.size(); ++to) {
-    for (const Box& box : tables_[to].boxes) {
+    const auto look = [&](const Box& box) {
       if (!box.empty()) visit({box.purpose, box.from, to, box.bytes}, box.done);
-    }
+    };
+    look(tables_[to].one);
+    for (const Box& box : tables_[to].others) look(box);
   }
 }
 

@@ -45,6 +45,12 @@ class Mailboxes final : Actor {
   void each_left(const std::function<void(const Message& message, Entry waits)>& visit) const;
 
   void act(Time now, std::uint64_t what) override;
+  /// Of a message that will arrive soon: fetches it, and then where it goes.
+  void prepare_arrival(std::uint32_t flight) const { __builtin_prefetch(&flights_[flight]); }
+  void prepare_box(std::uint32_t flight) const {
+    const std::uint32_t to = flights_[flight].message.to;
+    if (to < tables_.size()) __builtin_prefetch(&tables_[to]);
+  }
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -77,10 +83,11 @@ class Mailboxes final : Actor {
       return purpose == message.purpose && from == message.from && bytes == message.bytes;
     }
   };
-  /// An end's boxes: by hash, then the next one that is free.
-  struct Table {
-    std::vector<Box> boxes;
-    std::size_t used = 0;
+  /// An end's boxes: one, which is all that most ends need at a time, and others by hash, then the next that is free.
+  struct alignas(64) Table {
+    Box one;
+    std::vector<Box> others;
+    std::size_t used = 0;  ///< of the others
   };
 
   void transmit(Time now, const Message& message, Entry sent);

@@ -2,7 +2,6 @@
 #include "sw/analytical/network.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -11,7 +10,7 @@ namespace {
 
 /// To the picosecond: what is Weft's own has no reason to count in nanoseconds.
 Time to_time(double ns) {
-  return Time(std::llround(ns * 1000));
+  return Time(rounded(ns * 1000, "a time of the analytical network in ps"));
 }
 
 constexpr std::uint64_t kMostEnds = 1U << 28;

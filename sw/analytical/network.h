@@ -81,6 +81,12 @@ class Network final : Actor {
   [[nodiscard]] Time latency(std::size_t dimension) const;
 
   void act(Time now, std::uint64_t what) override;
+  void prepare(std::uint64_t what) override {
+    if (what % kKinds == kArrival) mailboxes_.prepare_arrival(static_cast<std::uint32_t>(what / kKinds));
+  }
+  void prepare_more(std::uint64_t what) override {
+    if (what % kKinds == kArrival) mailboxes_.prepare_box(static_cast<std::uint32_t>(what / kKinds));
+  }
 
  private:
   // What it has on the agenda: one of these, and a number.

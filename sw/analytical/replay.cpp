@@ -26,7 +26,7 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
       actor_(agenda_.add(*this)),
       end_(end),
       traces_(std::move(traces)),
-      collectives_(dispatcher, network, collectives, *this, end.bus),
+      collectives_(network, collectives, *this, end.bus),
       statistics_(network.ends()) {
   if (end_.memory_GBps <= 0) throw ConfigError("analytical.end.memory_GBps", "expected more than 0");
   if (end_.roofline && end_.peak_tflops <= 0) {
@@ -190,31 +190,16 @@ void Replay::finish(Time now, Graph& graph) {
   if (customs_.erase(&graph) != 0) done(now, work);
 }
 
-/// SystemC would make an error of its own of what is thrown: it is kept for check_finished().
-template <typename Action>
-void Replay::guard(const Action& action) {
-  if (failure_ != nullptr) return;
-  try {
-    action();
-  } catch (const std::exception&) {
-    failure_ = std::current_exception();
-  }
-}
-
 void Replay::on_event(Time now, std::uint32_t /*tag*/, std::uint64_t /*data*/) {
-  guard([&] {
-    for (End& end : ends_) advance(now, end.trace);
-  });
+  for (End& end : ends_) advance(now, end.trace);
 }
 
 void Replay::act(Time now, std::uint64_t what) {
-  guard([&] {
-    if (what % kKinds == kNodeDone) {
-      done(now, recall(what / kKinds));
-    } else {
-      memory_is_free(now, static_cast<std::uint32_t>(what / kKinds));
-    }
-  });
+  if (what % kKinds == kNodeDone) {
+    done(now, recall(what / kKinds));
+  } else {
+    memory_is_free(now, static_cast<std::uint32_t>(what / kKinds));
+  }
 }
 
 void Replay::call_done(Time at, Graph& graph, const Node& node) {
@@ -222,7 +207,7 @@ void Replay::call_done(Time at, Graph& graph, const Node& node) {
 }
 
 void Replay::collective_done(Time now, std::uint32_t /*rank*/, std::uint64_t token) {
-  guard([&] { done(now, recall(token)); });
+  done(now, recall(token));
 }
 
 std::uint64_t Replay::remember(Work work) {
@@ -290,8 +275,6 @@ std::string Replay::partly_begun() const {
 }
 
 void Replay::check_finished() const {
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
-  agenda_.rethrow_failure();
   std::string text;
   std::size_t unfinished = 0;
   std::size_t waiting = 0;  // communications

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,8 +86,8 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   /// Draws the nodes of the first `ends` ends; before the run.
   void record(Probe& probe, std::uint32_t ends);
 
-  /// After the run: throws what went wrong in it, a traces::FormatError for what a trace asks for or a ConfigError,
-  /// which stop the run; or a ReplayError unless all ends have done their traces.
+  /// After the run, which throws a traces::FormatError for what a trace asks for, or a ConfigError: throws a
+  /// ReplayError unless all ends have done their traces.
   void check_finished() const;
 
   /// When an end had done its trace.
@@ -140,8 +139,6 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
 
   void start_of_simulation() override;
   void collective_done(Time now, std::uint32_t rank, std::uint64_t token) override;
-  template <typename Action>
-  void guard(const Action& action);
   void advance(Time now, Graph& graph);
   void issue_ready(Time now, Graph& graph);
   void issue(Time now, Graph& graph, const chakra::Node& node);
@@ -196,7 +193,6 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   std::uint64_t nodes_ = 0;
   bool had_short_ = false;  ///< an involved_dim that does not name all dimensions
   bool left_out_ = false;   ///< dimensions, since a collective has no involved_dim
-  std::exception_ptr failure_;
 };
 
 }  // namespace weft::analytical

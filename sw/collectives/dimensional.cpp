@@ -312,12 +312,15 @@ void DimensionGroup::go_on(const std::shared_ptr<Chunk>& chunk) {
   const dimensions::Phase& next = chunk->phases[chunk->next];
   const bool smallest = config_.intra_dimension == dimensions::IntraDimension::kSmallestFirst;
   const std::int64_t size = smallest ? next.bytes : 0;
-  Phase phase = phase_of(*chunk);
   // A rooted collective's members have different phases, each of a dimension of its own.
   const Passage::Name name{chunk->stream, run.call.rooted ? next.dimension : static_cast<std::uint32_t>(chunk->next)};
-  ++chunk->next;
-  members_[static_cast<std::size_t>(run.member)].lines[next.dimension]->enqueue(
-      std::move(phase), name, {run.priority, size}, [this, chunk] { go_on(chunk); });
+  const auto begin = [this, chunk] {
+    Phase phase = phase_of(*chunk);
+    ++chunk->next;
+    return phase;
+  };
+  members_[static_cast<std::size_t>(run.member)].lines[next.dimension]->enqueue(begin, name, {run.priority, size},
+                                                                                [this, chunk] { go_on(chunk); });
 }
 
 Phase DimensionGroup::phase_of(Chunk& chunk) const {

@@ -152,8 +152,14 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
     co_return;
   }
   std::uint64_t bytes = 0;
-  for (int i = 0; i < size_; ++i) bytes += blocks(i).bytes;
-  const bool is_short = static_cast<std::int64_t>(bytes) <= config_.low_latency_limit.count();
+  std::uint64_t reductions = 1;  // and the empty one
+  for (int i = 0; i < size_; ++i) {
+    bytes += blocks(i).bytes;
+    reductions += Chunks{blocks(i), chunk_}.count();
+  }
+  // More than its window holds would wait for each other there.
+  const bool is_short = static_cast<std::int64_t>(bytes) <= config_.low_latency_limit.count() &&
+                        reductions <= static_cast<std::uint64_t>(config_.low_latency_window);
   co_await meet();
   firmware::GroupQueuePair& tree = is_short ? low_latency_ : streaming_;
   const std::uint64_t met = progress_.reduced;

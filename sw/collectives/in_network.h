@@ -58,10 +58,11 @@ struct Staging {
 /// One member's part in the collectives of a group whose members are on one network. It has three trees: one for
 /// low-latency reductions, one for streaming ones, and one for multicast.
 ///
-/// A reduction of up to `low_latency_limit` bytes takes the low-latency tree. A larger one up and down first meets all
-/// others in an empty reduction there, which stands for the lock that a streaming tree is taken with, then streams. An
-/// Allgather and a Broadcast are preceded by such a meeting too, since nobody may send before all are ready to receive;
-/// sums that are multicast are not, since no sum exists before all have sent.
+/// A reduction of up to `low_latency_limit` bytes takes the low-latency tree; the reductions of a ReduceScatter, one
+/// for each member, do where all fit into that tree's window. A larger one up and down first meets all others in an
+/// empty reduction there, which stands for the lock that a streaming tree is taken with, then streams. An Allgather and
+/// a Broadcast are preceded by such a meeting too, since nobody may send before all are ready to receive; sums that are
+/// multicast are not, since no sum exists before all have sent.
 class InNetworkMember {
  public:
   struct Config {

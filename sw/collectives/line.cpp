@@ -67,7 +67,8 @@ LineMember::LineMember(Rank& rank, int position, int members, const Options& opt
       connections_(static_cast<std::size_t>(members)),
       slots_(kSlots) {}
 
-void LineMember::enqueue(Phase phase, Passage::Name name, Precedence precedence, std::function<void()> done) {
+void LineMember::enqueue(std::function<Phase()> phase, Passage::Name name, Precedence precedence,
+                         std::function<void()> done) {
   name.stream %= Immediate::kStreams;
   const auto place =
       std::upper_bound(waiting_.begin(), waiting_.end(), precedence,
@@ -113,8 +114,7 @@ void LineMember::start(std::size_t index) {
   Waiting waiting = std::move(waiting_[index]);
   waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(index));
   slots_[slot].taken = true;
-  active_.push_back(
-      {std::make_unique<Passage>(*this, std::move(waiting.phase), waiting.name, slot), std::move(waiting.done)});
+  active_.push_back({std::make_unique<Passage>(*this, waiting.phase(), waiting.name, slot), std::move(waiting.done)});
   Passage& passage = *active_.back().passage;
   std::erase_if(early_, [&](const Permission& permission) {
     if (permission.name != waiting.name) return false;

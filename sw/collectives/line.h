@@ -47,8 +47,9 @@ class LineMember {
       return priority != other.priority ? priority > other.priority : bytes < other.bytes;
     }
   };
-  /// From a running thread of the rank: queues a phase; `done` is called on the line's thread.
-  void enqueue(Phase phase, Passage::Name name, Precedence precedence, std::function<void()> done);
+  /// From a running thread of the rank: queues a phase, which `phase` gives when it begins, since it takes memory for
+  /// each member of the line. `done` is called on the line's thread.
+  void enqueue(std::function<Phase()> phase, Passage::Name name, Precedence precedence, std::function<void()> done);
 
   [[nodiscard]] int position() const { return position_; }
   [[nodiscard]] int members() const { return members_; }
@@ -58,7 +59,7 @@ class LineMember {
   friend class Strand;
 
   struct Waiting {
-    Phase phase;
+    std::function<Phase()> phase;
     Passage::Name name;
     Precedence precedence;
     std::function<void()> done;

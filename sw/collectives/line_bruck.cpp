@@ -52,9 +52,13 @@ Task bruck_all_to_all(Strand strand) {
     strand.write(to, going, there);
     co_await strand.message(strand.ahead(-far));
   }
+  Pieces here;
+  Pieces places;
   for (int i = 1; i < members; ++i) {
-    strand.copy(table[static_cast<std::size_t>(i)], output[static_cast<std::size_t>(strand.ahead(-i))]);
+    append(here, table[static_cast<std::size_t>(i)]);
+    append(places, output[static_cast<std::size_t>(strand.ahead(-i))]);
   }
+  strand.copy(here, places);
   co_await strand.computed();
 }
 

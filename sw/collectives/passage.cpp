@@ -92,29 +92,21 @@ void Strand::write(int peer, const Pieces& from, const Pieces& to) {
 
 void Strand::reduce(const Pieces& source, const Pieces& other, const Pieces& target) {
   LineMember& line = passage_->line_;
-  const auto parts = static_cast<int>(line.engines_for(bytes_of(source)));
-  const std::uint64_t granule = size_of(phase().type);
-  for (int i = 0; i < parts; ++i) {
-    zip(
-        [&](std::uint64_t bytes, std::uint64_t a, std::uint64_t b, std::uint64_t sum) {
-          line.reduce(phase().type, a, b, sum, bytes, static_cast<std::uint32_t>(i), passage_->slot_, number_);
-          ++passage_->computing_[static_cast<std::size_t>(number_)];
-        },
-        part(source, parts, i, granule), part(other, parts, i, granule), part(target, parts, i, granule));
-  }
+  const auto begin = [&](std::uint32_t index, std::uint64_t bytes, std::uint64_t a, std::uint64_t b,
+                         std::uint64_t sum) {
+    line.reduce(phase().type, a, b, sum, bytes, index, passage_->slot_, number_);
+    ++passage_->computing_[static_cast<std::size_t>(number_)];
+  };
+  divide(line.engines_for(bytes_of(source)), size_of(phase().type), begin, source, other, target);
 }
 
 void Strand::copy(const Pieces& source, const Pieces& target) {
   LineMember& line = passage_->line_;
-  const auto parts = static_cast<int>(line.engines_for(bytes_of(source)));
-  for (int i = 0; i < parts; ++i) {
-    zip(
-        [&](std::uint64_t bytes, std::uint64_t from, std::uint64_t to) {
-          line.copy(from, to, bytes, static_cast<std::uint32_t>(i), passage_->slot_, number_);
-          ++passage_->computing_[static_cast<std::size_t>(number_)];
-        },
-        part(source, parts, i, 1), part(target, parts, i, 1));
-  }
+  const auto begin = [&](std::uint32_t index, std::uint64_t bytes, std::uint64_t from, std::uint64_t to) {
+    line.copy(from, to, bytes, index, passage_->slot_, number_);
+    ++passage_->computing_[static_cast<std::size_t>(number_)];
+  };
+  divide(line.engines_for(bytes_of(source)), 1, begin, source, target);
 }
 
 void Strand::Until::await_suspend(std::coroutine_handle<> handle) {

@@ -75,4 +75,36 @@ void zip(const Visit& visit, const Pieces& first, const Lists&... more) {
   walk(Cursor{&first}, Cursor{&more}...);
 }
 
+/// Divides what the lists hold, the same number of bytes each, among `parts` that work at the same time: calls
+/// `visit(index, bytes, a, b, ...)`, by zip()'s runs, with the index of a part, or a larger one to be dealt out in
+/// turn. Runs that are fewer are cut into parts of equal size. Where they are more, each has an index of its own,
+/// however short it is, since every run has a cost; those that are longer than a part are cut.
+template <typename Visit, typename... Lists>
+void divide(std::uint64_t parts, std::uint64_t granule, const Visit& visit, const Lists&... lists) {
+  std::uint64_t runs = 0;
+  std::uint64_t whole = 0;
+  const auto count = [&](std::uint64_t bytes, auto... /*addresses*/) {
+    ++runs;
+    whole += bytes;
+  };
+  zip(count, lists...);
+  if (runs <= parts) {
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      const auto mine = [&](std::uint64_t bytes, auto... addresses) { visit(i, bytes, addresses...); };
+      zip(mine, part(lists, static_cast<int>(parts), static_cast<int>(i), granule)...);
+    }
+    return;
+  }
+  const std::uint64_t longest = (whole + parts - 1) / parts;
+  std::uint32_t index = 0;
+  const auto deal = [&](std::uint64_t bytes, auto... addresses) {
+    const std::uint64_t cuts = (bytes + longest - 1) / longest;
+    for (std::uint64_t c = 0; c < cuts; ++c) {
+      const Extent cut = split({0, bytes}, cuts, c, granule);
+      if (cut.bytes > 0) visit(index++, cut.bytes, addresses + cut.offset...);
+    }
+  };
+  zip(deal, lists...);
+}
+
 }  // namespace weft::collectives

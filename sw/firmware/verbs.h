@@ -50,7 +50,7 @@ class WorkQueue {
       if (backlog_ != nullptr) [[unlikely]] {
         backlog_->post_batch({entries.data(), count});
       } else {
-        interface_.doorbell().announce({entries.data(), count});
+        interface_->doorbell().announce({entries.data(), count});
       }
       requests = requests.subspan(count);
     }
@@ -58,9 +58,9 @@ class WorkQueue {
 
  protected:
   WorkQueue() = default;
-  /// `numbered`: see Backlog.
-  WorkQueue(const Interface& interface, std::uint32_t number, bool numbered = false)
-      : interface_(interface),
+  /// The interface outlives it. `numbered`: see Backlog.
+  WorkQueue(const Interface& interface, std::uint32_t number, bool numbered)
+      : interface_(&interface),
         number_(number),
         backlog_(interface.nic == nullptr ? nullptr
                                           : Backlog::of(*interface.nic, interface.doorbell(), number, numbered)) {}
@@ -69,10 +69,10 @@ class WorkQueue {
     request.queue_pair = number_;
     if (backlog_ != nullptr) [[unlikely]]
       return backlog_->post(request, relay_, charged_);
-    interface_.doorbell().ring(request, relay_, charged_);
+    interface_->doorbell().ring(request, relay_, charged_);
   }
 
-  Interface interface_;
+  const Interface* interface_ = nullptr;
   std::uint32_t number_ = 0;
   bool charged_ = true;
   Time relay_;
@@ -91,8 +91,8 @@ class QueuePair : public WorkQueue {
 
   /// Joins two ends; before anything is posted.
   static void connect(QueuePair& a, QueuePair& b) {
-    a.interface_.nic->connect(a.number_, b.interface_.nic->end(), b.number_);
-    b.interface_.nic->connect(b.number_, a.interface_.nic->end(), a.number_);
+    a.interface_->nic->connect(a.number_, b.interface_->nic->end(), b.number_);
+    b.interface_->nic->connect(b.number_, a.interface_->nic->end(), a.number_);
   }
 
   /// RDMA write; with `notify`, the peer's receive completes with `immediate`.
@@ -192,7 +192,7 @@ class DatagramQueuePair : public WorkQueue {
       : WorkQueue(interface, interface.nic->create_datagram_queue_pair(completions.address()), true) {}
 
   /// Lets datagrams for `group` come here.
-  void attach(std::uint32_t group) { interface_.nic->attach(number_, group); }
+  void attach(std::uint32_t group) { interface_->nic->attach(number_, group); }
 
   /// A request for post_batch(): to all of a group but this interface, with `immediate`.
   static nic::WorkRequest to_group(std::uint32_t group, std::uint64_t local, std::uint64_t bytes,

@@ -89,36 +89,19 @@ void GraphEngine::start() {
   for (const auto& end : ends_) end->rank->processor->spawn("graph", 0, run(*end));
 }
 
-/// SystemC would make an error of its own of what is thrown: it is kept for check(), and the rank stops.
-template <typename Action>
-bool GraphEngine::guard(const End& end, const Action& action) {
-  try {
-    action();
-    return true;
-  } catch (const std::invalid_argument& error) {
-    const traces::FormatError failure(end.trace.window->file().string(), 0, error.what());
-    if (failure_ == nullptr) failure_ = std::make_exception_ptr(failure);
-  } catch (const std::exception&) {
-    if (failure_ == nullptr) failure_ = std::current_exception();
-  }
-  return false;
-}
-
 Task GraphEngine::run(End& end) {
-  if (!guard(end, [&] { advance(end, end.trace); })) co_return;
-  while (end.finished == kNever) {
-    const nic::Completion entry = co_await end.events->next();
-    const auto take = [&] {
-      if (RemoteTransfers::is_mine(entry)) return done(end, recall(end, end.transfers->take(entry)));
-      if (!Messages::is_mine(entry)) return done(end, recall(end, entry.id));
-      if (const auto token = end.messages->take(entry)) done(end, recall(end, *token));
-    };
-    if (!guard(end, take)) co_return;
+  try {
+    advance(end, end.trace);
+    while (end.finished == kNever) take(end, co_await end.events->next());
+  } catch (const std::invalid_argument& error) {
+    throw traces::FormatError(end.trace.window->file().string(), 0, error.what());
   }
 }
 
-void GraphEngine::check() const {
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
+void GraphEngine::take(End& end, const nic::Completion& entry) {
+  if (RemoteTransfers::is_mine(entry)) return done(end, recall(end, end.transfers->take(entry)));
+  if (!Messages::is_mine(entry)) return done(end, recall(end, entry.id));
+  if (const auto token = end.messages->take(entry)) done(end, recall(end, *token));
 }
 
 GraphEngine::Resource GraphEngine::resource_of(const Node& node) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,11 +119,8 @@ class GraphEngine {
 
   /// Draws the nodes of the first `ranks` ranks.
   void record(Probe& probe, int ranks);
-  /// Spawns the firmware threads.
+  /// Spawns the firmware threads. They throw what is wrong in a trace, a traces::FormatError or std::length_error.
   void start();
-  /// After the run: throws what was wrong in a trace, a traces::FormatError or std::length_error, which its rank
-  /// stopped at.
-  void check() const;
   [[nodiscard]] GraphResult result() const;
   /// Of a run that ended before the ranks had: the limit that holds back what is ready, if one does, then what they
   /// have under way, a line each.
@@ -216,8 +212,7 @@ class GraphEngine {
   };
 
   firmware::Task run(End& end);
-  template <typename Action>
-  bool guard(const End& end, const Action& action);
+  void take(End& end, const nic::Completion& entry);
   void advance(End& end, Graph& graph);
   void issue_ready(End& end, Graph& graph);
   void issue(End& end, Graph& graph, const chakra::Node& node);
@@ -266,7 +261,6 @@ class GraphEngine {
   std::map<std::string, GroupOf> groups_;
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Messages*> messages_;  ///< by rank
-  std::exception_ptr failure_;
   bool estimates_ = false;   ///< some kernel of which its operations alone are known
   bool had_short_ = false;   ///< a list of dimensions that ends before the network's
   bool left_out_ = false;    ///< dimensions behind the first four, of collectives without a list

@@ -175,6 +175,23 @@ TEST(WithARoot, AnyRankCanBeIt) {
   }
 }
 
+/// Where the network is so fast that what a copy engine takes for each piece counts: a chunk is in pieces there.
+TEST(Dimensions, TakeNoLongerForASmallBufferThanForALargeOne) {
+  test::fresh_kernel();
+  MachineConfig config = machine_of({"Ring(2)", "FullyConnected(8)"}, Operation::kAllToAll, Algorithm::kDirect);
+  config.data = false;
+  config.collectives.dimensions.splits = 8;
+  for (fabric::DimensionConfig& dimension : config.fabric.dimensions) {
+    dimension.link.rate = Rate(3'200'000'000'000);
+    dimension.link.propagation = 100_ns;
+  }
+  config.nic.dma_rate = Rate(12'400'000'000'000);
+  config.nic.packet_cost = Time();
+  Machine machine(config);
+  const auto results = run_collective(machine, CollectiveOp::kAllToAll, {64 << 10, 4 << 20}, ElementType::kFp32);
+  EXPECT_LT(results[0].time, results[1].time * 21 / 20);
+}
+
 TEST(Dimensions, RefuseWhatAnAlgorithmHasNot) {
   for (const Operation operation : kOperations) {
     for (const Algorithm algorithm : kAlgorithms) {

@@ -11,6 +11,7 @@
 #include "sw/schedules/graph.h"
 #include "tests/support/chakra.h"
 #include "tests/support/kernel.h"
+#include "tests/support/reports.h"
 
 namespace weft::platforms {
 namespace {
@@ -64,8 +65,9 @@ class RemoteMemoryNodes : public test::ChakraTest {
     workload.groups["pair"] = {1, 2};
     GraphEngine engine(machine.ranks(), graph, config.collectives, config.accelerator.array.compute, workload);
     engine.start();
+    const test::ExpectReports reports;  // SystemC's own of what comes out of run()
     machine.run();
-    engine.check();
+    EXPECT_TRUE(reports.messages().empty());
     const schedules::GraphResult result = engine.result();
     return {result.finished, result.wrong, result.transfers, machine.dispatcher().digest()};
   }

@@ -46,7 +46,7 @@ struct AnalyticalBench final : analytical::Listener, EventTarget {
                   bool rendezvous = false)
       : dispatcher("dispatcher"),
         network(dispatcher, dimensions, congestion, "network", rendezvous),
-        collectives(dispatcher, network, config, *this, bus) {
+        collectives(network, config, *this, bus) {
     dispatcher.attach(*this, "bench");
   }
 
@@ -70,7 +70,7 @@ struct AnalyticalBench final : analytical::Listener, EventTarget {
         }
       }
     };
-    sc_core::sc_start();
+    dispatcher.run_to_end();
     EXPECT_EQ(collectives.unfinished(), 0) << collectives.waits_for(0);
     finish.messages = network.messages();
     return finish;

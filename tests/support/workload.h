@@ -76,7 +76,7 @@ inline std::vector<std::int64_t> replay(const workloads::TransformerWorkload& wo
     traces.groups[group.name].assign(group.ranks.begin(), group.ranks.end());
   }
   const analytical::Replay replay("replay", dispatcher, network, collectives, end, traces);
-  sc_core::sc_start();
+  dispatcher.run_to_end();
   replay.check_finished();
   std::vector<std::int64_t> finished;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) finished.push_back(replay.finished_at(rank).count() / 1000);

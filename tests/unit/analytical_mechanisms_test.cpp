@@ -174,7 +174,7 @@ TEST(AstraMechanisms, ChunksTakeTurnsWhereLinksAreCutThrough) {
     bench.on_time = [&](Time now, std::uint32_t rank) {
       bench.collectives.enter(now, rank, {}, Operation::kAllReduce, 8 << 10, 0, rank);
     };
-    sc_core::sc_start();
+    bench.dispatcher.run_to_end();
     EXPECT_EQ(bench.collectives.waits_for_places(), bench.collectives.unfinished() > 0);
     return bench.collectives.unfinished() == 0;
   };

@@ -281,7 +281,7 @@ TEST(Analytical, NamesMembersThatEnterDifferentCollectives) {
       enter(r == 2 ? Operation::kAllReduce : Operation::kAllgather);
     }
   };
-  sc_core::sc_start();
+  bench.dispatcher.run_to_end();
   EXPECT_GT(bench.collectives.unfinished(), 0);
   EXPECT_EQ(bench.collectives.mismatch(),
             "collective 0 of group 0 is all_reduce of 1048576 B at end 0 and all_gather of 1048576 B at end 2");

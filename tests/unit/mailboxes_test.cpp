@@ -58,7 +58,7 @@ TEST(AnalyticalMailboxes, ServesReceivesThatWaitInTheirOrder) {
                         {350, Do::kReceive},  // when two have come and two wait
                         {350, Do::kSend},
                         {350, Do::kSend}});
-  sc_core::sc_start();
+  bench.dispatcher.run_to_end();
   EXPECT_EQ(bench.done, (Done{{0, 210}, {1, 310}, {2, 410}, {3, 550}, {7, 650}}));
 }
 
@@ -72,7 +72,7 @@ TEST(AnalyticalMailboxes, KeepsMessagesThatNobodyWaitsFor) {
                         {322, Do::kReceive},  // waits
                         {323, Do::kReceive},
                         {500, Do::kSend}});
-  sc_core::sc_start();
+  bench.dispatcher.run_to_end();
   EXPECT_EQ(bench.done, (Done{{3, 320}, {4, 321}, {5, 410}, {6, 700}}));
   int left = 0;
   bench.network.mailboxes().each_left([&](const Mailboxes::Message&, Entry) { ++left; });

@@ -148,7 +148,7 @@ struct Bench final : sc_core::sc_module, analytical::Listener, EventTarget {
       : sc_module(sc_core::sc_module_name("bench")),
         dispatcher("dispatcher"),
         network(dispatcher, dimensions, congestion, "network"),
-        collectives(dispatcher, network, config, *this) {
+        collectives(network, config, *this) {
     dispatcher.attach(*this, "bench");
   }
   /// Rank r enters so late.
@@ -156,7 +156,7 @@ struct Bench final : sc_core::sc_module, analytical::Listener, EventTarget {
     operation = what;
     bytes = size;
     late = std::move(lateness);
-    sc_core::sc_start();
+    dispatcher.run_to_end();
   }
   void start_of_simulation() override {
     for (std::uint32_t r = 0; r < network.ends(); ++r) {
