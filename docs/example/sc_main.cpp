@@ -100,8 +100,10 @@ int sc_main(int /*argc*/, char** /*argv*/) {
   for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 7 + i / 251);
   hbm.store().write(0, sent.data(), sent.size());
   firmware::CompletionQueue& arrivals = processor.create_completion_queue("an arrival");
-  firmware::QueuePair near_pair({&processor, &near, &fabric, 0}, processor.create_completion_queue("nothing"));
-  firmware::QueuePair far_pair({&processor, &far, &fabric, 1}, arrivals);
+  const firmware::Interface near_interface{&processor, &near, &fabric, 0};
+  const firmware::Interface far_interface{&processor, &far, &fabric, 1};
+  firmware::QueuePair near_pair(near_interface, processor.create_completion_queue("nothing"));
+  firmware::QueuePair far_pair(far_interface, arrivals);
   firmware::QueuePair::connect(near_pair, far_pair);
   std::vector<Time> times;
   processor.spawn("send", /*place=*/0, send(near_pair));

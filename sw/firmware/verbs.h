@@ -58,7 +58,8 @@ class WorkQueue {
 
  protected:
   WorkQueue() = default;
-  /// The interface outlives it. `numbered`: see Backlog.
+  /// The interface outlives it, so that one that is made for the call is refused. `numbered`: see Backlog.
+  WorkQueue(Interface&& interface, std::uint32_t number, bool numbered) = delete;
   WorkQueue(const Interface& interface, std::uint32_t number, bool numbered)
       : interface_(&interface),
         number_(number),
@@ -86,6 +87,7 @@ class QueuePair : public WorkQueue {
  public:
   QueuePair() = default;
   /// Makes a queue pair whose completions, of sends and receives, go to `completions`.
+  QueuePair(Interface&& interface, CompletionQueue& completions) = delete;
   QueuePair(const Interface& interface, CompletionQueue& completions)
       : WorkQueue(interface, interface.nic->create_queue_pair(completions.address()), false) {}
 

@@ -77,7 +77,7 @@ TEST_F(CliTest, BadInput) {
        {"accelerator.hbm.capacity: ", "\"11GiB\"", "resnet50 needs ", " GiB: activations "}},
       {"no text", "run ../small.json --set workload.sequences=lots", {"workload.sequences: ", "integer", "lots"}},
       {"folder", "run ../small.json --out /proc/x/y", {"--out: ", "/proc/x/y"}},
-      {"timeline", "run ../small.json --timeline /proc/x/y", {"--timeline: ", "/proc/x/y"}},
+      {"timeline", "run ../small.json --timeline /proc/x/y", {"--timeline: ", "/proc/x"}},
       {"unknown collective", "collective dgx-h100 --op foo", {"--op", "foo", "all_gather"}},
       {"size without unit", "collective dgx-h100 --op all_gather --bytes 5", {"--bytes: ", "units", "\"5\""}},
       {"part of an element", "collective dgx-h100 --op all_gather --bytes 6B", {"--bytes: ", "4 bytes", "6B"}},

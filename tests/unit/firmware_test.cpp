@@ -175,9 +175,10 @@ TEST(Charges, AddUpForWakesWritesAndPolls) {
 
 TEST(Charges, OfABatchAreAWriteAndItsEntries) {
   struct Queue : WorkQueue {
-    explicit Queue(Processor& processor) : WorkQueue({&processor, nullptr, nullptr, 0}, 3) {}
+    explicit Queue(const Interface& interface) : WorkQueue(interface, 3, false) {}
     static Task run(Bench& b, std::size_t requests) {
-      Queue(b.processor).post_batch(std::vector<nic::WorkRequest>(requests));
+      const Interface interface { &b.processor, nullptr, nullptr, 0 };
+      Queue(interface).post_batch(std::vector<nic::WorkRequest>(requests));
       b.note("posted");
       co_return;
     }
