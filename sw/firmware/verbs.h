@@ -138,6 +138,7 @@ class GroupQueuePair : public WorkQueue {
  public:
   GroupQueuePair() = default;
   /// `window` is that of the group's reductions; 0 makes it one for multicast. Completions go to `completions`.
+  GroupQueuePair(Interface&& interface, CompletionQueue& completions, std::uint32_t group, int window) = delete;
   GroupQueuePair(const Interface& interface, CompletionQueue& completions, std::uint32_t group, int window)
       : WorkQueue(interface, interface.nic->create_group_queue_pair(completions.address(), group, window), true) {}
 
@@ -190,6 +191,7 @@ class GroupQueuePair : public WorkQueue {
 class DatagramQueuePair : public WorkQueue {
  public:
   DatagramQueuePair() = default;
+  DatagramQueuePair(Interface&& interface, CompletionQueue& completions) = delete;
   DatagramQueuePair(const Interface& interface, CompletionQueue& completions)
       : WorkQueue(interface, interface.nic->create_datagram_queue_pair(completions.address()), true) {}
 
