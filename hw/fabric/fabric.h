@@ -97,6 +97,7 @@ class Fabric final : public sc_core::sc_module {
     SpanningTree tree;
     std::uint8_t lane;
     bool reduces;
+    int weight = 0;  ///< in `loads_`
   };
   [[nodiscard]] std::vector<std::uint32_t> reachable(const std::vector<std::uint32_t>& ends, std::size_t epoch) const;
   [[nodiscard]] const std::vector<Routes>& routes_of(std::size_t epoch) const;
@@ -113,6 +114,7 @@ class Fabric final : public sc_core::sc_module {
   bool had_groups_ = false;
   GroupTrees group_trees_;
   std::map<std::uint32_t, GroupTree> trees_;  // by their numbers in switches
+  LinkLoads loads_;                           // of these
 };
 
 }  // namespace weft::fabric

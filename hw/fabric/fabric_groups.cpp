@@ -11,6 +11,9 @@
 namespace weft::fabric {
 namespace {
 
+/// What a tree for long messages is taken to carry, against one for reductions of low latency.
+constexpr int kLongMessages = 16;
+
 std::uint16_t port_to(const std::vector<Routes>& routes, std::uint32_t sw, std::uint32_t end) {
   Packet packet;
   packet.source = end;
@@ -66,10 +69,11 @@ Fabric::GroupTree Fabric::plan_tree(const std::vector<std::uint32_t>& ends, bool
     const bool first = other.lane == Switch::kSendersLane;
     others.push_back({&other.tree, first ? std::uint8_t{0} : other.lane, !other.reduces});
   }
+  static const SpanningTree::Avoided nothing;
+  const SpanningTree::Avoided& avoided = epoch == 0 ? nothing : plan_->reroutings()[epoch - 1].avoided;
   // Another root may fit to the trees that are there.
-  constexpr std::uint32_t kTries = 8;
-  for (std::uint32_t i = 0; i <= kTries; ++i) {
-    GroupTree found{SpanningTree::build(topology(), route, ends, i == 0 ? salt : i - 1), 0, reduces};
+  for (const std::uint32_t root : SpanningTree::roots(topology(), route, ends, loads_, avoided, salt)) {
+    GroupTree found{SpanningTree::build(topology(), route, ends, loads_, avoided, root), 0, reduces};
     const auto lane = find_lane(topology(), routes, config().link.lanes, tree_shaped, others, found.tree, !reduces);
     if (!lane.has_value()) continue;
     found.lane = *lane;
@@ -147,6 +151,8 @@ std::optional<std::uint32_t> Fabric::create_group(const std::vector<std::uint32_
     if (!enough) continue;
     GroupTree tree = plan_tree(left, options.reduces, id, epoch);
     if (join(number, tree, options, numbers)) {
+      tree.weight = options.reduces && !options.streaming ? 1 : kLongMessages;
+      loads_.add(topology(), tree.tree, tree.weight);
       trees_.emplace(number, std::move(tree));
       numbers.back() = number;
     } else if (epoch == first) {
@@ -162,6 +168,7 @@ void Fabric::destroy_group(std::uint32_t id) {
   for (const std::uint32_t number : std::set<std::uint32_t>(numbers.begin(), numbers.end())) {
     if (number == GroupTrees::kNone) continue;
     for (const auto& [sw, branch] : trees_.at(number).tree.branches) switches_[sw]->leave(number);
+    loads_.add(topology(), trees_.at(number).tree, -trees_.at(number).weight);
     trees_.erase(number);
   }
   group_trees_.set(id, {});

@@ -115,6 +115,11 @@ class alignas(64) HostLink {
                          bytes <= mtu_ ? Time() : length - dma_time_(mtu_)};
     return pcie_ ? read_by_pcie(engine, now, memory, address, bytes) : engine;
   }
+  /// `bytes` of what the engine was to read, and has not begun to at `now`, are not read after all. What a PCI Express
+  /// link has been asked for still crosses it.
+  void give_up(Time now, std::int64_t bytes) {
+    if (!pcie_ && bytes > 0) read_free_ = std::max(now, read_free_ - dma_time_(bytes));
+  }
   /// Writes `bytes` of a packet that is here at `now`, which memory has taken by `memory`, and the engine after
   /// `handling`. Returns when they are visible.
   Time write(Time now, Time memory, Time handling, std::uint64_t address, std::uint32_t bytes) {

@@ -88,11 +88,16 @@ void Nic::end_read(Time now) {
       host_.read(read.asked, read.engine_free, read.answered + late, read.address, read.packet->payload_bytes);
   read.packet->tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
   const Time ready = std::max(now, data.tail - data.spread);
+  if (read.dropped) return packets_.give_back(read.packet);
   std::size_t place = 0;
   while (fetched_[place].ready != kNever) ++place;
   assert(fetched_[place].packet == read.packet);
   fetched_[place].ready = std::max(ready, read.not_before);
   if (read.completes) complete(pairs_[read.entry.queue_pair], read.entry, ready + config_.write_latency);
+}
+
+void Nic::forget_read(const Packet& packet) {
+  for (Phased::Read& read : phased_->reads) read.dropped = read.dropped || read.packet == &packet;
 }
 
 void Nic::end_write(Time now) {

@@ -34,6 +34,7 @@ struct Nic::Phased {
     Time engine_free;  ///< the engine hands nothing on before
     Time not_before;   ///< nor may the packet leave
     Time answered = kNever;
+    bool dropped = false;  ///< its packet does not leave
     bool completes = false;
     Completion entry;  ///< for queue pair entry.queue_pair
   };

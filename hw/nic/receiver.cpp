@@ -199,9 +199,7 @@ void Nic::handle(Time now, Packet& packet) {
   QueuePair& pair = pairs_[packet.queue_pair];
   if (paces_ && (packet.flags & Packet::kMarked) != 0) [[unlikely]]
     notify_congestion(now, packet);
-  const bool asks =
-      packet.opcode == Opcode::kSend || packet.opcode == Opcode::kWrite || packet.opcode == Opcode::kReadRequest;
-  packet.psn = whole_psn(packet.psn, asks ? pair.expected_psn : pair.next_psn);
+  packet.psn = whole_psn(packet.psn, asks(packet) ? pair.expected_psn : pair.next_psn);
   if (recovers_) [[unlikely]]
     return receive_in_turn(now, packet, pair);
   const bool to_send = packet.opcode == Opcode::kReadRequest;

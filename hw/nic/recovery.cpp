@@ -14,6 +14,10 @@ namespace {
 constexpr std::uint32_t kAcknowledgeEvery = 64;
 constexpr std::int64_t kAcknowledgePart = 8;
 
+/// Of a NAK's address: above are which packet is the newest that has come, from the first missing one on and plus one,
+/// or nothing; below where what it asks for begins.
+constexpr int kNewestShift = 32;
+
 }  // namespace
 
 // --- As responder ---
@@ -54,7 +58,6 @@ Nic::Turn Nic::turn_of_request(Time now, Packet& packet, QueuePair& pair) {
     }
     return Turn::kNever;
   }
-  if (before(recovery.seen_end, pair.expected_psn)) recovery.seen_end = pair.expected_psn;
   if (before(recovery.asked_end, pair.expected_psn)) recovery.asked_end = pair.expected_psn;
   if (before(recovery.dropped_end, pair.expected_psn)) recovery.dropped_end = pair.expected_psn;
   if (before(recovery.dropped_asked, pair.expected_psn)) recovery.dropped_asked = pair.expected_psn;
@@ -79,16 +82,20 @@ Nic::Turn Nic::turn_of_request(Time now, Packet& packet, QueuePair& pair) {
     return Turn::kNever;
   }
   ++counters_.held;
-  const bool gap = before(recovery.seen_end, packet.psn);
-  if (!before(packet.psn, recovery.seen_end)) recovery.seen_end = packet.psn + 1;
-  if (refused) {
-    recovery.asked_end = recovery.seen_end;
-  } else if (gap && !recovery.gap_timer) {
-    recovery.gap_timer = true;
-    recovery.asking_end = recovery.seen_end;
-    dispatcher_.post(now + config_.reorder_wait, *this, kGap, number);
+  recovery.gaps.begin_at(pair.expected_psn);
+  if (recovery.gaps.fill(packet.psn) && !refused) {
+    ++recovery.further;
+    wait_for_gaps(now, number);
   }
   return Turn::kHeld;
+}
+
+void Nic::wait_for_gaps(Time now, std::uint32_t number) {
+  Recovery& recovery = *pairs_[number].recovery;
+  if (recovery.gap_timer) return;
+  recovery.gap_timer = true;
+  recovery.asking_end = recovery.gaps.end();
+  dispatcher_.post(now + config_.reorder_wait, *this, kGap, number);
 }
 
 void Nic::ask_for_dropped(std::uint32_t number) {
@@ -102,8 +109,7 @@ void Nic::ask_for_dropped(std::uint32_t number) {
     until = recovery.requests.front()->psn;
   }
   recovery.dropped_asked = until;
-  ++counters_.naks;
-  control(Opcode::kNak, number, from).immediate = until - from;
+  ask_again(number, from, until, std::nullopt);  // a repeat of it may have been dropped as well
 }
 
 void Nic::note_taken(Time now, const Packet& packet, QueuePair& pair) {
@@ -123,56 +129,64 @@ void Nic::request_gap(Time now, std::uint32_t number) {
   Recovery& recovery = *pair.recovery;
   recovery.gap_timer = false;
   if (recovery.failed) return dispatcher_.disregard();
-  // Asks once for each gap that was there when the timer began; those after it have waited too short.
-  bool later = false;
-  std::uint32_t from = pair.expected_psn;
-  const auto ask = [&](std::uint32_t until) {
-    if (before(from, recovery.asked_end)) from = recovery.asked_end;
-    if (!before(from, until)) return;
-    const std::uint32_t end = before(recovery.asking_end, until) ? recovery.asking_end : until;
-    later = later || before(end, until);
-    if (!before(from, end)) return;
-    ++counters_.naks;
-    Packet& nak = control(Opcode::kNak, number, pair.expected_psn);
-    nak.address = from - pair.expected_psn;
-    nak.immediate = end - from;
-  };
-  for (std::size_t i = 0; i < recovery.requests.size(); ++i) {
-    const std::uint32_t held = recovery.requests[i]->psn;
-    if (before(from, held)) ask(held);
-    from = held + 1;
+  // Asks for what was missing when the timer began; what is missing after it has waited too short. A NAK names the
+  // newest packet that was here then, by which the sender knows whether what it has repeated since is lost. Gaps are
+  // asked for again no more often than packets come.
+  recovery.gaps.begin_at(pair.expected_psn);
+  const std::size_t gaps = recovery.gaps.size();
+  const bool again = recovery.further >= gaps;
+  bool asked = false;
+  for (std::size_t i = 0; i < gaps && recovery.told_psn != pair.expected_psn; ++i) {
+    const auto [psn, end] = recovery.gaps[i];
+    const std::uint32_t from = !again && before(psn, recovery.asked_end) ? recovery.asked_end : psn;
+    const std::uint32_t until = before(recovery.asking_end, end) ? recovery.asking_end : end;
+    if (!before(from, until)) continue;
+    asked = true;
+    ask_again(number, from, until, recovery.asking_end - 1);
   }
-  if (before(from, recovery.seen_end)) ask(recovery.seen_end);
+  if (again) recovery.further = 0;
   if (before(recovery.asked_end, recovery.asking_end)) recovery.asked_end = recovery.asking_end;
-  if (later) {
-    recovery.gap_timer = true;
-    recovery.asking_end = recovery.seen_end;
-    dispatcher_.post(now + config_.reorder_wait, *this, kGap, number);
-  } else if (control_.empty()) {
+  if (gaps != 0 && before(recovery.asking_end, recovery.gaps.end())) {
+    wait_for_gaps(now, number);
+  } else if (!asked && control_.empty()) {
     dispatcher_.disregard();
   }
   pump(now);
 }
 
+void Nic::ask_again(std::uint32_t number, std::uint32_t psn, std::uint32_t end, std::optional<std::uint32_t> newest) {
+  const std::uint32_t expected = pairs_[number].expected_psn;
+  ++counters_.naks;
+  Packet& nak = control(Opcode::kNak, number, expected);
+  nak.immediate = end - psn;
+  nak.address = psn - expected;
+  if (newest) nak.address |= static_cast<std::uint64_t>(*newest - expected + 1) << kNewestShift;
+}
+
 void Nic::note_refused(QueuePair& pair) {
   // The refused packet comes again with all that follows: nothing of it is missing.
   pair.recovery->told_psn = pair.expected_psn;
-  pair.recovery->asked_end = pair.recovery->seen_end;
   pair.recovery->dropped_end = pair.expected_psn;
 }
 
 void Nic::answer_again(const Packet& request, QueuePair& pair) {
-  // A requester that goes back repeats all later reads as well.
+  // A requester that goes back repeats all later reads as well, and what is read ahead of their answers is in vain. One
+  // that holds what comes may miss only what has left already: then the rest still follows.
   const bool goes_back = config_.reorder == Bytes(0);
+  if (goes_back) drop_answers(request.queue_pair, request.psn);
   Fifo<Response>& responses = pair.with_extra().responses;
+  Response again{request.address & Packet::kAddressMask, request.payload_bytes, request.immediate, request.psn, true};
   for (std::size_t left = responses.size(); left > 0; --left) {
     const Response response = responses.front();
     responses.pop_front();
-    const bool again = goes_back ? !before(response.psn, request.psn) : response.psn == request.psn;
-    if (!again) responses.push_back(response);
+    if (goes_back ? !before(response.psn, request.psn)
+                  : response.psn == request.psn && response.cut < again.bytes && again.cut <= response.bytes) {
+      if (!goes_back) again.bytes = std::max(again.bytes, response.bytes);
+      continue;
+    }
+    responses.push_back(response);
   }
-  responses.push_back(
-      {request.address & Packet::kAddressMask, request.payload_bytes, request.immediate, request.psn, true});
+  responses.push_back(again);
   activate(request.queue_pair);
 }
 
@@ -236,6 +250,11 @@ Nic::Turn Nic::turn_of_response(Time now, Packet& packet, QueuePair& pair) {
     recovery.jitter = Time();
     return Turn::kNow;
   }
+  // Who answers reads takes them in turn: the answer to one that was asked for later shows that this is lost again.
+  if (recovery.asked_before && !before(packet.psn, *recovery.asked_before)) {
+    recovery.asked_psn = read->first_psn - 1;
+    recovery.asked_before.reset();
+  }
   const bool asked = recovery.asked_psn == read->first_psn && recovery.asked_offset == read->received;
   if (config_.reorder == Bytes(0)) {
     ++counters_.dropped;
@@ -285,10 +304,11 @@ void Nic::repeat_reads(QueuePair& pair, bool all) {
   const Job* first = awaited_read(pair);
   recovery.asked_psn = first->first_psn;
   recovery.asked_offset = first->received;
+  recovery.asked_before.reset();
   for (std::size_t i = 0; i < pair.jobs.size() && pair.jobs[i].packets != 0; ++i) {
     const Job& job = pair.jobs[i];
     if (job.request.verb != Verb::kRead || job.answered || !before(job.first_psn, pair.next_psn)) continue;
-    recovery.repeats.push_back({job.first_psn, 1});
+    recovery.repeats.ask(job.first_psn, job.first_psn + 1, std::nullopt);
     if (!all) return;
   }
 }
@@ -300,28 +320,27 @@ void Nic::take_nak(Time now, const Packet& nak) {
   acknowledge(now, number, nak.psn - 1);
   const bool open = before(pair.acknowledged, nak.psn);
   if (nak.immediate != 0) {
-    pair.recovery->repeats.push_back({nak.psn + static_cast<std::uint32_t>(nak.address), nak.immediate});
+    const std::uint32_t psn = nak.psn + static_cast<std::uint32_t>(nak.address);
+    std::optional<std::uint32_t> newest;
+    if (nak.address >> kNewestShift != 0)
+      newest = nak.psn + static_cast<std::uint32_t>(nak.address >> kNewestShift) - 1;
+    const bool overtaken = newest && before(*newest, pair.recovery->rewound_end);  // all of it goes again
+    if (!overtaken) pair.recovery->repeats.ask(psn, psn + nak.immediate, newest);
   } else if (open && !pair.paused && before(nak.psn, pair.next_psn)) {
-    rewind(pair, nak.psn, segment_);
+    go_back(number, nak.psn);
   }
   activate(number);
 }
 
 bool Nic::has_repeats(QueuePair& pair) {
-  Recovery& recovery = *pair.recovery;
-  while (!recovery.repeats.empty()) {
-    Recovery::Range& range = recovery.repeats.front();
-    while (range.count > 0) {
-      // What lies ahead goes out by itself; what has been acknowledged since need not, but for the data of a read.
-      if (before(range.psn, pair.next_psn)) {
-        if (before(pair.acknowledged, range.psn)) return true;
-        const Job* job = job_of(pair, range.psn);
-        if (job != nullptr && job->request.verb == Verb::kRead && !job->answered) return true;
-      }
-      ++range.psn;
-      --range.count;
-    }
-    recovery.repeats.pop_front();
+  Repeats& repeats = pair.recovery->repeats;
+  for (; !repeats.empty(); repeats.skip()) {
+    // What lies ahead goes out by itself; what has been acknowledged since need not, but for the data of a read.
+    const std::uint32_t psn = repeats.front();
+    if (!before(psn, pair.next_psn)) continue;
+    if (before(pair.acknowledged, psn)) return true;
+    const Job* job = job_of(pair, psn);
+    if (job != nullptr && job->request.verb == Verb::kRead && !job->answered) return true;
   }
   return false;
 }
@@ -329,10 +348,8 @@ bool Nic::has_repeats(QueuePair& pair) {
 Time Nic::form_repeat(Time now, Packet& packet, std::uint32_t number) {
   QueuePair& pair = pairs_[number];
   Recovery& recovery = *pair.recovery;
-  Recovery::Range& range = recovery.repeats.front();
-  packet.psn = range.psn;
-  ++range.psn;
-  if (--range.count == 0) recovery.repeats.pop_front();
+  packet.psn = recovery.repeats.front();
+  recovery.repeats.take(recovery.end_psn);
   const Job& job = *job_of(pair, packet.psn);
   const Time ready = form(now, packet, job, static_cast<std::uint64_t>(packet.psn - job.first_psn) * segment_);
   if (packet.opcode == Opcode::kReadRequest && !recovery.responses.empty() &&
@@ -340,24 +357,40 @@ Time Nic::form_repeat(Time now, Packet& packet, std::uint32_t number) {
     packet.payload_bytes = static_cast<std::uint32_t>(recovery.responses.front()->address);  // the rest is here
   }
   if ((packet.flags & Packet::kLast) != 0) ++counters_.messages_repeated;
-  note_cut(now, number, packet);
+  note_cut(pair, packet);
   return ready;
 }
 
-void Nic::count_repeat(const Packet& packet) {
+void Nic::count_repeat(Packet& packet) {
+  packet.flags |= Packet::kRepeated;
   ++counters_.retransmitted_packets;
   if (packet.opcode != Opcode::kReadRequest) counters_.retransmitted_bytes += packet.payload_bytes;
 }
 
-void Nic::note_cut(Time now, std::uint32_t number, const Packet& packet) {
-  QueuePair& pair = pairs_[number];
+void Nic::discount_repeat(const Packet& packet) {
+  --counters_.retransmitted_packets;
+  if (packet.opcode != Opcode::kReadRequest) counters_.retransmitted_bytes -= packet.payload_bytes;
+}
+
+void Nic::note_cut(QueuePair& pair, Packet& packet) {
   Recovery& recovery = *pair.recovery;
-  const bool resting = recovery.end_psn == pair.acknowledged + 1 && awaited_read(pair) == nullptr;
   if (before(packet.psn, recovery.end_psn)) {
     count_repeat(packet);
   } else {
-    if (resting) recovery.progress = now;
     recovery.end_psn = packet.psn + 1;
+  }
+  if (packet.opcode == Opcode::kReadRequest && packet.psn == recovery.asked_psn)
+    recovery.asked_before = recovery.end_psn;
+}
+
+void Nic::note_sent(Time now, const Packet& packet, std::uint32_t number) {
+  if (!asks(packet)) return;
+  QueuePair& pair = pairs_[number];
+  Recovery& recovery = *pair.recovery;
+  const std::uint32_t psn = whole_psn(packet.psn, pair.next_psn);
+  if (!before(psn, recovery.sent_end)) {
+    if (!outstanding(pair)) recovery.progress = now;
+    recovery.sent_end = psn + 1;
   }
   if (recovery.timer || !config_.recovery) return;
   recovery.timer = true;
@@ -369,6 +402,7 @@ void Nic::note_acknowledged(Time now, QueuePair& pair) {
   pair.recovery->progress = now;
   pair.recovery->retries = 0;
   pair.recovery->jitter = Time();
+  pair.recovery->repeats.forget(pair.acknowledged);
   // What was about to be repeated has arrived after all.
   while (!before(pair.acknowledged, pair.next_psn)) {
     Job& job = pair.jobs[pair.next_job];
@@ -385,7 +419,10 @@ void Nic::note_acknowledged(Time now, QueuePair& pair) {
 }
 
 bool Nic::outstanding(QueuePair& pair) {
-  return pair.acknowledged + 1 != pair.recovery->end_psn || awaited_read(pair) != nullptr;
+  const std::uint32_t sent_end = pair.recovery->sent_end;
+  if (pair.acknowledged + 1 != sent_end) return true;
+  const Job* read = awaited_read(pair);
+  return read != nullptr && before(read->first_psn, sent_end);
 }
 
 void Nic::timeout(Time now, std::uint32_t number) {
@@ -408,10 +445,9 @@ void Nic::timeout(Time now, std::uint32_t number) {
                                                    static_cast<double>(config_.ack_timeout.count())));
   recovery.timer = true;
   dispatcher_.post(now + config_.ack_timeout + recovery.jitter, *this, kTimeout, number);
-  if (recovery.unsent > 0) return;  // the fabric takes nothing: more of it would not help
   ++counters_.timeouts;
-  while (!recovery.repeats.empty()) recovery.repeats.pop_front();
-  if (before(pair.acknowledged + 1, pair.next_psn)) rewind(pair, pair.acknowledged + 1, segment_);
+  recovery.repeats.clear();
+  if (before(pair.acknowledged + 1, pair.next_psn)) go_back(number, pair.acknowledged + 1);
   if (awaited_read(pair) != nullptr) repeat_reads(pair, true);
   activate(number);
   pump(now);
@@ -427,7 +463,7 @@ void Nic::fail(Time now, std::uint32_t number, Status reason) {
   recovery.reason = reason;
   while (!recovery.requests.empty()) packets_.give_back(recovery.requests.take_front());
   while (!recovery.responses.empty()) packets_.give_back(recovery.responses.take_front());
-  while (!recovery.repeats.empty()) recovery.repeats.pop_front();
+  recovery.repeats.clear();
   while (pair.owes()) pair.extra->responses.pop_front();
   while (!pair.jobs.empty()) {
     flush(now, number, pair.jobs.front().request);

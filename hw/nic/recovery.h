@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "hw/core/fifo.h"
 #include "hw/core/packet.h"
 #include "hw/nic/nic.h"
+#include "hw/nic/selective_repeat.h"
 
 namespace weft::nic {
 
@@ -55,34 +57,33 @@ struct Nic::Recovery {
   /// Begins where its queue pair does.
   Recovery(std::uint32_t send_psn, std::uint32_t receive_psn)
       : end_psn(send_psn),
+        sent_end(send_psn),
+        rewound_end(send_psn),
         asked_psn(send_psn - 1),
         told_psn(receive_psn - 1),
-        seen_end(receive_psn),
+        gaps(receive_psn),
         asked_end(receive_psn),
         asking_end(receive_psn),
         dropped_end(receive_psn),
         dropped_asked(receive_psn) {}
 
-  struct Range {
-    std::uint32_t psn;
-    std::uint32_t count;
-  };
-
   // As requester
-  std::uint32_t end_psn;      ///< follows the last one that was ever cut
+  std::uint32_t end_psn;      ///< follows the last one that was ever cut, and has left or is read ahead
+  std::uint32_t sent_end;     ///< follows the last one that has ever left
+  std::uint32_t rewound_end;  ///< what was cut up to here may have left before the latest rewinding
   std::uint32_t retries = 0;  ///< timeouts since the latest progress
   Time jitter;                ///< by which the next one comes later
-  std::int64_t unsent = 0;    ///< packets cut that have not left
   Time progress;              ///< the latest: something new acknowledged or answered, or the first packet after a rest
   bool timer = false;         ///< a timeout is pending
   bool failed = false;        ///< stands in error
   Status reason = Status::kRetryExceeded;
   std::size_t flushed = 0;  ///< work requests that failed with it
   WorkRequest first_flushed;
-  Fifo<Range> repeats;  ///< what a NAK with a count asked for
+  Repeats repeats;  ///< what a NAK with a count asked for, and reads
   HeldPackets responses;
   std::uint32_t asked_psn;  ///< the read, and the offset in it, from which it has been repeated
   std::uint32_t asked_offset = 0;
+  std::optional<std::uint32_t> asked_before;  ///< requests from here on left after that; none: it has not left
   bool response_timer = false;
   bool response_dropped = false;  ///< one that came ahead found no room
   std::uint32_t waited_psn = 0;   ///< what was missing when it began
@@ -92,9 +93,10 @@ struct Nic::Recovery {
   std::uint32_t unacknowledged = 0;  ///< packets taken since the latest acknowledgement
   Time acknowledged_at;              ///< when that was, within a message
   std::uint32_t told_psn;            ///< the missing one that a NAK has named (go-back-N)
-  std::uint32_t seen_end;            ///< follows the furthest that has come
+  Gaps gaps;                         ///< before the furthest that has come
   std::uint32_t asked_end;           ///< gaps before it have been asked for
   std::uint32_t asking_end;          ///< gaps before it will be when the timer ends
+  std::size_t further = 0;           ///< packets that came ahead of all others since those were last asked for again
   std::uint32_t dropped_end;         ///< follows the furthest that came ahead and found no room
   std::uint32_t dropped_asked;       ///< what found none has been asked for up to here
   bool gap_timer = false;

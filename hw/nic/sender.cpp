@@ -62,7 +62,7 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
       count_repeat(*packet);
     response.cut += bytes;
     if (response.cut == response.bytes) {
-      packet->flags = Packet::kLast;
+      packet->flags |= Packet::kLast;
       pair.extra->responses.pop_front();
     }
     return {packet, ready, packet->wire_bytes, number};
@@ -80,10 +80,11 @@ Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
   if ((packet->flags & Packet::kLast) != 0) {
     ++pair.next_job;
     ++(job.sent ? counters_.messages_repeated : counters_.messages_sent);
+    if (job.sent) packet->flags |= Packet::kRepeated;
     job.sent = true;
   }
   if (recovers_) [[unlikely]]
-    note_cut(now, number, *packet);
+    note_cut(pair, *packet);
   return {packet, ready, packet->wire_bytes, number};
 }
 
@@ -149,8 +150,6 @@ void Nic::fill(Time now) {
     fetched_.push_back(cut_packet(now, number));
     fetched_.back().packet->psn &= kPsnMask;
     fetched_bytes_ += fetched_.back().wire_bytes;
-    if (recovers_ && !pair.grouped) [[unlikely]]
-      ++pair.recovery->unsent;
     if (paces_ && !pair.grouped) [[unlikely]]
       note_paced(now, number, fetched_.back().wire_bytes);
     activate(number);
@@ -186,7 +185,7 @@ void Nic::pump(Time now) {
       control_.pop_front();
     } else {
       if (recovers_ && !pairs_[fetched_.front().queue_pair].grouped) [[unlikely]]
-        --pairs_[fetched_.front().queue_pair].recovery->unsent;
+        note_sent(now, *packet, fetched_.front().queue_pair);
       fetched_.pop_front();
       fetched_bytes_ -= wire_bytes;
       if (packet->opcode != Opcode::kReadRequest && !loops) counters_.bytes_sent += packet->payload_bytes;
@@ -256,14 +255,37 @@ void Nic::retire(Time now, std::uint32_t number) {
   }
 }
 
-void Nic::rewind(QueuePair& pair, std::uint32_t psn, std::uint32_t segment) {
+template <typename Rule>
+void Nic::drop_read_ahead(const Rule& rule) {
+  const Time now = dispatcher_.now();
+  std::int64_t unread = 0;
+  for (std::size_t left = fetched_.size(); left > 0; --left) {
+    const Fetched entry = fetched_.front();
+    fetched_.pop_front();
+    if (!rule(entry)) {
+      fetched_.push_back(entry);
+      continue;
+    }
+    fetched_bytes_ -= entry.wire_bytes;
+    if (entry.ready == kNever) {
+      forget_read(*entry.packet);
+      continue;
+    }
+    if (entry.ready > now + config_.read_latency) unread += entry.packet->payload_bytes;
+    packets_.give_back(entry.packet);
+  }
+  host_.give_up(now, unread);
+}
+
+void Nic::go_back(std::uint32_t number, std::uint32_t psn) {
   // Everything from this packet on goes again: what had begun after it starts over.
+  QueuePair& pair = pairs_[number];
   std::size_t index = std::min<std::size_t>(pair.next_job, pair.jobs.size() - 1);
   for (;; --index) {
     Job& job = pair.jobs[index];
     const bool begun = index < pair.next_job || job.cut != 0;
     if (begun && static_cast<std::int32_t>(job.first_psn - psn) <= 0) {
-      job.cut = static_cast<std::uint64_t>(psn - job.first_psn) * segment;
+      job.cut = static_cast<std::uint64_t>(psn - job.first_psn) * segment_;
       if (job.cut > job.request.bytes) job.cut = job.request.bytes;
       pair.next_job = static_cast<std::uint32_t>(index);
       break;
@@ -271,14 +293,43 @@ void Nic::rewind(QueuePair& pair, std::uint32_t psn, std::uint32_t segment) {
     job.cut = 0;
     if (index == 0) break;
   }
+  const std::uint32_t near = pair.next_psn;
   pair.next_psn = psn;
+  drop_read_ahead([&](const Fetched& entry) {
+    const Packet& packet = *entry.packet;
+    const std::uint32_t number_of = whole_psn(packet.psn, near);
+    if (entry.queue_pair != number || !asks(packet) || before(number_of, psn)) return false;
+    const bool again = (packet.flags & Packet::kRepeated) != 0;
+    if ((packet.flags & Packet::kLast) != 0) {
+      --(again ? counters_.messages_repeated : counters_.messages_sent);
+      if (!again) job_of(pair, number_of)->sent = false;
+    }
+    if (pair.recovery == nullptr) return true;
+    if (again) {
+      discount_repeat(packet);
+    } else if (before(number_of, pair.recovery->end_psn)) {
+      pair.recovery->end_psn = number_of;
+    }
+    return true;
+  });
+  if (pair.recovery != nullptr) pair.recovery->rewound_end = pair.recovery->end_psn;
+}
+
+void Nic::drop_answers(std::uint32_t number, std::uint32_t psn) {
+  drop_read_ahead([&](const Fetched& entry) {
+    const Packet& packet = *entry.packet;
+    if (entry.queue_pair != number || packet.opcode != Opcode::kReadResponse) return false;
+    if (before(whole_psn(packet.psn, psn), psn)) return false;
+    if ((packet.flags & Packet::kRepeated) != 0) discount_repeat(packet);
+    return true;
+  });
 }
 
 void Nic::refused(Time now, std::uint32_t number, std::uint32_t psn) {
   QueuePair& pair = pairs_[number];
   if (static_cast<std::int32_t>(pair.next_psn - psn) <= 0 || pair.paused) return;
   if (static_cast<std::int32_t>(psn - pair.acknowledged) <= 0) return;  // overtaken by its acknowledgement
-  rewind(pair, psn, segment_);
+  go_back(number, psn);
   pair.paused = true;
   Extra& extra = pair.with_extra();
   if (extra.refused_since == kNever || extra.refused_psn != psn) {

@@ -67,6 +67,10 @@ Task InNetworkMember::meet() {
   co_await until([this, target] { return progress_.reduced >= target; });
 }
 
+Task InNetworkMember::lock() {
+  if (config_.lock == TreeLock::kCollective) co_await meet();
+}
+
 Task InNetworkMember::all_reduce(std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   if (size_ == 1 || bytes == 0) {
     co_await meet();
@@ -86,9 +90,10 @@ Task InNetworkMember::all_reduce(std::uint64_t buffer, std::uint64_t bytes, Elem
     }
     co_return;
   }
-  co_await meet();
+  co_await lock();
+  const std::uint64_t due = progress_.reduced + 1;
   streaming_.reduce(buffer, buffer, bytes, type);
-  co_await until([this] { return progress_.reduced == 2; });
+  co_await until([this, due] { return progress_.reduced == due; });
 }
 
 std::uint64_t InNetworkMember::rounds(const BlockMap& blocks) const {
@@ -160,7 +165,7 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
   // More than its window holds would wait for each other there.
   const bool is_short = static_cast<std::int64_t>(bytes) <= config_.low_latency_limit.count() &&
                         reductions <= static_cast<std::uint64_t>(config_.low_latency_window);
-  co_await meet();
+  co_await (is_short ? meet() : lock());
   firmware::GroupQueuePair& tree = is_short ? low_latency_ : streaming_;
   const std::uint64_t met = progress_.reduced;
   const std::uint64_t all = rounds(blocks);

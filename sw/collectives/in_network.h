@@ -29,6 +29,15 @@ inline EnumNames<OwnBlock> enum_names(OwnBlock /*tag*/) {
   return {{"network", OwnBlock::kNetwork}, {"local", OwnBlock::kLocal}};
 }
 
+/// When a streaming tree is locked for its communicator: before each reduction, by an empty one in the low-latency
+/// tree, so that others can have it in between (SHARP_COLL_SAT_LOCK_BATCH_SIZE=1), or once and for all when the
+/// communicator is made, as NCCL's plugin has it (SHARP_COLL_LOCK_ON_COMM_INIT=1; both in NVIDIA SHARP Collective
+/// Library, revisions 2.6.1 and 3.5.1).
+enum class TreeLock : std::uint8_t { kCommunicator, kCollective };
+inline EnumNames<TreeLock> enum_names(TreeLock /*tag*/) {
+  return {{"communicator", TreeLock::kCommunicator}, {"collective", TreeLock::kCollective}};
+}
+
 /// What becomes of a communicator whose trees do not fit into the switches' tables.
 enum class WhenFull : std::uint8_t { kRing, kRefuse };
 inline EnumNames<WhenFull> enum_names(WhenFull /*tag*/) {
@@ -59,10 +68,10 @@ struct Staging {
 /// low-latency reductions, one for streaming ones, and one for multicast.
 ///
 /// A reduction of up to `low_latency_limit` bytes takes the low-latency tree; the reductions of a ReduceScatter, one
-/// for each member, do where all fit into that tree's window. A larger one up and down first meets all others in an
-/// empty reduction there, which stands for the lock that a streaming tree is taken with, then streams. An Allgather and
-/// a Broadcast are preceded by such a meeting too, since nobody may send before all are ready to receive; sums that are
-/// multicast are not, since no sum exists before all have sent.
+/// for each member, do where all fit into that tree's window, after a meeting of all in an empty reduction there. A
+/// larger one takes the streaming tree, with `lock` collective after such a meeting. An Allgather and a Broadcast are
+/// preceded by one too, since nobody may send before all are ready to receive; sums that are multicast are not, since
+/// no sum exists before all have sent.
 class InNetworkMember {
  public:
   struct Config {
@@ -70,6 +79,7 @@ class InNetworkMember {
     Bytes low_latency_limit = Bytes(4 << 10);
     int low_latency_window = 8;
     int window = 256;
+    TreeLock lock = TreeLock::kCollective;
     Bytes chunk = Bytes(64 << 10);
     OwnBlock own_block = OwnBlock::kNetwork;
     Staging staging;
@@ -82,6 +92,9 @@ class InNetworkMember {
             Range{0, 1LL << 40});
       visit("low_latency_window", low_latency_window, "Its chunks, a segment each, that may be open", Range{1, 65536});
       visit("window", window, "The streaming tree's", Range{1, 65536});
+      visit("lock", lock,
+            "When the streaming tree is locked: once for a communicator, or by an empty reduction before each sum that "
+            "goes up it");
       visit("chunk", chunk, "What is summed for one member, or multicast by one, as one message", Range{256, 1 << 30});
       visit("own_block", own_block, "Of a ReduceScatter: where what a member adds to its own sum is added");
       visit("staging", staging, "Buffers between the caller's memory and the network");
@@ -120,6 +133,8 @@ class InNetworkMember {
   template <typename Condition>
   firmware::Task until(Condition condition);
   firmware::Task meet();
+  /// Takes the streaming tree.
+  firmware::Task lock();
   firmware::Task reduce_and_multicast(std::uint64_t buffer, BlockMap blocks, ElementType type);
   /// Posts a receive for the last chunk of every other member's block, and returns how many: chunks come in order.
   std::uint64_t expect_others(const BlockMap& blocks);

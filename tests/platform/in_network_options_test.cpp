@@ -19,6 +19,7 @@ using namespace weft::literals;
 using collectives::Algorithm;
 using collectives::AllReducePattern;
 using collectives::OwnBlock;
+using collectives::TreeLock;
 using test::Draw;
 
 struct Machines {
@@ -59,6 +60,7 @@ MachineConfig draw_machine(Draw& draw) {
   in_network.low_latency_limit = draw.of<Bytes>({0_B, 4_KiB, 1_MiB});
   in_network.low_latency_window = draw.of<int>({1, 8});
   in_network.window = draw.of<int>({1, 16, 256});
+  in_network.lock = draw.of<TreeLock>({TreeLock::kCommunicator, TreeLock::kCollective});
   in_network.chunk = draw.of<Bytes>({256_B, 4_KiB, 64_KiB});
   if (draw.chance(0.3)) {
     in_network.staging.channels = draw(1, 3);

@@ -166,6 +166,50 @@ TEST(InNetworkLaw, ReduceMulticastHasABusBandwidthOfTwiceNMinusOneOverNPlusOne) 
   }
 }
 
+/// On d tiers of switches a sum passes 2d links and 2d - 1 switches, each of which passes on what it has while the rest
+/// comes: what is left is the time of all bytes on one link. A lock of the tree comes before that, and passes as many.
+TEST(InNetworkLaw, StreamedSumsTakeTheirPathAndTheirBytes) {
+  constexpr std::int64_t kSegment = 4096;
+  constexpr std::int64_t kHeader = 64;
+  for (const int tiers : {1, 2, 3}) {
+    MachineConfig config = machine_of({"", 8, 1, AllReducePattern::kUpDown});
+    config.data = false;
+    config.nic.message_cost = config.nic.packet_cost = config.nic.read_latency = config.nic.write_latency = Time();
+    config.nic.dma_rate = Rate(1'000'000'000'000'000);
+    config.nic.group_rate = Rate(1'000'000'000'000'000);
+    config.accelerator.hbm.latency = Time();
+    config.firmware.wake_cycles = config.firmware.post_cycles = config.firmware.poll_cycles = 0;
+    config.fabric.levels = tiers == 3 ? 3 : 2;
+    config.fabric.hosts_per_leaf = tiers == 1 ? 8 : 2;
+    config.fabric.radix = 16;
+    config.fabric.leaves_per_pod = tiers == 3 ? 2 : 0;
+    config.fabric.segment = config.fabric.mtu = Bytes(kSegment);
+    config.fabric.header = Bytes(kHeader);
+    config.fabric.switch_config.latency = 200_ns;
+    config.fabric.switch_config.reduction.latency = Time();
+    config.fabric.switch_config.reduction.fp32 = 4096;
+    config.fabric.switch_config.reduction.chunks = 4096;
+    config.fabric.link.propagation = 20_ns;
+    config.collectives.in_network.lock = collectives::TreeLock::kCommunicator;
+    const auto wire = [](std::int64_t bytes) { return Bytes(bytes + kHeader * ((bytes + kSegment - 1) / kSegment)); };
+    for (const std::int64_t bytes : {8 << 10, 64 << 10, 1 << 20}) {
+      test::fresh_kernel();
+      const CollectiveResult result =
+          collective(config, CollectiveOp::kAllReduce, {static_cast<std::uint64_t>(bytes)}).results[0];
+      const Rate rate = config.fabric.link.rate;
+      const Time law = 2 * tiers * config.fabric.link.propagation +
+                       (2 * tiers - 1) * config.fabric.switch_config.latency + transfer_time(wire(bytes), rate);
+      const auto expected = static_cast<double>(law.count());
+      EXPECT_NEAR(static_cast<double>(result.time.count()), expected, 0.01 * expected) << tiers << " " << bytes;
+      config.collectives.in_network.lock = collectives::TreeLock::kCollective;
+      test::fresh_kernel();
+      EXPECT_GT(collective(config, CollectiveOp::kAllReduce, {static_cast<std::uint64_t>(bytes)}).results[0].time,
+                result.time + (2 * tiers - 1) * config.fabric.switch_config.latency);
+      config.collectives.in_network.lock = collectives::TreeLock::kCommunicator;
+    }
+  }
+}
+
 TEST(InNetworkErrors, NameWhatIsMissing) {
   const auto message = [](const MachineConfig& config) {
     test::fresh_kernel();

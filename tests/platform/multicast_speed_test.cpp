@@ -76,6 +76,24 @@ TEST_P(MulticastSpeed, AllgatherBesideReduceScatterIsTwoLessTwoPthsAsFastAsInRin
 INSTANTIATE_TEST_SUITE_P(Ranks, MulticastSpeed, testing::Values(2, 4, 16, 64, 188),
                          [](const auto& test) { return "P" + std::to_string(test.param); });
 
+/// Two leaves joined by eight links each to one spine: the trees of the Allgather and of the sums take different ones.
+TEST(MulticastOnTwoLeaves, IsAsFastBesideAReduceScatterAsOnOneSwitch) {
+  constexpr int kRanks = 16;
+  const auto time = [](fabric::Shape shape) {
+    test::fresh_kernel();
+    MachineConfig config = ideal(kRanks, Algorithm::kMulticast);
+    config.fabric.topology = shape;
+    config.fabric.radix = 16;
+    config.fabric.hosts_per_leaf = 8;
+    Machine machine(config);
+    const auto results =
+        run_collective(machine, CollectiveOp::kAllgatherReduceScatter, {kRanks * (2 << 20)}, ElementType::kFp32);
+    return static_cast<double>(results[0].time.count());
+  };
+  const double one = time(fabric::Shape::kSwitch);
+  EXPECT_NEAR(time(fabric::Shape::kFatTree), one, 0.02 * one);
+}
+
 /// Alone, each injects its shard once, and the receiver's link is the bound for both algorithms.
 TEST(MulticastInjection, IsTheShardOnceAndForRingsTimesTheOthers) {
   constexpr std::int64_t kRanks = 16;
