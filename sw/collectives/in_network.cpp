@@ -165,7 +165,11 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
   // More than its window holds would wait for each other there.
   const bool is_short = static_cast<std::int64_t>(bytes) <= config_.low_latency_limit.count() &&
                         reductions <= static_cast<std::uint64_t>(config_.low_latency_window);
-  co_await (is_short ? meet() : lock());
+  if (is_short) {
+    co_await meet();
+  } else {
+    co_await lock();
+  }
   firmware::GroupQueuePair& tree = is_short ? low_latency_ : streaming_;
   const std::uint64_t met = progress_.reduced;
   const std::uint64_t all = rounds(blocks);
