@@ -43,22 +43,11 @@ namespace weft::nic {
 ///
 /// Recovery (9.7.5 to 9.7.7) is for fabrics that lose packets or let them overtake each other. A receiver that misses a
 /// packet tells its sender once with a NAK, drops what follows, and the sender goes back to there. What it has read
-/// ahead from there on is dropped, and what of this a DMA engine has not begun to read is not read; so also after an
-/// RNR NAK and after a timeout. Duplicates are acknowledged and otherwise ignored, repeated read requests answered
-/// again from the byte that they name. What no NAK tells is repeated `ack_timeout` after the latest progress, if
-/// anything that has left is unanswered; `retry_limit` times without any, then the queue pair stands in error and its
-/// work requests complete with their Status. Messages are acknowledged every 64 packets, so that a long one shows
-/// progress. Packets carry 24 bits of their sequence number (psn.h). The timer of a queue pair is one event, moved on
-/// lazily, which may come up to `ack_timeout` after the last packet and then counts for nothing. Repeats wait longer by
-/// a random part of it, up to `retry_jitter`: senders that met a full buffer at the same time do not meet it again for
-/// ever.
-///
-/// With `reorder` the receiver holds what follows and the NAK names what is missing, so that only this is repeated
-/// (selective repeat, as IRN does: Mittal et al., SIGCOMM 2018); the NAK waits `reorder_wait`, for what is overtaken is
-/// not lost. While packets are missing and newer ones come, it asks again, at most once in `reorder_wait`. A NAK names
-/// the newest packet that came before the wait, and the sender repeats what has not left since that one did
-/// (selective_repeat.h): only at the tail of what is sent do lost repeats and NAKs take a timeout. A requester asks
-/// again for the answer to a read when one to a request that left later has come.
+/// ahead from there on is dropped; so also after an RNR NAK and after a timeout. With `reorder` the receiver holds what
+/// follows, and only what is missing is repeated (selective_repeat.h). Duplicates are acknowledged and otherwise
+/// ignored, repeated read requests answered again from the byte that they name. What no NAK tells is repeated
+/// `ack_timeout` after the latest progress, if anything that has left is unanswered; `retry_limit` times without any,
+/// then the queue pair stands in error and its work requests complete with their Status. PSNs have 24 bits (psn.h).
 ///
 /// With `dcqcn.enabled` (dcqcn.h) data that a switch has marked is answered by a congestion notification, one for each
 /// queue pair and `cnp_interval`, and a queue pair that is notified cuts its packets no faster than its rate, while
@@ -368,8 +357,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void arm(Time at, const Packet* next);
   void acknowledge(Time now, std::uint32_t number, std::uint32_t psn);
   void refused(Time now, std::uint32_t number, std::uint32_t psn);
-  /// Everything from this packet on goes again. What of it has been read ahead is dropped.
-  void go_back(std::uint32_t number, std::uint32_t psn);
+  void go_back(std::uint32_t number, std::uint32_t psn);  ///< everything from there on goes again
   void drop_answers(std::uint32_t number, std::uint32_t psn);
   template <typename Rule>
   void drop_read_ahead(const Rule& rule);
@@ -403,7 +391,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time begin_write(Time now, const Packet& packet, std::uint64_t address, std::uint32_t header);
   void memory_answered(Time now, std::uint64_t token);
   void end_read(Time now);
-  /// A packet whose read has begun does not leave: it is given back when memory has answered.
   void forget_read(const Packet& packet);
   void end_write(Time now);
   /// When a packet may leave whose payload is here at `ready`.
@@ -438,10 +425,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time form_repeat(Time now, Packet& packet, std::uint32_t number);
   void count_repeat(Packet& packet);
   void discount_repeat(const Packet& packet);
-  /// Whether it has a number of its sender's, which its receiver acknowledges.
-  static bool asks(const Packet& packet) {
-    return packet.opcode == Opcode::kSend || packet.opcode == Opcode::kWrite || packet.opcode == Opcode::kReadRequest;
-  }
   static Job* job_of(QueuePair& pair, std::uint32_t psn);
   static Job* awaited_read(QueuePair& pair);
   static bool has_repeats(QueuePair& pair);

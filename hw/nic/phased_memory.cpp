@@ -97,6 +97,7 @@ void Nic::end_read(Time now) {
 }
 
 void Nic::forget_read(const Packet& packet) {
+  // It is given back when memory has answered.
   for (Phased::Read& read : phased_->reads) read.dropped = read.dropped || read.packet == &packet;
 }
 

@@ -52,6 +52,11 @@ class HeldPackets {
   std::int64_t bytes_ = 0;
 };
 
+/// Whether it has a number of its sender's, which its receiver acknowledges.
+inline bool asks(const Packet& packet) {
+  return packet.opcode == Opcode::kSend || packet.opcode == Opcode::kWrite || packet.opcode == Opcode::kReadRequest;
+}
+
 /// What a queue pair needs to live with loss and overtaking, beside what every packet touches.
 struct Nic::Recovery {
   /// Begins where its queue pair does.
@@ -74,7 +79,7 @@ struct Nic::Recovery {
   std::uint32_t retries = 0;  ///< timeouts since the latest progress
   Time jitter;                ///< by which the next one comes later
   Time progress;              ///< the latest: something new acknowledged or answered, or the first packet after a rest
-  bool timer = false;         ///< a timeout is pending
+  bool timer = false;         ///< a timeout is pending: one event, moved on lazily, that may find nothing to do
   bool failed = false;        ///< stands in error
   Status reason = Status::kRetryExceeded;
   std::size_t flushed = 0;  ///< work requests that failed with it

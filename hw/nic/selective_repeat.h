@@ -8,6 +8,11 @@
 
 #include "hw/nic/psn.h"
 
+/// Selective repeat (as IRN does: Mittal et al., SIGCOMM 2018). A NAK names what is missing, so that only this is
+/// repeated; it waits `reorder_wait`, for what is overtaken is not lost. While packets are missing and newer ones come,
+/// the receiver asks again, at most once in `reorder_wait`. A NAK names the newest packet that came before the wait,
+/// and the sender repeats what has not left since that one did: only at the tail of what is sent do lost repeats and
+/// NAKs take a timeout. A requester asks again for the answer to a read when one to a request that left later has come.
 namespace weft::nic {
 
 /// What is missing before the furthest packet that has come ahead of its turn, in the order of the numbers.
