@@ -98,6 +98,10 @@ class KfacJob final : public Job {
     }
   }
 
+  [[nodiscard]] std::vector<fs::path> inputs() const override {
+    return models::is_network_file(config_.network) ? std::vector<fs::path>{config_.network} : std::vector<fs::path>();
+  }
+
   void build(Machine& machine) override {
     machine_ = &machine;
     const MachineConfig& config = machine.config();

@@ -42,6 +42,7 @@ void PlatformOptions::add_to(const Arguments& app) {
 
 std::vector<fs::path> PlatformOptions::inputs(const Document& document) const {
   std::vector<fs::path> files(patches.begin(), patches.end());
+  for (const std::string& list : document.list_files()) files.emplace_back(list);
   if (!document.is_of_run()) files.emplace_back(document.file());
   return files;
 }

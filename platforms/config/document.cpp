@@ -170,6 +170,12 @@ json Document::configuration() const {
           {kValues, effective()}};
 }
 
+std::vector<std::string> Document::list_files() const {
+  std::vector<std::string> files;
+  for (const auto& [file, list] : lists_) files.push_back(file);
+  return files;
+}
+
 std::vector<std::string> Document::overridden() const {
   std::vector<std::string> paths;
   for (const auto& [path, source] : overridden_) paths.push_back(path);

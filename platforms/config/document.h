@@ -146,6 +146,8 @@ class Document {
   /// The file beside which the names of other files in it are looked for: where what a run wrote came from, else
   /// file().
   [[nodiscard]] const std::string& origin() const { return origin_; }
+  /// Files of lists that it has read so far.
+  [[nodiscard]] std::vector<std::string> list_files() const;
   /// Whether the file is one that a run wrote.
   [[nodiscard]] bool is_of_run() const { return origin_ != file_; }
   [[nodiscard]] Catalogue& catalogue() { return catalogue_; }

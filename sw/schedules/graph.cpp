@@ -139,12 +139,23 @@ void GraphEngine::issue_ready(End& end, Graph& graph) {
     }
   }
   for (int r = 0; r < kResources; ++r) {
+    std::vector<const Node*> held;
+    const auto put_back = [&] {
+      for (const Node* node : held) graph.ready[r].push(node);
+      held.clear();
+    };
     while (!graph.ready[r].empty() && graph.busy[r] < limit(static_cast<Resource>(r))) {
       const Node& node = *graph.ready[r].top();
       graph.ready[r].pop();
+      if (!is_next(end, graph, node)) {
+        held.push_back(&node);
+        continue;
+      }
       ++graph.busy[r];
       issue(end, graph, node);
+      put_back();  // it may be the next by now
     }
+    put_back();
   }
 }
 
@@ -241,6 +252,11 @@ std::vector<std::string> GraphEngine::unfinished() const {
     lines.push_back(line);
   }
   if (count > 0) {
+    std::size_t held = 0;
+    for (const auto& end : ends_) {
+      std::string line = held_by_others(*end);
+      if (!line.empty() && ++held <= kMostTold) lines.insert(lines.begin(), std::move(line));
+    }
     for (const Resource resource : {kCommunication, kMemory}) {
       if (std::string line = held_back(resource); !line.empty()) lines.insert(lines.begin(), std::move(line));
     }

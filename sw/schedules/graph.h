@@ -90,6 +90,9 @@ struct GraphResult {
 /// the one that another rank names for it where it names none, or the group's first member. What is marked as an
 /// operation of the CPU runs there if it computes.
 ///
+/// All ranks of a group begin its collectives in one order, that of the rank which is first to begin its next one: a
+/// rank holds back what others have begun something else before.
+///
 /// With communicators as the library, AllReduces, Allgathers, ReduceScatters and Broadcasts run as those of FSDP do: a
 /// group has a collectives::Communicator and does one at a time, in the order in which its members begin them, each a
 /// kernel that keeps as many SMs as there are copy engines from its start to its end, but for multicast. An AllToAll,
@@ -155,6 +158,13 @@ class GraphEngine {
     const chakra::Node* node = nullptr;
     Time began;
   };
+  struct GroupOf;
+  /// A collective that is ready and not the next of its group.
+  struct Held {
+    const chakra::Node* node = nullptr;  ///< the latest
+    const GroupOf* group = nullptr;
+    std::int64_t number = 0;
+  };
   struct End {
     firmware::Rank* rank = nullptr;
     firmware::CompletionQueue* events = nullptr;
@@ -171,9 +181,11 @@ class GraphEngine {
     std::uint64_t done = 0;
     std::uint64_t collectives = 0;
     std::int64_t wrong = 0;
+    Held held;
     Probe* probe = nullptr;
     std::array<int, kResources> tracks{};
   };
+  struct Call;
   /// A collective that some members of a group have begun and others have not.
   struct Begun {
     dimensions::Operation operation;
@@ -183,6 +195,9 @@ class GraphEngine {
     int first;  ///< the rank that began it
     std::uint64_t node;
     int members = 0;
+
+    [[nodiscard]] bool is(const Call& call) const;
+    [[nodiscard]] std::string text() const;
   };
   /// A member's part of a collective.
   struct Call {
@@ -225,8 +240,12 @@ class GraphEngine {
   firmware::Task work_off(End& end, GroupOf& group, Caller& caller);
   firmware::Task run(GroupOf& group, const Call& call) const;
   void end_collective(End& end, GroupOf& group, const Call& call) const;
-  /// What all members must do alike. Throws traces::FormatError where they do not.
-  void compare(const End& end, const Graph& graph, const chakra::Node& node, GroupOf& group, const Call& call) const;
+  /// The rank's next call of the group, as the node has it.
+  [[nodiscard]] Call call_of(const End& end, const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
+  /// Whether a rank may begin what is ready: a collective that is the next of its group, or anything else.
+  bool is_next(End& end, const Graph& graph, const chakra::Node& node);
+  /// Why a rank has not begun what is ready although nothing limits it; empty if there is no such thing.
+  [[nodiscard]] static std::string held_by_others(const End& end);
   [[nodiscard]] collectives::Reference contents_of(const Graph& graph, const chakra::Node& node,
                                                    dimensions::Operation operation, int members) const;
   /// The member that a collective with a root begins or ends at: the first where no rank names one.
@@ -261,10 +280,10 @@ class GraphEngine {
   std::map<std::string, GroupOf> groups_;
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Messages*> messages_;  ///< by rank
-  bool estimates_ = false;   ///< some kernel of which its operations alone are known
-  bool had_short_ = false;   ///< a list of dimensions that ends before the network's
-  bool left_out_ = false;    ///< dimensions behind the first four, of collectives without a list
-  bool had_nobody_ = false;  ///< a list that names none
+  bool estimates_ = false;           ///< some kernel of which its operations alone are known
+  bool had_short_ = false;           ///< a list of dimensions that ends before the network's
+  bool left_out_ = false;            ///< dimensions behind the first four, of collectives without a list
+  bool had_nobody_ = false;          ///< a list that names none
 };
 
 }  // namespace weft::schedules

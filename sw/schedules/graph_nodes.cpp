@@ -236,12 +236,11 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   const std::filesystem::path* custom = traces_.custom_of(node.id, rooted ? std::nullopt : std::optional(operation));
   if (custom != nullptr) return start_custom(end, graph, node, *custom);
 
-  Call call{contents_of(graph, node, operation, group.group->size()), rooted};
-  if (rooted) call.root = root_of(end, graph, node, group);
-  call.member = group.member_of[static_cast<std::size_t>(end.rank->index)];
-  call.number = end.calls[group.name]++;
-  call.contents.seed = static_cast<std::uint64_t>(call.number);
-  compare(end, graph, node, group, call);
+  Call call = call_of(end, graph, node, group);
+  ++end.calls[group.name];
+  const Begun begun{operation, call.contents.bytes, rooted, call.root, end.rank->index, node.id};
+  const auto entry = group.begun.try_emplace(call.number, begun).first;
+  if (++entry->second.members == call.contents.members) group.begun.erase(entry);
   const std::uint64_t bytes = call.contents.bytes;
   // A rank alone has it already.
   const bool exchanges = operation == Operation::kAllToAll && group.group->size() > 1;
@@ -296,24 +295,52 @@ collectives::Reference GraphEngine::contents_of(const Graph& graph, const Node& 
   return contents;
 }
 
-void GraphEngine::compare(const End& end, const Graph& graph, const Node& node, GroupOf& group,
-                          const Call& call) const {
-  const Begun mine{call.contents.operation, call.contents.bytes, call.rooted, call.root, end.rank->index, node.id};
-  const auto text = [](const Begun& begun) {
-    const std::string_view name = begun.rooted ? name_of(*begun.rooted) : name_of(begun.operation);
-    return std::string(name) + " of " + std::to_string(begun.bytes) + " bytes" +
-           (begun.rooted ? " with member " + std::to_string(begun.root) + " as root" : "");
-  };
-  const auto found = group.begun.try_emplace(call.number, mine).first;
-  Begun& begun = found->second;
-  if (begun.operation != mine.operation || begun.bytes != mine.bytes || begun.rooted != mine.rooted ||
-      begun.root != mine.root) {
-    fail(*graph.window, node,
-         "is collective " + std::to_string(call.number) + " of its group, " + text(mine) + " in all, and for rank " +
-             std::to_string(begun.first) + ", node " + std::to_string(begun.node) + ", that is " + text(begun) +
-             "; ranks issue the collectives of a group in one order, which dependencies can give them");
-  }
-  if (++begun.members == call.contents.members) group.begun.erase(found);
+GraphEngine::Call GraphEngine::call_of(const End& end, const Graph& graph, const Node& node,
+                                       const GroupOf& group) const {
+  const std::optional<Rooted> rooted = rooted_of(*node.comm_type());
+  Call call{contents_of(graph, node, operation_of(*node.comm_type()), group.group->size()), rooted};
+  if (rooted) call.root = root_of(end, graph, node, group);
+  call.member = group.member_of[static_cast<std::size_t>(end.rank->index)];
+  const auto calls = end.calls.find(group.name);
+  call.number = calls != end.calls.end() ? calls->second : 0;
+  call.contents.seed = static_cast<std::uint64_t>(call.number);
+  return call;
+}
+
+bool GraphEngine::Begun::is(const Call& call) const {
+  return operation == call.contents.operation && bytes == call.contents.bytes && rooted == call.rooted &&
+         root == call.root;
+}
+
+std::string GraphEngine::Begun::text() const {
+  const std::string_view name = rooted ? name_of(*rooted) : name_of(operation);
+  return std::string(name) + " of " + std::to_string(bytes) + " bytes" +
+         (rooted ? " with member " + std::to_string(root) + " as root" : "");
+}
+
+bool GraphEngine::is_next(End& end, const Graph& graph, const Node& node) {
+  if (node.type != NodeType::kCollective || !node.comm_type()) return true;
+  const bool rooted = rooted_of(*node.comm_type()).has_value();
+  const auto operation = operation_of(*node.comm_type());
+  if (traces_.custom_of(node.id, rooted ? std::nullopt : std::optional(operation)) != nullptr) return true;
+  const GroupOf& group = group_of(end, graph, node);
+  const Call call = call_of(end, graph, node, group);
+  const auto begun = group.begun.find(call.number);
+  if (begun == group.begun.end() || begun->second.is(call)) return true;
+  end.held = {&node, &group, call.number};
+  return false;
+}
+
+std::string GraphEngine::held_by_others(const End& end) {
+  if (end.held.node == nullptr) return {};
+  const auto begun = end.held.group->begun.find(end.held.number);
+  const auto calls = end.calls.find(end.held.group->name);
+  const std::int64_t next = calls != end.calls.end() ? calls->second : 0;
+  if (begun == end.held.group->begun.end() || next != end.held.number) return {};
+  return "rank " + std::to_string(end.rank->index) + " could begin " + chakra::name_of(end.held.node->type) + " " +
+         end.held.node->label() + ", but the next collective of its group is " + begun->second.text() +
+         ", which rank " + std::to_string(begun->second.first) + " has begun with node " +
+         std::to_string(begun->second.node) + ": dependencies that give all ranks one order help";
 }
 
 void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const std::filesystem::path& prefix) {

@@ -537,15 +537,37 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   EXPECT_EQ(error(), "w.0.et: node 0 'n0' has no kernels");
 }
 
-TEST_F(Graphs, RefuseCollectivesThatDifferBetweenRanks) {
+/// Which `weft trace check` refuses before.
+TEST_F(Graphs, WaitForCollectivesThatDifferBetweenRanks) {
   traces({collective_node(0, CollectiveType::kAllReduce, 800)});
-  trace(4, {collective_node(0, CollectiveType::kAllReduce, 900)});
-  const std::string of_others =
-      " in all, and for rank 0, node 0, that is all_reduce of 800 bytes; ranks issue the collectives of a group in one "
-      "order, which dependencies can give them";
-  EXPECT_EQ(error(), "w.4.et: node 0 'n0' is collective 0 of its group, all_reduce of 900 bytes" + of_others);
-  trace(4, {collective_node(0, CollectiveType::kAllGather, 100)});
-  EXPECT_EQ(error(), "w.4.et: node 0 'n0' is collective 0 of its group, all_gather of 600 bytes" + of_others);
+  for (const Node& node :
+       {collective_node(0, CollectiveType::kAllReduce, 900), collective_node(0, CollectiveType::kAllGather, 100)}) {
+    trace(4, {node});
+    EXPECT_THROW(run(), DeadlockError);
+    ASSERT_GE(unfinished_.size(), 2U);
+    EXPECT_EQ(unfinished_[1],
+              "rank 4 could begin COMM_COLL_NODE node 0 'n0', but the next collective of its group is all_reduce of "
+              "800 bytes, which rank 0 has begun with node 0: dependencies that give all ranks one order help");
+  }
+}
+
+/// After the Allgather rank 4 has nothing but the ReduceScatter, and the others the AllReduce before it.
+TEST_F(Graphs, TakeTheOrderOfTheRankThatIsFirst) {
+  for (const int communications : {1, 0}) {
+    config_.communications = communications;
+    const auto nodes = [](std::uint64_t us) {
+      return std::vector<Node>{kernel_node(0, us * 1000),
+                               after(collective_node(1, CollectiveType::kAllReduce, 4800), {0}),
+                               collective_node(3, CollectiveType::kAllGather, 600),
+                               collective_node(4, CollectiveType::kReduceScatter, 4800)};
+    };
+    traces(nodes(1));
+    trace(4, nodes(200));
+    const GraphResult done = run();
+    EXPECT_TRUE(unfinished_.empty());
+    EXPECT_EQ(done.collectives, 18U);
+    for (const Time finished : done.finished) EXPECT_GE(finished, 200_us);
+  }
 }
 
 /// Of equal ranks and tag, in whatever order they are issued.

@@ -245,20 +245,29 @@ TEST_F(TraceRun, AnOrderThatTimesDecideIsTheRunsToFind) {
     return made;
   };
   // Rank 0 has 64 bytes before 128 always, the others as their work ends.
-  const json first = {work(1), after(sum(2, 64), {1}), after(sum(3, 128), {2})};
+  const auto first = [&](int micros) {
+    return json{work_of(1, micros), after(sum(2, 64), {1}), after(sum(3, 128), {2})};
+  };
   const auto others = [&](int small, int large) {
     return json{work_of(1, large),
                 after(node(2, "COMP_NODE", {{"is_cpu_op", true}}, {{"duration_micros", small}}), json::array()),
                 after(sum(4, 128), {1}), after(sum(5, 64), {2})};
   };
-  trace({first, others(5, 5000)});
+  trace({first(5), others(5, 5000)});
   EXPECT_EQ(weft("trace check w").code, 0);
   EXPECT_EQ(run("w", true).code, 0);
-  trace({first, others(5000, 5)});
+  // They hold 128 back, since rank 0 has begun 64.
+  trace({first(5), others(5000, 50)});
+  EXPECT_EQ(run("w", true).code, 0);
+  // What they have begun rank 0 cannot.
+  trace({first(500), others(5000, 5)});
   EXPECT_EQ(weft("trace check w").code, 0);
   const Ran ran = run("w", true);
-  EXPECT_EQ(ran.code, 2) << ran.err;
-  EXPECT_NE(ran.err.find(" in all, and for rank "), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_NE(ran.err.find("rank 0 could begin COMM_COLL_NODE node 2 'n2', but the next collective of its group is "
+                         "all_reduce of 128 bytes, which rank "),
+            std::string::npos)
+      << ran.err;
 }
 
 /// Messages of equal ranks and tag meet by size, on the machine as in ASTRA-sim's arithmetic.

@@ -450,9 +450,12 @@ TEST_F(ChakraCheck, FindsMissingRanks) {
   write({message_node(0, NodeType::kSend, 1, 0, 8)}, "w.3.et");
   write({chakra_node(0)}, "w.03.et");  // another name of rank 3, which is not one of the prefix
   write({chakra_node(0)}, "v.1.et");
-  EXPECT_EQ(texts(check(find_trace(file("w")))),
-            (Texts{"w.3.et: rank 1 has no file; expected files of all ranks from 0 to 3, as weft trace repair --ranks 4 writes",
-                   "w.3.et: rank 2 has no file; expected files of all ranks from 0 to 3, as weft trace repair --ranks 4 writes"}));
+  EXPECT_EQ(
+      texts(check(find_trace(file("w")))),
+      (Texts{
+          "w.3.et: rank 1 has no file; expected files of all ranks from 0 to 3, as weft trace repair --ranks 4 writes",
+          "w.3.et: rank 2 has no file; expected files of all ranks from 0 to 3, as weft trace repair --ranks 4 "
+          "writes"}));
   EXPECT_EQ(refused([&] { find_trace(file("x")); }),
             "x: expected a file, or a prefix with files x.0.et, x.1.et, ...; there is neither");
 }

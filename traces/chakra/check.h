@@ -126,8 +126,9 @@ struct CheckOptions {
 /// belong, or whose ranks say different things about who is in them; collectives that the ranks of a group issue with
 /// different types, sizes or roots, in different numbers, or in orders that their dependencies make contradict each
 /// other. Collectives are compared in the order in which a run would issue them if nothing took time. Where ranks
-/// differ in that, but no dependencies make them, it is a remark: a run stops if it happens. Only collectives of all
-/// dimensions are compared: which ranks take part in a collective of some dimensions is for the machine to say.
+/// differ in that, but no dependencies make them, it is a remark: a machine's ranks follow the one that is first, and
+/// ASTRA-sim's arithmetic stops. Only collectives of all dimensions are compared: which ranks take part in a collective
+/// of some dimensions is for the machine to say.
 ///
 /// What only a run shows is not found: ranks that wait for each other, a machine without what a node asks for.
 ///

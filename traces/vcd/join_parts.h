@@ -21,8 +21,8 @@ struct Piece {
 ///
 /// Parts are those of one name in one scope. A gap in their numbers divides them: data[7:4] and data[2:0] are two
 /// signals of one name. They stay as they are where the scope has a whole variable of the name as well, or where they
-/// overlap. Bits that are declared in rising order make a rising range, since these simulators write the left one first;
-/// compare() takes the direction of the other file. `pieces` are those of header.signals.
+/// overlap. Bits that are declared in rising order make a rising range, since these simulators write the left one
+/// first; compare() takes the direction of the other file. `pieces` are those of header.signals.
 void join_parts(Header& header, const std::vector<Piece>& pieces);
 
 }  // namespace weft::vcd

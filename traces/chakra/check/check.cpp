@@ -59,10 +59,10 @@ constexpr std::array<Words, kProblems> kWords = {{
      "compute nodes take no time: they have no duration, operations or kernels", ""},
     {"collective or message is marked as an operation of the CPU, and uses the network all the same",
      "collectives and messages are marked as operations of the CPU, and use the network all the same", ""},
-    {"group issues its collectives in an order that depends on times, which may differ between its ranks: a run in "
-     "which it does stops and names both",
-     "groups issue their collectives in orders that depend on times, which may differ between their ranks: a run in "
-     "which they do stops and names both",
+    {"group issues its collectives in an order that depends on times, which may differ between its ranks: a machine "
+     "takes that of the rank which is first, and ASTRA-sim's arithmetic stops where they differ",
+     "groups issue their collectives in orders that depend on times, which may differ between their ranks: a machine "
+     "takes that of the rank which is first, and ASTRA-sim's arithmetic stops where they differ",
      "dependencies that give all ranks one order avoid it"},
     {"collective names no root, and takes the first rank of its group",
      "collectives name no root, and take the first rank of their group", ""},
