@@ -146,7 +146,8 @@ Progress::Progress(Dispatcher& dispatcher, std::function<double()> done)
 }
 
 Progress::~Progress() {
-  dispatcher_.on_progress(UINT64_MAX, {});
+  constexpr std::uint64_t kNever = std::uint64_t{1} << 63;
+  dispatcher_.on_progress(kNever, {});
   if (shown_ && on_terminal_) std::fputs("\r\033[K", stderr);
 }
 
