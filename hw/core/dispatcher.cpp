@@ -61,7 +61,7 @@ Time Dispatcher::kernel_time() const {
 }
 
 void Dispatcher::on_progress(std::uint64_t events, std::function<void()> hook) {
-  progress_mask_ = std::bit_ceil(events) - 1;
+  progress_mask_ = hook ? std::bit_ceil(events) - 1 : UINT64_MAX;
   progress_ = std::move(hook);
 }
 

@@ -94,7 +94,7 @@ class Dispatcher final : public sc_core::sc_module {
   /// Simulated time: of the event being handled, or of the kernel when called from a SystemC process.
   [[nodiscard]] Time now() const { return running_ ? Time(now_) : kernel_time(); }
 
-  /// Calls `hook` about every `events` events, for progress displays.
+  /// Calls `hook` about every `events` events, for progress displays; an empty one ends that.
   void on_progress(std::uint64_t events, std::function<void()> hook);
 
   /// The event being handled was for nothing, such as a timer of something that has been answered.

@@ -146,8 +146,7 @@ Progress::Progress(Dispatcher& dispatcher, std::function<double()> done)
 }
 
 Progress::~Progress() {
-  constexpr std::uint64_t kNever = std::uint64_t{1} << 63;
-  dispatcher_.on_progress(kNever, {});
+  dispatcher_.on_progress(0, {});
   if (shown_ && on_terminal_) std::fputs("\r\033[K", stderr);
 }
 

@@ -108,7 +108,7 @@ int run(const RunOptions& options) {
   ResultFiles files;
   files.spare(options.platform.inputs(platform.document()));
   files.spare(job->inputs());
-  if (!options.traces.empty() && !groups_of(options).empty()) files.spare(groups_of(options));
+  if (!options.traces.empty()) files.spare(groups_of(options));
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
   const std::unique_ptr<TimelineProbe> probe =

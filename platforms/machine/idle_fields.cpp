@@ -68,13 +68,17 @@ void add_kernels(IdleCollector& idle, const ComputeConfig& compute, const Machin
   }
 }
 
+/// Whether switches are to add up. Where they have no room for it, their fields are why.
+bool asks_switches(const collectives::Communicator::Config& config) {
+  return config.algorithm == Algorithm::kInNetwork ||
+         (config.algorithm == Algorithm::kMulticast && config.multicast.sums == collectives::MulticastSums::kInNetwork);
+}
+
 void add_collectives(IdleCollector& idle, const collectives::Communicator::Config& config) {
   const std::string path = "collectives";
   const std::string why = path + ".algorithm is " + std::string(name_of(config.algorithm));
   const Algorithm algorithm = config.algorithm;
-  const bool sums =
-      algorithm == Algorithm::kMulticast && config.multicast.sums == collectives::MulticastSums::kInNetwork;
-  const bool in_network = algorithm == Algorithm::kInNetwork || sums;
+  const bool in_network = asks_switches(config);
   idle.add(!in_network, path + ".in_network", why);
   idle.add(in_network && config.in_network.staging.channels == 0, path + ".in_network.staging",
            path + ".in_network.staging.channels is 0", {"channels"});
@@ -124,8 +128,10 @@ MachineUse use_of(Machine& machine) {
     const memory::RemoteDma::Counters& remote = machine.remote_dma(i).counters();
     use.moves = use.moves || remote.loads > 0 || remote.stores > 0;
   }
-  use.nic.sums = sums(machine.network());
+  const bool asked = asks_switches(machine.config().collectives);
+  use.nic.sums = asked || sums(machine.network());
   use.port.groups = false;
+  use.port.sums = asked;
   for (std::size_t n = 0; n < machine.node_count(); ++n) {
     use.port.groups = use.port.groups || machine.node_network(n).had_groups();
     use.port.sums = use.port.sums || sums(machine.node_network(n));

@@ -123,7 +123,10 @@ void check_host_link(const nic::Nic::Config& nic, const fabric::FabricConfig& ne
                         to_text(kLongestPassage) + " at the most");
 }
 
-/// What sums are cut by must not cut an element, of which the longest has 4 bytes.
+constexpr std::int64_t kElement = size_of(ElementType::kFp32);  // the longest
+constexpr std::int64_t kHalvings = 8;  // a short buffer's chunk by the switches is halved up to three times
+
+/// What sums are cut by must not cut an element.
 void check_whole_elements(Bytes size, std::int64_t unit, const std::string& path) {
   if (size.count() % unit == 0) return;
   throw ConfigError(path, "expected a multiple of " + std::to_string(unit) +
@@ -160,8 +163,6 @@ void check_machine(const MachineConfig& config) {
   if (config.firmware.cores < 1) throw ConfigError("firmware.cores", "expected at least 1, got 0");
   check_shares(config.accelerator);
   check_polling(config);
-  constexpr std::int64_t kElement = 4;
-  constexpr std::int64_t kHalvings = 8;  // a short buffer's chunk by the switches is halved up to three times
   check_whole_elements(config.collectives.chunk, kElement, "collectives.chunk");
   check_whole_elements(config.collectives.in_network.chunk, kElement * kHalvings, "collectives.in_network.chunk");
 }
@@ -173,7 +174,7 @@ void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, cons
   check_ack_timeout(nic, plan, interface);
   check_marking(plan);
   check_pcie(nic.pcie, interface + ".pcie");
-  check_whole_elements(plan.config().segment, 4, plan.path() + ".segment");
+  check_whole_elements(plan.config().segment, kElement, plan.path() + ".segment");
   if (!(nic.dcqcn.g >= 0 && nic.dcqcn.g <= 1)) {
     throw ConfigError(interface + ".dcqcn.g", "expected a share from 0 to 1, got " + std::to_string(nic.dcqcn.g));
   }

@@ -306,8 +306,7 @@ class Collectives final : Actor, BusUser {
   bool had_group_tree_ = false;    ///< a tree in a listed group
   bool had_overtaken_ = false;     ///< a packet that was sent before it was ready, since another was
   bool had_small_gather_ = false;  ///< of less than a byte a chunk
-  bool had_other_count_ =
-      false;  ///< a collective of all, before which its ranks had entered different numbers of chunks
+  bool had_other_count_ = false;   ///< a collective of all that ranks entered after different numbers of chunks
 };
 
 }  // namespace weft::analytical

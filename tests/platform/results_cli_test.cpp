@@ -268,5 +268,28 @@ TEST_F(ResultsCli, AFileThatGrowsBeyondItsLimitLeavesNothing) {
   EXPECT_TRUE(nothing_written());
 }
 
+/// What a run wrote is a platform, wherever it lies, and names of files in it are those of the first.
+TEST_F(ResultsCli, AConfigurationRunsAgain) {
+  std::ofstream(folder_ / "edges.json") << R"(["end0 - a", "end1 - a", "end2 - a", "end3 - a"])";
+  const std::string options =
+      " --set accelerators=4 --set fabric.topology=graph --set fabric.edges=edges.json --seed 7";
+  const json first = json::parse(weft("run ../small.json --out results --json" + options).out);
+  ASSERT_EQ(first["accelerators"], 4);
+  EXPECT_EQ(first["weft"]["schema"], 1);
+  fs::create_directories(folder_ / "elsewhere");
+  fs::copy_file(folder_ / "work/results/config.json", folder_ / "elsewhere/again.json");
+  const json again = json::parse(weft("run ../elsewhere/again.json --json").out);
+  EXPECT_EQ(again["platform"], "small");
+  EXPECT_EQ(again["simulator"]["digest"], first["simulator"]["digest"]);
+  const json changed = json::parse(weft("run ../elsewhere/again.json --json --out c --seed 8").out);
+  EXPECT_EQ(changed["platform"], "small");
+  // In its own place.
+  EXPECT_EQ(weft("run results/config.json --out results").code, 0);
+  const json config = json::parse(read_file(folder_ / "work/results/config.json"));
+  EXPECT_EQ(config["platform"]["fabric"]["edges"], "edges.json");
+  EXPECT_EQ(config["values"]["seed"], json({{"value", 7}, {"source", "file"}}));
+  EXPECT_EQ(config["weft"], first["weft"]);
+}
+
 }  // namespace
 }  // namespace weft

@@ -38,6 +38,14 @@ SpanningTree add_tree(const Plan& plan, const std::vector<std::uint32_t>& ends, 
   return tree;
 }
 
+FabricConfig fat_tree(int radix, int hosts_per_leaf) {
+  FabricConfig config;
+  config.topology = Shape::kFatTree;
+  config.radix = radix;
+  config.hosts_per_leaf = hosts_per_leaf;
+  return config;
+}
+
 /// The least and the largest load of the links from switches of a level up.
 std::pair<int, int> loads_up(const Topology& topology, const LinkLoads& loads, int level) {
   std::pair<int, int> found{INT32_MAX, 0};
@@ -56,10 +64,7 @@ std::pair<int, int> loads_up(const Topology& topology, const LinkLoads& loads, i
 /// 4 leaves of 4 ends with 4 uplinks each, to one spine, to two or to four.
 TEST(SpanningTrees, SpreadEvenlyOverTheUplinksOfLeaves) {
   for (const int spines : {1, 2, 4}) {
-    FabricConfig config;
-    config.topology = Shape::kFatTree;
-    config.radix = 16;
-    config.hosts_per_leaf = 4;
+    FabricConfig config = fat_tree(16, 4);
     config.spines = spines;
     const Plan plan(config, 16, "fabric");
     const std::vector<std::uint32_t> ends = all_of(plan.topology());
@@ -75,11 +80,8 @@ TEST(SpanningTrees, SpreadEvenlyOverTheUplinksOfLeaves) {
 
 /// Two pods of 4 leaves; 2 upper switches in each, and 2 links from each of these to each of 2 spines of its plane.
 TEST(SpanningTrees, SpreadOverThreeLevels) {
-  FabricConfig config;
-  config.topology = Shape::kFatTree;
+  FabricConfig config = fat_tree(16, 2);
   config.levels = 3;
-  config.radix = 16;
-  config.hosts_per_leaf = 2;
   config.leaves_per_pod = 4;
   config.spines = 4;
   const Plan plan(config, 16, "fabric");
@@ -93,10 +95,7 @@ TEST(SpanningTrees, SpreadOverThreeLevels) {
 }
 
 TEST(SpanningTrees, OfGroupsThatAreGoneCountNoMore) {
-  FabricConfig config;
-  config.topology = Shape::kFatTree;
-  config.radix = 8;
-  config.hosts_per_leaf = 4;
+  FabricConfig config = fat_tree(8, 4);
   const Plan plan(config, 8, "fabric");
   const std::vector<std::uint32_t> ends = all_of(plan.topology());
   LinkLoads loads;
@@ -110,10 +109,7 @@ TEST(SpanningTrees, OfGroupsThatAreGoneCountNoMore) {
 
 /// What carries little is in nobody's way: two trees for long messages do not meet where there are two links.
 TEST(SpanningTrees, OfShortMessagesLeaveTheLinksToLongOnes) {
-  FabricConfig config;
-  config.topology = Shape::kFatTree;
-  config.radix = 8;
-  config.hosts_per_leaf = 4;
+  FabricConfig config = fat_tree(8, 4);
   config.uplinks = 2;
   const Plan plan(config, 8, "fabric");
   const std::vector<std::uint32_t> ends = all_of(plan.topology());

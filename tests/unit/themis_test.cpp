@@ -244,17 +244,22 @@ std::vector<System> three_dimensional() {
            {Algorithm::kDirect, Algorithm::kRing, hd}}};
 }
 
-TEST(Themis, UsesTheLinksOfThreeDimensions) {
+/// All three systems take twenty seconds in release and a minute with sanitizers: that build runs the first, of which
+/// the bounds of a mean over systems cannot be asked.
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP()
-      << "twenty seconds in the release build, which ./weft test runs it in, and a minute here, where the other "
-         "tests of this file run the planner and its orders on 48 ends";
+constexpr bool kRunsAll = false;
+#else
+constexpr bool kRunsAll = true;
 #endif
+
+TEST(Themis, UsesTheLinksOfThreeDimensions) {
   double baseline = 0;
   double themis = 0;
   double speedup = 0;
   int runs = 0;
-  for (const System& system : three_dimensional()) {
+  std::vector<System> systems = three_dimensional();
+  if (!kRunsAll) systems.resize(1);
+  for (const System& system : systems) {
     for (const std::int64_t bytes : {100'000'000, 400'000'000}) {
       const auto run = [&](InterDimension inter, IntraDimension intra, double& utilisation) {
         test::fresh_kernel();
@@ -276,6 +281,8 @@ TEST(Themis, UsesTheLinksOfThreeDimensions) {
   RecordProperty("baseline", std::to_string(baseline / runs));
   RecordProperty("themis", std::to_string(themis / runs));
   RecordProperty("speedup", std::to_string(speedup / runs));
+  EXPECT_GT(speedup / runs, 1);
+  if (!kRunsAll) return;
   EXPECT_NEAR(baseline / runs, 0.5631, 0.06);  // published: over six systems
   EXPECT_GE(themis / runs, 0.95);
   EXPECT_GE(speedup / runs, 1.7);
