@@ -117,5 +117,15 @@ TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
   }
 }
 
+/// A switch without room for a tree adds nothing up, and the field is why.
+TEST_F(SettingsCli, WhatMakesSwitchesRefuseIsNotNamed) {
+  const Ran ran = weft(
+      "collective sharp-128 --set accelerators=8 --op all_reduce --bytes 1KiB --no-warmup "
+      "--set fabric.switch.reduction.chunks=1");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("the switches have no room"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("without effect"), std::string::npos) << ran.out;
+}
+
 }  // namespace
 }  // namespace weft
