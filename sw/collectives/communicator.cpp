@@ -8,7 +8,6 @@
 #include "sw/collectives/hierarchical.h"
 #include "sw/collectives/nodes.h"
 #include "sw/collectives/ring_group.h"
-#include "sw/collectives/two_level.h"
 
 namespace weft::collectives {
 
@@ -44,19 +43,16 @@ std::vector<std::vector<int>> neighbours(const Nodes& nodes, const std::vector<i
   return rows;
 }
 
-/// One ring through all for each channel, row after row. Channel c starts each row at position c, so that rings enter
-/// and leave nodes by different interfaces.
-std::vector<std::vector<int>> ring_orders(const std::vector<std::vector<int>>& rows, int channels) {
-  std::vector<std::vector<int>> orders;
-  for (int c = 0; c < channels; ++c) {
-    auto& order = orders.emplace_back();
-    for (const std::vector<int>& row : rows) {
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        order.push_back(row[(i + static_cast<std::size_t>(c)) % row.size()]);
-      }
+/// NCCL's steps of NVLSTree (computeColl() of its enqueue.cc, version 2.18): a chunk for each of `parts`, channels and
+/// members of a node, which shortens with the buffer. Channels share the links and so keep step with each other.
+TwoLevel::PieceCount nvls_steps(std::uint64_t parts) {
+  return [parts](std::uint64_t bytes) {
+    std::uint64_t chunk = 512 << 10;
+    for (const std::uint64_t steps : {32U, 16U, 4U, 1U}) {
+      if (bytes < steps * parts * chunk) chunk /= 2;
     }
-  }
-  return orders;
+    return std::max<std::uint64_t>(bytes / (parts * chunk), 1);
+  };
 }
 
 RingMember::Options ring_options(const Communicator::Config& config) {
@@ -121,86 +117,38 @@ NcclGroup Communicator::nccl_group() const {
   if (config_.protocol == Protocol::kSimple) flags = Flags::kNone;
   if (config_.protocol == Protocol::kLl) flags = Flags::kWords;
   if (config_.protocol == Protocol::kLl128) flags = Flags::kLines;
-  return {size(), nodes.count(), channels_, rank.scale_up.rate, rank.scale_out.rate * ports, flags};
+  NcclGroup group{size(), nodes.count(), channels_, rank.scale_up.rate, rank.scale_out.rate * ports, flags};
+  const auto sum = [this](const std::vector<int>& members) {
+    return InNetworkGroup::can_reduce(pick(ranks_, members)) && InNetworkGroup::can_receive(pick(ranks_, members));
+  };
+  const bool even = config_.algorithm == Algorithm::kNccl && nodes.even();
+  // Of two GPUs NCCL has no NVLS (ncclNvlsInit() of its src/transport/nvls.cc, version 2.22).
+  group.nvls = even && config_.nccl.nvls && nodes.per_node() > 2 && sum(nodes.row(0));
+  group.collnet = even && config_.nccl.collnet && nodes.count() > 1 && sum(nodes.column(0));
+  return group;
+}
+
+TwoLevel::Options Communicator::two_level_options() const {
+  const auto pieces = [piece = static_cast<std::uint64_t>(config_.piece.count()),
+                       most = static_cast<std::uint64_t>(config_.pieces)](std::uint64_t bytes) {
+    return std::clamp<std::uint64_t>(bytes / piece, 1, most);
+  };
+  return {config_.in_network, true, TwoLevel::Across::kSwitches, channels_, ring_options(config_), pieces};
 }
 
 NcclWay Communicator::way(const NcclGroup& group, Algorithm algorithm, NcclCollective what, std::uint64_t bytes) {
   if (group.members == 1) return {};
   if (algorithm == Algorithm::kNccl) return nccl_way(group, what, bytes);
-  return {algorithm == Algorithm::kTree && what == NcclCollective::kAllReduce, group.flags.value_or(Flags::kNone)};
+  const bool trees = algorithm == Algorithm::kTree && what == NcclCollective::kAllReduce;
+  return {trees ? NcclAlgorithm::kTree : NcclAlgorithm::kRing, group.flags.value_or(Flags::kNone)};
 }
 
 std::unique_ptr<Group> Communicator::in_network() const {
   const Nodes nodes(ranks_);
-  if (nodes.count() > 1 && nodes.per_node() > 1) return two_level();
+  if (nodes.count() > 1 && nodes.per_node() > 1) return TwoLevel::join(ranks_, two_level_options(), name_);
   auto group = InNetworkGroup::join(ranks_, config_.in_network, name_);
   if (group != nullptr) group->allocate_scratch(name_);
   return group;
-}
-
-std::unique_ptr<Group> Communicator::two_level() const {
-  const Nodes nodes(ranks_);
-  if (!nodes.even()) {
-    throw ConfigError("collectives.algorithm",
-                      name_ + ": in-network needs the same number of members in every node; expected ring");
-  }
-  TwoLevel::Levels levels;
-  // Trees before rings: what fails here must not leave staging memory in some ranks.
-  bool full = false;
-  bool reduces = false;
-  const auto join = [&](std::vector<std::unique_ptr<Group>>& level, const std::vector<int>& members,
-                        const std::string& what) {
-    const std::vector<Rank*> some = pick(ranks_, members);
-    std::unique_ptr<InNetworkGroup> group;
-    if (InNetworkGroup::can_reduce(some)) {
-      reduces = true;
-      // The levels' own buffers lie where the network reaches them.
-      InNetworkMember::Config config = config_.in_network;
-      config.staging.channels = 0;
-      group = InNetworkGroup::join(some, config, what);
-      full = full || group == nullptr;
-    }
-    level.push_back(std::move(group));
-  };
-  for (int n = 0; n < nodes.count(); ++n) {
-    const std::string within = name_ + " within node " + std::to_string(n);
-    join(levels.outward, nodes.row(n), within);
-    join(levels.inward, nodes.row(n), within);
-  }
-  for (int l = 0; l < nodes.per_node(); ++l) {
-    join(levels.across, nodes.column(l), name_ + " across nodes at position " + std::to_string(l));
-  }
-  if (!reduces) {
-    throw ConfigError("collectives.algorithm",
-                      "expected switches that reduce for in-network: reduction.trees is 0 in both networks");
-  }
-  if (full) {
-    for (auto* level : {&levels.outward, &levels.inward, &levels.across}) {
-      for (auto& group : *level) {
-        if (group != nullptr) static_cast<InNetworkGroup&>(*group).leave();
-      }
-    }
-    return nullptr;
-  }
-  for (auto* level : {&levels.outward, &levels.inward, &levels.across}) {
-    for (auto& group : *level) {
-      if (group != nullptr) static_cast<InNetworkGroup&>(*group).allocate_scratch(name_);
-    }
-  }
-  const auto fill = [&](std::unique_ptr<Group>& group, const std::vector<int>& members, const std::string& what) {
-    if (group != nullptr) return;
-    const std::vector<Rank*> some = pick(ranks_, members);
-    group = std::make_unique<RingGroup>(some, ring_orders(Nodes(some).rows(), channels_), ring_options(config_), what);
-  };
-  for (int n = 0; n < nodes.count(); ++n) {
-    fill(levels.outward[static_cast<std::size_t>(n)], nodes.row(n), name_ + " out of node " + std::to_string(n));
-    fill(levels.inward[static_cast<std::size_t>(n)], nodes.row(n), name_ + " into node " + std::to_string(n));
-  }
-  for (int l = 0; l < nodes.per_node(); ++l) {
-    fill(levels.across[static_cast<std::size_t>(l)], nodes.column(l), name_ + " across nodes");
-  }
-  return std::make_unique<TwoLevel>(ranks_, std::move(levels), static_cast<std::uint64_t>(config_.piece.count()),
-                                    config_.pieces, name_);
 }
 
 std::optional<MulticastCounters> Communicator::multicast_counters() const {
@@ -227,17 +175,56 @@ Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t by
 }
 
 Task Communicator::sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
-  const NcclWay how = way(nccl_, config_.algorithm, NcclCollective::kAllReduce, bytes);
-  if (!how.trees) {
-    co_await group_->all_reduce(member, buffer, bytes, type);
+  for (;;) {
+    const NcclWay how = way(nccl_, config_.algorithm, NcclCollective::kAllReduce, bytes);
+    if (how.algorithm == NcclAlgorithm::kTree) {
+      co_await trees().all_reduce(member, buffer, bytes, type, how.flags);
+      co_return;
+    }
+    Group* const group = how.algorithm == NcclAlgorithm::kRing ? group_.get() : switches(how.algorithm);
+    if (group == nullptr) continue;
+    co_await group->all_reduce(member, buffer, bytes, type);
     co_return;
   }
+}
+
+TreeGroup& Communicator::trees() {
   if (trees_ == nullptr) {
     const TreeMember::Options options{static_cast<std::uint64_t>(config_.chunk.count()), config_.slots};
     trees_ = std::make_unique<TreeGroup>(ranks_, neighbours(Nodes(ranks_), config_.order, name_), channels_, options,
                                          name_ + " tree");
   }
-  co_await trees_->all_reduce(member, buffer, bytes, type, how.flags);
+  return *trees_;
+}
+
+Group* Communicator::switches(NcclAlgorithm algorithm) {
+  if (switches_ != nullptr) return switches_.get();
+  // Staging buffers lie at one address, and ranks may have others that are made late, each at its own time.
+  std::uint64_t used = 0;
+  for (const Rank* rank : ranks_) used = std::max(used, rank->memory.used());
+  for (Rank* rank : ranks_) rank->memory.skip_to(used);
+  const std::string name = name_ + " by " + std::string(name_of(algorithm));
+  TwoLevel::Options options = two_level_options();
+  const Nodes nodes(ranks_);
+  if (algorithm == NcclAlgorithm::kCollnet) {
+    options.within = false;
+  } else {
+    options.in_network.all_reduce = AllReducePattern::kReduceMulticast;
+    options.in_network.staging.channels = config_.nccl.nvls_channels;
+    options.pieces = nvls_steps(static_cast<std::uint64_t>(config_.nccl.nvls_channels * nodes.per_node()));
+    if (algorithm == NcclAlgorithm::kNvlsTree) options.across = TwoLevel::Across::kTrees;
+  }
+  if (nodes.count() > 1 && nodes.per_node() > 1) {
+    switches_ = TwoLevel::join(ranks_, options, name);
+  } else if (auto group = InNetworkGroup::join(ranks_, options.in_network, name)) {
+    group->allocate_scratch(name);
+    switches_ = std::move(group);
+  }
+  if (switches_ == nullptr) {
+    nccl_.nvls = nccl_.collnet = false;
+    remark_ = "the switches have no room for the reduction trees of " + name + ", so that it takes rings or trees";
+  }
+  return switches_.get();
 }
 
 Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {

@@ -14,18 +14,20 @@
 #include "sw/collectives/multicast.h"
 #include "sw/collectives/nccl_choice.h"
 #include "sw/collectives/tree_group.h"
+#include "sw/collectives/two_level.h"
 #include "sw/firmware/rank.h"
 
 namespace weft::collectives {
 
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used;
 /// or in `order`, as NCCL finds one by where accelerators and ports are in a host. `tree`: the same, but AllReduces
-/// through double binary trees over the nodes and chains within them. `nccl`: either, in the protocol that NCCL's cost
-/// model says. `hierarchical`: rings within nodes and rings of equal local position across nodes, one phase
-/// behind the other, node block by node block. `in-network`: the switches add and copy; with several members to a node,
-/// within the nodes and across them, by rings where one of the two networks cannot. `multicast`: Allgather and
-/// Broadcast by reliable multicast among the interfaces of the network that joins the nodes. `dimensions`: chunks pass
-/// the machine's dimensions one after the other, each with an algorithm of its own.
+/// through double binary trees over the nodes and chains within them. `nccl`: either, or by the switches (NcclConfig),
+/// as NCCL's cost model says, in the protocol that it says. `hierarchical`: rings within nodes and rings of equal local
+/// position across nodes, one phase behind the other, node block by node block. `in-network`: the switches add and
+/// copy; with several members to a node, within the nodes and across them, by rings where one of the two networks
+/// cannot. `multicast`: Allgather and Broadcast by reliable multicast among the interfaces of the network that joins
+/// the nodes. `dimensions`: chunks pass the machine's dimensions one after the other, each with an algorithm of its
+/// own.
 enum class Algorithm { kRing, kTree, kNccl, kHierarchical, kInNetwork, kMulticast, kDimensions };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing},
@@ -48,6 +50,26 @@ inline EnumNames<Protocol> enum_names(Protocol /*tag*/) {
           {"ll128", Protocol::kLl128}};
 }
 
+/// What `nccl` may take for AllReduces beside rings and trees, where switches reduce: its NVLS, NVLSTree and CollNet.
+struct NcclConfig {
+  bool nvls = true;
+  int nvls_channels = 16;
+  bool collnet = false;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("nvls", nvls,
+          "AllReduces of at least three accelerators of a node by its switches, where these reduce (NCCL_NVLS_ENABLE); "
+          "NVLSTree on several nodes");
+    visit("nvls_channels", nvls_channels,
+          "Channels of its staging buffers: 16 on Hopper, 32 on Blackwell (NVLS_NCHANNELS of NCCL 2.26)",
+          Range{1, 1024});
+    visit("collnet", collnet,
+          "AllReduces of several nodes by the switches that join them, where these reduce (NCCL_COLLNET_ENABLE, which "
+          "is off where nobody sets it)");
+  }
+};
+
 /// A group of ranks with the connections and staging memory of its collectives. Every member calls the same operations
 /// in the same order, each on a thread of its own processor; a communicator runs one at a time.
 ///
@@ -66,17 +88,19 @@ class Communicator {
     Bytes piece = Bytes(4 << 20);
     int pieces = 16;
     Time entry;
+    NcclConfig nccl;
     InNetworkMember::Config in_network;
     MulticastConfig multicast;
     DimensionsConfig dimensions;
 
     template <typename Visitor>
     void fields(Visitor&& visit) {
-      visit("algorithm", algorithm,
-            "ring: one ring through all; tree: that, and AllReduces through trees; nccl: either, in the "
-            "protocol that NCCL would take; hierarchical: within nodes and across them; in-network: "
-            "by the switches; "
-            "multicast: reliable multicast; dimensions: by an algorithm in each dimension");
+      visit(
+          "algorithm", algorithm,
+          "ring: one ring through all; tree: that, and AllReduces through trees; nccl: either, or by the switches, "
+          "as NCCL would, in the protocol that it would take; hierarchical: within nodes and across them; in-network: "
+          "by the switches; "
+          "multicast: reliable multicast; dimensions: by an algorithm in each dimension");
       visit("channels", channels,
             "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
             "one accelerator, else 4",
@@ -99,6 +123,7 @@ class Communicator {
       visit("pieces", pieces, "How many such pieces a buffer is cut into at the most", Range{1, 1024});
       visit("entry", entry, "What the caller's library spends on a collective before its first request",
             Range{0, 1'000'000'000});
+      visit("nccl", nccl, "What nccl may take beside rings and trees");
       visit("in_network", in_network, "The in-network algorithm");
       visit("multicast", multicast, "The multicast algorithm");
       visit("dimensions", dimensions, "The algorithm over dimensions");
@@ -151,8 +176,12 @@ class Communicator {
   [[nodiscard]] static NcclWay way(const NcclGroup& group, Algorithm algorithm, NcclCollective what,
                                    std::uint64_t bytes);
   firmware::Task sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+  [[nodiscard]] TreeGroup& trees();
+  /// What sums by the switches as `algorithm` has it; nothing where they have no room for it, which stays so.
+  [[nodiscard]] Group* switches(NcclAlgorithm algorithm);
   [[nodiscard]] std::unique_ptr<Group> in_network() const;
-  [[nodiscard]] std::unique_ptr<Group> two_level() const;
+  /// Of the in-network algorithm.
+  [[nodiscard]] TwoLevel::Options two_level_options() const;
 
   std::vector<firmware::Rank*> ranks_;
   Config config_;
@@ -164,6 +193,7 @@ class Communicator {
   NcclGroup nccl_;
   std::unique_ptr<Group> group_;
   std::unique_ptr<TreeGroup> trees_;  ///< once an AllReduce goes through them: they take memory
+  std::unique_ptr<Group> switches_;   ///< the same, of `nccl`
   const MulticastGroup* multicast_ = nullptr;
 };
 

@@ -198,13 +198,16 @@ class InNetworkMember {
 class InNetworkGroup final : public Group {
  public:
   /// Makes the trees of `ranks`, which one network joins. Returns nothing when the tables of its switches are full.
-  /// Throws ConfigError when there is no such network or when its switches cannot reduce.
+  /// Throws ConfigError when there is no such network, when its switches cannot reduce, or when interfaces hold too few
+  /// receives.
   static std::unique_ptr<InNetworkGroup> join(const std::vector<firmware::Rank*>& ranks,
                                               const InNetworkMember::Config& config, const std::string& name);
   ~InNetworkGroup() override = default;
 
   /// Whether the switches of the network that joins `ranks` can reduce.
   static bool can_reduce(const std::vector<firmware::Rank*>& ranks);
+  /// Whether the interfaces of `ranks` hold as many receives as join() asks for.
+  static bool can_receive(const std::vector<firmware::Rank*>& ranks);
 
   [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;

@@ -24,18 +24,22 @@ fabric::Fabric& common_network(const std::vector<Rank*>& ranks, const std::strin
   return *network;
 }
 
-/// Multicast finds a receive for each other member, or is lost: so many places must be known to be free when a
-/// collective begins.
+/// Of a queue of receives, places that are known to be free when a collective begins.
+int known_places(int depth) {
+  return depth - (nic::NicConfig::places_together(depth) - 1);
+}
+
+/// Multicast finds a receive for each other member, or is lost.
 void check_depth(const std::vector<Rank*>& ranks, const std::string& name) {
+  if (InNetworkGroup::can_receive(ranks)) return;
   const firmware::Interface& interface = interface_of(*ranks[0], ranks);
   const int depth = interface.nic->config().receive_queue_depth;
   const int others = static_cast<int>(ranks.size()) - 1;
-  const int known = depth - (nic::NicConfig::places_together(depth) - 1);
-  if (depth == 0 || known >= others) return;
-  const std::string told = depth < others ? ""
-                                          : ", and of " + std::to_string(depth) + " places it can count on " +
-                                                std::to_string(known) + ", since free ones are reported " +
-                                                std::to_string(nic::NicConfig::places_together(depth)) + " at a time";
+  const std::string told = depth < others
+                               ? ""
+                               : ", and of " + std::to_string(depth) + " places it can count on " +
+                                     std::to_string(known_places(depth)) + ", since free ones are reported " +
+                                     std::to_string(nic::NicConfig::places_together(depth)) + " at a time";
   throw ConfigError(&interface == &ranks[0]->scale_up ? "scale_up.port.receive_queue_depth" : "nic.receive_queue_depth",
                     "expected 0, or at least " + std::to_string(nic::NicConfig::depth_for(others)) +
                         " for collectives.algorithm in-network: in " + name +
@@ -48,6 +52,11 @@ void check_depth(const std::vector<Rank*>& ranks, const std::string& name) {
 
 bool InNetworkGroup::can_reduce(const std::vector<Rank*>& ranks) {
   return ranks.size() == 1 || interface_of(*ranks[0], ranks).network->config().switch_config.reduction.trees > 0;
+}
+
+bool InNetworkGroup::can_receive(const std::vector<Rank*>& ranks) {
+  const int depth = interface_of(*ranks[0], ranks).nic->config().receive_queue_depth;
+  return depth == 0 || known_places(depth) >= static_cast<int>(ranks.size()) - 1;
 }
 
 std::unique_ptr<InNetworkGroup> InNetworkGroup::join(const std::vector<Rank*>& ranks,

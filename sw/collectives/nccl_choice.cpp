@@ -109,6 +109,44 @@ double through_trees(const NcclGroup& group, Flags flags, std::uint64_t bytes) {
          2 * static_cast<double>(bytes) / rate;
 }
 
+/// Of NVLS, NVLSTree and CollNet: within a node, or the hop that CollNet's members of a node take to those with an
+/// interface; and across nodes.
+constexpr double kNvlsWithin = 25;
+constexpr double kNvlsAcross = 18;
+constexpr double kNvlsTreeAcross = 20.9;
+constexpr double kCollnetWithin = 3.7;
+constexpr double kCollnetArity = 0.4;  ///< each further member of a node
+constexpr double kCollnetAcross = 31;
+constexpr double kCollnetChain = 30;
+
+std::optional<NcclAlgorithm> in_switches(const NcclGroup& group) {
+  if (group.nvls && (group.nodes == 1 || group.collnet)) return NcclAlgorithm::kNvls;
+  if (group.collnet && group.nodes > 1) return NcclAlgorithm::kCollnet;
+  if (group.nvls) return NcclAlgorithm::kNvlsTree;
+  return std::nullopt;
+}
+
+double by_switches(const NcclGroup& group, NcclAlgorithm algorithm, double bytes) {
+  const double across = speed(group.across);
+  switch (algorithm) {
+    case NcclAlgorithm::kNvls: {
+      if (group.nodes == 1) return kNvlsWithin + bytes / (speed(group.within) * 5 / 6);
+      return kNvlsWithin + kNvlsAcross + bytes / (std::min(speed(group.within), across) * 5 / 6);
+    }
+    case NcclAlgorithm::kNvlsTree: {
+      const int levels = std::bit_width(static_cast<unsigned>(group.nodes)) - 1;
+      const double rate = std::min(speed(group.within), group.nodes == 2 ? across : across / 2);
+      return kNvlsWithin + 2 * levels * kNvlsTreeAcross + bytes / (rate * 5 / 6);
+    }
+    default: {
+      const int others = group.members / group.nodes - 1;
+      if (others == 0) return kCollnetChain + 2 * bytes / across;
+      const double rate = std::min(speed(group.within), across) * (generation(group.within) >= 2 ? 0.85 : 1);
+      return 2 * (kCollnetWithin + kCollnetArity * others) + kCollnetAcross + 2 * bytes / rate;
+    }
+  }
+}
+
 }  // namespace
 
 NcclWay nccl_way(const NcclGroup& group, NcclCollective what, std::uint64_t bytes) {
@@ -124,16 +162,20 @@ NcclWay nccl_way(const NcclGroup& group, NcclCollective what, std::uint64_t byte
     if (group.flags && flags != *group.flags) continue;
     switch (what) {
       case NcclCollective::kAllReduce:
-        consider({true, flags}, through_trees(group, flags, bytes));
-        consider({false, flags}, round_ring(group, flags, size, 2));
+        consider({NcclAlgorithm::kTree, flags}, through_trees(group, flags, bytes));
+        consider({NcclAlgorithm::kRing, flags}, round_ring(group, flags, size, 2));
         break;
       case NcclCollective::kBlocks:
-        consider({false, flags}, round_ring(group, flags, size, 1));
+        consider({NcclAlgorithm::kRing, flags}, round_ring(group, flags, size, 1));
         break;
       case NcclCollective::kBroadcast:
-        consider({false, flags}, along_ring(group, flags, size));
+        consider({NcclAlgorithm::kRing, flags}, along_ring(group, flags, size));
         break;
     }
+  }
+  const std::optional<NcclAlgorithm> switches = in_switches(group);
+  if (what == NcclCollective::kAllReduce && switches && group.flags.value_or(Flags::kNone) == Flags::kNone) {
+    consider({*switches, Flags::kNone}, by_switches(group, *switches, size));
   }
   return best;
 }

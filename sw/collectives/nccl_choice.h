@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hw/accelerator/command.h"
+#include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 
 namespace weft::collectives {
@@ -14,10 +15,21 @@ using accelerator::Flags;
 /// An Allgather and a ReduceScatter cost the same.
 enum class NcclCollective : std::uint8_t { kAllReduce, kBlocks, kBroadcast };
 
-/// How a collective goes: by rings or, an AllReduce, through trees; and in which of NCCL's protocols: Simple, LL,
-/// LL128.
+/// How a collective goes. An AllReduce has more ways than rings: trees; NVLS, by the switches within nodes and, on
+/// several, by those across them; NVLSTree, by the switches within nodes and through trees across them; CollNet, by the
+/// switches across nodes alone.
+enum class NcclAlgorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kCollnet };
+inline EnumNames<NcclAlgorithm> enum_names(NcclAlgorithm /*tag*/) {
+  return {{"ring", NcclAlgorithm::kRing},
+          {"tree", NcclAlgorithm::kTree},
+          {"nvls", NcclAlgorithm::kNvls},
+          {"nvls-tree", NcclAlgorithm::kNvlsTree},
+          {"collnet", NcclAlgorithm::kCollnet}};
+}
+
+/// The algorithm, and which of NCCL's protocols: Simple, LL, LL128.
 struct NcclWay {
-  bool trees = false;
+  NcclAlgorithm algorithm = NcclAlgorithm::kRing;
   Flags flags = Flags::kNone;
   bool operator==(const NcclWay&) const = default;
 };
@@ -30,13 +42,17 @@ struct NcclGroup {
   Rate within;                 ///< that an accelerator sends in its node
   Rate across;                 ///< that a node sends
   std::optional<Flags> flags;  ///< the only protocol (NCCL_PROTO)
+  bool nvls = false;           ///< the switches within nodes reduce for it
+  bool collnet = false;        ///< those across nodes do
 };
 
 /// The way that NCCL's cost model takes for the fastest of those that Weft has, for a buffer of `bytes` bytes in all
 /// (ncclTopoTuneModel() and ncclTopoGetAlgoTime() in its src/graph/tuning.cc, version 2.22): a start, a latency for
 /// each hop, and bytes over the lower of both rates. Trees reach 92 % of that and what a table by size has; LL has a
 /// half or, through trees, a 3.8th, and a limit; LL128 92 or 94 %. The two trees of two nodes have the rate within: a
-/// buffer leaves a node once, where a ring's leaves it nearly twice.
+/// buffer leaves a node once, where a ring's leaves it nearly twice. What switches sum takes five sixths of the rate by
+/// NVLS and a half by CollNet, and the Simple protocol alone; of the ways by switches that a group could take the one
+/// is considered that is never slower by the model: NVLS, then CollNet on nodes of one member, then NVLSTree.
 ///
 /// Of what the model asks of a machine, NVLink within nodes and Intel's processors are taken as given, and a GPU's
 /// generation by the rate of its NVLink. Left out are limits for each of NCCL's own channels, which bind on Blackwell

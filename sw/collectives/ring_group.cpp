@@ -11,6 +11,19 @@ namespace weft::collectives {
 using firmware::Rank;
 using firmware::Task;
 
+std::vector<std::vector<int>> ring_orders(const std::vector<std::vector<int>>& rows, int channels) {
+  std::vector<std::vector<int>> orders;
+  for (int c = 0; c < channels; ++c) {
+    auto& order = orders.emplace_back();
+    for (const std::vector<int>& row : rows) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        order.push_back(row[(i + static_cast<std::size_t>(c)) % row.size()]);
+      }
+    }
+  }
+  return orders;
+}
+
 RingGroup::RingGroup(const std::vector<Rank*>& ranks, std::vector<std::vector<int>> orders,
                      const RingMember::Options& options, const std::string& name, Choice choice)
     : ranks_(ranks), orders_(std::move(orders)), name_(name), choice_(std::move(choice)), options_(options) {

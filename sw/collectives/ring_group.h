@@ -13,6 +13,10 @@
 
 namespace weft::collectives {
 
+/// One ring through all for each channel, row after row. Channel c starts each row at position c, so that rings enter
+/// and leave nodes by different interfaces.
+[[nodiscard]] std::vector<std::vector<int>> ring_orders(const std::vector<std::vector<int>>& rows, int channels);
+
 /// Rings side by side through the same ranks, the channels, each with its own part of every block.
 class RingGroup final : public Group {
  public:

@@ -14,12 +14,15 @@ using namespace weft::literals;
 constexpr std::uint64_t kKiB = 1 << 10;
 constexpr std::uint64_t kMiB = 1 << 20;
 
-constexpr NcclWay kTreeOfWords{true, Flags::kWords};
-constexpr NcclWay kTreeOfLines{true, Flags::kLines};
-constexpr NcclWay kTree{true, Flags::kNone};
-constexpr NcclWay kRingOfWords{false, Flags::kWords};
-constexpr NcclWay kRingOfLines{false, Flags::kLines};
-constexpr NcclWay kRing{false, Flags::kNone};
+constexpr NcclWay kTreeOfWords{NcclAlgorithm::kTree, Flags::kWords};
+constexpr NcclWay kTreeOfLines{NcclAlgorithm::kTree, Flags::kLines};
+constexpr NcclWay kTree{NcclAlgorithm::kTree, Flags::kNone};
+constexpr NcclWay kRingOfWords{NcclAlgorithm::kRing, Flags::kWords};
+constexpr NcclWay kRingOfLines{NcclAlgorithm::kRing, Flags::kLines};
+constexpr NcclWay kRing{NcclAlgorithm::kRing, Flags::kNone};
+constexpr NcclWay kNvls{NcclAlgorithm::kNvls, Flags::kNone};
+constexpr NcclWay kNvlsTree{NcclAlgorithm::kNvlsTree, Flags::kNone};
+constexpr NcclWay kCollnet{NcclAlgorithm::kCollnet, Flags::kNone};
 
 const NcclGroup kEightNodes{64, 8, 8, 450_GBps, 360_GBps, std::nullopt};
 
@@ -121,6 +124,50 @@ TEST(NcclChoice, HasRingsWithinANode) {
   EXPECT_EQ(sum(node, 64 * kKiB), kRingOfWords);
   EXPECT_EQ(sum(node, 16 * kMiB), kRingOfLines);
   EXPECT_EQ(sum(node, 256 * kMiB), kRing);
+}
+
+// NVLS takes 25 us and bytes at 5/6 of 388 GB/s, a ring in LL 6.6 + 14 x 0.6 = 15 us and bytes at 4/7 of 141 GB/s.
+TEST(NcclChoice, HasNvlsWithinANodeWhoseSwitchesReduce) {
+  NcclGroup node{8, 1, 8, 388_GBps, 388_GBps, std::nullopt};
+  node.nvls = true;
+  const double nvls = from(15, 25, 14.0 / 8 / 141e3, 1 / (388e3 * 5 / 6));
+  EXPECT_EQ(sum(node, 0.99 * nvls), kRingOfWords);
+  EXPECT_EQ(sum(node, 1.01 * nvls), kNvls);
+  EXPECT_EQ(sum(node, 1 << 30), kNvls);
+  EXPECT_EQ(nccl_way(node, NcclCollective::kBlocks, 1 << 30), kRing);
+  node.flags = Flags::kWords;
+  EXPECT_EQ(sum(node, 1 << 30), kRingOfWords);
+}
+
+// Two nodes: 25 + 2 x 20.9 us and 5/6 of 388 GB/s. Eight: 25 + 6 x 20.9 us and 5/6 of half of 360 GB/s, which is less
+// than rings reach.
+TEST(NcclChoice, HasNvlsTreesOnSeveralNodes) {
+  NcclGroup two{16, 2, 8, 388_GBps, 400_GBps, std::nullopt};
+  two.nvls = true;
+  EXPECT_EQ(sum(two, 8), kTreeOfWords);
+  EXPECT_EQ(sum(two, 64 * kMiB), kNvlsTree);
+  EXPECT_EQ(sum(two, 1 << 30), kNvlsTree);
+  NcclGroup eight = kEightNodes;
+  eight.nvls = true;
+  EXPECT_EQ(sum(eight, 256 * kKiB), kTreeOfLines);
+  EXPECT_EQ(sum(eight, 2048 * kMiB), kRing);
+}
+
+// With switches that reduce across nodes too: NVLS takes 25 + 18 us and 5/6 of the lower rate on any number of nodes.
+// Without those within, CollNet takes 2 (3.7 + 7 x 0.4) + 31 us and 85 % of a half of it; one member a node 30 us.
+TEST(NcclChoice, HasSwitchesAcrossNodesWhereTheyAreEnabled) {
+  NcclGroup group = kEightNodes;
+  group.collnet = true;
+  group.nvls = true;
+  EXPECT_EQ(sum(group, 8 * kMiB), kNvls);
+  EXPECT_EQ(sum(group, 2048 * kMiB), kNvls);
+  group.nvls = false;
+  EXPECT_EQ(sum(group, 64 * kKiB), kCollnet);
+  EXPECT_EQ(sum(group, 2048 * kMiB), kRing);
+  NcclGroup alone{8, 8, 4, Rate(), 50_GBps, std::nullopt};
+  alone.collnet = true;
+  EXPECT_EQ(sum(alone, 64 * kKiB), kCollnet);
+  EXPECT_EQ(nccl_way(alone, NcclCollective::kBroadcast, 64 * kKiB).algorithm, NcclAlgorithm::kRing);
 }
 
 }  // namespace

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// AllReduces of `nccl` where switches reduce, on whole machines: NVLS, NVLSTree and CollNet, and when there are none.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "platforms/machine/collective_run.h"
+#include "platforms/machine/machine.h"
+#include "tests/support/kernel.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace weft::literals;
+using collectives::Algorithm;
+
+constexpr std::uint64_t kLongBuffer = (1 << 20) + 12;
+
+MachineConfig nccl_of(int ranks, int per_node) {
+  MachineConfig config;
+  config.accelerators = ranks;
+  config.per_node = per_node;
+  config.fabric.radix = 64;
+  config.fabric.hosts_per_leaf = 32;
+  config.fabric.segment = 64_KiB;
+  config.scale_up.fabric.segment = 64_KiB;
+  config.scale_up.fabric.switch_config.reduction.trees = 16;
+  config.scale_up.fabric.switch_config.reduction.chunks = 1 << 16;
+  config.scale_up.fabric.switch_config.reduction.fp32 = 512;
+  config.collectives.algorithm = Algorithm::kNccl;
+  config.collectives.protocol = collectives::Protocol::kSimple;
+  config.collectives.nccl.nvls_channels = 2;  // its steps are short
+  return config;
+}
+
+struct NcclRun {
+  std::int64_t wrong = 0;
+  std::string remark;
+  bool within = false;  ///< switches of nodes added
+  bool across = false;  ///< those that join nodes did
+  Time time;
+};
+
+bool has_added(fabric::Fabric& network) {
+  for (std::size_t s = 0; s < network.switch_count(); ++s) {
+    const fabric::ReductionEngine* engine = network.switch_at(s).engine();
+    if (engine != nullptr && engine->counters().operands > 0) return true;
+  }
+  return false;
+}
+
+NcclRun nccl_run(MachineConfig config, CollectiveOp op, std::uint64_t bytes) {
+  test::fresh_kernel();
+  Machine machine(config);
+  NcclRun outcome;
+  for (const CollectiveResult& result : run_collective(machine, op, {bytes}, ElementType::kFp32, &outcome.remark)) {
+    outcome.wrong += result.wrong;
+    outcome.time = result.time;
+  }
+  outcome.across = has_added(machine.network());
+  for (std::size_t n = 0; n < machine.node_count(); ++n) outcome.within |= has_added(machine.node_network(n));
+  return outcome;
+}
+
+NcclRun nccl_sum(MachineConfig config, std::uint64_t bytes) {
+  config.data = true;
+  return nccl_run(config, CollectiveOp::kAllReduce, bytes);
+}
+
+TEST(Nvls, SumsLongBuffersWithinANode) {
+  for (const int ranks : {4, 8}) {
+    const NcclRun outcome = nccl_sum(nccl_of(ranks, ranks), kLongBuffer);
+    EXPECT_EQ(outcome.wrong, 0);
+    EXPECT_EQ(outcome.remark, "");
+    EXPECT_TRUE(outcome.within);
+  }
+  MachineConfig config = nccl_of(8, 8);
+  config.collectives.protocol = collectives::Protocol::kAutomatic;
+  EXPECT_FALSE(nccl_sum(config, 1024).within);  // in LL
+}
+
+TEST(Nvls, IsNotForOtherCollectives) {
+  MachineConfig config = nccl_of(8, 8);
+  config.data = true;
+  for (const CollectiveOp op : {CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kBroadcast}) {
+    const NcclRun outcome = nccl_run(config, op, kLongBuffer);
+    EXPECT_EQ(outcome.wrong, 0);
+    EXPECT_FALSE(outcome.within);
+  }
+}
+
+TEST(Nvls, IsNotOfTwoNorWhereItIsOffNorWithoutRoomForReceives) {
+  EXPECT_FALSE(nccl_sum(nccl_of(2, 2), kLongBuffer).within);
+  EXPECT_FALSE(nccl_sum(nccl_of(8, 2), kLongBuffer).within);
+  MachineConfig off = nccl_of(8, 8);
+  off.collectives.nccl.nvls = false;
+  EXPECT_FALSE(nccl_sum(off, kLongBuffer).within);
+  MachineConfig shallow = nccl_of(8, 8);
+  shallow.scale_up.port.receive_queue_depth = 2;
+  const NcclRun outcome = nccl_sum(shallow, kLongBuffer);
+  EXPECT_FALSE(outcome.within);
+  EXPECT_EQ(outcome.wrong, 0);
+}
+
+TEST(Nvls, IsFasterThanRings) {
+  MachineConfig config = nccl_of(8, 8);
+  config.collectives.nccl.nvls_channels = 16;
+  const Time nvls = nccl_run(config, CollectiveOp::kAllReduce, 64 << 20).time;
+  config.collectives.nccl.nvls = false;
+  EXPECT_LT(nvls, nccl_run(config, CollectiveOp::kAllReduce, 64 << 20).time);
+}
+
+TEST(Nvls, GoesThroughTreesAcrossNodes) {
+  for (const int nodes : {2, 3, 5}) {
+    MachineConfig config = nccl_of(4 * nodes, 4);
+    config.collectives.protocol = collectives::Protocol::kSimple;
+    for (const Time stall : {Time(), 300_ns}) {
+      config.stall = stall;
+      const NcclRun outcome = nccl_sum(config, kLongBuffer);
+      EXPECT_EQ(outcome.wrong, 0) << nodes << " nodes";
+      EXPECT_EQ(outcome.remark, "");
+      EXPECT_TRUE(outcome.within) << nodes << " nodes";
+      EXPECT_FALSE(outcome.across);
+    }
+  }
+}
+
+TEST(Collnet, SumsAcrossNodesWhereItIsOn) {
+  for (const bool nvls : {true, false}) {
+    for (const int per_node : {1, 4}) {
+      MachineConfig config = nccl_of(4 * per_node, per_node);
+      config.fabric.switch_config.reduction.trees = 16;
+      config.fabric.switch_config.reduction.chunks = 1 << 16;
+      config.collectives.nccl.nvls = nvls;
+      config.collectives.protocol = collectives::Protocol::kSimple;
+      EXPECT_FALSE(nccl_sum(config, 64 << 10).across);  // it is off where nobody sets it
+      config.collectives.nccl.collnet = true;
+      const NcclRun outcome = nccl_sum(config, 64 << 10);
+      EXPECT_EQ(outcome.wrong, 0);
+      EXPECT_TRUE(outcome.across) << per_node << " a node";
+      EXPECT_EQ(outcome.within, nvls && per_node > 2);
+    }
+  }
+}
+
+TEST(Nvls, WithoutRoomInTheSwitchesIsRingsAndSaysSo) {
+  MachineConfig config = nccl_of(8, 8);
+  config.scale_up.fabric.switch_config.reduction.trees = 1;
+  const NcclRun outcome = nccl_sum(config, kLongBuffer);
+  EXPECT_EQ(outcome.wrong, 0);
+  EXPECT_FALSE(outcome.within);
+  EXPECT_EQ(
+      outcome.remark,
+      "the switches have no room for the reduction trees of collectives by nvls, so that it takes rings or trees");
+}
+
+}  // namespace
+}  // namespace weft::platforms
