@@ -247,6 +247,20 @@ TEST_F(ChakraRepair, KeepsTheListOfGroups) {
   EXPECT_EQ(mended(0)[2].inputs, std::nullopt);
 }
 
+/// What was done is said in words of its kind.
+TEST_F(ChakraRepair, SaysWhatItDid) {
+  Node marked = with(collective_node(1, CollectiveType::kAllReduce, 8), Attribute::boolean("is_cpu_op", true));
+  ranks({{chakra_node(0), marked}, {chakra_node(0), collective_node(1, CollectiveType::kAllReduce, 16)}});
+  std::vector<std::string> texts;
+  for (const Mended& each : repair(find_trace(file("w")), file("r"), {})) {
+    texts.push_back(each.text().substr(0, each.text().find(',')));
+  }
+  std::sort(texts.begin(), texts.end());
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"collectives and messages marked as operations of the CPU",
+                                      "collectives of other sizes on other ranks", "compute nodes without a time"}));
+}
+
 /// One rank's wrong size does not become everybody's.
 TEST_F(ChakraRepair, TakesTheSizeThatMostRanksHave) {
   const auto of = [](std::int64_t size) {
