@@ -195,6 +195,8 @@ FileKind json_kind(const JsonBeginning& json) {
   if (is_node || (is_metadata && (json.documents > 1 || !json.has_objects_within || json.is_list || json.has("attr"))))
     return FileKind::kChakraJsonizer;
   if (json.is_list) return json.has("ph") ? FileKind::kTimeline : FileKind::kJson;
+  // Weft's results name Weft, and have members of platforms and traces.
+  if (json.has("weft")) return FileKind::kJson;
   if (json.has("traceEvents") || json.has("deviceProperties")) {
     return json.has("deviceProperties") || json.has("schemaVersion") || json.has("baseTimeNanoseconds")
                ? FileKind::kKineto
@@ -210,7 +212,7 @@ FileKind json_kind(const JsonBeginning& json) {
   for (const std::string_view key : {"accelerators", "accelerator", "fabric", "analytical", "scale_up"}) {
     if (json.has(key)) return FileKind::kPlatform;
   }
-  for (const std::string_view key : {"dimensions-count", "topologies-per-dim", "logical-dims"}) {
+  for (const std::string_view key : {"dimensions-count", "topologies-per-dim", "logical-dims", "npus_count"}) {
     if (json.has(key)) return FileKind::kNetworkJson;
   }
   if (json.has("memory-type")) return FileKind::kMemoryFile;
@@ -369,7 +371,9 @@ FileKind kind_of(std::string_view bytes, bool has_more, std::string& members) {
   constexpr std::size_t kWrapped = 17;  // the FST file in gzip
   if (bytes.size() > kWrapped && bytes[0] == '\xfe' && bytes.substr(kWrapped).starts_with("\x1f\x8b"))
     return FileKind::kFst;
-  if (is_text(bytes)) return text_kind(bytes, members);
+  // What was cut short or preallocated may end in zeros, of which the reader of the text says where they begin.
+  const std::string_view text = bytes.substr(0, bytes.find_last_not_of('\0') + 1);
+  if (!text.empty() && is_text(text)) return text_kind(text, members);
   if (is_utf16(bytes)) return FileKind::kUtf16;
   if (is_pickle(bytes)) return FileKind::kPickle;
   return is_chakra(bytes, has_more) ? FileKind::kChakra : FileKind::kBinary;
@@ -381,6 +385,10 @@ std::string_view without_blanks(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   while (!text.empty() && is_layout(text.front())) text.remove_prefix(1);
   return text;
+}
+
+bool is_input(FileKind kind) {
+  return kind >= FileKind::kChakra && kind <= FileKind::kGroups && kind != FileKind::kTimeline;
 }
 
 bool is_trace_json(FileKind kind) {

@@ -12,6 +12,8 @@
 #include <new>
 #include <utility>
 
+#include "traces/read_files.h"
+
 namespace weft::traces {
 namespace {
 
@@ -118,6 +120,7 @@ void InputFile::open() {
     identity = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
                 status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
   }
+  if (!opened_ && S_ISREG(status.st_mode)) note_read(status.st_dev, status.st_ino, name());
   if (opened_ && (identity != identity_ || !regular)) fail("was changed while it was read");
   opened_ = true;
   regular_ = regular;

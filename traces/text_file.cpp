@@ -34,11 +34,16 @@ std::size_t character(std::string_view text) {
   return wrong ? 0 : bytes;
 }
 
-/// The first 32 control characters and DEL, and those of U+0080 to U+009F, which some terminals obey as well.
+/// The first 32 control characters and DEL, those of U+0080 to U+009F, which some terminals obey as well, and those
+/// that turn the direction of what follows or begin a new line: U+061C, U+200E and U+200F, U+2028 to U+202E, U+2066 to
+/// U+2069.
 bool is_control(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (character.size() == 1) return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
-  return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+  const auto byte = [character](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return (byte(0) < 0x20 && byte(0) != '\n' && byte(0) != '\t') || byte(0) == 0x7F;
+  if (character.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\xD8\x9C";
+  if (character.size() != 3 || byte(0) != 0xE2) return false;
+  if (byte(1) == 0x80) return byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE);
+  return byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
 }
 
 }  // namespace
@@ -116,6 +121,23 @@ std::string printable(std::string_view text) {
     text.remove_prefix(bytes);
   }
   return shown;
+}
+
+std::string one_line(std::string_view text, std::size_t most) {
+  std::size_t end = std::min(text.size(), most);
+  // Not within a character, whose other bytes have 10 as their first bits.
+  if (end < text.size()) {
+    while (end > 0 && most - end < 3 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
+  }
+  std::string line;
+  for (const char c : printable(text.substr(0, end))) {
+    if (c == '\n' || c == '\t') {
+      line += c == '\n' ? "\\n" : "\\t";
+    } else {
+      line += c;
+    }
+  }
+  return end < text.size() ? line + "..." : line;
 }
 
 }  // namespace weft::traces

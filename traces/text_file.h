@@ -34,8 +34,12 @@ std::string read_text(const std::filesystem::path& file, std::string_view expect
 /// The place of the first byte that belongs to no character of UTF-8 as Unicode defines it; npos if all do.
 std::size_t find_not_utf8(std::string_view text);
 
-/// As a terminal can show it, whatever it is made of: control characters but tab and line end, and what is no UTF-8,
-/// are written as \x1b, for otherwise a name in a file could do to a terminal what it liked.
+/// As a terminal can show it, whatever it is made of: control characters but tab and line end, those that turn the
+/// direction of text or break lines in Unicode, and what is no UTF-8, are written as \x1b, for otherwise a name in a
+/// file could do to a terminal what it liked.
 std::string printable(std::string_view text);
+
+/// A name of a file's as a message has it: printable, on one line, and shortened to some `most` bytes.
+std::string one_line(std::string_view text, std::size_t most = 80);
 
 }  // namespace weft::traces

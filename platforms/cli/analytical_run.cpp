@@ -32,8 +32,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   document.check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
   ResultFiles files;
-  files.spare(options.platform.inputs(document));
-  files.spare(files_of_trace(traces.source));
+  files.spare(files_of_traces(traces));
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const auto replay = platform.checked([&] {
     return std::make_unique<analytical::Replay>("replay", dispatcher, *network, config.whole_collectives(), config.end,

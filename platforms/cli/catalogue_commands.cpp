@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
 
 #include "hw/memory/dram/memory_system.h"
 #include "platforms/cli/command.h"
@@ -19,6 +21,33 @@
 namespace weft::platforms {
 namespace {
 
+constexpr std::size_t kWidth = 120;  ///< of a terminal
+
+/// In lines of at most kWidth characters, those that follow indented by `indent`.
+std::string wrapped(const std::string& text, std::size_t indent) {
+  std::istringstream words(text);
+  std::string lines;
+  std::size_t column = indent;
+  for (std::string word; words >> word;) {
+    if (column > indent && column + 1 + word.size() > kWidth) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    lines += (column > indent ? " " : "") + word;
+    column += (column > indent ? 1 : 0) + word.size();
+  }
+  return lines;
+}
+
+/// The words of its first line, with "..." where that is not all.
+std::string first_line(const std::string& text, std::size_t indent) {
+  constexpr std::size_t kDots = 3;
+  const std::string lines = wrapped(text, indent + kDots);
+  const std::size_t end = lines.find('\n');
+  return end == std::string::npos ? lines : lines.substr(0, end) + "...";
+}
+
+/// Of a kind with all of their sources, of all kinds on a line each.
 int parts(const std::string& kind, bool as_json) {
   Catalogue catalogue;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -29,8 +58,10 @@ int parts(const std::string& kind, bool as_json) {
   for (const std::string& name : names) {
     const Part& part = *catalogue.find(name);
     json.push_back({{"name", part.name}, {"kind", part.kind}, {"source", part.source}, {"file", part.file}});
-    text += fmt::format("{:<{}}  {:<12} {}\n", part.name, width, part.kind, part.source);
+    const std::string start = fmt::format("{:<{}}  {:<12} ", part.name, width, part.kind);
+    text += start + (kind.empty() ? first_line(part.source, start.size()) : wrapped(part.source, start.size())) + "\n";
   }
+  if (kind.empty()) text += "\n--kind KIND and --json show the whole sources\n";
   if (as_json) {
     print_json(json);
   } else {

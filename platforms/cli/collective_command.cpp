@@ -58,12 +58,22 @@ void print_table(const std::vector<CollectiveResult>& results, const CollectiveO
   }
 }
 
+/// "ring", or of parts that run beside each other "multicast+ring".
+std::string algorithms_text(const CollectiveResult& result) {
+  std::vector<std::string> names;
+  for (const std::string_view name : result.algorithms) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
+  return join(names, "+");
+}
+
 nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const CollectiveResult& result : results) {
     nlohmann::ordered_json row = {
         {"bytes", result.bytes},      {"time_us", to_us(result.time)},           {"algbw", result.algbw_GBps},
         {"busbw", result.busbw_GBps}, {"host_busy_us", to_us(result.host_busy)}, {"wrong", nullptr}};
+    row["algorithm"] = algorithms_text(result);
     if (result.wrong >= 0) row["wrong"] = result.wrong;
     if (result.dpa_busy) row["dpa_busy_us"] = to_us(*result.dpa_busy);
     if (result.multicast) {
@@ -109,7 +119,6 @@ int run(CollectiveOptions options) {
     require_host_memory(static_cast<double>(largest) * machine.size() * buffers);
   }
   ResultFiles files;
-  files.spare(options.platform.inputs(platform.document()));
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
   std::vector<CollectiveResult> results;
   std::string remark;
@@ -141,6 +150,7 @@ int run(CollectiveOptions options) {
                                       {"op", options.op},
                                       {"type", options.type},
                                       {"ranks", machine.size()},
+                                      {"algorithm", name_of(machine.config().collectives.algorithm)},
                                       {"remark", remark},
                                       {"without_effect", idle.json()},
                                       {"rows", to_json(results)},

@@ -66,7 +66,7 @@ class GraphJob final : public Job {
     return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
-  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_trace(traces_.source); }
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_traces(traces_); }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
   }

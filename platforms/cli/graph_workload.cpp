@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -92,6 +93,8 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   options.ranks = ranks;
   options.shared = traces.shared;
   options.groups = traces.groups;
+  options.roofline =
+      runner == Runner::kAnalytical && document.root().child("analytical").child("end").get("roofline", false);
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);
   traces.groups.insert(report.groups.begin(), report.groups.end());
@@ -111,6 +114,18 @@ std::vector<fs::path> files_of_trace(const fs::path& source) {
   std::vector<fs::path> files = chakra::files_of_prefix(source);
   std::error_code ignored;
   if (fs::is_regular_file(source, ignored)) files.push_back(source);
+  return files;
+}
+
+std::vector<fs::path> files_of_traces(const dimensions::Workload& workload) {
+  std::vector<fs::path> files = files_of_trace(workload.source);
+  const auto add = [&files](const auto& custom) {
+    for (const auto& [what, prefix] : custom) {
+      for (fs::path& file : files_of_trace(prefix)) files.push_back(std::move(file));
+    }
+  };
+  add(workload.custom);
+  add(workload.custom_nodes);
   return files;
 }
 
@@ -134,12 +149,16 @@ fs::path trace_folder() {
 }
 
 GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner) {
-  const auto beside = [&document](const std::string& path) { return fs::path(document.origin()).parent_path() / path; };
+  /// The file, or the prefix, that is named there.
+  const auto named = [](const Node& parent, std::string_view key) {
+    static_cast<void>(parent.require<std::string>(key));
+    return parent.child(key).file([](const fs::path& at) { return !files_of_trace(at).empty(); });
+  };
   const Node workload = document.root().child("workload");
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
   if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");
   dimensions::Workload traces;
-  traces.source = beside(workload.require<std::string>("traces"));
+  traces.source = named(workload, "traces");
   traces.prefix = traces.source;
   std::error_code ignored;
   traces.shared = fs::is_regular_file(traces.source, ignored);
@@ -154,13 +173,13 @@ GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runne
   const Node custom = workload.child("custom");
   for (const auto& [key, operation] : enum_names(Operation{})) {
     const auto prefix = custom.get<std::string>(key, "");
-    if (!prefix.empty()) traces.custom[operation] = beside(prefix);
+    if (!prefix.empty()) traces.custom[operation] = named(custom, key);
   }
   const Node nodes = workload.child("custom_nodes");
   for (const auto& [id, prefix] : nodes.exists() ? nodes.members() : decltype(nodes.members())()) {
     const std::optional<std::uint64_t> number = whole_number(id);
     if (!number) prefix.fail("the id of a node as its name");
-    traces.custom_nodes[*number] = beside(nodes.require<std::string>(id));
+    traces.custom_nodes[*number] = named(nodes, id);
   }
   return checked(std::move(traces), ranks, document, runner);
 }

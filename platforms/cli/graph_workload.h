@@ -21,6 +21,9 @@ enum class Runner : std::uint8_t { kMachine, kAnalytical };
 /// there is neither.
 std::vector<std::filesystem::path> files_of_trace(const std::filesystem::path& source);
 
+/// The same, and of the traces that take the place of collectives.
+std::vector<std::filesystem::path> files_of_traces(const dimensions::Workload& workload);
+
 /// Where a file that is the trace of all ranks is by its name one rank's, and lies beside other ranks': that these are
 /// not read, and what reads them. Else nothing.
 std::vector<std::string> remarks_of_shared(const std::filesystem::path& file);

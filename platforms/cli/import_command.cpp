@@ -176,6 +176,12 @@ std::string groups_of_traces(const ImportOptions& options, std::vector<std::stri
   return beside->string();
 }
 
+/// Which of the files has a key.
+const std::string& file_of(const ImportOptions& options, const std::string& key) {
+  if (key == "bandwidth" || key == "latency") return options.network;
+  return key.starts_with("remote-mem") || key == "num-npus-per-node" ? options.memory : options.system;
+}
+
 int run(const ImportOptions& options) {
   ResultFiles files;
   for (const std::string& input : {options.network, options.system, options.memory, options.groups, options.ns3_config,
@@ -183,7 +189,7 @@ int run(const ImportOptions& options) {
     files.spare(input);
   }
   files.spare(files_of_trace(options.workload));
-  const fs::path file = files.file("--out", options.out);
+  const fs::path file = files.file("--out", options.out, kPlatformKinds);
   astra::System system = astra::read_system(options.network, options.system, options.injection_scale);
   const std::uint32_t ends = astra::ends_of(system, options.network);
   if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end, ends);
@@ -207,7 +213,12 @@ int run(const ImportOptions& options) {
                                                fs::path(options.system).filename().string() + ", " +
                                                fs::path(options.workload).filename().string()}};
   if (options.congestion.empty()) {
-    platform.update(astra::machine_of(system, options.rendezvous));
+    try {
+      platform.update(astra::machine_of(system, options.rendezvous));
+    } catch (const ConfigError& error) {
+      if (error.path().starts_with("--")) throw;
+      throw UsageError(file_of(options, error.path()) + ": " + error.what());
+    }
     workload["compute"] = astra::compute_of(system);
     if (packets.network) {
       astra::rewire(platform, system, *packets.network);

@@ -92,9 +92,10 @@ class KfacJob final : public Job {
   [[nodiscard]] bool follows_algorithm() const override { return false; }
   explicit KfacJob(Platform& platform) {
     platform.workload().read(config_);
-    const fs::path beside = fs::path(platform.document().origin()).parent_path() / config_.network;
-    if (models::is_network_file(config_.network) && !fs::exists(config_.network) && fs::exists(beside)) {
-      config_.network = beside.string();
+    if (const Node network = platform.workload().child("network");
+        network.exists() && models::is_network_file(config_.network)) {
+      std::error_code ignored;
+      config_.network = network.file([&ignored](const fs::path& at) { return fs::exists(at, ignored); }).string();
     }
   }
 

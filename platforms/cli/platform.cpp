@@ -40,13 +40,6 @@ void PlatformOptions::add_to(const Arguments& app) {
   app.add_flag("--data", data, "Move and check real bytes");
 }
 
-std::vector<fs::path> PlatformOptions::inputs(const Document& document) const {
-  std::vector<fs::path> files(patches.begin(), patches.end());
-  for (const std::string& list : document.list_files()) files.emplace_back(list);
-  if (!document.is_of_run()) files.emplace_back(document.file());
-  return files;
-}
-
 nlohmann::ordered_json configuration(const Document& document) {
   nlohmann::ordered_json all = {{"weft", version_json()}};
   all.update(nlohmann::ordered_json(document.configuration()));

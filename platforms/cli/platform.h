@@ -24,8 +24,6 @@ struct PlatformOptions {
   bool data = false;
 
   void add_to(const Arguments& app);
-  /// The files that are read for them, but for what a run wrote: who runs it again may replace it.
-  [[nodiscard]] std::vector<std::filesystem::path> inputs(const Document& document) const;
 };
 
 /// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.

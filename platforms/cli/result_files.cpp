@@ -20,6 +20,8 @@
 #include "platforms/cli/output.h"
 #include "platforms/cli/signals.h"
 #include "platforms/config/text.h"
+#include "traces/format_error.h"
+#include "traces/read_files.h"
 #include "traces/whole_file.h"
 
 namespace weft::platforms {
@@ -73,6 +75,19 @@ std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& file) {
   return std::pair(status.st_dev, status.st_ino);
 }
 
+/// What is there, if it is a file that can be read.
+std::optional<traces::FileGuess> guess_of(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored) || access(file.c_str(), R_OK) != 0) return std::nullopt;
+  try {
+    traces::FileGuess guessed = traces::guess(file);
+    traces::forget_read(file);  // to be looked at is not to be read
+    return guessed;
+  } catch (const traces::FormatError&) {
+    return std::nullopt;  // a damaged one
+  }
+}
+
 }  // namespace
 
 ResultFiles::~ResultFiles() {
@@ -96,15 +111,15 @@ void ResultFiles::make_folder(const std::string& option, const fs::path& folder)
   if (!folder.empty() && !fs::is_directory(folder, error)) refuse(option, kFolder, folder, "it is a file");
 }
 
-fs::path ResultFiles::folder(const std::string& option, const fs::path& folder,
-                             std::span<const std::string_view> names) {
+fs::path ResultFiles::folder(const std::string& option, const fs::path& folder, std::span<const std::string_view> names,
+                             Kinds like) {
   const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // "out/"
   make_folder(option, path);
   try {
     const fs::path& staged = stage(path);
     for (const std::string_view name : names) {
       if (traces::find_target(path / name).is_stream) refuse(option, kFile, path / name, "it is no file");
-      take(option, path / name);
+      take(option, path / name, like);
     }
     staged_.at(fs::canonical(path)).names.assign(names.begin(), names.end());
     return staged;
@@ -117,14 +132,14 @@ void ResultFiles::spare(const fs::path& input) {
   if (const auto identity = identity_of(input)) inputs_.emplace(*identity, input);
 }
 
-fs::path ResultFiles::file(const std::string& option, const fs::path& file) {
+fs::path ResultFiles::file(const std::string& option, const fs::path& file, Kinds like) {
   try {
     if (!file.has_filename()) refuse(option, kFile, file, "it is a folder");
     const traces::WriteTarget target = traces::find_target(file);
     if (target.descriptor == STDOUT_FILENO) keep_standard_output();
     if (target.is_stream) return file;
     make_folder(option, target.path.parent_path());
-    take(option, target.path);
+    take(option, target.path, like);
     return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {
     refuse(option, kFile, file, error.code().message());
@@ -142,12 +157,26 @@ const fs::path& ResultFiles::stage(const fs::path& folder) {
   return staged.folder.path();
 }
 
-void ResultFiles::take(const std::string& option, const fs::path& place) {
+void ResultFiles::expect_not_read(const std::string& option, const fs::path& place) const {
+  std::optional<fs::path> read = traces::read_as(place);
+  const auto identity = identity_of(place);
+  if (const auto input = identity ? inputs_.find(*identity) : inputs_.end(); input != inputs_.end())
+    read = input->second;
+  if (!read) return;
+  throw UsageError(fmt::format("{}: expected another file than {}, which is read, got {}", option, read->string(),
+                               in_quotes(place.string())));
+}
+
+void ResultFiles::take(const std::string& option, const fs::path& place, Kinds like) {
   const fs::path path = fs::weakly_canonical(place);
-  const auto identity = identity_of(path);
-  if (const auto input = identity ? inputs_.find(*identity) : inputs_.end(); input != inputs_.end()) {
-    throw UsageError(fmt::format("{}: expected another file than {}, which is read, got {}", option,
-                                 input->second.string(), in_quotes(place.string())));
+  expect_not_read(option, place);
+  const std::optional<traces::FileGuess> there = guess_of(path);
+  if (there && traces::is_input(there->kind) && std::find(like.begin(), like.end(), there->kind) == like.end()) {
+    throw UsageError(
+        fmt::format("{}: expected a place for a new file, or one of the same kind to replace, got {}, which is {}: "
+                    "remove it first, "
+                    "or take another name",
+                    option, in_quotes(place.string()), traces::describe(*there)));
   }
   const auto [taken, is_new] = taken_.try_emplace(path, option);
   if (!is_new) {
@@ -167,6 +196,8 @@ void ResultFiles::keep() {
   for (const auto& [from, to] : moves) {
     const traces::WriteTarget target = traces::find_target(to);
     if (target.is_stream) fail(to, EEXIST);
+    const auto taken = taken_.find(fs::weakly_canonical(to));
+    expect_not_read(taken != taken_.end() ? taken->second : "--out", to);
     std::error_code ignored;
     if (target.permissions) fs::permissions(from, fs::perms(*target.permissions), ignored);
   }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "traces/file_kind.h"
 #include "traces/temporary.h"
 
 namespace weft::platforms {
@@ -18,6 +19,9 @@ namespace weft::platforms {
 /// What a run leaves in its folder. Not every run has all of them.
 inline constexpr std::string_view kRunFiles[] = {"config.json",  "ends.csv",     "links.csv",       "network.svg",
                                                  "summary.json", "timeline.svg", "timeline.json.gz"};
+
+/// Of platforms and patches of them that one of ours may replace.
+inline constexpr traces::FileKind kPlatformKinds[] = {traces::FileKind::kPlatform};
 
 /// The files that a command writes. It asks for all places before its work, so that a place that cannot be written is
 /// known then, and writes to hidden folders beside them. keep() puts all into their places together. A command that
@@ -39,23 +43,27 @@ class ResultFiles {
   ResultFiles(const ResultFiles&) = delete;
   ResultFiles& operator=(const ResultFiles&) = delete;
 
-  /// A file that the command reads must not be replaced, by whatever name: what would be written there is refused from
-  /// now on. One that is not there needs no sparing.
+  using Kinds = std::span<const traces::FileKind>;
+
+  /// A file that the command reads is not replaced, by whatever name: what would be written there is refused. Those
+  /// that it has read are known (traces::read_as), those that it will read are named here, so that it is refused before
+  /// the work. One that is not there needs no sparing.
   void spare(const std::filesystem::path& input);
   void spare(const std::vector<std::filesystem::path>& inputs) {
     for (const std::filesystem::path& input : inputs) spare(input);
   }
   /// Where to write what will be in `folder`, which is made with those above it. `names` are of files that results
   /// there can have: one that is not written now is of an earlier command, and is removed when this one's take its
-  /// place. Throws UsageError that names the option.
+  /// place. A file there that is some program's input (traces::is_input), if not of one of the kinds `like`, is not
+  /// replaced. Throws UsageError that names the option.
   std::filesystem::path folder(const std::string& option, const std::filesystem::path& folder,
-                               std::span<const std::string_view> names = {});
+                               std::span<const std::string_view> names = {}, Kinds like = {});
   /// Where to write what will be `file`, whose folder is made with those above it. A device, a pipe and the like are
   /// written to at once: then it is `file` itself, and what else the command prints does not go to standard output if
-  /// that is it. Throws UsageError that names the option.
-  std::filesystem::path file(const std::string& option, const std::filesystem::path& file);
+  /// that is it. What may be replaced is as in folder(). Throws UsageError that names the option.
+  std::filesystem::path file(const std::string& option, const std::filesystem::path& file, Kinds like = {});
 
-  /// Throws std::system_error.
+  /// Throws std::system_error, and UsageError where a file has been read meanwhile that this would replace.
   void keep();
 
  private:
@@ -68,7 +76,8 @@ class ResultFiles {
   void make_folder(const std::string& option, const std::filesystem::path& folder);
   /// The hidden folder for files of this one.
   const std::filesystem::path& stage(const std::filesystem::path& folder);
-  void take(const std::string& option, const std::filesystem::path& place);
+  void take(const std::string& option, const std::filesystem::path& place, Kinds like);
+  void expect_not_read(const std::string& option, const std::filesystem::path& place) const;
 
   std::vector<traces::Temporary> made_;                 ///< folders, from the outside in
   std::map<std::filesystem::path, Staged> staged_;      ///< by folder of the results

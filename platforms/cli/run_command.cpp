@@ -106,7 +106,6 @@ int run(const RunOptions& options) {
   platform.document().check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   ResultFiles files;
-  files.spare(options.platform.inputs(platform.document()));
   files.spare(job->inputs());
   if (!options.traces.empty()) files.spare(groups_of(options));
   const fs::path folder = files.folder("--out", out, kRunFiles);

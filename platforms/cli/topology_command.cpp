@@ -139,7 +139,6 @@ int run(const TopologyOptions& options) {
   });
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   ResultFiles files;
-  files.spare(options.platform.inputs(platform.document()));
   const fs::path folder = files.folder("--out", out);
   ordered_json json = ordered_json::array();
   std::string text;

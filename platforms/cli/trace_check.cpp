@@ -18,6 +18,7 @@ struct CheckCommandOptions {
   std::string trace;
   std::string groups;
   std::uint32_t ranks = 0;
+  bool roofline = false;
   bool json = false;
 };
 
@@ -51,6 +52,7 @@ int check(const CheckCommandOptions& options) {
   chakra::CheckOptions how;
   const chakra::TraceFiles files = chakra::find_trace(options.trace);
   if (options.ranks > 0) how.ranks = options.ranks;
+  how.roofline = options.roofline;
   how.shared = !files.is_prefix && options.ranks > 0;
   how.groups = read_groups_beside(files, options.trace, options.groups, how.ranks);
   const chakra::CheckReport report = chakra::check(files, how);
@@ -86,6 +88,8 @@ Command trace_check_command(const Arguments& parent) {
   app.add_option("--ranks", options->ranks,
                  "Of the machine, if not as many as there are files; with a FILE.et, it is the trace of all of them")
       .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
+  app.add_flag("--roofline", options->roofline,
+               "For a run that counts operations in place of durations, as with roofline-enabled 1 of a system file");
   app.add_flag("--json", options->json, "Print JSON, with each finding");
   return {app, [options] { return check(*options); }};
 }

@@ -17,6 +17,16 @@ namespace weft::platforms {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+using traces::FileKind;
+
+/// Of files of a trace, which another trace may replace.
+constexpr FileKind kTraceKinds[] = {FileKind::kChakra, FileKind::kChakraJson, FileKind::kChakraJsonizer,
+                                    FileKind::kChakraFeederJson, FileKind::kGroups};
+
+}  // namespace
+
 void warn_of_missing(const chakra::TraceFiles& files) {
   if (files.missing.empty()) return;
   print_warnings({fmt::format("rank {} has no file, and {} in all have none below rank {}", files.missing.front(),
@@ -64,21 +74,26 @@ fs::path TraceResult::file(const fs::path& to) {
       const fs::path other = chakra::rank_file(name->prefix, name->rank, ending);
       if (other.filename() == place.filename() || !fs::exists(other, ignored)) continue;
       throw UsageError(fmt::format(
-          "TO: expected a name that no reader takes for rank {} of the trace {}, which has {}, got {}: take "
+          "{}: expected a name that no reader takes for rank {} of the trace {}, which has {}, got {}: take "
           "a prefix of its own",
-          name->rank, in_quotes(name->prefix.string()), other.string(), in_quotes(to.string())));
+          option_, name->rank, in_quotes(name->prefix.string()), other.string(), in_quotes(to.string())));
     }
   }
+  if (const auto prefix = chakra::prefix_of_groups(place)) {
+    throw UsageError(fmt::format("{}: expected a name that no reader takes for the groups of the trace {}, got {}",
+                                 option_, in_quotes(prefix->string()), in_quotes(to.string())));
+  }
   written_ = {place};
-  return files_.file("TO", place);
+  return files_.file(option_, place, kTraceKinds);
 }
 
 fs::path TraceResult::prefix(const fs::path& to, std::vector<fs::path> written) {
-  expect_no_other_trace("TO", to, written);
+  expect_no_other_trace(option_, to, written);
   written_ = std::move(written);
   for (const fs::path& file : written_) names_.push_back(file.filename().string());
   const std::vector<std::string_view> names(names_.begin(), names_.end());
-  return files_.folder("TO", to.has_parent_path() ? to.parent_path() : fs::path("."), names) / to.filename();
+  const fs::path folder = to.has_parent_path() ? to.parent_path() : fs::path(".");
+  return files_.folder(option_, folder, names, kTraceKinds) / to.filename();
 }
 
 void TraceResult::keep() {

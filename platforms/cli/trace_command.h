@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "platforms/cli/command.h"
@@ -41,14 +42,18 @@ std::vector<std::filesystem::path> files_of_ranks(const std::filesystem::path& p
 void expect_no_other_trace(const std::string& option, const std::filesystem::path& prefix,
                            const std::vector<std::filesystem::path>& written);
 
-/// Where `weft trace` writes: all of it appears in keep(), and nothing takes the place of what is read.
+/// Where commands write traces: all of it appears in keep(), and nothing takes the place of what is read, or of another
+/// program's input.
 class TraceResult {
  public:
-  /// `inputs` are read.
-  explicit TraceResult(const std::vector<std::filesystem::path>& inputs) { files_.spare(inputs); }
+  /// `inputs` are read; `option` names the place to write to.
+  explicit TraceResult(const std::vector<std::filesystem::path>& inputs, std::string option = "TO")
+      : option_(std::move(option)) {
+    files_.spare(inputs);
+  }
 
   /// Where to write what will be the file; "-" is standard output. Throws UsageError where it is of a rank that has
-  /// another file of its prefix.
+  /// another file of its prefix, and where its name is that of the groups of a prefix.
   std::filesystem::path file(const std::filesystem::path& to);
   /// With which prefix to write what will be `written`, files of the prefix `to`. Throws UsageError.
   std::filesystem::path prefix(const std::filesystem::path& to, std::vector<std::filesystem::path> written);
@@ -58,6 +63,7 @@ class TraceResult {
   [[nodiscard]] const std::vector<std::filesystem::path>& written() const { return written_; }
 
  private:
+  std::string option_;
   ResultFiles files_;
   std::vector<std::filesystem::path> written_;
   std::vector<std::string> names_;  ///< of those of a prefix, in their folder

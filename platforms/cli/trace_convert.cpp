@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft trace convert: traces from and to other formats.
+#include <fmt/format.h>
+
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +21,8 @@ namespace fs = std::filesystem;
 using chakra::TraceFiles;
 using chakra::TraceFormat;
 using traces::FileKind;
+
+constexpr std::uint64_t kMostRanks = 1'000'000;  ///< each has a file
 
 struct ConvertOptions {
   std::string from;
@@ -85,7 +89,14 @@ void convert_text(const ConvertOptions& options) {
   if (!options.dialect.empty()) workload.dialect = options.dialect == "simai" ? Dialect::kSimAi : Dialect::kAstraSim;
   chakra::TextConversion conversion;
   conversion.ranks = options.ranks;
-  if (conversion.ranks == 0) conversion.ranks = workload.ranks;
+  if (conversion.ranks == 0) {
+    conversion.ranks = workload.ranks;
+    if (conversion.ranks > kMostRanks) {
+      throw UsageError(
+          fmt::format("{}: all_gpus: expected at most {} ranks, a file each, got {}: --ranks N writes so many",
+                      options.from, kMostRanks, conversion.ranks));
+    }
+  }
   if (conversion.ranks == 0) {
     throw UsageError("trace convert: expected --ranks N, for a text workload that does not say all_gpus");
   }
@@ -137,7 +148,7 @@ Command trace_convert_command(const Arguments& parent) {
                  "what TO is called, or JSON of protobuf and protobuf of all else")
       .check(OneOf({"et", "json", "jsonizer"}));
   app.add_option("--ranks", options->ranks, "Of a text workload: how many ranks to write; left out, its all_gpus")
-      .check(Within(std::uint64_t{1}, std::uint64_t{1'000'000}));
+      .check(Within(std::uint64_t{1}, kMostRanks));
   app.add_option("--passes", options->passes, "Of a text workload: how many training steps")
       .shows_default()
       .check(Within(std::uint64_t{1}, std::uint64_t{1'000'000}));

@@ -138,7 +138,7 @@ int calibrate(const CalibrateOptions& options) {
   ResultFiles files;
   files.spare(options.file);
   for (const std::string& file : options.checks) files.spare(file);
-  const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out);
+  const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out, kPlatformKinds);
   if (options.at.empty() || options.at.front() == '.' || options.at.back() == '.' ||
       options.at.find("..") != std::string::npos) {
     throw UsageError("--at: expected the path of a reduction engine in a platform, got " + in_quotes(options.at));

@@ -128,7 +128,7 @@ int replay(const ReplayOptions& options) {
   ResultFiles files;
   files.spare(options.file);
   const fs::path stimulus = options.stimulus.empty() ? fs::path() : files.file("--stimulus", options.stimulus);
-  const fs::path waves = options.vcd.empty() ? fs::path() : files.file("--vcd", options.vcd);
+  const fs::path waves = options.vcd.empty() ? fs::path() : files.file("--vcd", options.vcd, kWaveKinds);
   const vcd::BlockTrace trace = options.block.read(options.file, true);
   print_warnings(trace.remarks);
   if (trace.data_bits == 0 || trace.data_bits % 32 != 0) {

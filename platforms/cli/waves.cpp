@@ -42,7 +42,7 @@ void WaveOptions::refuse_without_modules() const {
 
 WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine, ResultFiles& files) : file_(options.file) {
   check_wave_file(options.file);
-  const fs::path staged = files.file("--vcd", file_);
+  const fs::path staged = files.file("--vcd", file_, kWaveKinds);
   try {
     waves_ = std::make_unique<WaveFile>(staged, options.scopes, machine.dispatcher(), options.free_clocks);
   } catch (const std::system_error& error) {

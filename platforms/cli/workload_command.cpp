@@ -254,11 +254,10 @@ int run(const WorkloadOptions& options) {
     const fs::path prefix = fs::path(options.out) / name;
     const std::vector<fs::path> written =
         files_of_ranks(prefix, static_cast<std::uint64_t>(workload.ranks()), !workload.groups().empty());
-    expect_no_other_trace("--out", prefix, written);
-    ResultFiles files;
-    const std::vector<RankSums> ranks = write_workload(workload, files.folder("--out", options.out) / name);
+    TraceResult result({}, "--out");
+    const std::vector<RankSums> ranks = write_workload(workload, result.prefix(prefix, written));
     try {
-      files.keep();
+      result.keep();
     } catch (const std::system_error& error) {
       throw UsageError("--out: expected a folder that can be written: " + std::string(error.what()));
     }

@@ -8,6 +8,7 @@
 #include "platforms/config/text.h"
 #include "traces/json_depth.h"
 #include "traces/json_text.h"
+#include "traces/read_files.h"
 
 namespace weft::platforms {
 namespace {
@@ -72,6 +73,7 @@ Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const
     origin_ = (*tree_)[kOrigin].get<std::string>();
     json platform = std::move((*tree_)[kPlatform]);
     *tree_ = std::move(platform);
+    traces::forget_read(file_);  // a run that is run again writes its results anew
   }
   for (const std::string& name : patches)
     patch(load_json_object(name, "a patch of a platform", may_be_platform), "", name);
@@ -170,12 +172,6 @@ json Document::configuration() const {
           {kValues, effective()}};
 }
 
-std::vector<std::string> Document::list_files() const {
-  std::vector<std::string> files;
-  for (const auto& [file, list] : lists_) files.push_back(file);
-  return files;
-}
-
 std::vector<std::string> Document::overridden() const {
   std::vector<std::string> paths;
   for (const auto& [path, source] : overridden_) paths.push_back(path);
@@ -221,6 +217,7 @@ InputError Document::explain(const ConfigError& error) const {
     const std::string elements = path + ".";
     const auto next = overridden_.lower_bound(elements);
     const bool changed = next != overridden_.end() && next->first.starts_with(elements);
+    if (error.path() == path) file = part->file;
     if (error.path().starts_with(elements) && !changed)
       file = part->place(std::string_view(error.path()).substr(path.size() + 1));
   }

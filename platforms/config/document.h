@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -89,11 +90,18 @@ class Node {
   /// This place with the part that it names, and the part that this is derived from, put beneath.
   [[nodiscard]] Node as_part(std::string_view kind) const;
 
+  using IsThere = std::function<bool(const std::filesystem::path&)>;
+  /// The file, or files of a prefix, that the string here names: beside the document, or the part, that it stands in.
+  /// On the command line a name counts from where the command runs, if `is_there` finds it so; elsewhere it may, if
+  /// nothing is beside the document. configuration() then has the whole path, so that a run of it finds the same.
+  [[nodiscard]] std::filesystem::path file(const IsThere& is_there) const;
+
   /// The JSON here as the uppermost source gives it, all of it counted as used; null if absent.
   [[nodiscard]] const nlohmann::json& raw() const;
 
-  /// Throws InputError for this place.
+  /// Throws InputError for this place; `got` is what is wrong within it.
   [[noreturn]] void fail(const std::string& expected) const;
+  [[noreturn]] void fail(const std::string& expected, const std::string& got) const;
 
  private:
   friend class Document;
@@ -113,7 +121,10 @@ class Node {
   /// A list comes whole from the uppermost source that has one, or the name of a JSON file with it; what stands above
   /// as an object of numbers ("--set list.0.rate=...") overrides elements.
   void read_list(const ListRef& list) const;
-  [[nodiscard]] Layer included(const Layer& layer, const std::string& name) const;
+  [[nodiscard]] Layer included(const Layer& layer, const nlohmann::json& name) const;
+  /// See file(); `name` is the string, at the layer or in it.
+  [[nodiscard]] std::filesystem::path locate(const Layer& layer, const nlohmann::json& name,
+                                             const IsThere& is_there) const;
   /// With what a string stands for: an object that has it at `key`.
   void expand(std::string_view key) const;
   [[noreturn]] void fail(const Layer& layer, const std::string& expected, const std::string& got) const;
@@ -146,10 +157,6 @@ class Document {
   /// The file beside which the names of other files in it are looked for: where what a run wrote came from, else
   /// file().
   [[nodiscard]] const std::string& origin() const { return origin_; }
-  /// Files of lists that it has read so far.
-  [[nodiscard]] std::vector<std::string> list_files() const;
-  /// Whether the file is one that a run wrote.
-  [[nodiscard]] bool is_of_run() const { return origin_ != file_; }
   [[nodiscard]] Catalogue& catalogue() { return catalogue_; }
   [[nodiscard]] Node root();
 

@@ -12,6 +12,7 @@
 
 namespace weft::platforms {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
@@ -159,14 +160,14 @@ void Node::read_list(const ListRef& list) const {
     if (layer.value->is_array()) {
       whole = layer;
     } else if (layer.value->is_string()) {
-      whole = included(layer, layer.value->get<std::string>());
+      whole = included(layer, *layer.value);
     } else if (layer.value->is_object() && layer.part == nullptr) {
       above.push_back(layer);
       // Document::set put the name of a file aside.
       const auto name = layer.value->find("part");
       if (name != layer.value->end() && name->is_string()) {
         document_->asked_[layer.value].emplace("part");
-        whole = included(layer, name->get<std::string>());
+        whole = included(layer, *name);
       }
     } else {
       fail(layer, "a list, or the name of a JSON or CSV file with one");
@@ -216,10 +217,31 @@ void Node::read_list(const ListRef& list) const {
   }
 }
 
-Node::Layer Node::included(const Layer& layer, const std::string& name) const {
-  namespace fs = std::filesystem;
+fs::path Node::locate(const Layer& layer, const json& name, const IsThere& is_there) const {
   const std::string& from = layer.part != nullptr ? layer.part->file : document_->origin_;
-  const std::string file = (fs::path(from).parent_path() / name).string();
+  const fs::path here = name.get<std::string>();
+  fs::path beside = fs::path(from).parent_path() / here;
+  const fs::path whole = fs::absolute(here).lexically_normal();
+  if (layer.part != nullptr || fs::absolute(beside).lexically_normal() == whole) return beside;
+  const bool is_override = !document_->overrider(layer.path).empty();
+  if (!is_there(here) || (!is_override && is_there(beside))) return beside;
+  // Every element belongs to its Document, which is ours to write.
+  const_cast<json&>(name) = whole.string();
+  return here;
+}
+
+fs::path Node::file(const IsThere& is_there) const {
+  const Layer& top = layers_.front();
+  fs::path found = locate(top, *top.value, is_there);
+  document_->record(path_, *top.value, &top);
+  return found;
+}
+
+Node::Layer Node::included(const Layer& layer, const json& name_here) const {
+  const std::string name = name_here;
+  std::error_code unreadable;
+  const std::string file =
+      locate(layer, name_here, [&unreadable](const fs::path& at) { return fs::exists(at, unreadable); }).string();
   std::unique_ptr<const Part>& part = document_->lists_[file];
   if (part == nullptr) {
     std::error_code ignored;
@@ -332,6 +354,11 @@ void Node::require_object() const {
 void Node::fail(const std::string& expected) const {
   if (exists()) fail(layers_.front(), expected);
   throw InputError(document_->file_, path_, expected, "nothing");
+}
+
+void Node::fail(const std::string& expected, const std::string& got) const {
+  if (exists()) fail(layers_.front(), expected, got);
+  throw InputError(document_->file_, path_, expected, got);
 }
 
 void Node::fail(const Layer& layer, const std::string& expected) const {

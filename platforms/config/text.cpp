@@ -37,13 +37,7 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  if (text.size() > kLongest) {
-    // Not within a character, whose other bytes follow it with 10 as their first bits.
-    std::size_t end = kLongest;
-    while (end > kLongest - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
-    return '"' + std::string(text.substr(0, end)) + "...\"";
-  }
-  return '"' + std::string(text) + '"';
+  return '"' + traces::one_line(text, kLongest) + '"';
 }
 
 std::string join_path(std::string_view path, std::string_view key) {

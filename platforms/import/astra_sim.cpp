@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr Range kPositive{1, 1 << 20};
 
 Document load(const fs::path& file) {
-  return Document::from_text(load_json_object(file.string(), "an object").dump(), file.string());
+  return Document::from_text(load_json_object(file.string(), "a file of ASTRA-sim").dump(), file.string());
 }
 
 /// The keys of system.json that have an effect, but its flags, which may be 0 and 1.
@@ -172,8 +172,8 @@ void read_algorithms(const Node& node, Operation operation, const std::vector<st
     if (!one) {
       node.fail(
           "ring, direct (direct4: with a window of 4), halvingDoubling, doubleBinaryTree, oneRing, oneDirect or "
-          "oneHalvingDoubling, got \"" +
-          name + "\"");
+          "oneHalvingDoubling",
+          in_quotes(name));
     }
     given.push_back(*one);
     if (one->window == 0 && in_one_dimension(one->algorithm) == Algorithm::kDirect) given.back().window = window;
@@ -254,6 +254,12 @@ void expect_kind(const fs::path& file, const char* expected, std::initializer_li
 void read_dimensions(const fs::path& network, System& system) {
   expect_kind(network, "a network file of ASTRA-sim", {traces::FileKind::kNetworkFile, traces::FileKind::kNetworkJson});
   if (!looks_like_json(network)) {
+    system.config.dimensions = read_network(network);
+    return;
+  }
+  // The keys of network.yml, which may be in JSON as well.
+  const nlohmann::json root = load_json_object(network.string(), "a network file of ASTRA-sim");
+  if (root.contains("npus_count") || root.contains("topology")) {
     system.config.dimensions = read_network(network);
     return;
   }

@@ -50,8 +50,7 @@ struct NetworkFile {
 template <typename T>
 void require_each(const Node& root, const char* key, const std::vector<T>& values, int count) {
   if (static_cast<int>(values.size()) == count) return;
-  root.child(key).fail(std::to_string(count) + " values, as dimensions-count says, got " +
-                       std::to_string(values.size()));
+  root.child(key).fail(std::to_string(count) + " values, as dimensions-count says", std::to_string(values.size()));
 }
 
 double value_at(const std::vector<double>& values, std::size_t dimension) {
@@ -136,7 +135,8 @@ bool looks_like_json(const fs::path& file) {
 }
 
 std::vector<DimensionConfig> read_network_1(const fs::path& file, std::vector<std::string>& remarks) {
-  Document document = Document::from_text(load_json_object(file.string(), "an object").dump(), file.string());
+  Document document =
+      Document::from_text(load_json_object(file.string(), "a network file of ASTRA-sim 1.0").dump(), file.string());
   const Node root = document.root();
   NetworkFile given;
   root.read(given);

@@ -190,7 +190,7 @@ Ns3Config read_ns3_config(const fs::path& file) {
 }
 
 std::optional<std::vector<int>> read_logical_dimensions(const fs::path& file) {
-  const nlohmann::json root = load_json_object(file.string(), "an object");
+  const nlohmann::json root = load_json_object(file.string(), "a network file of ASTRA-sim");
   const auto found = root.find("logical-dims");
   if (found == root.end()) return std::nullopt;
   const std::string expected = "a list of numbers of ranks above 1, such as [\"8\", \"2\"]";

@@ -102,6 +102,7 @@ struct Session {
   void fill(const Part& part);
   [[nodiscard]] std::int64_t check(const Part& part);
   [[nodiscard]] collectives::Reference reference(const Part& part) const;
+  [[nodiscard]] std::string_view algorithm(const Part& part, std::uint64_t bytes) const;
   Task perform(Part& part, int member, std::uint64_t bytes);
   Task run(Part& part, int member);
   void finish_turn(Time now);
@@ -112,6 +113,12 @@ collectives::Reference Session::reference(const Part& part) const {
       part.op == CollectiveOp::kReduce ? dimensions::Operation::kAllReduce : dimensions::Operation::kAllgather);
   return {operation, machine.size(), sizes[turn], type,
           static_cast<std::uint64_t>(machine.config().seed) + turn + part.seed};
+}
+
+std::string_view Session::algorithm(const Part& part, std::uint64_t bytes) const {
+  if (const auto operation = operation_of(part.op)) return part.communicator->algorithm_of(*operation, bytes);
+  if (const auto rooted = rooted_of(part.op)) return part.communicator->algorithm_of(*rooted);
+  return part.communicator->algorithm_of_barrier();
 }
 
 void Session::fill(const Part& part) {
@@ -153,6 +160,7 @@ void Session::finish_turn(Time now) {
     result.wrong = 0;
     for (const Part& part : parts) result.wrong += check(part);
   }
+  for (const Part& part : parts) result.algorithms.push_back(algorithm(part, bytes));
   const BusyCores busy = busy_cores(machine);
   result.host_busy = (busy.host - busy_so_far.host) / machine.size();
   if (machine.config().dpa.cores > 0) result.dpa_busy = (busy.dpa - busy_so_far.dpa) / machine.size();
@@ -224,7 +232,6 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), {}, {}, {}, {}};
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
-    if (remark != nullptr && !communicator->remark().empty()) *remark = communicator->remark();
     if (const auto operation = operation_of(each)) communicator->check(*operation);
     if (const auto rooted = rooted_of(each); rooted && !communicator->has(*rooted)) {
       throw ConfigError("collectives.algorithm",
@@ -255,6 +262,10 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   }
   machine.run();
   if (warm_up) session.results.erase(session.results.begin());
+  for (const Part& part : session.parts) {
+    const std::string said = part.communicator->remark();
+    if (remark != nullptr && !said.empty()) *remark += (remark->empty() ? "" : "; ") + said;
+  }
   return session.results;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platforms/machine/machine.h"
@@ -45,7 +46,8 @@ struct CollectiveResult {
   Time host_busy;         ///< of a rank's cores in sum, without waiting; the mean over ranks
   std::optional<Time> dpa_busy;                             ///< the same of its NIC's cores, if it has any
   std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm
-  std::int64_t wrong = -1;  ///< elements that differ from the reference; -1 where data is off
+  std::vector<std::string_view> algorithms;  ///< by which it ran, of each part; NCCL's choice by its size
+  std::int64_t wrong = -1;                   ///< elements that differ from the reference; -1 where data is off
 };
 
 /// Runs `op` once for each of `sizes`, one after the other, all ranks entering together; with `warm_up` after one

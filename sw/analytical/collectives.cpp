@@ -234,29 +234,29 @@ std::uint32_t Collectives::queue_of(const Stream& stream) const {
 /// Into the queue of its next phase.
 void Collectives::enqueue(std::uint32_t number) {
   Stream& stream = streams_[number];
-  std::vector<Waiting>& waiting = ranks_[stream.rank].queues[queue_of(stream)].waiting;
   Waiting mine{stream.task->priority, number};
   if (!stream.task->turns.empty()) {
     mine.ordered = stream.task;
     mine.turn = stream.task->plan->turn(stream.chunk, stream.phase);
   }
-  const auto place = std::upper_bound(waiting.begin(), waiting.end(), mine,
-                                      [](const Waiting& a, const Waiting& b) { return a.priority > b.priority; });
-  waiting.insert(place, mine);
+  ranks_[stream.rank].queues[queue_of(stream)].waiting.add(mine);
 }
 
-/// Which of those that wait goes first: the end if none may.
-std::vector<Collectives::Waiting>::iterator Collectives::next_of(Queue& queue, std::uint32_t dimension) const {
-  std::vector<Waiting>& waiting = queue.waiting;
-  if (waiting.front().ordered == nullptr) return waiting.begin();
-  auto earliest = waiting.end();
-  for (auto at = waiting.begin(); at != waiting.end(); ++at) {
-    const bool first = at->ordered == queue.owed.front().task && at->ordered->turns[dimension].next == at->turn;
-    if (at->ordered == nullptr || first) return at;
+/// Which of those that wait goes first: none if none may.
+std::optional<WaitingList<Collectives::Waiting>::Place> Collectives::next_of(const Queue& queue,
+                                                                             std::uint32_t dimension) const {
+  const WaitingList<Waiting>& waiting = queue.waiting;
+  auto at = waiting.first();
+  if (waiting[at].ordered == nullptr) return at;
+  std::optional<WaitingList<Waiting>::Place> earliest;
+  do {
+    const Waiting& each = waiting[at];
+    const bool first = each.ordered == queue.owed.front().task && each.ordered->turns[dimension].next == each.turn;
+    if (each.ordered == nullptr || first) return at;
     // Of others the earliest of the first collective, if the last place remains free.
-    const bool other = earliest == waiting.end() || (at->ordered == earliest->ordered && at->turn < earliest->turn);
+    const bool other = !earliest || (each.ordered == waiting[*earliest].ordered && each.turn < waiting[*earliest].turn);
     if (other && queue.running + 1 < active_) earliest = at;
-  }
+  } while (waiting.advance(at));
   return earliest;
 }
 
@@ -265,9 +265,8 @@ void Collectives::start_waiting(Time now, std::uint32_t rank, std::uint32_t numb
   Queue& queue = ranks_[rank].queues[number];
   while (!queue.waiting.empty() && queue.running < active_) {
     const auto at = next_of(queue, dimension);
-    if (at == queue.waiting.end()) return;
-    const Waiting next = *at;
-    queue.waiting.erase(at);
+    if (!at) return;
+    const Waiting next = queue.waiting.take(*at);
     if (next.ordered != nullptr) {
       next.ordered->turns[dimension].take(next.turn);
       const auto owes = std::find_if(queue.owed.begin(), queue.owed.end(),

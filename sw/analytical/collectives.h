@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "sw/analytical/memory_bus.h"
 #include "sw/analytical/network.h"
 #include "sw/analytical/pool.h"
+#include "sw/analytical/waiting_list.h"
 #include "sw/dimensions/plan.h"
 
 namespace weft::analytical {
@@ -228,7 +230,7 @@ class Collectives final : Actor, BusUser {
   };
   /// A queue of a dimension at a rank.
   struct Queue {
-    std::vector<Waiting> waiting;
+    WaitingList<Waiting> waiting;
     std::vector<Owed> owed;  ///< in the order in which the collectives were entered
     int running = 0;
   };
@@ -257,7 +259,7 @@ class Collectives final : Actor, BusUser {
   void assign_lanes(Stream& stream);
   [[nodiscard]] std::uint32_t queue_of(const Stream& stream) const;
   void enqueue(std::uint32_t number);
-  [[nodiscard]] std::vector<Waiting>::iterator next_of(Queue& queue, std::uint32_t dimension) const;
+  [[nodiscard]] std::optional<WaitingList<Waiting>::Place> next_of(const Queue& queue, std::uint32_t dimension) const;
   void start_waiting(Time now, std::uint32_t rank, std::uint32_t queue);
   void start(Time now, std::uint32_t number);
   void phase_done(Time now, std::uint32_t number);

@@ -79,7 +79,10 @@ std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
   }
   if (algorithm == Algorithm::kInNetwork) {
     auto group = in_network();
-    if (group != nullptr) return group;
+    if (group != nullptr) {
+      group_algorithm_ = Algorithm::kInNetwork;
+      return group;
+    }
     const std::string full = "the switches have no room for the reduction trees of " + name_;
     if (config_.in_network.when_full == WhenFull::kRefuse) {
       throw ConfigError("collectives.algorithm", full +
@@ -89,11 +92,13 @@ std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
     remark_ = full + ", so that it runs in rings";
   }
   if (algorithm == Algorithm::kDimensions) {
+    group_algorithm_ = Algorithm::kDimensions;
     return std::make_unique<DimensionGroup>(ranks_, config_.dimensions, name_);
   }
   const Nodes nodes(ranks_);
   if (algorithm == Algorithm::kHierarchical && nodes.count() > 1 && nodes.per_node() > 1) {
     has_broadcast_ = false;
+    group_algorithm_ = Algorithm::kHierarchical;
     return std::make_unique<Hierarchical>(ranks_, channels_, ring_options(config_), name_);
   }
   return rings();
@@ -151,6 +156,46 @@ std::unique_ptr<Group> Communicator::in_network() const {
   return group;
 }
 
+std::string_view Communicator::algorithm_of(dimensions::Operation what, std::uint64_t bytes) const {
+  using dimensions::Operation;
+  if (what == Operation::kAllgather && multicast_ != nullptr) return name_of(Algorithm::kMulticast);
+  if (what == Operation::kAllReduce) {
+    const NcclAlgorithm how = way(nccl_, config_.algorithm, NcclCollective::kAllReduce, bytes).algorithm;
+    if (how != NcclAlgorithm::kRing) return name_of(how);
+  }
+  return name_of(group_algorithm_);
+}
+
+std::string_view Communicator::algorithm_of(Rooted what) const {
+  return name_of(what == Rooted::kBroadcast && multicast_ != nullptr ? Algorithm::kMulticast : group_algorithm_);
+}
+
+std::string_view Communicator::algorithm_of_barrier() const {
+  if (multicast_ != nullptr) return name_of(Algorithm::kMulticast);
+  return algorithm_of(dimensions::Operation::kAllReduce, 4 * ranks_.size());
+}
+
+void Communicator::note(std::string_view what, std::string_view runs) {
+  // A full network has its own remark.
+  if (runs == name_of(config_.algorithm) || config_.algorithm == Algorithm::kNccl || !remark_.empty() || size() == 1)
+    return;
+  replaced_[runs].insert(what);
+}
+
+std::string Communicator::remark() const {
+  std::string text = remark_;
+  for (const auto& [algorithm, names] : replaced_) {
+    const char* why = "has no such collective";
+    if (config_.algorithm == Algorithm::kTree) why = "has AllReduces alone";
+    if (config_.algorithm == Algorithm::kMulticast)
+      why = "distributes, and collectives.multicast.sums says how sums are made";
+    if (config_.algorithm == Algorithm::kHierarchical) why = "needs several nodes of several accelerators each";
+    text += fmt::format("{}{} by {}: {} {}", text.empty() ? "" : "; ", fmt::join(names, " and "), algorithm,
+                        name_of(config_.algorithm), why);
+  }
+  return text;
+}
+
 std::optional<MulticastCounters> Communicator::multicast_counters() const {
   if (multicast_ == nullptr) return std::nullopt;
   MulticastCounters sum;
@@ -159,17 +204,20 @@ std::optional<MulticastCounters> Communicator::multicast_counters() const {
 }
 
 Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
+  note("all_gather", algorithm_of(dimensions::Operation::kAllgather, bytes));
   co_await enter(member);
   co_await group_->allgather(member, buffer, even_blocks({0, bytes}, size(), granule), granule);
 }
 
 Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                   ElementType type) {
+  note("reduce_scatter", algorithm_of(dimensions::Operation::kReduceScatter, bytes));
   co_await enter(member);
   co_await group_->reduce_scatter(member, input, output, even_blocks({0, bytes}, size(), size_of(type)), type);
 }
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  note("all_reduce", algorithm_of(dimensions::Operation::kAllReduce, bytes));
   co_await enter(member);
   co_await sum(member, buffer, bytes, type);
 }
@@ -233,12 +281,14 @@ Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t out
 }
 
 Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
+  note("broadcast", algorithm_of(Rooted::kBroadcast));
   co_await enter(member);
   co_await group_->broadcast(member, root, buffer, bytes);
 }
 
 Task Communicator::rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes,
                           ElementType type) {
+  note(name_of(what), algorithm_of(what));
   co_await enter(member);
   co_await group_->rooted(member, what, root, buffer, bytes, type);
 }

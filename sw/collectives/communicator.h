@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/core/fields.h"
@@ -139,8 +142,13 @@ class Communicator {
   [[nodiscard]] Extent block(std::uint64_t bytes, int member, std::uint64_t granule) const {
     return split({0, bytes}, static_cast<std::uint64_t>(size()), static_cast<std::uint64_t>(member), granule);
   }
-  /// What is not as the configuration asked for, and why; empty if all is.
-  [[nodiscard]] const std::string& remark() const { return remark_; }
+  /// What is not as the configuration asked for, and why; empty if all is. It knows the collectives that were begun.
+  [[nodiscard]] std::string remark() const;
+  /// By which algorithm one of so many bytes runs: `nccl` chooses by the size, and another takes the place of one that
+  /// has no such collective.
+  [[nodiscard]] std::string_view algorithm_of(dimensions::Operation what, std::uint64_t bytes) const;
+  [[nodiscard]] std::string_view algorithm_of(Rooted what) const;
+  [[nodiscard]] std::string_view algorithm_of_barrier() const;
   /// What the multicast algorithm has done for all members so far; nothing with another.
   [[nodiscard]] std::optional<MulticastCounters> multicast_counters() const;
 
@@ -182,6 +190,8 @@ class Communicator {
   [[nodiscard]] std::unique_ptr<Group> in_network() const;
   /// Of the in-network algorithm.
   [[nodiscard]] TwoLevel::Options two_level_options() const;
+  /// A collective begins: keeps what remark() says of its algorithm.
+  void note(std::string_view what, std::string_view runs);
 
   std::vector<firmware::Rank*> ranks_;
   Config config_;
@@ -189,7 +199,9 @@ class Communicator {
   int channels_ = 1;
   bool has_broadcast_ = true;
   std::string remark_;
-  std::vector<std::uint64_t> token_;  ///< of a barrier, by member
+  Algorithm group_algorithm_ = Algorithm::kRing;                     ///< of `group_`, or of its sums
+  std::map<std::string_view, std::set<std::string_view>> replaced_;  ///< what ran by another than `algorithm`, by that
+  std::vector<std::uint64_t> token_;                                 ///< of a barrier, by member
   NcclGroup nccl_;
   std::unique_ptr<Group> group_;
   std::unique_ptr<TreeGroup> trees_;  ///< once an AllReduce goes through them: they take memory

@@ -189,7 +189,7 @@ struct KfacConfig {
   void fields(Visitor&& visit) {
     visit("network", network,
           "A network of sw/models/networks.csv, a transformer, or a CSV or JSON file of layers (sw/models/network.h), "
-          "sought where the command runs, then beside the platform's file");
+          "relative to the platform's file, or of --set to where the command runs");
     visit("batch", batch, "Samples of one rank; 0: as the network was measured", Range{0, 1 << 20});
     visit("algorithm", algorithm,
           "sgd: no factors; dear: gradients gathered in the next step's forward pass; dasgd: weights averaged in the "

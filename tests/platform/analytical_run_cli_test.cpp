@@ -114,6 +114,22 @@ TEST_F(AnalyticalRunCli, RooflineHasUtilisations) {
   EXPECT_NE(table.out.find("78.560 %"), std::string::npos) << table.out;
 }
 
+/// What a run would meet in the middle is refused before it, with what helps.
+TEST_F(AnalyticalRunCli, ARooflineRefusesNodesWithoutOperations) {
+  trace(1, R"([
+    {"id": 0, "name": "from 0", "type": "COMM_RECV_NODE", "attr": [
+      {"name": "comm_src", "int32_val": 0}, {"name": "comm_tag", "int32_val": 7}, {"name": "comm_size", "int64_val": 2000}]},
+    {"id": 1, "name": "use", "type": "COMP_NODE", "data_deps": [0], "duration_micros": 1}])");
+  EXPECT_EQ(weft("run ../p.json --out a").code, 0);
+  const Ran ran = weft("run ../p.json --out b --set analytical.end.roofline=true");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("w.1.et: node 1 'use': COMP_NODE has no num_ops; expected the attributes num_ops and "
+                         "tensor_size; 1 compute node has no num_ops, by which a roofline counts its time; without a "
+                         "roofline durations count (analytical.end.roofline=false;"),
+            std::string::npos)
+      << ran.err;
+}
+
 TEST_F(AnalyticalRunCli, TellsPeopleTheMeanAndTheWorstEnd) {
   const Ran ran = weft("run ../p.json");
   EXPECT_EQ(ran.code, 0) << ran.err;

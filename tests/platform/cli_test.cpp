@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/cli.h"
@@ -284,6 +285,52 @@ TEST_F(CliTest, CollectiveTable) {
   const json unchecked = json::parse(weft("collective ../small.json --op all_reduce --bytes 64KiB --json").out);
   EXPECT_EQ(unchecked["rows"][0]["wrong"], nullptr);
   EXPECT_EQ(unchecked["rows"][0]["time_us"], result["rows"][0]["time_us"]);
+}
+
+/// By what a collective ran, also where the algorithm that was asked for has no such collective.
+TEST_F(CliTest, CollectivesNameTheirAlgorithm) {
+  const auto row = [&](const std::string& op, const std::string& algorithm) {
+    const Ran ran = weft("collective ../small.json --bytes 64KiB --json --op " + op + " --algorithm " + algorithm);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const json result = json::parse(ran.out);
+    EXPECT_EQ(result["algorithm"], algorithm.substr(0, algorithm.find(' ')));
+    return std::pair(result["rows"][0]["algorithm"].get<std::string>(), result["remark"].get<std::string>());
+  };
+  using Expected = std::pair<std::string, std::string>;
+  EXPECT_EQ(row("all_gather", "ring"), Expected("ring", ""));
+  EXPECT_EQ(row("all_reduce", "tree"), Expected("tree", ""));
+  EXPECT_EQ(row("barrier", "tree"), Expected("tree", ""));
+  EXPECT_EQ(row("reduce_scatter", "tree"), Expected("ring", "reduce_scatter by ring: tree has AllReduces alone"));
+  EXPECT_EQ(row("all_gather", "hierarchical"), Expected("hierarchical", ""));
+  EXPECT_EQ(row("all_gather", "hierarchical --set per_node=1"),
+            Expected("ring", "all_gather by ring: hierarchical needs several nodes of several accelerators each"));
+  EXPECT_EQ(row("all_gather", "multicast"), Expected("multicast", ""));
+  EXPECT_EQ(row("all_reduce", "multicast"),
+            Expected("ring",
+                     "all_reduce by ring: multicast distributes, and collectives.multicast.sums says how sums "
+                     "are made"));
+  EXPECT_EQ(row("all_gather+reduce_scatter", "multicast").first, "multicast+ring");
+  const std::string chosen = row("all_reduce", "nccl").first;
+  EXPECT_TRUE(chosen == "ring" || chosen == "tree") << chosen;
+}
+
+/// Lines that a terminal holds.
+TEST_F(CliTest, PartsFitATerminal) {
+  const auto lines_of = [&](const std::string& arguments, std::size_t& longest) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 0);
+    std::istringstream stream(ran.out);
+    std::size_t count = 0;
+    for (std::string line; std::getline(stream, line); ++count) longest = std::max(longest, line.size());
+    return count;
+  };
+  std::size_t longest = 0;
+  const std::size_t all = json::parse(weft("parts --json").out).size();
+  EXPECT_EQ(lines_of("parts", longest), all + 2) << "one a part, and what shows more";
+  const std::size_t nics = json::parse(weft("parts --kind nic --json").out).size();
+  EXPECT_GT(lines_of("parts --kind nic", longest), nics) << "sources whole";
+  EXPECT_LE(longest, 120U);
+  EXPECT_GT(longest, 100U);
 }
 
 TEST_F(CliTest, FaultsAreGoneRoundOrReported) {

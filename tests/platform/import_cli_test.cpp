@@ -205,6 +205,25 @@ TEST_F(ImportCli, RefusesWhatVersionOneHasAndWeftNot) {
   expect(system("scheduling-policy: LIFO\n"), "preferred-dataset-splits: expected 1 or more, got nothing");
 }
 
+TEST_F(ImportCli, ReadsANetworkInJson) {
+  const std::int64_t by_yaml = finish();
+  write("network.yml", R"({"topology": ["Ring"], "npus_count": [8], "bandwidth": [50.0], "latency": [500.0]})");
+  EXPECT_EQ(finish(), by_yaml);
+}
+
+TEST_F(ImportCli, NamesTheFileOfAKeyThatAMachineHasNot) {
+  for (const char* const key : {"replay-only", "model-shared-bus"}) {
+    json system = system_file();
+    system[key] = 1;
+    write("system.json", system.dump());
+    const Ran ran = import("");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("weft: ../system.json: " + std::string(key) + ": expected 0, or --analytical"),
+              std::string::npos)
+        << ran.err;
+  }
+}
+
 TEST_F(ImportCli, TakesGroupsMemoryAndOptions) {
   write("groups.json", R"({"3": [0, 1, 2, 3, 4, 5, 6, 7]})");
   write("memory.json", R"({"memory-type": "MEMORY_POOL", "remote-mem-latency": 1000, "remote-mem-bw": 100})");

@@ -3,8 +3,12 @@
 // and the messages of wrong files. Runs the binary.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "tests/support/cli.h"
 
@@ -57,6 +61,27 @@ TEST_F(KfacCli, ANetworkOfOnesOwnIsATableOrJson) {
   EXPECT_EQ(by_json["simulator"]["digest"], by_table["simulator"]["digest"]);
   // A table says nothing of a batch.
   EXPECT_LT(ran("--out c --set workload.network=../mine.csv")["step_time_us"], by_table["step_time_us"]);
+}
+
+/// Names on the command line count from where it is given, those in a platform from its folder; what a run wrote finds
+/// the same file from anywhere.
+TEST_F(KfacCli, AConfigurationFindsTheNetwork) {
+  namespace fs = std::filesystem;
+  std::string smaller = test::read_file(folder_ / "mine.json");
+  smaller.replace(smaller.find("\"batch\": 16"), 11, "\"batch\": 15");
+  std::ofstream(folder_ / "work/mine.json") << smaller;
+  const auto batch = [&](const json& run) {
+    return std::lround(run["samples_per_s"].get<double>() * run["step_time_us"].get<double>() * 1e-6) / 4;
+  };
+  EXPECT_EQ(batch(ran("--out a")), 16);
+  EXPECT_EQ(batch(ran("--out b --set workload.network=mine.json")), 15);
+  EXPECT_EQ(json::parse(test::read_file(folder_ / "work/b/config.json"))["platform"]["workload"]["network"],
+            (fs::canonical(folder_) / "work/mine.json").string());
+  for (const auto& [run, expected] : {std::pair("a", 16), {"b", 15}}) {
+    const Ran again = weft("run " + std::string(run) + "/config.json --json --out c");
+    ASSERT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(batch(json::parse(again.out)), expected);
+  }
 }
 
 TEST_F(KfacCli, SeveralStepsAreShownByTheirMean) {

@@ -268,6 +268,53 @@ TEST_F(ResultsCli, AFileThatGrowsBeyondItsLimitLeavesNothing) {
   EXPECT_TRUE(nothing_written());
 }
 
+/// What somebody made for a program to read is not replaced, though this command does not read it.
+TEST_F(ResultsCli, InputsOfOthersAreNotReplaced) {
+  const std::vector<std::pair<std::string, std::string>> inputs = {
+      {"groups.json", R"({"1": [0, 1, 2, 3]})"},
+      {"network.yml", "topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n"},
+      {"system.json", R"({"scheduling-policy": "LIFO", "all-reduce-implementation": ["ring"]})"},
+      {"other.json", R"({"accelerators": 8, "fabric": {"topology": "ring"}})"},
+      {"requests.trc", "R 0x1f40\nW 8000 12.5\n"},
+      {"model.vcd", "$timescale 1ns $end\n"},
+      {"moe.txt", "DATA\n1\nfc -1 1500 NONE 0 100 NONE 0 2000 ALLREDUCE 4096 5\n"}};
+  for (const auto& [name, text] : inputs) {
+    write(name, text);
+    const Ran ran = weft("run ../small.json --timeline ../" + name);
+    EXPECT_EQ(ran.code, 2) << name;
+    EXPECT_NE(
+        ran.err.find("--timeline: expected a place for a new file, or one of the same kind to replace, got \"../" +
+                     name + "\", which is a"),
+        std::string::npos)
+        << ran.err;
+    EXPECT_EQ(read_file(folder_ / name), text);
+    EXPECT_TRUE(nothing_written());
+  }
+  // Among results as well, and in a folder of one's own.
+  fs::create_directories(folder_ / "mine");
+  fs::copy_file(folder_ / "groups.json", folder_ / "mine/config.json");
+  EXPECT_EQ(weft("run ../small.json --out ../mine").code, 2);
+  EXPECT_EQ(read_file(folder_ / "mine/config.json"), inputs[0].second);
+  // Of the same kind, or of none that is known, it is a result of before.
+  write("old.txt", "some words");
+  for (const char* const name : {"old.txt", "old.txt", "empty"}) {
+    if (std::string(name) == "empty") write(name, "");
+    EXPECT_EQ(weft("run ../small.json --out r --timeline ../" + std::string(name)).code, 0) << name;
+  }
+  EXPECT_EQ(weft("run ../small.json --out r --vcd ../model.vcd --vcd-scope '*'").code, 0);
+}
+
+/// A file that a command comes to read only by name in another is not replaced either.
+TEST_F(ResultsCli, WhatInputsNameIsNotReplaced) {
+  std::ofstream(folder_ / "edges.json") << R"(["end0 - a", "end1 - a", "end2 - a", "end3 - a"])";
+  const std::string edges = read_file(folder_ / "edges.json");
+  const Ran ran = weft(
+      "run ../small.json --set fabric.topology=graph --set fabric.edges=edges.json --timeline ../edges.json --out r");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("edges.json, which is read, got \"../edges.json\""), std::string::npos) << ran.err;
+  EXPECT_EQ(read_file(folder_ / "edges.json"), edges);
+}
+
 /// What a run wrote is a platform, wherever it lies, and names of files in it are those of the first.
 TEST_F(ResultsCli, AConfigurationRunsAgain) {
   std::ofstream(folder_ / "edges.json") << R"(["end0 - a", "end1 - a", "end2 - a", "end3 - a"])";

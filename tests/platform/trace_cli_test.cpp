@@ -84,11 +84,47 @@ TEST_F(TraceCli, ConvertsWhatSimAiReads) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "wrote 5 files, s.0.et to s.groups.json\n");
   EXPECT_EQ(ran.err,
-            "weft: warning: 1 of the file's 3 collectives are left out (1 ALL_REDUCE): a tensor-parallel group "
+            "weft: warning: 1 of the file's 3 collectives is left out (1 ALL_REDUCE): a tensor-parallel group "
             "(model_parallel_NPU_group) is of one rank\n");
   EXPECT_EQ(json::parse(test::read_file(folder_ / "work/s.groups.json")),
             json::parse(R"({"1": [0, 1], "2": [2, 3], "3": [0, 2], "4": [1, 3]})"));
   EXPECT_EQ(weft("trace check s").out, "4 ranks, 20 nodes, no findings\n");
+}
+
+TEST_F(TraceCli, ATextWorkloadsRanksHaveALimit) {
+  write("s.txt",
+        "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 100000000 "
+        "checkpoints: 0 checkpoint_initiates: 0\n1\ne -1 200000 ALLREDUCE 16777216 200000 NONE 0 1 NONE 0 100\n");
+  expect_refused(
+      {"all_gpus",
+       "trace convert ../s.txt s",
+       {"../s.txt: all_gpus: expected at most 1000000 ranks, a file each, got 100000000: --ranks N writes so "
+        "many"}});
+  EXPECT_EQ(weft("trace convert ../s.txt s --ranks 4").code, 0);
+}
+
+/// Where readers of a prefix look for something else, no trace is put.
+TEST_F(TraceCli, ATraceIsNotPutWhereGroupsAre) {
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 2").code, 0);
+  for (const char* const to : {"w.groups.json", "w.groups.json.gz"}) {
+    const Ran ran = weft("trace convert w.0.et " + std::string(to));
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.err, "weft: TO: expected a name that no reader takes for the groups of the trace \"w\", got \"" +
+                           std::string(to) + "\"\n");
+  }
+  EXPECT_EQ(weft("trace info w").code, 0);
+}
+
+/// A run by operations needs them, and the check for it finds nodes without.
+TEST_F(TraceCli, CheckOfARoofline) {
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 2").code, 0);
+  EXPECT_EQ(weft("trace check w").code, 0);
+  const Ran ran = weft("trace check w --roofline");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("4 compute nodes have no num_ops, by which a roofline counts their time; without a roofline "
+                         "durations count (analytical.end.roofline=false; roofline-enabled 0 of a system file)"),
+            std::string::npos)
+      << ran.out;
 }
 
 TEST_F(TraceCli, TheDialectTellsWhatAnAllGathersSizeIs) {

@@ -355,7 +355,7 @@ TEST_F(TraceRun, TakesTheGroupsOfTheTrace) {
     const Ran by_file = weft("run p.json --json --timeline-ranks 0");
     ASSERT_EQ(by_file.code, 0) << by_file.err;
     EXPECT_EQ(json::parse(by_file.out)["finish_ns"], finish);
-    EXPECT_NE(by_file.err.find("1 trace names process groups, and the groups file goes before them"), std::string::npos)
+    EXPECT_NE(by_file.err.find("4 traces name process groups, and the groups file goes before them"), std::string::npos)
         << by_file.err;
   }
 }

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "sw/analytical/waiting_list.h"
 #include "tests/support/analytical_bench.h"
 
 namespace weft::analytical {
@@ -187,6 +189,37 @@ TEST(AstraMechanisms, WhatCannotBeCountedIsRefused) {
   Bench bench({ring_of(2)}, Congestion::kUnaware, config({kRing}));
   EXPECT_THROW(bench.collectives.enter(Time(), 0, {}, Operation::kAllReduce, std::int64_t{1} << 62, 0, 0), ConfigError);
   EXPECT_THROW(bench.network.agenda().post(kNever, {}), ConfigError);
+}
+
+TEST(WaitingList, HighestPriorityFirstThenFirstCome) {
+  struct Item {
+    std::int64_t priority;
+    int number;
+  };
+  WaitingList<Item> list;
+  EXPECT_TRUE(list.empty());
+  for (const auto& [priority, number] : {std::pair(1, 0), {3, 1}, {1, 2}, {2, 3}, {3, 4}, {2, 5}})
+    list.add({priority, number});
+  std::vector<int> all;
+  auto place = list.first();
+  do all.push_back(list[place].number);
+  while (list.advance(place));
+  EXPECT_EQ(all, (std::vector<int>{1, 4, 3, 5, 0, 2}));
+  place = list.first();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(list.advance(place));
+  EXPECT_EQ(list.take(place).number, 5);  // from within
+  std::vector<int> taken;
+  while (!list.empty()) taken.push_back(list.take(list.first()).number);
+  EXPECT_EQ(taken, (std::vector<int>{1, 4, 3, 0, 2}));
+  // Many, of which some come while others go.
+  int next = 0;
+  int expected = 0;
+  for (int round = 0; round < 300; ++round) {
+    for (int i = 0; i < 3; ++i) list.add({7, next++});
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(list.take(list.first()).number, expected++);
+  }
+  while (!list.empty()) EXPECT_EQ(list.take(list.first()).number, expected++);
+  EXPECT_EQ(expected, 900);
 }
 
 }  // namespace

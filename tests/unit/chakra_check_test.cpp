@@ -51,6 +51,70 @@ class ChakraCheck : public ChakraTest {
   }
 };
 
+/// A name is data of others: it neither breaks a message nor fills a screen.
+TEST_F(ChakraCheck, NamesStayOnALine) {
+  using namespace std::string_literals;
+  Node node = chakra_node(1, {7});
+  node.name = "a\x1b[31m\n\0\u202e"s + std::string(200'000, 'x');
+  const Texts texts = found({node});
+  ASSERT_EQ(texts.size(), 1U);
+  EXPECT_TRUE(texts[0].starts_with("w.0.et: node 1 'a\\x1b[31m\\n\\x00\\xe2\\x80\\xaexxx")) << texts[0];
+  EXPECT_LT(texts[0].size(), 300U);
+  EXPECT_TRUE(node.label().ends_with("xxx...'"));
+}
+
+/// With a roofline operations count in place of durations, so that nodes need them.
+TEST_F(ChakraCheck, ARooflineNeedsOperations) {
+  const fs::path trace = write({lasting(chakra_node(0)), with(with(chakra_node(1), Attribute::integer("num_ops", 8)),
+                                                              Attribute::integer("tensor_size", 8))});
+  CheckOptions options;
+  EXPECT_EQ(check(find_trace(trace), options).found, 0U);
+  options.roofline = true;
+  const CheckReport report = check(find_trace(trace), options);
+  EXPECT_EQ(texts(report), Texts{"w.0.et: node 0 'n0': COMP_NODE has no num_ops; expected the attributes num_ops and "
+                                 "tensor_size"});
+  EXPECT_EQ(report.kinds.at(0).first.kind, Problem::kOperations);
+}
+
+TEST_F(ChakraCheck, RootsThatContradictAndVersionsBeyondAreRemarkedOn) {
+  Node broadcast = collective_node(0, CollectiveType::kBroadcast, 8);
+  broadcast.attributes.push_back(Attribute::integer("comm_root", 0));
+  broadcast.attributes.push_back(Attribute::integer("root", 1));
+  Metadata metadata;
+  metadata.version = "9.9";
+  TraceWriter writer(file(), metadata);
+  writer.write(broadcast);
+  writer.close();
+  const CheckReport report = check(find_trace(file()));
+  EXPECT_EQ(report.found, 0U);
+  ASSERT_EQ(report.remarks.size(), 2U);
+  EXPECT_EQ(report.remarks[0].first.kind, Problem::kTwoRoots);
+  EXPECT_EQ(report.remarks[0].first.problem, "names comm_root 0 and root 1");
+  EXPECT_EQ(report.remarks[1].first.problem, "is of version 9.9");
+  // Of PyTorch, and no version at all.
+  for (const char* const version : {"1.1.1-chakra.0.0.4", "1.0.0", ""}) {
+    metadata.version = version;
+    TraceWriter known(file(), metadata);
+    known.write(lasting(chakra_node(0)));
+    known.close();
+    EXPECT_TRUE(check(find_trace(file())).remarks.empty()) << version;
+  }
+}
+
+/// All ranks without a file are counted, and what has no file only by a slip of its name is named.
+TEST_F(ChakraCheck, FilesOfRanksByOtherNames) {
+  write({lasting(chakra_node(0))}, "w.5000.et");
+  EXPECT_EQ(check(find_trace(file("w"))).found, 5000U);
+  write({lasting(chakra_node(0))}, "w.01.et");
+  EXPECT_EQ(refused([&] { find_trace(file("w")); }),
+            "w: expected ranks without leading zeros, below 4294967296, got w.01.et: rename it to w.1.et");
+  fs::rename(file("w.01.et"), file("w.99999999999.et"));
+  EXPECT_EQ(refused([&] { find_trace(file("w")); }),
+            "w: expected ranks without leading zeros, below 4294967296, got w.99999999999.et");
+  fs::rename(file("w.99999999999.et"), file("w.old.et"));
+  EXPECT_EQ(find_trace(file("w")).files.size(), 1U);
+}
+
 TEST_F(ChakraCheck, FindsWhatIsWrongWithAGraph) {
   EXPECT_EQ(found({chakra_node(0), chakra_node(2, {0}), chakra_node(1, {2})}), Texts());
   EXPECT_EQ(found({chakra_node(1), chakra_node(2), chakra_node(1)}),
@@ -448,7 +512,6 @@ TEST_F(ChakraCheck, TakesAsManyRanksAsAMachineCanHave) {
 TEST_F(ChakraCheck, FindsMissingRanks) {
   write({chakra_node(0)}, "w.0.et");
   write({message_node(0, NodeType::kSend, 1, 0, 8)}, "w.3.et");
-  write({chakra_node(0)}, "w.03.et");  // another name of rank 3, which is not one of the prefix
   write({chakra_node(0)}, "v.1.et");
   EXPECT_EQ(
       texts(check(find_trace(file("w")))),

@@ -153,6 +153,7 @@ TEST_F(ChakraGroups, TheFileGoesBeforeThem) {
   const CheckReport report = check_ranks({rank, rank}, {{"1", {1, 0}}});
   EXPECT_EQ(report.found, 0U) << problem(report);
   EXPECT_EQ(remarks(report), std::vector<Problem>{Problem::kGroupsFile});
+  EXPECT_EQ(report.remarks[0].count, 2U) << "one of each trace";
   EXPECT_EQ(report.groups, (GroupTable::Named{{"1", {1, 0}}, {"2", {1, 0}}}));
 }
 

@@ -247,6 +247,33 @@ TEST_F(ChakraRepair, KeepsTheListOfGroups) {
   EXPECT_EQ(mended(0)[2].inputs, std::nullopt);
 }
 
+/// What was done is said in words of its kind.
+TEST_F(ChakraRepair, SaysWhatItDid) {
+  Node marked = with(collective_node(1, CollectiveType::kAllReduce, 8), Attribute::boolean("is_cpu_op", true));
+  ranks({{chakra_node(0), marked}, {chakra_node(0), collective_node(1, CollectiveType::kAllReduce, 16)}});
+  std::vector<std::string> texts;
+  for (const Mended& each : repair(find_trace(file("w")), file("r"), {})) {
+    texts.push_back(each.text().substr(0, each.text().find(',')));
+  }
+  std::sort(texts.begin(), texts.end());
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"collectives and messages marked as operations of the CPU",
+                                      "collectives of other sizes on other ranks", "compute nodes without a time"}));
+}
+
+/// One rank's wrong size does not become everybody's.
+TEST_F(ChakraRepair, TakesTheSizeThatMostRanksHave) {
+  const auto of = [](std::int64_t size) {
+    return std::vector<Node>{collective_node(0, CollectiveType::kAllReduce, size)};
+  };
+  ranks({of(8), of(kMostBytes), of(8), of(16)});
+  EXPECT_EQ(mend(), (Counts{{Problem::kCollectiveSize, 2}}));
+  for (const int rank : {0, 1, 2, 3}) EXPECT_EQ(mended(rank)[0].comm_size(), 8);
+  ranks({of(8), of(16), of(16), of(8)});
+  EXPECT_EQ(mend(), (Counts{{Problem::kCollectiveSize, 2}}));
+  EXPECT_EQ(mended(0)[0].comm_size(), 16);
+}
+
 TEST_F(ChakraRepair, MessagesMeetBySize) {
   ranks({{message_node(1, NodeType::kSend, 1, 0, 8), message_node(2, NodeType::kSend, 1, 0, 16)},
          {message_node(1, NodeType::kReceive, 0, 0, 16), message_node(2, NodeType::kReceive, 0, 0, 4)}});

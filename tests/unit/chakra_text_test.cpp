@@ -297,8 +297,7 @@ TEST_F(ChakraText, GroupsThatNobodyDefinesAreRefused) {
 TEST_F(ChakraText, LinesBehindTheLastLayerAreCounted) {
   const TextWorkload workload = parse(std::string("DATA\n\n1\n") + kTwoLayers + "\nmore\n\n");
   EXPECT_EQ(workload.layers.size(), 1U);
-  EXPECT_EQ(remarks_of(workload, {}),
-            std::vector<std::string>{"2 lines behind the 1 layer that line 3 counts are not read"});
+  EXPECT_EQ(remarks_of(workload, {}).back(), "2 lines behind the 1 layer that line 3 counts are not read");
 }
 
 /// What a group of one rank drops is said, also of files that have no words of SimAI's.
@@ -315,6 +314,50 @@ TEST_F(ChakraText, CountsWhatAGroupOfOneRankDrops) {
   EXPECT_EQ(nodes(workload, conversion).back().name, "norm_BWD_WG");
   conversion.ranks = 1;
   EXPECT_EQ(remarks_of(workload, conversion).size(), 2U);
+}
+
+/// Each parallelism exchanges in some passes alone. What the others have is counted.
+TEST_F(ChakraText, CountsCollectivesOfPassesThatExchangeNothing) {
+  const std::string layers =
+      "\n2\nl1 -1 5000 ALLREDUCE 4096 6000 ALLGATHER 64 7000 REDUCESCATTER 128 10\n"
+      "l2 -1 5000 ALLTOALL 4096 6000 ALLREDUCE 64 7000 ALLREDUCE 128 10\n";
+  const auto remarks = [&](const std::string& head) {
+    TextConversion conversion;
+    conversion.ranks = 4;
+    return remarks_of(parse(head + layers), conversion);
+  };
+  const std::string first =
+      "1 of the file's 6 collectives is left out (1 ALL_GATHER): nobody needs the input gradient of "
+      "the first layer";
+  EXPECT_EQ(remarks("DATA"),
+            (std::vector<std::string>{
+                "2 of the file's 6 collectives are left out (1 ALL_REDUCE, 1 ALL_TO_ALL): DATA exchanges nothing in "
+                "the forward pass",
+                "2 of the file's 6 collectives are left out (1 ALL_GATHER, 1 ALL_REDUCE): DATA exchanges nothing in "
+                "the input gradient"}));
+  EXPECT_EQ(remarks("MODEL"),
+            (std::vector<std::string>{
+                first,
+                "2 of the file's 6 collectives are left out (1 ALL_REDUCE, 1 REDUCE_SCATTER): MODEL exchanges "
+                "nothing in the weight gradient"}));
+  EXPECT_EQ(remarks("HYBRID_DATA_MODEL model_parallel_NPU_group: 2"), std::vector<std::string>{first});
+  EXPECT_EQ(remarks("HYBRID_DATA_MODEL"),
+            (std::vector<std::string>{
+                first,
+                "HYBRID_DATA_MODEL without model_parallel_NPU_group: N in the first line: no group is known, and "
+                "every collective is of all ranks"}));
+  const TextWorkload customized = parse(
+      "HYBRID_CUSTOMIZED model_parallel_NPU_group: 1\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1 HYBRID_DATA_MODEL\n"
+      "b -1 1 NONE 0 1 NONE 0 1 NONE 0 1 DATA\n");
+  EXPECT_EQ(
+      remarks_of(customized, {}),
+      std::vector<std::string>{"HYBRID_CUSTOMIZED: the parallelism behind each layer is not followed: all exchange "
+                               "as in HYBRID_DATA_MODEL, b as well"});
+  EXPECT_EQ(
+      remarks("HYBRID_DLRM 0")[0],
+      "1 of the file's 6 collectives is left out (1 ALL_REDUCE): HYBRID_DLRM exchanges nothing but the embedding's "
+      "ALLTOALL in the forward pass");
+  EXPECT_EQ(remarks("HYBRID_TRANSFORMER model_parallel_NPU_group: 2"), std::vector<std::string>());
 }
 
 /// The same graphs as the usual converter's, its error in the unit included; ids count from 0 in each rank here.

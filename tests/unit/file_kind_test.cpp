@@ -87,7 +87,10 @@ TEST_F(FileKindTest, IsToldByTheFirstBytes) {
       {R"({"name": "a", "accelerators": 8, "fabric": {}})", FileKind::kPlatform},
       {R"({"scheduling-policy": "LIFO", "all-reduce-implementation": ["ring"]})", FileKind::kSystemFile},
       {"topology: [ Ring ]\nnpus_count: [ 2 ]\n", FileKind::kNetworkFile},
+      {R"({"topology": ["Ring"], "npus_count": [4], "bandwidth": [50], "latency": [500]})", FileKind::kNetworkJson},
       {R"({"1": [0, 1], "2": [2, 3]})", FileKind::kGroups},
+      {R"({"weft": {"version": "1"}, "accelerators": 8, "nodes": 3})", FileKind::kJson},  // what a run wrote
+      {R"({"metadata": {}, "nodes": []})" + std::string(9, '\0'), FileKind::kChakraJson},
       {R"({"a": 1})", FileKind::kJson},
       {"a: 1\nb: 2\n", FileKind::kYaml},
       {"<algo name=\"ring\">", FileKind::kXml},

@@ -65,6 +65,21 @@ TEST(Printable, LeavesNothingThatATerminalObeys) {
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m\x7f\xff"),
             "\\xc2\\x9b31m\\x7f\\xff");
+  // What turns the direction of text, and what breaks lines in Unicode alone.
+  EXPECT_EQ(printable("a\u202eb\u2066c\u200fd\u061ce\u2028f"),
+            "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6c\\xe2\\x80\\x8fd\\xd8\\x9ce\\xe2\\x80\\xa8f");
+  EXPECT_EQ(printable("\u2010\u2070\u03c0"), "\u2010\u2070\u03c0");
+}
+
+TEST(OneLine, IsShortAndWhole) {
+  using namespace std::string_literals;
+  EXPECT_EQ(one_line("conv1"), "conv1");
+  EXPECT_EQ(one_line("a\nb\tc\0d\u202e"s), "a\\nb\\tc\\x00d\\xe2\\x80\\xae");
+  EXPECT_EQ(one_line(std::string(200'000, 'x')), std::string(80, 'x') + "...");
+  EXPECT_EQ(one_line("abc\u20acd", 3), "abc...");
+  // No character is cut.
+  for (const std::size_t most : {4U, 5U}) EXPECT_EQ(one_line("abc\u20acd", most), "abc...");
+  EXPECT_EQ(one_line("abc\u20acd", 6), "abc\u20ac...");
 }
 
 TEST(JsonText, SaysWhatIsWrongAndWhere) {

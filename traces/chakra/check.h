@@ -33,11 +33,13 @@ enum class Problem : std::uint8_t {
   kCollectiveOrder,
   kCollectiveSize,
   kRoot,
+  kOperations,
   kNoTime,
   kCpuCommunication,
   kCollectiveTimes,
   kNoRoot,
   kRootOfOthers,
+  kTwoRoots,
   kGroupsFile,
   kGroupByDescription,
   kGroupOfOtherRanks,
@@ -47,10 +49,11 @@ enum class Problem : std::uint8_t {
   kGroupsCut,
   kGroupsUnread,
   kLeftOut,
+  kVersion,
   kMachineOnly,
   kNoNodes,
 };
-inline constexpr int kProblems = 32;
+inline constexpr int kProblems = 35;
 [[nodiscard]] constexpr bool is_refused(Problem problem) {
   return problem < Problem::kNoTime;
 }
@@ -111,6 +114,7 @@ struct CheckOptions {
   /// Of the machine; none: as many as there are files.
   std::optional<std::uint32_t> ranks;
   bool shared = false;       ///< a single file is the trace of all ranks
+  bool roofline = false;     ///< compute nodes take their time from operations, as with ASTRA-sim's roofline-enabled
   GroupTable::Named groups;  ///< of a groups file
 };
 

@@ -32,6 +32,16 @@ std::optional<std::filesystem::path> find_groups(const std::filesystem::path& pr
   return found;
 }
 
+std::optional<std::filesystem::path> prefix_of_groups(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  for (const std::filesystem::path& ending : groups_files("")) {
+    const std::string& end = ending.native();
+    if (file.filename().native().size() > end.size() && name.ends_with(end))
+      return name.substr(0, name.size() - end.size());
+  }
+  return std::nullopt;
+}
+
 void write_groups(const std::filesystem::path& file, const std::vector<RankGroup>& groups) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const RankGroup& group : groups) json[group.name] = group.ranks;

@@ -22,6 +22,8 @@ struct RankGroup {
 [[nodiscard]] std::array<std::filesystem::path, 2> groups_files(const std::filesystem::path& prefix);
 /// The one of them that there is, if there is any. Throws traces::FormatError if both are there.
 [[nodiscard]] std::optional<std::filesystem::path> find_groups(const std::filesystem::path& prefix);
+/// The prefix whose groups readers look for in a file of that name; none if they look for none there.
+[[nodiscard]] std::optional<std::filesystem::path> prefix_of_groups(const std::filesystem::path& file);
 /// Maps a group's name to its ranks, as ASTRA-sim's communicator files do. The file appears when it is complete. Throws
 /// std::system_error.
 void write_groups(const std::filesystem::path& file, const std::vector<RankGroup>& groups);

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "traces/text_file.h"
+
 namespace weft::chakra {
 namespace {
 
@@ -112,7 +114,7 @@ const Attribute* Node::find(std::string_view attribute) const {
 }
 
 std::string Node::label() const {
-  return "node " + std::to_string(id) + (name.empty() ? "" : " '" + name + "'");
+  return "node " + std::to_string(id) + (name.empty() ? "" : " '" + traces::one_line(name) + "'");
 }
 
 std::optional<std::int64_t> Node::integer(std::string_view attribute) const {

@@ -16,8 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the missing ranks in a list; the highest rank may be anything that a file's name says.
-constexpr std::size_t kMostMissing = 1000;
+/// Of the missing ranks in a list, as many as a trace can have; the highest rank may be anything that a file's name
+/// says.
+constexpr std::size_t kMostMissing = 1'000'000;
 
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
@@ -34,8 +35,27 @@ std::optional<std::uint32_t> rank_of(std::string_view name, std::string_view ste
   return number(name.substr(stem.size(), name.size() - stem.size() - ending.size()));
 }
 
+/// A number that is none of a rank as files are named: "01", or beyond what a rank can be.
+bool is_other_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
+         !number(text);
+}
+
+/// Throws FormatError for a file that a person would take for one of the prefix, and readers do not.
+void refuse_other_number(const fs::path& prefix, const std::string& name, std::string_view ending) {
+  const std::string stem = prefix.filename().string() + ".";
+  if (name.size() <= stem.size() + ending.size() || !name.starts_with(stem) || !name.ends_with(ending)) return;
+  const std::string text = name.substr(stem.size(), name.size() - stem.size() - ending.size());
+  if (!is_other_number(text)) return;
+  const std::size_t digits = text.find_first_not_of('0');
+  const std::string plain = digits == std::string::npos ? "0" : text.substr(digits);
+  throw traces::FormatError(prefix.string(), 0,
+                            "expected ranks without leading zeros, below 4294967296, got " + name +
+                                (number(plain) ? ": rename it to " + stem + plain + std::string(ending) : ""));
+}
+
 /// What readers would take, in the order of the folder.
-std::vector<RankFile> ranks_of_prefix(const fs::path& prefix) {
+std::vector<RankFile> ranks_of_prefix(const fs::path& prefix, bool expects_no_other = false) {
   std::vector<RankFile> found;
   const std::string stem = prefix.filename().string() + ".";
   std::error_code ignored;
@@ -43,6 +63,7 @@ std::vector<RankFile> ranks_of_prefix(const fs::path& prefix) {
     const std::string name = entry.path().filename().string();
     for (const std::string_view ending : kTraceEndings) {
       if (const auto rank = rank_of(name, stem, ending)) found.push_back({rank_file(prefix, *rank, ending), rank});
+      if (expects_no_other) refuse_other_number(prefix, name, ending);
     }
   }
   return found;
@@ -85,7 +106,7 @@ TraceFiles find_trace(const fs::path& prefix_or_file) {
     return found;
   }
   found.is_prefix = true;
-  found.files = ranks_of_prefix(prefix_or_file);
+  found.files = ranks_of_prefix(prefix_or_file, true);
   if (found.files.empty()) {
     const std::string stem = prefix_or_file.filename().string() + ".";
     throw traces::FormatError(

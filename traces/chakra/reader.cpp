@@ -66,6 +66,7 @@ TraceReader::TraceReader(std::filesystem::path file)
 void TraceReader::read_metadata() {
   std::string_view record;
   next_record(record);
+  has_metadata_ = true;
   ChakraProtoMsg::GlobalMetadata metadata;
   if (!metadata.ParseFromArray(record.data(), static_cast<int>(record.size()))) {
     fail("expected the metadata of a Chakra trace, got " + std::to_string(record.size()) +
@@ -156,6 +157,12 @@ bool TraceReader::next_record(std::string_view& record) {
   };
   const std::optional<std::uint64_t> rest = input_->rest();
   if (rest && length > buffered() + *rest) fail_short(buffered() + *rest);
+  if (length == 0 && has_metadata_) {
+    const std::string begin = std::to_string(record_at_);
+    fail("expected a node, got a record of no bytes, as where zeros follow a trace: " +
+         (input_->is_gzip() ? "gzip -dc FILE | head -c " + begin : "head -c " + begin + " FILE") +
+         " keeps what is before it");
+  }
   const std::uint64_t most = input_->is_gzip() ? kLongestPacked : kLongestMessage;
   if (length > most) {
     fail("the record is " + std::to_string(length) + " bytes long, expected at most " + std::to_string(most));

@@ -71,6 +71,7 @@ class TraceReader {
   std::size_t begin_ = 0;  ///< of what is not yet taken out of the buffer
   bool at_end_ = false;    ///< nothing follows the buffer
   std::uint64_t record_at_ = 0;
+  bool has_metadata_ = false;  ///< which alone may be empty
   Metadata metadata_;
   std::unique_ptr<Message> message_;
 };

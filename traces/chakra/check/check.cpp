@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 
 #include "traces/chakra/check/parts.h"
 #include "traces/chakra/reader.h"
+#include "traces/text_file.h"
 
 namespace weft::chakra {
 namespace {
@@ -51,10 +54,13 @@ constexpr std::array<Words, kProblems> kWords = {{
      "collectives are not the same on all ranks of their groups",
      "weft trace repair leaves out what others do not issue"},
     {"collective has another size on another rank", "collectives have other sizes on other ranks",
-     "weft trace repair takes the largest"},
+     "weft trace repair takes the one that most ranks have, the largest of such"},
     {"root is no rank of its group, or another one on another rank",
      "roots are no ranks of their groups, or other ones on other ranks",
      "weft trace repair takes the group's first rank"},
+    {"compute node has no num_ops, by which a roofline counts its time",
+     "compute nodes have no num_ops, by which a roofline counts their time",
+     "without a roofline durations count (analytical.end.roofline=false; roofline-enabled 0 of a system file)"},
     {"compute node takes no time: it has no duration, operations or kernels",
      "compute nodes take no time: they have no duration, operations or kernels", ""},
     {"collective or message is marked as an operation of the CPU, and uses the network all the same",
@@ -68,6 +74,8 @@ constexpr std::array<Words, kProblems> kWords = {{
      "collectives name no root, and take the first rank of their group", ""},
     {"collective names no root, and takes the one that another rank names for it",
      "collectives name no root, and take the ones that other ranks name for them", ""},
+    {"collective names several roots, and takes the first of comm_root, root and root_rank",
+     "collectives name several roots, and take the first of comm_root, root and root_rank", ""},
     {"trace names process groups, and the groups file goes before them",
      "traces name process groups, and the groups file goes before them", ""},
     {"group is found by its description", "groups are found by their descriptions", ""},
@@ -83,10 +91,20 @@ constexpr std::array<Words, kProblems> kWords = {{
      "lists of process groups cannot be read, and what can be is taken", ""},
     {"member of the file's JSON is behind its nodes, and left out",
      "members of files' JSON are behind their nodes, and left out", ""},
+    {"file is of a version of the schema that is not known, and is read as one of 1.0.0",
+     "files are of a version of the schema that is not known, and are read as of 1.0.0", ""},
     {"collective is a REDUCE, GATHER or SCATTER: Weft's machine runs it, its ASTRA-sim arithmetic does not",
      "collectives are REDUCEs, GATHERs or SCATTERs: Weft's machine runs them, its ASTRA-sim arithmetic does not", ""},
     {"rank has a file without any node, and does nothing", "ranks have files without any node, and do nothing", ""},
 }};
+
+/// Of its leading number; what else a version says is many tools' own.
+bool is_beyond_known(const std::string& version) {
+  constexpr int kKnown = 1;
+  int major = 0;
+  const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), major);
+  return error == std::errc::result_out_of_range || (error == std::errc() && major > kKnown);
+}
 
 }  // namespace
 
@@ -98,7 +116,7 @@ std::string describe(Problem problem, std::uint64_t count) {
 
 std::string Finding::problem_text() const {
   std::string text;
-  if (node) text += "node " + std::to_string(*node) + (name.empty() ? "" : " '" + name + "'") + ": ";
+  if (node) text += "node " + std::to_string(*node) + (name.empty() ? "" : " '" + traces::one_line(name) + "'") + ": ";
   return text + problem + (expected.empty() ? "" : "; expected " + expected);
 }
 
@@ -205,7 +223,11 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
     const RankFile& file = files.files[i];
     TraceReader reader(file.file);
     GraphCheck graph(file, findings);
-    NodeCheck nodes(file, i, findings, matcher, report);
+    NodeCheck nodes(file, i, findings, matcher, report, options.roofline);
+    if (const std::string& version = reader.metadata().version; is_beyond_known(version)) {
+      findings.add(Problem::kVersion, file, std::nullopt, "is of version " + traces::one_line(version),
+                   "1.0.0 or below");
+    }
     for (Node node; reader.next(node); ++report.nodes) {
       graph.add(node);
       nodes.add(node);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "traces/chakra/check/parts.h"
+#include "traces/text_file.h"
 
 namespace weft::chakra {
 namespace {
@@ -95,7 +96,7 @@ std::vector<CommonOrder::Step> RankMatcher::contradiction(const std::vector<Part
 void RankMatcher::compare(const Group& group, CheckReport& report) {
   if (shared_ || group.is_disputed) return;
   const std::string name = group.group != nullptr ? group.group->key : group.name;
-  const std::string what = name.empty() ? "of all ranks" : "of group " + name;
+  const std::string what = name.empty() ? "of all ranks" : "of group " + traces::one_line(name);
   std::vector<Part> parts = parts_of(group);
   // Of one that issues nothing nobody learns what is missing.
   const auto reference = std::find_if(parts.begin(), parts.end(), [](const Part& part) { return !part.all->empty(); });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "traces/chakra/check/parts.h"
+#include "traces/text_file.h"
 
 namespace weft::chakra {
 
@@ -17,7 +18,7 @@ void RankMatcher::add_groups(std::size_t file, const Node& node) {
                   is_cut ? "its list of process groups ends within one" : list.problem, is_cut ? "a whole list" : "");
   }
   for (const ProcessGroup& group : list.groups) {
-    const std::string label = "group \"" + group.name + "\"";
+    const std::string label = "group \"" + traces::one_line(group.name) + "\"";
     const bool has_ranks = ranks_ > 0;
     if ((group.name == "0" || group.name.empty()) && group.ranks && has_ranks && group.ranks->size() != ranks_) {
       findings_.add(Problem::kEverybody, in, node, label + " lists " + std::to_string(group.ranks->size()) + " ranks",
@@ -29,8 +30,8 @@ void RankMatcher::add_groups(std::size_t file, const Node& node) {
     }
     table_.add(shared_ ? std::nullopt : rank_of(file), group);
   }
-  if (table_.has_metadata() && table_.has_file() && !remarked_file_) {
-    remarked_file_ = true;
+  if (table_.has_metadata() && table_.has_file() && remarked_file_ != file) {
+    remarked_file_ = file;
     findings_.add(Problem::kGroupsFile, in, node, "lists process groups", "no groups file beside it");
   }
 }

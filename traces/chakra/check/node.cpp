@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "traces/chakra/check/parts.h"
@@ -125,6 +126,9 @@ void NodeCheck::memory(const Node& node) {
 
 void NodeCheck::compute(const Node& node, bool is_cpu_op) {
   not_negative(node, "num_ops", node.num_ops());
+  if (roofline_ && !is_cpu_op && !node.num_ops()) {
+    find(node, "COMP_NODE has no num_ops", "the attributes num_ops and tensor_size", Problem::kOperations);
+  }
   if (node.cores() == 0) find(node, "attribute cores is 0", "1 or more, or none for all");
   not_negative(node, "cores", node.cores());
   static_cast<void>(node.stream());
@@ -164,6 +168,19 @@ void NodeCheck::message(const Node& node) {
   if (peer && sized) matcher_.add_message(index_, node, *peer);
 }
 
+void NodeCheck::roots(const Node& node, CollectiveType type) {
+  if (!has_root(type)) return;
+  std::string named;
+  std::set<std::int64_t> different;
+  for (const char* attribute : {"comm_root", "root", "root_rank"}) {
+    const std::optional<std::int64_t> root = node.integer(attribute);
+    if (!root) continue;
+    different.insert(*root);
+    named += (named.empty() ? "" : " and ") + std::string(attribute) + " " + std::to_string(*root);
+  }
+  if (different.size() > 1) find(node, "names " + named, "one root", Problem::kTwoRoots);
+}
+
 void NodeCheck::collective(const Node& node) {
   const std::optional<CollectiveType> type = node.comm_type();
   if (!type) missing(node, "comm_type", "a collective, 0 to 9");
@@ -180,6 +197,7 @@ void NodeCheck::collective(const Node& node) {
   if (bytes && *bytes > most) {
     return find(node, "attribute comm_size is " + std::to_string(*bytes), "at most " + std::to_string(most));
   }
+  roots(node, *type);
   ++report_.collectives[*type];
   if (*type == CollectiveType::kBroadcast && node.duration_nanos() == 0) ++report_.broadcasts_without_time;
   if (has_root(*type) && *type != CollectiveType::kBroadcast) {

@@ -255,7 +255,7 @@ class RankMatcher {
   std::uint32_t ranks_;
   bool shared_;
   GroupTable table_;
-  bool remarked_file_ = false;
+  std::optional<std::size_t> remarked_file_;  ///< the latest with groups beside a groups file
   std::unordered_map<std::uint32_t, std::size_t> file_of_;
   std::vector<Message> sends_;
   std::vector<Message> receives_;
@@ -268,8 +268,9 @@ class RankMatcher {
 /// The nodes of one file, one by one.
 class NodeCheck {
  public:
-  NodeCheck(const RankFile& file, std::size_t index, FindingList& findings, RankMatcher& matcher, CheckReport& report)
-      : index_(index), file_(file), findings_(findings), matcher_(matcher), report_(report) {}
+  NodeCheck(const RankFile& file, std::size_t index, FindingList& findings, RankMatcher& matcher, CheckReport& report,
+            bool roofline = false)
+      : index_(index), file_(file), findings_(findings), matcher_(matcher), report_(report), roofline_(roofline) {}
 
   /// Whether it can be run, for all that it says itself.
   bool add(const Node& node);
@@ -286,12 +287,14 @@ class NodeCheck {
   void compute(const Node& node, bool is_cpu_op);
   void message(const Node& node);
   void collective(const Node& node);
+  void roots(const Node& node, CollectiveType type);
 
   std::size_t index_;
   const RankFile& file_;
   FindingList& findings_;
   RankMatcher& matcher_;
   CheckReport& report_;
+  bool roofline_;
 };
 
 }  // namespace weft::chakra

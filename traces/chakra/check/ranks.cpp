@@ -38,13 +38,14 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
       issued_(files.files.size()) {
   if (!files.is_prefix) return;
   for (std::size_t i = 0; i < files.files.size(); ++i) file_of_.emplace(*files.files[i].rank, i);
-  std::vector<std::uint32_t> missing = files.missing;
-  for (std::uint32_t rank = *files.files.back().rank + 1; rank < ranks_ && rank != 0; ++rank) missing.push_back(rank);
-  for (const std::uint32_t rank : missing) {
+  constexpr std::uint32_t kMostRepaired = 1'000'000;
+  const std::string expected =
+      "files of all ranks from 0 to " + std::to_string(ranks_ - 1) +
+      (ranks_ <= kMostRepaired ? ", as weft trace repair --ranks " + std::to_string(ranks_) + " writes" : "");
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    if (file_of_.contains(rank)) continue;
     findings.add(Problem::kMissingRank, files.files.back(), std::nullopt,
-                 "rank " + std::to_string(rank) + " has no file",
-                 "files of all ranks from 0 to " + std::to_string(ranks_ - 1) + ", as weft trace repair --ranks " +
-                     std::to_string(ranks_) + " writes");
+                 "rank " + std::to_string(rank) + " has no file", expected);
   }
   for (const RankFile& file : files.files) {
     if (*file.rank < ranks_) continue;

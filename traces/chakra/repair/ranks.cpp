@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be mended between ranks: the matcher's part of repair().
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "traces/chakra/check/parts.h"
 #include "traces/chakra/repair/parts.h"
 
 namespace weft::chakra {
+
+namespace {
+
+/// A size that most ranks have, the largest of them.
+std::int64_t most_frequent(const std::map<std::int64_t, std::size_t>& sizes) {
+  const auto fewer = [](const auto& a, const auto& b) {
+    return std::pair(a.second, a.first) < std::pair(b.second, b.first);
+  };
+  return std::max_element(sizes.begin(), sizes.end(), fewer)->first;
+}
+
+}  // namespace
 
 bool RankMatcher::knows(std::uint32_t rank, const std::string& group) {
   return table_.find(rank, group).group != nullptr;
@@ -80,13 +94,14 @@ void RankMatcher::align_group(const Group& group, std::vector<Edits>& edits, Men
   for (std::size_t i = 0; i < reference.size(); ++i) {
     if (std::any_of(places.begin(), places.end(), [&](const auto& of) { return of[i] == kNone; })) continue;
     const auto here = [&](std::size_t part) -> const Collective& { return (*parts[part].all)[places[part][i]]; };
-    std::int64_t size = 0;
+    std::map<std::int64_t, std::size_t> sizes;
     std::int64_t root = kNotNamed;
     for (std::size_t part = 0; part < parts.size(); ++part) {
       kept[part][places[part][i]] = true;
-      size = std::max(size, here(part).size);
+      ++sizes[here(part).size];
       if (root == kNotNamed) root = here(part).root;
     }
+    const std::int64_t size = most_frequent(sizes);
     if (root != kNotNamed && !is_member(root, *group.group)) root = group.group->ranks.front();
     for (std::size_t part = 0; part < parts.size(); ++part) {
       const Collective& each = here(part);

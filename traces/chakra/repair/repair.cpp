@@ -34,8 +34,9 @@ constexpr std::array<std::string_view, kProblems> kDeeds = {
     "messages of two sizes, now of the larger",
     "collectives of groups that a new rank is not in, now METADATA_NODEs",
     "collectives that other ranks of the group do not issue, or not in that order, now METADATA_NODEs",
-    "collectives of other sizes on other ranks, now of the largest",
+    "collectives of other sizes on other ranks, now of the size that most have",
     "roots that are no rank of the group, or another one on another rank, now the lowest rank's or the group's first",
+    "",
     "compute nodes without a time, now of 1 ns as in ASTRA-sim",
     "collectives and messages marked as operations of the CPU, no longer marked"};
 

@@ -2,6 +2,7 @@
 #include "traces/chakra/text/groups.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -36,6 +37,69 @@ void for_each_collective(const TextWorkload& workload, const Action& action) {
       if (work.collective) action(work);
     }
   }
+}
+
+/// Numbers of collectives, by their names.
+using Counts = std::map<std::string, std::uint64_t>;
+
+std::string left_out(const Counts& counts, std::uint64_t all, const std::string& why) {
+  std::uint64_t count = 0;
+  std::string list;
+  for (const auto& [type, number] : counts) {
+    count += number;
+    list += (list.empty() ? "" : ", ") + std::to_string(number) + " " + type;
+  }
+  return std::to_string(count) + " of the file's " + std::to_string(all) + " collectives " +
+         (count == 1 ? "is" : "are") + " left out (" + list + "): " + why;
+}
+
+constexpr const char* kPasses[] = {"the forward pass", "the input gradient", "the weight gradient"};
+
+/// Collectives of passes in which the parallelism exchanges nothing.
+void remark_passes(const TextWorkload& workload, const std::unordered_set<const Work*>& issued, std::uint64_t all,
+                   std::vector<std::string>& remarks) {
+  using Parallelism = TextWorkload::Parallelism;
+  const Parallelism how = workload.parallelism;
+  // These exchange input gradients, and stop before the network's input.
+  const bool stops = how == Parallelism::kModel || how == Parallelism::kHybridDataModel ||
+                     how == Parallelism::kHybridModelData || how == Parallelism::kCustomized;
+  const bool is_embedding = how == Parallelism::kDlrm || how == Parallelism::kDlrmEnhanced;
+  for (std::size_t pass = 0; pass < std::size(kPasses); ++pass) {
+    Counts of_pass;
+    Counts of_first;
+    for (const TextWorkload::Layer& layer : workload.layers) {
+      const Work& work = layer.passes[pass];
+      if (!work.collective || issued.contains(&work)) continue;
+      const bool is_first = stops && pass == TextWorkload::kInputGradient && &layer == workload.layers.data();
+      ++(is_first ? of_first : of_pass)[name_of(*work.collective)];
+    }
+    if (!of_first.empty())
+      remarks.push_back(left_out(of_first, all, "nobody needs the input gradient of the first layer"));
+    if (of_pass.empty()) continue;
+    remarks.push_back(left_out(of_pass, all,
+                               workload.word + " exchanges nothing " +
+                                   (is_embedding ? "but the embedding's ALLTOALL " : "") + "in " + kPasses[pass]));
+  }
+}
+
+/// Where nothing says which ranks are a tensor-parallel group.
+void remark_no_groups(const TextWorkload& workload, std::vector<std::string>& remarks) {
+  using Parallelism = TextWorkload::Parallelism;
+  const bool has_two = workload.parallelism == Parallelism::kHybridDataModel ||
+                       workload.parallelism == Parallelism::kHybridModelData ||
+                       workload.parallelism == Parallelism::kCustomized;
+  const auto other = std::find_if(workload.layers.begin(), workload.layers.end(), [](const TextWorkload::Layer& layer) {
+    return layer.parallelism != Parallelism::kHybridDataModel;
+  });
+  if (workload.parallelism == Parallelism::kCustomized && other != workload.layers.end()) {
+    remarks.push_back(workload.word + ": the parallelism behind each layer is not followed: all exchange as in " +
+                      "HYBRID_DATA_MODEL, " + other->name + " as well");
+  }
+  if (!has_two || workload.model_group != 0) return;
+  remarks.push_back(
+      workload.word +
+      " without model_parallel_NPU_group: N in the first line: no group is known, and every collective is "
+      "of all ranks");
 }
 
 }  // namespace
@@ -143,26 +207,23 @@ std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ran
 std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConversion& conversion) {
   const TextGroups groups(workload, conversion.ranks);
   std::vector<std::string> remarks;
-  std::map<Group, std::map<std::string, std::uint64_t>> alone;
+  const std::unordered_set<const Work*> issued = issued_work(workload, conversion.ranks);
+  std::map<Group, Counts> alone;
   std::uint64_t all = 0;
   std::uint64_t gathers = 0;
   std::uint64_t rounded = 0;
   for_each_collective(workload, [&](const Work& work) {
     ++all;
+    if (!issued.contains(&work)) return;
     if (groups.is_alone(work.group)) ++alone[work.group][name_of(*work.collective)];
     if (groups.bytes_of(work) == work.bytes) return;
     ++gathers;
     if (work.bytes % groups.size(work.group) != 0) ++rounded;
   });
+  remark_passes(workload, issued, all, remarks);
+  remark_no_groups(workload, remarks);
   for (const auto& [group, types] : alone) {
-    std::uint64_t count = 0;
-    std::string list;
-    for (const auto& [type, number] : types) {
-      count += number;
-      list += (list.empty() ? "" : ", ") + std::to_string(number) + " " + type;
-    }
-    remarks.push_back(std::to_string(count) + " of the file's " + std::to_string(all) + " collectives are left out (" +
-                      list + "): " + name_of_group(group) + " is of one rank");
+    remarks.push_back(left_out(types, all, name_of_group(group) + std::string(" is of one rank")));
   }
   if (gathers > 0) {
     remarks.push_back("the size of an ALLGATHER is what each rank has after it, as SimAI counts (" +

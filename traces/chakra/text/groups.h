@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "traces/chakra/groups.h"
@@ -44,5 +45,8 @@ class TextGroups {
   std::array<bool, kKinds> used_{};            ///< by kind
   std::array<std::uint64_t, kKinds> first_{};  ///< number of the first group, by kind
 };
+
+/// What of the layers a training step issues a collective for, if it has one: each parallelism leaves out some passes.
+std::unordered_set<const TextWorkload::Work*> issued_work(const TextWorkload& workload, std::uint64_t ranks);
 
 }  // namespace weft::chakra

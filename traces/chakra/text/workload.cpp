@@ -3,7 +3,9 @@
 #include "traces/chakra/text/workload.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <unordered_set>
 #include <utility>
 
 #include "traces/chakra/check.h"
@@ -31,6 +33,9 @@ class Generator {
         take_(take),
         groups_(workload, conversion.ranks),
         gradients_(workload.layers.size()) {}
+
+  /// Told of each layer's work whose collective the loop asks for.
+  void set_meet(std::function<void(const Work&)> meet) { meet_ = std::move(meet); }
 
   void run() {
     for (std::uint64_t pass = 0; pass < conversion_.passes; ++pass) {
@@ -82,6 +87,7 @@ class Generator {
   /// Its id; none if the layer has no collective in this pass, or if it would be among one rank.
   Ids collective(const Layer& layer, const char* what, Pass pass, const Ids& after) {
     const Work& work = layer.passes[pass];
+    if (meet_) meet_(work);
     if (!work.collective || groups_.is_alone(work.group)) return {};
     Node node;
     node.name = layer.name + what + "_" + name_of(*work.collective);
@@ -183,6 +189,7 @@ class Generator {
   const TextConversion& conversion_;
   const std::function<void(const Node&)>& take_;
   TextGroups groups_;
+  std::function<void(const Work&)> meet_;
   std::uint64_t next_id_ = 0;
   Ids after_;                   ///< what the next step waits for
   std::vector<Ids> gradients_;  ///< by layer, the reduction of its weights' gradients
@@ -214,6 +221,17 @@ void check_sizes(const TextWorkload& workload, const TextConversion& conversion)
 void generate(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,
               const std::function<void(const Node&)>& take) {
   Generator(workload, rank, conversion, take).run();
+}
+
+std::unordered_set<const TextWorkload::Work*> issued_work(const TextWorkload& workload, std::uint64_t ranks) {
+  std::unordered_set<const Work*> issued;
+  const std::function<void(const Node&)> drop = [](const Node&) {};
+  TextConversion once;
+  once.ranks = ranks;
+  Generator generator(workload, 0, once, drop);
+  generator.set_meet([&issued](const Work& work) { issued.insert(&work); });
+  generator.run();
+  return issued;
 }
 
 void convert_text_workload(const TextWorkload& workload, const std::filesystem::path& prefix,
