@@ -92,11 +92,13 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   options.ranks = ranks;
   options.shared = traces.shared;
   options.groups = traces.groups;
+  options.order = runner == Runner::kMachine;
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);
   traces.groups.insert(report.groups.begin(), report.groups.end());
   traces.keys = report.keys;
   traces.roots = report.roots;
+  traces.order = report.order;
   std::vector<std::string> remarks = remarks_of(report, runner);
   remark_operations(report.operations_without_time, document, runner, remarks);
   if (traces.shared) {
