@@ -71,6 +71,7 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
       group.callers[i].kernel.emplace(*some[i], collectives_.algorithm, "a kernel of " + text);
     }
   }
+  group.rooted.resize(some.size());
   group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);
   if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
   return group;

@@ -226,6 +226,9 @@ class GraphEngine {
     std::unique_ptr<collectives::Communicator> communicator;  ///< null where the dimensions do all
     std::vector<Caller> callers;                              ///< by member
     std::unique_ptr<collectives::DimensionGroup> group;
+    /// By member: collectives with a root that it has under way in the dimensions. Their senders tell nobody that they
+    /// have begun, so chunks of a later one could keep theirs from the places that they need.
+    std::vector<int> rooted;
     std::unique_ptr<collectives::SharedBuffers> buffers;
     std::unique_ptr<RemoteGroup> remote;  ///< null where no switches run collectives of remote memory
   };

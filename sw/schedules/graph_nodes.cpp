@@ -262,7 +262,12 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node, con
   request.rooted = rooted;
   request.root = call.root;
   request.priority = node.comm_priority();
-  group.group->begin(call.member, std::move(request), [this, &end, &group, call] { end_collective(end, group, call); });
+  int& with_root = group.rooted[static_cast<std::size_t>(call.member)];
+  if (rooted) ++with_root;
+  group.group->begin(call.member, std::move(request), [this, &end, &group, &with_root, call] {
+    if (call.rooted) --with_root;
+    end_collective(end, group, call);
+  });
 }
 
 int GraphEngine::root_of(const End& end, const Graph& graph, const Node& node, const GroupOf& group) const {
@@ -327,6 +332,7 @@ std::optional<GraphEngine::Next> GraphEngine::next_of(End& end, Graph& graph, co
     if (custom_of(node) == nullptr) {
       next.group = &group_of(end, graph, node);
       next.call = call_of(end, graph, node, *next.group);
+      if (next.group->rooted[static_cast<std::size_t>(next.call.member)] > 0) return std::nullopt;
       const auto begun = next.group->begun.find(next.call.number);
       if (begun != next.group->begun.end() && !begun->second.is(next.call)) {
         end.held = {&node, next.group, next.call.number};

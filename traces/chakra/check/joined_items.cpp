@@ -99,23 +99,25 @@ class Items {
   JoinedOrder order_;
 };
 
-/// Whether each rank has but one thing to begin at a time.
-bool leaves_no_choice(const JoinedOrder& order) {
-  return std::all_of(order.of_rank.begin(), order.of_rank.end(), [&](const auto& entries) {
-    std::vector<JoinedOrder::Item> items;
-    for (const JoinedOrder::Entry& entry : entries) items.push_back(entry.item);
-    std::sort(items.begin(), items.end());
-    for (std::size_t i = 1; i < items.size(); ++i) {
-      const auto before = order.before_of(items[i]);
-      if (!std::binary_search(before.begin(), before.end(), items[i - 1])) return false;
-    }
-    return true;
-  });
+/// Whether each rank's own dependencies leave it one thing to begin at a time.
+bool leaves_no_choice(const JoinedGraph& graph) {
+  std::vector<Vertex> last;  // by file
+  for (Vertex vertex = 0; vertex < graph.size(); ++vertex) {
+    const JoinedGraph::Unit unit = graph.unit_of(vertex);
+    if (unit == kNone || (graph.kind_of(unit) == Kind::kMessage && graph.members(unit).front() != vertex)) continue;
+    const std::size_t file = graph.file_of(vertex);
+    if (last.size() <= file) last.resize(file + 1, kNone);
+    const auto before = graph.before(vertex);
+    if (last[file] != kNone && !std::binary_search(before.begin(), before.end(), last[file])) return false;
+    last[file] = vertex;
+  }
+  return true;
 }
 
 }  // namespace
 
 std::shared_ptr<const JoinedOrder> RankMatcher::order_of(const JoinedRun& run) const {
+  if (leaves_no_choice(*joined_)) return nullptr;
   std::vector<std::uint32_t> rank_of;
   for (const RankFile& file : files_.files) rank_of.push_back(*file.rank);
   Items items(*joined_, run, rank_of, ranks_);
@@ -125,9 +127,7 @@ std::shared_ptr<const JoinedOrder> RankMatcher::order_of(const JoinedRun& run) c
         is_last ? joined_groups_[i].first + joined_groups_[i].collectives->size() : joined_groups_[i + 1].first;
     items.add_group(joined_groups_[i].first, static_cast<JoinedGraph::Unit>(end));
   }
-  JoinedOrder order = items.finish();
-  if (leaves_no_choice(order)) return nullptr;
-  return std::make_shared<const JoinedOrder>(std::move(order));
+  return std::make_shared<const JoinedOrder>(items.finish());
 }
 
 }  // namespace weft::chakra
