@@ -95,11 +95,13 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   options.groups = traces.groups;
   options.roofline =
       runner == Runner::kAnalytical && document.root().child("analytical").child("end").get("roofline", false);
+  options.order = runner == Runner::kMachine;
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);
   traces.groups.insert(report.groups.begin(), report.groups.end());
   traces.keys = report.keys;
   traces.roots = report.roots;
+  traces.order = report.order;
   std::vector<std::string> remarks = remarks_of(report, runner);
   remark_operations(report.operations_without_time, document, runner, remarks);
   if (traces.shared) {

@@ -79,7 +79,9 @@ int repair(const RepairCommandOptions& options) {
   }
   print_wrote(result.written());
   if (left.found > 0) {
-    print(fmt::format("weft trace check still finds {} in it: {}\n", left.found, left.findings.front().text()));
+    const chakra::FindingKind& heaviest = left.kinds.front();
+    print(fmt::format("weft trace check still finds {} in it: {}\n  {}\n", left.found, heaviest.first.text(),
+                      chakra::describe(heaviest.first.kind, heaviest.count)));
   }
   return code;
 }

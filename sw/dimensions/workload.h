@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sw/dimensions/plan.h"
+#include "traces/chakra/joined_order.h"
 
 namespace weft::dimensions {
 
@@ -42,6 +44,8 @@ struct Workload {
   std::map<std::uint32_t, std::map<std::string, std::string>> keys;
   /// By rank and node: the root of a collective that other ranks name and this one does not.
   std::map<std::uint32_t, std::map<std::uint64_t, std::uint32_t>> roots;
+  /// What the ranks do together and may begin in several orders; null where nothing is known of it.
+  std::shared_ptr<const chakra::JoinedOrder> order;
   /// Prefixes of files that are executed in place of a collective of that kind.
   std::map<Operation, std::filesystem::path> custom;
   /// The same for single nodes, by id, which goes before.

@@ -18,6 +18,7 @@ using firmware::Task;
 namespace {
 
 constexpr std::size_t kMostTold = 8;  // ranks in a report, and nodes of each
+constexpr std::uint64_t kWake = 1ULL << 60;
 
 }  // namespace
 
@@ -45,6 +46,7 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
         traces_.shared ? traces_.prefix : chakra::find_rank(traces_.prefix, number), chakra::TraceWindow::kReadAhead,
         records_);
   }
+  if (traces_.order != nullptr) order_.emplace(traces_.order, config_.communications);
   for (const auto& end : ends_) messages_.push_back(end->messages.get());
   for (const auto& end : ends_) end->messages->join(&messages_);
 }
@@ -69,6 +71,7 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
       group.callers[i].kernel.emplace(*some[i], collectives_.algorithm, "a kernel of " + text);
     }
   }
+  group.rooted.resize(some.size());
   group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);
   if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
   return group;
@@ -100,6 +103,7 @@ Task GraphEngine::run(End& end) {
 
 void GraphEngine::take(End& end, const nic::Completion& entry) {
   if (RemoteTransfers::is_mine(entry)) return done(end, recall(end, end.transfers->take(entry)));
+  if (entry.id == kWake) return advance(end, end.trace);
   if (!Messages::is_mine(entry)) return done(end, recall(end, entry.id));
   if (const auto token = end.messages->take(entry)) done(end, recall(end, *token));
 }
@@ -120,7 +124,9 @@ int GraphEngine::limit(Resource resource) const {
 /// Issues what its dependencies and resources allow.
 void GraphEngine::advance(End& end, Graph& graph) {
   try {
+    end.holds_back = false;
     issue_ready(end, graph);
+    if (order_) wake_others(end);
   } catch (const chakra::AttributeError& error) {
     throw traces::FormatError(graph.window->file().string(), 0, error.what());
   }
@@ -133,7 +139,7 @@ void GraphEngine::issue_ready(End& end, Graph& graph) {
       graph.window->complete(node->id);
       ++end.done;
     } else if (!graph.limited || node->type == NodeType::kReceive) {
-      issue(end, graph, *node);
+      issue(end, graph, *node, {});
     } else {
       graph.ready[resource_of(*node)].push(node);
     }
@@ -147,15 +153,28 @@ void GraphEngine::issue_ready(End& end, Graph& graph) {
     while (!graph.ready[r].empty() && graph.busy[r] < limit(static_cast<Resource>(r))) {
       const Node& node = *graph.ready[r].top();
       graph.ready[r].pop();
-      if (!is_next(end, graph, node)) {
+      const std::optional<Next> next = next_of(end, graph, node);
+      if (!next) {
         held.push_back(&node);
         continue;
       }
       ++graph.busy[r];
-      issue(end, graph, node);
+      issue(end, graph, node, *next);
       put_back();  // it may be the next by now
     }
     put_back();
+  }
+}
+
+BeginOrder::Item GraphEngine::item_of(const End& end, const Graph& graph, const Node& node) const {
+  const bool is_of_trace = graph.parent == nullptr && node.type != NodeType::kReceive;
+  return order_ && is_of_trace ? order_->item_of(end.rank->index, node.id) : BeginOrder::kNone;
+}
+
+void GraphEngine::wake_others(const End& end) {
+  if (!order_->has_changed()) return;
+  for (const auto& other : ends_) {
+    if (other.get() != &end && std::exchange(other->holds_back, false)) other->events->signal(kWake);
   }
 }
 
@@ -168,6 +187,10 @@ void GraphEngine::done(End& end, Work work) {
     end.probe->slice(end.tracks[resource], node.name, work.began, end.rank->processor->now());
   }
   ++end.done;
+  if (order_ && resource == kCommunication) {
+    const BeginOrder::Item item = item_of(end, graph, node);
+    if (item != BeginOrder::kNone) order_->end(end.rank->index, item);
+  }
   graph.window->complete(node.id);
   advance(end, graph);
 }

@@ -20,6 +20,7 @@
 #include "sw/collectives/shared_buffers.h"
 #include "sw/dimensions/workload.h"
 #include "sw/firmware/rank.h"
+#include "sw/schedules/begin_order.h"
 #include "sw/schedules/collective_kernel.h"
 #include "sw/schedules/messages.h"
 #include "sw/schedules/remote_transfers.h"
@@ -90,8 +91,10 @@ struct GraphResult {
 /// the one that another rank names for it where it names none, or the group's first member. What is marked as an
 /// operation of the CPU runs there if it computes.
 ///
-/// All ranks of a group begin its collectives in one order, that of the rank which is first to begin its next one: a
-/// rank holds back what others have begun something else before.
+/// All ranks of a group begin its collectives in one order: a rank holds back what others have begun something else
+/// before. The rank that is first decides, and where the workload has a joined order, as far as all others can follow:
+/// a rank then holds back as well what would keep it, with its limit of communications, from what others wait for.
+/// Without one, collectives are told apart by their operation, size and root alone.
 ///
 /// With communicators as the library, AllReduces, Allgathers, ReduceScatters and Broadcasts run as those of FSDP do: a
 /// group has a collectives::Communicator and does one at a time, in the order in which its members begin them, each a
@@ -182,6 +185,7 @@ class GraphEngine {
     std::uint64_t collectives = 0;
     std::int64_t wrong = 0;
     Held held;
+    bool holds_back = false;  ///< something, until other ranks go on
     Probe* probe = nullptr;
     std::array<int, kResources> tracks{};
   };
@@ -222,6 +226,9 @@ class GraphEngine {
     std::unique_ptr<collectives::Communicator> communicator;  ///< null where the dimensions do all
     std::vector<Caller> callers;                              ///< by member
     std::unique_ptr<collectives::DimensionGroup> group;
+    /// By member: collectives with a root that it has under way in the dimensions. Their senders tell nobody that they
+    /// have begun, so chunks of a later one could keep theirs from the places that they need.
+    std::vector<int> rooted;
     std::unique_ptr<collectives::SharedBuffers> buffers;
     std::unique_ptr<RemoteGroup> remote;  ///< null where no switches run collectives of remote memory
   };
@@ -230,20 +237,32 @@ class GraphEngine {
   void take(End& end, const nic::Completion& entry);
   void advance(End& end, Graph& graph);
   void issue_ready(End& end, Graph& graph);
-  void issue(End& end, Graph& graph, const chakra::Node& node);
+  /// A collective that is about to begin.
+  struct Next {
+    GroupOf* group = nullptr;  ///< null for all other nodes, and where the node has an implementation of its own
+    Call call = {};
+  };
+  void issue(End& end, Graph& graph, const chakra::Node& node, const Next& next);
   void issue_kernel(End& end, Graph& graph, const chakra::Node& node);
   /// The command stream for kernels of the node's stream.
   static std::uint32_t stream_of(End& end, const chakra::Node& node);
   void issue_cpu(End& end, Graph& graph, const chakra::Node& node);
-  void issue_collective(End& end, Graph& graph, const chakra::Node& node);
+  void issue_collective(End& end, Graph& graph, const chakra::Node& node, const Next& next);
   /// A thread for the calls that there are.
   firmware::Task work_off(End& end, GroupOf& group, Caller& caller);
   firmware::Task run(GroupOf& group, const Call& call) const;
   void end_collective(End& end, GroupOf& group, const Call& call) const;
   /// The rank's next call of the group, as the node has it.
   [[nodiscard]] Call call_of(const End& end, const Graph& graph, const chakra::Node& node, const GroupOf& group) const;
-  /// Whether a rank may begin what is ready: a collective that is the next of its group, or anything else.
-  bool is_next(End& end, const Graph& graph, const chakra::Node& node);
+  /// What a rank may begin of what is ready: a collective that is the next of its group, or anything else.
+  std::optional<Next> next_of(End& end, Graph& graph, const chakra::Node& node);
+  /// The implementation of its own that a collective has, if any.
+  [[nodiscard]] const std::filesystem::path* custom_of(const chakra::Node& node) const;
+  /// The same as far as other ranks can follow.
+  bool may_begin(End& end, const Graph& graph, const chakra::Node& node);
+  [[nodiscard]] BeginOrder::Item item_of(const End& end, const Graph& graph, const chakra::Node& node) const;
+  /// Has the others look at what they hold back, if they may begin it by now.
+  void wake_others(const End& end);
   /// Why a rank has not begun what is ready although nothing limits it; empty if there is no such thing.
   [[nodiscard]] static std::string held_by_others(const End& end);
   [[nodiscard]] collectives::Reference contents_of(const Graph& graph, const chakra::Node& node,
@@ -280,10 +299,11 @@ class GraphEngine {
   std::map<std::string, GroupOf> groups_;
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Messages*> messages_;  ///< by rank
-  bool estimates_ = false;           ///< some kernel of which its operations alone are known
-  bool had_short_ = false;           ///< a list of dimensions that ends before the network's
-  bool left_out_ = false;            ///< dimensions behind the first four, of collectives without a list
-  bool had_nobody_ = false;          ///< a list that names none
+  std::optional<BeginOrder> order_;
+  bool estimates_ = false;   ///< some kernel of which its operations alone are known
+  bool had_short_ = false;   ///< a list of dimensions that ends before the network's
+  bool left_out_ = false;    ///< dimensions behind the first four, of collectives without a list
+  bool had_nobody_ = false;  ///< a list that names none
 };
 
 }  // namespace weft::schedules

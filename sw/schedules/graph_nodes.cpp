@@ -97,7 +97,7 @@ std::uint64_t need(const chakra::TraceWindow& window, const Node& node, std::opt
 
 }  // namespace
 
-void GraphEngine::issue(End& end, Graph& graph, const Node& node) {
+void GraphEngine::issue(End& end, Graph& graph, const Node& node, const Next& next) {
   switch (node.type) {
     case NodeType::kCompute:
       return node.is_cpu_op() ? issue_cpu(end, graph, node) : issue_kernel(end, graph, node);
@@ -105,7 +105,7 @@ void GraphEngine::issue(End& end, Graph& graph, const Node& node) {
     case NodeType::kReceive:
       return issue_message(end, graph, node);
     case NodeType::kCollective:
-      return issue_collective(end, graph, node);
+      return issue_collective(end, graph, node, next);
     case NodeType::kMemoryLoad:
     case NodeType::kMemoryStore:
       return issue_memory(end, graph, node);
@@ -226,17 +226,14 @@ GraphEngine::GroupOf& GraphEngine::group_across(const End& end, const std::vecto
   return found != groups_.end() ? found->second : add_group(name, members);
 }
 
-void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
-  const std::optional<CollectiveType> type = node.comm_type();
-  if (!type.has_value()) fail(*graph.window, node, "has no comm_type");
-  const Operation operation = operation_of(*type);
-  const std::optional<Rooted> rooted = rooted_of(*type);
-  GroupOf& group = group_of(end, graph, node);
+void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node, const Next& next) {
+  if (!node.comm_type()) fail(*graph.window, node, "has no comm_type");
+  GroupOf& group = next.group != nullptr ? *next.group : group_of(end, graph, node);
   ++end.collectives;
-  const std::filesystem::path* custom = traces_.custom_of(node.id, rooted ? std::nullopt : std::optional(operation));
-  if (custom != nullptr) return start_custom(end, graph, node, *custom);
-
-  Call call = call_of(end, graph, node, group);
+  if (const std::filesystem::path* custom = custom_of(node)) return start_custom(end, graph, node, *custom);
+  Call call = next.group != nullptr ? next.call : call_of(end, graph, node, group);
+  const std::optional<Rooted> rooted = call.rooted;
+  const Operation operation = call.contents.operation;
   ++end.calls[group.name];
   const Begun begun{operation, call.contents.bytes, rooted, call.root, end.rank->index, node.id};
   const auto entry = group.begun.try_emplace(call.number, begun).first;
@@ -261,11 +258,16 @@ void GraphEngine::issue_collective(End& end, Graph& graph, const Node& node) {
   request.output = exchanges ? call.input + bytes : call.input;
   request.bytes = bytes;
   request.type = config_.type;
-  request.granule = rooted && *type == CollectiveType::kBroadcast ? 1 : size_of(config_.type);
+  request.granule = rooted == Rooted::kBroadcast ? 1 : size_of(config_.type);
   request.rooted = rooted;
   request.root = call.root;
   request.priority = node.comm_priority();
-  group.group->begin(call.member, std::move(request), [this, &end, &group, call] { end_collective(end, group, call); });
+  int& with_root = group.rooted[static_cast<std::size_t>(call.member)];
+  if (rooted) ++with_root;
+  group.group->begin(call.member, std::move(request), [this, &end, &group, &with_root, call] {
+    if (call.rooted) --with_root;
+    end_collective(end, group, call);
+  });
 }
 
 int GraphEngine::root_of(const End& end, const Graph& graph, const Node& node, const GroupOf& group) const {
@@ -318,17 +320,39 @@ std::string GraphEngine::Begun::text() const {
          (rooted ? " with member " + std::to_string(root) + " as root" : "");
 }
 
-bool GraphEngine::is_next(End& end, const Graph& graph, const Node& node) {
-  if (node.type != NodeType::kCollective || !node.comm_type()) return true;
-  const bool rooted = rooted_of(*node.comm_type()).has_value();
-  const auto operation = operation_of(*node.comm_type());
-  if (traces_.custom_of(node.id, rooted ? std::nullopt : std::optional(operation)) != nullptr) return true;
-  const GroupOf& group = group_of(end, graph, node);
-  const Call call = call_of(end, graph, node, group);
-  const auto begun = group.begun.find(call.number);
-  if (begun == group.begun.end() || begun->second.is(call)) return true;
-  end.held = {&node, &group, call.number};
-  return false;
+const std::filesystem::path* GraphEngine::custom_of(const Node& node) const {
+  const CollectiveType type = *node.comm_type();
+  return traces_.custom_of(node.id, rooted_of(type) ? std::nullopt : std::optional(operation_of(type)));
+}
+
+std::optional<GraphEngine::Next> GraphEngine::next_of(End& end, Graph& graph, const Node& node) {
+  Next next;
+  if (node.type == NodeType::kCollective) {
+    if (!node.comm_type()) fail(*graph.window, node, "has no comm_type");
+    if (custom_of(node) == nullptr) {
+      next.group = &group_of(end, graph, node);
+      next.call = call_of(end, graph, node, *next.group);
+      if (next.group->rooted[static_cast<std::size_t>(next.call.member)] > 0) return std::nullopt;
+      const auto begun = next.group->begun.find(next.call.number);
+      if (begun != next.group->begun.end() && !begun->second.is(next.call)) {
+        end.held = {&node, next.group, next.call.number};
+        return std::nullopt;
+      }
+    }
+  }
+  if (!may_begin(end, graph, node)) return std::nullopt;
+  return next;
+}
+
+bool GraphEngine::may_begin(End& end, const Graph& graph, const Node& node) {
+  const BeginOrder::Item item = item_of(end, graph, node);
+  if (item == BeginOrder::kNone) return true;
+  if (!order_->allows(end.rank->index, item)) {
+    end.holds_back = true;
+    return false;
+  }
+  order_->begin(end.rank->index, item);
+  return true;
 }
 
 std::string GraphEngine::held_by_others(const End& end) {

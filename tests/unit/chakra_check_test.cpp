@@ -375,23 +375,130 @@ TEST_F(ChakraCheck, RefusesOrdersOfCollectivesThatDependenciesContradict) {
                   "time; expected ALL_REDUCE of 8 bytes, as in rank 0, node 1"});
   // By way of other nodes.
   const Texts against = {
-      "w.1.et: node 4 'n4': ALL_REDUCE of 8 bytes of all ranks depends on node 1, ALL_REDUCE of 16 "
-      "bytes; expected the other order, as in rank 0, where node 3 depends on node 1"};
+      "w.0.et: node 3 'n3': waits for itself by way of other ranks:\n"
+      "    rank 0: node 3 'n3', ALL_REDUCE of 16 bytes of all ranks, comes after node 1 'n1', ALL_REDUCE of 8 bytes of "
+      "all ranks\n"
+      "    rank 1: node 4 'n4', ALL_REDUCE of 8 bytes of all ranks, comes after node 1 'n1', ALL_REDUCE of 16 bytes of "
+      "all ranks"};
   const std::vector<Node> first = {of(1, 8), timed(2, {1}), of(3, 16, {2})};
   EXPECT_EQ(found_in_ranks({first, {of(1, 16), timed(2, {1}), timed(3), of(4, 8, {2, 3})}}), against);
   EXPECT_EQ(check(find_trace(file("w"))).kinds[0].first.kind, Problem::kCollectiveOrder);
   // The contradiction is between two ranks, of which the lowest is none.
-  EXPECT_EQ(found_in_ranks({{of(1, 8), of(2, 16)}, {of(1, 16), of(2, 8, {1})}, {of(1, 8), of(2, 16, {1})}}),
-            Texts{"w.2.et: node 2 'n2': ALL_REDUCE of 16 bytes of all ranks depends on node 1, ALL_REDUCE of 8 bytes; "
-                  "expected the other order, as in rank 1, where node 2 depends on node 1"});
+  EXPECT_EQ(
+      found_in_ranks({{of(1, 8), of(2, 16)}, {of(1, 16), of(2, 8, {1})}, {of(1, 8), of(2, 16, {1})}}),
+      Texts{"w.1.et: node 2 'n2': waits for itself by way of other ranks:\n"
+            "    rank 1: node 2 'n2', ALL_REDUCE of 8 bytes of all ranks, comes after node 1 'n1', ALL_REDUCE of 16 "
+            "bytes of all ranks\n"
+            "    rank 2: node 2 'n2', ALL_REDUCE of 16 bytes of all ranks, comes after node 1 'n1', ALL_REDUCE of 8 "
+            "bytes of all ranks"});
   // Round three ranks.
   const Texts circle = found_in_ranks({{of(1, 8), of(2, 16, {1}), of(3, 32)},
                                        {of(1, 16), of(2, 32, {1}), of(3, 8)},
                                        {of(1, 32), of(2, 8, {1}), of(3, 16)}});
   ASSERT_EQ(circle.size(), 1U);
-  EXPECT_NE(circle[0].find("3 such dependencies go round in a circle"), std::string::npos) << circle[0];
+  EXPECT_EQ(std::count(circle[0].begin(), circle[0].end(), '\n'), 3) << circle[0];
   // Of equal ones each may be the other.
   EXPECT_EQ(found_in_ranks({{of(1, 8), of(2, 8, {1}), of(3, 16, {2})}, {of(1, 8), of(2, 16), of(3, 8)}}), Texts());
+}
+
+/// By way of several groups and of messages.
+TEST_F(ChakraCheck, FindsRanksThatWaitForEachOther) {
+  const auto of = [](std::uint64_t id, const std::string& group, std::vector<std::uint64_t> after = {}) {
+    Node node = with(collective_node(id, CollectiveType::kAllReduce, 8), Attribute::text("pg_name", group));
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  const auto message = [](std::uint64_t id, NodeType type, std::int64_t peer, std::vector<std::uint64_t> after) {
+    Node node = message_node(id, type, peer, 0, 64);
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  const auto send = [&](std::uint64_t id, std::int64_t peer, std::vector<std::uint64_t> after = {}) {
+    return message(id, NodeType::kSend, peer, std::move(after));
+  };
+  const auto receive = [&](std::uint64_t id, std::int64_t peer, std::vector<std::uint64_t> after = {}) {
+    return message(id, NodeType::kReceive, peer, std::move(after));
+  };
+  const GroupTable::Named two = {{"a", {0, 1}}, {"b", {0, 1}}};
+  EXPECT_EQ(
+      found_in_ranks({{of(1, "a"), of(2, "b", {1})}, {of(1, "b"), lasting(chakra_node(2, {1})), of(3, "a", {2})}}, two),
+      Texts{"w.0.et: node 2 'n2': waits for itself by way of other ranks:\n"
+            "    rank 0: node 2 'n2', ALL_REDUCE of 8 bytes of group b, comes after node 1 'n1', ALL_REDUCE of 8 "
+            "bytes of group a\n"
+            "    rank 1: node 3 'n3', ALL_REDUCE of 8 bytes of group a, comes after node 1 'n1', ALL_REDUCE of 8 "
+            "bytes of group b"});
+  CheckOptions options;
+  options.groups = two;
+  EXPECT_EQ(check(find_trace(file("w")), options).kinds[0].first.kind, Problem::kCircle);
+  const GroupTable::Named three = {{"a", {0, 1}}, {"b", {1, 2}}, {"c", {0, 2}}};
+  const std::vector<Node> first = {of(1, "a"), of(2, "c", {1})};
+  EXPECT_EQ(found_in_ranks({first, {of(1, "a"), of(2, "b", {1})}, {of(1, "c"), of(2, "b", {1})}}, three), Texts());
+  EXPECT_EQ(found_in_ranks({first, {of(1, "b"), of(2, "a", {1})}, {of(1, "c"), of(2, "b", {1})}}, three).size(), 1U);
+
+  // A receive before a barrier that its sender passes first.
+  EXPECT_EQ(
+      found_in_ranks({{receive(1, 1), of(2, "", {1})}, {of(1, ""), send(2, 0, {1})}}),
+      Texts{"w.0.et: node 2 'n2': waits for itself by way of other ranks:\n"
+            "    rank 0: node 2 'n2', ALL_REDUCE of 8 bytes of all ranks, comes after node 1 'n1', a receive from "
+            "rank 1\n"
+            "    rank 1: node 2 'n2', a send to rank 0, comes after node 1 'n1', ALL_REDUCE of 8 bytes of all "
+            "ranks"});
+  EXPECT_EQ(found_in_ranks({{receive(1, 1), of(2, "", {1})}, {of(1, ""), send(2, 0)}}), Texts());
+  // Both receive first; sends wait for nobody.
+  EXPECT_EQ(found_in_ranks({{receive(1, 1), send(2, 1, {1})}, {receive(1, 0), send(2, 0, {1})}}).size(), 1U);
+  EXPECT_EQ(found_in_ranks({{send(1, 1), receive(2, 1, {1})}, {send(1, 0), receive(2, 0, {1})}}), Texts());
+
+  // Equal ones are as they are begun: rank 0 begins with the second, since the first waits for rank 1's first.
+  EXPECT_EQ(found_in_ranks({{receive(1, 1), of(2, "", {1}), of(3, "")}, {of(1, ""), send(2, 0, {1}), of(3, "")}}),
+            Texts());
+}
+
+/// A long one stays short.
+TEST_F(ChakraCheck, NamesACircleInTenLines) {
+  constexpr std::int64_t kRanks = 20;
+  std::vector<std::vector<Node>> ranks;
+  for (std::int64_t r = 0; r < kRanks; ++r) {
+    Node sent = message_node(2, NodeType::kSend, (r + 1) % kRanks, 0, 64);
+    sent.data_dependencies = {1};
+    ranks.push_back({message_node(1, NodeType::kReceive, (r + kRanks - 1) % kRanks, 0, 64), sent});
+  }
+  const Texts circle = found_in_ranks(ranks);
+  ASSERT_EQ(circle.size(), 1U);
+  EXPECT_EQ(std::count(circle[0].begin(), circle[0].end(), '\n'), 9) << circle[0];
+  EXPECT_NE(circle[0].find("and so on, over 12 more ranks"), std::string::npos) << circle[0];
+}
+
+/// What a root sends it may send before the others receive it.
+TEST_F(ChakraCheck, RemarksCirclesByWayOfRoots) {
+  const auto from = [](std::uint64_t id, const std::string& group, std::vector<std::uint64_t> after = {}) {
+    Node node = with(collective_node(id, CollectiveType::kBroadcast, 8), Attribute::text("pg_name", group));
+    node.attributes.push_back(Attribute::integer("comm_root", 0));
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  CheckOptions options;
+  options.groups = {{"a", {0, 1}}, {"b", {0, 1}}};
+  EXPECT_EQ(found_in_ranks({{from(1, "a"), from(2, "b", {1})}, {from(1, "b"), from(2, "a", {1})}}, options.groups),
+            Texts());
+  const CheckReport report = check(find_trace(file("w")), options);
+  ASSERT_EQ(report.remarks.size(), 1U);
+  EXPECT_EQ(report.remarks[0].first.kind, Problem::kRootedCircle);
+}
+
+/// Nothing but that each rank does one thing at a time makes them wait for each other.
+TEST_F(ChakraCheck, RemarksTurnsThatWaitForEachOther) {
+  const auto of = [](std::uint64_t id, const std::string& group) {
+    return with(collective_node(id, CollectiveType::kAllReduce, 8), Attribute::text("pg_name", group));
+  };
+  CheckOptions options;
+  options.groups = {{"a", {0, 1}}, {"b", {0, 1}}};
+  const auto remarks = [&] { return check(find_trace(file("w")), options).remarks; };
+  EXPECT_EQ(found_in_ranks({{of(1, "a"), of(2, "b")}, {of(1, "b"), of(2, "a")}}, options.groups), Texts());
+  ASSERT_EQ(remarks().size(), 1U);
+  EXPECT_EQ(remarks()[0].first.kind, Problem::kTurns);
+  EXPECT_EQ(remarks()[0].first.problem, "ALL_REDUCE of 8 bytes of group b never has its turn if nothing takes time");
+  EXPECT_EQ(found_in_ranks({{of(1, "a"), of(2, "b")}, {of(1, "a"), of(2, "b")}}, options.groups), Texts());
+  EXPECT_TRUE(remarks().empty());
 }
 
 TEST_F(ChakraCheck, FindsMetadataThatDisagreeAboutAGroup) {

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "traces/chakra/joined_order.h"
 #include "traces/chakra/process_groups.h"
 #include "traces/chakra/ranks.h"
 
@@ -31,12 +33,15 @@ enum class Problem : std::uint8_t {
   kMessageSize,
   kGroup,
   kCollectiveOrder,
+  kCircle,
   kCollectiveSize,
   kRoot,
   kOperations,
   kNoTime,
   kCpuCommunication,
   kCollectiveTimes,
+  kTurns,
+  kRootedCircle,
   kNoRoot,
   kRootOfOthers,
   kTwoRoots,
@@ -53,7 +58,7 @@ enum class Problem : std::uint8_t {
   kMachineOnly,
   kNoNodes,
 };
-inline constexpr int kProblems = 35;
+inline constexpr int kProblems = static_cast<int>(Problem::kNoNodes) + 1;
 [[nodiscard]] constexpr bool is_refused(Problem problem) {
   return problem < Problem::kNoTime;
 }
@@ -107,6 +112,8 @@ struct CheckReport {
   std::map<std::uint32_t, std::map<std::string, std::string>> keys;
   /// By rank and node: the root of a collective that other ranks name and the node does not.
   std::map<std::uint32_t, std::map<std::uint64_t, std::uint32_t>> roots;
+  /// What the ranks do together, where nothing is found, they have a choice, and CheckOptions asks for it.
+  std::shared_ptr<const JoinedOrder> order;
 };
 
 struct CheckOptions {
@@ -116,6 +123,7 @@ struct CheckOptions {
   bool shared = false;       ///< a single file is the trace of all ranks
   bool roofline = false;     ///< compute nodes take their time from operations, as with ASTRA-sim's roofline-enabled
   GroupTable::Named groups;  ///< of a groups file
+  bool order = false;        ///< what comes first may be chosen
 };
 
 /// Finds all that keeps a trace from being run, in one pass over its files.
@@ -128,19 +136,25 @@ struct CheckOptions {
 /// Between ranks: files that are missing or that the machine has no rank for; sends without a receive of the same
 /// source, destination, tag and size, and receives without a send; groups that nothing names, to which a rank does not
 /// belong, or whose ranks say different things about who is in them; collectives that the ranks of a group issue with
-/// different types, sizes or roots, in different numbers, or in orders that their dependencies make contradict each
-/// other. Collectives are compared in the order in which a run would issue them if nothing took time. Where ranks
-/// differ in that, but no dependencies make them, it is a remark: a machine's ranks follow the one that is first, and
-/// ASTRA-sim's arithmetic stops. Only collectives of all dimensions are compared: which ranks take part in a collective
-/// of some dimensions is for the machine to say.
+/// different types, sizes or roots or in different numbers; ranks that wait for each other in a circle.
 ///
-/// What only a run shows is not found: ranks that wait for each other, a machine without what a node asks for.
+/// For these the graphs of all ranks are one: a collective ends when all ranks of its group have begun it, and a
+/// receive when its send has begun. A circle in it is refused, and named with the nodes of each rank. Collectives and
+/// messages of a rank that are equal are told apart by the order in which a run would issue them if nothing took time,
+/// or, where that leads into a circle, as ranks begin them. Circles that need a root to wait for those that it sends
+/// to, or a rank for the root that it sends to, are a remark.
+///
+/// Where only times make the order of collectives differ between ranks it is a remark, too: a machine takes one that
+/// all can follow, and ASTRA-sim's arithmetic stops. So it is where ranks that do one thing at a time wait for each
+/// other. Only collectives of all dimensions are compared: which ranks take part in a collective of some dimensions is
+/// for the machine to say.
+///
+/// A machine without what a node asks for is not found: only a run shows it.
 ///
 /// Memory grows by some 25 bytes a node and 8 bytes a dependency of the largest file, some 100 bytes a node more where
-/// its order is not that of its ids, and by 40 bytes for each send and receive of all files and for each collective of
-/// ranks that differ. Files of a group whose ranks have the same collectives in different orders are read again, and
-/// some 12 bytes held for each place where dependencies meet in them. Throws traces::FormatError for a file that cannot
-/// be read.
+/// its order is not that of its ids; by 40 bytes for each send and receive of all files and for each collective of
+/// ranks that differ; and by some 60 bytes for each collective and message, and for each other node that waits for
+/// several. Throws traces::FormatError for a file that cannot be read.
 CheckReport check(const TraceFiles& files, const CheckOptions& options = {});
 
 }  // namespace weft::chakra

@@ -53,6 +53,9 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"collective is not the same on all ranks of its group",
      "collectives are not the same on all ranks of their groups",
      "weft trace repair leaves out what others do not issue"},
+    {"circle of ranks that wait for each other", "circles of ranks that wait for each other",
+     "dependencies that give all ranks one order of collectives and messages avoid it; weft trace repair leaves it, "
+     "since nothing says which of the dependencies is wrong"},
     {"collective has another size on another rank", "collectives have other sizes on other ranks",
      "weft trace repair takes the one that most ranks have, the largest of such"},
     {"root is no rank of its group, or another one on another rank",
@@ -66,9 +69,17 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"collective or message is marked as an operation of the CPU, and uses the network all the same",
      "collectives and messages are marked as operations of the CPU, and use the network all the same", ""},
     {"group issues its collectives in an order that depends on times, which may differ between its ranks: a machine "
-     "takes that of the rank which is first, and ASTRA-sim's arithmetic stops where they differ",
+     "takes one that all can follow, and ASTRA-sim's arithmetic stops where they differ",
      "groups issue their collectives in orders that depend on times, which may differ between their ranks: a machine "
-     "takes that of the rank which is first, and ASTRA-sim's arithmetic stops where they differ",
+     "takes ones that all can follow, and ASTRA-sim's arithmetic stops where they differ",
+     "dependencies that give all ranks one order avoid it"},
+    {"rank takes its collectives and sends in an order in which ranks wait for each other where each has one under way "
+     "at a time: a machine holds back what others wait for, and ASTRA-sim's arithmetic stops",
+     "", "dependencies that give all ranks one order avoid it"},
+    {"circle of ranks that wait for each other, unless what has a root ends on some ranks before others begin it: a "
+     "machine may stop there, and ASTRA-sim's arithmetic takes a BROADCAST's duration",
+     "circles of ranks that wait for each other, unless what has a root ends on some ranks before others begin it: a "
+     "machine may stop there, and ASTRA-sim's arithmetic takes a BROADCAST's duration",
      "dependencies that give all ranks one order avoid it"},
     {"collective names no root, and takes the first rank of its group",
      "collectives name no root, and take the first rank of their group", ""},
@@ -122,16 +133,22 @@ std::string Finding::problem_text() const {
 
 void FindingList::add(Problem kind, const RankFile& file, std::optional<std::uint64_t> node, std::string problem,
                       std::string expected) {
-  add({{kind, file.file.string(), node, "", std::move(problem), std::move(expected)}, {}}, nullptr);
+  add({{kind, file.file.string(), node, "", std::move(problem), std::move(expected)}}, nullptr);
 }
 
 void FindingList::add(Problem kind, const RankFile& file, const Node& node, std::string problem, std::string expected) {
-  add({{kind, file.file.string(), node.id, "", std::move(problem), std::move(expected)}, {}}, &node);
+  add({{kind, file.file.string(), node.id, "", std::move(problem), std::move(expected)}}, &node);
 }
 
 void FindingList::add_cycle(const RankFile& file, std::vector<std::uint64_t> cycle) {
   const std::uint64_t node = cycle.front();
   add({{Problem::kCycle, file.file.string(), node, "", "", "a graph without cycles"}, std::move(cycle)}, nullptr);
+}
+
+void FindingList::add_circle(Problem kind, std::vector<CircleLine> lines, std::size_t count) {
+  Open open{{kind, lines.front().file, lines.front().waits, "", "", ""}, {}, std::move(lines), 0, false};
+  open.more = count - open.circle.size();
+  add(std::move(open), nullptr);
 }
 
 void FindingList::add(Open open, const Node* node) {
@@ -163,6 +180,10 @@ void FindingList::complete(const std::vector<Open*>& all) {
     Names& names = wanted[open->finding.file];
     names.emplace(*open->finding.node, "");
     for (const std::uint64_t id : open->cycle) names.emplace(id, "");
+    for (const CircleLine& line : open->circle) {
+      wanted[line.file].emplace(line.waits, "");
+      wanted[line.file].emplace(line.awaited, "");
+    }
   }
   for (auto& [file, names] : wanted) {
     TraceReader reader(file);
@@ -175,7 +196,7 @@ void FindingList::complete(const std::vector<Open*>& all) {
     }
   }
   for (Open* open : all) {
-    if (!open->is_named && open->finding.node) complete(*open, wanted.at(open->finding.file));
+    if (!open->is_named && open->finding.node) complete(*open, wanted);
   }
 }
 
@@ -195,16 +216,25 @@ void FindingList::finish(CheckReport& report) {
   }
 }
 
-void FindingList::complete(Open& open, const Names& names) {
-  const auto label = [&](std::uint64_t id) {
+void FindingList::complete(Open& open, const std::unordered_map<std::string, Names>& names) {
+  const auto label_in = [&](const std::string& file, std::uint64_t id) {
     Node node;
     node.id = id;
-    node.name = names.at(id);
+    node.name = names.at(file).at(id);
     return node.label();
   };
-  open.finding.name = names.at(*open.finding.node);
-  if (open.cycle.empty()) return;
+  const auto label = [&](std::uint64_t id) { return label_in(open.finding.file, id); };
+  open.finding.name = names.at(open.finding.file).at(*open.finding.node);
   std::string& text = open.finding.problem;
+  if (!open.circle.empty()) {
+    text = "waits for itself by way of other ranks:";
+    for (const CircleLine& line : open.circle) {
+      text += "\n    rank " + std::to_string(line.rank) + ": " + label_in(line.file, line.waits) + ", " +
+              line.what_waits + ", comes after " + label_in(line.file, line.awaited) + ", " + line.what_awaited;
+    }
+    if (open.more > 0) text += "\n    and so on, over " + std::to_string(open.more) + " more ranks";
+  }
+  if (open.cycle.empty()) return;
   text = "waits for ";
   for (std::size_t i = 1; i < open.cycle.size() && i < kMostNamed; ++i)
     text += label(open.cycle[i]) + ", which waits for ";
@@ -215,10 +245,7 @@ void FindingList::complete(Open& open, const Names& names) {
 CheckReport check(const TraceFiles& files, const CheckOptions& options) {
   CheckReport report;
   FindingList findings(options.most);
-  RankMatcher matcher(files, options, findings, [&files](std::size_t file, const RankMatcher::Take& take) {
-    TraceReader reader(files.files[file].file);
-    for (Node node; reader.next(node);) take(node);
-  });
+  RankMatcher matcher(files, options, findings);
   for (std::size_t i = 0; i < files.files.size(); ++i) {
     const RankFile& file = files.files[i];
     TraceReader reader(file.file);
@@ -237,7 +264,7 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
       findings.add(Problem::kLeftOut, file, std::nullopt, member, "it before the nodes");
     }
     graph.check();
-    matcher.end_file(i, graph.order());
+    matcher.end_file(i, graph);
     ++report.ranks;
   }
   matcher.find_groups(report);

@@ -10,10 +10,6 @@
 namespace weft::chakra {
 namespace {
 
-std::string describe(CollectiveType type, std::int64_t size) {
-  return name_of(type) + " of " + std::to_string(size) + " bytes";
-}
-
 std::string ordinal(std::size_t number) {
   return "collective " + std::to_string(number + 1);
 }
@@ -77,22 +73,6 @@ bool RankMatcher::number(const Part& reference, Part& part) {
   return false;
 }
 
-std::vector<CommonOrder::Step> RankMatcher::contradiction(const std::vector<Part>& parts) const {
-  CommonOrder order(static_cast<std::uint32_t>(parts.front().all->size()));
-  FindingList nothing(0);
-  for (const Part& part : parts) {
-    CommonOrder::Numbers numbers;
-    for (std::size_t i = 0; i < part.all->size(); ++i) {
-      numbers.emplace((*part.all)[i].id, static_cast<std::uint32_t>(part.number(i)));
-    }
-    GraphCheck graph(files_.files[part.file], nothing);
-    read_(part.file, [&](const Node& node) { graph.add(node); });
-    graph.check();
-    order.add(part.file, graph, numbers);
-  }
-  return order.contradiction();
-}
-
 void RankMatcher::compare(const Group& group, CheckReport& report) {
   if (shared_ || group.is_disputed) return;
   const std::string name = group.group != nullptr ? group.group->key : group.name;
@@ -111,49 +91,21 @@ void RankMatcher::compare(const Group& group, CheckReport& report) {
       first_other = &part;
     }
   }
-  if (all_fit && first_other != nullptr) compare_orders(what, parts, *first_other);
-  if (all_fit) compare_roots(what, group, parts, report);
+  if (!all_fit) return;
+  join(what, parts);
+  if (first_other != nullptr) differ_in_time(what, parts, *first_other);
+  compare_roots(what, group, parts, report);
 }
 
 /// All issue the same, in different orders where nothing takes time.
-void RankMatcher::compare_orders(const std::string& what, const std::vector<Part>& parts, const Part& first_other) {
-  const auto part_of = [&](std::size_t file) -> const Part& {
-    return *std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.file == file; });
-  };
-  const auto issued = [](const Part& part, std::uint32_t number) -> const Collective& {
-    std::size_t place = 0;
-    while (part.number(place) != number) ++place;
-    return (*part.all)[place];
-  };
-  std::vector<CommonOrder::Step> circle = contradiction(parts);
-  if (circle.empty()) {
-    std::size_t at = 0;
-    while (first_other.number(at) == at) ++at;
-    const Collective& ours = (*first_other.all)[at];
-    const Collective& theirs = (*parts.front().all)[at];
-    findings_.add(Problem::kCollectiveTimes, files_.files[first_other.file], ours.id,
-                  ordinal(at) + " " + what + " is " + describe(ours.type, ours.size) + " if nothing takes time",
-                  describe(theirs.type, theirs.size) + ", as in " + on_rank(parts.front().rank, theirs.id));
-    return;
-  }
-  // The second step goes against the first, of the lowest rank.
-  std::rotate(
-      circle.begin(),
-      std::min_element(circle.begin(), circle.end(), [](const auto& a, const auto& b) { return a.file < b.file; }),
-      circle.end());
-  const Part& here = part_of(circle[1].file);
-  const Part& there = part_of(circle[0].file);
-  const Collective& before = issued(here, circle[1].first);
-  const Collective& after = issued(here, circle[1].second);
-  const bool is_pair = circle.size() == 2;
-  findings_.add(
-      Problem::kCollectiveOrder, files_.files[here.file], after.id,
-      describe(after.type, after.size) + " " + what + " depends on node " + std::to_string(before.id) + ", " +
-          describe(before.type, before.size),
-      (is_pair ? "the other order, as in rank " : "an order that goes with those of the others, as of rank ") +
-          std::to_string(there.rank) + ", where node " + std::to_string(issued(there, circle[0].second).id) +
-          " depends on node " + std::to_string(issued(there, circle[0].first).id) +
-          (is_pair ? "" : ": " + std::to_string(circle.size()) + " such dependencies go round in a circle"));
+void RankMatcher::differ_in_time(const std::string& what, const std::vector<Part>& parts, const Part& first_other) {
+  std::size_t at = 0;
+  while (first_other.number(at) == at) ++at;
+  const Collective& ours = (*first_other.all)[at];
+  const Collective& theirs = (*parts.front().all)[at];
+  times_differ_.push_back({joined_groups_.size() - 1, first_other.file, ours.id,
+                           ordinal(at) + " " + what + " is " + described(ours) + " if nothing takes time",
+                           described(theirs) + ", as in " + on_rank(parts.front().rank, theirs.id)});
 }
 
 /// A root that no rank names is the group's first rank; those that do must agree.
@@ -208,8 +160,8 @@ void RankMatcher::compare(const std::string& what, const Part& reference, const 
     if (ours[i].type == theirs[i].type && ours[i].size == theirs[i].size) continue;
     const bool is_size = ours[i].type == theirs[i].type;
     findings_.add(is_size ? Problem::kCollectiveSize : Problem::kCollectiveOrder, file, ours[i].id,
-                  ordinal(i) + " " + what + " is " + describe(ours[i].type, ours[i].size),
-                  describe(theirs[i].type, theirs[i].size) + ", as in " + on_rank(reference.rank, theirs[i].id));
+                  ordinal(i) + " " + what + " is " + described(ours[i]),
+                  described(theirs[i]) + ", as in " + on_rank(reference.rank, theirs[i].id));
     // What follows would differ, too.
     if (!is_size) return;
   }

@@ -32,7 +32,7 @@ void GraphCheck::check() {
   check_cycles();
 }
 
-std::uint64_t GraphCheck::index_of(std::uint64_t id) const {
+std::uint64_t GraphCheck::place_of(std::uint64_t id) const {
   const auto found = std::lower_bound(by_id_.begin(), by_id_.end(), id,
                                       [this](std::uint64_t at, std::uint64_t wanted) { return ids_[at] < wanted; });
   return found != by_id_.end() && ids_[*found] == id ? *found : kNowhere;
@@ -48,7 +48,7 @@ void GraphCheck::check_dependencies() {
         findings_.add(Problem::kSelfDependency, file_, id, "depends on itself", "a graph without cycles");
         continue;
       }
-      dependencies_[i] = index_of(id);
+      dependencies_[i] = place_of(id);
       forward_ = forward_ && dependencies_[i] < node;
       if (dependencies_[i] == kNowhere) {
         findings_.add(Problem::kDanglingDependency, file_, ids_[node],
@@ -97,13 +97,6 @@ void GraphCheck::check_cycles() {
       }
     }
   }
-}
-
-GraphCheck::Places GraphCheck::order() const {
-  Places places;
-  if (sorted_ && forward_) return places;
-  for (const std::size_t node : sequence()) places.emplace(ids_[node], places.size());
-  return places;
 }
 
 std::vector<std::size_t> GraphCheck::sequence() const {

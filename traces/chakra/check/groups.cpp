@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "traces/chakra/check/joined_graph.h"
 #include "traces/chakra/check/parts.h"
 #include "traces/text_file.h"
 
@@ -54,26 +55,29 @@ void RankMatcher::add_collective(std::size_t file, const Node& node, CollectiveT
   if (!files_.is_prefix && !shared_) return;
   Issued& issued = names(file, node.pg_name(), node.id);
   if (leaves_out) return;
-  issued.collectives->push_back({size, root, node.id, node.id, type});
+  issued.collectives->push_back({size, root, node.id, 0, type});
 }
 
 /// Ranks that issue the same share one list of it.
-void RankMatcher::end_file(std::size_t file, const GraphCheck::Places& order) {
-  // Nodes that wait for each other have no place.
-  const auto place_of = [&](std::uint64_t id) {
-    const auto found = order.find(id);
-    return found != order.end() ? found->second : SIZE_MAX;
-  };
+void RankMatcher::end_file(std::size_t file, const GraphCheck& graph) {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [name, issued] : issued_[file]) {
+    for (const Collective& each : *issued.collectives) ids.push_back(each.id);
+  }
+  for (std::size_t i = sends_of_others_; i < sends_.size(); ++i) ids.push_back(sends_[i].id);
+  for (std::size_t i = receives_of_others_; i < receives_.size(); ++i) ids.push_back(receives_[i].id);
+  const std::vector<std::uint32_t> places = joined_->add(file, graph, ids);
+  auto next = places.begin();
   for (auto& [name, issued] : issued_[file]) {
-    if (!order.empty()) {
-      for (Collective& each : *issued.collectives) each.place = place_of(each.id);
-      std::stable_sort(issued.collectives->begin(), issued.collectives->end(), in_order);
-    }
+    for (Collective& each : *issued.collectives) each.place = *next++;
+    std::stable_sort(issued.collectives->begin(), issued.collectives->end(), in_order);
     const auto [latest, is_new] = latest_.try_emplace(name, issued.collectives);
     if (!is_new && *latest->second == *issued.collectives) issued.collectives = latest->second;
     latest->second = issued.collectives;
     issued.collectives->shrink_to_fit();
   }
+  for (; sends_of_others_ < sends_.size(); ++sends_of_others_) sends_[sends_of_others_].place = *next++;
+  for (; receives_of_others_ < receives_.size(); ++receives_of_others_) receives_[receives_of_others_].place = *next++;
 }
 
 void RankMatcher::find_groups(CheckReport& report) {
@@ -137,11 +141,11 @@ void RankMatcher::add_member(Group& group, std::uint32_t rank, std::size_t file,
   const auto [member, is_new] = group.members.try_emplace(rank, Member{file, &issued});
   if (is_new || shared_) return;
   const Issued& before = *member->second.issued;
-  Issued joined{before.first_node, std::make_shared<std::vector<Collective>>()};
+  Issued merged{before.first_node, std::make_shared<std::vector<Collective>>()};
   std::merge(before.collectives->begin(), before.collectives->end(), issued.collectives->begin(),
-             issued.collectives->end(), std::back_inserter(*joined.collectives), in_order);
-  joined_.push_back(std::move(joined));
-  member->second.issued = &joined_.back();
+             issued.collectives->end(), std::back_inserter(*merged.collectives), in_order);
+  merged_.push_back(std::move(merged));
+  member->second.issued = &merged_.back();
 }
 
 void RankMatcher::remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,

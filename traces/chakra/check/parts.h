@@ -22,6 +22,8 @@
 namespace weft::chakra {
 
 struct Edit;
+class JoinedGraph;
+class JoinedRun;
 class MendLog;
 
 /// Takes findings, and at the end looks up names of nodes that it does not know, so that nobody needs to keep them.
@@ -35,6 +37,17 @@ class FindingList {
   void add(Problem kind, const RankFile& file, const Node& node, std::string problem, std::string expected);
   /// The nodes of a cycle, in an order in which each waits for the next and the last for the first.
   void add_cycle(const RankFile& file, std::vector<std::uint64_t> cycle);
+  /// One line of a circle of ranks: a node that comes after another one of its rank, and what both are.
+  struct CircleLine {
+    std::string file;
+    std::uint32_t rank;
+    std::uint64_t waits;
+    std::string what_waits;
+    std::uint64_t awaited;
+    std::string what_awaited;
+  };
+  /// Lines of which each awaits what the next one waits to begin; of `count` in all.
+  void add_circle(Problem kind, std::vector<CircleLine> lines, std::size_t count);
   /// Fills in the names and hands the findings over.
   void finish(CheckReport& report);
 
@@ -47,7 +60,9 @@ class FindingList {
  private:
   struct Open {
     Finding finding;
-    std::vector<std::uint64_t> cycle;
+    std::vector<std::uint64_t> cycle = {};
+    std::vector<CircleLine> circle = {};
+    std::size_t more = 0;  ///< lines of the circle that are not in it
     bool is_named = false;
   };
   struct Kind {
@@ -59,7 +74,7 @@ class FindingList {
   void add(Open open, const Node* node);
   /// Fills in names and cycles.
   static void complete(const std::vector<Open*>& all);
-  static void complete(Open& open, const Names& names);
+  static void complete(Open& open, const std::unordered_map<std::string, Names>& names);
 
   std::size_t most_;
   std::uint64_t found_ = 0;
@@ -77,13 +92,11 @@ class GraphCheck {
   void check();
   [[nodiscard]] std::size_t size() const { return ids_.size(); }
 
-  /// By id.
-  using Places = std::unordered_map<std::uint64_t, std::size_t>;
-  /// After check(): in which order a run that takes no time issues the nodes, the lowest of those that are ready first.
-  /// Empty where that is the order of the file.
-  [[nodiscard]] Places order() const;
-  /// The same as places in the file. Nodes that wait for each other are not in it.
+  /// After check(): places in the file, in the order in which a run that takes no time issues the nodes, the lowest of
+  /// those that are ready first. Nodes that wait for each other are not in it.
   [[nodiscard]] std::vector<std::size_t> sequence() const;
+  /// After check(): of an id, or kNowhere.
+  [[nodiscard]] std::uint64_t place_of(std::uint64_t id) const;
   [[nodiscard]] std::uint64_t id_of(std::size_t place) const { return ids_[place]; }
   /// After check(): of the node's dependencies their places in the file, or kNowhere.
   [[nodiscard]] std::span<const std::uint64_t> dependencies_of(std::size_t place) const {
@@ -93,7 +106,6 @@ class GraphCheck {
 
  private:
   [[nodiscard]] std::size_t begin_of(std::size_t node) const { return node == 0 ? 0 : ends_[node - 1]; }
-  [[nodiscard]] std::uint64_t index_of(std::uint64_t id) const;
   void check_dependencies();
   void check_cycles();
 
@@ -107,49 +119,17 @@ class GraphCheck {
   std::vector<std::size_t> ends_;  ///< of each node's dependencies
 };
 
-/// The order in which several ranks can issue what they issue together, by what each of them depends on.
-class CommonOrder {
- public:
-  /// By id of a node: the number of what it issues, the same on all ranks.
-  using Numbers = std::unordered_map<std::uint64_t, std::uint32_t>;
-  /// One of the ranks issues `first` before `second`, since it depends on it.
-  struct Step {
-    std::size_t file = 0;
-    std::uint32_t first = 0;
-    std::uint32_t second = 0;
-  };
-
-  explicit CommonOrder(std::uint32_t numbers) : numbers_(numbers), vertices_(numbers) {}
-
-  /// A rank's graph, after its check().
-  void add(std::size_t file, const GraphCheck& graph, const Numbers& numbers);
-  /// Steps of different ranks, one behind the other and in a circle, which no common order has; empty if there is one.
-  [[nodiscard]] std::vector<Step> contradiction() const;
-
- private:
-  /// Numbers are the first vertices. What else nodes wait for is a vertex only where several ways meet.
-  struct Edge {
-    std::uint32_t from;
-    std::uint32_t to;
-    std::uint32_t file;
-  };
-  static constexpr std::uint32_t kNothing = UINT32_MAX;
-
-  std::uint32_t numbers_;
-  std::uint32_t vertices_;
-  std::vector<Edge> edges_;
-  std::unordered_set<std::uint64_t> known_;  ///< hashes of the edges of ranks, since many have the same
+/// A rank that cannot begin `waits` before `awaited`, which it has begun, has ended; vertices of a JoinedGraph.
+struct JoinedStep {
+  std::uint32_t waits;
+  std::uint32_t awaited;
 };
 
 /// Compares what ranks say to each other.
 class RankMatcher {
  public:
-  /// Hands over the nodes of a file.
-  using Take = std::function<void(const Node&)>;
-  using Read = std::function<void(std::size_t file, const Take&)>;
-
-  /// `read` reads a file again, as add_collective() and so on are told of it.
-  RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings, Read read);
+  RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings);
+  ~RankMatcher();
 
   /// Nodes of one file after another.
   void add_message(std::size_t file, const Node& node, std::int64_t peer);
@@ -159,8 +139,8 @@ class RankMatcher {
   void use_group(std::size_t file, const Node& node) {
     if (files_.is_prefix || shared_) names(file, node.pg_name(), node.id);
   }
-  /// With the order in which a run issues its nodes; empty: that of the file, by rising ids.
-  void end_file(std::size_t file, const GraphCheck::Places& order);
+  /// With the file's graph, after its check().
+  void end_file(std::size_t file, const GraphCheck& graph);
   /// Of the machine; 0 if nobody says.
   [[nodiscard]] std::uint32_t ranks() const { return ranks_; }
   /// After all files: which groups are used, and where names mean none.
@@ -179,13 +159,14 @@ class RankMatcher {
     std::uint32_t destination;
     std::int64_t tag;
     std::int64_t size;
+    std::uint32_t place = UINT32_MAX;  ///< in the order of issue, a vertex of the file
   };
   static constexpr std::int64_t kNotNamed = INT64_MIN;
   struct Collective {
     std::int64_t size;
     std::int64_t root;
     std::uint64_t id;
-    std::uint64_t place;  ///< in the order of issue
+    std::uint32_t place;  ///< in the order of issue, a vertex of the file
     CollectiveType type;
 
     bool operator==(const Collective&) const = default;
@@ -225,6 +206,7 @@ class RankMatcher {
 
   Issued& names(std::size_t file, const std::string& group, std::uint64_t node);
   [[nodiscard]] std::optional<std::uint32_t> rank_of(std::size_t file) const { return files_.files[file].rank; }
+  /// Joins those that meet as well.
   [[nodiscard]] std::vector<Channel> channels();
   void report(const Channel& channel);
   void mend(const Channel& channel, std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
@@ -237,13 +219,29 @@ class RankMatcher {
   [[nodiscard]] std::vector<Part> parts_of(const Group& group) const;
   /// Where a rank issues the same collectives as the reference in another order: which is which.
   [[nodiscard]] static bool number(const Part& reference, Part& part);
-  /// What of the parts' dependencies contradicts each other.
-  [[nodiscard]] std::vector<CommonOrder::Step> contradiction(const std::vector<Part>& parts) const;
   void compare(const Group& group, CheckReport& report);
-  void compare_orders(const std::string& what, const std::vector<Part>& parts, const Part& first_other);
+  void differ_in_time(const std::string& what, const std::vector<Part>& parts, const Part& first_other);
+  /// Joins what the ranks of a group issue, all of which fit.
+  void join(const std::string& what, const std::vector<Part>& parts);
+  void join(const Message& send, const Message& receive, bool is_alike);
+  /// Whether ranks wait for each other, in the joined graph.
+  void compare_orders(CheckReport& report);
+  [[nodiscard]] std::shared_ptr<const JoinedOrder> order_of(const JoinedRun& run) const;
+  void report(Problem kind, const std::vector<JoinedStep>& circle);
+  struct JoinedGroup;
+  /// Of what a vertex is part of; null for messages.
+  [[nodiscard]] const JoinedGroup* group_of(std::uint32_t vertex) const;
+  [[nodiscard]] bool is_of_one_group(const std::vector<JoinedStep>& circle) const;
+  [[nodiscard]] std::string described(std::uint32_t vertex) const;
+  [[nodiscard]] static std::string described(const Collective& collective) {
+    return name_of(collective.type) + " of " + std::to_string(collective.size) + " bytes";
+  }
+  /// Which of the groups have orders of their collectives that dependencies contradict, by place.
+  [[nodiscard]] std::vector<bool> contradictions(const std::vector<std::vector<Part>>& groups);
   void compare_roots(const std::string& what, const Group& group, const std::vector<Part>& parts, CheckReport& report);
   void compare(const std::string& what, const Part& reference, const Part& part);
-  void align_group(const Group& group, std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
+  void align_group(const Group& group, bool all_fit, std::vector<Part> parts,
+                   std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
   [[nodiscard]] static bool is_member(std::int64_t rank, const GroupMembers& group) {
     return rank >= 0 && rank <= std::int64_t{UINT32_MAX} && group.contains(static_cast<std::uint32_t>(rank));
   }
@@ -251,9 +249,9 @@ class RankMatcher {
 
   const TraceFiles& files_;
   FindingList& findings_;
-  Read read_;
   std::uint32_t ranks_;
   bool shared_;
+  bool wants_order_;
   GroupTable table_;
   std::optional<std::size_t> remarked_file_;  ///< the latest with groups beside a groups file
   std::unordered_map<std::uint32_t, std::size_t> file_of_;
@@ -262,7 +260,26 @@ class RankMatcher {
   std::vector<std::map<std::string, Issued>> issued_;  ///< by file and name
   std::map<std::string, Sequence> latest_;             ///< by name, to share what equal ranks issue
   std::map<std::string, Group> groups_;                ///< by key
-  std::deque<Issued> joined_;                          ///< of groups that go by several names on a rank
+  std::deque<Issued> merged_;                          ///< of groups that go by several names on a rank
+  std::size_t sends_of_others_ = 0;                    ///< in files that have ended
+  std::size_t receives_of_others_ = 0;
+  std::unique_ptr<JoinedGraph> joined_;
+  /// What was joined, a group after the other.
+  struct JoinedGroup {
+    std::uint32_t first;  ///< of its units
+    std::string what;
+    const std::vector<Collective>* collectives;
+  };
+  std::vector<JoinedGroup> joined_groups_;
+  /// Groups whose orders differ where nothing takes time.
+  struct TimesDiffer {
+    std::size_t group;  ///< of those that were joined
+    std::size_t file;
+    std::uint64_t node;
+    std::string problem;
+    std::string expected;
+  };
+  std::vector<TimesDiffer> times_differ_;
 };
 
 /// The nodes of one file, one by one.

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "traces/chakra/check/joined_graph.h"
 #include "traces/chakra/check/parts.h"
 #include "traces/format_error.h"
 
@@ -28,14 +29,15 @@ std::uint32_t ranks_of(const TraceFiles& files, const CheckOptions& options) {
 
 }  // namespace
 
-RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings, Read read)
+RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings)
     : files_(files),
       findings_(findings),
-      read_(std::move(read)),
       ranks_(ranks_of(files, options)),
       shared_(options.shared),
+      wants_order_(options.order),
       table_(ranks_, options.groups),
-      issued_(files.files.size()) {
+      issued_(files.files.size()),
+      joined_(std::make_unique<JoinedGraph>(files.files.size())) {
   if (!files.is_prefix) return;
   for (std::size_t i = 0; i < files.files.size(); ++i) file_of_.emplace(*files.files[i].rank, i);
   constexpr std::uint32_t kMostRepaired = 1'000'000;
@@ -53,6 +55,8 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
                  "ranks from 0 to " + std::to_string(ranks_ - 1));
   }
 }
+
+RankMatcher::~RankMatcher() = default;
 
 void RankMatcher::add_message(std::size_t file, const Node& node, std::int64_t peer) {
   const bool is_send = node.type == NodeType::kSend;
@@ -83,16 +87,20 @@ void RankMatcher::add_message(std::size_t file, const Node& node, std::int64_t p
 void RankMatcher::compare(CheckReport& report) {
   for (const auto& [key, group] : groups_) compare(group, report);
   for (const Channel& channel : channels()) this->report(channel);
+  compare_orders(report);
 }
 
-/// Equal sizes meet; what is left over is taken in pairs, the smallest first.
+/// Equal sizes meet in their order; what is left over is taken in pairs, the smallest first.
 std::vector<RankMatcher::Channel> RankMatcher::channels() {
   const auto name = [](const Message& message) { return std::tie(message.source, message.destination, message.tag); };
   const auto order = [&](const Message& a, const Message& b) {
     return std::tuple(name(a), a.size) < std::tuple(name(b), b.size);
   };
-  std::stable_sort(sends_.begin(), sends_.end(), order);
-  std::stable_sort(receives_.begin(), receives_.end(), order);
+  for (std::vector<Message>* all : {&sends_, &receives_}) {
+    std::stable_sort(all->begin(), all->end(), [&](const Message& a, const Message& b) {
+      return std::tuple(name(a), a.size, a.place) < std::tuple(name(b), b.size, b.place);
+    });
+  }
   std::vector<Channel> channels;
   const Message* last = nullptr;
   const auto channel_of = [&](const Message& message) -> Channel& {
@@ -102,6 +110,7 @@ std::vector<RankMatcher::Channel> RankMatcher::channels() {
   };
   auto send = sends_.cbegin();
   auto receive = receives_.cbegin();
+  const Message* met = nullptr;
   while (send != sends_.cend() || receive != receives_.cend()) {
     const bool is_send = receive == receives_.cend() || (send != sends_.cend() && order(*send, *receive));
     const bool is_receive = send == sends_.cend() || (receive != receives_.cend() && order(*receive, *send));
@@ -109,6 +118,9 @@ std::vector<RankMatcher::Channel> RankMatcher::channels() {
       channel_of(*send).sends.push_back(&*send);
     } else if (is_receive) {
       channel_of(*receive).receives.push_back(&*receive);
+    } else {
+      join(*send, *receive, met != nullptr && !order(*met, *send));
+      met = &*send;
     }
     if (!is_receive) ++send;
     if (!is_send) ++receive;

@@ -33,7 +33,25 @@ std::optional<std::uint32_t> RankMatcher::other_of_two(std::uint32_t rank, const
 }
 
 void RankMatcher::mend(std::vector<Edits>& edits, MendLog& log) {
-  for (const auto& [key, group] : groups_) align_group(group, edits, log);
+  std::vector<const Group*> out_of_order;
+  std::vector<std::vector<Part>> orders;
+  for (const auto& [key, group] : groups_) {
+    std::vector<Part> parts = parts_of(group);
+    const bool all_fit =
+        std::all_of(parts.begin(), parts.end(), [&](Part& part) { return number(parts.front(), part); });
+    const bool in_order =
+        std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.numbers.empty(); });
+    if (!all_fit || in_order) {
+      align_group(group, all_fit, std::move(parts), edits, log);
+    } else {
+      out_of_order.push_back(&group);
+      orders.push_back(std::move(parts));
+    }
+  }
+  const std::vector<bool> contradict = contradictions(orders);
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    align_group(*out_of_order[i], !contradict[i], std::move(orders[i]), edits, log);
+  }
   for (const Channel& channel : channels()) mend(channel, edits, log);
 }
 
@@ -62,16 +80,9 @@ void RankMatcher::mend(const Channel& channel, std::vector<Edits>& edits, MendLo
 
 /// The lowest rank's collectives that all members have, in the order in which it issues them, or in any where they
 /// have the same.
-void RankMatcher::align_group(const Group& group, std::vector<Edits>& edits, MendLog& log) const {
+void RankMatcher::align_group(const Group& group, bool all_fit, std::vector<Part> parts, std::vector<Edits>& edits,
+                              MendLog& log) const {
   constexpr std::size_t kNone = SIZE_MAX;
-  std::vector<Part> parts = parts_of(group);
-  bool all_fit = true;
-  bool in_order = true;
-  for (Part& part : parts) {
-    all_fit = number(parts.front(), part) && all_fit;
-    in_order = in_order && part.numbers.empty();
-  }
-  all_fit = all_fit && (in_order || contradiction(parts).empty());
   const auto plain = [](const std::vector<Collective>& all) {
     std::vector<Aligned> result;
     result.reserve(all.size());

@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, kProblems> kDeeds = {
     "messages of two sizes, now of the larger",
     "collectives of groups that a new rank is not in, now METADATA_NODEs",
     "collectives that other ranks of the group do not issue, or not in that order, now METADATA_NODEs",
+    "",
     "collectives of other sizes on other ranks, now of the size that most have",
     "roots that are no rank of the group, or another one on another rank, now the lowest rank's or the group's first",
     "",
@@ -68,13 +69,7 @@ class Repair {
   Repair(const TraceFiles& in, const CheckOptions& options)
       : sources_(sources_of(in, options)),
         findings_(0),
-        matcher_(sources_.files, with_ranks(options), findings_,
-                 [this](std::size_t file, const RankMatcher::Take& take) {
-                   for (Node& node : read_mended(sources_.files.files[file], [](Problem, std::uint64_t) {})) {
-                     prepare(file, node, [](Problem, std::uint64_t) {});
-                     take(node);
-                   }
-                 }),
+        matcher_(sources_.files, with_ranks(options), findings_),
         edits_(sources_.files.files.size()) {}
 
   /// Finds out what is to be done. Doubles come last, since groups are known then.
@@ -153,7 +148,7 @@ class Repair {
       }
     }
     graph.check();
-    matcher_.end_file(index, graph.order());
+    matcher_.end_file(index, graph);
   }
 
   /// Whether the group says who the peer is, which the node does not.

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order that a run of the joined graph gives.
+#include <algorithm>
+
+#include "traces/chakra/check/joined_graph.h"
+#include "traces/chakra/joined_order.h"
+
+namespace weft::chakra {
+namespace {
+
+using Vertex = JoinedGraph::Vertex;
+using Kind = JoinedGraph::Kind;
+constexpr std::uint32_t kNone = JoinedOrder::kNone;
+
+class Items {
+ public:
+  Items(const JoinedGraph& graph, const JoinedRun& run, const std::vector<std::uint32_t>& rank_of, std::uint32_t ranks)
+      : graph_(graph), run_(run), rank_of_(rank_of), item_of_(graph.size(), kNone), list_of_(graph.units(), kNone) {
+    order_.of_rank.resize(ranks);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) order_.members.push_back({rank});
+    collect_members();
+  }
+
+  /// Units of one group, up to `end`.
+  void add_group(JoinedGraph::Unit first, JoinedGraph::Unit end) {
+    std::vector<std::uint32_t> ranks;
+    for (const Vertex vertex : graph_.members(first)) ranks.push_back(rank(vertex));
+    std::fill(list_of_.begin() + first, list_of_.begin() + end, static_cast<std::uint32_t>(order_.members.size()));
+    order_.members.push_back(std::move(ranks));
+  }
+
+  JoinedOrder finish() {
+    for (const Vertex vertex : run_.order()) {
+      if (item_of_[vertex] == kNone) add(vertex);
+    }
+    for (auto& entries : order_.of_rank) {
+      std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+    }
+    return std::move(order_);
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t rank(Vertex vertex) const { return rank_of_[graph_.file_of(vertex)]; }
+  [[nodiscard]] bool is_send(Vertex vertex) const { return graph_.members(graph_.unit_of(vertex)).front() == vertex; }
+
+  /// Units have as many members in the run as they were joined with.
+  void collect_members() {
+    for (JoinedGraph::Unit unit = 0; unit < graph_.units(); ++unit) {
+      begins_.push_back(members_.size());
+      members_.resize(members_.size() + graph_.members(unit).size());
+    }
+    std::vector<std::size_t> next = begins_;
+    for (Vertex vertex = 0; vertex < graph_.size(); ++vertex) {
+      const JoinedGraph::Unit unit = run_.unit_of(vertex);
+      if (unit != kNone) members_[next[unit]++] = vertex;
+    }
+  }
+
+  void add(Vertex vertex) {
+    const JoinedGraph::Unit unit = run_.unit_of(vertex);
+    const bool is_message = unit != kNone && graph_.kind_of(unit) == Kind::kMessage;
+    const bool is_collective = unit != kNone && !is_message;
+    std::span<const Vertex> parts(&vertex, 1);
+    if (is_collective) parts = std::span(members_).subspan(begins_[unit], graph_.members(unit).size());
+    before_.clear();
+    for (const Vertex part : parts) {
+      for (const Vertex each : graph_.before(part)) before_.push_back(item_of_[each]);
+    }
+    if (is_message && !is_send(vertex)) {
+      const std::size_t begin = begins_[unit];
+      before_.push_back(item_of_[members_[is_send(members_[begin]) ? begin : begin + 1]]);
+    }
+    std::sort(before_.begin(), before_.end());
+    before_.erase(std::unique(before_.begin(), before_.end()), before_.end());
+    if (!before_.empty() && before_.back() == kNone) before_.pop_back();
+    const bool is_begun = is_collective || (is_message && is_send(vertex));
+    if (!is_begun && before_.size() < 2) {
+      if (!before_.empty()) item_of_[vertex] = before_.front();
+      return;
+    }
+    const auto item = static_cast<JoinedOrder::Item>(order_.begun_by.size());
+    order_.begun_by.push_back(is_collective ? list_of_[unit] : is_begun ? rank(vertex) : kNone);
+    order_.before.insert(order_.before.end(), before_.begin(), before_.end());
+    order_.ends.push_back(order_.before.size());
+    for (const Vertex part : parts) {
+      item_of_[part] = item;
+      if (is_begun) order_.of_rank[rank(part)].push_back({graph_.id_of(part), item});
+    }
+  }
+
+  const JoinedGraph& graph_;
+  const JoinedRun& run_;
+  const std::vector<std::uint32_t>& rank_of_;  ///< by file
+  std::vector<JoinedOrder::Item> item_of_;     ///< by vertex
+  std::vector<std::uint32_t> list_of_;         ///< by unit, among the order's members
+  std::vector<std::size_t> begins_;            ///< by unit, of its members in the run
+  std::vector<Vertex> members_;
+  std::vector<JoinedOrder::Item> before_;
+  JoinedOrder order_;
+};
+
+/// Whether each rank's own dependencies leave it one thing to begin at a time.
+bool leaves_no_choice(const JoinedGraph& graph) {
+  std::vector<Vertex> last;  // by file
+  for (Vertex vertex = 0; vertex < graph.size(); ++vertex) {
+    const JoinedGraph::Unit unit = graph.unit_of(vertex);
+    if (unit == kNone || (graph.kind_of(unit) == Kind::kMessage && graph.members(unit).front() != vertex)) continue;
+    const std::size_t file = graph.file_of(vertex);
+    if (last.size() <= file) last.resize(file + 1, kNone);
+    const auto before = graph.before(vertex);
+    if (last[file] != kNone && !std::binary_search(before.begin(), before.end(), last[file])) return false;
+    last[file] = vertex;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<const JoinedOrder> RankMatcher::order_of(const JoinedRun& run) const {
+  if (leaves_no_choice(*joined_)) return nullptr;
+  std::vector<std::uint32_t> rank_of;
+  for (const RankFile& file : files_.files) rank_of.push_back(*file.rank);
+  Items items(*joined_, run, rank_of, ranks_);
+  for (std::size_t i = 0; i < joined_groups_.size(); ++i) {
+    const bool is_last = i + 1 == joined_groups_.size();
+    const std::size_t end =
+        is_last ? joined_groups_[i].first + joined_groups_[i].collectives->size() : joined_groups_[i + 1].first;
+    items.add_group(joined_groups_[i].first, static_cast<JoinedGraph::Unit>(end));
+  }
+  return std::make_shared<const JoinedOrder>(items.finish());
+}
+
+}  // namespace weft::chakra

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders of what ranks do together, which their dependencies may contradict.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "traces/chakra/check/joined_graph.h"
+#include "traces/chakra/check/parts.h"
+
+namespace weft::chakra {
+namespace {
+
+constexpr std::uint32_t kNone = JoinedGraph::kNone;
+/// Of a circle, in a message.
+constexpr std::size_t kMostLines = 8;
+
+}  // namespace
+
+void RankMatcher::join(const std::string& what, const std::vector<Part>& parts) {
+  const std::vector<Collective>& reference = *parts.front().all;
+  // By number the vertices of all parts; a node that waits for itself in its file has none.
+  std::vector<std::uint32_t> members(reference.size() * parts.size(), kNone);
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (std::size_t i = 0; i < reference.size(); ++i) {
+      const std::uint32_t place = (*parts[part].all)[i].place;
+      if (place == kNone) return;
+      members[parts[part].number(i) * parts.size() + part] = joined_->vertex(parts[part].file, place);
+    }
+  }
+  joined_groups_.push_back({static_cast<std::uint32_t>(joined_->units()), what, &reference});
+  std::map<std::tuple<CollectiveType, std::int64_t, std::int64_t>, std::uint32_t> alike;
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    const Collective& each = reference[i];
+    const auto kind = has_root(each.type) ? JoinedGraph::Kind::kRooted : JoinedGraph::Kind::kCollective;
+    std::uint32_t& like = alike.try_emplace({each.type, each.size, each.root}, kNone).first->second;
+    const std::uint32_t unit = joined_->join(kind, std::span(members).subspan(i * parts.size(), parts.size()), like);
+    if (like == kNone) like = unit;
+  }
+}
+
+void RankMatcher::join(const Message& send, const Message& receive, bool is_alike) {
+  if (send.place == kNone || receive.place == kNone) return;
+  const std::array<std::uint32_t, 2> members = {joined_->vertex(file_of_.at(send.source), send.place),
+                                                joined_->vertex(file_of_.at(receive.destination), receive.place)};
+  const auto last = static_cast<std::uint32_t>(joined_->units()) - 1;
+  joined_->join(JoinedGraph::Kind::kMessage, members, is_alike ? joined_->like(last) : kNone);
+}
+
+/// Tries, one after the other, what leaves more to the ranks: each unit as it stands in the files; of equal ones the
+/// first for the first; and collectives with a root that end on a rank before others have begun them.
+void RankMatcher::compare_orders(CheckReport& report) {
+  using Rules = JoinedRun::Rules;
+  if (joined_->units() == 0) return;
+  const auto ends = [&](const Rules& rules) {
+    const JoinedRun run(*joined_, rules);
+    if (run.ends() && rules.joins_rooted && wants_order_ && findings_.found() == 0) report.order = order_of(run);
+    return run.ends();
+  };
+  std::vector<JoinedRun::Circle> circles;
+  bool is_refused = false;
+  if (!ends({})) circles = JoinedRun(*joined_, {}).circles();
+  if (!circles.empty() && ends({.as_begun = true})) circles.clear();
+  if (!circles.empty()) {
+    const JoinedRun run(*joined_, Rules{.joins_rooted = false});
+    is_refused = !run.ends() && !ends({.joins_rooted = false, .as_begun = true});
+    if (is_refused) circles = run.circles();
+  }
+  for (const JoinedRun::Circle& circle : circles) {
+    const Problem refused = is_of_one_group(circle) ? Problem::kCollectiveOrder : Problem::kCircle;
+    this->report(is_refused ? refused : Problem::kRootedCircle, circle);
+  }
+  if (is_refused) return;
+  for (const TimesDiffer& each : times_differ_) {
+    findings_.add(Problem::kCollectiveTimes, files_.files[each.file], each.node, each.problem, each.expected);
+  }
+  // Turns would stop by the same.
+  if (!times_differ_.empty()) return;
+  const JoinedRun run(*joined_, Rules{.joins_rooted = false, .as_begun = true, .one_at_a_time = true});
+  if (run.ends()) return;
+  const std::uint32_t held_up = run.held_up();
+  findings_.add(Problem::kTurns, files_.files[joined_->file_of(held_up)], joined_->id_of(held_up),
+                described(held_up) + " never has its turn if nothing takes time", "one order on all ranks");
+}
+
+void RankMatcher::report(Problem kind, const std::vector<JoinedStep>& circle) {
+  std::vector<FindingList::CircleLine> lines;
+  for (std::size_t i = 0; i < std::min(circle.size(), kMostLines); ++i) {
+    const auto& [waits, awaited] = circle[i];
+    const RankFile& file = files_.files[joined_->file_of(waits)];
+    lines.push_back({file.file.string(), *file.rank, joined_->id_of(waits), described(waits), joined_->id_of(awaited),
+                     described(awaited)});
+  }
+  findings_.add_circle(kind, std::move(lines), circle.size());
+}
+
+const RankMatcher::JoinedGroup* RankMatcher::group_of(std::uint32_t vertex) const {
+  const std::uint32_t unit = joined_->unit_of(vertex);
+  if (joined_->kind_of(unit) == JoinedGraph::Kind::kMessage) return nullptr;
+  const auto behind =
+      std::upper_bound(joined_groups_.begin(), joined_groups_.end(), unit,
+                       [](std::uint32_t wanted, const JoinedGroup& group) { return wanted < group.first; });
+  return &*std::prev(behind);
+}
+
+bool RankMatcher::is_of_one_group(const std::vector<JoinedStep>& circle) const {
+  const JoinedGroup* group = group_of(circle.front().waits);
+  return group != nullptr && std::all_of(circle.begin(), circle.end(), [&](const JoinedStep& step) {
+           return group_of(step.waits) == group && group_of(step.awaited) == group;
+         });
+}
+
+std::string RankMatcher::described(std::uint32_t vertex) const {
+  const std::uint32_t unit = joined_->unit_of(vertex);
+  if (joined_->kind_of(unit) == JoinedGraph::Kind::kMessage) {
+    const bool is_send = joined_->members(unit).front() == vertex;
+    const std::uint32_t other = joined_->members(unit)[is_send ? 1 : 0];
+    return (is_send ? "a send to rank " : "a receive from rank ") +
+           std::to_string(*files_.files[joined_->file_of(other)].rank);
+  }
+  const JoinedGroup& group = *group_of(vertex);
+  return described((*group.collectives)[unit - group.first]) + " " + group.what;
+}
+
+std::vector<bool> RankMatcher::contradictions(const std::vector<std::vector<Part>>& groups) {
+  std::vector<bool> contradict(groups.size());
+  const auto ends = [&](std::size_t first, std::size_t last) {
+    joined_->part();
+    joined_groups_.clear();
+    for (std::size_t i = first; i < last; ++i) join("", groups[i]);
+    return JoinedRun(*joined_, {.joins_rooted = false}).ends() ||
+           JoinedRun(*joined_, {.joins_rooted = false, .as_begun = true}).ends();
+  };
+  if (!ends(0, groups.size())) {
+    for (std::size_t i = 0; i < groups.size(); ++i) contradict[i] = !ends(i, i + 1);
+  }
+  joined_->part();
+  joined_groups_.clear();
+  return contradict;
+}
+
+}  // namespace weft::chakra
