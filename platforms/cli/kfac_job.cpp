@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 
 #include "platforms/cli/job.h"
 #include "platforms/cli/kernel_digest.h"
@@ -93,7 +94,9 @@ class KfacJob final : public Job {
   explicit KfacJob(Platform& platform) {
     platform.workload().read(config_);
     const fs::path beside = fs::path(platform.document().origin()).parent_path() / config_.network;
-    if (models::is_network_file(config_.network) && !fs::exists(config_.network) && fs::exists(beside)) {
+    const bool is_name = config_.network.find_first_of("./") == std::string::npos;
+    std::error_code ignored;
+    if (!is_name && !fs::exists(config_.network, ignored) && fs::is_regular_file(beside, ignored)) {
       config_.network = beside.string();
     }
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sw/collectives/followed.h"
 #include "sw/firmware/fan_out.h"
 
 namespace weft::collectives {
@@ -33,6 +34,7 @@ TwoLevel::TwoLevel(const std::vector<Rank*>& ranks, Levels levels, std::uint64_t
       name_(name) {}
 
 Task TwoLevel::pipeline(int member, const char* what, std::uint64_t pieces, std::vector<Stage> stages) {
+  follow(ranks_[static_cast<std::size_t>(member)]->followed, Followed::kPieces);
   firmware::Processor& processor = *ranks_[static_cast<std::size_t>(member)]->processor;
   std::vector<std::unique_ptr<Counter>> done;
   std::vector<Task> tasks;
