@@ -141,8 +141,6 @@ int calibrate(const CalibrateOptions& options) {
   const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out);
   const vcd::BlockTrace trace = options.block.read(options.file, false);
   print_warnings(trace.remarks);
-  // First, for without beats nothing else is known of the block.
-  const vcd::Calibration found = vcd::calibrate(trace);
   const std::int64_t bytes = options.bytes > 0 ? options.bytes : static_cast<std::int64_t>(trace.data_bits / 8);
   if (bytes == 0) throw UsageError("--bytes: expected the bytes of a beat, since the inputs have no data");
   Frequency clock = clock_of(trace);
@@ -159,6 +157,7 @@ int calibrate(const CalibrateOptions& options) {
                                                       ", as of a test bench whose unit of time says nothing"
                                                 : "got " + options.frequency));
   }
+  const vcd::Calibration found = vcd::calibrate(trace);
   std::vector<Checked> checks = {{options.file, vcd::residual(found, trace)}};
   for (const std::string& file : options.checks) {
     checks.push_back({file, vcd::residual(found, options.block.read(file, false))});

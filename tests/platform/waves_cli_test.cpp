@@ -396,17 +396,12 @@ TEST_F(LaneCliTest, SaysWhatIsWrong) {
   refused(clock + "--input tb.lane.in_ --split 2 --output tb.lane.out_",
           "expected tb.lane.in_valid with a whole number of bits for each of 2 interfaces, got 3");
   refused(clock + "--output tb.lane.out_", "--input is required");
-  write("still.vcd",
-        "$timescale 1ns $end\n$var wire 1 ! clk $end\n$var wire 1 a in_valid $end\n$var wire 8 c in_data [7:0] $end\n"
-        "$var wire 1 d out_valid $end\n$enddefinitions $end\n");
-  refused("vcd calibrate ../still.vcd --clock clk --input in_ --output out_",
-          "expected beats at the inputs and at the output, got 0 inputs with some");
   refused(clock + "--input valid=tb.lane.in_valid[0],ready=tb.lane.in_ready[0] --output valid=tb.lane.out_valid",
           "--bytes: expected the bytes of a beat");
   refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --frequency 1GB",
           "--frequency: \"1GB\" is not a frequency");
   refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --at foo.bar",
-          "--at: expected one of fabric.switch.reduction, scale_up.fabric.switch.reduction, got \"foo.bar\"");
+          "--at: foo.bar not in {fabric.switch.reduction,");
   refused(clock + "--input tb.lane.in_ --split 3 --output tb.lane.out_ --frequency 1kHz",
           "--frequency: expected the clock that the block will have, 1MHz to 100GHz, such as 1GHz: got 1kHz");
   refused(clock + "--input tb.line.in_ --output tb.lane.out_",
