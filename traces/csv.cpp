@@ -35,20 +35,25 @@ class CsvParser {
   }
 
  private:
-  /// Spreadsheets put semicolons between fields where a comma is the decimal point. The line that names the columns
-  /// tells: it has one of the two outside of quotes.
+  /// Spreadsheets put semicolons between fields where a comma is the decimal point, and tabs into what is copied from
+  /// them. The line that names the columns tells: what it has outside of quotes.
   void find_separator() {
     skip_comments();
+    std::string_view has;
     bool in_quotes = false;
+    const auto found = [&](std::string_view separator) {
+      constexpr std::string_view kInOrder = "|\t;,";
+      if (has.empty() || kInOrder.find(separator) > kInOrder.find(has)) has = separator;
+    };
     for (std::size_t at = at_; at < text_.size() && text_[at] != '\n'; ++at) {
       if (text_[at] == '"') in_quotes = !in_quotes;
-      if (in_quotes) continue;
-      if (text_[at] == ';') separator_ = ';';
-      if (text_[at] == ',') {
-        separator_ = ',';
-        return;
-      }
+      if (!in_quotes && std::string_view("|\t;,").find(text_[at]) != std::string_view::npos) found(text_.substr(at, 1));
     }
+    if (has.empty()) return;
+    if (has == "|") {
+      throw FormatError(file_, line_, "expected columns with commas, semicolons or tabs between them, found |");
+    }
+    separator_ = has.front();
   }
 
   [[nodiscard]] bool at_line_end() const {
@@ -67,14 +72,14 @@ class CsvParser {
   }
 
   void skip_blanks() {
-    while (!at_line_end() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+    while (!at_line_end() && (text_[at_] == ' ' || text_[at_] == '\t') && text_[at_] != separator_) ++at_;
   }
 
   void skip_comments() {
     while (at_ < text_.size()) {
       const std::size_t start = at_;
       if (text_[at_] != '#') {
-        skip_blanks();
+        while (!at_line_end() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
         if (!at_line_end()) {
           at_ = start;
           return;
@@ -118,7 +123,9 @@ class CsvParser {
     throw FormatError(file_, start, "expected a closing quote for the field that starts here");
   }
 
-  [[nodiscard]] std::string separator_name() const { return separator_ == ',' ? "a comma" : "a semicolon"; }
+  [[nodiscard]] std::string separator_name() const {
+    return separator_ == ',' ? "a comma" : separator_ == ';' ? "a semicolon" : "a tab";
+  }
 
   std::string_view text_;
   const std::string& file_;
@@ -170,6 +177,11 @@ std::size_t CsvTable::column_index(std::string_view column) const {
                       fmt::format("expected a column '{}', found {}", column, fmt::join(columns(), ", ")));
   }
   return static_cast<std::size_t>(found - columns().begin());
+}
+
+void CsvTable::expect_rows(std::string_view of) const {
+  if (empty())
+    throw FormatError(file_, header_.line, fmt::format("expected {} below the names of the columns, found none", of));
 }
 
 void CsvTable::expect_columns(std::initializer_list<std::string_view> names,

@@ -17,8 +17,8 @@ namespace weft::traces {
 ///
 /// The first record names the columns. A line that starts with `#` is a comment, blank lines are skipped, fields are
 /// separated by commas and trimmed unless quoted; a quoted field may hold commas, line breaks and doubled quotes. Where
-/// the first record has semicolons and no comma, semicolons separate fields. Anything else is a FormatError that names
-/// file, line, column and what was expected.
+/// the first record has no comma but semicolons, or neither but tabs, these separate fields. Anything else is a
+/// FormatError that names file, line, column and what was expected.
 ///
 ///     for (const CsvTable::Row row : CsvTable::read("models.csv")) {
 ///       layers.push_back(row.integer("layers", 1));
@@ -75,6 +75,8 @@ class CsvTable {
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] const std::vector<std::string>& columns() const { return header_.fields; }
   [[nodiscard]] bool has_column(std::string_view column) const;
+  /// Throws unless there is a record: for tables without which nothing can be done. `of` is a noun, such as "a row".
+  void expect_rows(std::string_view of) const;
   /// Throws unless the columns are exactly these, in any order, some of which may be absent: a misspelt column must not
   /// pass for one of those.
   void expect_columns(std::initializer_list<std::string_view> names,

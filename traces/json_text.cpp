@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "traces/file_kind.h"
 #include "traces/json_depth.h"
 
 namespace weft::traces {
@@ -119,6 +120,11 @@ json parse_json(std::string_view text, JsonPlace begins) {
   Builder builder(text, begins);
   json::sax_parse(text, &builder);
   return builder.take();
+}
+
+bool begins_as_json(std::string_view text) {
+  text = without_blanks(text);
+  return text.starts_with('{') || text.starts_with('[');
 }
 
 }  // namespace weft::traces

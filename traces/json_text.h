@@ -33,6 +33,9 @@ class JsonError : public std::runtime_error {
   bool is_syntax_;
 };
 
+/// Whether it begins with { or [, which no table does.
+[[nodiscard]] bool begins_as_json(std::string_view text);
+
 /// Where a text begins in its file; both count from 1.
 struct JsonPlace {
   std::uint64_t line = 1;

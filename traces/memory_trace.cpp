@@ -146,6 +146,7 @@ bool MemoryTrace::next(Entry& entry) {
   std::string_view rest;
   do {
     if (!next_line(line)) return false;
+    if (line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     rest = line;
     skip_blanks(rest);
   } while (rest.empty() || rest.front() == '#');

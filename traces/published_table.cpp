@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "traces/metric_unit.h"
+
 namespace weft::traces {
 namespace {
 
@@ -63,8 +65,13 @@ std::vector<std::string> PublishedRow::paths() const {
   return split(metric, " + ");
 }
 
+double PublishedRow::in_unit(const std::string& path, double value) const {
+  return value * unit_factor(path, unit);
+}
+
 std::vector<PublishedRow> read_published(const CsvTable& table) {
   table.expect_columns({"suite", "platform", "arguments", "metric", "published", "unit", "tolerance", "source"});
+  table.expect_rows("a measurement");
   std::vector<PublishedRow> rows;
   for (const CsvTable::Row row : table) {
     PublishedRow read;
@@ -77,6 +84,11 @@ std::vector<PublishedRow> read_published(const CsvTable& table) {
     read.metric = row.required("metric");
     read.published = row.number("published");
     read.unit = row.text("unit");
+    try {
+      for (const std::string& path : read.paths()) static_cast<void>(read.in_unit(path, 0));
+    } catch (const std::invalid_argument& error) {
+      row.fail("unit", error.what());
+    }
     read.tolerance_text = row.text("tolerance");
     // A number that nobody can look up again is not a published one.
     read.source = row.required("source");

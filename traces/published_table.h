@@ -18,7 +18,7 @@
 ///                another
 ///     metric     path of the result's value (traces/json_path.h), or several with " + " between them
 ///     published  the measured value
-///     unit       its unit; may be empty
+///     unit       its unit; may be empty. A value whose name says another one (time_us for ms) is converted
 ///     tolerance  "10%" of the published value, or an absolute one with the row's unit such as "0.5us"; "-" or empty
 ///     for a
 ///                row that is reported and never fails
@@ -43,6 +43,8 @@ struct PublishedRow {
   /// The command lines that it needs: one, or that of what is taken off as well.
   [[nodiscard]] std::vector<std::string> command_lines() const;
   [[nodiscard]] std::vector<std::string> paths() const;
+  /// What a run says at one of the paths, in the row's unit.
+  [[nodiscard]] double in_unit(const std::string& path, double value) const;
 
   std::string file;
   int line = 0;

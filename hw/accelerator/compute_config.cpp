@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "hw/core/number_text.h"
+
 namespace weft::accelerator {
 namespace {
 
@@ -87,14 +89,14 @@ void check(const ComputeConfig& config, const std::string& path) {
                                                              {"full_accumulation", config.full_accumulation},
                                                              {"power.lowest_voltage", config.power.lowest_voltage}}) {
     if (value > 0 && value <= 1) continue;
-    throw ConfigError(path + "." + name, "expected a share above 0 and at most 1, got " + std::to_string(value));
+    throw ConfigError(path + "." + name, "expected a share above 0 and at most 1, got " + to_text(value));
   }
   if (!(config.softmax_exposed >= 0 && config.softmax_exposed <= 1)) {
     throw ConfigError(path + ".softmax_exposed",
-                      "expected a share from 0 to 1, got " + std::to_string(config.softmax_exposed));
+                      "expected a share from 0 to 1, got " + to_text(config.softmax_exposed));
   }
   if (!(config.sparsity >= 1 && config.sparsity <= 4)) {
-    throw ConfigError(path + ".sparsity", "expected a number from 1 to 4, got " + std::to_string(config.sparsity));
+    throw ConfigError(path + ".sparsity", "expected a number from 1 to 4, got " + to_text(config.sparsity));
   }
   for (const std::string& lacking : names_in(config.lacks)) {
     const EnumNames<DataType> types = enum_names(DataType{});

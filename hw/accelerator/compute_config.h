@@ -102,6 +102,9 @@ struct ComputeConfig {
   Rate l2_rate = Rate(9'700LL * 8'000'000'000);
   /// Only to choose tiles, as a library does that knows its part. HBM itself is modelled elsewhere.
   Rate planned_memory = Rate(3'080LL * 8'000'000'000);
+  /// What HBM sustains, which the machine knows: a power cap holds over the time that a kernel really lasts. No field.
+  Rate memory{};
+  [[nodiscard]] Rate sustained_memory() const { return memory > Rate() ? memory : planned_memory; }
 
   // Fitted to published measurements, of bursts that end before a power limit acts.
   Time launch = Time(4'580'000);

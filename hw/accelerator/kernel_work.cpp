@@ -22,7 +22,7 @@ void apply_caps(const ComputeConfig& config, KernelWork& work) {
   const double launch = seconds(work.launch);
   const double compute = seconds(work.compute);
   const double cache = seconds(work.cache);
-  const double memory = seconds(transfer_time(work.read + work.written, config.planned_memory));
+  const double memory = seconds(transfer_time(work.read + work.written, config.sustained_memory()));
   const auto voltage = [&](double clock) { return std::max(clock, power.lowest_voltage); };
   const auto dynamic = [&](double clock) {
     return work.array_energy * voltage(clock) * voltage(clock) + work.memory_energy;

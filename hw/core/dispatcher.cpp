@@ -78,12 +78,15 @@ void Dispatcher::refuse(const EventTarget& target) const {
 
 void Dispatcher::refuse_past(Time when, const EventTarget& target) const {
   const auto* const module = dynamic_cast<const sc_core::sc_object*>(&target);
-  SC_REPORT_FATAL(
-      "weft.dispatcher",
-      ("an event was posted to " + std::string(module != nullptr ? module->name() : "a part of a module") + " at " +
-       to_text(when) + ", which is before " + to_text(Time(now_)) +
-       ", the present: a time has gone beyond the 106 days that simulated time holds, or a model is at fault")
-          .c_str());
+  const std::string who = module != nullptr ? module->name() : "a part of a module";
+  // A time that goes beyond the end begins again from below; if it is as late as that, it has.
+  constexpr double kAll = 18446744073709551616.0;
+  if (when < Time() || now_ > kNever.count() / 2) {
+    overflow("a time of " + who + " in ps", static_cast<double>(when.count()) + kAll);
+  }
+  SC_REPORT_FATAL("weft.dispatcher", ("an event was posted to " + who + " at " + to_text(when) + ", which is before " +
+                                      to_text(Time(now_)) + ", the present: a model is at fault")
+                                         .c_str());
 }
 
 void Dispatcher::post_elsewhere(Event event, std::int64_t slot, const EventTarget& target) {

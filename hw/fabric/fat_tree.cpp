@@ -28,12 +28,19 @@ std::string full(const Tree& tree) {
              : "so that its " + std::to_string(tree.uplinks) + " uplinks fit; got " + std::to_string(tree.down);
 }
 
+/// So many leave no port for anything else.
+[[noreturn]] void refuse_uplinks(const Tree& tree, const char* field, int uplinks, const std::string& of) {
+  throw ConfigError(tree.path + field, "expected less than the " + std::to_string(tree.config.radix) + " ports of " +
+                                           of + " (radix), got " + std::to_string(uplinks));
+}
+
 void check_leaf(const Tree& tree) {
   const int radix = tree.config.radix;
   if (tree.down + (tree.leaves > 1 ? tree.uplinks : 0) <= radix) return;
-  const std::string most = tree.config.uplinks == 0 ? "half of radix " + std::to_string(radix)
-                                                    : std::to_string(std::max(0, radix - tree.uplinks)) + " of radix " +
-                                                          std::to_string(radix);
+  if (tree.config.uplinks >= radix) refuse_uplinks(tree, ".uplinks", tree.uplinks, "a leaf");
+  const std::string most = tree.config.uplinks == 0
+                               ? "half of radix " + std::to_string(radix)
+                               : std::to_string(radix - tree.uplinks) + " of radix " + std::to_string(radix);
   throw ConfigError(tree.path + ".hosts_per_leaf", "expected at most " + most + ", " + full(tree));
 }
 
@@ -90,8 +97,11 @@ Topology three_levels(int ends, const Tree& tree) {
   const int pods = (tree.leaves + per_pod - 1) / per_pod;
   const int pod_uplinks = config.pod_uplinks != 0 ? config.pod_uplinks : per_pod;
   if (per_pod + (pods > 1 ? pod_uplinks : 0) > config.radix) {
+    if (config.pod_uplinks >= config.radix) {
+      refuse_uplinks(tree, ".pod_uplinks", pod_uplinks, "an upper switch of a pod");
+    }
     throw ConfigError(tree.path + ".leaves_per_pod",
-                      "expected at most " + std::to_string(std::max(0, config.radix - pod_uplinks)) + " of radix " +
+                      "expected at most " + std::to_string(config.radix - pod_uplinks) + " of radix " +
                           std::to_string(config.radix) + ", so that the " + std::to_string(pod_uplinks) +
                           " uplinks of an upper switch of a pod fit; got " + std::to_string(per_pod));
   }

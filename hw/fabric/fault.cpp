@@ -36,7 +36,7 @@ Time LinkFaults::stretched(Time at, Time length) const {
     if (at >= fault.from && at < fault.end()) share *= fault.rate;
   }
   if (share >= 1) return length;
-  return Time(std::llround(static_cast<double>(length.count()) / share));
+  return Time(rounded(static_cast<double>(length.count()) / share, "the time to pass a slow link in ps"));
 }
 
 }  // namespace weft::fabric

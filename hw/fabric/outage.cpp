@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "hw/core/number_text.h"
 #include "hw/fabric/deadlock.h"
 
 namespace weft::fabric {
@@ -106,12 +107,12 @@ void check(const Fault& fault, const std::string& path) {
     if (value >= 0 && value <= 1 && !(not_zero && value == 0)) return;
     throw ConfigError(path + "." + name, std::string("expected a share ") +
                                              (not_zero ? "above 0 and at most 1" : "from 0 to 1") + ", got " +
-                                             std::to_string(value));
+                                             to_text(value));
   };
   share("loss", fault.loss, false);
   share("bit_errors", fault.bit_errors, false);
   if (!(fault.rate > 0)) {
-    throw ConfigError(path + ".rate", "expected a share above 0 and at most 1, got " + std::to_string(fault.rate) +
+    throw ConfigError(path + ".rate", "expected a share above 0 and at most 1, got " + to_text(fault.rate) +
                                           "; a link that carries nothing is `down`");
   }
   share("rate", fault.rate, true);
@@ -191,7 +192,9 @@ FaultyLinks find_faulty_links(const Topology& topology, const FabricConfig& conf
       const Direction port = direction.from_end ? opposite(topology, direction) : direction;
       if (!topology.link_of(topology.switches[port.index].ports[port.port]).replay) continue;
       throw ConfigError(here, "expected at least a hundredth of the largest packets to arrive undamaged, since " +
-                                  fault.link + " replays the others for ever; got " + std::to_string(survives));
+                                  fault.link + " replays the others " +
+                                  (fault.until == Time() ? "for ever" : "until " + to_text(fault.until)) + "; got " +
+                                  to_text(survives, 3));
     }
   }
   return all;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "hw/core/number_text.h"
 #include "hw/fabric/deadlock.h"
 #include "hw/fabric/implementations.h"
 #include "hw/fabric/reduction_engines.h"
@@ -11,25 +12,48 @@
 namespace weft::fabric {
 namespace {
 
-/// The largest share of their rate that faults leave of a direction at the same time, by direction.
-std::map<std::tuple<bool, std::uint32_t, std::uint16_t>, double> slowest_shares(
-    const FabricConfig& config, const std::vector<std::vector<Direction>>& faulty_links) {
-  std::map<std::tuple<bool, std::uint32_t, std::uint16_t>, LinkFaults> slow;
+using DirectionKey = std::tuple<bool, std::uint32_t, std::uint16_t>;
+
+DirectionKey key_of(const Direction& direction) {
+  return {direction.from_end, direction.index, direction.port};
+}
+
+/// The faults that slow a direction down, by their place in the list, and the least share of its rate that they leave.
+struct SlowLink {
+  std::vector<std::size_t> faults;
+  double share = 1;
+
+  [[nodiscard]] std::size_t slowest(const FabricConfig& config) const {
+    return *std::min_element(faults.begin(), faults.end(), [&](std::size_t a, std::size_t b) {
+      return config.faults[a].rate < config.faults[b].rate;
+    });
+  }
+};
+
+std::map<DirectionKey, SlowLink> slow_links(const FabricConfig& config,
+                                            const std::vector<std::vector<Direction>>& faulty_links) {
+  std::map<DirectionKey, SlowLink> slow;
   for (std::size_t f = 0; f < faulty_links.size(); ++f) {
     if (config.faults[f].rate >= 1) continue;
-    for (const Direction& d : faulty_links[f]) {
-      slow.try_emplace({d.from_end, d.index, d.port}, Random()).first->second.add(config.faults[f]);
+    for (const Direction& direction : faulty_links[f]) slow[key_of(direction)].faults.push_back(f);
+  }
+  for (auto& [direction, link] : slow) {
+    // It is least when the last of those that overlap begins.
+    for (const std::size_t last : link.faults) {
+      const Time at = config.faults[last].from;
+      double share = 1;
+      for (const std::size_t f : link.faults) {
+        if (at >= config.faults[f].from && at < config.faults[f].end()) share *= config.faults[f].rate;
+      }
+      link.share = std::min(link.share, share);
     }
   }
-  // They are fewest when the last of those that overlap begins.
-  std::map<std::tuple<bool, std::uint32_t, std::uint16_t>, double> shares;
-  constexpr Time kUnit = Time(1'000'000'000);
-  for (const auto& [direction, faults] : slow) {
-    Time longest = kUnit;
-    for (const Fault& fault : config.faults) longest = std::max(longest, faults.stretched(fault.from, kUnit));
-    shares[direction] = static_cast<double>(kUnit.count()) / static_cast<double>(longest.count());
-  }
-  return shares;
+  return slow;
+}
+
+/// A share in a message: a little more than the least, in three digits.
+std::string least_share(double share) {
+  return to_text(share * 1.005, 3);
 }
 
 }  // namespace
@@ -91,26 +115,40 @@ void Plan::require_no_loss() const {
   }
 }
 
-/// A segment must pass every link in a time that a packet can hold.
+/// A segment must pass every link, and every crossbar, in a time that a packet can hold.
 void Plan::check_passage() const {
-  const auto shares = slowest_shares(config_, faulty_links_);
+  const auto slow = slow_links(config_, faulty_links_);
   const std::uint32_t wire = config_.wire_bytes(static_cast<std::uint32_t>(config_.segment.count()));
+  const std::string passes = to_text(config_.segment) + " and headers take ";
+  const std::string limit = ", and a packet can hold " + to_text(kLongestPassage) + " at the most";
+  const auto longest = static_cast<double>(kLongestPassage.count());
   const auto check = [&](const Direction& direction, const LinkConfig& link, const std::string& where) {
-    const auto found = shares.find({direction.from_end, direction.index, direction.port});
-    const double share = found == shares.end() ? 1 : found->second;
-    const double time = static_cast<double>(transfer_time(Bytes(wire), link.rate).count()) / share;
-    if (time <= static_cast<double>(kLongestPassage.count())) return;
-    throw ConfigError(path_ + ".segment", "expected less: " + to_text(config_.segment) + " and headers take " +
-                                              to_text(Time(static_cast<std::int64_t>(time))) + " to pass a link of " +
-                                              where + " at " + to_text(link.rate) +
-                                              (share < 1 ? " that a fault slows down" : "") +
-                                              ", and a packet can hold " + to_text(kLongestPassage) + " at the most");
+    const Time time = transfer_time(Bytes(wire), link.rate);
+    const std::string on_link = " to pass a link of " + where + " at " + to_text(link.rate);
+    if (time > kLongestPassage) {
+      throw ConfigError(path_ + ".segment", "expected less: " + passes + to_text(time) + on_link + limit);
+    }
+    const auto found = slow.find(key_of(direction));
+    if (found == slow.end()) return;
+    const double least = static_cast<double>(time.count()) / longest;
+    if (found->second.share >= least) return;
+    throw ConfigError(path_ + ".faults." + std::to_string(found->second.slowest(config_)) + ".rate",
+                      "expected at least " + least_share(least) + ", or a smaller segment: at the full rate " + passes +
+                          to_text(time) + on_link + limit);
   };
+  const double speedup = config_.switch_config.speedup;
   for (std::uint32_t s = 0; s < topology_.switches.size(); ++s) {
     for (std::size_t p = 0; p < topology_.switches[s].ports.size(); ++p) {
       const Topology::Neighbour& port = topology_.switches[s].ports[p];
-      check({false, s, static_cast<std::uint16_t>(p)}, topology_.link_of(port), topology_.switches[s].name);
-      if (port.is_end) check({true, port.index, 0}, topology_.link_of(port), "end" + std::to_string(port.index));
+      const LinkConfig& link = topology_.link_of(port);
+      check({false, s, static_cast<std::uint16_t>(p)}, link, topology_.switches[s].name);
+      if (port.is_end) check({true, port.index, 0}, link, "end" + std::to_string(port.index));
+      const Time time = transfer_time(Bytes(wire), link.rate);
+      const double least = static_cast<double>(time.count()) / longest;
+      if (!(speedup > 0) || speedup >= least) continue;
+      throw ConfigError(path_ + ".switch.speedup",
+                        "expected at least " + least_share(least) + ", or 0 for no limit: at an output's rate " +
+                            passes + to_text(time) + " to pass the crossbar of " + topology_.switches[s].name + limit);
     }
   }
 }
@@ -127,8 +165,10 @@ void Plan::check_switches(const std::vector<std::string>& names, const std::stri
     const auto& all = topology_.switches;
     if (std::any_of(all.begin(), all.end(), [&](const Topology::Node& node) { return node.name == names[i]; }))
       continue;
-    throw ConfigError(path + std::to_string(i), "expected a switch of the network, such as " + all.front().name +
-                                                    " or " + all.back().name + ", got " + names[i]);
+    const std::string others = all.size() > 1 ? " or " + all.back().name : "";
+    throw ConfigError(path + std::to_string(i), (all.size() > 1 ? "expected a switch of the network, such as "
+                                                                : "expected the network's switch, ") +
+                                                    all.front().name + others + ", got " + names[i]);
   }
 }
 

@@ -103,7 +103,7 @@ int run(CollectiveOptions options) {
   const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
   if (is_analytical(options.platform)) return run_analytical(options, sizes, element);
   if (!options.algorithm.empty()) {
-    options.platform.overrides.push_back("collectives.algorithm=" + options.algorithm);
+    options.platform.by_option.push_back({"collectives.algorithm", options.algorithm, "--algorithm"});
   }
   Platform platform(options.platform);
   platform.ignore_workload();
@@ -133,8 +133,9 @@ int run(CollectiveOptions options) {
   files.keep();
   MachineUse use = use_of(machine);
   use.energy = false;
-  const IdleSettings idle(platform.document(), platform.machine(), use,
-                          {{"workload", {}, "weft run runs it", false, {}}});
+  std::vector<IdleFields> more = platform.replaced();
+  more.push_back({"workload", {}, "weft run runs it", false, {}});
+  const IdleSettings idle(platform.document(), platform.machine(), use, std::move(more));
   std::vector<std::string> warnings = machine.warnings();
   const auto op = value_of<CollectiveOp>(options.op);
   const bool both = op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllgatherReduceScatter;

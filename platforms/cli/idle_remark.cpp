@@ -47,7 +47,9 @@ std::vector<std::string> set_by_hand(const Document& document) {
 
 IdleSettings::IdleSettings(const Document& document, const MachineConfig& config, const MachineUse& use,
                            std::vector<IdleFields> more) {
-  std::vector<IdleFields> all = idle_fields(config, use);
+  MachineUse known = use;
+  known.nic.gives = known.port.gives = [&document](const std::string& path) { return document.gives(path); };
+  std::vector<IdleFields> all = idle_fields(config, known);
   std::move(more.begin(), more.end(), std::back_inserter(all));
   fields_ = idle_among(set_by_hand(document), all);
   // A file describes its hardware whole, whatever a run asks of it.

@@ -102,7 +102,7 @@ std::array<Placed, 2> place_beside(const accelerator::ComputeConfig& compute, co
     for (std::size_t i = 0; i < 2; ++i) {
       placed.at(i) = {shapes.at(i).work(partition(held, sms.at(i)), nullptr), sms.at(i)};
       const accelerator::KernelWork& work = placed.at(i).work;
-      const double seconds = static_cast<double>(estimate(work, compute.planned_memory).count()) * 1e-12;
+      const double seconds = static_cast<double>(estimate(work, compute.sustained_memory()).count()) * 1e-12;
       if (seconds > 0) power += (work.array_energy + work.memory_energy) / seconds;
     }
     return power;

@@ -84,7 +84,7 @@ TimedOn find(const Target& target) {
     part = platform.machine().accelerator;
     accelerator::check(part->array.compute, "accelerator.compute");
   }
-  ComputeConfig compute = part->array.compute;
+  ComputeConfig compute = part->compute();
   if (target.sms > compute.sms) {
     throw UsageError(fmt::format("--sms: expected at most the {} of {}, got {}", compute.sms, name, target.sms));
   }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 
 #include "platforms/cli/job.h"
 #include "platforms/cli/kernel_digest.h"
@@ -92,11 +93,13 @@ class KfacJob final : public Job {
   [[nodiscard]] bool follows_algorithm() const override { return false; }
   explicit KfacJob(Platform& platform) {
     platform.workload().read(config_);
-    if (const Node network = platform.workload().child("network");
-        network.exists() && models::is_network_file(config_.network)) {
-      std::error_code ignored;
-      config_.network = network.file([&ignored](const fs::path& at) { return fs::exists(at, ignored); }).string();
-    }
+    const Node network = platform.workload().child("network");
+    const bool is_name = config_.network.find_first_of("./") == std::string::npos;
+    if (is_name || !network.exists()) return;
+    std::error_code ignored;
+    const auto is_file = [&ignored](const fs::path& at) { return fs::is_regular_file(at, ignored); };
+    const fs::path file = network.file(is_file);
+    if (is_file(file) || models::is_network_file(config_.network)) config_.network = file.string();
   }
 
   [[nodiscard]] std::vector<fs::path> inputs() const override {

@@ -112,17 +112,26 @@ dram::MemoryConfig read_config(const Options& options) {
     text["device"] = options.device;
   }
   if (!options.mapping.empty()) text["mapping"] = options.mapping;
-  Document document = Document::from_text(text.dump(), "weft memory", options.overrides);
-  dram::MemoryConfig config = stacks.value_or(dram::MemoryConfig());
-  document.root().read(config);
-  document.check_unused();
+  static const std::string kOwn = "weft memory";
   try {
-    config.check();
-    [[maybe_unused]] const dram::AddressMap map = config.map();
-  } catch (const ConfigError& error) {
-    throw document.explain(error);
+    Document document = Document::from_text(text.dump(), kOwn, options.overrides);
+    dram::MemoryConfig config = stacks.value_or(dram::MemoryConfig());
+    document.root().read(config);
+    document.check_unused();
+    try {
+      config.check();
+      [[maybe_unused]] const dram::AddressMap map = config.map();
+    } catch (const ConfigError& error) {
+      throw document.explain(error);
+    }
+    return config;
+  } catch (const InputError& error) {
+    if (error.file() != kOwn) throw;
+    // What no --set says, an option does, or the part.
+    const bool is_mapping = error.path() == "mapping" && !options.mapping.empty();
+    throw InputError(is_mapping ? "--mapping" : "--device " + options.device, is_mapping ? "" : error.path(),
+                     error.expected(), error.got());
   }
-  return config;
 }
 
 std::optional<Rate> parse_offered(const std::string& text) {

@@ -18,9 +18,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::vector<std::array<std::string, 3>> values_by_option(const PlatformOptions& options) {
+  std::vector<std::array<std::string, 3>> all = options.by_option;
+  if (options.seed) all.push_back({"seed", std::to_string(*options.seed), "--seed"});
+  return all;
+}
+
 std::vector<std::string> all_overrides(const PlatformOptions& options) {
   std::vector<std::string> all = options.overrides;
-  if (options.seed) all.push_back("seed=" + std::to_string(*options.seed));
+  for (const auto& [path, value, option] : values_by_option(options)) all.push_back(path + "=" + value);
   return all;
 }
 
@@ -95,12 +101,21 @@ void require_host_memory(double bytes) {
 }
 
 Platform::Platform(const PlatformOptions& options)
-    : document_(find_platform(options.platform), all_overrides(options), Catalogue(), options.patches) {
+    : document_(find_platform(options.platform), all_overrides(options), Catalogue(), options.patches),
+      by_option_(values_by_option(options)) {
   const Node root = document_.root();
   name_ = read_name(document_, root);
   description_ = root.get<std::string>("description", "");
   root.read(machine_);
   machine_.data = options.data;
+}
+
+std::vector<IdleFields> Platform::replaced() const {
+  std::vector<IdleFields> fields;
+  for (const auto& [path, value, option] : by_option_) {
+    if (document_.is_set_again(path)) fields.push_back({path, {}, option + " stands in its place", false, {}});
+  }
+  return fields;
 }
 
 UsageError explain(const Document& document, const ConfigError& error) {

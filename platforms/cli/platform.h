@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "platforms/cli/command.h"
 #include "platforms/config/document.h"
+#include "platforms/machine/idle_fields.h"
 #include "platforms/machine/machine.h"
 
 namespace weft::platforms {
@@ -21,6 +23,8 @@ struct PlatformOptions {
   std::vector<std::string> overrides;  ///< in order
   std::vector<std::string> patches;    ///< files, in order; overrides come after them
   std::optional<std::int64_t> seed;
+  /// Values that options of a command stand for, which come last: path, value, the option's name.
+  std::vector<std::array<std::string, 3>> by_option;
   bool data = false;
 
   void add_to(const Arguments& app);
@@ -63,6 +67,9 @@ class Platform {
   /// For commands that bring their own work: whatever the file says about its workload is not looked at.
   void ignore_workload() { static_cast<void>(workload().raw()); }
 
+  /// Fields that --set or a patch gives and an option replaces.
+  [[nodiscard]] std::vector<IdleFields> replaced() const;
+
   /// Does what `action` does, with all that it finds wrong in the configuration told as an error of this file.
   template <typename Action>
   auto checked(Action&& action) -> decltype(action()) {
@@ -82,6 +89,7 @@ class Platform {
   std::string name_;
   std::string description_;
   MachineConfig machine_;
+  std::vector<std::array<std::string, 3>> by_option_;
 };
 
 }  // namespace weft::platforms

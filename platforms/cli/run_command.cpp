@@ -175,7 +175,9 @@ int run(const RunOptions& options) {
   MachineUse use = use_of(machine);
   use.by_algorithm = job->follows_algorithm();
   use.kernels_on = job->kernels_on();
-  const IdleSettings idle(platform.document(), platform.machine(), use, job->idle());
+  std::vector<IdleFields> more = platform.replaced();
+  for (IdleFields& field : job->idle()) more.push_back(std::move(field));
+  const IdleSettings idle(platform.document(), platform.machine(), use, std::move(more));
   summary["without_effect"] = idle.json();
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;

@@ -58,7 +58,7 @@ TransformerStep generate(const StepOptions& options, const MachineConfig& machin
                                                std::to_string(machine.accelerators) + " accelerators, got " +
                                                std::to_string(ranks));
   }
-  time_on(machine.accelerator.array.compute, machine.accelerator.hbm.sustained(), step.config);
+  time_on(machine.accelerator.compute(), machine.accelerator.hbm.sustained(), step.config);
   step.kernels = std::make_shared<std::map<std::vector<std::int64_t>, models::Kernel>>();
   step.config.demand = [kernels = step.kernels, demand = step.config.demand](const models::Kernel& kernel) {
     kernels->try_emplace(key_of(kernel), kernel);

@@ -118,7 +118,7 @@ PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& ru
     if (!run->message.empty()) return traces::broken(row, run->message);
     try {
       for (const std::string& path : row.paths()) {
-        value += (run == runs.front() ? 1 : -1) * traces::resolve_number(run->output, path);
+        value += (run == runs.front() ? 1 : -1) * row.in_unit(path, traces::resolve_number(run->output, path));
       }
     } catch (const traces::PathError& error) {
       return traces::broken(row, error.what());

@@ -139,10 +139,6 @@ int calibrate(const CalibrateOptions& options) {
   files.spare(options.file);
   for (const std::string& file : options.checks) files.spare(file);
   const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out, kPlatformKinds);
-  if (options.at.empty() || options.at.front() == '.' || options.at.back() == '.' ||
-      options.at.find("..") != std::string::npos) {
-    throw UsageError("--at: expected the path of a reduction engine in a platform, got " + in_quotes(options.at));
-  }
   const vcd::BlockTrace trace = options.block.read(options.file, false);
   print_warnings(trace.remarks);
   const std::int64_t bytes = options.bytes > 0 ? options.bytes : static_cast<std::int64_t>(trace.data_bits / 8);
@@ -213,7 +209,9 @@ Command calibrate_command(const Arguments& parent) {
   app.add_option("--bytes", options->bytes, "Of a beat; those of the data if it is left out")
       .check(Within(std::int64_t{1}, std::int64_t{1} << 16));
   app.add_option("--frequency", options->frequency, "That the block will have, if not the waveform's: 1.2GHz");
-  app.add_option("--at", options->at, "Where a platform has the engine").shows_default();
+  app.add_option("--at", options->at, "Where a platform has the engine")
+      .shows_default()
+      .check(OneOf({"fabric.switch.reduction", "scale_up.fabric.switch.reduction"}));
   app.add_option("--out", options->out, "Where to write the patch").type_name("FILE");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return calibrate(*options); }};

@@ -84,7 +84,7 @@ void time_on_part(const std::string& accelerator, WorkloadConfig& config) {
                      join(Catalogue().names(std::string(AcceleratorPart::kPartKind)), ", ") + ", got " +
                      in_quotes(accelerator));
   }
-  time_on(part->array.compute, part->hbm.sustained(), config);
+  time_on(part->compute(), part->hbm.sustained(), config);
 }
 
 /// The attention of a stack whose other kernels are cut like that, where nobody says.

@@ -17,6 +17,10 @@ using nlohmann::json;
 
 constexpr const char* kCommandLine = "--set";
 
+// Sources of values, as effective() names them.
+constexpr const char* kByHand = "command line";
+constexpr const char* kByPatch = "patch ";
+
 // Of what a run writes.
 constexpr const char* kOrigin = "file";
 constexpr const char* kPlatform = "platform";
@@ -71,6 +75,10 @@ Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const
     : file_(std::move(file)), origin_(file_), tree_(std::move(tree)), catalogue_(std::move(catalogue)) {
   if (has_platform(*tree_)) {
     origin_ = (*tree_)[kOrigin].get<std::string>();
+    for (const auto& [path, value] : (*tree_)[kValues].items()) {
+      const std::string source = value.is_object() ? value.value("source", std::string()) : std::string();
+      if (source == kByHand || source.starts_with(kByPatch)) before_.emplace(path, source);
+    }
     json platform = std::move((*tree_)[kPlatform]);
     *tree_ = std::move(platform);
     traces::forget_read(file_);  // a run that is run again writes its results anew
@@ -128,7 +136,7 @@ void Document::put(const std::string& path, json value, const std::string& sourc
     here = next;
   }
   *at = std::move(value);
-  overridden_.insert_or_assign(path, source);
+  if (!overridden_.insert_or_assign(path, source).second) set_again_.insert(path);
 }
 
 std::string Document::overrider(std::string_view path) const {
@@ -152,7 +160,11 @@ void Document::record(const std::string& path, const json& value, const Node::La
     source = (layer->part->kind == kListFile ? "file " : "part ") + layer->part->name;
   } else if (layer != nullptr) {
     const std::string by = overrider(layer->path);
-    source = by.empty() ? "file" : by == kCommandLine ? "command line" : "patch " + by;
+    const auto before = before_.find(path);
+    source = by == kCommandLine        ? kByHand
+             : !by.empty()             ? kByPatch + by
+             : before != before_.end() ? before->second
+                                       : "file";
   }
   records_[path] = {std::make_unique<json>(value), std::move(source)};
 }
@@ -207,6 +219,11 @@ void Document::check_unused(const json& value, const std::string& path, const Pa
     }
     throw InputError(part != nullptr ? part->place(member_path) : file_of(member_path), member_path, expected, got);
   }
+}
+
+bool Document::gives(const std::string& path) const {
+  const auto found = records_.find(path);
+  return found != records_.end() && found->second.source != "default";
 }
 
 InputError Document::explain(const ConfigError& error) const {

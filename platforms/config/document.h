@@ -165,7 +165,7 @@ class Document {
   void check_unused() const;
 
   /// Every value read so far: {PATH: {"value": ..., "source": "default", "part NAME", "file", "patch FILE" or "command
-  /// line"}}.
+  /// line"}}. What a run wrote keeps the last two of that run.
   [[nodiscard]] nlohmann::json effective() const;
 
   /// {"file": the origin, "platform": the file with all that came before it in precedence, "values": effective()}.
@@ -174,6 +174,10 @@ class Document {
 
   /// Paths that patches and the command line have put a value at.
   [[nodiscard]] std::vector<std::string> overridden() const;
+  /// Whether patches and the command line have put several values at the path, of which the last one counts.
+  [[nodiscard]] bool is_set_again(const std::string& path) const { return set_again_.contains(path); }
+  /// Whether some source gives a value that was read at the path.
+  [[nodiscard]] bool gives(const std::string& path) const;
 
   /// Puts the file, and the value if there was one, to an error that hw/ or sw/ found in its configuration.
   [[nodiscard]] InputError explain(const ConfigError& error) const;
@@ -204,6 +208,9 @@ class Document {
   std::unique_ptr<nlohmann::json> tree_;
   Catalogue catalogue_;
   std::map<std::string, std::string, std::less<>> overridden_;  ///< by which source
+  std::set<std::string, std::less<>> set_again_;
+  /// Of a file that a run wrote: sources of what patches and the command line had set in that run, by path.
+  std::map<std::string, std::string, std::less<>> before_;
   /// Strings that an override went below ("h100-sxm" became {"part": "h100-sxm"}).
   std::map<std::string, std::string, std::less<>> opened_;
   /// Keys asked of each object, present or not, and values that count as used whatever is in them.

@@ -79,6 +79,11 @@ bool parses(const std::string& text) {
   }
 }
 
+/// Of a quantity's text; one that rounds to nothing does not.
+bool says_zero(const std::string& text) {
+  return text.find_first_of("123456789") == std::string::npos;
+}
+
 Range intersect(Range a, Range b) {
   return {std::max(a.min, b.min), std::min(a.max, b.max)};
 }
@@ -245,25 +250,29 @@ std::string expectation(const Scalar& scalar, Range range, const json& got) {
   const auto up_to = [&](const std::string& noun, const auto& print) {
     return noun + " from " + print(range.min) + " to " + print(INT64_MAX);
   };
-  return std::visit(Overloaded{
-                        [&]<typename Tag>(Quantity<Tag>*) {
-                          using Q = Unit<Quantity<Tag>>;
-                          if (!got.is_string()) return usual;
-                          const auto& text = got.get_ref<const std::string&>();
-                          const std::size_t unit = std::min(text.size(), text.find_first_not_of("0123456789."));
-                          const bool too_large = unit > 0 && !parses<Q>(text) && parses<Q>("1" + text.substr(unit));
-                          if (!too_large) return usual;
-                          return up_to(std::string(Q::kName[0] == 'e' ? "an " : "a ") + Q::kName,
-                                       [](std::int64_t count) { return in_quotes(to_text(Quantity<Tag>(count))); });
-                        },
-                        [&](const IntegerRef& ref) {
-                          const bool too_large = ref.type.max == INT64_MAX && got.is_number() &&
-                                                 got.get<double>() >= static_cast<double>(INT64_MAX);
-                          return too_large ? up_to("an integer", number) : usual;
-                        },
-                        [&](const auto&) { return usual; },
-                    },
-                    scalar);
+  return std::visit(
+      Overloaded{
+          [&]<typename Tag>(Quantity<Tag>*) {
+            using Q = Unit<Quantity<Tag>>;
+            if (!got.is_string()) return usual;
+            const auto& text = got.get_ref<const std::string&>();
+            const std::size_t unit = std::min(text.size(), text.find_first_not_of("0123456789."));
+            const std::string noun = std::string(Q::kName[0] == 'e' ? "an " : "a ") + Q::kName;
+            if (parses<Q>(text) && !says_zero(text) && Q::kParse(text).count() == 0) {
+              return noun + " of 0 or at least " + in_quotes(to_text(Quantity<Tag>(1)));
+            }
+            const bool too_large = unit > 0 && !parses<Q>(text) && parses<Q>("1" + text.substr(unit));
+            if (!too_large) return usual;
+            return up_to(noun, [](std::int64_t count) { return in_quotes(to_text(Quantity<Tag>(count))); });
+          },
+          [&](const IntegerRef& ref) {
+            const bool too_large =
+                ref.type.max == INT64_MAX && got.is_number() && got.get<double>() >= static_cast<double>(INT64_MAX);
+            return too_large ? up_to("an integer", number) : usual;
+          },
+          [&](const auto&) { return usual; },
+      },
+      scalar);
 }
 
 json value_of(const Scalar& scalar) {
@@ -281,8 +290,9 @@ bool assign(const Scalar& scalar, Range range, const json& value) {
                         [&]<typename Tag>(Quantity<Tag>* member) {
                           if (!value.is_string()) return false;
                           try {
-                            const auto read = Unit<Quantity<Tag>>::kParse(value.get_ref<const std::string&>());
-                            if (!within(range, read.count())) return false;
+                            const auto& text = value.get_ref<const std::string&>();
+                            const auto read = Unit<Quantity<Tag>>::kParse(text);
+                            if (!within(range, read.count()) || (read.count() == 0 && !says_zero(text))) return false;
                             *member = read;
                             return true;
                           } catch (const std::invalid_argument&) {

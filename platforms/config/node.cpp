@@ -9,6 +9,7 @@
 #include "platforms/config/text.h"
 #include "traces/csv.h"
 #include "traces/json_depth.h"
+#include "traces/json_text.h"
 
 namespace weft::platforms {
 
@@ -40,9 +41,9 @@ json& member_of(json& element, const std::string& column, const std::string& fil
   return at->is_object() ? (*at)["part"] : *at;
 }
 
-/// A list of objects from a CSV file, whose columns are named for their fields ("link.rate"); empty cells say nothing.
-json load_table(const std::string& file, std::vector<int>& lines) {
-  const traces::CsvTable table = traces::CsvTable::read(file);
+/// A list of objects from text in CSV, whose columns are named for their fields ("link.rate"); empty cells say nothing.
+json load_table(const std::string& content, const std::string& file, std::vector<int>& lines) {
+  const traces::CsvTable table = traces::CsvTable::parse(content, file);
   json list = json::array();
   for (const traces::CsvTable::Row row : table) {
     json element = json::object();
@@ -250,8 +251,8 @@ Node::Layer Node::included(const Layer& layer, const json& name_here) const {
     loaded->name = name;
     loaded->kind = Document::kListFile;
     loaded->file = file;
-    const bool is_table = file.ends_with(".csv") || file.ends_with(".csv.gz");
-    json value = is_table ? load_table(file, loaded->lines) : load_json(file, "a list in JSON");
+    const std::string text = load_document(file, "a list in JSON or CSV", may_be_json);
+    json value = traces::begins_as_json(text) ? parse_json(text, file) : load_table(text, file, loaded->lines);
     if (!value.is_array()) throw InputError(file, "", "a list in JSON", got_text(value));
     loaded->fields = std::make_unique<json>(std::move(value));
     part = std::move(loaded);

@@ -92,12 +92,16 @@ bool may_be_platform(traces::FileKind kind) {
          kind != traces::FileKind::kMemoryFile;
 }
 
-json load_json(const std::string& file, std::string_view expected, traces::KindFilter takes) {
-  const traces::TextFile read = traces::load_text(file, takes);
+std::string load_document(const std::string& file, std::string_view expected, traces::KindFilter takes) {
+  traces::TextFile read = traces::load_text(file, takes);
   if (!read.got.empty()) {
     throw InputError(file, read.line == 0 ? "" : "line " + std::to_string(read.line), std::string(expected), read.got);
   }
-  return parse_json(read.text, file);
+  return std::move(read.text);
+}
+
+json load_json(const std::string& file, std::string_view expected, traces::KindFilter takes) {
+  return parse_json(load_document(file, expected, takes), file);
 }
 
 json load_json_object(const std::string& file, std::string_view what, traces::KindFilter takes) {

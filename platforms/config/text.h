@@ -39,6 +39,10 @@ nlohmann::json parse_json(const std::string& text, const std::string& file);
 bool may_be_json(traces::FileKind kind);
 bool may_be_platform(traces::FileKind kind);
 
+/// The text of the file, which may be packed with gzip. Throws InputError, with `expected`, if it cannot be read or is
+/// of a kind that `takes` has not.
+std::string load_document(const std::string& file, std::string_view expected, traces::KindFilter takes = may_be_json);
+
 /// The file as JSON, which may be packed with gzip. Throws InputError, with `expected`, if it cannot be read, is of a
 /// kind that `takes` has not, or is not JSON.
 nlohmann::json load_json(const std::string& file, std::string_view expected, traces::KindFilter takes = may_be_json);

@@ -2,6 +2,7 @@
 #include "platforms/machine/idle_fields.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -74,6 +75,47 @@ bool asks_switches(const collectives::Communicator::Config& config) {
          (config.algorithm == Algorithm::kMulticast && config.multicast.sums == collectives::MulticastSums::kInNetwork);
 }
 
+/// By what collectives of the run have followed, whatever chose them.
+void add_followed(IdleCollector& idle, const MachineConfig& config, const MachineUse& use) {
+  using collectives::Followed;
+  const auto add = [&](Followed what, std::initializer_list<const char*> fields, const char* why) {
+    for (const char* field : fields) idle.add(!has_followed(use.followed, what), field, why);
+  };
+  // Staging that nobody uses still moves what lies behind it, which banks tell apart.
+  if (config.accelerator.hbm.detail == memory::HbmDetail::kStream) {
+    add(Followed::kRings,
+        {"collectives.channels", "collectives.chunk", "collectives.slots", "collectives.queue_pairs",
+         "collectives.protocol", "accelerator.relay", "accelerator.line_latency"},
+        "no ring or tree carried anything in this run");
+  }
+  if (!asks_switches(config.collectives)) return;
+  add(Followed::kPieces, {"collectives.piece", "collectives.pieces"},
+      "no collective of this run is in the switches of both networks");
+  add(Followed::kSums, {"collectives.in_network.low_latency_limit"}, "switches summed up nothing in this run");
+  add(Followed::kAllReduce, {"collectives.in_network.all_reduce"},
+      "no AllReduce of this run is longer than collectives.in_network.low_latency_limit");
+  add(Followed::kStreaming, {"collectives.in_network.window"}, "nothing went up a streaming tree in this run");
+  add(Followed::kLock, {"collectives.in_network.lock"}, "no sum of this run waits until a streaming tree is locked");
+  add(Followed::kScatter, {"collectives.in_network.own_block"}, "this run has no ReduceScatter by switches");
+  add(Followed::kMessages, {"collectives.in_network.chunk"}, "no collective of this run is cut into chunks");
+  if (has_followed(use.followed, Followed::kStaging)) return;
+  idle.add(true, "collectives.in_network.staging",
+           "nothing was staged in this run: that is for an AllReduce by reduce-multicast, longer than "
+           "collectives.in_network.low_latency_limit",
+           has_followed(use.followed, Followed::kCouldStage) ? std::vector<std::string>{"channels"}
+                                                             : std::vector<std::string>());
+}
+
+void add_processor(IdleCollector& idle, const firmware::Processor::Config& config, bool accesses, bool fetches,
+                   const std::string& path) {
+  idle.add(config.threads == 1, path + ".placement", path + ".threads is 1: either way fills a core with one thread");
+  const bool polls = config.wait == firmware::Wait::kPoll;
+  for (const char* field : {".access_cycles", ".port_cycles"}) {
+    idle.add(!polls && !accesses, path + field, "its threads accessed no shared memory in this run");
+  }
+  idle.add(!fetches, path + ".entry_cycles", "no work request was written to a queue in memory");
+}
+
 void add_collectives(IdleCollector& idle, const collectives::Communicator::Config& config) {
   const std::string path = "collectives";
   const std::string why = path + ".algorithm is " + std::string(name_of(config.algorithm));
@@ -100,16 +142,31 @@ bool is_within(const std::string& field, const std::string& path) {
   return field.starts_with(path) && (field.size() == path.size() || field[path.size()] == '.');
 }
 
+/// Whether a field is a scalar of the list at `path`.
+bool is_element(const std::string& field, const std::string& path) {
+  return is_within(field, path) && field.size() > path.size() &&
+         field.find_first_not_of("0123456789", path.size() + 1) == std::string::npos;
+}
+
 }  // namespace
 
 MachineUse use_of(Machine& machine) {
   MachineUse use;
-  use.kernels = use.copies = use.moves = false;
-  use.nic = use.port = {false, false, false, machine.network().had_groups(), false, machine.dispatcher().last_change()};
+  use.kernels = use.copies = use.moves = use.accesses = use.offloaded = false;
+  use.followed = 0;
+  use.nic = use.port = {.sends = false,
+                        .refuses = false,
+                        .fetches = false,
+                        .ahead = false,
+                        .groups = machine.network().had_groups(),
+                        .sums = false,
+                        .until = machine.dispatcher().last_change(),
+                        .gives = {}};
   const auto count = [](InterfaceUse& all, const nic::NicCounters& counters) {
     all.sends = all.sends || counters.packets_sent > 0;
     all.refuses = all.refuses || counters.not_ready > 0;
     all.fetches = all.fetches || counters.entry_reads > 0;
+    all.ahead = all.ahead || counters.held > 0 || counters.dropped > 0;
   };
   const auto sums = [](fabric::Fabric& network) {
     for (std::size_t s = 0; s < network.switch_count(); ++s) {
@@ -122,6 +179,10 @@ MachineUse use_of(Machine& machine) {
     const accelerator::Accelerator::Counters& array = machine.accelerator(i).counters();
     use.kernels = use.kernels || array.kernels > 0;
     use.copies = use.copies || array.copies > 0;
+    const firmware::Rank& rank = machine.rank(i);
+    use.followed |= rank.followed;
+    use.accesses = use.accesses || rank.processor->accesses() > 0;
+    use.offloaded = use.offloaded || (rank.offload.processor != nullptr && rank.offload.processor->accesses() > 0);
     count(use.nic, machine.nic(i).counters());
     if (nic::Nic* port = machine.scale_up_port(i)) count(use.port, port->counters());
     if (!machine.has_remote_memory()) continue;
@@ -149,8 +210,12 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   idle.add(config.remote_memory.exists() && kind != memory::RemoteKind::kCxl, "remote_memory.cxl", kind_is);
   idle.add(config.remote_memory.exists() && kind != memory::RemoteKind::kHierarchical, "remote_memory.hierarchical",
            kind_is);
+  // A pool draws what its devices draw idle, whoever uses it.
+  const memory::CxlPool::Config& pool = config.remote_memory.cxl;
+  const bool draws = use.energy && kind == memory::RemoteKind::kCxl &&
+                     (pool.device.idle > Power() || pool.switch_config.idle > Power());
   idle.add(config.remote_memory.exists() && !use.moves, "remote_memory", "nothing was loaded or stored in this run",
-           {"kind"});
+           draws ? std::vector<std::string>{"kind", "cxl"} : std::vector<std::string>());
   idle.add(config.dpa.cores == 0, "dpa", "dpa.cores is 0", {"cores"});
   add_memory(idle, config.accelerator.hbm);
   add_interface(idle, config.nic, config.fabric, use.nic, "nic", "fabric");
@@ -179,13 +244,20 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
     idle.add_together("fabric", why, drawn(std::move(shape), "switch.power"));
     idle.add_together("nic", why, drawn({}, "power"));
   }
-  if (!use.by_algorithm) return idle.take();
+  const bool fetches = use.nic.fetches || use.port.fetches;
+  add_processor(idle, config.firmware, use.accesses, fetches, "firmware");
+  if (config.dpa.cores > 0) add_processor(idle, config.dpa, use.offloaded, fetches, "dpa");
+  if (!use.by_algorithm) {
+    add_followed(idle, config, use);
+    return idle.take();
+  }
   const bool offloads = config.collectives.algorithm == Algorithm::kMulticast &&
                         config.collectives.multicast.placement == collectives::MulticastPlacement::kDpa;
   idle.add(config.dpa.cores > 0 && !offloads, "dpa",
            "collectives run on the host: collectives.algorithm is not multicast with multicast.placement dpa",
            {"cores"});
   add_collectives(idle, config.collectives);
+  add_followed(idle, config, use);
   return idle.take();
 }
 
@@ -201,11 +273,17 @@ std::vector<std::pair<std::string, std::string>> idle_among(const std::vector<st
              std::none_of(fields.except.begin(), fields.except.end(),
                           [&](const std::string& counts) { return is_within(field, counts); });
     });
-    if (by != idle.end()) found.emplace_back(by->together ? by->path : field, by->why);
+    if (by == idle.end()) continue;
+    found.emplace_back(by->together || is_element(field, by->path) ? by->path : field, by->why);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
+  // What is set as a whole is named as a whole.
+  std::vector<std::pair<std::string, std::string>> whole;
+  for (auto& each : found) {
+    if (whole.empty() || !is_within(each.first, whole.back().first)) whole.push_back(std::move(each));
+  }
+  return whole;
 }
 
 }  // namespace weft::platforms

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "platforms/machine/machine.h"
+#include "sw/collectives/followed.h"
 
 namespace weft::platforms {
 
@@ -27,9 +28,12 @@ struct InterfaceUse {
   bool sends = true;
   bool refuses = true;  ///< somebody found no receive posted
   bool fetches = true;  ///< work requests from memory
+  bool ahead = true;    ///< a packet came ahead of its turn
   bool groups = true;   ///< the network had some: multicast, or reductions
   bool sums = true;     ///< its switches added something up, or were to
   Time until = kNever;  ///< the run's end, after which no fault begins
+  /// Whether the platform gives a value at a path itself, beside what stands there by default; null: not known.
+  std::function<bool(const std::string& path)> gives;
 };
 
 /// What a command asks of the machine, and what a run then used of it.
@@ -39,8 +43,11 @@ struct MachineUse {
   bool kernels = true;       ///< products and the like ran
   bool copies = true;        ///< copy engines did something
   bool moves = true;         ///< memory beyond the accelerators' was read or written
+  bool accesses = true;      ///< firmware accessed shared memory
+  bool offloaded = true;     ///< so did that of NICs' own cores
   InterfaceUse nic;
   InterfaceUse port;
+  std::uint32_t followed = collectives::kAllFollowed;  ///< by collectives, of all ranks together
   /// Equal numbers for equal times and energies of all kernels that ran, on an array of such a configuration; null: not
   /// known.
   std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on;

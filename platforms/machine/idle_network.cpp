@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which fields of networks and their interfaces change nothing.
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "hw/core/random.h"
@@ -27,15 +29,14 @@ std::uint64_t wiring(const fabric::FabricConfig& network, int ends) {
   const auto add = [&sum](auto value) { sum = mix(sum ^ static_cast<std::uint64_t>(value)); };
   add(topology.dmodk_stride);
   add(topology.lanes_needed);
-  for (const fabric::LinkConfig& link : topology.links) {
-    for (const std::int64_t value : {link.rate.count(), link.propagation.count(), link.buffer.count()}) add(value);
-  }
+  std::vector<std::size_t> links;
+  for (const fabric::LinkConfig& link : topology.links)
+    links.push_back(std::hash<std::string>()(config_to_json(link).dump()));
   const std::vector<fabric::Routes> routes = topology.routes(network.routing);
   for (std::size_t s = 0; s < topology.switches.size(); ++s) {
     for (const auto& port : topology.switches[s].ports) {
-      for (const std::uint32_t value : {std::uint32_t{port.is_end}, port.index, std::uint32_t{port.port}, port.link}) {
-        add(value);
-      }
+      for (const std::uint32_t value : {std::uint32_t{port.is_end}, port.index, std::uint32_t{port.port}}) add(value);
+      add(links[port.link]);
     }
     add(routes[s].detours());
     Packet packet;
@@ -54,6 +55,19 @@ bool is_of_wiring(std::string_view field) {
   constexpr std::string_view kFields[] = {"radix", "uplinks",        "levels",      "spines",
                                           "rails", "leaves_per_pod", "pod_uplinks", "routing"};
   return std::find(std::begin(kFields), std::end(kFields), field) != std::end(kFields);
+}
+
+/// Whether all edges of a graph, or all of a network's dimensions, have a field of links of their own.
+bool all_give(const fabric::FabricConfig& network, const InterfaceUse& use, const std::string& path,
+              std::string_view field) {
+  const bool is_graph = network.topology == Shape::kGraph;
+  const std::size_t count = is_graph ? network.edges.size() : network.dimensions.size();
+  if (!use.gives || !(is_graph || network.topology == Shape::kDimensions)) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string element = path + (is_graph ? ".edges." : ".dimensions.") + std::to_string(i);
+    if (!use.gives(element + ".link." + std::string(field))) return false;
+  }
+  return true;
 }
 
 void add_faults(IdleCollector& idle, const fabric::FabricConfig& network, const InterfaceUse& use,
@@ -105,6 +119,9 @@ void add_interface(IdleCollector& idle, const nic::Nic::Config& nic, const fabri
     idle.add(!use.refuses, path + field, "every message found a receive posted");
   }
   idle.add(nic.reorder == Bytes(), path + ".reorder_wait", path + ".reorder is 0B");
+  for (const char* field : {".reorder", ".reorder_wait"}) {
+    idle.add(!use.ahead, path + field, "no packet came ahead of its turn");
+  }
   idle.add(!use.groups, path + ".group_rate", "nothing was multicast or added up in " + network_path);
   const bool marks = network.switch_config.marking.min > Bytes();
   idle.add(!nic.dcqcn.enabled, path + ".dcqcn", path + ".dcqcn.enabled is false", {"enabled"});
@@ -140,6 +157,15 @@ void add_network(IdleCollector& idle, const fabric::FabricConfig& network, int e
           return is_of_wiring(field) && is_indifferent([&](FieldVisitor& visitor) { tried->fields(visitor); }, field,
                                                        [&] { return wiring(*tried, ends); }, Extremes::kLeftOut);
         });
+  }
+  if (ends <= kMostEnds && use.gives) {
+    auto tried = std::make_shared<fabric::FabricConfig>(network);
+    idle.add_tried(path + ".link", "every one of its links has a value of its own",
+                   [tried, ends, &use, path](std::string_view field) {
+                     return all_give(*tried, use, path, field) &&
+                            is_indifferent([&](FieldVisitor& visitor) { tried->link.fields(visitor); }, field,
+                                           [&] { return wiring(*tried, ends); }, Extremes::kLeftOut);
+                   });
   }
   std::vector<fabric::LinkConfig> links = {network.link};
   for (const auto& dimension : network.dimensions) links.push_back(dimension.link);

@@ -97,6 +97,7 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   }
   check_machine(config);
   config_.accelerator.hbm.capacity = config.accelerator.hbm.usable();
+  config_.accelerator.array.compute = config.accelerator.compute();
   const auto seed = static_cast<std::uint64_t>(config.seed);
   network_plan_ = std::make_shared<fabric::Plan>(config.fabric, config.accelerators, "fabric", seed);
   if (has_ports()) {
@@ -387,14 +388,21 @@ std::vector<std::string> Machine::warnings() const {
   std::vector<std::string> lines = config_.accelerator.hbm.warnings("accelerator.hbm");
   append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
-  append(lines, fabric::describe_starved(*network_plan_));
-  append(lines, describe_starved_reads(config_.nic, *network_plan_, memory_time(), "nic"));
-  append(lines, describe_hasty_repeats(config_.nic, *network_plan_, "nic"));
-  if (node_plan_) {
-    append(lines, fabric::describe_starved(*node_plan_));
-    append(lines, describe_starved_reads(config_.scale_up.port, *node_plan_, memory_time(), "scale_up.port"));
-    append(lines, describe_hasty_repeats(config_.scale_up.port, *node_plan_, "scale_up.port"));
-  }
+  const auto describe = [&](const std::vector<std::unique_ptr<nic::Nic>>& interfaces, const nic::NicConfig& config,
+                            const fabric::Plan& plan, const std::string& path) {
+    // Nobody waits for what nothing passes.
+    if (std::none_of(interfaces.begin(), interfaces.end(),
+                     [](const auto& nic) { return nic->counters().packets_sent > 0; }))
+      return;
+    append(lines, fabric::describe_starved(plan));
+    append(lines, describe_starved_reads(config, plan, memory_time(), path));
+    append(lines, describe_hasty_repeats(config, plan, path));
+    std::int64_t dropped = 0;
+    for (const auto& nic : interfaces) dropped += nic->counters().dropped;
+    append(lines, describe_short_reorder(config, plan, dropped, path));
+  };
+  describe(nics_, config_.nic, *network_plan_, "nic");
+  if (node_plan_) describe(ports_, config_.scale_up.port, *node_plan_, "scale_up.port");
   return lines;
 }
 

@@ -37,6 +37,12 @@ struct AcceleratorPart {
     array.fields(visit);
     visit("hbm", hbm, "Its memory");
   }
+  /// The core array, which knows what its memory sustains. Throws ConfigError.
+  [[nodiscard]] accelerator::ComputeConfig compute() const {
+    accelerator::ComputeConfig all = array.compute;
+    all.memory = hbm.sustained();
+    return all;
+  }
 };
 
 /// The network among the accelerators of a node.

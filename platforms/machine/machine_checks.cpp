@@ -6,6 +6,7 @@
 #include <bit>
 #include <utility>
 
+#include "hw/core/number_text.h"
 #include "platforms/machine/round_trip.h"
 
 namespace weft::platforms {
@@ -73,7 +74,7 @@ void check_shares(const AcceleratorPart& part) {
   const double efficiency = part.hbm.efficiency;
   if (!(efficiency > 0 && efficiency <= 1)) {
     throw ConfigError("accelerator.hbm.efficiency",
-                      "expected a share above 0 and at most 1, got " + std::to_string(efficiency));
+                      "expected a share above 0 and at most 1, got " + to_text(efficiency));
   }
   if (const Rate left = part.hbm.memory::Hbm::Config::sustained(); left < kLeastMemoryRate) {
     throw ConfigError("accelerator.hbm.efficiency", "expected a share that leaves at least " +
@@ -81,7 +82,7 @@ void check_shares(const AcceleratorPart& part) {
                                                         "its interconnect_rate, got " + to_text(left));
   }
   if (const double spread = part.array.speed_spread; !(spread >= 0 && spread <= 0.1)) {
-    throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + std::to_string(spread));
+    throw ConfigError("accelerator.speed_spread", "expected a share from 0 to 0.1, got " + to_text(spread));
   }
   part.hbm.check("accelerator.hbm");
 }
@@ -176,7 +177,7 @@ void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, cons
   check_pcie(nic.pcie, interface + ".pcie");
   check_whole_elements(plan.config().segment, kElement, plan.path() + ".segment");
   if (!(nic.dcqcn.g >= 0 && nic.dcqcn.g <= 1)) {
-    throw ConfigError(interface + ".dcqcn.g", "expected a share from 0 to 1, got " + std::to_string(nic.dcqcn.g));
+    throw ConfigError(interface + ".dcqcn.g", "expected a share from 0 to 1, got " + to_text(nic.dcqcn.g));
   }
 }
 

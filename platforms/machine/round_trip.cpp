@@ -68,10 +68,12 @@ void check_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan, c
   // Each timeout is longer by a random part of it.
   const double waits = (config.retry_limit + 1) * (1 + config.retry_jitter);
   if (static_cast<double>(config.ack_timeout.count()) * waits >= static_cast<double>(round.count())) return;
-  throw ConfigError(interface + ".ack_timeout",
-                    "expected at least " + round_time(round) + ", which an answer from the farthest end of " +
-                        plan.path() + " takes when nothing else is under way, got " + to_text(config.ack_timeout) +
-                        ": all repeats that " + interface + ".retry_limit allows would be over before it is here");
+  const Time least(static_cast<std::int64_t>(static_cast<double>(round.count()) / waits));
+  throw ConfigError(interface + ".ack_timeout", "expected at least " + round_time(least) + ", better " +
+                                                    round_time(round) + ", which an answer from the farthest end of " +
+                                                    plan.path() + " takes when nothing else is under way, got " +
+                                                    to_text(config.ack_timeout) + ": all repeats that " + interface +
+                                                    ".retry_limit allows would be over before it is here");
 }
 
 std::vector<std::string> describe_hasty_repeats(const nic::NicConfig& config, const fabric::Plan& plan,
@@ -82,6 +84,21 @@ std::vector<std::string> describe_hasty_repeats(const nic::NicConfig& config, co
   return {interface + ".ack_timeout: " + to_text(config.ack_timeout) + " are over before an answer from the farthest " +
           "end of " + plan.path() + " can be here, and what is still on its way is sent again; it takes " +
           round_time(round.idle) + " at the least, and " + round_time(round.full) + " behind full buffers"};
+}
+
+std::vector<std::string> describe_short_reorder(const nic::NicConfig& config, const fabric::Plan& plan,
+                                                std::int64_t dropped, const std::string& interface) {
+  if (config.reorder == Bytes() || dropped == 0) return {};
+  // What is sent until the sender knows of a gap and what fills it is here.
+  const double seconds = 2 * static_cast<double>(RoundTrip(plan).idle.count()) * 1e-12;
+  const double bytes = static_cast<double>(plan.end_link(0).rate.count()) / 8 * seconds;
+  constexpr std::int64_t kUnit = 4096;
+  const Bytes enough((static_cast<std::int64_t>(bytes) / kUnit + 1) * kUnit);
+  if (config.reorder >= enough) return {};
+  return {interface + ".reorder: " + to_text(config.reorder) + " had no place for " + std::to_string(dropped) +
+          " packets that came ahead of their turn, each of which was waited for and sent again by itself. That takes " +
+          "longer than 0B, which goes back to a gap and sends again all that follows; two round trips have " +
+          to_text(enough) + " under way"};
 }
 
 std::string longer_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan) {

@@ -37,6 +37,10 @@ void check_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan, c
 [[nodiscard]] std::vector<std::string> describe_hasty_repeats(const nic::NicConfig& config, const fabric::Plan& plan,
                                                               const std::string& interface);
 
+/// A `reorder` that had no place for `dropped` packets which came ahead of their turn: one line for people, or nothing.
+[[nodiscard]] std::vector<std::string> describe_short_reorder(const nic::NicConfig& config, const fabric::Plan& plan,
+                                                              std::int64_t dropped, const std::string& interface);
+
 /// What helps where answers came too late although no packet was lost: "expected ...".
 [[nodiscard]] std::string longer_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan);
 

@@ -28,7 +28,6 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
       traces_(std::move(traces)),
       collectives_(network, collectives, *this, end.bus),
       statistics_(network.ends()) {
-  if (end_.memory_GBps <= 0) throw ConfigError("analytical.end.memory_GBps", "expected more than 0");
   if (end_.roofline && end_.peak_tflops <= 0) {
     throw ConfigError("analytical.end.peak_tflops", "expected more than 0 for the roofline");
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sw/collectives/followed.h"
+
 namespace weft::collectives {
 
 using firmware::Task;
@@ -68,6 +70,8 @@ Task InNetworkMember::meet() {
 }
 
 Task InNetworkMember::lock() {
+  follow(rank_.followed, Followed::kStreaming);
+  follow(rank_.followed, Followed::kLock);
   if (config_.lock == TreeLock::kCollective) co_await meet();
 }
 
@@ -76,13 +80,16 @@ Task InNetworkMember::all_reduce(std::uint64_t buffer, std::uint64_t bytes, Elem
     co_await meet();
     co_return;
   }
+  follow(rank_.followed, Followed::kSums);
   begin();
   if (static_cast<std::int64_t>(bytes) <= config_.low_latency_limit.count()) {
     low_latency_.reduce(buffer, buffer, bytes, type);
     co_await until([this] { return progress_.reduced == 1; });
     co_return;
   }
+  follow(rank_.followed, Followed::kAllReduce);
   if (config_.all_reduce == AllReducePattern::kReduceMulticast) {
+    follow(rank_.followed, Followed::kCouldStage);
     if (config_.staging.channels > 0) {
       co_await staged_all_reduce(buffer, bytes, type);
     } else {
@@ -128,6 +135,8 @@ void InNetworkMember::post_round(firmware::GroupQueuePair& tree, std::uint64_t r
 }
 
 Task InNetworkMember::reduce_and_multicast(std::uint64_t buffer, BlockMap blocks, ElementType type) {
+  follow(rank_.followed, Followed::kMessages);
+  follow(rank_.followed, Followed::kStreaming);
   // Rounds of reductions that are posted ahead of the multicast of what they gave.
   constexpr std::uint64_t kAhead = 2;
   const std::uint64_t coming = expect_others(blocks);
@@ -156,6 +165,9 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
     co_await completions_->next();
     co_return;
   }
+  follow(rank_.followed, Followed::kSums);
+  follow(rank_.followed, Followed::kScatter);
+  follow(rank_.followed, Followed::kMessages);
   std::uint64_t bytes = 0;
   std::uint64_t reductions = 1;  // and the empty one
   for (int i = 0; i < size_; ++i) {
@@ -219,6 +231,7 @@ Task InNetworkMember::add_own(OwnSums& sums, std::uint64_t count) {
 
 Task InNetworkMember::allgather(std::uint64_t buffer, BlockMap blocks) {
   if (size_ == 1) co_return;
+  follow(rank_.followed, Followed::kMessages);
   begin();
   const std::uint64_t coming = expect_others(blocks);
   co_await meet();
@@ -231,6 +244,7 @@ Task InNetworkMember::allgather(std::uint64_t buffer, BlockMap blocks) {
 
 Task InNetworkMember::broadcast(int root, std::uint64_t buffer, std::uint64_t bytes) {
   if (size_ == 1) co_return;
+  follow(rank_.followed, Followed::kMessages);
   begin();
   const Chunks chunks{{0, bytes}, chunk_};
   if (position_ != root && bytes > 0) multicast_.receive(1);

@@ -2,6 +2,7 @@
 // An AllReduce by reduce-multicast through staging buffers.
 #include <algorithm>
 
+#include "sw/collectives/followed.h"
 #include "sw/collectives/in_network.h"
 
 namespace weft::collectives {
@@ -37,6 +38,7 @@ std::uint64_t InNetworkMember::slot(std::uint64_t step) const {
 }
 
 Task InNetworkMember::staged_all_reduce(std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  follow(rank_.followed, Followed::kStaging);
   firmware::Processor& processor = *rank_.processor;
   Stages stages{buffer,
                 bytes,

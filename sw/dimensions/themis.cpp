@@ -54,7 +54,7 @@ std::int64_t reduced_by(const Phase& phase) {
 
 PredictedTime predict(const Phase& phase, const DimensionCost& cost) {
   const auto time = [](std::int64_t bytes, double rate) {
-    return Time(std::llround(static_cast<double>(bytes) / rate * 1000));
+    return Time(rounded(static_cast<double>(bytes) / rate * 1000, "a predicted time of a dimension in ps"));
   };
   return {cost.step * steps_of(phase) + 3 * time(reduced_by(phase), cost.memory_bytes_per_ns),
           time(moved_by(phase), cost.bytes_per_ns)};

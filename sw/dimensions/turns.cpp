@@ -11,7 +11,8 @@ namespace weft::dimensions {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
-constexpr double kNothing = 1e-3;  // ns: less is done
+constexpr double kNothing = 1e-3;    // ns: less is done
+constexpr double kRounding = 1e-15;  // of a time: what real numbers do not tell apart
 
 /// In nanoseconds as real numbers, which are the same on every rank: they decide an order and are no simulated times.
 class Prediction {
@@ -96,7 +97,7 @@ class Prediction {
   void end(double now, Lane& lane) {
     for (std::size_t i = 0; i < lane.running.size();) {
       const Running each = lane.running[i];
-      if (each.left > kNothing) {
+      if (each.left > std::max(kNothing, now * kRounding)) {
         ++i;
         continue;
       }

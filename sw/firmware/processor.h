@@ -100,6 +100,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   Time shared_;              ///< of that, with the pipeline or the port
   std::size_t running_ = 1;  ///< threads at work on its core when it began, with itself
   std::int64_t spin_share_;  ///< of a loop that polls
+  std::int64_t accesses_ = 0;
   Stall stall_;
 
  public:
@@ -156,6 +157,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   void spawn(std::string name, int place, Task task);
   /// Starts one, from a running thread and on its core, that may still wait for something to do at the end of a run.
   void spawn_server(std::string name, Task task);
+  /// Accesses to shared memory, without those of threads that poll.
+  [[nodiscard]] std::int64_t accesses() const { return accesses_; }
   /// The core for the `place`th of several threads, by the configured placement.
   [[nodiscard]] int core_for(int place) const {
     return (config_.placement == Placement::kSpread ? place : place / config_.threads) % config_.cores;
@@ -184,6 +187,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   }
   /// Spends what `work` takes on the running thread's core.
   void work(const Work& work) {
+    accesses_ += work.accesses;
     const std::int64_t shared = work.instructions + work.accesses * config_.port_cycles;
     spend(cycle_time(shared + work.accesses * config_.access_cycles, config_.clock), cycle_time(shared, config_.clock));
   }

@@ -31,6 +31,8 @@ struct Rank {
   memory::BackingStore* store = nullptr;  ///< debug access to its memory; null when data is off
   MemoryMap memory{Bytes()};
   RemoteWindow remote;  ///< of memory beyond its own, where the machine has any
+  /// What collectives have followed of their configuration: bits that are theirs.
+  std::uint32_t followed = 0;
 
   /// The interface that reaches `peer`.
   [[nodiscard]] const Interface& towards(const Rank& peer) const {

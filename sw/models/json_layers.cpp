@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "traces/json_text.h"
-#include "traces/text_file.h"
 
 namespace weft::models {
 
@@ -17,9 +16,9 @@ using traces::FormatError;
 
 namespace {
 
-json parse(const std::filesystem::path& file) {
+json parse(std::string_view text, const std::filesystem::path& file) {
   try {
-    return traces::parse_json(traces::read_text(file, "a network in JSON"));
+    return traces::parse_json(text);
   } catch (const traces::JsonError& error) {
     throw FormatError(file.string(), 0, error.what());
   }
@@ -31,8 +30,9 @@ std::string path_of(std::size_t index, std::string_view key) {
 
 }  // namespace
 
-JsonLayers::JsonLayers(const std::filesystem::path& file, const std::vector<std::string_view>& keys)
-    : file_(file), root_(std::make_unique<json>(parse(file))) {
+JsonLayers::JsonLayers(std::string_view text, const std::filesystem::path& file,
+                       const std::vector<std::string_view>& keys)
+    : file_(file), root_(std::make_unique<json>(parse(text, file))) {
   const auto expect_keys = [this](const json& object, const std::string& path, const auto& known) {
     for (const auto& [key, value] : object.items()) {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;

@@ -34,8 +34,8 @@ class JsonLayers {
     std::size_t index_;
   };
 
-  /// `keys` are those that a layer may have.
-  JsonLayers(const std::filesystem::path& file, const std::vector<std::string_view>& keys);
+  /// `text` is what `file` holds; `keys` are those that a layer may have.
+  JsonLayers(std::string_view text, const std::filesystem::path& file, const std::vector<std::string_view>& keys);
   ~JsonLayers();
   JsonLayers(const JsonLayers&) = delete;
   JsonLayers& operator=(const JsonLayers&) = delete;

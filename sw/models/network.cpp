@@ -13,6 +13,8 @@
 #include "sw/models/json_layers.h"
 #include "traces/csv.h"
 #include "traces/data_path.h"
+#include "traces/json_text.h"
+#include "traces/text_file.h"
 
 namespace weft::models {
 namespace {
@@ -189,17 +191,25 @@ std::int64_t factor_g(const Layer& layer) {
 }
 
 bool is_network_file(std::string_view name) {
-  return name.ends_with(".csv") || name.ends_with(".json");
+  if (name.find('/') != std::string_view::npos) return true;
+  for (const std::string_view extension : {".csv", ".json", ".txt", ".gz"}) {
+    if (name.ends_with(extension)) return true;
+  }
+  std::error_code ignored;
+  return name.find('.') != std::string_view::npos && std::filesystem::is_regular_file(name, ignored);
 }
 
 Network load_network(const std::filesystem::path& file) {
-  if (file.extension() == ".json") {
-    const JsonLayers layers(file, kColumns);
+  const std::string text = traces::read_text(file, "a network in CSV or JSON");
+  if (traces::begins_as_json(text)) {
+    const JsonLayers layers(text, file, kColumns);
     return {layers.name(), layers.batch(kMaxBatch), read_layers(layers)};
   }
-  const traces::CsvTable table = traces::CsvTable::read(file);
+  const traces::CsvTable table = traces::CsvTable::parse(text, file.string());
   table.expect_columns(kShapeColumns, kImageColumns);
-  return {file.stem().string(), 1, read_layers(table)};
+  table.expect_rows("a layer");
+  const std::filesystem::path unpacked = file.extension() == ".gz" ? file.stem() : file.filename();
+  return {unpacked.stem().string(), 1, read_layers(table)};
 }
 
 Network find_network(std::string_view name) {

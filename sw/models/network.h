@@ -101,10 +101,11 @@ struct Network {
 /// Those of networks.csv, with the batch that was measured, and transformers by network_of, with one sequence. Throws
 /// std::invalid_argument that lists the names there are, and traces::FormatError.
 [[nodiscard]] Network find_network(std::string_view name);
-/// A file as above, by its extension .csv or .json; without a name it is named after the file, without a batch it
-/// has 1. Throws traces::FormatError.
+/// A file as above, maybe packed with gzip: what it holds tells CSV from JSON. Without a name it is named after the
+/// file, without a batch it has 1. Throws traces::FormatError.
 [[nodiscard]] Network load_network(const std::filesystem::path& file);
-/// Whether a network given by this text is a file, by its extension.
+/// Whether a network given by this text is a file: it has a slash or the extension of one, or there is a file of that
+/// name with a dot.
 [[nodiscard]] bool is_network_file(std::string_view name);
 /// The matrices of all blocks, applied to each token of a sequence. Without embedding and head, whose factors would be
 /// as wide as the vocabulary and which implementations leave to plain gradients; without norms, which are small.

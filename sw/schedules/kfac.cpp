@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hw/core/number_text.h"
 #include "sw/compression/selection.h"
 #include "sw/schedules/kernel_work.h"
 #include "sw/schedules/kfac_member.h"
@@ -114,10 +115,10 @@ KfacConfig checked(KfacConfig config) {
   }
   const auto check_share = [](const std::string& path, double share) {
     if (share > 0 && share <= 1) return;
-    throw ConfigError(path, "expected more than 0 and at most 1, got " + std::to_string(share));
+    throw ConfigError(path, "expected more than 0 and at most 1, got " + to_text(share));
   };
   if (!(config.kl_clip >= 0)) {
-    throw ConfigError("workload.kl_clip", "expected 0 or more, got " + std::to_string(config.kl_clip));
+    throw ConfigError("workload.kl_clip", "expected 0 or more, got " + to_text(config.kl_clip));
   }
   if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
   if (!config.compression.on()) return config;

@@ -465,6 +465,11 @@ TEST_F(CliTest, ValidateJudges) {
 
   EXPECT_EQ(weft("validate ../good.csv").code, 0);
   EXPECT_EQ(weft("validate ../less.csv").code, 0);
+  // In the row's unit, whatever the metric's is; a table without a row says nothing.
+  write("unit.csv", head + "s,h100-sxm,\"kernel --burst --gemm 4096,4096,4096\",rows[0].tflops,0.78,PFLOPS,5%,x\n");
+  EXPECT_EQ(weft("validate ../unit.csv").code, 0);
+  write("empty.csv", head);
+  EXPECT_EQ(weft("validate ../empty.csv").code, 2);
   const Ran far = weft("validate ../far.csv --json");
   EXPECT_EQ(far.code, 1);
   EXPECT_EQ(json::parse(far.out)["rows"].size(), 2U);

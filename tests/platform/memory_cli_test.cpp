@@ -232,5 +232,31 @@ TEST_F(MemoryTest, RefusesBadInput) {
   for (const BadInput& bad : cases) expect_refused(bad);
 }
 
+/// Refreshes go on meanwhile and are counted, in no time.
+TEST_F(MemoryTest, LeavesOutLongPauses) {
+  const auto pause = [&](const std::string& ns) {
+    write("pause.trc", "\xEF\xBB\xBF# with a mark of the byte order\nR 0x0 0\nR 0x40 " + ns + "\n");
+    return memory("../pause.trc");
+  };
+  const json brief = pause("1000000");
+  const json second = pause("1000000000");
+  const json longest = pause("1000000000000");
+  EXPECT_EQ(longest["reads"], 2);
+  EXPECT_DOUBLE_EQ(longest["time_us"].get<double>() - second["time_us"].get<double>(), 999e6);
+  const auto refreshes = [](const json& run) {
+    return run["counters"]["bank_refreshes"].get<double>() + run["counters"]["refreshes"].get<double>();
+  };
+  EXPECT_GT(refreshes(brief), 100);
+  // In whole rounds, of which the end of a run cuts one.
+  EXPECT_NEAR(refreshes(second) / refreshes(brief), 1000, 5);
+  EXPECT_NEAR(refreshes(longest) / refreshes(second), 1000, 0.1);
+  EXPECT_NEAR(longest["energy"]["refresh_uj"].get<double>() / second["energy"]["refresh_uj"].get<double>(), 1000, 0.1);
+}
+
+TEST_F(MemoryTest, NamesTheOptionThatIsWrong) {
+  expect_refused({"mapping", "memory ../stream.trc --mapping row,column", {"--mapping: expected"}});
+  expect_refused({"mapping by --set", "memory ../stream.trc --set mapping=row,column", {"--set: mapping: expected"}});
+}
+
 }  // namespace
 }  // namespace weft

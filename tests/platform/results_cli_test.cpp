@@ -334,7 +334,7 @@ TEST_F(ResultsCli, AConfigurationRunsAgain) {
   EXPECT_EQ(weft("run results/config.json --out results").code, 0);
   const json config = json::parse(read_file(folder_ / "work/results/config.json"));
   EXPECT_EQ(config["platform"]["fabric"]["edges"], "edges.json");
-  EXPECT_EQ(config["values"]["seed"], json({{"value", 7}, {"source", "file"}}));
+  EXPECT_EQ(config["values"]["seed"], json({{"value", 7}, {"source", "command line"}}));
   EXPECT_EQ(config["weft"], first["weft"]);
 }
 

@@ -84,12 +84,23 @@ TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
   const std::string radix = "--set fabric.hosts_per_leaf=4 ";  // all on one leaf
   for (const auto& [command, named, unnamed] : std::vector<Case>{
            {kCollective + radix,
-            {"nic.rnr_timer=99us", "nic.rnr_limit=1s", "nic.group_rate=1Gbps", "nic.work_queue.fetch=1",
-             "fabric.link.lanes=4", "fabric.link.replay=true", "fabric.radix=128", "fabric.spines=3",
-             "fabric.routing=ecmp", "fabric.switch.reduction.fp32=1", "accelerator.slice=2us",
-             "accelerator.line_latency=1us", "workload.steps=2", "accelerator.hbm.stacks.device.geometry.channels=2"},
+            {"nic.rnr_timer=99us",       "nic.rnr_limit=1s",
+             "nic.group_rate=1Gbps",     "nic.work_queue.fetch=1",
+             "fabric.link.lanes=4",      "fabric.link.replay=true",
+             "fabric.radix=128",         "fabric.spines=3",
+             "fabric.routing=ecmp",      "fabric.switch.reduction.fp32=1",
+             "accelerator.slice=2us",    "accelerator.line_latency=1us",
+             "workload.steps=2",         "accelerator.hbm.stacks.device.geometry.channels=2",
+             "nic.reorder=1MiB",         "remote_memory.kind=pool",
+             "firmware.access_cycles=1", "firmware.port_cycles=1",
+             "firmware.entry_cycles=1",  "firmware.placement=pack"},
             {"nic.message_cost=99us", "fabric.link.rate=100Gbps", "nic.dma_rate=10Gbps", "collectives.chunk=4KiB",
              "firmware.clock=1GHz", "scale_up.port.read_latency=9us"}},
+           {"collective dgx-h100 --op all_gather --bytes 64KiB --algorithm in-network --no-warmup ",
+            {"collectives.chunk=64KiB", "collectives.slots=8", "collectives.channels=2", "collectives.piece=1MiB",
+             "collectives.pieces=4", "collectives.in_network.lock=communicator", "collectives.in_network.window=128",
+             "collectives.in_network.own_block=local", "collectives.in_network.staging.channels=0"},
+            {"scale_up.port.message_cost=99us"}},
            {"run ../small.json --timeline-ranks 0 --out out ",
             {"accelerator.compute.panel_step=9us", "accelerator.compute.tensor_fp64=1TFLOPS",
              "workload.offload.buffers=3"},
@@ -125,6 +136,87 @@ TEST_F(SettingsCli, WhatMakesSwitchesRefuseIsNotNamed) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("the switches have no room"), std::string::npos) << ran.out;
   EXPECT_EQ(ran.out.find("without effect"), std::string::npos) << ran.out;
+}
+
+TEST_F(SettingsCli, SharesThatLeaveNothingAreRefused) {
+  const std::string node = "collective ../small.json --op all_reduce --bytes 64KiB --no-warmup ";
+  for (const char* share : {"1e-8", "1e-16", "1e-300"}) {
+    for (const auto& [set, message] : std::vector<std::pair<std::string, std::string>>{
+             {"'fabric.faults=[{\"link\": \"*\", \"rate\": " + std::string(share) + "}]'",
+              "fabric.faults.0.rate: expected at least "},
+             {"fabric.switch.speedup=" + std::string(share), "fabric.switch.speedup: expected at least "},
+             {"scale_up.fabric.switch.speedup=" + std::string(share),
+              "scale_up.fabric.switch.speedup: expected at least "},
+             {"accelerator.hbm.efficiency=" + std::string(share), "expected a share that leaves at least 1Mbps"},
+             {"accelerator.compute.sparsity=" + std::string(share), "expected a number from 1 to 4, got "}}) {
+      const Ran ran = weft(node + "--set " + set);
+      EXPECT_EQ(ran.code, 2) << set;
+      EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
+      EXPECT_EQ(ran.err.find("0.000000"), std::string::npos) << ran.err;
+    }
+  }
+  // A kernel that would not end.
+  const Ran ran = weft("run ../small.json --timeline-ranks 0 --set accelerator.compute.sustained=1e-16");
+  EXPECT_EQ(ran.code, 2) << ran.err;
+  EXPECT_NE(ran.err.find("106 days"), std::string::npos) << ran.err;
+  EXPECT_TRUE(nothing_written());
+}
+
+/// An option says it all; a list is one setting.
+TEST_F(SettingsCli, EachSettingIsNamedOnce) {
+  const auto named = [&](const std::string& more) {
+    return json::parse(weft(kCollective + "--no-warmup --json " + more).out)["without_effect"];
+  };
+  const auto field = [](const char* path, const char* because) {
+    return json::array({{{"field", path}, {"because", because}}});
+  };
+  EXPECT_EQ(named("--set collectives.algorithm=tree --algorithm ring"),
+            field("collectives.algorithm", "--algorithm stands in its place"));
+  EXPECT_EQ(named("--set seed=3 --seed 4"), field("seed", "--seed stands in its place"));
+  EXPECT_EQ(named("--algorithm ring --seed 4"), json::array());
+  EXPECT_EQ(named("--algorithm tree --set 'collectives.order=[1,0]'"),
+            field("collectives.order", "collectives.algorithm is tree"));
+}
+
+TEST_F(SettingsCli, LinksThatAllHaveTheirOwnValueTakeNoOther) {
+  write("edges.csv",
+        "between,link.rate\nend0 - a,400Gbps\nend1 - a,400Gbps\nend2 - b,400Gbps\nend3 - b,400Gbps\na - b,200Gbps\n");
+  write("graph.json", R"({"accelerators": 4, "per_node": 1, "accelerator": "h100-sxm", "nic": "connectx-7",
+    "fabric": {"topology": "graph", "edges": "edges.csv", "segment": "64KiB"}})");
+  const std::string run =
+      "collective ../graph.json --op all_reduce --bytes 64KiB --no-warmup --json --set fabric.link.";
+  const json rate = json::parse(weft(run + "rate=50Gbps").out);
+  ASSERT_EQ(rate["without_effect"].size(), 1U);
+  EXPECT_EQ(rate["without_effect"][0]["field"], "fabric.link.rate");
+  const json propagation = json::parse(weft(run + "propagation=5us").out);
+  EXPECT_EQ(propagation["without_effect"], json::array());
+  EXPECT_GT(propagation["rows"][0]["time_us"], rate["rows"][0]["time_us"]);
+}
+
+TEST_F(SettingsCli, ARunOfItsConfigurationNamesTheSame) {
+  const std::string run = "run ../small.json --timeline-ranks 0 --json --set nic.dcqcn.g=0.5 --out one";
+  const json one = json::parse(weft(run).out)["without_effect"];
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(json::parse(weft("run one/config.json --timeline-ranks 0 --json --out two").out)["without_effect"], one);
+  EXPECT_EQ(json::parse(weft("run two/config.json --timeline-ranks 0 --json --out three").out)["without_effect"], one);
+}
+
+/// Selective repeat without a place for what comes ahead takes longer than going back.
+TEST_F(SettingsCli, AShortReorderBufferIsNamed) {
+  const std::string run =
+      "collective ../small.json --op all_reduce --bytes 8MiB --no-warmup --algorithm ring --set per_node=1 "
+      "--set fabric.segment=4KiB --set nic.recovery=true --set 'fabric.faults=[{\"loss\": 0.001}]' --set nic.reorder=";
+  EXPECT_NE(weft(run + "4KiB").err.find("nic.reorder: 4KiB had no place for "), std::string::npos);
+  EXPECT_EQ(weft(run + "4MiB").err, "");
+  EXPECT_EQ(weft(run + "0B").err, "");
+}
+
+TEST_F(SettingsCli, NetworksThatNothingPassedAreNotWarnedOf) {
+  const std::string starved =
+      "collective dgx-h100 --op all_gather --bytes 64KiB --no-warmup --set fabric.link.buffer=8KiB "
+      "--set fabric.link.propagation=100us --set fabric.segment=4KiB ";
+  EXPECT_EQ(weft(starved + "--algorithm ring").err, "");
+  EXPECT_NE(weft(starved + "--algorithm ring --set per_node=1").err.find("(fabric.link.buffer)"), std::string::npos);
 }
 
 }  // namespace

@@ -172,6 +172,17 @@ TEST(ConfigErrors, QuantitiesNeedUnits) {
             "\"99999999999Tbps\"");
 }
 
+TEST(ConfigErrors, WhatRoundsToNothingIsRefused) {
+  Time time;
+  EXPECT_FALSE(assign(make_scalar(time), {}, "0.4ps"));
+  EXPECT_FALSE(assign(make_scalar(time), {}, "0.0004ns"));
+  EXPECT_EQ(expectation(make_scalar(time), {}, "0.4ps"), "a time of 0 or at least \"1ps\"");
+  EXPECT_TRUE(assign(make_scalar(time), {}, "0.6ps"));
+  EXPECT_EQ(time, Time(1));
+  EXPECT_TRUE(assign(make_scalar(time), {}, "0.0ps"));
+  EXPECT_EQ(time, Time());
+}
+
 TEST(ConfigErrors, LimitsArePrintedInTheUnit) {
   EXPECT_EQ(field_error(R"("timing": {"start": "9us"})"),
             "p.json: engine.timing.start: expected a time from \"1ns\" to \"8us\", got \"9us\"");
@@ -420,6 +431,31 @@ TEST(ConfigProvenance, AllFourSources) {
   expect("engine.order", "tree", "file");
   expect("engine.store.channels", 5, "command line");
   EXPECT_EQ(effective.size(), 14U);
+}
+
+/// A run of what a run wrote knows what was set by hand.
+TEST(ConfigProvenance, OutlivesARun) {
+  Document first = Document::from_text(R"({"engine": {"part": "engine-a", "label": "mine"}})", "p.json",
+                                       Overrides{"engine.store.channels=5"}, Catalogue(kParts));
+  EngineConfig config;
+  first.root().read_part("engine", config);
+  EXPECT_TRUE(first.gives("engine.store.channels"));
+  EXPECT_TRUE(first.gives("engine.clock"));
+  EXPECT_FALSE(first.gives("engine.efficiency"));
+  nlohmann::json written = first.configuration();
+  for (int run = 0; run < 2; ++run) {
+    Document again = Document::from_text(written.dump(), "config.json", Overrides{}, Catalogue(kParts));
+    again.root().read_part("engine", config);
+    written = again.configuration();
+    EXPECT_EQ(written["values"], first.configuration()["values"]);
+  }
+}
+
+TEST(ConfigProvenance, SettingsThatAnotherReplacesAreKnown) {
+  Document document =
+      Document::from_text("{}", "p.json", Overrides{"engine.label=a", "engine.clock=1GHz", "engine.label=b"});
+  EXPECT_TRUE(document.is_set_again("engine.label"));
+  EXPECT_FALSE(document.is_set_again("engine.clock"));
 }
 
 TEST(ConfigProvenance, ErrorsOfModulesGetTheirFile) {

@@ -65,6 +65,24 @@ TEST(Csv, ReadsSemicolons) {
   EXPECT_EQ(CsvTable::parse("a;b,c\n1;2,3\n", "t.csv")[0].text("a;b"), "1;2");
 }
 
+/// As they are copied from a spreadsheet.
+TEST(Csv, ReadsTabs) {
+  const CsvTable table = CsvTable::parse("name\tsize\ton\na b\t3\t\n\t 4 \tyes\n\t\n\"c\td\"\t5\tno\n", "t.csv");
+  EXPECT_EQ(table.columns(), (std::vector<std::string>{"name", "size", "on"}));
+  ASSERT_EQ(table.size(), 3u);
+  EXPECT_EQ(table[0].text("name"), "a b");
+  EXPECT_EQ(table[0].text("on"), "");
+  EXPECT_EQ(table[1].text("name"), "");
+  EXPECT_EQ(table[1].integer("size"), 4);
+  EXPECT_EQ(table[2].text("name"), "c\td");
+  EXPECT_EQ(parse_error("a\tb\n\"1\"2\t3\n"), "t.csv:2: expected a tab or the end of the line after a closing quote");
+  // Blanks, where commas or semicolons are.
+  EXPECT_EQ(CsvTable::parse("a\t,\tb\n1\t,\t2\n", "t.csv")[0].text("b"), "2");
+  EXPECT_EQ(parse_error("a|b\n1|2\n"),
+            "t.csv:1: expected columns with commas, semicolons or tabs between them, found |");
+  EXPECT_EQ(CsvTable::parse("a|b,c\n1,2\n", "t.csv")[0].text("a|b"), "1");
+}
+
 TEST(Csv, IteratesOverRows) {
   std::int64_t sum = 0;
   for (const CsvTable::Row row : CsvTable::parse("a\n1\n2\n3\n", "t.csv")) sum += row.integer("a");

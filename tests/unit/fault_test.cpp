@@ -90,6 +90,8 @@ TEST(FaultErrors, SayWhatWasExpected) {
   FabricConfig replay = tree_with({{.link = "leaf0", .loss = 1}});
   replay.link.replay = true;
   expect_error(replay, "fabric.faults.0", "replays the others for ever");
+  replay.faults[0].until = 3_us;
+  expect_error(replay, "fabric.faults.0", "replays the others until 3us");
 }
 
 TEST(FaultErrors, ASegmentMustPassTheSlowestLinkInTime) {
@@ -102,12 +104,26 @@ TEST(FaultErrors, ASegmentMustPassTheSlowestLinkInTime) {
   expect_error(config, "fabric.segment", "8523776ns to pass a link of leaf0 at 1Gbps, and a packet can hold 4290us");
   config.segment = 512_KiB;
   config.faults = {{.link = "end7>leaf1", .rate = 0.5}};
-  expect_error(config, "fabric.segment", "a link of end7 at 1Gbps that a fault slows down");
+  expect_error(config, "fabric.faults.0.rate", "at least 0.998, or a smaller segment");
   // Two that each leave enough meet for a while.
   config.segment = 256_KiB;
   config.faults.push_back({.link = "end7", .from = 1_us, .until = 2_us, .rate = 0.8});
-  expect_error(config, "fabric.segment", "a link of end7");
+  expect_error(config, "fabric.faults.0.rate", "to pass a link of end7 at 1Gbps");
   config.faults[0].until = 1_us;
+  expect_valid(config);
+  for (const double rate : {1e-4, 1e-8, 1e-12, 1e-16, 1e-300}) {
+    config.faults = {{.rate = rate}};
+    expect_error(config, "fabric.faults.0.rate", "expected at least 0.499, or a smaller segment");
+  }
+}
+
+TEST(FaultErrors, ASegmentMustPassTheCrossbarInTime) {
+  FabricConfig config = tree();
+  for (const double speedup : {1e-6, 1e-12, 1e-16, 1e-300}) {
+    config.switch_config.speedup = speedup;
+    expect_error(config, "fabric.switch.speedup", "or 0 for no limit: at an output's rate");
+  }
+  config.switch_config.speedup = 1e-3;
   expect_valid(config);
 }
 

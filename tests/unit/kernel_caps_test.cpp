@@ -131,6 +131,18 @@ TEST(PowerCap, HoldsKernelsThatHbmBounds) {
   EXPECT_EQ(kernel_work(held_to(0_MHz, 200_W), Copy{1_GiB}).compute, kernel_work(kGpu, Copy{1_GiB}).compute);
 }
 
+/// The rate that tiles are chosen for says nothing about how long a kernel really lasts.
+TEST(PowerCap, FollowsTheMemoryThatThereIs) {
+  const Rate memory = 3082_GBps;
+  for (const Rate planned : {50_GBps, 500_GBps, 3080_GBps, 30'000_GBps}) {
+    ComputeConfig config = held_to(0_MHz, 500_W);
+    config.planned_memory = planned;
+    config.memory = memory;
+    const KernelWork work = kernel_work(config, kCube);
+    EXPECT_LE(energy(config.power, work, memory) / seconds_of(estimate(work, memory)), 500.1);
+  }
+}
+
 TEST(PowerCap, PausesBelowTheLowestClock) {
   Time last;
   for (const Power cap : {500_W, 300_W, 200_W, 150_W, 120_W, 90_W}) {

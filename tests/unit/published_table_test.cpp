@@ -65,7 +65,29 @@ TEST(PublishedTable, ReadsDifferencesOfRunsAndSumsOfValues) {
   EXPECT_EQ(rows[1].paths(), std::vector<std::string>{"a.b"});
 }
 
+TEST(PublishedTable, ConvertsToTheRowsUnit) {
+  const auto factor = [](const std::string& metric, const std::string& unit) {
+    return rows_of("s,p,run," + metric + ",1," + unit + ",-,src\n")[0].in_unit(metric, 1);
+  };
+  EXPECT_DOUBLE_EQ(factor("rows[0].time_us", "ms"), 1e-3);
+  EXPECT_DOUBLE_EQ(factor("rows[0].time_us", "ns"), 1e3);
+  EXPECT_EQ(factor("rows[0].time_us", "us"), 1);
+  EXPECT_DOUBLE_EQ(factor("breakdown_us.total", "s"), 1e-6);
+  EXPECT_EQ(factor("rows[0].busbw", "GB/s"), 1);
+  EXPECT_DOUBLE_EQ(factor("rows[0].busbw", "Gb/s"), 8);
+  EXPECT_DOUBLE_EQ(factor("power_w", "kW"), 1e-3);
+  EXPECT_DOUBLE_EQ(factor("tflops", "GFLOPS"), 1e3);
+  // What says no unit, or one that is not known, stays.
+  EXPECT_EQ(factor("tokens_per_s", "s"), 1);
+  EXPECT_EQ(factor("share", "%"), 1);
+  EXPECT_EQ(factor("time_us", "cycles"), 1);
+  EXPECT_EQ(factor("breakdown_us.count", ""), 1);
+}
+
 TEST(PublishedTable, SaysWhatIsWrong) {
+  EXPECT_EQ(error_of("s,p,run,rows[0].time_us,1,W,-,src\n"),
+            "p.csv:2: column 'unit': expected a unit of rows[0].time_us, one of ps, ns, us, ms, s, got 'W'");
+  EXPECT_EQ(error_of(""), "p.csv:1: expected a measurement below the names of the columns, found none");
   EXPECT_EQ(error_of("s,p,a less b less c,m,1,us,1%,src\n"),
             "p.csv:2: column 'arguments': expected a command, or one less another, got 'a less b less c'");
   EXPECT_EQ(error_of("s,p,,m,x,us,1%,src\n"), "p.csv:2: column 'published': expected a number, got 'x'");

@@ -76,7 +76,10 @@ TEST_F(VcdDialects, VectorsInBitsAreVectors) {
                            one, two));
   write("halves.vcd",
         bench("$var wire 2 # data [2:1] $end\n$var wire 1 % data [0] $end\n", "b0 #\n1%\n", "b1 #\n0%\n"));
-  for (const char* file : {"blank.vcd", "glued.vcd", "mixed.vcd", "alias.vcd", "halves.vcd"}) {
+  write("vhdl.vcd",
+        bench("$var wire 1 # data(2) $end\n$var wire 1 $ data(1) $end\n$var wire 1 % data(0) $end\n", one, two));
+  EXPECT_EQ(sampled("vhdl.vcd", "tb.data(1 downto 0)"), (Lines{"01", "10"}));
+  for (const char* file : {"blank.vcd", "glued.vcd", "mixed.vcd", "alias.vcd", "halves.vcd", "vhdl.vcd"}) {
     expect_same("whole.vcd", file);
     expect_same(file, "whole.vcd");
     EXPECT_EQ(sampled(file, "tb.data"), (Lines{"001", "010"})) << file;
@@ -325,6 +328,11 @@ TEST_F(VcdDialects, TakesWhatWritersWrite) {
       {"an open section of values", with("#0\n", "$dumpvars\n#0\n")},
       {"latin-1", with("$timescale", "$comment M\xe4rz \x1b[31m $end\n$timescale")},
       {"no timescale", with("$timescale 1ns $end\n", "$timescale $end\n")},
+      {"a range as VHDL writes it", with("data [7:0]", "data(7 downto 0)")},
+      {"a range with blanks, as VHDL writes it", with("data [7:0]", "data ( 7 downto 0 )")},
+      {"a range with blanks", with("data [7:0]", "data [ 7 : 0 ]")},
+      {"more ends of scopes than beginnings", with("$upscope $end", "$upscope $end\n$upscope $end")},
+      {"values of what is not declared", with("#5\n", "1?\nb01 zz\n#5\n")},
   };
   for (const auto& [what, text] : dialects) {
     SCOPED_TRACE(what);

@@ -276,14 +276,23 @@ class Aligned {
     const BitRange a = selected_range(expected);
     const BitRange b = selected_range(found);
     const BitRange common{std::min(a.high(), b.high()), std::max(a.low(), b.low())};
-    const bool helps = expected.all && found.all && common.left >= common.right;
     const std::string& name = names_[0][i];
-    throw traces::FormatError(
-        options.subject, 0,
-        "expected " + std::to_string(expected.length) + " bits of \"" + names_[1][i] + "\", as \"" + name +
-            "\" has in " + options.reference + ", got " + std::to_string(found.length) +
-            (helps ? ": both have \"" + name + (a.falls() ? common : BitRange{common.right, common.left}).text() + '"'
-                   : std::string()));
+    const bool helps = expected.all && found.all && common.left >= common.right && !name.ends_with(']');
+    std::string hint;
+    for (const Selection* const each : {&expected, &found}) {
+      const Signal& signal = *each->signal;
+      const std::optional<BitRange> range = parse_range(signal.range);
+      if (!hint.empty() || !range || range->width() == signal.width) continue;
+      hint = ": the $var of " + signal.name + " in " + (each == &expected ? options.reference : options.subject) +
+             " has a width of " + std::to_string(signal.width) + " and the range " + signal.range;
+    }
+    if (hint.empty() && helps) {
+      hint = ": both have \"" + name + (a.falls() ? common : BitRange{common.right, common.left}).text() + '"';
+    }
+    throw traces::FormatError(options.subject, 0,
+                              "expected " + std::to_string(expected.length) + " bits of \"" + names_[1][i] +
+                                  "\", as \"" + name + "\" has in " + options.reference + ", got " +
+                                  std::to_string(found.length) + hint);
   }
 
   std::array<std::vector<std::string>, 2> names_;

@@ -79,6 +79,21 @@ std::optional<BitRange> parse_range(std::string_view text) {
   return BitRange{*left, *right};
 }
 
+std::optional<PlainRange> plain_range(std::string_view text) {
+  if (text.empty() || (text.back() != ']' && text.back() != ')')) return std::nullopt;
+  const std::size_t begin = text.rfind(text.back() == ']' ? '[' : '(');
+  if (begin == std::string_view::npos) return std::nullopt;
+  std::string within(text.substr(begin + 1, text.size() - begin - 2));
+  for (const std::string_view direction : {" downto ", " to "}) {
+    if (const std::size_t at = within.find(direction); at != std::string::npos)
+      within.replace(at, direction.size(), ":");
+  }
+  std::erase(within, ' ');
+  std::string range = "[" + within + "]";
+  if (!parse_range(range)) return std::nullopt;
+  return PlainRange{begin, std::move(range)};
+}
+
 void extend_bits(std::string_view bits, int width, std::string& extended) {
   const auto wanted = static_cast<std::size_t>(width);
   if (bits.size() >= wanted) {

@@ -92,6 +92,13 @@ struct BitRange {
   bool operator==(const BitRange&) const = default;
 };
 std::optional<BitRange> parse_range(std::string_view text);
+/// The range at the end of a text, with blanks within or as VHDL writes it ("(7 downto 0)", "(3)"), as parse_range()
+/// reads it, and where it begins.
+struct PlainRange {
+  std::size_t begin;
+  std::string range;
+};
+std::optional<PlainRange> plain_range(std::string_view text);
 
 /// The value with all of its bits: IEEE 1364-2005 section 18.2.1 lets a file leave out what is on the left, which is 0
 /// before 0 and 1, x before x and z before z. What is too long is cut on the left.

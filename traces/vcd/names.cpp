@@ -197,6 +197,10 @@ std::optional<Selection> Names::find(std::string_view name) const {
   if (const Candidates all = meant(name); !all.empty()) return whole(all, name);
   if (std::optional<Selection> bits = bits_of(name)) return bits;
   if (const Signal* const bit = only_bit(name)) return whole({bit}, name);
+  // As VHDL writes ranges.
+  if (const std::optional<PlainRange> plain = plain_range(name); plain && name.ends_with(')')) {
+    return find(std::string(name.substr(0, plain->begin)) + plain->range);
+  }
   // As the file has escaped names.
   if (name.find('\\') == std::string_view::npos) return std::nullopt;
   std::string plain(name);

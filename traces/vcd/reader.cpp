@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <system_error>
@@ -117,6 +118,8 @@ bool Reader::next(Change& change) {
         if (code.empty()) fail(std::string("an identifier code after the value ") + first, code);
       }
       const std::uint32_t net = net_of(code);
+      if (net == kNoNet) [[unlikely]]
+        continue;
       const SignalKind kind = header_.all_nets[net].kind == SignalKind::kEvent ? SignalKind::kEvent : SignalKind::kBits;
       change = {time_, net, kind, section_, false, {&kBits[static_cast<unsigned char>(first)], 1}, 0};
       if (!behind_) return true;
@@ -135,16 +138,17 @@ bool Reader::next(Change& change) {
       case 'R':
       case 's':
       case 'S':
-        read_value(change, got);
-        if (!behind_) return true;
+        if (read_value(change, got) && !behind_) return true;
         break;
+      case 'p':
+        fail("a VCD file of four states, as $dumpvars writes it; extended VCD ($dumpports) is not read", got);
       default:
         fail("a time such as #10, a value such as 1! or b101 !, or a keyword", got);
     }
   }
 }
 
-void Reader::read_value(Change& change, std::string_view got) {
+bool Reader::read_value(Change& change, std::string_view got) {
   const char first = got.front();
   // The code may lie beyond the block.
   while (from_ < to_ && (buffer_[from_] == ' ' || buffer_[from_] == '\t')) ++from_;
@@ -161,6 +165,7 @@ void Reader::read_value(Change& change, std::string_view got) {
   }
   if (code.empty()) fail("an identifier code after the value " + std::string(got.substr(0, 60)), code);
   const std::uint32_t net = net_of(code);
+  if (net == kNoNet) return false;
   const std::string_view value = got.substr(1);
   if (first == 'b' || first == 'B') {
     read_bits(change, value, net);
@@ -169,6 +174,7 @@ void Reader::read_value(Change& change, std::string_view got) {
   } else {
     change = {time_, net, SignalKind::kString, section_, false, value, 0};
   }
+  return true;
 }
 
 void Reader::count(Count& what, const std::string& text) const {
@@ -185,6 +191,9 @@ std::vector<std::string> Reader::remarks() const {
                     ", the first in line " + std::to_string(of.line) + " (" + of.first + "): " + what);
   };
   add(back_, "time runs back", "times run back", "values there are left out");
+  add(undeclared_, "value has a code that no $var declares", "values have codes that no $var declares",
+      "they are left out");
+  add(upscopes_, "$upscope has no $scope", "$upscopes have no $scope", "names stay as they are");
   add(fractions_, "time has a fraction", "times have a fraction", "it is cut off");
   return lines;
 }
@@ -264,9 +273,12 @@ void Reader::read_real(Change& change, std::string_view digits, std::uint32_t ne
   if (digits.starts_with('+')) digits.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
+  const bool is_number = error == std::errc() || error == std::errc::result_out_of_range;
+  if (!is_number || end != digits.data() + digits.size()) {
     fail("a number after r for " + header_.name_of(net), digits.empty() ? "r" : digits);
   }
+  // What no double holds is infinite, or nothing.
+  if (error != std::errc()) value = std::strtod(std::string(digits).c_str(), nullptr);
   change = {time_, net, SignalKind::kReal, section_, false, digits, value};
 }
 

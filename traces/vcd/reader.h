@@ -87,11 +87,12 @@ class Reader {
 
   void read_keyword(std::string_view keyword);
   void read_time(std::string_view digits);
-  /// A value of more than one character, and its code.
-  void read_value(Change& change, std::string_view got);
+  /// A value of more than one character, and its code; false if no $var declares that.
+  bool read_value(Change& change, std::string_view got);
   void read_bits(Change& change, std::string_view bits, std::uint32_t net);
   void read_real(Change& change, std::string_view digits, std::uint32_t net) const;
-  std::uint32_t net_of(std::string_view code) const;
+  /// kNoNet, counted, for a code that no $var declares.
+  std::uint32_t net_of(std::string_view code);
   /// The net of a code, made if there is none yet.
   std::uint32_t declare(std::string_view code);
 
@@ -128,9 +129,12 @@ class Reader {
     std::string first;
   };
   void count(Count& what, const std::string& text) const;
+  static constexpr std::uint32_t kNoNet = UINT32_MAX;
   bool behind_ = false;  ///< the time ran back and has not caught up
   Count back_;
   Count fractions_;
+  Count undeclared_;
+  Count upscopes_;
 };
 
 }  // namespace weft::vcd

@@ -49,16 +49,39 @@ SignalKind kind_of(std::string_view type) {
   return SignalKind::kBits;
 }
 
+/// A range behind the name in one word and in brackets, whether it stands there with blanks, or as VHDL writes it.
+std::vector<std::string> with_plain_range(const std::vector<std::string>& words, int width) {
+  if (words.empty() || (words.back().ends_with(']') && words.back().find('[') != std::string::npos)) return words;
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  const std::optional<PlainRange> plain = plain_range(text);
+  if (!plain || plain->begin == 0) return words;
+  // In parentheses a single number is an index of anything; the only bit is one.
+  const bool is_index = text.back() == ')' && plain->range.find(':') == std::string::npos;
+  if (is_index && width != 1) return words;
+  text.resize(plain->begin);
+  text.erase(text.find_last_not_of(' ') + 1);
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t blank = std::min(text.find(' ', at), text.size());
+    all.push_back(text.substr(at, blank - at));
+    at = blank + 1;
+  }
+  all.push_back(plain->range);
+  return all;
+}
+
 }  // namespace
 
-std::uint32_t Reader::net_of(std::string_view code) const {
+std::uint32_t Reader::net_of(std::string_view code) {
   const auto number = code_number(code);
   if (number) {
     if (*number < short_codes_.size() && short_codes_[*number] != 0) return short_codes_[*number] - 1;
   } else if (const auto known = long_codes_.find(std::string(code)); known != long_codes_.end()) {
     return known->second;
   }
-  fail("an identifier code that a $var declares", code);
+  count(undeclared_, std::string(code.substr(0, 20)));
+  return kNoNet;
 }
 
 std::uint32_t Reader::declare(std::string_view code) {
@@ -115,8 +138,11 @@ void Reader::read_header() {
       break;
     }
     if (keyword == "$upscope") {
-      if (scopes_.empty()) fail("a $scope before $upscope", keyword);
-      scopes_.pop_back();
+      if (scopes_.empty()) {
+        count(upscopes_, keyword);
+      } else {
+        scopes_.pop_back();
+      }
     }
     if (ended) continue;
     if (keyword == "$date") {
@@ -210,6 +236,7 @@ std::vector<std::string> Reader::name_words() {
 /// apart. Escaped names keep what looks like a range.
 Piece Reader::set_name(Signal& signal, std::vector<std::string> words) const {
   const bool escaped = !words.empty() && words.front().starts_with('\\');
+  if (!escaped) words = with_plain_range(words, signal.width);
   std::optional<BitRange> bits;
   std::string bit;
   if (words.size() > 1) {

@@ -41,6 +41,24 @@ Clock Controller::next() {
   return at;
 }
 
+bool Controller::pass_idle(Clock until) {
+  constexpr Clock kSettling = 4;  // rounds until all rows are closed and refreshes have caught up
+  const Clock round = pseudo_channels_.front().refresh_round();
+  const Clock start = next();
+  if (observer_ != nullptr || round == 0 || waiting() > 0 || (until - start) / round < 3 * kSettling) return false;
+  const auto run_to = [this](Clock end) {
+    while (next() < end) step();
+  };
+  run_to(start + kSettling * round);
+  const Clock busy = row_busy_;
+  for (PseudoChannel& each : pseudo_channels_) each.begin_round();
+  run_to(start + (kSettling + 1) * round);
+  const std::int64_t rounds = (until - start) / round - 2 * kSettling;
+  row_busy_ += rounds * (row_busy_ - busy);
+  for (PseudoChannel& each : pseudo_channels_) each.repeat_round(rounds);
+  return true;
+}
+
 PseudoChannel::Served Controller::step() {
   if (checked_ && chosen_stage_ != nullptr) {
     return place(chosen_stage_->step(*chosen_, order_), chosen_stage_ - ecc_.data());

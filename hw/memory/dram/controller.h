@@ -37,6 +37,10 @@ class Controller {
   Clock next();
   /// Issues what next() found. To be called after next().
   PseudoChannel::Served step();
+  /// Where nothing waits, refreshes alone go on, and each round of them is as the one before. Leaves out whole rounds
+  /// that end well before `until`, after some that are as ever, and counts them. Whether it did anything; without one
+  /// that observes commands.
+  bool pass_idle(Clock until);
 
   [[nodiscard]] int waiting() const;
   [[nodiscard]] Counters counters() const;

@@ -24,6 +24,12 @@ MemorySystem::MemorySystem(const MemoryConfig& config, CommandObserver* observer
   }
 }
 
+void MemorySystem::pass_idle(Clock until) {
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    if (channels_[i].pass_idle(until)) next_.set(i, channels_[i].next());
+  }
+}
+
 int MemorySystem::waiting() const {
   int waiting = 0;
   for (const Controller& channel : channels_) waiting += channel.waiting();

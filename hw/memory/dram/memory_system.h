@@ -92,6 +92,9 @@ class MemorySystem {
     return served;
   }
 
+  /// Brings channels in which nothing waits close to `until`, by whole rounds of their refreshes; see Controller.
+  void pass_idle(Clock until);
+
   [[nodiscard]] const MemoryConfig& config() const { return config_; }
   [[nodiscard]] const AddressMap& map() const { return map_; }
   [[nodiscard]] const std::vector<Controller>& channels() const { return channels_; }

@@ -330,6 +330,14 @@ void PseudoChannel::issue_row(Command& command) {
   rows_stale();
 }
 
+void PseudoChannel::repeat_round(std::int64_t times) {
+  for (std::int64_t Counters::*each : {&Counters::refreshes, &Counters::bank_refreshes, &Counters::precharges}) {
+    counters_.*each += times * (counters_.*each - at_round_.*each);
+  }
+  refresh_due_ += times * refresh_round();
+  rows_stale();
+}
+
 void PseudoChannel::begin_window(Clock at) {
   most_before_ += most_in_window();
   for (Bank& bank : banks_) bank.activates = 0;

@@ -96,6 +96,12 @@ class PseudoChannel {
   Served issue_column(Command& command);
   void issue_row(Command& command);
 
+  /// After so long each of its refreshes has come as often as the others; 0: it has none.
+  [[nodiscard]] Clock refresh_round() const { return refresh_step_ * static_cast<Clock>(banks_.size()); }
+  /// Refreshes since begin_round() come `times` more, as if so many rounds had passed at once.
+  void begin_round() { at_round_ = counters_; }
+  void repeat_round(std::int64_t times);
+
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] int waiting() const { return count_[0] + count_[1]; }
   /// For further reads (0) or writes (1).
@@ -276,6 +282,7 @@ class PseudoChannel {
   int banks_of_group_;
   std::uint8_t index_;
   Counters counters_;
+  Counters at_round_;  ///< what they were when a round began
   std::vector<Slot> slots_;
   std::vector<Bank> banks_;
 };

@@ -68,6 +68,12 @@ void Replay::put(Request&& request, Time at, bool timed) {
   if (!timed) request.created = source_;
   if (requests_++ == 0) first_ = request.created;
   Clock enters = std::max(entered_, memory_.clock_at(source_ + memory_.config().controller.latency));
+  constexpr Clock kPause = 1 << 16;
+  if (enters - entered_ > kPause) {
+    // What still waits is served first.
+    while (memory_.waiting() > 0 && memory_.next() < enters) step();
+    memory_.pass_idle(enters);
+  }
   for (;;) {
     while (memory_.next() < enters) step();
     const Accept accept = memory_.push(request, enters);
