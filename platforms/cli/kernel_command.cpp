@@ -11,6 +11,7 @@
 
 #include "hw/accelerator/kernel.h"
 #include "platforms/cli/accelerator.h"
+#include "platforms/cli/borrowed_remark.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/kernel_beside.h"
 #include "platforms/cli/kernel_report.h"
@@ -83,6 +84,8 @@ TimedOn find(const Target& target) {
     platform.document().check_unused();
     part = platform.machine().accelerator;
     accelerator::check(part->array.compute, "accelerator.compute");
+    if (const std::string borrowed = borrowed_remark(platform.document()); !borrowed.empty())
+      print_warnings({borrowed});
   }
   ComputeConfig compute = part->compute();
   if (target.sms > compute.sms) {

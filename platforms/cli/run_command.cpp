@@ -12,6 +12,7 @@
 
 #include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/analytical_run.h"
+#include "platforms/cli/borrowed_remark.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/energy_summary.h"
 #include "platforms/cli/idle_remark.h"
@@ -171,8 +172,11 @@ int run(const RunOptions& options) {
   if (job->follows_algorithm()) {
     for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
   }
-  summary["warnings"] = warnings;
   MachineUse use = use_of(machine);
+  if (const std::string borrowed = borrowed_remark(platform.document()); use.kernels && !borrowed.empty()) {
+    warnings.push_back(borrowed);
+  }
+  summary["warnings"] = warnings;
   use.by_algorithm = job->follows_algorithm();
   use.kernels_on = job->kernels_on();
   std::vector<IdleFields> more = platform.replaced();

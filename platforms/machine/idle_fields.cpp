@@ -75,6 +75,14 @@ bool asks_switches(const collectives::Communicator::Config& config) {
          (config.algorithm == Algorithm::kMulticast && config.multicast.sums == collectives::MulticastSums::kInNetwork);
 }
 
+/// Whether switches were to add up or nccl chose that they did.
+bool uses_switches(const collectives::Communicator::Config& config, const MachineUse& use) {
+  using collectives::Followed;
+  return asks_switches(config) ||
+         (config.algorithm == Algorithm::kNccl &&
+          (has_followed(use.followed, Followed::kNvlsSteps) || has_followed(use.followed, Followed::kCollnet)));
+}
+
 /// By what collectives of the run have followed, whatever chose them.
 void add_followed(IdleCollector& idle, const MachineConfig& config, const MachineUse& use) {
   using collectives::Followed;
@@ -88,7 +96,17 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
          "collectives.protocol", "accelerator.relay", "accelerator.line_latency"},
         "no ring or tree carried anything in this run");
   }
-  if (!asks_switches(config.collectives)) return;
+  if (config.collectives.algorithm == Algorithm::kNccl) {
+    add(Followed::kNvls, {"collectives.nccl.nvls"}, "no AllReduce of this run goes another way with it");
+    add(Followed::kCollnet, {"collectives.nccl.collnet"}, "no AllReduce of this run goes another way with it");
+    add(Followed::kNvlsSteps, {"collectives.nccl.nvls_channels"}, "no AllReduce of this run goes by NVLS");
+    for (const char* field : {"collectives.in_network.all_reduce", "collectives.in_network.when_full"}) {
+      idle.add(true, field, "collectives.algorithm is nccl");
+    }
+    idle.add(true, "collectives.in_network.staging.channels",
+             "collectives.algorithm is nccl, whose channels are collectives.nccl.nvls_channels");
+  }
+  if (!uses_switches(config.collectives, use)) return;
   add(Followed::kPieces, {"collectives.piece", "collectives.pieces"},
       "no collective of this run is in the switches of both networks");
   add(Followed::kSums, {"collectives.in_network.low_latency_limit"}, "switches summed up nothing in this run");
@@ -116,13 +134,14 @@ void add_processor(IdleCollector& idle, const firmware::Processor::Config& confi
   idle.add(!fetches, path + ".entry_cycles", "no work request was written to a queue in memory");
 }
 
-void add_collectives(IdleCollector& idle, const collectives::Communicator::Config& config) {
+void add_collectives(IdleCollector& idle, const collectives::Communicator::Config& config, const MachineUse& use) {
   const std::string path = "collectives";
   const std::string why = path + ".algorithm is " + std::string(name_of(config.algorithm));
   const Algorithm algorithm = config.algorithm;
-  const bool in_network = asks_switches(config);
+  const bool in_network = uses_switches(config, use);
   idle.add(!in_network, path + ".in_network", why);
-  idle.add(in_network && config.in_network.staging.channels == 0, path + ".in_network.staging",
+  idle.add(algorithm != Algorithm::kNccl, path + ".nccl", why);
+  idle.add(asks_switches(config) && config.in_network.staging.channels == 0, path + ".in_network.staging",
            path + ".in_network.staging.channels is 0", {"channels"});
   idle.add(algorithm != Algorithm::kMulticast, path + ".multicast", why);
   idle.add(algorithm != Algorithm::kDimensions, path + ".dimensions", why);
@@ -256,7 +275,7 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   idle.add(config.dpa.cores > 0 && !offloads, "dpa",
            "collectives run on the host: collectives.algorithm is not multicast with multicast.placement dpa",
            {"cores"});
-  add_collectives(idle, config.collectives);
+  add_collectives(idle, config.collectives, use);
   add_followed(idle, config, use);
   return idle.take();
 }

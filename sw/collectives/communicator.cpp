@@ -66,7 +66,9 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   const Nodes nodes(ranks_);
   channels_ = config.channels != 0 ? config.channels : nodes.per_node() > 1 ? 8 : 4;
   for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
-  nccl_ = nccl_group();
+  nccl_ = able_ = nccl_group();
+  nccl_.nvls &= config_.nccl.nvls;
+  nccl_.collnet &= config_.nccl.collnet;
   group_ = make(config.algorithm);
 }
 
@@ -128,14 +130,15 @@ NcclGroup Communicator::nccl_group() const {
   };
   const bool even = config_.algorithm == Algorithm::kNccl && nodes.even();
   // Of two GPUs NCCL has no NVLS (ncclNvlsInit() of its src/transport/nvls.cc, version 2.22).
-  group.nvls = even && config_.nccl.nvls && nodes.per_node() > 2 && sum(nodes.row(0));
-  group.collnet = even && config_.nccl.collnet && nodes.count() > 1 && sum(nodes.column(0));
+  group.nvls = even && nodes.per_node() > 2 && sum(nodes.row(0));
+  group.collnet = even && nodes.count() > 1 && sum(nodes.column(0));
   return group;
 }
 
 TwoLevel::Options Communicator::two_level_options() const {
-  const auto pieces = [piece = static_cast<std::uint64_t>(config_.piece.count()),
+  const auto pieces = [rank = ranks_.front(), piece = static_cast<std::uint64_t>(config_.piece.count()),
                        most = static_cast<std::uint64_t>(config_.pieces)](std::uint64_t bytes) {
+    follow(rank->followed, Followed::kPieces);
     return std::clamp<std::uint64_t>(bytes / piece, 1, most);
   };
   return {config_.in_network, true, TwoLevel::Across::kSwitches, channels_, ring_options(config_), pieces};
@@ -222,9 +225,24 @@ Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t by
   co_await sum(member, buffer, bytes, type);
 }
 
+void Communicator::follow_nccl(NcclWay how, std::uint64_t bytes) {
+  std::uint32_t& followed = ranks_.front()->followed;
+  if (how.algorithm == NcclAlgorithm::kNvls || how.algorithm == NcclAlgorithm::kNvlsTree) {
+    follow(followed, Followed::kNvlsSteps);
+  }
+  const auto changes = [&](bool NcclGroup::*what) {
+    NcclGroup other = nccl_;
+    other.*what = able_.*what && !other.*what;
+    return nccl_way(other, NcclCollective::kAllReduce, bytes) != how;
+  };
+  if (changes(&NcclGroup::nvls)) follow(followed, Followed::kNvls);
+  if (changes(&NcclGroup::collnet)) follow(followed, Followed::kCollnet);
+}
+
 Task Communicator::sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   for (;;) {
     const NcclWay how = way(nccl_, config_.algorithm, NcclCollective::kAllReduce, bytes);
+    if (member == 0 && (able_.nvls || able_.collnet)) follow_nccl(how, bytes);
     if (how.algorithm == NcclAlgorithm::kTree) {
       co_await trees().all_reduce(member, buffer, bytes, type, how.flags);
       co_return;

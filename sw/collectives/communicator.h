@@ -179,11 +179,14 @@ class Communicator {
   firmware::Processor::Delay enter(int member) { return rank(member).processor->delay(config_.entry); }
   [[nodiscard]] std::unique_ptr<Group> make(Algorithm algorithm);
   [[nodiscard]] std::unique_ptr<Group> rings() const;
+  /// With what switches could do for it, whatever NcclConfig says.
   [[nodiscard]] NcclGroup nccl_group() const;
   /// By `group`, if the algorithm is `nccl`.
   [[nodiscard]] static NcclWay way(const NcclGroup& group, Algorithm algorithm, NcclCollective what,
                                    std::uint64_t bytes);
   firmware::Task sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
+  /// Which of NcclConfig an AllReduce that goes this way follows.
+  void follow_nccl(NcclWay how, std::uint64_t bytes);
   [[nodiscard]] TreeGroup& trees();
   /// What sums by the switches as `algorithm` has it; nothing where they have no room for it, which stays so.
   [[nodiscard]] Group* switches(NcclAlgorithm algorithm);
@@ -203,6 +206,7 @@ class Communicator {
   std::map<std::string_view, std::set<std::string_view>> replaced_;  ///< what ran by another than `algorithm`, by that
   std::vector<std::uint64_t> token_;                                 ///< of a barrier, by member
   NcclGroup nccl_;
+  NcclGroup able_;  ///< what it could be with all of NcclConfig
   std::unique_ptr<Group> group_;
   std::unique_ptr<TreeGroup> trees_;  ///< once an AllReduce goes through them: they take memory
   std::unique_ptr<Group> switches_;   ///< the same, of `nccl`

@@ -18,6 +18,9 @@ enum class Followed : std::uint32_t {
   kCouldStage = 1U << 7,  ///< in-network: an AllReduce that staging would take
   kSums = 1U << 8,        ///< in-network: any sum of data
   kLock = 1U << 9,        ///< in-network: a sum that goes up the streaming tree once it is locked
+  kNvls = 1U << 10,       ///< nccl: an AllReduce that goes another way with `nvls` than without
+  kCollnet = 1U << 11,    ///< the same of `collnet`
+  kNvlsSteps = 1U << 12,  ///< nccl: an AllReduce by NVLS or NVLSTree
 };
 inline constexpr std::uint32_t kAllFollowed = ~0U;
 

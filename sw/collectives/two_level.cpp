@@ -36,7 +36,6 @@ TwoLevel::TwoLevel(const std::vector<Rank*>& ranks, Levels levels, PieceCount pi
     : ranks_(ranks), levels_(std::move(levels)), nodes_(ranks), pieces_(std::move(pieces)), name_(name) {}
 
 Task TwoLevel::pipeline(int member, const char* what, std::uint64_t pieces, std::vector<Stage> stages) {
-  follow(ranks_[static_cast<std::size_t>(member)]->followed, Followed::kPieces);
   firmware::Processor& processor = *ranks_[static_cast<std::size_t>(member)]->processor;
   std::vector<std::unique_ptr<Lanes>> done;
   std::vector<Task> tasks;
