@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hw/core/probe.h"
+#include "platforms/cli/left_out.h"
 #include "platforms/cli/platform.h"
 #include "platforms/machine/idle_fields.h"
 
@@ -30,6 +31,8 @@ class Job {
   virtual void record(Probe& probe, int ranks) = 0;
   /// `begins` is called when a run that prepares itself first (it measures its machine, say) begins what it is for.
   virtual void set_begins(std::function<void()> /*begins*/) {}
+  /// Of a job that leaves out what would be equal to what it has done, and says so there.
+  virtual void set_left_out(LeftOut& /*left_out*/) {}
   virtual void start() = 0;
   /// Share of the work that is done.
   [[nodiscard]] virtual double progress() const = 0;

@@ -32,13 +32,16 @@ struct PartName {
   const char* key;
   const char* text;
 };
-/// As the columns of SPD-KFAC's figures, and what these leave out.
+/// As the columns of SPD-KFAC's figures, whose times of communication contain packing, and what these leave out.
 constexpr PartName kKfacPartNames[] = {{KfacPart::kForwardBackward, "ff_bp", "FF&BP"},
                                        {KfacPart::kGradientComm, "grad_comm", "GradComm"},
+                                       {KfacPart::kGradientPacking, "grad_packing", "GradPacking"},
                                        {KfacPart::kFactorComp, "factor_comp", "FactorComp"},
                                        {KfacPart::kFactorComm, "factor_comm", "FactorComm"},
+                                       {KfacPart::kFactorPacking, "factor_packing", "FactorPacking"},
                                        {KfacPart::kInverseComp, "inverse_comp", "InverseComp"},
                                        {KfacPart::kInverseComm, "inverse_comm", "InverseComm"},
+                                       {KfacPart::kInversePacking, "inverse_packing", "InversePacking"},
                                        {KfacPart::kPrecondition, "precondition", "precondition"},
                                        {KfacPart::kCompression, "compression", "compression"}};
 
@@ -122,10 +125,14 @@ class KfacJob final : public Job {
   }
   void record(Probe& probe, int ranks) override { kfac_->record(probe, ranks); }
   void set_begins(std::function<void()> begins) override { kfac_->set_after_profile(std::move(begins)); }
-  void start() override { kfac_->start(); }
-  void check() const override {
-    if (training_) training_->check();
+  void set_left_out(LeftOut& left_out) override {
+    if (!config_.skip_equal_steps || !repeats_itself(machine_->config())) return;
+    static_assert(LeftOut::kKept > schedules::KfacStepTimes::kMostSteps);
+    kfac_->set_repeats(
+        {[&left_out](std::size_t position) { left_out.mark(position); },
+         [&left_out](std::size_t from, std::size_t to, int times) { left_out.leave_out(from, to, times); }});
   }
+  void start() override { kfac_->start(); }
   [[nodiscard]] double progress() const override { return kfac_->progress(); }
   [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
     return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
@@ -156,7 +163,7 @@ class KfacJob final : public Job {
   }
   /// Of which steps the table is.
   [[nodiscard]] std::string steps_text() const;
-  /// There is nothing of compression without it, and of factors where there are none.
+  /// There is nothing of compression without it, of factors where there are none, and of averages without them.
   [[nodiscard]] bool shows(KfacPart part) const;
 
   KfacConfig config_;
@@ -197,6 +204,10 @@ std::string KfacJob::steps_text() const {
 
 bool KfacJob::shows(KfacPart part) const {
   if (part == KfacPart::kForwardBackward || part == KfacPart::kGradientComm) return true;
+  if (part == KfacPart::kGradientPacking) return config_.averages();
+  if (part == KfacPart::kFactorPacking || part == KfacPart::kInversePacking || part == KfacPart::kFactorComm) {
+    return config_.second_order() && !config_.local_factors();
+  }
   if (part == KfacPart::kCompression) return config_.compression.on() || config_.activations.on();
   return config_.second_order();
 }
@@ -208,7 +219,8 @@ ordered_json KfacJob::summary() const {
   ordered_json parts;
   for (const PartName& name : kKfacPartNames) {
     // Parts of 0 stay, as traces/published takes one algorithm's from another's.
-    if (name.part == KfacPart::kCompression && !shows(name.part)) continue;
+    const bool optional = name.part == KfacPart::kCompression || name.part == KfacPart::kGradientPacking;
+    if (optional && !shows(name.part)) continue;
     parts[name.key] = to_us(kfac_part(result, name.part));
   }
   parts["total"] = to_us(result.measured);
@@ -237,6 +249,7 @@ ordered_json KfacJob::summary() const {
   return {{"step_time_us", to_us(result.step_time)},
           {"steps_us", steps},
           {"steps_shown", {{"first", result.shown.first + 1}, {"count", result.shown.count}}},
+          {"steps_left_out", result.left_out},
           {"samples_per_s", static_cast<double>(result.samples_per_step) / to_seconds(result.step_time)},
           {"breakdown_us", parts},
           {"factors", result.factors},
@@ -273,6 +286,10 @@ std::string KfacJob::text() const {
   if (1000 * to_seconds(apart) > to_seconds(result.step_time)) add_part("slowest rank", apart);
   text += fmt::format("samples/s               {:>10.0f}\n",
                       static_cast<double>(result.samples_per_step) / to_seconds(result.step_time));
+  if (result.left_out > 0) {
+    text += fmt::format("steps not simulated     {:>10}, which repeat those before them{}\n", result.left_out,
+                        config_.equal_within > 0 ? fmt::format(" within {:g}", config_.equal_within) : "");
+  }
   text += fmt::format("messages of gradients   {:>10}\n", result.gradient_messages);
   if (config_.algorithm == KfacAlgorithm::kDear) {
     text += fmt::format("gathered behind the last step {}\n", short_time(result.rest));

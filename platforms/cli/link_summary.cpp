@@ -28,18 +28,17 @@ struct LinkBaseline {
     std::int64_t paused = 0;
     Time blocked;  ///< had packets and no credit, or was paused or down
 
-    /// Leaves what has come since. `most_queued` stays that of the whole run.
-    Link& operator-=(const Link& before) {
-      busy = busy - before.busy;
-      bytes -= before.bytes;
-      packets -= before.packets;
-      marked -= before.marked;
-      dropped -= before.dropped;
-      damaged -= before.damaged;
-      replayed -= before.replayed;
-      paused -= before.paused;
-      blocked = blocked - before.blocked;
-      return *this;
+    /// `most_queued` stays.
+    void add(const Link& other, int times) {
+      busy += other.busy * times;
+      bytes += times * other.bytes;
+      packets += times * other.packets;
+      marked += times * other.marked;
+      dropped += times * other.dropped;
+      damaged += times * other.damaged;
+      replayed += times * other.replayed;
+      paused += times * other.paused;
+      blocked += other.blocked * times;
     }
   };
 
@@ -160,7 +159,7 @@ std::vector<Network> counted(Machine& machine) {
 
 void count_since(std::vector<Link>& links, const std::vector<Link>* before, Time span) {
   for (std::size_t i = 0; i < links.size(); ++i) {
-    if (before != nullptr) links[i] -= (*before)[i];
+    if (before != nullptr) links[i].add((*before)[i], -1);
     links[i].utilisation = share(links[i].busy, span);
   }
 }
@@ -237,6 +236,20 @@ std::shared_ptr<const LinkBaseline> link_baseline(Machine& machine) {
     network.each([&](const Link& link) { baseline->busy[link.transmitter] = link.busy; });
   }
   return baseline;
+}
+
+std::shared_ptr<const LinkBaseline> with_links_added(const LinkBaseline& one, const LinkBaseline& other, int times) {
+  auto sum = std::make_shared<LinkBaseline>(one);
+  for (std::size_t n = 0; n < sum->networks.size(); ++n) {
+    for (std::vector<Link> Network::*const links :
+         {&Network::from_ends, &Network::to_ends, &Network::between_switches}) {
+      std::vector<Link>& own = sum->networks[n].*links;
+      for (std::size_t i = 0; i < own.size(); ++i) own[i].add((other.networks[n].*links)[i], times);
+    }
+    sum->networks[n].unroutable += times * other.networks[n].unroutable;
+  }
+  for (auto& [transmitter, busy] : sum->busy) busy += other.busy.at(transmitter) * times;
+  return sum;
 }
 
 ordered_json link_summary(Machine& machine, Time span, const LinkBaseline* since) {

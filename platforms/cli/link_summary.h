@@ -14,6 +14,9 @@ namespace weft::platforms {
 /// Counters of all links at some time, from which what comes later is counted.
 struct LinkBaseline;
 [[nodiscard]] std::shared_ptr<const LinkBaseline> link_baseline(Machine& machine);
+/// The counters of the one with those of the other, so many times, but for the most that was queued.
+[[nodiscard]] std::shared_ptr<const LinkBaseline> with_links_added(const LinkBaseline& one, const LinkBaseline& other,
+                                                                   int times);
 
 /// Of each network, its counters together (`totals`); the links by what they join: their number, mean and highest
 /// utilisation, and bytes on the wire; and the busiest links with all of their counters. Utilisation is the share of

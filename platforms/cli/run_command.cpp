@@ -131,6 +131,9 @@ int run(const RunOptions& options) {
   std::optional<Baseline> prepared;
   job->set_begins([&] { prepared = take_baseline(machine, machine.dispatcher().now()); });
 
+  LeftOut left_out(machine);
+  job->set_left_out(left_out);
+
   const Stopwatch running;
   platform.checked([&] { job->start(); });
   {
@@ -147,22 +150,24 @@ int run(const RunOptions& options) {
   const double run_seconds = running.seconds();
 
   const Time end = machine.dispatcher().last_change();
-  const Baseline* since = prepared ? &*prepared : nullptr;
-  const LinkBaseline* links_since = prepared ? prepared->links.get() : nullptr;
-  const Time span = prepared ? end - prepared->at : end;
+  std::optional<Baseline> begun = prepared;
+  if (left_out.any()) begun = left_out.moved(prepared ? &*prepared : nullptr);
+  const Baseline* since = begun ? &*begun : nullptr;
+  const LinkBaseline* links_since = begun ? begun->links.get() : nullptr;
+  const Time span = begun ? end - begun->at : end;
   ordered_json summary = {{"weft", version_json()},
                           {"platform", platform.name()},
                           {"description", platform.description()},
                           {"file", platform.document().file()},
                           {"workload", job->workload()},
                           {"accelerators", machine.size()},
-                          {"simulated_us", to_us(end)}};
+                          {"simulated_us", to_us(end + left_out.time())}};
   summary.update(job->summary());
   summary["links"] = link_summary(machine, span, links_since);
   summary["memory"] = memory_summary(machine, span, since);
   summary["counters"] = counter_summary(machine, span, since);
   EnergyAccount energy = account_energy(machine, end);
-  if (prepared) energy = energy.since(prepared->energy);
+  if (begun) energy = energy.since(begun->energy);
   summary["energy"] = energy_summary(energy);
   summary["prepared"] = nullptr;
   if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};

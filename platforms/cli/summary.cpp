@@ -225,7 +225,45 @@ void subtract(ordered_json& counters, const ordered_json& before) {
   }
 }
 
+void add(ordered_json& counters, const ordered_json& other, int times) {
+  for (auto& [key, value] : counters.items()) {
+    if (!other.contains(key) || key.starts_with("most_")) continue;
+    if (value.is_object()) {
+      add(value, other.at(key), times);
+    } else {
+      value = value.get<std::int64_t>() + times * other.at(key).get<std::int64_t>();
+    }
+  }
+}
+
 }  // namespace
+
+void Baseline::add(const Baseline& other, int times) {
+  at += other.at * times;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    for (std::size_t m = 0; m < memory[i].size(); ++m) {
+      memory::Memory::Traffic& traffic = memory[i][m];
+      const memory::Memory::Traffic& more = other.memory[i][m];
+      traffic.reads += times * more.reads;
+      traffic.writes += times * more.writes;
+      traffic.read_bytes += times * more.read_bytes;
+      traffic.written_bytes += times * more.written_bytes;
+      traffic.busy += more.busy * times;
+      traffic.waited += more.waited * times;
+    }
+    accelerator::Accelerator::Counters& counters = accelerators[i];
+    const accelerator::Accelerator::Counters& more = other.accelerators[i];
+    counters.kernels += times * more.kernels;
+    counters.busy += more.busy * times;
+    counters.cached_bytes += times * more.cached_bytes;
+    counters.missed_bytes += times * more.missed_bytes;
+    counters.copies += times * more.copies;
+    counters.copied_bytes += times * more.copied_bytes;
+  }
+  platforms::add(interfaces, other.interfaces, times);
+  links = with_links_added(*links, *other.links, times);
+  energy.add(other.energy, times);
+}
 
 Baseline take_baseline(Machine& machine, Time now) {
   Baseline baseline;

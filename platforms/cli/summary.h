@@ -20,6 +20,9 @@ struct Baseline {
   nlohmann::ordered_json interfaces;
   std::shared_ptr<const LinkBaseline> links;
   EnergyAccount energy;
+
+  /// Adds `other`, of the same machine, so many times, but for the most that was open.
+  void add(const Baseline& other, int times);
 };
 [[nodiscard]] Baseline take_baseline(Machine& machine, Time now);
 

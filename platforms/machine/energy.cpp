@@ -135,25 +135,31 @@ Spent EnergyAccount::all_switches() const {
 }
 
 EnergyAccount EnergyAccount::since(const EnergyAccount& before) const {
-  const auto subtract = [](Spent& spent, const Spent& earlier) {
-    spent.active -= earlier.active;
-    spent.idle -= earlier.idle;
-  };
   EnergyAccount rest = *this;
-  rest.span = span - before.span;
-  for (std::size_t i = 0; i < accelerators.size(); ++i) {
-    rest.accelerators[i].compute -= before.accelerators[i].compute;
-    rest.accelerators[i].hbm -= before.accelerators[i].hbm;
-    rest.accelerators[i].idle -= before.accelerators[i].idle;
-  }
-  for (std::size_t m = 0; m < hbm_by_master.size(); ++m) rest.hbm_by_master[m].second -= before.hbm_by_master[m].second;
-  for (std::size_t n = 0; n < networks.size(); ++n) {
-    subtract(rest.networks[n].links, before.networks[n].links);
-    subtract(rest.networks[n].switches, before.networks[n].switches);
-  }
-  subtract(rest.nics, before.nics);
-  subtract(rest.pool, before.pool);
+  rest.add(before, -1);
   return rest;
+}
+
+void EnergyAccount::add(const EnergyAccount& other, int times) {
+  const auto add = [times](Spent& spent, const Spent& more) {
+    spent.active += times * more.active;
+    spent.idle += times * more.idle;
+  };
+  span += other.span * times;
+  for (std::size_t i = 0; i < accelerators.size(); ++i) {
+    accelerators[i].compute += times * other.accelerators[i].compute;
+    accelerators[i].hbm += times * other.accelerators[i].hbm;
+    accelerators[i].idle += times * other.accelerators[i].idle;
+  }
+  for (std::size_t m = 0; m < hbm_by_master.size(); ++m) {
+    hbm_by_master[m].second += times * other.hbm_by_master[m].second;
+  }
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    add(networks[n].links, other.networks[n].links);
+    add(networks[n].switches, other.networks[n].switches);
+  }
+  add(nics, other.nics);
+  add(pool, other.pool);
 }
 
 std::vector<std::string> EnergyAccount::unknown() const {

@@ -68,6 +68,8 @@ struct EnergyAccount {
   [[nodiscard]] Spent all_switches() const;
   /// Of what came after `before`, an account of the same machine.
   [[nodiscard]] EnergyAccount since(const EnergyAccount& before) const;
+  /// Adds another account of the same machine, so many times.
+  void add(const EnergyAccount& other, int times);
   /// Kinds for whose energy, or for what they draw all the time, there are no figures: "links of fabric", ...
   [[nodiscard]] std::vector<std::string> unknown() const;
 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What SPD-KFAC would gain today: runs a K-FAC platform with each way to sum factors and to broadcast inverses, then
-every algorithm, SPD-KFAC without each of its ideas, and three algorithms with tensor cores, all with both in the
-switches, and prints the tables of docs/guide.md.
+"""What SPD-KFAC would gain today: runs a K-FAC platform with each way to sum factors and to broadcast inverses, then,
+all with both in the switches, every algorithm, each way to pack what is sent, SPD-KFAC without each of its ideas, and
+three algorithms with tensor cores, and prints the tables of docs/guide.md.
 
     platforms/studies/kfac_today.py [PLATFORM [--set path=value ...]]
 
@@ -21,6 +21,7 @@ COLLECTIVES = [("nccl", "nccl"), ("in-network", "nccl"), ("nccl", "in-network"),
                ("in-network", "multicast"), ("nccl", "multicast"), ("ring", "ring")]
 ALGORITHMS = ["sgd", "d", "mpd", "spd", "dp"]
 SWITCHES = {"all_reduces": "in-network", "broadcasts": "in-network"}
+PACKINGS = ["squares", "fused", "indices"]
 ABLATIONS = [{}, {"fusion": "optimal"}, {"fusion": "threshold"}, {"fusion": "none"}, {"pipelining": "off"},
              {"placement": "everywhere"}, {"placement": "in-turn"}]
 TYPES = [("fp32", "fp32"), ("tf32", "fp32"), ("tf32", "tf32"), ("bf16", "fp32"), ("bf16", "tf32")]
@@ -64,13 +65,22 @@ def main():
         result = run(arguments, {**SWITCHES, "algorithm": algorithm})
         print_row([f"`{algorithm}`", ms(result["step_time_us"]), f"{result['samples_per_s']:.0f}"])
     print()
-    print_row(["`spd` with", "Step", "FactorComm", "InverseComp", "InverseComm", "Messages of factors"])
+    print_row(["`packing`", "Step", "FactorComm", "FactorPacking", "InverseComm", "InversePacking"])
     print_row(["---"] * 6)
+    for packing in PACKINGS:
+        result = run(arguments, {**SWITCHES, "packing": packing})
+        parts = result["breakdown_us"]
+        print_row([f"`{packing}`", ms(result["step_time_us"]), ms(parts["factor_comm"]), ms(parts["factor_packing"]),
+                   ms(parts["inverse_comm"]), ms(parts["inverse_packing"])])
+    print()
+    print_row(["`spd` with", "Step", "FactorComm", "FactorPacking", "InverseComp", "InverseComm", "Messages of factors"])
+    print_row(["---"] * 7)
     for settings in ABLATIONS:
         result = run(arguments, {**SWITCHES, **settings})
         parts = result["breakdown_us"]
         name = ", ".join(f"`{path}={value}`" for path, value in settings.items()) or "all of it"
-        print_row([name, ms(result["step_time_us"]), ms(parts["factor_comm"]), ms(parts["inverse_comp"]),
+        print_row([name, ms(result["step_time_us"]), ms(parts["factor_comm"]), ms(parts["factor_packing"]),
+                   ms(parts["inverse_comp"]),
                    ms(parts["inverse_comm"]), str(result["factor_messages"])])
     print()
     print_row(["Network in", "Factors in", "`sgd`", "`mpd`", "`spd`", "of it FF&BP", "FactorComp", "InverseComp"])

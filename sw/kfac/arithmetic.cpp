@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <Eigen/Dense>
+#include <cmath>
 #include <stdexcept>
 
 namespace weft::kfac {
@@ -159,6 +160,22 @@ void average_factor_g(const Layer& layer, std::int64_t batch, std::span<const Re
 }
 
 template <typename Real>
+Damping factored_damping(std::int64_t side_a, std::span<const Real> a, std::int64_t side_g, std::span<const Real> g,
+                         Real damping) {
+  const auto mean_of_diagonal = [](std::int64_t side, std::span<const Real> factor) {
+    expect("a factor", factor.size(), side * side);
+    double sum = 0;
+    for (std::int64_t i = 0; i < side; ++i) sum += static_cast<double>(factor[static_cast<std::size_t>(i * side + i)]);
+    return sum / static_cast<double>(side);
+  };
+  const double of_a = mean_of_diagonal(side_a, a);
+  const double of_g = mean_of_diagonal(side_g, g);
+  const double pi = of_a > 0 && of_g > 0 ? std::sqrt(of_a / of_g) : 1;
+  const double root = std::sqrt(static_cast<double>(damping));
+  return {root * pi, root / pi};
+}
+
+template <typename Real>
 void invert(std::int64_t side, std::span<const Real> factor, Real damping, std::span<Real> inverse) {
   expect("a factor", factor.size(), side * side);
   expect("an inverse", inverse.size(), side * side);
@@ -248,19 +265,20 @@ void unpack_triangle(std::int64_t side, std::span<const Real> triangle, Real sca
   }
 }
 
-#define WEFT_INSTANTIATE(Real)                                                                              \
-  template void forward(const Layer&, std::int64_t, std::span<const Real>, std::span<const Real>, bool,     \
-                        std::span<Real>);                                                                   \
-  template void backward(const Layer&, std::int64_t, std::span<const Real>, std::span<const Real>, bool,    \
-                         std::span<const Real>, std::span<Real>, std::span<Real>);                          \
-  template void average_factor_a(const Layer&, std::int64_t, std::span<const Real>, Real, std::span<Real>); \
-  template void average_factor_g(const Layer&, std::int64_t, std::span<const Real>, Real, std::span<Real>); \
-  template void invert(std::int64_t, std::span<const Real>, Real, std::span<Real>);                         \
-  template void precondition(const Layer&, std::span<const Real>, std::span<const Real>, std::span<Real>);  \
-  template void update(std::span<const Real>, Real, Real, std::span<Real>, std::span<Real>);                \
-  template double divergence(std::span<const Real>, std::span<const Real>, Real);                           \
-  template void merge(std::span<const Real>, int, std::span<const Real>, std::span<Real>);                  \
-  template void pack_triangle(std::int64_t, std::span<const Real>, std::span<Real>);                        \
+#define WEFT_INSTANTIATE(Real)                                                                                       \
+  template void forward(const Layer&, std::int64_t, std::span<const Real>, std::span<const Real>, bool,              \
+                        std::span<Real>);                                                                            \
+  template void backward(const Layer&, std::int64_t, std::span<const Real>, std::span<const Real>, bool,             \
+                         std::span<const Real>, std::span<Real>, std::span<Real>);                                   \
+  template void average_factor_a(const Layer&, std::int64_t, std::span<const Real>, Real, std::span<Real>);          \
+  template void average_factor_g(const Layer&, std::int64_t, std::span<const Real>, Real, std::span<Real>);          \
+  template Damping factored_damping(std::int64_t, std::span<const Real>, std::int64_t, std::span<const Real>, Real); \
+  template void invert(std::int64_t, std::span<const Real>, Real, std::span<Real>);                                  \
+  template void precondition(const Layer&, std::span<const Real>, std::span<const Real>, std::span<Real>);           \
+  template void update(std::span<const Real>, Real, Real, std::span<Real>, std::span<Real>);                         \
+  template double divergence(std::span<const Real>, std::span<const Real>, Real);                                    \
+  template void merge(std::span<const Real>, int, std::span<const Real>, std::span<Real>);                           \
+  template void pack_triangle(std::int64_t, std::span<const Real>, std::span<Real>);                                 \
   template void unpack_triangle(std::int64_t, std::span<const Real>, Real, std::span<Real>);
 WEFT_INSTANTIATE(float)
 WEFT_INSTANTIATE(double)

@@ -42,6 +42,18 @@ template <typename Real>
 void average_factor_g(const models::Layer& layer, std::int64_t batch, std::span<const Real> output_gradient, Real decay,
                       std::span<Real> average);
 
+/// What is added to the diagonals of a layer's two factors before they are inverted.
+struct Damping {
+  double a = 0;
+  double g = 0;
+};
+/// sqrt(damping) x pi and sqrt(damping) / pi, where pi^2 is the mean of A's diagonal by that of G's: factored Tikhonov
+/// damping (Martens and Grosse, ICML 2015, section 6.3), as DP-KFAC's code has it (kfac/kfac_preconditioner_inv_dp.py
+/// of github.com/lzhangbv/kfac_pytorch). pi is 1 where one of the means is not above 0.
+template <typename Real>
+[[nodiscard]] Damping factored_damping(std::int64_t side_a, std::span<const Real> a, std::int64_t side_g,
+                                       std::span<const Real> g, Real damping);
+
 /// (factor + damping x 1)^-1, by Cholesky factors; exactly symmetric. Throws std::domain_error if that is not positive
 /// definite or has an element that is not finite.
 template <typename Real>

@@ -122,25 +122,6 @@ double time_of(const std::vector<LayerKernel>& kernels, const KernelTime& time) 
   return sum;
 }
 
-constexpr std::int64_t kPosition = 16;
-
-/// Of a triangle's elements. In 64 bits: a square root (10 instructions), four more operations, four conversions; a
-/// peak counts two operations for an instruction.
-LayerKernel positions(std::int64_t side) {
-  constexpr double kInstructions = 18;
-  const std::int64_t elements = models::triangle(side);
-  return {"positions", accelerator::Elementwise{.elements = elements,
-                                                .written = Bytes(kPosition * elements),
-                                                .flops_per_element = 0,
-                                                .doubles_per_element = 2 * kInstructions}};
-}
-
-/// Picks or places a triangle's elements by their positions.
-LayerKernel indexed(std::string_view name, std::int64_t side) {
-  const std::int64_t elements = models::triangle(side);
-  return {name, accelerator::Elementwise{elements, Bytes((4 + kPosition) * elements), Bytes(4 * elements)}};
-}
-
 }  // namespace
 
 accelerator::KernelWork kernel_work(const accelerator::ComputeConfig& config, const LayerKernel& kernel) {
@@ -236,29 +217,6 @@ std::vector<LayerKernel> factor_g_kernels(const Layer& layer, std::int64_t batch
   }
   append_square(kernels, "factor_g.scale", conv ? 3 : 1, "factor_g.product", "factor_g.average", side, rows,
                 types.factors);
-  return kernels;
-}
-
-std::vector<LayerKernel> pack_kernels(std::int64_t side) {
-  return {positions(side), indexed("pack", side)};
-}
-
-std::vector<LayerKernel> unpack_kernels(std::int64_t side) {
-  return {positions(side), positions(side), indexed("unpack.upper", side), indexed("unpack.transposed", side),
-          indexed("unpack.lower", side)};
-}
-
-std::vector<LayerKernel> pack_factor_kernels(std::int64_t side, bool merged) {
-  std::vector<LayerKernel> kernels = pack_kernels(side);
-  if (merged) kernels.push_back({"merge", pass(models::triangle(side), 1, 1)});
-  return kernels;
-}
-
-std::vector<LayerKernel> unpack_factor_kernels(std::int64_t side, bool merged) {
-  std::vector<LayerKernel> kernels;
-  if (merged) kernels.push_back({"split", pass(models::triangle(side), 1, 1)});
-  for (const LayerKernel& kernel : unpack_kernels(side)) kernels.push_back(kernel);
-  kernels.push_back({"mean", pass(side * side, 1, 1)});
   return kernels;
 }
 

@@ -52,16 +52,6 @@ struct Types {
 /// The factor of the gradients: channels moved to the end (of a convolution), scaling, product, running average.
 [[nodiscard]] std::vector<LayerKernel> factor_g_kernels(const models::Layer& layer, std::int64_t batch,
                                                         const Types& types = {});
-/// The upper triangle of a symmetric matrix into a list, as it is sent, and back into both halves of the matrix. Passes
-/// are those of the published implementation (kfac/comm.py of github.com/shyhuai/kfac_pytorch) on PyTorch 1.4: each
-/// time a list of positions (torch.triu_indices, tril_indices), of two 64-bit numbers for each element, which it finds
-/// by a square root in double precision; and a pass for each indexed expression.
-[[nodiscard]] std::vector<LayerKernel> pack_kernels(std::int64_t side);
-[[nodiscard]] std::vector<LayerKernel> unpack_kernels(std::int64_t side);
-/// The same of a factor: where the schedule merges several, by way of the buffer that is sent; and divided by the
-/// ranks.
-[[nodiscard]] std::vector<LayerKernel> pack_factor_kernels(std::int64_t side, bool merged);
-[[nodiscard]] std::vector<LayerKernel> unpack_factor_kernels(std::int64_t side, bool merged);
 /// Damping, then the inverse, of a factor of this side.
 [[nodiscard]] std::vector<LayerKernel> inverse_kernels(std::int64_t side);
 /// What ranks do instead that are sent the inverse (_update_inverse_A and _G of kfac/kfac_preconditioner_inv_mpd.py and

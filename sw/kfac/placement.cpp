@@ -7,17 +7,11 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "sw/models/network.h"
-
 namespace weft::kfac {
 namespace {
 
 void check_ranks(int ranks) {
   if (ranks < 1) throw std::invalid_argument(fmt::format("expected at least 1 rank, got {}", ranks));
-}
-
-double elements_of(std::int64_t side) {
-  return static_cast<double>(models::triangle(side));
 }
 
 double load_of(Load load, std::int64_t side, const Cost& inverse) {
@@ -62,7 +56,7 @@ Placement place_dp(std::size_t layers, int ranks) {
   return place_in_turn(layers, ranks, false);
 }
 
-Placement place_balanced(std::span<const std::int64_t> sides, int ranks, const Cost& inverse, const Cost& broadcast,
+Placement place_balanced(std::span<const std::int64_t> sides, int ranks, const Cost& inverse, const Cost& sending,
                          Load load) {
   Placement placement = place_everywhere(sides.size(), ranks);
   if (ranks == 1) return placement;
@@ -71,7 +65,7 @@ Placement place_balanced(std::span<const std::int64_t> sides, int ranks, const C
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sides[a] > sides[b]; });
   std::vector<double> loads(static_cast<std::size_t>(ranks), 0);
   for (const std::size_t i : order) {
-    if (inverse(static_cast<double>(sides[i])) < broadcast(elements_of(sides[i]))) continue;
+    if (inverse(static_cast<double>(sides[i])) < sending(static_cast<double>(sides[i]))) continue;
     const auto least = std::min_element(loads.begin(), loads.end());
     *least += load_of(load, sides[i], inverse);
     placement.owner[i] = static_cast<int>(least - loads.begin());
@@ -80,7 +74,7 @@ Placement place_balanced(std::span<const std::int64_t> sides, int ranks, const C
 }
 
 PlacementCost cost_of(const Placement& placement, std::span<const std::int64_t> sides, const Cost& inverse,
-                      const Cost& broadcast) {
+                      const Cost& sending) {
   if (placement.owner.size() != sides.size()) {
     throw std::invalid_argument(
         fmt::format("expected a side for each of {} tensors, got {}", placement.owner.size(), sides.size()));
@@ -93,7 +87,7 @@ PlacementCost cost_of(const Placement& placement, std::span<const std::int64_t> 
       cost.repeated += seconds;
     } else {
       own.at(static_cast<std::size_t>(placement.owner[i])) += seconds;
-      cost.communication += broadcast(elements_of(sides[i]));
+      cost.communication += sending(static_cast<double>(sides[i]));
     }
   }
   if (!own.empty()) cost.slowest = *std::max_element(own.begin(), own.end());

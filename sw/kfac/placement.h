@@ -38,22 +38,22 @@ struct Placement {
 /// What balances: the load of a rank is the sum over its tensors of this.
 enum class Load { kSide, kSquare, kTime };
 
-/// SPD-KFAC (arXiv 2107.06533): a tensor that everyone inverts sooner than its triangle is broadcast is not
-/// communicated. The others go, largest first, to the rank with the least load, of several the lowest.
-/// `inverse`: seconds for a side. `broadcast`: seconds for a number of elements.
+/// SPD-KFAC (arXiv 2107.06533): a tensor that everyone inverts sooner than its inverse is sent is not communicated. The
+/// others go, largest first, to the rank with the least load, of several the lowest.
+/// `inverse`, `sending`: seconds for a side.
 [[nodiscard]] Placement place_balanced(std::span<const std::int64_t> sides, int ranks, const Cost& inverse,
-                                       const Cost& broadcast, Load load = Load::kTime);
+                                       const Cost& sending, Load load = Load::kTime);
 
 /// What a placement costs by these models, one broadcast after the other.
 struct PlacementCost {
   double repeated = 0;       ///< s that every rank spends on what everyone inverts
   double slowest = 0;        ///< s of the rank with the most inversions of its own
-  double communication = 0;  ///< s of all broadcasts, overlapped with nothing
+  double communication = 0;  ///< s of all that is sent, overlapped with nothing
 
   [[nodiscard]] double compute() const { return repeated + slowest; }
 };
 /// Throws std::invalid_argument unless there are as many sides as owners.
 [[nodiscard]] PlacementCost cost_of(const Placement& placement, std::span<const std::int64_t> sides,
-                                    const Cost& inverse, const Cost& broadcast);
+                                    const Cost& inverse, const Cost& sending);
 
 }  // namespace weft::kfac

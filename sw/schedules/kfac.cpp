@@ -120,6 +120,9 @@ KfacConfig checked(KfacConfig config) {
   if (!(config.kl_clip >= 0)) {
     throw ConfigError("workload.kl_clip", "expected 0 or more, got " + to_text(config.kl_clip));
   }
+  if (!(config.equal_within >= 0 && config.equal_within <= 1)) {
+    throw ConfigError("workload.equal_within", "expected from 0 to 1, got " + std::to_string(config.equal_within));
+  }
   if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
   if (!config.compression.on()) return config;
   check_share("workload.compression.ratio", config.compression.ratio);
@@ -229,54 +232,6 @@ void Kfac::start() {
   }
 }
 
-KfacUpdates Kfac::updates(int number) const {
-  KfacUpdates updates;
-  updates.factors = config_.second_order() && number % config_.factor_interval == 0;
-  updates.inverses = config_.second_order() && number % config_.inverse_interval == 0;
-  if (config_.algorithm == KfacAlgorithm::kDear && number > 0) updates.joins = 0;
-  if (!config_.averages()) return updates;
-  const auto slot = [this](int step) {
-    const bool averaged = step >= 0 && (step + 1) % config_.averaging_interval == 0;
-    return averaged ? step / config_.averaging_interval % config_.averagings() : -1;
-  };
-  updates.starts = slot(number);
-  updates.joins = slot(number - config_.delay);
-  return updates;
-}
-
-void Kfac::plan_steps() {
-  std::array<std::size_t, kKfacTraffics> sent{};
-  for (int number = 0; number < config_.steps; ++number) {
-    const auto [entry, fresh] = steps_.try_emplace(updates(number));
-    if (fresh) entry->second = plan_.step(decisions_, entry->first);
-    sent_.push_back(sent);
-    for (const KfacMessage& message : entry->second.messages) ++sent[index(message.traffic)];
-  }
-  sent_.push_back(sent);
-  rest_ = plan_.rest(decisions_);
-  const KfacSpan shown = steps_shown(config_);
-  for (int number = shown.first; number < shown.first + shown.count; ++number) {
-    if (step(number).messages.size() == fullest().messages.size()) detailed_ = number;
-  }
-  message_times_.resize(fullest().messages.size());
-}
-
-const KfacStep& Kfac::step(int number) const {
-  return number == config_.steps ? rest_ : steps_.at(updates(number));
-}
-
-const KfacStep& Kfac::fullest() const {
-  return std::max_element(
-             steps_.begin(), steps_.end(),
-             [](const auto& a, const auto& b) { return a.second.messages.size() < b.second.messages.size(); })
-      ->second;
-}
-
-std::size_t Kfac::sent_before(int number, KfacTraffic traffic) const {
-  const int begun = traffic == KfacTraffic::kDelayed ? number - config_.lag() : number;
-  return sent_[static_cast<std::size_t>(std::max(0, begun))][index(traffic)];
-}
-
 void Kfac::enqueue(Member& member, const KfacStage& stage) {
   if (stage.doers.has(member.index)) {
     for (const PlannedKernel& kernel : stage.kernels) {
@@ -295,18 +250,22 @@ Task Kfac::run(Member& member) {
   if (profiles() && member.probe != nullptr) {
     member.probe->slice(member.tracks[3], "profile", Time(), member.began);
   }
+  if (!times_ && repeats_.left_out && longest_row_ > kRowToShorten) {
+    times_.emplace(ranks_.size(), config_.equal_within);
+  }
   member.last_end = member.began;
+  member.step_began = member.began;
   member.decided.set(1);
   std::uint64_t submitted = 0;
-  for (int number = 0; number < config_.steps + (has_rest() ? 1 : 0); ++number) {
-    const KfacStep& plan = step(number);
+  for (std::size_t position = 0; has_position(position); ++position) {
+    const KfacStep& plan = step(positions_[position].number);
     std::array<std::size_t, kKfacTraffics> asked{};
     for (const KfacStage& stage : plan.stages) {
       if (submitted > kAhead) co_await member.stages.reach(submitted - kAhead);
       for (std::size_t t = 0; t < kKfacTraffics; ++t) {
         if (stage.after[t] == asked[t]) continue;
         asked[t] = stage.after[t];
-        const std::uint64_t needed = sent_before(number, static_cast<KfacTraffic>(t)) + asked[t];
+        const std::uint64_t needed = sent_before(position, static_cast<KfacTraffic>(t)) + asked[t];
         member.rank.accelerator.wait(kComputeStream, static_cast<std::uint32_t>(t), needed);
         co_await member.arrived[t].reach(needed);
       }
@@ -317,7 +276,7 @@ Task Kfac::run(Member& member) {
       if (stage.doers.has(member.index)) {
         co_await member.rank.processor->delay(config_.launch * static_cast<std::int64_t>(stage.kernels.size()));
       }
-      member.submitted.push_back({&stage, number, &stage == &plan.stages.back()});
+      member.submitted.push_back({&stage, static_cast<int>(position), &stage == &plan.stages.back()});
       enqueue(member, stage);
       ++submitted;
       if (stage.host_waits) co_await member.stages.reach(submitted);
@@ -365,22 +324,39 @@ void Kfac::end_stage(Member& member, const KfacStage& stage) {
   }
   member.parts[index(stage.part)] += computed;
   member.last_end = now;
+  if (times_) times_->stage_ended(static_cast<std::size_t>(member.index), now);
   if (arithmetic_ && stage.doers.has(member.index)) arithmetic_(member.rank, member.index, stage);
 }
 
-void Kfac::end_step(Member& member, int number) {
-  member.finished = number + 1 == config_.steps + (has_rest() ? 1 : 0);
-  if (number == config_.steps) {
-    member.rest_end = member.last_end;
+void Kfac::end_step(Member& member, std::size_t position) {
+  const Position& ended = positions_[position];
+  member.finished = ended.last() + 1 == config_.steps + (has_rest() ? 1 : 0);
+  if (ended.number == config_.steps) {
+    member.rest_end = member.last_end + member.left_out;
     return;
   }
   if (member.probe != nullptr) {
-    member.probe->slice(member.tracks[3], "step " + std::to_string(number + 1),
-                        member.ends.empty() ? member.began : member.ends.back(), member.last_end);
+    const std::string as_well = ended.also > 0 ? ", then " + std::to_string(ended.also) + " left out" : "";
+    member.probe->slice(member.tracks[3], "step " + std::to_string(ended.number + 1) + as_well, member.step_began,
+                        member.last_end);
   }
-  member.ends.push_back(member.last_end);
-  if (steps_shown(config_).has(number)) {
-    for (std::size_t p = 0; p < kKfacParts; ++p) member.kept[p] += member.parts[p];
+  member.latest.emplace_back(member.last_end - member.step_began, member.parts);
+  if (member.latest.size() > KfacStepTimes::kMostSteps) member.latest.pop_front();
+  member.step_began = member.last_end;
+  for (int number = ended.number; number <= ended.last(); ++number) {
+    // A step that is left out is the one a cycle before it.
+    const std::size_t back =
+        number == ended.number ? 1 : ended.cycle - static_cast<std::size_t>(number - ended.number - 1) % ended.cycle;
+    const auto& [time, parts] = member.latest[member.latest.size() - back];
+    if (number > ended.number) member.left_out += time;
+    member.ends.push_back(member.last_end + member.left_out);
+    if (!steps_shown(config_).has(number)) continue;
+    for (std::size_t p = 0; p < kKfacParts; ++p) member.kept[p] += parts[p];
+  }
+  if (times_) {
+    const std::size_t before = times_->ended();
+    times_->step_ended(static_cast<std::size_t>(member.index));
+    if (times_->ended() > before) repeats_.ended(before);
   }
   member.parts = {};
   std::erase_if(member.transfers, [](const Member::Transfer& transfer) { return transfer.to != kNever; });
@@ -400,41 +376,54 @@ Task Kfac::watch(Member& member) {
     }
     end_stage(member, *done.stage);
     member.stages.increment();
-    if (done.ends_step) end_step(member, done.step);
+    hand_over(member, static_cast<std::size_t>(done.step));
+    if (done.ends_step) end_step(member, static_cast<std::size_t>(done.step));
   }
+  if (left_out_ == 0) co_return;
+  for (firmware::Counter& ready : member.ready) ready.increment();  // who waited for what is left out
+}
+
+void Kfac::hand_over(Member& member, std::size_t position) {
+  const int number = positions_[position].number;
+  const KfacStep& plan = step(number);
+  const bool detailed = member.index == 0 && steps_shown(config_).has(number) && &plan == &fullest();
+  for (; member.handed < plan.messages.size() && plan.messages[member.handed].ready == member.stage; ++member.handed) {
+    const KfacMessage& message = plan.messages[member.handed];
+    if (detailed) detailed_began_ = member.step_began;
+    member.queues[is_broadcast(message)].push_back({&message, detailed ? &message_times_[member.handed] : nullptr});
+    member.ready[is_broadcast(message)].increment();
+  }
+  if (++member.stage == plan.stages.size()) member.stage = member.handed = 0;
 }
 
 Task Kfac::communicate(Member& member, bool broadcasts) {
   co_await member.decided.reach(1);
-  std::uint64_t base = 0;
-  for (int number = 0; number < config_.steps; ++number) {
-    const KfacStep& plan = step(number);
-    for (std::size_t i = 0; i < plan.messages.size(); ++i) {
-      const KfacMessage& message = plan.messages[i];
-      if ((message.root != kfac::kEveryone) != broadcasts) continue;
-      const bool detailed = member.index == 0 && number == detailed_;
-      co_await transfer(member, message, base, detailed ? &message_times_[i] : nullptr);
-    }
-    base += plan.stages.size();
+  auto& queue = member.queues[broadcasts ? 1 : 0];
+  for (std::uint64_t done = 0; done < messages_[broadcasts ? 1 : 0]; ++done) {
+    co_await member.ready[broadcasts ? 1 : 0].reach(done + 1);
+    if (queue.empty()) co_return;
+    const Member::Ready next = queue.front();
+    queue.pop_front();
+    co_await transfer(member, *next.message, next.times);
   }
 }
 
-Task Kfac::transfer(Member& member, const KfacMessage& message, std::uint64_t base, KfacMessageTimes* times) {
+Task Kfac::transfer(Member& member, const KfacMessage& message, KfacMessageTimes* times) {
   firmware::Processor& processor = *member.rank.processor;
-  co_await member.stages.reach(base + message.ready + 1);
   const Time from = processor.now();
   // The wait for it ends before it is told of: what has begun counts as going on.
   Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever, times});
-  if (times != nullptr) times->from = from;
+  if (times != nullptr) *times = {from, Time(), Time()};
   co_await processor.delay(config_.negotiation * message.tensors);
-  CollectiveKernel& kernel = member.kernels[message.root != kfac::kEveryone ? 1 : 0];
+  CollectiveKernel& kernel = member.kernels[is_broadcast(message)];
   co_await kernel.begin();
   co_await collect(member, message);
   kernel.end();
   transfer.to = processor.now();
   if (times != nullptr) times->to = transfer.to;
+  if (times_) times_->sent(static_cast<std::size_t>(member.index), from, transfer.to);
   if (member.probe != nullptr) {
-    member.probe->slice(member.tracks[message.root != kfac::kEveryone ? 1 : 0], message.name, from, processor.now());
+    member.probe->slice(member.tracks[is_broadcast(message)], message.name, from, processor.now());
   }
   firmware::Counter& arrived = member.arrived[index(message.traffic)];
   member.rank.accelerator.signal(static_cast<std::uint32_t>(index(message.traffic)), arrived.value() + 1);

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "sw/firmware/rank.h"
 #include "sw/kfac/cost.h"
 #include "sw/schedules/kfac_plan.h"
+#include "sw/schedules/kfac_step_times.h"
 
 namespace weft::schedules {
 
@@ -22,7 +25,7 @@ struct KfacProfile {
   kfac::LinearCost all_reduce;  ///< by elements
   kfac::LinearCost broadcast;
   std::vector<kfac::Sample> inverses;  ///< by side
-  std::vector<kfac::Sample> packing;   ///< of an inverse, and unpacking it, by elements of its triangle
+  std::vector<kfac::Sample> packing;   ///< of an inverse, and unpacking it, by elements that travel
   double forward_backward = 0;
   double factors = 0;  ///< computed, with packing
   /// When factors are there, A in the order of the forward pass and G in that of the backward pass: what is computed
@@ -75,6 +78,7 @@ struct KfacResult {
   std::size_t factor_messages = 0;    ///< fusion groups
   std::size_t inverse_messages = 0;   ///< communicated tensors
   std::int64_t samples_per_step = 0;  ///< of all ranks
+  int left_out = 0;                   ///< steps that were not simulated, as they repeat those before them
 };
 
 /// A training step with gradients preconditioned by Kronecker factors (K-FAC: Martens and Grosse, ICML 2015) on every
@@ -99,10 +103,10 @@ struct KfacResult {
 /// have nothing to decide and no profile. That merging costs a pass of its own and a wait of the host for each message
 /// is not in the measured costs by which factors are fused, as it is not in the original's.
 ///
-/// Memory: parameters, momentum, gradients, inputs of all layers, both factors and inverses of each layer with their
-/// triangles, patches of the largest layer. In bf16 activations and their gradients take half. With compressed
-/// activations two buffers of the largest, in which the layers' inputs take turns, and all of them compressed;
-/// gradients of outputs stay as they are.
+/// Memory: parameters, momentum, gradients, inputs of all layers, both factors and inverses of each layer (of DP-KFAC
+/// the owner's alone) with what is sent of them, patches of the largest layer. In bf16 activations and their gradients
+/// take half. With compressed activations two buffers of the largest, in which the layers' inputs take turns, and all
+/// of them compressed; gradients of outputs stay as they are.
 ///
 /// With data on, `arithmetic` is called for every stage when its kernels have ended, before anything that follows it;
 /// it reads and writes the rank's memory, and what is sent are these bytes.
@@ -114,6 +118,8 @@ class Kfac {
   using Arithmetic = std::function<void(firmware::Rank&, int member, const KfacStage&)>;
   static constexpr std::size_t kAhead = 256;
   static constexpr std::uint64_t kProfileBytes = 16 << 20;
+  /// Two are compared when the next one is under way.
+  static constexpr int kRowToShorten = 3;
 
   /// Allocates buffers and connections. Throws ConfigError, paths below `workload`, or std::length_error when a memory
   /// is too small.
@@ -124,6 +130,18 @@ class Kfac {
        const collectives::Communicator::Config& collectives, const accelerator::ComputeConfig& compute);
   ~Kfac();
 
+  /// Who counts what the machine does, where steps are left out: `ended` is called when all ranks have ended the step
+  /// that is simulated as the `position`th, and `left_out` says that what came between the ends of two of them would
+  /// come so many times more.
+  struct Repeats {
+    std::function<void(std::size_t position)> ended;
+    std::function<void(std::size_t from, std::size_t to, int times)> left_out;
+  };
+  /// Steps may be left out: of steps of one kind, one behind the other, those that would repeat a cycle which has been
+  /// passed twice (KfacStepTimes). They are in the result as if they had been simulated. For machines in which that
+  /// settles it: nothing random, no clock with a grid of its own. Nothing is left out of steps that send for later
+  /// ones.
+  void set_repeats(Repeats repeats);
   void set_arithmetic(Arithmetic arithmetic) { arithmetic_ = std::move(arithmetic); }
   /// Called when the first rank begins the first step, if there is a profile before it.
   void set_after_profile(std::function<void()> call) { after_profile_ = std::move(call); }
@@ -151,12 +169,21 @@ class Kfac {
 
  private:
   struct Member;
+  /// A step that is simulated.
+  struct Position {
+    int number = 0;
+    int also = 0;                                   ///< steps behind it that are left out, as they repeat
+    std::size_t cycle = 0;                          ///< the last so many, this one among them
+    std::array<std::size_t, kKfacTraffics> sent{};  ///< messages of all before it
+
+    [[nodiscard]] int last() const { return number + also; }
+  };
 
   firmware::Task run(Member& member);
   firmware::Task launch(Member& member, const KfacStep& step);
   firmware::Task watch(Member& member);
   firmware::Task communicate(Member& member, bool broadcasts);
-  firmware::Task transfer(Member& member, const KfacMessage& message, std::uint64_t base, KfacMessageTimes* times);
+  firmware::Task transfer(Member& member, const KfacMessage& message, KfacMessageTimes* times);
   firmware::Task collect(Member& member, const KfacMessage& message);
   firmware::Task gather_sparse(Member& member, const KfacLayout::Sparse& message);
   // The profile (kfac_profile.cpp):
@@ -170,9 +197,16 @@ class Kfac {
 
   void enqueue(Member& member, const KfacStage& stage);
   void end_stage(Member& member, const KfacStage& stage);
-  void end_step(Member& member, int number);
+  void end_step(Member& member, std::size_t position);
+  /// What the stage that has just ended makes ready to be sent.
+  void hand_over(Member& member, std::size_t position);
   void attribute_wait(Member& member, KfacTraffic traffic, Time from, Time to);
-  [[nodiscard]] std::size_t sent_before(int number, KfacTraffic traffic) const;
+  [[nodiscard]] std::size_t sent_before(std::size_t position, KfacTraffic traffic) const;
+  /// Whether there is a step to simulate behind so many; the first who asks decides which.
+  [[nodiscard]] bool has_position(std::size_t position);
+  void leave_out_equal_steps();
+  /// Which of the two communicators sends it.
+  static std::size_t is_broadcast(const KfacMessage& message) { return message.root != kfac::kEveryone ? 1 : 0; }
   [[nodiscard]] bool has_rest() const { return !rest_.stages.empty(); }
   void plan_steps();
   [[nodiscard]] bool profiles() const { return config_.profiles() && ranks_.size() > 1 && !plan_.sides().empty(); }
@@ -190,10 +224,16 @@ class Kfac {
   std::vector<kfac::Sample> broadcast_samples_;
   KfacProfile profile_;
   std::map<KfacUpdates, KfacStep> steps_;
-  int detailed_ = -1;  ///< the step whose messages are timed
-  std::vector<KfacMessageTimes> message_times_;
+  int longest_row_ = 0;                          ///< of steps of one kind
+  std::array<std::uint64_t, 2> messages_{};      ///< that are sent in all, by communicator
+  std::vector<KfacMessageTimes> message_times_;  ///< of the last step that sends most
+  std::optional<Time> detailed_began_;           ///< when it began
   KfacStep rest_;
-  std::vector<std::array<std::size_t, kKfacTraffics>> sent_;  ///< messages of all steps before this one
+  std::deque<Position> positions_;
+  Repeats repeats_;
+  std::optional<KfacStepTimes> times_;  ///< where steps may be left out
+  int left_out_ = 0;
+  std::uint64_t left_out_stages_ = 0;
   Arithmetic arithmetic_;
   std::function<void()> after_profile_;
   std::vector<std::unique_ptr<Member>> members_;

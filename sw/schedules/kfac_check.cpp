@@ -63,7 +63,7 @@ void KfacCheck::run(const Rank& rank, int member, const KfacStage& stage) {
   const auto item = static_cast<std::size_t>(stage.item);
   const KfacLayout& layout = kfac_.layout();
   const KfacConfig& config = kfac_.config();
-  const auto triangle = [&] { return models::triangle(kfac_.plan().sides()[item]); };
+  const auto sent = [&] { return kfac_.plan().sent_elements(kfac_.plan().sides()[item]); };
   const auto sum_of_weights = [&] {
     return layout.averages[static_cast<std::size_t>(stage.slot)].sum + layout.weights[item] - layout.weights.front();
   };
@@ -72,17 +72,16 @@ void KfacCheck::run(const Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kBackward:
       return fill(rank, layout.gradients[item], parameters(item), next(member, Kind::kGradient, item), member);
     case KfacWork::kPackFactor:
-      return fill(rank, layout.triangles[item], triangle(), next(member, Kind::kFactor, item), member);
+      return fill(rank, layout.sent_factors[item], sent(), next(member, Kind::kFactor, item), member);
     case KfacWork::kUnpackFactor:
-      return expect_sum(rank, layout.triangles[item], triangle(), latest(member, Kind::kFactor, item));
+      return expect_sum(rank, layout.sent_factors[item], sent(), latest(member, Kind::kFactor, item));
     case KfacWork::kPackInverse: {
       // Rank 0's numbers are the owner's; the others have their own until these come.
       const bool owns = kfac_.decisions().placement.owner[item] == member;
-      return fill(rank, layout.inverse_triangles[item], triangle(), next(member, Kind::kInverse, item),
-                  owns ? 0 : member + 1);
+      return fill(rank, layout.sent_inverses[item], sent(), next(member, Kind::kInverse, item), owns ? 0 : member + 1);
     }
     case KfacWork::kUnpackInverse:
-      return expect_owners(rank, layout.inverse_triangles[item], triangle(), latest(member, Kind::kInverse, item));
+      return expect_owners(rank, layout.sent_inverses[item], sent(), latest(member, Kind::kInverse, item));
     case KfacWork::kPrecondition:
       expect_sum(rank, layout.gradients[item], parameters(item), latest(member, Kind::kGradient, item));
       if (!config.local_factors()) return;

@@ -7,6 +7,7 @@
 
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
+#include "sw/kfac/packing.h"
 
 namespace weft::schedules {
 
@@ -120,14 +121,26 @@ struct ActivationsConfig {
   [[nodiscard]] bool on() const { return method != ActivationCompression::kNone; }
 };
 
-/// Whether a run with data on computes the contents of training (KfacTraining), and how; damping and decay as
-/// SPD-KFAC's experiments have them.
+/// What is added to the diagonal of a factor before it is inverted. plain: `damping`, as SPD-KFAC's code has it.
+/// factored: its root times pi, and by pi (kfac::factored_damping), as DP-KFAC's.
+enum class DampingForm : std::uint8_t { kAlgorithm, kPlain, kFactored };
+inline EnumNames<DampingForm> enum_names(DampingForm /*tag*/) {
+  return {{"algorithm", DampingForm::kAlgorithm}, {"plain", DampingForm::kPlain}, {"factored", DampingForm::kFactored}};
+}
+
+/// Whether a run with data on computes the contents of training (KfacTraining), and how. The decay is that of
+/// SPD-KFAC's experiments. Their damping is 0.003, which their code adds in place (`damping_stays`), so that it comes
+/// to 20 times as much, and clips besides (`kl_clip` of 0.001); without both the loss of a small network explodes. The
+/// default alone is enough.
 struct KfacTrainingConfig {
   bool on = false;
   double rate = 0.1;
   double momentum = 0.9;
-  double damping = 0.003;
+  double damping = 0.1;
+  DampingForm damping_form = DampingForm::kAlgorithm;
+  bool damping_stays = false;
   double decay = 0.95;  ///< of the averages, which begin as the identity
+  double most_growth = 100;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -136,7 +149,18 @@ struct KfacTrainingConfig {
     visit("rate", rate, "Learning rate, above 0");
     visit("momentum", momentum, "Share of the last step's change in the next, 0 up to 1");
     visit("damping", damping, "Added to the diagonal of a factor before it is inverted, 0 or more");
+    visit("damping_form", damping_form,
+          "plain: damping itself, as SPD-KFAC's code; factored: its square root times pi for A and by pi for G, pi^2 "
+          "being the ratio of their mean diagonals, as DP-KFAC's code; algorithm: factored with dp");
+    visit(
+        "damping_stays", damping_stays,
+        "What is added stays in the running average, as both codes add it in place, and so piles up from inversion to "
+        "inversion");
     visit("decay", decay, "Share of the old in the running average of a factor, 0 up to 1");
+    visit(
+        "most_growth", most_growth,
+        "A loss above so many times that before the first step, or one that is no number, ends the run with an error; "
+        "1 or more");
   }
   [[nodiscard]] bool operator==(const KfacTrainingConfig&) const = default;
 };
@@ -166,6 +190,7 @@ struct KfacConfig {
   FactorFusion fusion = FactorFusion::kAlgorithm;
   InversePlacement placement = InversePlacement::kAlgorithm;
   SendingCost sending = SendingCost::kBroadcast;
+  kfac::Packing packing = kfac::Packing::kSquares;
   Bytes fusion_threshold = Bytes(64 << 20);
   bool wait_free = true;
   int metrics = 0;
@@ -182,6 +207,8 @@ struct KfacConfig {
   KfacCollectives all_reduces = KfacCollectives::kPlatform;
   KfacCollectives broadcasts = KfacCollectives::kPlatform;
   int steps = 0;
+  bool skip_equal_steps = true;
+  double equal_within = 0;
   Time launch;
   Time negotiation;
 
@@ -204,6 +231,9 @@ struct KfacConfig {
     visit("fusion", fusion, "Which factors travel in one message; dynamic and optimal with pipelining alone");
     visit("placement", placement, "Which rank inverts which factor");
     visit("sending", sending, "Measured cost by which a balanced placement judges sending an inverse");
+    visit("packing", packing,
+          "How factors and inverses travel: squares, whole, as K-FAC libraries of today send them; fused, their upper "
+          "triangle by one kernel each way; indices, by lists of positions, as SPD-KFAC's code on PyTorch 1.4");
     visit("fusion_threshold", fusion_threshold, "Most bytes of a message of gradients, and of factors by `threshold`",
           Range{4, 1LL << 40});
     visit("wait_free", wait_free, "Gradients are sent while the backward pass goes on, or after it");
@@ -233,6 +263,12 @@ struct KfacConfig {
     visit("broadcasts", broadcasts, "Algorithm of what broadcasts inverses");
     visit("steps", steps, "Training steps to run; 0: as few as show everything that a step may do",
           Range{0, kMostSteps});
+    visit("skip_equal_steps", skip_equal_steps,
+          "Steps of one kind that would repeat what all ranks have done twice, in cycles of up to 16, are counted and "
+          "not simulated, where data is off and nothing in the machine is random or has a clock of its own");
+    visit("equal_within", equal_within,
+          "Of a step's time, by which times of stages may differ in what is taken to repeat, up to 1; 0: not by a "
+          "picosecond");
     visit("launch", launch, "What the host spends on launching a kernel", Range{0, 1'000'000'000});
     visit("negotiation", negotiation,
           "What ranks spend on agreeing on each tensor before a message of it, or of several, begins, as Horovod's do "
@@ -262,6 +298,10 @@ struct KfacConfig {
   }
   /// Averagings that are under way or just merged.
   [[nodiscard]] int averagings() const { return averages() ? delay / averaging_interval + 1 : 0; }
+  [[nodiscard]] bool factored_damping() const {
+    if (training.damping_form != DampingForm::kAlgorithm) return training.damping_form == DampingForm::kFactored;
+    return local_factors();
+  }
   /// Factors of the owner's samples alone: nothing of them is sent.
   [[nodiscard]] bool local_factors() const { return algorithm == KfacAlgorithm::kDp; }
   [[nodiscard]] bool pipelined() const {

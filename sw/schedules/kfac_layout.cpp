@@ -11,6 +11,8 @@
 #include "sw/compression/selection.h"
 #include "sw/kfac/compression_kernels.h"
 #include "sw/kfac/layer_kernels.h"
+#include "sw/kfac/packing.h"
+#include "sw/kfac/placement.h"
 
 namespace weft::schedules {
 
@@ -20,7 +22,7 @@ using models::Network;
 namespace {
 
 /// A in the order of the forward pass, then G in that of the backward pass.
-std::vector<std::size_t> order_of_triangles(std::size_t factors) {
+std::vector<std::size_t> order_of_sending(std::size_t factors) {
   std::vector<std::size_t> order;
   for (std::size_t t = 0; t < factors; t += 2) order.push_back(t);
   for (std::size_t t = factors; t > 0; t -= 2) order.push_back(t - 1);
@@ -142,6 +144,20 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
     }
     return addresses;
   };
+  /// What one rank has lies where others have theirs.
+  const auto allocate_owned = [&](const std::string& what, const std::vector<std::uint64_t>& bytes,
+                                  const kfac::Placement& owners) {
+    std::vector<std::uint64_t> used(ranks);
+    Addresses addresses(bytes.size());
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      std::uint64_t& end = used[static_cast<std::size_t>(std::max(0, owners.owner[i]))];
+      addresses[i] = end;
+      end = std::min(end + std::min(bytes[i], kMostBytes), kMostBytes);
+    }
+    const std::uint64_t place = allocate(what, *std::max_element(used.begin(), used.end()));
+    for (std::uint64_t& address : addresses) address += place;
+    return addresses;
+  };
   const auto ascending = [](std::size_t count) {
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -196,16 +212,24 @@ void KfacLayout::lay_out(const Allocate& allocate_bytes, std::size_t ranks, cons
 
   const std::vector<std::int64_t> sides = second_order ? kfac::factor_sides(network) : std::vector<std::int64_t>();
   std::vector<std::uint64_t> squares;
-  std::vector<std::uint64_t> halves;
+  std::vector<std::uint64_t> packed;
   for (const std::int64_t side : sides) {
     squares.push_back(bytes_of_elements(side * side));
-    halves.push_back(bytes_of_elements(models::triangle(side)));
+    packed.push_back(bytes_of_elements(kfac::sent_elements(config.packing, side)));
   }
-  factors = allocate_all("factors", squares, ascending(squares.size()));
-  inverses = allocate_all("inverses", squares, ascending(squares.size()));
-  triangle_order = order_of_triangles(halves.size());
-  triangles = allocate_all("triangles of factors", halves, triangle_order);
-  inverse_triangles = allocate_all("triangles of inverses", halves, ascending(halves.size()));
+  sending_order = order_of_sending(sides.size());
+  if (config.local_factors()) {
+    const kfac::Placement owners = kfac::place_dp(sides.size() / 2, static_cast<int>(ranks));
+    factors = allocate_owned("factors", squares, owners);
+    inverses = allocate_owned("inverses", squares, owners);
+  } else if (second_order) {
+    factors = allocate_all("factors", squares, sending_order);
+    inverses = allocate_all("inverses", squares, ascending(squares.size()));
+    const bool whole = config.packing == kfac::Packing::kSquares;
+    sent_factors =
+        whole && !config.merges_factors() ? factors : allocate_all("factors to be sent", packed, sending_order);
+    sent_inverses = whole ? inverses : allocate_all("inverses to be sent", packed, ascending(packed.size()));
+  }
 
   const std::uint64_t whole = sum_of(parameters);
   for (int slot = 0; slot < config.averagings(); ++slot) {

@@ -26,7 +26,8 @@ constexpr std::uint64_t bytes_of_elements(std::int64_t elements) {
   return kKfacElement * static_cast<std::uint64_t>(elements);
 }
 
-/// Where everything lies in a rank's memory, the same on all ranks.
+/// Where everything lies in a rank's memory, the same on all ranks. Factors of a rank's own samples (DP-KFAC) and their
+/// inverses are their owner's alone: owners use one place for what each of them has, as large as the most of any needs.
 struct KfacLayout {
   /// Of a buffer of several tensors, one behind the other: addresses by tensor. Layers without parameters have none.
   using Addresses = std::vector<std::uint64_t>;
@@ -51,15 +52,17 @@ struct KfacLayout {
     std::uint64_t own = 0;  ///< as they were
   };
 
-  Addresses weights;            ///< by layer: an output's row of inputs, and its bias as one more input
-  Addresses momentum;           ///< by layer
-  Addresses gradients;          ///< by layer; the last layer first in memory, as they become ready
-  Addresses preconditioned;     ///< by layer with factors; of a step that is not clipped they take the gradients' place
-  Addresses factors;            ///< by factor: the running average, whole squares, columns first
-  Addresses inverses;           ///< by factor
-  Addresses triangles;          ///< by factor; in memory all A, the first layer first, then all G, the last layer first
-  Addresses inverse_triangles;  ///< by factor
-  std::vector<std::size_t> triangle_order;  ///< factors as their triangles lie
+  Addresses weights;         ///< by layer: an output's row of inputs, and its bias as one more input
+  Addresses momentum;        ///< by layer
+  Addresses gradients;       ///< by layer; the last layer first in memory, as they become ready
+  Addresses preconditioned;  ///< by layer with factors; of a step that is not clipped they take the gradients' place
+  Addresses factors;         ///< by factor: the running average, whole squares, columns first
+  Addresses inverses;        ///< by factor
+  /// By factor: where it is sent from, packed. Whole squares that nobody merges are `factors` and `inverses`
+  /// themselves. In memory all A, the first layer first, then all G, the last layer first. Empty where nothing is sent.
+  Addresses sent_factors;
+  Addresses sent_inverses;                 ///< by factor
+  std::vector<std::size_t> sending_order;  ///< factors as `sent_factors` lie
   /// By layer, what comes in; then what the last one puts out. Compressed, all but the first take turns in two buffers.
   Addresses activations;
   Addresses kept;                      ///< by layer: its input compressed; 0 of the first; none without compression

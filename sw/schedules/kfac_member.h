@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 #include <list>
+#include <utility>
 #include <vector>
 
 #include "sw/schedules/collective_kernel.h"
@@ -16,7 +17,7 @@ namespace weft::schedules {
 struct Kfac::Member {
   struct Submitted {
     const KfacStage* stage;
-    int step;  ///< -1: of the profile; as many as there are: the rest
+    int step;  ///< which that is simulated; -1: the profile
     bool ends_step;
   };
   struct Transfer {
@@ -24,6 +25,11 @@ struct Kfac::Member {
     Time from;
     Time to;
     KfacMessageTimes* times;  ///< null where nobody asks
+  };
+
+  struct Ready {
+    const KfacMessage* message;
+    KfacMessageTimes* times;
   };
 
   int index;
@@ -34,20 +40,28 @@ struct Kfac::Member {
   firmware::Counter stages;   ///< of steps, ended since the beginning
   firmware::Counter decided;  ///< the steps may begin
   std::array<firmware::Counter, kKfacTraffics> arrived;
-  std::array<CollectiveKernel, 2> kernels;      ///< of AllReduces and the like, of Broadcasts
+  std::array<firmware::Counter, 2> ready;       ///< messages of AllReduces and the like, of Broadcasts
+  std::array<std::deque<Ready>, 2> queues;      ///< of these, those that have not begun
+  std::size_t stage = 0;                        ///< of the step, that ends next
+  std::size_t handed = 0;                       ///< messages of the step
+  std::array<CollectiveKernel, 2> kernels;      ///< likewise
   std::list<Transfer> transfers;                ///< of this step, and what is under way
   firmware::CompletionQueue* placed = nullptr;  ///< sparse gradients, by a copy engine
   Time last_end;                                ///< of the stage before
   std::array<Time, kKfacTraffics> waited{};
   std::vector<Time> profile_times;  ///< by stage
   Time began;                       ///< the first step
+  Time step_began;                  ///< the one under way
+  Time left_out;                    ///< what steps that were left out would have taken
   std::vector<Time> ends;           ///< by step
   Time rest_end;
   bool finished = false;
   std::uint64_t pairs = 0;               ///< sparse gradients sent
   std::uint64_t dense = 0;               ///< of as many elements
   std::array<Time, kKfacParts> parts{};  ///< of this step
-  std::array<Time, kKfacParts> kept{};   ///< of the steps that are shown, together
+  /// The time and the parts of the latest, as many as may repeat.
+  std::deque<std::pair<Time, std::array<Time, kKfacParts>>> latest;
+  std::array<Time, kKfacParts> kept{};  ///< of the steps that are shown, together
   Probe* probe = nullptr;
   std::array<int, 4> tracks{};  ///< AllReduces, Broadcasts, what is exposed, steps
 
@@ -63,6 +77,8 @@ struct Kfac::Member {
                 firmware::Counter(*its_rank.processor, "AllReduces of factors"),
                 firmware::Counter(*its_rank.processor, "Broadcasts"),
                 firmware::Counter(*its_rank.processor, "what an earlier step sends")},
+        ready{firmware::Counter(*its_rank.processor, "messages to be ready"),
+              firmware::Counter(*its_rank.processor, "Broadcasts to be ready")},
         kernels{CollectiveKernel(its_rank, all_reduces, "an AllReduce's kernel"),
                 CollectiveKernel(its_rank, broadcasts, "a Broadcast's kernel")} {}
 };

@@ -50,8 +50,8 @@ std::vector<PlannedKernel> KfacPlan::inverse(std::int64_t side) const {
 }
 
 std::vector<PlannedKernel> KfacPlan::packing(std::int64_t side) const {
-  std::vector<kfac::LayerKernel> kernels = kfac::pack_kernels(side);
-  for (const kfac::LayerKernel& kernel : kfac::unpack_kernels(side)) kernels.push_back(kernel);
+  std::vector<kfac::LayerKernel> kernels = kfac::pack_kernels(config_.packing, side);
+  for (const kfac::LayerKernel& kernel : kfac::unpack_kernels(config_.packing, side)) kernels.push_back(kernel);
   return planned(kernels, "of " + std::to_string(side));
 }
 
@@ -66,7 +66,7 @@ KfacDecisions KfacPlan::unmeasured() const {
   for (const std::size_t first : {std::size_t{0}, sides_.size() / 2}) {
     std::vector<kfac::Ready> factors;
     for (std::size_t i = first; i < first + sides_.size() / 2; ++i) {
-      factors.push_back({0, models::triangle(sides_[layout_.triangle_order[i]])});
+      factors.push_back({0, sent_elements(sides_[layout_.sending_order[i]])});
     }
     const kfac::Groups groups = fusion == FactorFusion::kNone  ? kfac::fuse_none(factors.size())
                                 : fusion == FactorFusion::kAll ? kfac::fuse_all(factors.size())

@@ -26,15 +26,18 @@ namespace weft::schedules {
 /// What the time of a step goes to, as SPD-KFAC's figures have it, and what these leave out.
 enum class KfacPart : std::uint8_t {
   kForwardBackward,  ///< with the optimiser's update: the published figure is an iteration of SGD on one accelerator
-  kGradientComm,     ///< the compute stream stood waiting for gradients
+  kGradientComm,     ///< the compute stream stood waiting for gradients, or averages of weights
+  kGradientPacking,  ///< weights copied into the buffer that is averaged, and merged with what comes (dasgd)
   kFactorComp,
-  kFactorComm,  ///< the same for factors, with packing and unpacking triangles
+  kFactorComm,     ///< stood waiting for factors
+  kFactorPacking,  ///< they are packed and merged, unpacked, and divided by the ranks; published as part of FactorComm
   kInverseComp,
-  kInverseComm,  ///< the same for inverses (of dp: preconditioned gradients)
+  kInverseComm,     ///< stood waiting for inverses (of dp: preconditioned gradients)
+  kInversePacking,  ///< they are packed and unpacked; published as part of InverseComm
   kPrecondition,
   kCompression,  ///< gradients made sparse, and what came added up; activations compressed and restored
 };
-constexpr std::size_t kKfacParts = 8;
+constexpr std::size_t kKfacParts = 11;
 constexpr std::size_t index(KfacPart part) {
   return static_cast<std::size_t>(part);
 }
@@ -51,11 +54,11 @@ enum class KfacWork : std::uint8_t {
   kForward,
   kBackward,
   kFactor,         ///< and its running average
-  kPackFactor,     ///< its triangle, into the buffer from which it is sent
+  kPackFactor,     ///< into the buffer from which it is sent
   kUnpackFactor,   ///< the mean over ranks
   kInvert,         ///< with damping
   kClear,          ///< the inverse that another rank sends
-  kPackInverse,    ///< its triangle, at all ranks alike
+  kPackInverse,    ///< at all ranks alike
   kUnpackInverse,  ///< also at its owner
   kPrecondition,
   kDivergence,  ///< what a layer adds to that of the step
@@ -122,7 +125,7 @@ struct KfacDecisions {
   kfac::Placement placement;
   kfac::Groups gradients;
   kfac::Groups averages;  ///< of weights, the first layer first
-  kfac::Groups factors;   ///< in the order of KfacLayout::triangles; none has both A and G in it
+  kfac::Groups factors;   ///< in the order of KfacLayout::sent_factors; none has both A and G in it
 };
 
 /// What a step does beside training.
@@ -156,10 +159,14 @@ class KfacPlan {
   [[nodiscard]] const models::Network& network() const { return network_; }
   /// Sides of all factors.
   [[nodiscard]] const std::vector<std::int64_t>& sides() const { return sides_; }
-  /// Factors in the order of KfacLayout::triangles.
-  [[nodiscard]] const std::vector<std::size_t>& triangle_order() const { return layout_.triangle_order; }
+  /// Factors in the order of KfacLayout::sent_factors.
+  [[nodiscard]] const std::vector<std::size_t>& sending_order() const { return layout_.sending_order; }
+  /// Elements that travel of a factor or an inverse of this side.
+  [[nodiscard]] std::int64_t sent_elements(std::int64_t side) const {
+    return kfac::sent_elements(config_.packing, side);
+  }
   [[nodiscard]] std::vector<PlannedKernel> inverse(std::int64_t side) const;
-  /// Of an inverse that is sent: its triangle packed and unpacked.
+  /// Of an inverse that is sent: it is packed and unpacked.
   [[nodiscard]] std::vector<PlannedKernel> packing(std::int64_t side) const;
 
  private:

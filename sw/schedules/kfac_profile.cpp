@@ -48,7 +48,7 @@ Task Kfac::time_matrices(Member& member, std::vector<Sample>& inverses, std::vec
   stages.reserve(2 * sides.size());
   for (const std::int64_t side : sides) {
     stages.push_back({KfacWork::kInvert, KfacPart::kInverseComp, 0, {}, plan_.inverse(side), {}});
-    stages.push_back({KfacWork::kPackInverse, KfacPart::kInverseComm, 0, {}, plan_.packing(side), {}});
+    stages.push_back({KfacWork::kPackInverse, KfacPart::kInversePacking, 0, {}, plan_.packing(side), {}});
   }
   const std::uint64_t before = member.profile_stages.value();
   const std::size_t first = member.profile_times.size();
@@ -61,7 +61,7 @@ Task Kfac::time_matrices(Member& member, std::vector<Sample>& inverses, std::vec
   std::size_t next = first;
   for (const std::int64_t side : sides) {
     inverses.push_back({static_cast<double>(side), seconds(member.profile_times[next++])});
-    packing.push_back({static_cast<double>(models::triangle(side)), seconds(member.profile_times[next++])});
+    packing.push_back({static_cast<double>(plan_.sent_elements(side)), seconds(member.profile_times[next++])});
   }
 }
 
@@ -113,7 +113,7 @@ void Kfac::decide(const std::vector<Sample>& inverses, const std::vector<Sample>
   bool backward = false;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const KfacStage& stage = profile_step_.stages[i];
-    const bool factors = stage.part == KfacPart::kFactorComp || stage.part == KfacPart::kFactorComm;
+    const bool factors = stage.part == KfacPart::kFactorComp || stage.part == KfacPart::kFactorPacking;
     (factors ? profile_.factors : profile_.forward_backward) += stages[i];
     if (stage.work == KfacWork::kBackward && !backward) {
       backward = true;
@@ -123,7 +123,7 @@ void Kfac::decide(const std::vector<Sample>& inverses, const std::vector<Sample>
     since += stages[i];
     if (stage.work != KfacWork::kPackFactor) continue;
     const auto factor = static_cast<std::size_t>(stage.item);
-    (factor % 2 == 0 ? a : g).push_back({since, models::triangle(plan_.sides()[factor])});
+    (factor % 2 == 0 ? a : g).push_back({since, plan_.sent_elements(plan_.sides()[factor])});
     since = 0;
   }
 
@@ -144,7 +144,8 @@ void Kfac::decide(const std::vector<Sample>& inverses, const std::vector<Sample>
     // Through matrices of one side there is no line.
     const kfac::LinearCost handling =
         packing.size() == 1 ? kfac::LinearCost{packing.front().seconds, 0} : kfac::fit_linear(packing);
-    const auto sent = [&](double elements) { return sending(elements) + handling(elements); };
+    const kfac::Cost sent =
+        kfac::cost_by_side(config_.packing, [&](double elements) { return sending(elements) + handling(elements); });
     decisions_.placement =
         kfac::place_balanced(plan_.sides(), static_cast<int>(ranks_.size()), kfac::MatrixCost(profile_.inverses), sent);
   }

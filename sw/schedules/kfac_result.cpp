@@ -41,10 +41,11 @@ std::string fields_without_effect(const KfacConfig& config) {
   };
   add(config.factor_type != unset.factor_type && !config.second_order(), "factor_type");
   add(config.sending != unset.sending && !balances, "sending");
+  add(config.packing != unset.packing && !places, "packing");
   add(config.wait_free != unset.wait_free && config.averages(), "wait_free");
   add(config.cycle != unset.cycle && config.metrics == 0, "cycle");
   add(config.overlap_inverses != unset.overlap_inverses && !broadcasts, "overlap_inverses");
-  add(config.kl_clip > 0 && !config.second_order(), "kl_clip");
+  add(config.kl_clip != unset.kl_clip && !config.second_order(), "kl_clip");
   add(config.compression.ratio != unset.compression.ratio && !config.compression.on(), "compression.ratio");
   add(config.compression.stages != unset.compression.stages && !config.compression.estimates(), "compression.stages");
   add(config.activations.ratio != unset.activations.ratio && !config.activations.on(), "activations.ratio");
@@ -84,7 +85,7 @@ double Kfac::progress() const {
   std::uint64_t all = 0;
   for (int number = 0; number < config_.steps; ++number) all += step(number).stages.size();
   all += rest_.stages.size();
-  return static_cast<double>(members_.front()->stages.value()) / static_cast<double>(all);
+  return static_cast<double>(members_.front()->stages.value() + left_out_stages_) / static_cast<double>(all);
 }
 
 KfacResult Kfac::result() const {
@@ -146,15 +147,14 @@ KfacResult Kfac::result() const {
       result.inverse_messages += message.traffic == KfacTraffic::kInverses ? 1 : 0;
     }
   }
-  if (detailed_ >= 0 && detailed_ < ended) {
-    const Member& first = *members_.front();
-    const Time begin = detailed_ == 0 ? first.began : first.ends[static_cast<std::size_t>(detailed_) - 1];
+  if (detailed_began_) {
     result.messages = message_times_;
     for (KfacMessageTimes& times : result.messages) {
-      times.from = times.from - begin;
-      times.to = times.to - begin;
+      times.from = times.from - *detailed_began_;
+      times.to = times.to - *detailed_began_;
     }
   }
+  result.left_out = left_out_;
   result.samples_per_step = plan_.network().batch * ranks;
   return result;
 }

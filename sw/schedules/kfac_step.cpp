@@ -72,8 +72,8 @@ class KfacPlan::Builder {
         which == 0 ? kfac::factor_a_kernels(shape, batch, plan_.types_)
                    : kfac::factor_g_kernels(shape, batch, plan_.types_));
     if (sends_factors()) {
-      add(KfacWork::kPackFactor, KfacPart::kFactorComm, static_cast<int>(f), {},
-          kfac::pack_factor_kernels(plan_.sides_[f], plan_.config_.merges_factors()));
+      add(KfacWork::kPackFactor, KfacPart::kFactorPacking, static_cast<int>(f), {},
+          kfac::pack_factor_kernels(plan_.config_.packing, plan_.sides_[f], plan_.config_.merges_factors()));
     }
     factor_ready_[f] = last();
   }
@@ -152,7 +152,7 @@ class KfacPlan::Builder {
                           .address = plan_.layout_.averages[index(slot)].sum + offset};
       for (std::size_t l = first; l < first + count; ++l) {
         const std::int64_t elements = models::parameters(plan_.network_.layers[l]);
-        add(KfacWork::kSnapshot, KfacPart::kGradientComm, static_cast<int>(l), {}, kfac::snapshot_kernels(elements));
+        add(KfacWork::kSnapshot, KfacPart::kGradientPacking, static_cast<int>(l), {}, kfac::snapshot_kernels(elements));
         step_.stages.back().slot = slot;
         message.bytes += bytes_of_elements(elements);
       }
@@ -168,7 +168,7 @@ class KfacPlan::Builder {
     for (const std::size_t count : decisions_.averages) {
       ++await_[index(KfacTraffic::kDelayed)];
       for (const std::size_t end = l + count; l < end; ++l) {
-        add(KfacWork::kMerge, KfacPart::kGradientComm, static_cast<int>(l), {},
+        add(KfacWork::kMerge, KfacPart::kGradientPacking, static_cast<int>(l), {},
             kfac::merge_kernels(models::parameters(plan_.network_.layers[l])));
         step_.stages.back().slot = slot;
       }
@@ -178,13 +178,13 @@ class KfacPlan::Builder {
     if (!sends_factors()) return;
     std::size_t first = 0;
     for (const std::size_t count : decisions_.factors) {
-      const std::vector<std::size_t>& order = plan_.layout_.triangle_order;
+      const std::vector<std::size_t>& order = plan_.layout_.sending_order;
       KfacMessage message{.traffic = KfacTraffic::kFactors,
                           .name = factor_name(plan_.network_, order[first]),
                           .ready = 0,
                           .first = first,
                           .count = count,
-                          .address = plan_.layout_.triangles[order[first]]};
+                          .address = plan_.layout_.sent_factors[order[first]]};
       if (count > 1) {
         message.name +=
             " to " + factor_name(plan_.network_, order[first + count - 1]) + ", " + std::to_string(count) + " factors";
@@ -193,7 +193,7 @@ class KfacPlan::Builder {
       if (!plan_.config_.pipelined()) message.ready = last();
       for (std::size_t i = first; i < first + count; ++i) {
         message.ready = std::max(message.ready, factor_ready_[order[i]]);
-        message.bytes += bytes_of_elements(models::triangle(plan_.sides_[order[i]]));
+        message.bytes += bytes_of_elements(plan_.sent_elements(plan_.sides_[order[i]]));
       }
       step_.stages[message.ready].host_waits = plan_.config_.merges_factors();
       send(std::move(message));
@@ -213,9 +213,9 @@ class KfacPlan::Builder {
   }
   void unpack_factors() {
     if (!sends_factors()) return;
-    for (const std::size_t f : plan_.layout_.triangle_order) {
-      add(KfacWork::kUnpackFactor, KfacPart::kFactorComm, static_cast<int>(f), {},
-          kfac::unpack_factor_kernels(plan_.sides_[f], plan_.config_.merges_factors()));
+    for (const std::size_t f : plan_.layout_.sending_order) {
+      add(KfacWork::kUnpackFactor, KfacPart::kFactorPacking, static_cast<int>(f), {},
+          kfac::unpack_factor_kernels(plan_.config_.packing, plan_.sides_[f], plan_.config_.merges_factors()));
     }
   }
   void invert() {
@@ -228,7 +228,8 @@ class KfacPlan::Builder {
       add(KfacWork::kInvert, KfacPart::kInverseComp, static_cast<int>(f), {owner}, kfac::inverse_kernels(side));
       if (sends && owner != kfac::kEveryone) {
         add(KfacWork::kClear, KfacPart::kInverseComp, static_cast<int>(f), {owner, true}, kfac::clear_kernels(side));
-        add(KfacWork::kPackInverse, KfacPart::kInverseComm, static_cast<int>(f), {}, kfac::pack_kernels(side));
+        add(KfacWork::kPackInverse, KfacPart::kInversePacking, static_cast<int>(f), {},
+            kfac::pack_kernels(plan_.config_.packing, side));
       }
       ready[f] = last();
     }
@@ -242,16 +243,16 @@ class KfacPlan::Builder {
             .ready = plan_.config_.overlap_inverses ? ready[f] : last(),
             .root = owner,
             .first = f,
-            .address = plan_.layout_.inverse_triangles[f],
-            .bytes = bytes_of_elements(models::triangle(plan_.sides_[f]))});
+            .address = plan_.layout_.sent_inverses[f],
+            .bytes = bytes_of_elements(plan_.sent_elements(plan_.sides_[f]))});
     }
     // Each as it comes.
     for (std::size_t f = 0; f < factors; ++f) {
       const int owner = decisions_.placement.owner[f];
       if (owner == kfac::kEveryone) continue;
       if (plan_.ranks_ > 1) ++await_[index(KfacTraffic::kInverses)];
-      add(KfacWork::kUnpackInverse, KfacPart::kInverseComm, static_cast<int>(f), {},
-          kfac::unpack_kernels(plan_.sides_[f]));
+      add(KfacWork::kUnpackInverse, KfacPart::kInversePacking, static_cast<int>(f), {},
+          kfac::unpack_kernels(plan_.config_.packing, plan_.sides_[f]));
     }
   }
   void precondition() {

@@ -57,6 +57,7 @@ void check_ranges(const KfacTrainingConfig& config) {
   expect(config.rate > 0, "rate", "above 0", config.rate);
   expect(config.momentum >= 0 && config.momentum < 1, "momentum", "from 0 up to and without 1", config.momentum);
   expect(config.damping >= 0, "damping", "of 0 or more", config.damping);
+  expect(config.most_growth >= 1, "most_growth", "of 1 or more", config.most_growth);
   expect(config.decay >= 0 && config.decay < 1, "decay", "from 0 up to and without 1", config.decay);
 }
 
@@ -73,9 +74,11 @@ Reals drawn(std::int64_t seed, const std::string& what, std::int64_t elements, d
 KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
     : plan_(kfac.plan()),
       layout_(kfac.layout()),
+      decisions_(kfac.decisions()),
       ranks_(std::move(ranks)),
       how_(kfac.config()),
       estimators_(ranks_.size()),
+      dampings_(ranks_.size(), std::vector<std::optional<kfac::Damping>>(plan_.sides().size() / 2)),
       divergences_(ranks_.size()),
       losses_(ranks_.size()) {
   check_ranges(how_.training);
@@ -83,6 +86,12 @@ KfacTraining::KfacTraining(const Kfac& kfac, std::vector<Rank*> ranks)
   if (how_.activation_element() != sizeof(float)) {
     throw ConfigError("workload.type",
                       "expected fp32 or tf32 where workload.training is on, got " + std::string(name_of(how_.type)));
+  }
+  if (how_.factored_damping() && how_.training.damping_stays && !how_.local_factors() &&
+      how_.inverse_placement() != InversePlacement::kEverywhere && how_.inverse_interval % how_.factor_interval != 0) {
+    throw ConfigError("workload.training.damping_stays",
+                      "expected false where damping is factored and factors are inverted more often than they are "
+                      "averaged, as ranks would know different means of their diagonals");
   }
   const std::vector<Layer>& layers = plan_.network().layers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -118,6 +127,7 @@ std::uint64_t KfacTraining::parameters(std::size_t layer) const {
 void KfacTraining::load(const std::vector<Reals>& weights, const std::vector<Reals>& inputs,
                         const std::vector<Reals>& targets) {
   targets_ = targets;
+  const std::vector<int>& owners = decisions_.placement.owner;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     store_to(*ranks_[r], layout_.activations[0], inputs[r]);
     for (std::size_t l = 0; l < weights.size(); ++l) {
@@ -128,6 +138,7 @@ void KfacTraining::load(const std::vector<Reals>& weights, const std::vector<Rea
       store_to(*ranks_[r], message.residuals, Reals(static_cast<std::size_t>(message.elements)));
     }
     for (std::size_t f = 0; f < plan_.sides().size(); ++f) {
+      if (how_.local_factors() && !Doers{owners[f]}.has(static_cast<int>(r))) continue;
       const std::int64_t side = plan_.sides()[f];
       Reals identity(static_cast<std::size_t>(side * side));
       for (std::int64_t i = 0; i < side; ++i) identity[static_cast<std::size_t>(i * side + i)] = 1;
@@ -202,27 +213,16 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kFactor:
       return factor(rank, item);
     case KfacWork::kPackFactor:
-    case KfacWork::kPackInverse: {
-      const bool packs_factor = stage.work == KfacWork::kPackFactor;
-      const Reals square = load_from(rank, (packs_factor ? layout_.factors : layout_.inverses)[item], side() * side());
-      Reals triangle(static_cast<std::size_t>(models::triangle(side())));
-      kfac::pack_triangle(side(), view(square), std::span(triangle));
-      store_to(rank, (packs_factor ? layout_.triangles : layout_.inverse_triangles)[item], triangle);
-      return;
-    }
+      return pack(rank, side(), layout_.factors[item], layout_.sent_factors[item]);
+    case KfacWork::kPackInverse:
+      return pack(rank, side(), layout_.inverses[item], layout_.sent_inverses[item]);
     case KfacWork::kUnpackFactor:
-    case KfacWork::kUnpackInverse: {
-      const bool unpacks_factor = stage.work == KfacWork::kUnpackFactor;
-      const Reals triangle = load_from(rank, (unpacks_factor ? layout_.triangles : layout_.inverse_triangles)[item],
-                                       models::triangle(side()));
-      Reals square(static_cast<std::size_t>(side() * side()));
-      const float scale = unpacks_factor ? 1.0F / static_cast<float>(ranks_.size()) : 1.0F;
-      kfac::unpack_triangle(side(), view(triangle), scale, std::span(square));
-      store_to(rank, (unpacks_factor ? layout_.factors : layout_.inverses)[item], square);
-      return;
-    }
+      return unpack(rank, side(), layout_.sent_factors[item], layout_.factors[item],
+                    1.0F / static_cast<float>(ranks_.size()));
+    case KfacWork::kUnpackInverse:
+      return unpack(rank, side(), layout_.sent_inverses[item], layout_.inverses[item], 1);
     case KfacWork::kInvert:
-      return invert(rank, item);
+      return invert(rank, member, item);
     case KfacWork::kClear:
       return store_to(rank, layout_.inverses[item], Reals(static_cast<std::size_t>(side() * side())));
     case KfacWork::kPrecondition: {
@@ -274,6 +274,29 @@ void KfacTraining::run(Rank& rank, int member, const KfacStage& stage) {
     case KfacWork::kMerge:
       return merge(rank, item, layout_.averages[static_cast<std::size_t>(stage.slot)]);
   }
+}
+
+void KfacTraining::pack(Rank& rank, std::int64_t side, std::uint64_t square, std::uint64_t sent) {
+  if (sent == square) return;
+  Reals values = load_from(rank, square, side * side);
+  if (how_.packing != kfac::Packing::kSquares) {
+    Reals triangle(static_cast<std::size_t>(models::triangle(side)));
+    kfac::pack_triangle(side, view(values), std::span(triangle));
+    values = std::move(triangle);
+  }
+  store_to(rank, sent, values);
+}
+
+void KfacTraining::unpack(Rank& rank, std::int64_t side, std::uint64_t sent, std::uint64_t square, float scale) {
+  Reals values = load_from(rank, sent, plan_.sent_elements(side));
+  if (how_.packing == kfac::Packing::kSquares) {
+    for (float& value : values) value *= scale;
+  } else {
+    Reals whole(static_cast<std::size_t>(side * side));
+    kfac::unpack_triangle(side, view(values), scale, std::span(whole));
+    values = std::move(whole);
+  }
+  store_to(rank, square, values);
 }
 
 void KfacTraining::compress(Rank& rank, int member, std::size_t number) {
@@ -347,7 +370,9 @@ void KfacTraining::backward(Rank& rank, int member, std::size_t l) {
       loss += static_cast<double>(output[i]) * static_cast<double>(output[i]) / 2;
       output[i] /= static_cast<float>(batch);
     }
-    losses_[static_cast<std::size_t>(member)].push_back(loss / static_cast<double>(batch));
+    std::vector<double>& losses = losses_[static_cast<std::size_t>(member)];
+    losses.push_back(loss / static_cast<double>(batch));
+    expect_no_explosion(losses.size() - 1);
     store_to(rank, layout_.output_gradients[l], output);
   }
   const Reals weights = load_from(rank, layout_.weights[l], models::parameters(layer));
@@ -377,20 +402,37 @@ void KfacTraining::factor(Rank& rank, std::size_t factor) {
   store_to(rank, layout_.factors[factor], average);
 }
 
-void KfacTraining::invert(Rank& rank, std::size_t factor) {
+double KfacTraining::damping_of(const Rank& rank, int member, std::size_t factor) {
+  if (!how_.factored_damping()) return how_.training.damping;
+  const std::size_t pair = factor / 2;
+  std::optional<kfac::Damping>& of_pair = dampings_[static_cast<std::size_t>(member)][pair];
+  const bool is_a = factor % 2 == 0;
+  // That of both is known before either is damped. A rank that inverts both comes to A first.
+  if (is_a || !of_pair) {
+    const std::int64_t side_a = plan_.sides()[2 * pair];
+    const std::int64_t side_g = plan_.sides()[2 * pair + 1];
+    const Reals a = load_from(rank, layout_.factors[2 * pair], side_a * side_a);
+    const Reals g = load_from(rank, layout_.factors[2 * pair + 1], side_g * side_g);
+    of_pair = kfac::factored_damping(side_a, view(a), side_g, view(g), static_cast<float>(how_.training.damping));
+  }
+  return is_a ? of_pair->a : std::exchange(of_pair, std::nullopt)->g;
+}
+
+void KfacTraining::invert(Rank& rank, int member, std::size_t factor) {
   const std::int64_t side = plan_.sides()[factor];
-  const Reals square = load_from(rank, layout_.factors[factor], side * side);
+  const auto damping = static_cast<float>(damping_of(rank, member, factor));
+  Reals square = load_from(rank, layout_.factors[factor], side * side);
   Reals inverse(square.size());
   try {
-    kfac::invert(side, view(square), static_cast<float>(how_.training.damping), std::span(inverse));
+    kfac::invert(side, view(square), damping, std::span(inverse));
   } catch (const std::domain_error& error) {
-    if (error_.empty()) {
-      error_ = "factor " + factor_name(plan_.network(), factor) + " of rank " + std::to_string(rank.index) + ": " +
-               error.what();
-    }
-    inverse.assign(inverse.size(), 0);
+    throw std::domain_error(fmt::format("factor {} of rank {} in step {}: {}", factor_name(plan_.network(), factor),
+                                        rank.index, losses_[static_cast<std::size_t>(member)].size(), error.what()));
   }
   store_to(rank, layout_.inverses[factor], inverse);
+  if (!how_.training.damping_stays) return;
+  for (std::int64_t i = 0; i < side; ++i) square[static_cast<std::size_t>(i * side + i)] += damping;
+  store_to(rank, layout_.factors[factor], square);
 }
 
 KfacTraining::Floats KfacTraining::mean_gradient(const Rank& rank, std::size_t layer) const {
@@ -399,15 +441,28 @@ KfacTraining::Floats KfacTraining::mean_gradient(const Rank& rank, std::size_t l
   return gradient;
 }
 
-void KfacTraining::check() const {
-  if (!error_.empty()) throw std::domain_error(error_);
-  const std::vector<double> means = losses();
-  for (std::size_t step = 0; step < means.size(); ++step) {
-    if (std::isfinite(means[step])) continue;
-    throw std::domain_error(fmt::format(
-        "loss before step {}: expected a finite number, such as a lower workload.training.rate than {} gives", step + 1,
-        how_.training.rate));
+void KfacTraining::expect_no_explosion(std::size_t step) const {
+  const auto loss_before = [this](std::size_t number) {
+    double sum = 0;
+    for (const std::vector<double>& own : losses_) sum += own[number];
+    return sum / static_cast<double>(losses_.size());
+  };
+  for (const std::vector<double>& own : losses_) {
+    if (own.size() <= step) return;  // the last rank to have it looks
   }
+  const double loss = loss_before(step);
+  const double first = loss_before(0);
+  const double most = how_.training.most_growth * first;
+  if (!std::isfinite(first)) {
+    throw std::domain_error(fmt::format("loss before step 1: expected a finite number, got {}", first));
+  }
+  if (std::isfinite(loss) && loss <= most) return;
+  throw std::domain_error(fmt::format(
+      "loss before step {}: expected at most {:.4g}, which is workload.training.most_growth, {:g}, times the {:.4g} "
+      "before step 1, got {:.4g}; a lower workload.training.rate than {:g}{} helps",
+      step + 1, most, how_.training.most_growth, first, loss, how_.training.rate,
+      how_.second_order() ? fmt::format(", or a higher workload.training.damping than {:g},", how_.training.damping)
+                          : ""));
 }
 
 std::int64_t KfacTraining::different_weights() const {

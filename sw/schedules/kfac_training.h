@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sw/compression/sidco.h"
+#include "sw/kfac/arithmetic.h"
 #include "sw/schedules/kfac.h"
 
 namespace weft::schedules {
@@ -29,11 +31,10 @@ class KfacTraining {
   void load(const std::vector<Floats>& weights, const std::vector<Floats>& inputs, const std::vector<Floats>& targets);
   /// Something to learn: weights, each rank's inputs, and as targets what the same network gives with other weights.
   void draw(std::int64_t seed);
+  /// Ends the run by std::domain_error where a factor cannot be inverted, which it names, or where the loss explodes:
+  /// it is no number, or above `most_growth` times that before the first step.
   [[nodiscard]] Kfac::Arithmetic arithmetic();
 
-  /// After the run: throws std::domain_error that names the first factor which could not be inverted, whose inverse was
-  /// 0 from then on, so that the layer stood still; or the first step before which the loss was not finite.
-  void check() const;
   /// Elements by which a rank's weights are not those of the first, which all but DaSGD's must be.
   [[nodiscard]] std::int64_t different_weights() const;
   /// Of a rank.
@@ -45,7 +46,14 @@ class KfacTraining {
   void run(firmware::Rank& rank, int member, const KfacStage& stage);
   void backward(firmware::Rank& rank, int member, std::size_t layer);
   void factor(firmware::Rank& rank, std::size_t factor);
-  void invert(firmware::Rank& rank, std::size_t factor);
+  void invert(firmware::Rank& rank, int member, std::size_t factor);
+  /// What is added to its diagonal.
+  double damping_of(const firmware::Rank& rank, int member, std::size_t factor);
+  /// Of the loss before a step, when all ranks have it.
+  void expect_no_explosion(std::size_t step) const;
+  /// A matrix of this side into what is sent of it, and back, each element times `scale`.
+  void pack(firmware::Rank& rank, std::int64_t side, std::uint64_t square, std::uint64_t sent);
+  void unpack(firmware::Rank& rank, std::int64_t side, std::uint64_t sent, std::uint64_t square, float scale);
   /// Of what ranks have summed.
   [[nodiscard]] Floats mean_gradient(const firmware::Rank& rank, std::size_t layer) const;
   void compress(firmware::Rank& rank, int member, std::size_t message);
@@ -56,11 +64,12 @@ class KfacTraining {
 
   const KfacPlan& plan_;
   const KfacLayout& layout_;
+  const KfacDecisions& decisions_;
   std::vector<firmware::Rank*> ranks_;
   const KfacConfig& how_;
   std::vector<Floats> targets_;                                           ///< by rank
   std::vector<std::vector<compression::ThresholdEstimator>> estimators_;  ///< by rank and message of gradients
-  std::string error_;                                                     ///< empty if there was none
+  std::vector<std::vector<std::optional<kfac::Damping>>> dampings_;       ///< by rank and layer, between A and G
   std::vector<double> divergences_;                                       ///< by rank, of this step so far
   std::vector<std::vector<double>> losses_;                               ///< by rank and step
 };

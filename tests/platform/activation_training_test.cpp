@@ -5,6 +5,7 @@
 
 #include "platforms/cli/accelerator.h"
 #include "tests/support/kfac_training.h"
+#include "tests/support/reports.h"
 
 namespace weft {
 namespace {
@@ -110,11 +111,12 @@ TEST(ActivationTrainingLimits, AnInputThatIsNotFiniteIsNamed) {
   data.inputs[1][3] = std::numeric_limits<float>::infinity();
   KfacConfig config = small_training(KfacAlgorithm::kD);
   config.activations.method = ActivationCompression::kDct;
+  const test::ExpectReports reports;  // SystemC's own of what comes out of run()
   try {
     test::train(test::training_machine(2, 1), network, config, gentle_rate(), data);
     FAIL() << "was accepted";
   } catch (const std::domain_error& error) {
-    EXPECT_NE(std::string(error.what()).find("expected finite elements"), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("loss before step 1: expected a finite number, got "), 0U) << error.what();
   }
 }
 
@@ -148,6 +150,7 @@ KfacConfig resnet(KfacAlgorithm algorithm, std::int64_t batch) {
 
 TEST(CompressedActivations, ABatchThatDidNotFitFits) {
   KfacConfig config = resnet(KfacAlgorithm::kD, 64);
+  config.packing = kfac::Packing::kIndices;
   const platforms::MachineConfig machine = two_accelerators();
   try {
     step_of(machine, config);

@@ -178,10 +178,41 @@ TEST(KfacSchedule, NegotiationIsPaidForEachTensor) {
 
 TEST(KfacSchedule, APlacementCountsPackingAsWell) {
   MachineConfig machine = kfac_machine(4);
-  const KfacOutcome fast = run_kfac(machine, kfac_workload(KfacAlgorithm::kSpd));
+  KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
+  config.packing = kfac::Packing::kIndices;
+  const KfacOutcome fast = run_kfac(machine, config);
   machine.accelerator.array.compute.vector_fp64 = Compute(30'000'000'000);
-  const KfacOutcome slow = run_kfac(machine, kfac_workload(KfacAlgorithm::kSpd));
+  const KfacOutcome slow = run_kfac(machine, config);
   EXPECT_LT(slow.result.inverse_messages, fast.result.inverse_messages);
+}
+
+TEST(KfacSchedule, PackingIsAPartOfItsOwn) {
+  KfacConfig config = kfac_workload(KfacAlgorithm::kMpd);
+  const auto packed = [&](kfac::Packing packing) {
+    config.packing = packing;
+    return run_kfac(kfac_machine(4), config).result;
+  };
+  const KfacResult indices = packed(kfac::Packing::kIndices);
+  const KfacResult fused = packed(kfac::Packing::kFused);
+  const KfacResult squares = packed(kfac::Packing::kSquares);
+  const auto both = [](const KfacResult& result) {
+    return kfac_part(result, KfacPart::kFactorPacking) + kfac_part(result, KfacPart::kInversePacking);
+  };
+  EXPECT_GT(both(indices), both(fused) * 3);
+  EXPECT_LT(kfac_part(squares, KfacPart::kInversePacking), kfac_part(fused, KfacPart::kInversePacking));
+  // Twice as much is on the wire, which nothing hides here.
+  for (const KfacPart part : {KfacPart::kFactorComm, KfacPart::kInverseComm}) {
+    const double ratio = to_seconds(kfac_part(squares, part)) / to_seconds(kfac_part(fused, part));
+    EXPECT_GT(ratio, 1.7);
+    EXPECT_LT(ratio, 2.1);
+  }
+  for (const KfacResult* other : {&fused, &squares}) {
+    for (const KfacPart part : {KfacPart::kFactorComp, KfacPart::kPrecondition}) {
+      EXPECT_NEAR(to_seconds(kfac_part(*other, part)) / to_seconds(kfac_part(indices, part)), 1, 0.02);
+    }
+  }
+  config.algorithm = KfacAlgorithm::kDp;
+  EXPECT_EQ(both(packed(kfac::Packing::kIndices)), Time()) << "nothing of factors is sent";
 }
 
 TEST(KfacSchedule, OneRankSendsNothing) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/support/kfac_training.h"
+#include "tests/support/reports.h"
 
 namespace weft {
 namespace {
@@ -15,6 +16,7 @@ using models::LayerKind;
 using models::Network;
 using platforms::Machine;
 using platforms::MachineConfig;
+using schedules::DampingForm;
 using schedules::FactorFusion;
 using schedules::InversePlacement;
 using schedules::Kfac;
@@ -47,6 +49,9 @@ struct TrainingCase {
   bool overlap = false;
   double kl_clip = 0;
   Time negotiation{};  ///< with any, messages are so dear that factors are merged
+  kfac::Packing packing = kfac::Packing::kSquares;
+  DampingForm damping = DampingForm::kAlgorithm;
+  bool damping_stays = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const TrainingCase& tested) {
@@ -70,10 +75,13 @@ TEST_P(KfacTrainingRuns, LeaveTheWeightsOfOneProcessBitForBit) {
   config.metrics = c.overlap ? 2 : 0;
   config.kl_clip = c.kl_clip;
   config.negotiation = c.negotiation;
+  config.packing = c.packing;
   config.fusion_threshold = Bytes(800);  // several messages
   config.steps = 5;
   KfacTrainingConfig how;
   how.rate = 0.02;
+  how.damping_form = c.damping;
+  how.damping_stays = c.damping_stays;
   const Trained trained = train(training_machine(c.ranks, c.per_node), network, config, how, data);
 
   if (c.negotiation > Time()) {
@@ -145,7 +153,17 @@ INSTANTIATE_TEST_SUITE_P(
                      kClip},
         TrainingCase{"mpd_clipped_alone", KfacAlgorithm::kMpd, false, 1, 1, kByAlgorithm, kPlaced, kSwitched, 1, 2,
                      false, kClip},
-        TrainingCase{"dp_intervals", KfacAlgorithm::kDp, true, 8, 4, kByAlgorithm, kPlaced, kSwitched, 1, 2, true}),
+        TrainingCase{"dp_intervals", KfacAlgorithm::kDp, true, 8, 4, kByAlgorithm, kPlaced, kSwitched, 1, 2, true},
+        TrainingCase{"mpd_indices", KfacAlgorithm::kMpd, true, 3, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, 0,
+                     Time(), kfac::Packing::kIndices, DampingForm::kPlain, true},
+        TrainingCase{"spd_fused_merged", KfacAlgorithm::kSpd, false, 6, 1, FactorFusion::kDynamic, kPlaced, kSwitched,
+                     1, 1, false, 0, kNegotiation, kfac::Packing::kFused},
+        TrainingCase{"mpd_factored", KfacAlgorithm::kMpd, true, 4, 1, kByAlgorithm, kPlaced, kSwitched, 1, 1, false, 0,
+                     Time(), kfac::Packing::kSquares, DampingForm::kFactored, true},
+        TrainingCase{"d_factored_intervals", KfacAlgorithm::kD, false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 2, 1,
+                     false, 0, Time(), kfac::Packing::kFused, DampingForm::kFactored, true},
+        TrainingCase{"dp_plain", KfacAlgorithm::kDp, false, 4, 1, kByAlgorithm, kPlaced, kSwitched, 2, 1, false, 0,
+                     Time(), kfac::Packing::kSquares, DampingForm::kPlain, true}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 // A step against one process in double precision that sees all samples as one batch, which no rank does.
@@ -180,6 +198,7 @@ TEST_P(KfacTrainingBound, AStepIsThatOfDoublePrecision) {
     config.broadcasts = c.broadcasts;
     config.placement = InversePlacement::kInTurn;  // every inverse is broadcast
     KfacTrainingConfig how;
+    how.damping = 0.003;
     how.rate = 1;
     how.momentum = 0;
     const Trained trained = train(machine, network, config, how, data);
@@ -207,7 +226,7 @@ TEST_P(KfacTrainingBound, AStepIsThatOfDoublePrecision) {
         const Eigen::MatrixXd factor =
             Eigen::Map<const Eigen::MatrixXd>(kfac_reference.factors()[f].data(), side, side);
         const Eigen::VectorXd values = Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(factor).eigenvalues();
-        return std::pair(values.minCoeff() + 0.003, values.maxCoeff() + 0.003);
+        return std::pair(values.minCoeff() + how.damping, values.maxCoeff() + how.damping);
       };
       const auto [a_low, a_high] = smallest_and_largest(2 * l);
       const auto [g_low, g_high] = smallest_and_largest(2 * l + 1);
@@ -248,6 +267,7 @@ TEST(KfacTrainingLoss, FallsFasterPerStepThanThatOfTheBestSgd) {
     KfacConfig config;
     config.steps = 30;
     KfacTrainingConfig how;
+    how.damping = 0.003;
     const auto best_of = [&](bool second_order) {
       std::pair<double, double> best(std::numeric_limits<double>::infinity(), 0);
       for (double rate = 1e-3; rate < 2; rate *= 1.5) {
@@ -282,6 +302,7 @@ TEST(KfacTrainingErrors, AnInputThatIsAlwaysZeroNeedsDamping) {
   how.decay = 0;  // nothing of the identity is left
   EXPECT_NO_THROW(train(training_machine(2, 1), network, config, how, data));
   how.damping = 0;
+  const test::ExpectReports reports;  // SystemC's own of what comes out of run()
   try {
     train(training_machine(2, 1), network, config, how, data);
     FAIL() << "was accepted";
@@ -291,16 +312,62 @@ TEST(KfacTrainingErrors, AnInputThatIsAlwaysZeroNeedsDamping) {
   }
 }
 
-TEST(KfacTrainingErrors, AnInputThatIsNotFiniteIsNamed) {
+TEST(KfacTrainingErrors, AnInputThatIsNotFiniteShowsInTheFirstLoss) {
   const Network network = small_mlp();
   TrainingData data(network, 2);
   data.inputs[1][3] = std::numeric_limits<float>::infinity();
+  const test::ExpectReports reports;
   try {
     train(training_machine(2, 1), network, KfacConfig(), KfacTrainingConfig(), data);
     FAIL() << "was accepted";
   } catch (const std::domain_error& error) {
-    EXPECT_NE(std::string(error.what()).find("in.A"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("expected finite elements"), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("loss before step 1: expected a finite number, got "), 0U) << error.what();
+  }
+}
+
+TEST(KfacTrainingErrors, ALossThatGrowsBeyondItsBoundEndsTheRunAtThatStep) {
+  const Network network = small_mlp();
+  const TrainingData data(network, 2);
+  KfacConfig config;
+  config.algorithm = KfacAlgorithm::kSgd;
+  config.steps = 50;
+  KfacTrainingConfig how;
+  how.rate = 5;
+  how.most_growth = 3;
+  ReferenceTraining<float> reference(network, data, reference_of(config, how));
+  reference.step();
+  const double first = reference.loss();
+  int step = 1;
+  while (reference.loss() <= 3 * first) {
+    reference.step();
+    ASSERT_LT(++step, config.steps);
+  }
+  const test::ExpectReports reports;
+  try {
+    train(training_machine(2, 1), network, config, how, data);
+    FAIL() << "was accepted";
+  } catch (const std::domain_error& error) {
+    EXPECT_EQ(std::string(error.what()).find("loss before step " + std::to_string(step) + ": expected at most "), 0U)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("which is workload.training.most_growth, 3, times the "),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(KfacTrainingErrors, DampingThatRanksWouldFactorDifferentlyIsRefused) {
+  const Network network = small_mlp();
+  const TrainingData data(network, 2);
+  KfacConfig config;
+  config.factor_interval = 2;
+  KfacTrainingConfig how;
+  how.damping_form = DampingForm::kFactored;
+  how.damping_stays = true;
+  try {
+    train(training_machine(2, 1), network, config, how, data);
+    FAIL() << "was accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), "workload.training.damping_stays");
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -16,6 +17,7 @@
 #include "sw/compression/sidco.h"
 #include "sw/kfac/arithmetic.h"
 #include "sw/kfac/compression_kernels.h"
+#include "sw/kfac/packing.h"
 #include "sw/schedules/kfac_config.h"
 #include "sw/schedules/kfac_plan.h"
 
@@ -59,8 +61,9 @@ struct TrainingData {
 
 struct ReferenceConfig {
   bool second_order = true;
-  bool local_factors = false;  ///< of the owner's samples alone: `owners`, by layer
-  std::vector<int> owners;
+  bool local_factors = false;  ///< of the owner's samples alone
+  std::vector<int> owners;     ///< by factor, who inverts it
+  kfac::Packing packing = kfac::Packing::kIndices;
   schedules::CompressionConfig compression;
   int coefficients = 0;  ///< of blocks of compressed activations; 0: kept as they are
   bool exact_a = false;  ///< factors of inputs are computed before these are compressed
@@ -69,6 +72,8 @@ struct ReferenceConfig {
   double rate = 0.1;
   double momentum = 0.9;
   double damping = 0.003;
+  bool factored_damping = false;
+  bool damping_stays = false;
   double kl_clip = 0;  ///< 0: none
   double decay = 0.95;
 };
@@ -117,8 +122,8 @@ class ReferenceTraining {
     factors_.assign(inputs_.size(), squares);
   }
 
-  /// Lengths of the messages that sum gradients (the last layer first) and triangles (all A, then all G from the last
-  /// layer on), in elements.
+  /// Lengths of the messages that sum gradients (the last layer first) and what is sent of factors (all A, then all G
+  /// from the last layer on), in elements.
   void step(const std::vector<std::size_t>& gradient_messages, const std::vector<std::size_t>& factor_messages) {
     const std::size_t ranks = inputs_.size();
     const std::size_t layers = network_.layers.size();
@@ -133,11 +138,7 @@ class ReferenceTraining {
     for (Real& value : gradient) value *= Real(1) / static_cast<Real>(ranks);
     if (factors && !config_.local_factors) share_factors(factor_messages);
     if (inverts) {
-      for (std::size_t f = 0; f < inverses_.size(); ++f) {
-        const std::size_t owner =
-            config_.local_factors ? static_cast<std::size_t>(std::max(0, config_.owners[f / 2])) : 0;
-        kfac::invert(sides()[f], view(factors_[owner][f]), static_cast<Real>(config_.damping), std::span(inverses_[f]));
-      }
+      for (std::size_t f = 0; f < inverses_.size(); f += 2) invert_pair(f);
     }
     std::vector<Reals<Real>> by_layer(layers);
     double divergence = 0;
@@ -165,7 +166,9 @@ class ReferenceTraining {
     std::size_t parameters = 0;
     for (const auto& own : weights_) parameters += own.size();
     std::size_t triangles = 0;
-    for (const std::int64_t side : sides()) triangles += static_cast<std::size_t>(models::triangle(side));
+    for (const std::int64_t side : sides()) {
+      triangles += static_cast<std::size_t>(kfac::sent_elements(config_.packing, side));
+    }
     step({parameters}, {triangles});
   }
 
@@ -268,6 +271,34 @@ class ReferenceTraining {
     throw std::invalid_argument("expected sparse gradients in float32");
   }
 
+  /// Factors a and a + 1, each by its owner, in whose average the damping may stay.
+  void invert_pair(std::size_t a) {
+    std::array<double, 2> damping = {config_.damping, config_.damping};
+    for (const std::size_t which : {0, 1}) {
+      if (!config_.factored_damping) break;
+      const auto& own = factors_[owner_of(a + which)];
+      const kfac::Damping both = kfac::factored_damping(sides()[a], view(own[a]), sides()[a + 1], view(own[a + 1]),
+                                                        static_cast<Real>(config_.damping));
+      damping[which] = static_cast<double>(static_cast<float>(which == 0 ? both.a : both.g));
+    }
+    for (const std::size_t which : {0, 1}) {
+      const std::size_t f = a + which;
+      kfac::invert(sides()[f], view(factors_[owner_of(f)][f]), static_cast<Real>(damping[which]),
+                   std::span(inverses_[f]));
+      if (!config_.damping_stays) continue;
+      for (std::size_t r = 0; r < factors_.size(); ++r) {
+        if (is_shared(f) || owner_of(f) == r) {
+          const auto side = static_cast<std::size_t>(sides()[f]);
+          for (std::size_t i = 0; i < side; ++i) factors_[r][f][i * side + i] += static_cast<Real>(damping[which]);
+        }
+      }
+    }
+  }
+  [[nodiscard]] bool is_shared(std::size_t f) const { return config_.owners.empty() || config_.owners[f] < 0; }
+  [[nodiscard]] std::size_t owner_of(std::size_t f) const {
+    return is_shared(f) ? 0 : static_cast<std::size_t>(config_.owners[f]);
+  }
+
   void share_factors(const std::vector<std::size_t>& messages) {
     std::vector<std::size_t> order;
     const std::size_t count = inverses_.size();
@@ -276,19 +307,27 @@ class ReferenceTraining {
     std::vector<Reals<Real>> triangles(inputs_.size());
     for (std::size_t r = 0; r < inputs_.size(); ++r) {
       for (const std::size_t f : order) {
-        Reals<Real> triangle(static_cast<std::size_t>(models::triangle(sides()[f])));
-        kfac::pack_triangle(sides()[f], view(factors_[r][f]), std::span(triangle));
+        Reals<Real> triangle = factors_[r][f];
+        if (config_.packing != kfac::Packing::kSquares) {
+          triangle.resize(static_cast<std::size_t>(models::triangle(sides()[f])));
+          kfac::pack_triangle(sides()[f], view(factors_[r][f]), std::span(triangle));
+        }
         triangles[r].insert(triangles[r].end(), triangle.begin(), triangle.end());
       }
     }
     const Reals<Real> sum = ring_sum(triangles, messages);
     auto next = sum.begin();
     for (const std::size_t f : order) {
-      const Reals<Real> triangle(next, next + models::triangle(sides()[f]));
-      next += models::triangle(sides()[f]);
+      const std::int64_t sent = kfac::sent_elements(config_.packing, sides()[f]);
+      const Reals<Real> triangle(next, next + sent);
+      next += sent;
+      const Real share = Real(1) / static_cast<Real>(inputs_.size());
       for (auto& own : factors_) {
-        kfac::unpack_triangle(sides()[f], view(triangle), Real(1) / static_cast<Real>(inputs_.size()),
-                              std::span(own[f]));
+        if (config_.packing != kfac::Packing::kSquares) {
+          kfac::unpack_triangle(sides()[f], view(triangle), share, std::span(own[f]));
+        } else {
+          for (std::size_t i = 0; i < triangle.size(); ++i) own[f][i] = triangle[i] * share;
+        }
       }
     }
   }

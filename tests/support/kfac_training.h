@@ -44,7 +44,7 @@ struct Trained {
   std::vector<std::size_t> gradient_messages;  ///< in elements, dense
   std::vector<std::size_t> factor_messages;
   std::vector<std::size_t> average_messages;
-  std::vector<int> owners;  ///< by layer
+  std::vector<int> owners;  ///< by factor
   schedules::KfacResult result;
 };
 
@@ -61,7 +61,6 @@ inline Trained train(const platforms::MachineConfig& machine_config, const model
   kfac.set_arithmetic(training.arithmetic());
   kfac.start();
   machine.run();
-  training.check();
   Trained trained;
   for (int r = 0; r < machine_config.accelerators; ++r) {
     auto& own = trained.weights.emplace_back();
@@ -89,8 +88,7 @@ inline Trained train(const platforms::MachineConfig& machine_config, const model
       trained.gradient_messages.push_back(static_cast<std::size_t>(message.elements));
     }
   }
-  const auto& owner = kfac.decisions().placement.owner;
-  for (std::size_t i = 0; i < owner.size(); i += 2) trained.owners.push_back(owner[i]);
+  trained.owners = kfac.decisions().placement.owner;
   return trained;
 }
 
@@ -107,6 +105,11 @@ inline ReferenceConfig reference_of(const schedules::KfacConfig& config, const s
   reference.rate = rounded(how.rate);
   reference.momentum = rounded(how.momentum);
   reference.damping = rounded(how.damping);
+  schedules::KfacConfig with = config;
+  with.training = how;
+  reference.factored_damping = with.factored_damping();
+  reference.damping_stays = how.damping_stays;
+  reference.packing = config.packing;
   reference.kl_clip = config.kl_clip;
   reference.decay = rounded(how.decay);
   return reference;

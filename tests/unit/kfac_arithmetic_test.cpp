@@ -167,6 +167,18 @@ TEST(KfacArithmetic, TrianglesGoThereAndBack) {
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(again[i], square[i] / 2);
 }
 
+// Written out from DP-KFAC's code: pi = sqrt((tr A / dim A) / (tr G / dim G)).
+TEST(KfacArithmetic, FactoredDampingIsSharedByTheMeansOfTheDiagonals) {
+  const Doubles a = {3, 1, 1, 5};                     // mean 4
+  const Doubles g = {0.5, 0, 0, 0, 1, 0, 0, 0, 1.5};  // mean 1
+  const Damping damping = factored_damping(2, constant(a), 3, constant(g), 0.09);
+  EXPECT_DOUBLE_EQ(damping.a, 0.3 * 2);
+  EXPECT_DOUBLE_EQ(damping.g, 0.3 / 2);
+  const Doubles zero(4);
+  EXPECT_DOUBLE_EQ(factored_damping(2, constant(zero), 3, constant(g), 0.09).a, 0.3);
+  EXPECT_DOUBLE_EQ(factored_damping(2, constant(zero), 3, constant(g), 0.09).g, 0.3);
+}
+
 TEST(KfacArithmetic, DampingMakesASingularFactorInvertible) {
   const Doubles singular = {1, 0, 0, 0};
   Doubles inverse(4);

@@ -19,6 +19,7 @@
 
 #include "platforms/cli/accelerator.h"
 #include "sw/kfac/layer_kernels.h"
+#include "sw/kfac/packing.h"
 #include "sw/kfac/placement.h"
 #include "traces/format_error.h"
 
@@ -348,7 +349,7 @@ TEST(KfacKernels, OfMixedPrecisionReadHalfTheActivationsAndMakeFactorsInFloat32)
             accelerator::DataType::kTf32);
 }
 
-TEST(KfacKernels, TrianglesArePickedAndPlacedByListsOfPositions) {
+TEST(KfacKernels, WhatTravelsIsPackedByPositionsByOneKernelOrNotAtAll) {
   constexpr std::int64_t kElements = 10 * 11 / 2;
   const auto bytes = [](const std::vector<LayerKernel>& kernels) {
     std::int64_t sum = 0;
@@ -362,14 +363,34 @@ TEST(KfacKernels, TrianglesArePickedAndPlacedByListsOfPositions) {
     return std::get<accelerator::Elementwise>(kernel.shape).doubles_per_element;
   };
   // A list is 16 bytes an element; whoever reads it reads and writes an element of 4.
-  EXPECT_EQ(bytes(pack_kernels(10)), (16 + 24) * kElements);
-  EXPECT_EQ(bytes(unpack_kernels(10)), (2 * 16 + 3 * 24) * kElements);
-  EXPECT_GT(doubles(pack_kernels(10)[0]), 0);
-  EXPECT_EQ(doubles(pack_kernels(10)[1]), 0);
-  EXPECT_EQ(bytes(pack_factor_kernels(10, false)), bytes(pack_kernels(10)));
-  EXPECT_EQ(bytes(pack_factor_kernels(10, true)), bytes(pack_kernels(10)) + 8 * kElements);
-  EXPECT_EQ(bytes(unpack_factor_kernels(10, false)), bytes(unpack_kernels(10)) + 8 * 10 * 10);
-  EXPECT_EQ(bytes(unpack_factor_kernels(10, true)), bytes(unpack_factor_kernels(10, false)) + 8 * kElements);
+  const Packing indices = Packing::kIndices;
+  EXPECT_EQ(bytes(pack_kernels(indices, 10)), (16 + 24) * kElements);
+  EXPECT_EQ(bytes(unpack_kernels(indices, 10)), (2 * 16 + 3 * 24) * kElements);
+  EXPECT_GT(doubles(pack_kernels(indices, 10)[0]), 0);
+  EXPECT_EQ(doubles(pack_kernels(indices, 10)[1]), 0);
+  EXPECT_EQ(bytes(pack_factor_kernels(indices, 10, false)), bytes(pack_kernels(indices, 10)));
+  EXPECT_EQ(bytes(pack_factor_kernels(indices, 10, true)), bytes(pack_kernels(indices, 10)) + 8 * kElements);
+  EXPECT_EQ(bytes(unpack_factor_kernels(indices, 10, false)), bytes(unpack_kernels(indices, 10)) + 8 * 10 * 10);
+  EXPECT_EQ(bytes(unpack_factor_kernels(indices, 10, true)),
+            bytes(unpack_factor_kernels(indices, 10, false)) + 8 * kElements);
+  // One kernel reads the triangle and writes it, or both halves, wherever that is.
+  for (const bool merged : {false, true}) {
+    EXPECT_EQ(pack_factor_kernels(Packing::kFused, 10, merged).size(), 1U);
+    EXPECT_EQ(bytes(pack_factor_kernels(Packing::kFused, 10, merged)), 2 * 4 * kElements);
+    EXPECT_EQ(unpack_factor_kernels(Packing::kFused, 10, merged).size(), 1U);
+    EXPECT_EQ(bytes(unpack_factor_kernels(Packing::kFused, 10, merged)), 4 * kElements + 4 * 10 * 10);
+  }
+  EXPECT_EQ(bytes(unpack_kernels(Packing::kFused, 10)), 4 * kElements + 4 * 10 * 10);
+  // A square is sent from where it is; merged it is copied there and back.
+  EXPECT_TRUE(pack_kernels(Packing::kSquares, 10).empty());
+  EXPECT_TRUE(unpack_kernels(Packing::kSquares, 10).empty());
+  EXPECT_TRUE(pack_factor_kernels(Packing::kSquares, 10, false).empty());
+  EXPECT_EQ(bytes(pack_factor_kernels(Packing::kSquares, 10, true)), 8 * 100);
+  EXPECT_EQ(bytes(unpack_factor_kernels(Packing::kSquares, 10, false)), 8 * 100);
+  EXPECT_EQ(bytes(unpack_factor_kernels(Packing::kSquares, 10, true)), 2 * 8 * 100);
+  EXPECT_EQ(sent_elements(Packing::kSquares, 10), 100);
+  EXPECT_EQ(sent_elements(Packing::kFused, 10), kElements);
+  EXPECT_EQ(cost_by_side(indices, LinearCost{7, 2})(10), 7 + 2 * kElements);
 }
 
 // FACTS.md's refits of inversion on RTX 2080 Ti to the published sums of all inversions (Non-Dist), and the published
@@ -440,10 +461,11 @@ TEST_F(KfacPublished, NumberOfCommunicatedTensors) {
     const std::vector<std::int64_t> sides = factor_sides(network);
     for (const Row& row : rows) {
       const Cost inverse = row.inverting != nullptr ? row.inverse : Cost(measured_inverse(network));
-      const Placement placement = place_balanced(sides, 64, inverse, row.cost);
+      const Cost sending = cost_by_side(Packing::kIndices, row.cost);
+      const Placement placement = place_balanced(sides, 64, inverse, sending);
       std::printf("%-12s %-20s %-12s %3zu of %3zu sent, inverting takes %.4f s\n", name, row.sending,
                   row.inverting != nullptr ? row.inverting : "Weft", placement.communicated(), sides.size(),
-                  cost_of(placement, sides, inverse, row.cost).compute());
+                  cost_of(placement, sides, inverse, sending).compute());
       if (network.name == "resnet50") {
         EXPECT_EQ(placement.communicated(), row.resnet50);
       } else if (network.name == "resnet152") {
@@ -470,14 +492,15 @@ TEST_F(KfacPublished, InversePlacement) {
     const Network network = find_network(row.name);
     const std::vector<std::int64_t> sides = factor_sides(network);
     const std::size_t layers = sides.size() / 2;
+    const Cost sending = cost_by_side(Packing::kIndices, kTableAllReduce);
     const auto relative = [&](const char* what, const Placement& placement, double published) {
-      const double seconds = cost_of(placement, sides, cubic, kTableAllReduce).compute();
+      const double seconds = cost_of(placement, sides, cubic, sending).compute();
       std::printf("%-10s %-10s published %.4f s, planned %.4f s, %+.1f %%\n", row.name, what, published, seconds,
                   100 * (seconds / published - 1));
       return std::abs(seconds / published - 1);
     };
     EXPECT_LT(relative("everywhere", place_everywhere(sides.size(), 64), row.everywhere), 0.015);
-    EXPECT_LT(relative("balanced", place_balanced(sides, 64, cubic, kTableAllReduce), row.balanced), 0.06);
+    EXPECT_LT(relative("balanced", place_balanced(sides, 64, cubic, sending), row.balanced), 0.06);
     EXPECT_LT(relative("in turn", place_mpd(layers, 64), row.in_turn), 0.25);
   }
 }

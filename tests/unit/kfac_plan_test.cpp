@@ -14,6 +14,7 @@
 
 #include "sw/kfac/cost.h"
 #include "sw/kfac/fusion.h"
+#include "sw/kfac/packing.h"
 #include "sw/kfac/placement.h"
 #include "sw/models/network.h"
 
@@ -224,7 +225,7 @@ TEST(KfacPlacement, IsBalanced) {
 
 TEST(KfacPlacement, RepeatsWhatIsInvertedSoonerThanSent) {
   const std::vector<std::int64_t> sides = {10, 2, 30, 4, 30, 30};
-  const LinearCost broadcast{500, 1};  // 10: 1,000 < 555 is false; 4: 64 < 510
+  const Cost broadcast = cost_by_side(Packing::kIndices, LinearCost{500, 1});  // 10: 1,000 < 555 is false; 4: 64 < 510
   const Placement placement = place_balanced(sides, 3, cube, broadcast);
   EXPECT_EQ(placement.owner, (std::vector<int>{0, kEveryone, 0, kEveryone, 1, 2}));
   EXPECT_EQ(placement.communicated(), 4U);
