@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sw/collectives/followed.h"
 #include "sw/collectives/hierarchical.h"
 #include "sw/collectives/nodes.h"
 #include "sw/collectives/ring_group.h"
@@ -232,7 +233,7 @@ void Communicator::follow_nccl(NcclWay how, std::uint64_t bytes) {
   }
   const auto changes = [&](bool NcclGroup::*what) {
     NcclGroup other = nccl_;
-    other.*what = able_.*what && !other.*what;
+    other.*what = able_.*what && !(other.*what);
     return nccl_way(other, NcclCollective::kAllReduce, bytes) != how;
   };
   if (changes(&NcclGroup::nvls)) follow(followed, Followed::kNvls);

@@ -225,6 +225,28 @@ TEST_F(CliTest, KernelRefusesPairsThatCannotBe) {
 
 // Every accelerator of the catalogue runs every kernel, says where each of its figures comes from, and draws about what
 // its board may when it computes.
+// Nothing of another product stands in a part, or in an accelerator of one's own, without being said.
+TEST_F(CliTest, KernelSaysWhoseValuesAnAcceleratorTakes) {
+  const std::string kernel = "kernel ../own.json --gemm 512,512,512";
+  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms/parts")) {
+    const json part = json::parse(read_file(entry.path()));
+    if (part["kind"] != "accelerator") continue;
+    write("own.json", json{{"accelerators", 1}, {"per_node", 1}, {"accelerator", entry.path().stem()}}.dump());
+    const Ran ran = weft(kernel);
+    EXPECT_EQ(ran.code, 0) << entry.path() << ran.err;
+    EXPECT_EQ(ran.err.find("nothing sets"), std::string::npos) << entry.path() << ran.err;
+  }
+  write("own.json", R"({"accelerators": 1, "per_node": 1, "accelerator": {"compute": {"sms": 100}}})");
+  const Ran ran = weft(kernel);
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.err.find("accelerator.compute: nothing sets clock, full_accumulation, l2_rate, l2_size, launch and "),
+            std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find(R"(so that they are an H100's; a part beneath, such as {"part": "h100-sxm"}, says so)"),
+            std::string::npos)
+      << ran.err;
+}
+
 TEST_F(CliTest, KernelsOnEveryPart) {
   const std::vector<std::string> kernels = {
       "gemm --m 8192 --n 8192 --k 8192",
