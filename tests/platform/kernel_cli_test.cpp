@@ -229,6 +229,7 @@ TEST_F(CliTest, KernelRefusesPairsThatCannotBe) {
 TEST_F(CliTest, KernelSaysWhoseValuesAnAcceleratorTakes) {
   const std::string kernel = "kernel ../own.json --gemm 512,512,512";
   for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms/parts")) {
+    if (entry.path().extension() != ".json") continue;
     const json part = json::parse(read_file(entry.path()));
     if (part["kind"] != "accelerator") continue;
     write("own.json", json{{"accelerators", 1}, {"per_node", 1}, {"accelerator", entry.path().stem()}}.dump());
