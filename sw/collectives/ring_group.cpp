@@ -51,6 +51,7 @@ BlockMap RingGroup::by_position(std::size_t channel, std::size_t channels, Block
 }
 
 std::size_t RingGroup::flagged_channels(std::uint64_t bytes, Flags flags) {
+  if (flagged_rings_.size() < orders_.size()) firmware::align_memory(ranks_);
   for (std::size_t c = flagged_rings_.size(); c < orders_.size(); ++c) {
     flagged_rings_.push_back(FlaggedRingMember::join(pick(ranks_, orders_[c]), options_.slots, options_.queue_pairs,
                                                      static_cast<int>(c),
