@@ -2,9 +2,14 @@
 #include "platforms/cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
+#include <vector>
+
+#include "platforms/config/text.h"
+#include "traces/nearest_names.h"
 
 namespace weft::platforms {
 
@@ -106,7 +111,31 @@ CommandLine::CommandLine(const std::string& doc, const std::string& name, const 
 }
 CommandLine::~CommandLine() = default;
 
+/// A word where a command belongs that is none.
+void CommandLine::check_commands(int argc, char** argv) const {
+  const CLI::App* app = app_.get();
+  std::string path = app->get_name();
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    const std::vector<const CLI::App*> commands = app->get_subcommands([](const CLI::App* /*all*/) { return true; });
+    if (commands.empty() || app->get_require_subcommand_min() == 0) return;
+    const auto next = std::find_if(commands.begin(), commands.end(),
+                                   [&](const CLI::App* command) { return command->check_name(argv[i]); });
+    if (next == commands.end()) {
+      traces::NearestNames near(argv[i]);
+      std::string names;
+      for (const CLI::App* command : commands) {
+        near.look_at(command->get_name());
+        names += (names.empty() ? "" : ", ") + command->get_name();
+      }
+      throw UsageError(path + ": expected one of " + names + ", got " + in_quotes(argv[i]) + near.question());
+    }
+    app = *next;
+    path += " " + app->get_name();
+  }
+}
+
 std::optional<std::string> CommandLine::parse(int argc, char** argv) {
+  check_commands(argc, argv);
   try {
     app_->parse(argc, argv);
     return std::nullopt;

@@ -115,6 +115,8 @@ class CommandLine {
   void parse(const std::string& text);
 
  private:
+  void check_commands(int argc, char** argv) const;
+
   std::unique_ptr<CLI::App> app_;
 };
 

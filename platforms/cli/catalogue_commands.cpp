@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft parts and weft describe: what there is to write into a platform.
+// weft platforms, weft parts and weft describe: what there is to write into a platform.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -9,6 +12,7 @@
 #include "hw/memory/dram/memory_system.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/platform.h"
 #include "platforms/config/catalogue.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/machine/machine.h"
@@ -17,6 +21,7 @@
 #include "sw/schedules/graph.h"
 #include "sw/schedules/kfac_config.h"
 #include "sw/workloads/options.h"
+#include "traces/text_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -62,6 +67,27 @@ int parts(const std::string& kind, bool as_json) {
     text += start + (kind.empty() ? first_line(part.source, start.size()) : wrapped(part.source, start.size())) + "\n";
   }
   if (kind.empty()) text += "\n--kind KIND and --json show the whole sources\n";
+  if (as_json) {
+    print_json(json);
+  } else {
+    print(text);
+  }
+  return kDone;
+}
+
+int platforms(bool as_json) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  std::string text;
+  const std::map<std::string, std::filesystem::path> found = catalogue_platforms();
+  std::size_t width = 0;
+  for (const auto& [name, file] : found) width = std::max(width, name.size());
+  for (const auto& [name, file] : found) {
+    const nlohmann::json platform = nlohmann::json::parse(traces::read_text(file, "a platform in JSON"));
+    const std::string description = platform.value("description", "");
+    json.push_back({{"name", name}, {"description", description}, {"file", file.string()}});
+    const std::string start = fmt::format("{:<{}}  ", name, width);
+    text += start + wrapped(description, start.size()) + "\n";
+  }
   if (as_json) {
     print_json(json);
   } else {
@@ -159,6 +185,13 @@ int describe_all(bool as_json) {
 }
 
 }  // namespace
+
+Command platforms_command(const Arguments& parent) {
+  auto json = std::make_shared<bool>(false);
+  const Arguments app = parent.add_subcommand("platforms", "Lists the platforms of the catalogue");
+  app.add_flag("--json", *json, "Print JSON");
+  return {app, [json] { return platforms(*json); }};
+}
 
 Command parts_command(const Arguments& parent) {
   struct CatalogueOptions {

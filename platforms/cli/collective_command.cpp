@@ -58,6 +58,20 @@ void print_table(const std::vector<CollectiveResult>& results, const CollectiveO
   }
 }
 
+/// Of multicast whose chunks found receivers busy: what that costs is no fault of the links.
+std::string fetched_text(const std::vector<CollectiveResult>& results) {
+  collectives::MulticastCounters sum;
+  for (const CollectiveResult& result : results) {
+    if (result.multicast) sum.add(*result.multicast);
+  }
+  if (sum.missing == 0) return "";
+  return fmt::format(
+      "{} of {} multicast chunks were lost, most likely where receivers had no receive posted, and were fetched again: "
+      "a "
+      "larger collectives.multicast.queue_depth, more subgroups there, or a pace below 1 avoids it",
+      sum.missing, sum.missing + sum.chunks);
+}
+
 /// "ring", or of parts that run beside each other "multicast+ring".
 std::string algorithms_text(const CollectiveResult& result) {
   std::vector<std::string> names;
@@ -166,6 +180,7 @@ int run(CollectiveOptions options) {
     print(fmt::format("# {}, {} on {} accelerators\n", platform.name(), options.op, machine.size()));
     if (!remark.empty()) print("# " + remark + "\n");
     print_table(results, options, element);
+    if (const std::string text = fetched_text(results); !text.empty()) print("# " + text + "\n");
     if (const std::string idle_text = idle.text(); !idle_text.empty()) print("# " + idle_text + "\n");
     print(link_remarks(machine));
   }

@@ -25,6 +25,7 @@ Command bench_command(const Arguments& parent);
 Command memory_command(const Arguments& parent);
 Command topology_command(const Arguments& parent);
 Command trace_command(const Arguments& parent);
+Command platforms_command(const Arguments& parent);
 Command parts_command(const Arguments& parent);
 Command import_command(const Arguments& parent);
 Command workload_command(const Arguments& parent);

@@ -11,6 +11,7 @@
 #include "platforms/cli/version.h"
 #include "platforms/config/text.h"
 #include "traces/data_path.h"
+#include "traces/nearest_names.h"
 #include "traces/text_file.h"
 
 namespace weft::platforms {
@@ -52,6 +53,17 @@ nlohmann::ordered_json configuration(const Document& document) {
   return all;
 }
 
+std::map<std::string, fs::path> catalogue_platforms() {
+  std::map<std::string, fs::path> found;
+  for (const fs::path& directory : traces::data_directories()) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+      if (entry.path().extension() == ".json") found.emplace(entry.path().stem().string(), entry.path());
+    }
+  }
+  return found;
+}
+
 std::string find_platform(const std::string& name) {
   std::error_code error;
   // A folder may bear a platform's name: it is where its results go.
@@ -61,7 +73,10 @@ std::string find_platform(const std::string& name) {
     const fs::path file = directory / (name + ".json");
     if (fs::exists(file, error)) return file.string();
   }
-  throw InputError(name, "", "a platform's file, or the name of a platform of the catalogue", "neither");
+  traces::NearestNames near(name);
+  for (const auto& [known, file] : catalogue_platforms()) near.look_at(known);
+  throw InputError(name, "", "a platform's file, or the name of a platform of the catalogue (weft platforms)",
+                   "neither" + near.question());
 }
 
 std::string text_of_path(const std::string& what, const fs::path& path) {

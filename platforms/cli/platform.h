@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
@@ -32,6 +33,8 @@ struct PlatformOptions {
 
 /// The file that a user means: the path itself, or the name of a platform of the catalogue. Throws InputError.
 std::string find_platform(const std::string& name);
+/// Files of the catalogue's platforms by name.
+std::map<std::string, std::filesystem::path> catalogue_platforms();
 
 /// The path as JSON can have it. Throws UsageError, which begins with `what`, if it is not UTF-8.
 std::string text_of_path(const std::string& what, const std::filesystem::path& path);

@@ -236,8 +236,9 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
     if (const auto rooted = rooted_of(each); rooted && !communicator->has(*rooted)) {
       throw ConfigError("collectives.algorithm",
                         "expected " +
-                            std::string(*rooted == collectives::Rooted::kBroadcast ? "ring, in-network or dimensions"
-                                                                                   : "dimensions") +
+                            std::string(*rooted == collectives::Rooted::kBroadcast
+                                            ? "ring, tree, nccl, in-network, multicast or dimensions"
+                                            : "dimensions") +
                             " for " + std::string(name_of(each)) + ", got " +
                             std::string(name_of(machine.config().collectives.algorithm)));
     }

@@ -80,7 +80,8 @@ bool uses_switches(const collectives::Communicator::Config& config, const Machin
   using collectives::Followed;
   return asks_switches(config) ||
          (config.algorithm == Algorithm::kNccl &&
-          (has_followed(use.followed, Followed::kNvlsSteps) || has_followed(use.followed, Followed::kCollnet)));
+          (has_followed(use.followed, Followed::kNvlsSteps) || has_followed(use.followed, Followed::kFull) ||
+           has_followed(use.followed, Followed::kCollnet)));
 }
 
 /// By what collectives of the run have followed, whatever chose them.
@@ -93,8 +94,12 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   if (config.accelerator.hbm.detail == memory::HbmDetail::kStream) {
     add(Followed::kRings,
         {"collectives.channels", "collectives.chunk", "collectives.slots", "collectives.queue_pairs",
-         "collectives.protocol", "accelerator.relay", "accelerator.line_latency"},
+         "accelerator.relay", "accelerator.line_latency"},
         "no ring or tree carried anything in this run");
+    // What nccl may take depends on it.
+    if (config.collectives.algorithm != Algorithm::kNccl) {
+      add(Followed::kRings, {"collectives.protocol"}, "no ring or tree carried anything in this run");
+    }
   }
   if (config.collectives.algorithm == Algorithm::kNccl) {
     add(Followed::kNvls, {"collectives.nccl.nvls"}, "no AllReduce of this run goes another way with it");
@@ -106,7 +111,8 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
     idle.add(true, "collectives.in_network.staging.channels",
              "collectives.algorithm is nccl, whose channels are collectives.nccl.nvls_channels");
   }
-  if (!uses_switches(config.collectives, use)) return;
+  // Where switches had no room, what asks for it is why.
+  if (!uses_switches(config.collectives, use) || has_followed(use.followed, Followed::kFull)) return;
   add(Followed::kPieces, {"collectives.piece", "collectives.pieces"},
       "no collective of this run is in the switches of both networks");
   add(Followed::kSums, {"collectives.in_network.low_latency_limit"}, "switches summed up nothing in this run");
@@ -208,7 +214,7 @@ MachineUse use_of(Machine& machine) {
     const memory::RemoteDma::Counters& remote = machine.remote_dma(i).counters();
     use.moves = use.moves || remote.loads > 0 || remote.stores > 0;
   }
-  const bool asked = asks_switches(machine.config().collectives);
+  const bool asked = uses_switches(machine.config().collectives, use);
   use.nic.sums = asked || sums(machine.network());
   use.port.groups = false;
   use.port.sums = asked;
@@ -265,7 +271,7 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   }
   const bool fetches = use.nic.fetches || use.port.fetches;
   add_processor(idle, config.firmware, use.accesses, fetches, "firmware");
-  if (config.dpa.cores > 0) add_processor(idle, config.dpa, use.offloaded, fetches, "dpa");
+  if (config.dpa.cores > 0) add_processor(idle, config.dpa, use.offloaded, fetches || use.offloaded, "dpa");
   if (!use.by_algorithm) {
     add_followed(idle, config, use);
     return idle.take();

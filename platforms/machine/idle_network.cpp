@@ -119,9 +119,7 @@ void add_interface(IdleCollector& idle, const nic::Nic::Config& nic, const fabri
     idle.add(!use.refuses, path + field, "every message found a receive posted");
   }
   idle.add(nic.reorder == Bytes(), path + ".reorder_wait", path + ".reorder is 0B");
-  for (const char* field : {".reorder", ".reorder_wait"}) {
-    idle.add(!use.ahead, path + field, "no packet came ahead of its turn");
-  }
+  idle.add(!use.ahead, path + ".reorder_wait", "no packet came ahead of its turn");
   idle.add(!use.groups, path + ".group_rate", "nothing was multicast or added up in " + network_path);
   const bool marks = network.switch_config.marking.min > Bytes();
   idle.add(!nic.dcqcn.enabled, path + ".dcqcn", path + ".dcqcn.enabled is false", {"enabled"});
@@ -184,7 +182,10 @@ void add_network(IdleCollector& idle, const fabric::FabricConfig& network, int e
   }
   const bool shares = std::any_of(links.begin(), links.end(), [](const auto& link) { return link.shared > Bytes(); });
   const fabric::Switch::Config& sw = network.switch_config;
-  idle.add(credits && !shares && !use.groups && sw.weights.empty(), path + ".link.lanes",
+  const auto needs_lanes = [&] {
+    return ends > kMostEnds || fabric::Topology::build(network, ends, path).lanes_needed > 1;
+  };
+  idle.add(credits && !shares && !use.groups && sw.weights.empty() && !needs_lanes(), path + ".link.lanes",
            "packets have lanes of their own only by routing, which has what it needs");
   idle.add(!sw.arbiter.has_pins(), path + ".switch.arbiter", path + ".switch.arbiter.implementation is model",
            {"implementation"});

@@ -94,6 +94,7 @@ std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
                                                      ": expected more reduction.trees or reduction.chunks, a smaller "
                                                      "collectives.in_network.window, or when_full ring");
     }
+    follow(ranks_.front()->followed, Followed::kFull);
     remark_ = full + ", so that it runs in rings";
   }
   if (algorithm == Algorithm::kDimensions) {
@@ -287,6 +288,7 @@ Group* Communicator::switches(NcclAlgorithm algorithm) {
     switches_ = std::move(group);
   }
   if (switches_ == nullptr) {
+    follow(ranks_.front()->followed, Followed::kFull);
     nccl_.nvls = nccl_.collnet = false;
     remark_ = "the switches have no room for the reduction trees of " + name + ", so that it takes rings or trees";
   }

@@ -21,6 +21,7 @@ enum class Followed : std::uint32_t {
   kNvls = 1U << 10,       ///< nccl: an AllReduce that goes another way with `nvls` than without
   kCollnet = 1U << 11,    ///< the same of `collnet`
   kNvlsSteps = 1U << 12,  ///< nccl: an AllReduce by NVLS or NVLSTree
+  kFull = 1U << 13,       ///< trees for which switches had no room
 };
 inline constexpr std::uint32_t kAllFollowed = ~0U;
 

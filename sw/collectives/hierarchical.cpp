@@ -115,7 +115,8 @@ Task Hierarchical::reduce_scatter(int member, std::uint64_t input, std::uint64_t
 }
 
 Task Hierarchical::broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) {
-  throw ConfigError("collectives.algorithm", "expected ring or in-network for a Broadcast, got hierarchical");
+  throw ConfigError("collectives.algorithm",
+                    "expected ring, tree, nccl, in-network, multicast or dimensions for a Broadcast, got hierarchical");
 }
 
 }  // namespace weft::collectives

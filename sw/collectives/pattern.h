@@ -12,12 +12,22 @@
 /// Contents for buffers of which sums are compared bit for bit.
 namespace weft::collectives {
 
-/// Element `index` of rank `rank`: a whole number from 0 to 15, so that sums are exact in every type (in bf16 for up to
-/// 16 ranks) in whatever order they are formed.
+/// Element `index` of rank `rank`: a whole number from 0 to 15.
 inline std::uint32_t pattern(std::uint64_t seed, int rank, std::uint64_t index) {
   std::uint64_t z = seed + static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15ULL + index * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 29)) * 0x94d049bb133111ebULL;
   return static_cast<std::uint32_t>(z >> 60);
+}
+
+/// The same of what `ranks` ranks add up: 0 at all but so many of them that a sum is exact in `type`, in whatever order
+/// it is formed. Which ones these are differs from element to element.
+inline std::uint32_t addend(ElementType type, std::uint64_t seed, int rank, int ranks, std::uint64_t index) {
+  // Whole numbers to which a type has all: 8 bits of bf16 and 11 of fp16.
+  const std::uint64_t exact = type == ElementType::kBf16 ? 256 : type == ElementType::kFp16 ? 2048 : 1 << 24;
+  const std::uint64_t most = exact / 15;
+  const auto all = static_cast<std::uint64_t>(ranks);
+  if (all > most && (static_cast<std::uint64_t>(rank) + index * 7) % all >= most) return 0;
+  return pattern(seed, rank, index);
 }
 
 /// Bytes that are no elements: of each, what pattern() says.

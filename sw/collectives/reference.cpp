@@ -43,10 +43,15 @@ void Reference::fill_broadcast(memory::BackingStore& store, std::uint64_t addres
   store.write(address, data.data(), bytes);
 }
 
+std::uint32_t Reference::element(int member, std::uint64_t index) const {
+  const bool sums = operation == Operation::kReduceScatter || operation == Operation::kAllReduce;
+  return sums ? addend(type, seed, member, members, index) : pattern(seed, member, index);
+}
+
 void Reference::put(std::vector<std::byte>& data, Extent extent, int member, bool with_rest) const {
   const std::uint64_t unit = size_of(type);
   for (std::uint64_t at = extent.offset; at + unit <= extent.offset + extent.bytes; at += unit) {
-    encode(type, pattern(seed, member, at / unit), &data[at]);
+    encode(type, element(member, at / unit), &data[at]);
   }
   for (std::uint64_t at = bytes / unit * unit; with_rest && at < bytes; ++at) data[at] = rest(at);
 }
@@ -72,7 +77,7 @@ std::int64_t Reference::differing(const memory::BackingStore& store, std::uint64
 std::int64_t Reference::wrong(const memory::BackingStore& store, std::uint64_t address, int member) const {
   const auto sum = [&](std::uint64_t index) {
     std::uint32_t all = 0;
-    for (int m = 0; m < members; ++m) all += pattern(seed, m, index);
+    for (int m = 0; m < members; ++m) all += element(m, index);
     return all;
   };
   if (operation == Operation::kReduceScatter) return differing(store, address, block(member), false, sum);
@@ -92,7 +97,7 @@ std::int64_t Reference::wrong(const memory::BackingStore& store, std::uint64_t a
 std::int64_t Reference::wrong_copy(const memory::BackingStore& store, std::uint64_t address, Extent extent,
                                    int source) const {
   return differing(store, address + extent.offset, extent, extent.offset + extent.bytes == bytes,
-                   [&](std::uint64_t index) { return pattern(seed, source, index); });
+                   [&](std::uint64_t index) { return element(source, index); });
 }
 
 }  // namespace weft::collectives

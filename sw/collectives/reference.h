@@ -12,8 +12,9 @@
 
 namespace weft::collectives {
 
-/// A collective with contents that are known: element i of member m is pattern(seed, m, i), whole numbers whose sums
-/// are exact in every type. What does not fill an element is carried by an Allgather alone, from the last member.
+/// A collective with contents that are known: element i of member m is pattern(seed, m, i), or addend() of what is
+/// summed, whole numbers whose sums are exact in every type. What does not fill an element is carried by an Allgather
+/// alone, from the last member.
 struct Reference {
   dimensions::Operation operation = dimensions::Operation::kAllReduce;
   int members = 1;
@@ -36,6 +37,7 @@ struct Reference {
                                         int source) const;
 
  private:
+  [[nodiscard]] std::uint32_t element(int member, std::uint64_t index) const;
   void put(std::vector<std::byte>& data, Extent extent, int member, bool with_rest) const;
   template <typename Value>
   [[nodiscard]] std::int64_t differing(const memory::BackingStore& store, std::uint64_t address, Extent extent,

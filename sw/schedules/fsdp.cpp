@@ -322,7 +322,7 @@ Task Fsdp::agree_on_scales(Member& member, int step) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(plan_.scales) * size_of(kScaleType);
   const std::uint64_t seed = gradient_seed(step, static_cast<int>(plan_.scatters.size()));
   if (member.rank.store != nullptr) {
-    check::fill_gradient(*member.rank.store, kScaleType, member.scales, bytes, seed, member.shard);
+    check::fill_gradient(*member.rank.store, kScaleType, member.scales, bytes, seed, member.shard, shards_);
   }
   co_await member.gather_kernel.begin();
   const Time began = member.rank.processor->now();
@@ -383,7 +383,7 @@ Task Fsdp::scatter(Member& member, int step, int index) {
   const std::uint64_t buffer = is_root ? member.root_gradients : member.scatter_buffers[(done - 1) % kScatterBuffers];
   if (member.rank.store != nullptr) {
     check::fill_gradient(*member.rank.store, config_.reduce_type, buffer, bytes, gradient_seed(step, index),
-                         member.index);
+                         member.index, static_cast<int>(ranks_.size()));
   }
   co_await member.scatter_kernel.begin();
   const Time began = member.rank.processor->now();

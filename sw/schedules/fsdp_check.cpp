@@ -7,6 +7,7 @@
 
 namespace weft::schedules::check {
 
+using collectives::addend;
 using collectives::encode;
 using collectives::pattern;
 
@@ -46,19 +47,21 @@ std::int64_t compare_gathered(const memory::BackingStore& store, ElementType typ
 }
 
 void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
-                   std::uint64_t seed, int rank) {
+                   std::uint64_t seed, int rank, int ranks) {
   const std::uint64_t unit = size_of(type);
   std::vector<std::byte> data(bytes);
-  for (std::uint64_t at = 0; at + unit <= bytes; at += unit) encode(type, pattern(seed, rank, at / unit), &data[at]);
+  for (std::uint64_t at = 0; at + unit <= bytes; at += unit) {
+    encode(type, addend(type, seed, rank, ranks, at / unit), &data[at]);
+  }
   store.write(buffer, data.data(), bytes);
 }
 
 std::int64_t compare_scattered(const memory::BackingStore& store, ElementType type, std::uint64_t output,
                                collectives::Extent own, std::uint64_t seed, int ranks) {
   const std::uint64_t first = own.offset / size_of(type);
-  return compare(store, type, output, own.bytes, [seed, first, ranks](std::uint64_t i) {
+  return compare(store, type, output, own.bytes, [type, seed, first, ranks](std::uint64_t i) {
     std::uint32_t sum = 0;
-    for (int r = 0; r < ranks; ++r) sum += pattern(seed, r, first + i);
+    for (int r = 0; r < ranks; ++r) sum += addend(type, seed, r, ranks, first + i);
     return sum;
   });
 }

@@ -18,9 +18,9 @@ void fill_shard(memory::BackingStore& store, ElementType type, std::uint64_t buf
 std::int64_t compare_gathered(const memory::BackingStore& store, ElementType type, std::uint64_t buffer,
                               std::uint64_t bytes, std::uint64_t seed);
 
-/// Puts rank `rank`'s gradients of unit `seed` into the buffer.
+/// Puts rank `rank`'s gradients of unit `seed`, which `ranks` ranks add up, into the buffer.
 void fill_gradient(memory::BackingStore& store, ElementType type, std::uint64_t buffer, std::uint64_t bytes,
-                   std::uint64_t seed, int rank);
+                   std::uint64_t seed, int rank, int ranks);
 std::int64_t compare_scattered(const memory::BackingStore& store, ElementType type, std::uint64_t output,
                                collectives::Extent own, std::uint64_t seed, int ranks);
 

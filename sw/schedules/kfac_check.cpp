@@ -45,7 +45,8 @@ std::uint64_t KfacCheck::latest(int member, Kind kind, std::size_t item) {
 }
 
 void KfacCheck::fill(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed, int writer) {
-  check::fill_gradient(*rank.store, ElementType::kFp32, address, bytes_of_elements(elements), seed, writer);
+  check::fill_gradient(*rank.store, ElementType::kFp32, address, bytes_of_elements(elements), seed, writer,
+                       static_cast<int>(ranks_.size()));
 }
 
 void KfacCheck::expect_sum(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed) {

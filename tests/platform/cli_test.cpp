@@ -315,6 +315,49 @@ TEST_F(CliTest, CollectivesNameTheirAlgorithm) {
 }
 
 /// Lines that a terminal holds.
+TEST_F(CliTest, PlatformsAreListedAndCommandsAndTheyAreFoundByNearNames) {
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms")) {
+    files += entry.path().extension() == ".json" ? 1 : 0;
+  }
+  const json all = json::parse(weft("platforms --json").out);
+  EXPECT_EQ(all.size(), files);
+  for (const json& platform : all) EXPECT_FALSE(platform["description"].get<std::string>().empty()) << platform["name"];
+  EXPECT_NE(weft("platforms").out.find("dgx-h100  "), std::string::npos);
+  const Ran near = weft("collective dgx-h10 --op barrier");
+  EXPECT_EQ(near.code, 2);
+  EXPECT_NE(near.err.find(R"(a platform of the catalogue (weft platforms), got neither; did you mean "dgx-h100")"),
+            std::string::npos)
+      << near.err;
+  const Ran command = weft("colective dgx-h100");
+  EXPECT_EQ(command.code, 2);
+  EXPECT_NE(command.err.find("weft: expected one of run, collective, "), std::string::npos) << command.err;
+  EXPECT_NE(command.err.find(R"(got "colective"; did you mean "collective"?)"), std::string::npos) << command.err;
+  EXPECT_NE(weft("vcd waves x.vcd").err.find(R"(weft vcd: expected one of )"), std::string::npos);
+}
+
+/// The largest whole number that a type has with all below it bounds what many ranks add up.
+TEST_F(CliTest, SumsOfShortTypesOverManyRanksAreExact) {
+  for (const char* run : {"sharp-128 --op all_reduce --type bf16",
+                          "sharp-128 --op reduce_scatter --type bf16 "
+                          "--algorithm ring --set accelerators=40",
+                          "fdr-188 --op all_reduce --type fp16 --set accelerators=150"}) {
+    const Ran ran = weft(std::string("collective ") + run + " --bytes 32KiB --data --no-warmup --json");
+    ASSERT_EQ(ran.code, 0) << run << ran.err;
+    EXPECT_EQ(json::parse(ran.out)["rows"][0]["wrong"], 0) << run;
+  }
+}
+
+TEST_F(CliTest, MulticastThatIsFetchedAgainIsSaid) {
+  const std::string run =
+      "collective fdr-188 --set accelerators=24 --op broadcast --bytes 4MiB --no-warmup --set fabric.link.rate=";
+  EXPECT_EQ(weft(run + "56Gbps").out.find("fetched again"), std::string::npos);
+  EXPECT_NE(weft(run + "800Gbps")
+                .out.find("multicast chunks were lost, most likely where receivers had no receive "
+                          "posted, and were fetched again"),
+            std::string::npos);
+}
+
 TEST_F(CliTest, PartsFitATerminal) {
   const auto lines_of = [&](const std::string& arguments, std::size_t& longest) {
     const Ran ran = weft(arguments);

@@ -140,6 +140,30 @@ TEST_F(Graphs, CommunicatorsLeaveTheRightBytes) {
   }
 }
 
+// Ranks whose other groups differ have allocated differently when a group's communicator comes.
+TEST_F(Graphs, CommunicatorsOfOverlappingGroupsLeaveTheRightBytes) {
+  config_.library = schedules::Library::kCommunicators;
+  config_.communications = 0;
+  workload_.groups = {{"a", {0, 2, 3}}, {"b", {1, 2}}, {"c", {2, 4, 5}}};
+  for (const auto algorithm : {collectives::Algorithm::kRing, collectives::Algorithm::kTree,
+                               collectives::Algorithm::kNccl, collectives::Algorithm::kDimensions}) {
+    machine_.collectives.algorithm = algorithm;
+    for (const CollectiveType type :
+         {CollectiveType::kAllReduce, CollectiveType::kReduceScatter, CollectiveType::kAllGather}) {
+      const auto collective = [&](std::uint64_t id, const char* group) {
+        return of_group(collective_node(id, type, 64 << 10), group);
+      };
+      for (const auto& [rank, groups] :
+           std::vector<std::pair<int, std::string>>{{0, "a"}, {1, "b"}, {2, "abc"}, {3, "a"}, {4, "c"}, {5, "c"}}) {
+        std::vector<chakra::Node> nodes;
+        for (const char group : groups) nodes.push_back(collective(nodes.size(), std::string(1, group).c_str()));
+        trace(rank, nodes);
+      }
+      run();
+    }
+  }
+}
+
 TEST_F(Graphs, ACommunicatorDoesOneCollectiveAtATime) {
   machine_.data = false;
   config_.communications = 0;
