@@ -453,6 +453,34 @@ TEST_F(ChakraCheck, FindsRanksThatWaitForEachOther) {
             Texts());
 }
 
+/// Nodes of one id are nodes of their own.
+TEST_F(ChakraCheck, ComparesRanksWhoseGraphsCannotBeWorkedOff) {
+  const auto of = [](std::uint64_t id, std::int64_t bytes, std::vector<std::uint64_t> after = {}) {
+    Node node = collective_node(id, CollectiveType::kAllReduce, bytes);
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  const auto message = [](std::uint64_t id, NodeType type, std::int64_t peer, std::vector<std::uint64_t> after = {}) {
+    Node node = message_node(id, type, peer, 0, 64);
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  const std::string twice = "the id is there more than once; expected unique ids";
+  EXPECT_EQ(found_in_ranks({{of(1, 8), of(1, 8)}, {of(1, 8), of(2, 8)}}), Texts{"w.0.et: node 1 'n1': " + twice});
+  EXPECT_EQ(found_in_ranks({{of(1, 8), of(1, 16)}, {of(1, 16), of(1, 8)}}),
+            (Texts{"w.0.et: node 1 'n1': " + twice, "w.1.et: node 1 'n1': " + twice}));
+  EXPECT_EQ(found_in_ranks({{message(1, NodeType::kSend, 1), message(1, NodeType::kSend, 1)},
+                            {message(1, NodeType::kReceive, 0), message(1, NodeType::kReceive, 0)}}),
+            (Texts{"w.0.et: node 1 'n1': " + twice, "w.1.et: node 1 'n1': " + twice}));
+  // The first of two equal messages waits for itself, the second does not.
+  const std::string cycle = "waits for node 2 'n2', which waits for node 1 'n1'; expected a graph without cycles";
+  EXPECT_EQ(found_in_ranks({{message(1, NodeType::kSend, 1, {2}), chakra_node(2, {1}), message(3, NodeType::kSend, 1)},
+                            {message(1, NodeType::kReceive, 0), message(2, NodeType::kReceive, 0)}}),
+            Texts{"w.0.et: node 1 'n1': " + cycle});
+  EXPECT_EQ(found_in_ranks({{of(1, 8, {2}), chakra_node(2, {1}), of(3, 16)}, {of(1, 16), of(2, 8)}}),
+            Texts{"w.0.et: node 1 'n1': " + cycle});
+}
+
 /// A long one stays short.
 TEST_F(ChakraCheck, NamesACircleInTenLines) {
   constexpr std::int64_t kRanks = 20;

@@ -250,7 +250,7 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
     const RankFile& file = files.files[i];
     TraceReader reader(file.file);
     GraphCheck graph(file, findings);
-    NodeCheck nodes(file, i, findings, matcher, report, options.roofline);
+    NodeCheck nodes(file, i, findings, graph, matcher, report, options.roofline);
     if (const std::string& version = reader.metadata().version; is_beyond_known(version)) {
       findings.add(Problem::kVersion, file, std::nullopt, "is of version " + traces::one_line(version),
                    "1.0.0 or below");

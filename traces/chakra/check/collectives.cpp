@@ -92,8 +92,7 @@ void RankMatcher::compare(const Group& group, CheckReport& report) {
     }
   }
   if (!all_fit) return;
-  join(what, parts);
-  if (first_other != nullptr) differ_in_time(what, parts, *first_other);
+  if (join(what, parts) && first_other != nullptr) differ_in_time(what, parts, *first_other);
   compare_roots(what, group, parts, report);
 }
 

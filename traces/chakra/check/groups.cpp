@@ -43,7 +43,8 @@ RankMatcher::Issued& RankMatcher::names(std::size_t file, const std::string& gro
   return found->second;
 }
 
-void RankMatcher::add_collective(std::size_t file, const Node& node, CollectiveType type, std::int64_t size) {
+void RankMatcher::add_collective(std::size_t file, const Node& node, std::uint32_t place, CollectiveType type,
+                                 std::int64_t size) {
   const std::int64_t root = has_root(type) ? node.comm_root().value_or(kNotNamed) : kNotNamed;
   const auto dimensions = node.involved_dim();
   const bool leaves_out = dimensions && std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end();
@@ -55,18 +56,18 @@ void RankMatcher::add_collective(std::size_t file, const Node& node, CollectiveT
   if (!files_.is_prefix && !shared_) return;
   Issued& issued = names(file, node.pg_name(), node.id);
   if (leaves_out) return;
-  issued.collectives->push_back({size, root, node.id, 0, type});
+  issued.collectives->push_back({size, root, node.id, place, type});
 }
 
 /// Ranks that issue the same share one list of it.
 void RankMatcher::end_file(std::size_t file, const GraphCheck& graph) {
-  std::vector<std::uint64_t> ids;
+  std::vector<std::uint32_t> in_file;
   for (const auto& [name, issued] : issued_[file]) {
-    for (const Collective& each : *issued.collectives) ids.push_back(each.id);
+    for (const Collective& each : *issued.collectives) in_file.push_back(each.place);
   }
-  for (std::size_t i = sends_of_others_; i < sends_.size(); ++i) ids.push_back(sends_[i].id);
-  for (std::size_t i = receives_of_others_; i < receives_.size(); ++i) ids.push_back(receives_[i].id);
-  const std::vector<std::uint32_t> places = joined_->add(file, graph, ids);
+  for (std::size_t i = sends_of_others_; i < sends_.size(); ++i) in_file.push_back(sends_[i].place);
+  for (std::size_t i = receives_of_others_; i < receives_.size(); ++i) in_file.push_back(receives_[i].place);
+  const std::vector<std::uint32_t> places = joined_->add(file, graph, in_file);
   auto next = places.begin();
   for (auto& [name, issued] : issued_[file]) {
     for (Collective& each : *issued.collectives) each.place = *next++;

@@ -6,9 +6,9 @@
 namespace weft::chakra {
 
 std::vector<JoinedGraph::Vertex> JoinedGraph::add(std::size_t file, const GraphCheck& graph,
-                                                  const std::vector<std::uint64_t>& ids) {
+                                                  const std::vector<std::uint32_t>& places) {
   std::vector<bool> communicates(graph.size());
-  for (const std::uint64_t id : ids) communicates[graph.place_of(id)] = true;
+  for (const std::uint32_t place : places) communicates[place] = true;
   std::vector<Vertex> vertex_of(graph.size(), kNone);  // what those behind a node wait for
   const auto first = static_cast<Vertex>(ids_.size());
   first_of_[file] = first;
@@ -33,9 +33,9 @@ std::vector<JoinedGraph::Vertex> JoinedGraph::add(std::size_t file, const GraphC
   }
   unit_of_.resize(ids_.size(), kNone);
   std::vector<Vertex> vertices;
-  vertices.reserve(ids.size());
-  for (const std::uint64_t id : ids) {
-    const Vertex vertex = vertex_of[graph.place_of(id)];
+  vertices.reserve(places.size());
+  for (const std::uint32_t place : places) {
+    const Vertex vertex = vertex_of[place];
     vertices.push_back(vertex == kNone ? kNone : vertex - first);
   }
   return vertices;

@@ -26,9 +26,9 @@ class JoinedGraph {
 
   explicit JoinedGraph(std::size_t files) : first_of_(files, kNone) {}
 
-  /// A rank's file, after its graph's check(). Gives the vertices of the communicating nodes `ids`, counted from the
-  /// file's first one, in their order; kNone for those that wait for each other within the file.
-  std::vector<Vertex> add(std::size_t file, const GraphCheck& graph, const std::vector<std::uint64_t>& ids);
+  /// A rank's file, after its graph's check(). Gives the vertices of the communicating nodes at `places`, counted
+  /// from the file's first one, in their order; kNone for those that wait for each other within the file.
+  std::vector<Vertex> add(std::size_t file, const GraphCheck& graph, const std::vector<std::uint32_t>& places);
   [[nodiscard]] Vertex vertex(std::size_t file, std::uint64_t local) const {
     return first_of_[file] + static_cast<Vertex>(local);
   }

@@ -165,7 +165,7 @@ void NodeCheck::message(const Node& node) {
   if (peer && *peer < 0) {
     return find(node, "attribute " + other + " is " + std::to_string(*peer), "at least 0", Problem::kPeer);
   }
-  if (peer && sized) matcher_.add_message(index_, node, *peer);
+  if (peer && sized) matcher_.add_message(index_, node, place(), *peer);
 }
 
 void NodeCheck::roots(const Node& node, CollectiveType type) {
@@ -203,7 +203,7 @@ void NodeCheck::collective(const Node& node) {
   if (has_root(*type) && *type != CollectiveType::kBroadcast) {
     find(node, "is a " + name_of(*type), "a BROADCAST, or a collective without a root", Problem::kMachineOnly);
   }
-  if (sized) matcher_.add_collective(index_, node, *type, is_barrier ? 0 : *bytes);
+  if (sized) matcher_.add_collective(index_, node, place(), *type, is_barrier ? 0 : *bytes);
 }
 
 }  // namespace weft::chakra

@@ -16,14 +16,14 @@ constexpr std::size_t kMostLines = 8;
 
 }  // namespace
 
-void RankMatcher::join(const std::string& what, const std::vector<Part>& parts) {
+bool RankMatcher::join(const std::string& what, const std::vector<Part>& parts) {
   const std::vector<Collective>& reference = *parts.front().all;
   // By number the vertices of all parts; a node that waits for itself in its file has none.
   std::vector<std::uint32_t> members(reference.size() * parts.size(), kNone);
   for (std::size_t part = 0; part < parts.size(); ++part) {
     for (std::size_t i = 0; i < reference.size(); ++i) {
       const std::uint32_t place = (*parts[part].all)[i].place;
-      if (place == kNone) return;
+      if (place == kNone) return false;
       members[parts[part].number(i) * parts.size() + part] = joined_->vertex(parts[part].file, place);
     }
   }
@@ -36,14 +36,16 @@ void RankMatcher::join(const std::string& what, const std::vector<Part>& parts) 
     const std::uint32_t unit = joined_->join(kind, std::span(members).subspan(i * parts.size(), parts.size()), like);
     if (like == kNone) like = unit;
   }
+  return true;
 }
 
-void RankMatcher::join(const Message& send, const Message& receive, bool is_alike) {
-  if (send.place == kNone || receive.place == kNone) return;
+bool RankMatcher::join(const Message& send, const Message& receive, bool is_alike) {
+  if (send.place == kNone || receive.place == kNone) return false;
   const std::array<std::uint32_t, 2> members = {joined_->vertex(file_of_.at(send.source), send.place),
                                                 joined_->vertex(file_of_.at(receive.destination), receive.place)};
   const auto last = static_cast<std::uint32_t>(joined_->units()) - 1;
   joined_->join(JoinedGraph::Kind::kMessage, members, is_alike ? joined_->like(last) : kNone);
+  return true;
 }
 
 /// Tries, one after the other, what leaves more to the ranks: each unit as it stands in the files; of equal ones the

@@ -95,8 +95,6 @@ class GraphCheck {
   /// After check(): places in the file, in the order in which a run that takes no time issues the nodes, the lowest of
   /// those that are ready first. Nodes that wait for each other are not in it.
   [[nodiscard]] std::vector<std::size_t> sequence() const;
-  /// After check(): of an id, or kNowhere.
-  [[nodiscard]] std::uint64_t place_of(std::uint64_t id) const;
   [[nodiscard]] std::uint64_t id_of(std::size_t place) const { return ids_[place]; }
   /// After check(): of the node's dependencies their places in the file, or kNowhere.
   [[nodiscard]] std::span<const std::uint64_t> dependencies_of(std::size_t place) const {
@@ -106,6 +104,8 @@ class GraphCheck {
 
  private:
   [[nodiscard]] std::size_t begin_of(std::size_t node) const { return node == 0 ? 0 : ends_[node - 1]; }
+  /// Of an id, the first, or kNowhere.
+  [[nodiscard]] std::uint64_t place_of(std::uint64_t id) const;
   void check_dependencies();
   void check_cycles();
 
@@ -131,9 +131,9 @@ class RankMatcher {
   RankMatcher(const TraceFiles& files, const CheckOptions& options, FindingList& findings);
   ~RankMatcher();
 
-  /// Nodes of one file after another.
-  void add_message(std::size_t file, const Node& node, std::int64_t peer);
-  void add_collective(std::size_t file, const Node& node, CollectiveType type, std::int64_t size);
+  /// Nodes of one file after another, with their places in it.
+  void add_message(std::size_t file, const Node& node, std::uint32_t place, std::int64_t peer);
+  void add_collective(std::size_t file, const Node& node, std::uint32_t place, CollectiveType type, std::int64_t size);
   void add_groups(std::size_t file, const Node& node);
   /// A node names a group, whatever it does there.
   void use_group(std::size_t file, const Node& node) {
@@ -159,14 +159,14 @@ class RankMatcher {
     std::uint32_t destination;
     std::int64_t tag;
     std::int64_t size;
-    std::uint32_t place = UINT32_MAX;  ///< in the order of issue, a vertex of the file
+    std::uint32_t place;  ///< in the file; from end_file() on in the order of issue, a vertex of the file
   };
   static constexpr std::int64_t kNotNamed = INT64_MIN;
   struct Collective {
     std::int64_t size;
     std::int64_t root;
     std::uint64_t id;
-    std::uint32_t place;  ///< in the order of issue, a vertex of the file
+    std::uint32_t place;  ///< in the file; from end_file() on in the order of issue, a vertex of the file
     CollectiveType type;
 
     bool operator==(const Collective&) const = default;
@@ -222,8 +222,9 @@ class RankMatcher {
   void compare(const Group& group, CheckReport& report);
   void differ_in_time(const std::string& what, const std::vector<Part>& parts, const Part& first_other);
   /// Joins what the ranks of a group issue, all of which fit.
-  void join(const std::string& what, const std::vector<Part>& parts);
-  void join(const Message& send, const Message& receive, bool is_alike);
+  /// Nothing where one of them waits for itself in its file, and has no vertex; then false.
+  bool join(const std::string& what, const std::vector<Part>& parts);
+  bool join(const Message& send, const Message& receive, bool is_alike);
   /// Whether ranks wait for each other, in the joined graph.
   void compare_orders(CheckReport& report);
   [[nodiscard]] std::shared_ptr<const JoinedOrder> order_of(const JoinedRun& run) const;
@@ -285,11 +286,17 @@ class RankMatcher {
 /// The nodes of one file, one by one.
 class NodeCheck {
  public:
-  NodeCheck(const RankFile& file, std::size_t index, FindingList& findings, RankMatcher& matcher, CheckReport& report,
-            bool roofline = false)
-      : index_(index), file_(file), findings_(findings), matcher_(matcher), report_(report), roofline_(roofline) {}
+  NodeCheck(const RankFile& file, std::size_t index, FindingList& findings, const GraphCheck& graph,
+            RankMatcher& matcher, CheckReport& report, bool roofline = false)
+      : index_(index),
+        file_(file),
+        findings_(findings),
+        graph_(graph),
+        matcher_(matcher),
+        report_(report),
+        roofline_(roofline) {}
 
-  /// Whether it can be run, for all that it says itself.
+  /// The one that the graph has taken last. Whether it can be run, for all that it says itself.
   bool add(const Node& node);
 
  private:
@@ -305,10 +312,12 @@ class NodeCheck {
   void message(const Node& node);
   void collective(const Node& node);
   void roots(const Node& node, CollectiveType type);
+  [[nodiscard]] std::uint32_t place() const { return static_cast<std::uint32_t>(graph_.size() - 1); }
 
   std::size_t index_;
   const RankFile& file_;
   FindingList& findings_;
+  const GraphCheck& graph_;
   RankMatcher& matcher_;
   CheckReport& report_;
   bool roofline_;

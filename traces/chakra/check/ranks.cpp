@@ -58,7 +58,7 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
 
 RankMatcher::~RankMatcher() = default;
 
-void RankMatcher::add_message(std::size_t file, const Node& node, std::int64_t peer) {
+void RankMatcher::add_message(std::size_t file, const Node& node, std::uint32_t place, std::int64_t peer) {
   const bool is_send = node.type == NodeType::kSend;
   const char* const what = is_send ? "comm_dst" : "comm_src";
   const auto refuse = [&](const std::string& expected) {
@@ -78,9 +78,9 @@ void RankMatcher::add_message(std::size_t file, const Node& node, std::int64_t p
   // A rank without a file was reported once; what it would have said cannot be known.
   if (!file_of_.contains(other)) return;
   if (is_send) {
-    sends_.push_back({node.id, *own, other, node.comm_tag(), *node.comm_size()});
+    sends_.push_back({node.id, *own, other, node.comm_tag(), *node.comm_size(), place});
   } else {
-    receives_.push_back({node.id, other, *own, node.comm_tag(), *node.comm_size()});
+    receives_.push_back({node.id, other, *own, node.comm_tag(), *node.comm_size(), place});
   }
 }
 
@@ -119,8 +119,7 @@ std::vector<RankMatcher::Channel> RankMatcher::channels() {
     } else if (is_receive) {
       channel_of(*receive).receives.push_back(&*receive);
     } else {
-      join(*send, *receive, met != nullptr && !order(*met, *send));
-      met = &*send;
+      if (join(*send, *receive, met != nullptr && !order(*met, *send))) met = &*send;
     }
     if (!is_receive) ++send;
     if (!is_send) ++receive;

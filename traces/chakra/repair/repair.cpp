@@ -129,9 +129,9 @@ class Repair {
       if (!is_double) log_.add(kind, file, node);
     };
     CheckReport counts;
-    NodeCheck check(file, index, findings_, matcher_, counts);
     FindingList nothing(0);
     GraphCheck graph(file, nothing);
+    NodeCheck check(file, index, findings_, graph, matcher_, counts);
     for (Node& node : read_mended(file, log)) {
       graph.add(node);
       prepare(index, node, log);
