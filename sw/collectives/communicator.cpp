@@ -66,6 +66,8 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
     : ranks_(std::move(ranks)), config_(config), name_(std::move(name)) {
   const Nodes nodes(ranks_);
   channels_ = config.channels != 0 ? config.channels : nodes.per_node() > 1 ? 8 : 4;
+  // Staging buffers lie at one address, and ranks may be of other groups that not all of them are of.
+  firmware::allocate_alike(ranks_);
   for (Rank* rank : ranks_) token_.push_back(rank->memory.allocate("barrier", 4 * ranks_.size()));
   nccl_ = able_ = nccl_group();
   nccl_.nvls &= config_.nccl.nvls;
@@ -266,10 +268,8 @@ TreeGroup& Communicator::trees() {
 
 Group* Communicator::switches(NcclAlgorithm algorithm) {
   if (switches_ != nullptr) return switches_.get();
-  // Staging buffers lie at one address, and ranks may have others that are made late, each at its own time.
-  std::uint64_t used = 0;
-  for (const Rank* rank : ranks_) used = std::max(used, rank->memory.used());
-  for (Rank* rank : ranks_) rank->memory.skip_to(used);
+  // As there: ranks may have others that are made late, each at its own time.
+  firmware::allocate_alike(ranks_);
   const std::string name = name_ + " by " + std::string(name_of(algorithm));
   TwoLevel::Options options = two_level_options();
   const Nodes nodes(ranks_);

@@ -40,14 +40,18 @@ struct Rank {
   }
 };
 
-/// Memory at the same address on all of `ranks`, which may have allocated differently before.
-inline std::uint64_t allocate_together(const std::vector<Rank*>& ranks, const std::string& what, std::uint64_t bytes) {
+/// `ranks`, which may have allocated differently before, go on at the same address, which is returned.
+inline std::uint64_t allocate_alike(const std::vector<Rank*>& ranks) {
   std::uint64_t address = 0;
   for (const Rank* rank : ranks) address = std::max(address, rank->memory.used());
-  for (Rank* rank : ranks) {
-    rank->memory.skip_to(address);
-    rank->memory.allocate(what, bytes);
-  }
+  for (Rank* rank : ranks) rank->memory.skip_to(address);
+  return address;
+}
+
+/// Memory at the same address on all of them.
+inline std::uint64_t allocate_together(const std::vector<Rank*>& ranks, const std::string& what, std::uint64_t bytes) {
+  const std::uint64_t address = allocate_alike(ranks);
+  for (Rank* rank : ranks) rank->memory.allocate(what, bytes);
   return address;
 }
 
