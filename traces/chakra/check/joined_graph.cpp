@@ -35,7 +35,10 @@ std::vector<JoinedGraph::Vertex> JoinedGraph::add(std::size_t file, const GraphC
   std::vector<Vertex> vertices;
   vertices.reserve(ids.size());
   for (const std::uint64_t id : ids) {
-    const Vertex vertex = vertex_of[graph.place_of(id)];
+    // A vertex is of one unit: where an id is there twice, the first one has it.
+    const std::uint64_t place = graph.place_of(id);
+    const Vertex vertex = communicates[place] ? vertex_of[place] : kNone;
+    communicates[place] = false;
     vertices.push_back(vertex == kNone ? kNone : vertex - first);
   }
   return vertices;

@@ -27,7 +27,8 @@ class JoinedGraph {
   explicit JoinedGraph(std::size_t files) : first_of_(files, kNone) {}
 
   /// A rank's file, after its graph's check(). Gives the vertices of the communicating nodes `ids`, counted from the
-  /// file's first one, in their order; kNone for those that wait for each other within the file.
+  /// file's first one, in their order; kNone for those that wait for each other within the file, and for an id that has
+  /// come before.
   std::vector<Vertex> add(std::size_t file, const GraphCheck& graph, const std::vector<std::uint64_t>& ids);
   [[nodiscard]] Vertex vertex(std::size_t file, std::uint64_t local) const {
     return first_of_[file] + static_cast<Vertex>(local);
