@@ -152,15 +152,17 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
   }
   // The coordinates that members have in each dimension, and whether all combinations are members, in order.
   std::vector<std::vector<int>> used;
+  std::size_t combinations = 1;
   int stride = 1;
   for (const int size : machine) {
     std::set<int> coordinates;
     for (const Rank* rank : ranks_) coordinates.insert(rank->index / stride % size);
     used.emplace_back(coordinates.begin(), coordinates.end());
+    combinations *= coordinates.size();
     stride *= size;
   }
-  bool grid = true;
-  for (std::size_t m = 0; m < ranks_.size(); ++m) {
+  bool grid = combinations == ranks_.size();
+  for (std::size_t m = 0; grid && m < ranks_.size(); ++m) {
     int index = 0;
     int at = 1;
     auto rest = static_cast<int>(m);
@@ -170,7 +172,7 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
       rest /= count;
       at *= machine[d];
     }
-    grid = grid && rest == 0 && index == ranks_[m]->index;
+    grid = index == ranks_[m]->index;
   }
   std::vector<std::size_t> kept;
   for (std::size_t d = 0; grid && d < machine.size(); ++d) {

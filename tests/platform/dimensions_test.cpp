@@ -387,7 +387,9 @@ TEST_P(SomeRanks, KeepTheDimensionsThatTheyFill) {
 INSTANTIATE_TEST_SUITE_P(Groups, SomeRanks,
                          testing::Values(Members{{5}, {}}, Members{{4, 5, 6, 7}, {4}}, Members{{1, 5, 9}, {3}},
                                          Members{{1, 3, 5, 7, 9, 11}, {2, 3}}, Members{{0, 13}, {2}},
-                                         Members{{23, 0, 7, 4, 11}, {5}}, Members{{4, 0, 5, 1}, {4}}));
+                                         Members{{23, 0, 7, 4, 11}, {5}}, Members{{4, 0, 5, 1}, {4}},
+                                         Members{{0, 1, 2, 3, 4}, {5}}, Members{{0, 1, 4}, {3}},
+                                         Members{{0, 4, 12}, {3}}));
 
 }  // namespace
 }  // namespace weft::platforms

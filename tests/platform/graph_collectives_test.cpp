@@ -164,6 +164,50 @@ TEST_F(Graphs, CommunicatorsOfOverlappingGroupsLeaveTheRightBytes) {
   }
 }
 
+/// All groups of six ranks, in nodes of two and of three, in and out of order: those that fill the nodes that they
+/// have, those that fill the first or the last one, and those that are one rank of each. Each does all collectives.
+TEST_F(Graphs, GroupsOfAllShapesLeaveTheRightBytes) {
+  constexpr std::uint32_t kRanks = 6;
+  constexpr CollectiveType kTypes[] = {
+      CollectiveType::kAllReduce, CollectiveType::kAllGather, CollectiveType::kReduceScatter,
+      CollectiveType::kAllToAll,  CollectiveType::kBroadcast, CollectiveType::kReduce,
+      CollectiveType::kGather,    CollectiveType::kScatter,   CollectiveType::kBarrier};
+  std::vector<std::vector<Node>> nodes(kRanks);
+  std::uint64_t id = 0;
+  for (std::uint32_t set = 1; set < 1U << kRanks; ++set) {
+    std::vector<std::uint32_t> members;
+    for (std::uint32_t r = 0; r < kRanks; ++r) {
+      if ((set >> r & 1) != 0) members.push_back(r);
+    }
+    std::vector<std::vector<std::uint32_t>> lists = {members};
+    if (members.size() > 2) {
+      std::rotate(members.begin(), members.begin() + 1, members.end());
+      lists.push_back(members);
+    }
+    for (const auto& list : lists) {
+      const std::string group = "g" + std::to_string(workload_.groups.size());
+      workload_.groups[group] = list;
+      for (const CollectiveType type : kTypes) {
+        const Node node = of_group(collective_node(id++, type, 840), group);
+        for (const std::uint32_t r : list) {
+          nodes[r].push_back(!nodes[r].empty() ? after(node, {nodes[r].back().id}) : node);
+        }
+      }
+    }
+  }
+  for (std::uint32_t r = 0; r < kRanks; ++r) trace(static_cast<int>(r), nodes[r]);
+  for (const auto library : {schedules::Library::kDimensions, schedules::Library::kCommunicators}) {
+    for (const int per_node : {1, 2, 3}) {
+      SCOPED_TRACE(std::string(name_of(library)) + ", per node: " + std::to_string(per_node));
+      config_.library = library;
+      machine_.per_node = per_node;
+      std::uint64_t all = 0;
+      for (const auto& each : nodes) all += each.size();
+      EXPECT_EQ(run().collectives, all);
+    }
+  }
+}
+
 TEST_F(Graphs, ACommunicatorDoesOneCollectiveAtATime) {
   machine_.data = false;
   config_.communications = 0;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/chakra.h"
 #include "traces/chakra/statistics.h"
 
@@ -113,6 +115,42 @@ TEST_F(ChakraCheck, FilesOfRanksByOtherNames) {
             "w: expected ranks without leading zeros, below 4294967296, got w.99999999999.et");
   fs::rename(file("w.99999999999.et"), file("w.old.et"));
   EXPECT_EQ(find_trace(file("w")).files.size(), 1U);
+}
+
+/// Whatever the nodes are that have it, on whichever ranks.
+TEST_F(ChakraCheck, FindsAnIdThatIsThereTwice) {
+  const Node reduce = collective_node(1, CollectiveType::kAllReduce, 8);
+  const Node gather = collective_node(1, CollectiveType::kAllGather, 8);
+  const Node root = collective_node(1, CollectiveType::kBroadcast, 8);
+  const Node send = message_node(1, NodeType::kSend, 1, 0, 8);
+  const Node receive = message_node(1, NodeType::kReceive, 0, 0, 8);
+  const Node last = collective_node(2, CollectiveType::kAllReduce, 8);
+  const auto is_found = [this](const std::vector<std::vector<Node>>& ranks) {
+    const Texts texts = found_in_ranks(ranks);
+    return std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+      return text.find("the id is there more than once; expected unique ids") != std::string::npos;
+    });
+  };
+  for (const std::vector<Node>& twice : std::vector<std::vector<Node>>{{reduce, reduce},
+                                                                       {reduce, gather},
+                                                                       {root, root},
+                                                                       {reduce, root},
+                                                                       {reduce, reduce, reduce},
+                                                                       {reduce, chakra_node(1)}}) {
+    std::vector<Node> with_more = {twice.front(), last};
+    with_more.insert(with_more.end(), twice.begin() + 1, twice.end());
+    for (const std::vector<Node>& nodes : {twice, with_more}) {
+      EXPECT_TRUE(is_found({nodes, nodes}));
+      EXPECT_TRUE(is_found({nodes, nodes, nodes}));
+      std::vector<Node> apart = nodes;
+      for (std::size_t i = 0; i < apart.size(); ++i) apart[i].id = 10 + i;
+      EXPECT_TRUE(is_found({nodes, apart}));
+      EXPECT_TRUE(is_found({apart, nodes}));
+    }
+  }
+  EXPECT_TRUE(is_found({{send, send}, {receive, receive}}));
+  EXPECT_TRUE(is_found({{send, reduce}, {receive, reduce}}));
+  EXPECT_TRUE(is_found({{reduce, send}, {chakra_node(0), receive, last}}));
 }
 
 TEST_F(ChakraCheck, FindsWhatIsWrongWithAGraph) {
