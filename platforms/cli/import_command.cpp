@@ -196,6 +196,7 @@ int run(const ImportOptions& options) {
   system.config.collectives.queues = options.queues;
   const Packets packets = read_packets(options, system.remarks);
   remark_scales(options, system.remarks);
+  astra::remark_algorithms(system, options.system, options.congestion.empty());
   check(options, system, packets, ends);
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};

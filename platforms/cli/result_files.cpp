@@ -20,6 +20,8 @@
 #include "platforms/cli/output.h"
 #include "platforms/cli/signals.h"
 #include "platforms/config/text.h"
+#include "traces/chakra/groups.h"
+#include "traces/chakra/ranks.h"
 #include "traces/format_error.h"
 #include "traces/read_files.h"
 #include "traces/whole_file.h"
@@ -88,6 +90,27 @@ std::optional<traces::FileGuess> guess_of(const fs::path& file) {
   }
 }
 
+bool is_trace(traces::FileKind kind) {
+  return kind == traces::FileKind::kChakra || traces::is_trace_json(kind);
+}
+
+/// Throws UsageError where readers of a trace that is there would take the file for one of its own.
+void expect_no_file_of_trace(const std::string& option, const fs::path& place) {
+  const auto refuse_as = [&](const std::string& what, const fs::path& prefix, const std::string& has) {
+    throw UsageError(fmt::format("{}: expected a name that no reader takes for {} of the trace {}{}, got {}", option,
+                                 what, in_quotes(prefix.string()), has, in_quotes(place.string())));
+  };
+  if (const auto prefix = chakra::prefix_of_groups(place)) refuse_as("the groups", *prefix, "");
+  const auto name = chakra::rank_name(place);
+  if (!name) return;
+  for (const fs::path& other : chakra::files_of_prefix(name->prefix)) {
+    if (!chakra::rank_name(other)) continue;
+    const auto there = guess_of(other);
+    if (!there || !is_trace(there->kind)) continue;
+    refuse_as(fmt::format("rank {}", name->rank), name->prefix, ", which has " + other.string());
+  }
+}
+
 }  // namespace
 
 ResultFiles::~ResultFiles() {
@@ -141,6 +164,7 @@ fs::path ResultFiles::file(const std::string& option, const fs::path& file, Kind
     if (target.is_stream) return file;
     make_folder(option, target.path.parent_path());
     take(option, target.path, like);
+    if (std::none_of(like.begin(), like.end(), is_trace)) expect_no_file_of_trace(option, file);
     return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {
     refuse(option, kFile, file, error.code().message());

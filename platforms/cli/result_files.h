@@ -60,7 +60,8 @@ class ResultFiles {
                                std::span<const std::string_view> names = {}, Kinds like = {});
   /// Where to write what will be `file`, whose folder is made with those above it. A device, a pipe and the like are
   /// written to at once: then it is `file` itself, and what else the command prints does not go to standard output if
-  /// that is it. What may be replaced is as in folder(). Throws UsageError that names the option.
+  /// that is it. What may be replaced is as in folder(). What is no trace gets no name by which readers would take it
+  /// for a rank of one that is beside it, or for its groups. Throws UsageError that names the option.
   std::filesystem::path file(const std::string& option, const std::filesystem::path& file, Kinds like = {});
 
   /// Throws std::system_error, and UsageError where a file has been read meanwhile that this would replace.

@@ -114,18 +114,29 @@ void convert_text(const ConvertOptions& options) {
 int convert(const ConvertOptions& options) {
   std::error_code ignored;
   const bool is_file = fs::exists(options.from, ignored) && !fs::is_directory(options.from, ignored);
-  const bool is_text = is_file && traces::guess(fs::path(options.from)).kind == FileKind::kTextWorkload;
+  const traces::FileGuess guess = is_file ? traces::guess(fs::path(options.from)) : traces::FileGuess();
+  // With the number of ranks a text workload is meant, whatever is wrong with it.
+  const bool is_text =
+      is_file && (guess.kind == FileKind::kTextWorkload || (options.ranks != 0 && traces::is_plain_text(guess.kind)));
   if (is_text && !options.format.empty() && options.format != "et") {
     throw UsageError("--format: expected et, or none, with a text workload: convert the traces then");
   }
-  if (!is_text && options.ranks != 0) throw UsageError("--ranks: expected only with a text workload");
+  if (is_file && !is_text && options.ranks != 0) {
+    throw UsageError(
+        fmt::format("--ranks: expected only with a text workload; {} is {}", options.from, traces::describe(guess)));
+  }
   try {
     if (is_text) {
       convert_text(options);
     } else if (is_file) {
       convert_file(options, options.from);
     } else {
-      convert_ranks(options, chakra::find_trace(options.from));
+      const TraceFiles files = chakra::find_trace(options.from);
+      if (options.ranks != 0) {
+        throw UsageError(
+            fmt::format("--ranks: expected only with a text workload; {} is the prefix of a trace", options.from));
+      }
+      convert_ranks(options, files);
     }
   } catch (const std::system_error& error) {
     throw UsageError("TO: expected a place that can be written: " + std::string(error.what()));

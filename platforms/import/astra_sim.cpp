@@ -185,11 +185,6 @@ void read_algorithms(const Node& node, Operation operation, const std::vector<st
                      "as many algorithms as the network has dimensions, " + std::to_string(dimensions.size()),
                      std::to_string(given.size()));
   }
-  if (given.size() < dimensions.size() && !joins) {
-    system.remarks.push_back(file.string() + ": " + key_of(operation) + " has " + std::to_string(given.size()) +
-                             " algorithms, and the network " + std::to_string(dimensions.size()) +
-                             " dimensions: the operation leaves out the last ones, as in ASTRA-sim");
-  }
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (i > 0 && joins_dimensions(given[i].algorithm) && !joins) {
       node.fail("oneRing and the like in the first dimension alone");
@@ -343,6 +338,29 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
   }
   document.check_unused();
   return system;
+}
+
+void remark_algorithms(System& system, const fs::path& file, bool is_machine) {
+  std::vector<DimensionConfig>& dimensions = system.config.dimensions;
+  std::vector<std::string> absent;
+  for (const auto& [name, operation] : enum_names(Operation{})) {
+    std::size_t given = 0;
+    for (DimensionConfig& dimension : dimensions) given += dimension.algorithm(operation) == Algorithm::kNone ? 0 : 1;
+    const std::size_t missing = dimensions.size() - given;
+    if (missing == 0 || system.custom.contains(operation)) continue;
+    if (given == 0) absent.push_back(key_of(operation));
+    if (given == 0 || joins_dimensions(dimensions.front().algorithm(operation))) continue;
+    const std::string last = missing == 1 ? "the last one" : "the last " + std::to_string(missing);
+    const std::string rings = missing == 1 ? "a ring stands in for " : "rings stand in for ";
+    system.remarks.push_back(
+        file.string() + ": " + key_of(operation) + " has " + std::to_string(given) +
+        (given == 1 ? " algorithm" : " algorithms") + ", and the network " + std::to_string(dimensions.size()) +
+        " dimensions: " + (is_machine ? rings + last : "the operation leaves out " + last + ", as in ASTRA-sim"));
+  }
+  // The arithmetic refuses a collective of the traces that needs them.
+  if (absent.empty() || !is_machine) return;
+  system.remarks.push_back(file.string() + ": " + join(absent, ", ") + (absent.size() == 1 ? " is" : " are") +
+                           " not given: rings stand in");
 }
 
 std::uint32_t ends_of(const System& system, const fs::path& network) {

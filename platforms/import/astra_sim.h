@@ -35,6 +35,10 @@ System read_system(const std::filesystem::path& network, const std::filesystem::
 /// "all-reduce-implementation", the key of an operation's algorithms in system.json.
 std::string key_of(dimensions::Operation operation);
 
+/// Remarks on operations with fewer algorithms than the network has dimensions: ASTRA-sim's arithmetic leaves the
+/// others out, and a machine has rings there. `file` is system.json.
+void remark_algorithms(System& system, const std::filesystem::path& file, bool is_machine);
+
 /// How many ends the network has. Throws InputError in the name of its file for more than can be.
 std::uint32_t ends_of(const System& system, const std::filesystem::path& network);
 

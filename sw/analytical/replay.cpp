@@ -48,6 +48,7 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
     graph.window =
         std::make_unique<chakra::TraceWindow>(traces_.shared ? traces_.prefix : chakra::find_rank(traces_.prefix, e),
                                               chakra::TraceWindow::kReadAhead, records_);
+    if (traces_.shared) graph.window->set_name(traces_.source);
   }
   dispatcher.attach(*this, this->name());
 }

@@ -45,6 +45,7 @@ GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
     end.trace.window = std::make_unique<chakra::TraceWindow>(
         traces_.shared ? traces_.prefix : chakra::find_rank(traces_.prefix, number), chakra::TraceWindow::kReadAhead,
         records_);
+    if (traces_.shared) end.trace.window->set_name(traces_.source);
   }
   if (traces_.order != nullptr) order_.emplace(traces_.order, config_.communications);
   for (const auto& end : ends_) messages_.push_back(end->messages.get());

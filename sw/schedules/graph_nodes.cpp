@@ -413,7 +413,12 @@ void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
 }
 
 void GraphEngine::issue_memory(End& end, Graph& graph, const Node& node) {
-  if (!end.rank->remote.exists()) fail(*graph.window, node, "moves remote memory, which this machine does not have");
+  if (!end.rank->remote.exists()) {
+    fail(
+        *graph.window, node,
+        "moves remote memory, which this machine does not have: expected a remote_memory.kind, as weft import --memory "
+        "sets it");
+  }
   const bool stores = node.type == NodeType::kMemoryStore;
   const std::uint64_t bytes = need(*graph.window, node, node.tensor_size(), "tensor_size");
   try {

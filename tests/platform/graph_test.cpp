@@ -239,7 +239,9 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   workload_.groups = {{"x", {0, 1}}};
   EXPECT_EQ(error(), "w.2.et: node 3 'n3' is of group \"x\", to which rank 2 does not belong");
   trace(2, {chakra_node(1, {}, NodeType::kMemoryLoad)});
-  EXPECT_EQ(error(), "w.2.et: node 1 'n1' moves remote memory, which this machine does not have");
+  EXPECT_EQ(error(),
+            "w.2.et: node 1 'n1' moves remote memory, which this machine does not have: expected a "
+            "remote_memory.kind, as weft import --memory sets it");
   trace(2, {message_node(1, NodeType::kSend, 6, 0, 8)});
   EXPECT_EQ(error(), "w.2.et: node 1 'n1' comm_dst: expected a rank below 6, got 6");
   Node alone = chakra_node(1, {}, NodeType::kReceive);

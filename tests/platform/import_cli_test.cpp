@@ -335,10 +335,21 @@ TEST_F(ImportCli, NeedsTheAlgorithmsOfItsTracesAlone) {
   write("system.json", system.dump());
   write("network.yml",
         "topology: [ Ring, Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 50, 50 ]\nlatency: [ 500, 500 ]\n");
-  EXPECT_NE(import().err.find("all-to-all-implementation has 1 algorithms, and the network 2 dimensions"),
-            std::string::npos);
+  const std::string short_list = "all-to-all-implementation has 1 algorithm, and the network 2 dimensions: ";
+  const std::string left_out = short_list + "the operation leaves out the last one, as in ASTRA-sim\n";
+  const Ran analytical = import();
+  EXPECT_NE(analytical.err.find(left_out), std::string::npos) << analytical.err;
+  EXPECT_EQ(analytical.err.find("stand"), std::string::npos) << analytical.err;
   EXPECT_EQ(finish(), 5'000 + 43'040);
-  EXPECT_EQ(import("").code, 0) << "and the machine";
+  // In the machine none is left out.
+  const Ran machine = import("");
+  EXPECT_EQ(machine.code, 0);
+  EXPECT_NE(machine.err.find(short_list + "a ring stands in for the last one\n"), std::string::npos) << machine.err;
+  EXPECT_NE(machine.err.find("system.json: all-gather-implementation, reduce-scatter-implementation are not given: "
+                             "rings stand in\n"),
+            std::string::npos)
+      << machine.err;
+  EXPECT_EQ(machine.err.find("leaves out"), std::string::npos) << machine.err;
   for (const json& none : {json(), json::array()}) {
     system["all-reduce-implementation"] = none;
     if (none.is_null()) system.erase("all-reduce-implementation");
@@ -557,6 +568,50 @@ TEST_F(ImportCli, MakesTheFolderOfThePlatform) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "work/no"));
   EXPECT_EQ(weft(begin + "../system.json").code, 0);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "work/no/such/p.json"));
+}
+
+/// A platform beside the traces that reads as one more rank, or as their groups, would stop all that take the prefix.
+TEST_F(ImportCli, ThePlatformIsNoFileOfTheTraces) {
+  const auto to = [this](const std::string& out) {
+    return weft(
+        "import astra-sim --network ../network.yml --system ../system.json --workload w --analytical unaware "
+        "--out " +
+        out);
+  };
+  for (const char* const name : {"w.8.json", "w.64.json", "w.8.json.gz"}) {
+    const Ran ran = to(name);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_TRUE(ran.err.starts_with("weft: --out: expected a name that no reader takes for rank ")) << ran.err;
+    EXPECT_NE(ran.err.find(std::string(" of the trace \"w\", which has w.0.et, got \"") + name + "\""),
+              std::string::npos)
+        << ran.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "work" / name));
+  }
+  EXPECT_EQ(to("w.groups.json").err,
+            "weft: --out: expected a name that no reader takes for the groups of the trace \"w\", got "
+            "\"w.groups.json\"\n");
+  // Of no trace, and no rank.
+  for (const char* const name : {"p.1.json", "w.json", "w.x.json", "p.2.json"}) {
+    EXPECT_EQ(to(name).code, 0) << name;
+    EXPECT_EQ(weft(std::string("run ") + name).code, 0) << name;
+  }
+}
+
+/// Not the conversion that the run has made.
+TEST_F(ImportCli, MessagesNameTheJsonOfAllRanks) {
+  write("one.0.json", R"({"metadata": {"version": "0.0.4"}, "nodes": [
+    {"id": 1, "name": "load", "type": "MEM_LOAD_NODE", "attr": [{"name": "tensor_size", "int64_val": 4096}]}]})");
+  for (const char* const how : {"--analytical unaware", ""}) {
+    ASSERT_EQ(weft(std::string("import astra-sim --network ../network.yml --system ../system.json --workload "
+                               "../one.0.json --out p.json ") +
+                   how)
+                  .code,
+              0);
+    const Ran ran = weft("run p.json");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("one.0.json: node 1 'load' moves remote memory, "), std::string::npos) << ran.err;
+    EXPECT_EQ(ran.err.find(".weft-"), std::string::npos) << ran.err;
+  }
 }
 
 /// Ends that wait for each other in two collectives: more places help nobody.

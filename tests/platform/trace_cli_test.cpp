@@ -84,6 +84,8 @@ TEST_F(TraceCli, ConvertsWhatSimAiReads) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "wrote 5 files, s.0.et to s.groups.json\n");
   EXPECT_EQ(ran.err,
+            "weft: warning: the time of the weights' update in the last column, 100 ns a rank and step, is left out: "
+            "ASTRA-sim 1.0 has each collective of a layer end so much later, the usual converter leaves it out\n"
             "weft: warning: 1 of the file's 3 collectives is left out (1 ALL_REDUCE): a tensor-parallel group "
             "(model_parallel_NPU_group) is of one rank\n");
   EXPECT_EQ(json::parse(test::read_file(folder_ / "work/s.groups.json")),
@@ -235,9 +237,48 @@ TEST_F(TraceCli, ChecksForAMachine) {
             "weft: w.3.et: is the trace of rank 3: expected none beyond the 2 ranks that there are to be\n");
 }
 
+/// The number of ranks says what is meant, and the file what is there.
+TEST_F(TraceCli, SaysWhatIsNoTextWorkload) {
+  write("empty.txt", "");
+  write("text.txt", "some words\nof a letter\n");
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 2").code, 0);
+  const auto refused = [this](const std::string& from) {
+    const Ran ran = weft("trace convert " + from + " v --ranks 4");
+    EXPECT_EQ(ran.code, 2);
+    return ran.err;
+  };
+  EXPECT_EQ(refused("../empty.txt"), "weft: ../empty.txt: expected a parallelism, got the end of the file\n");
+  EXPECT_TRUE(refused("../text.txt").starts_with("weft: ../text.txt:1: expected a parallelism, one of MICRO, DATA, "));
+  EXPECT_EQ(refused("w.0.et"), "weft: --ranks: expected only with a text workload; w.0.et is a Chakra trace\n");
+  EXPECT_EQ(refused("w"), "weft: --ranks: expected only with a text workload; w is the prefix of a trace\n");
+  EXPECT_TRUE(refused("none").ends_with("there is neither\n"));
+}
+
+/// What people copy from other programs' command lines.
+TEST_F(TraceCli, SaysWhichPrefixesAFolderHas) {
+  ASSERT_EQ(weft("trace convert ../w.txt e/w --ranks 2").code, 0);
+  fs::create_directory(folder_ / "work/none");
+  const auto refused = [this](const std::string& trace) {
+    const Ran ran = weft("trace check " + trace);
+    EXPECT_EQ(ran.code, 2);
+    return ran.err;
+  };
+  const std::string expected = ": is a folder: expected a file, or the prefix of a trace's files";
+  EXPECT_EQ(refused("e"), "weft: e" + expected + ", such as e/w\n");
+  EXPECT_EQ(refused("e/"), "weft: e/" + expected + ", such as e/w\n");
+  EXPECT_EQ(refused("none"), "weft: none" + expected + ", of which the folder has none (PREFIX.0.et, ...)\n");
+  EXPECT_EQ(refused("e/w."),
+            "weft: e/w.: expected a file, or a prefix with files w..0.et, w..1.et, ...; the prefix is "
+            "without the dot, e/w\n");
+  for (const char* const more : {"a", "b", "c"}) {
+    ASSERT_EQ(weft(std::string("trace convert ../w.txt e/") + more + " --ranks 1").code, 0);
+  }
+  EXPECT_EQ(refused("e"), "weft: e" + expected + ", such as e/a, e/b, e/c, and 1 more\n");
+}
+
 /// A user sees what the file has beyond what is read.
 TEST_F(TraceCli, LinesBehindTheLastLayerAreARemark) {
-  write("more.txt", std::string(kText) + "fc -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n");
+  write("more.txt", "DATA\n1\nfc -1 1500 NONE 0 0 NONE 0 2000 ALLREDUCE 4096 0\nfc -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n");
   const Ran ran = weft("trace convert ../more.txt m --ranks 1");
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.err, "weft: warning: 1 line behind the 1 layer that line 2 counts is not read\n");
@@ -381,7 +422,9 @@ TEST_F(TraceCli, RefusesBadInput) {
       {"no JSON", "trace convert ../bad.json x.et", {"bad.json: line 1, column 29"}},
       {"no ranks", "trace convert ../w.txt w", {"--ranks N"}},
       {"zero ranks", "trace convert ../w.txt w --ranks 0", {"--ranks"}},
-      {"ranks of a trace", "trace convert ../bad.et w --ranks 2", {"--ranks: ", "text workload"}},
+      {"ranks of no workload",
+       "trace convert ../bad.et w --ranks 2",
+       {"../bad.et:1: expected a parallelism", "garbage"}},
       {"unit", "trace convert ../w.txt w --ranks 1 --time-unit ms", {"--time-unit", "ns"}},
       {"JSON of a text workload", "trace convert ../w.txt w --ranks 1 --format json", {"--format: ", "text workload"}},
       {"a platform", "trace info ../platform.json", {"got a platform; weft run ", "platform.json runs it"}},

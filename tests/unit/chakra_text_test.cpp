@@ -187,10 +187,10 @@ TEST_F(ChakraText, NamesTheLineThatIsWrong) {
 TEST_F(ChakraText, SimAiHasGroupsOfExperts) {
   const std::string layers =
       "4\n"
-      "gather -1 1 NONE 0 1 NONE 0 1 ALLGATHER 33554433 100\n"
-      "norm\t-1\t1\tBROADCAST\t16384\t1\tNONE\t0\t1\tNONE\t0\t100\n"
-      "attention -1 500 ALLREDUCE 16777216 500 ALLREDUCE 16777216 1 NONE 0 100\n"
-      "experts -1 700 ALLTOALL_EP 8388608 700 ALLTOALL_EP 8388608 1 REDUCESCATTER_DP_EP 67108864 100\n";
+      "gather -1 1 NONE 0 1 NONE 0 1 ALLGATHER 33554433 0\n"
+      "norm\t-1\t1\tBROADCAST\t16384\t1\tNONE\t0\t1\tNONE\t0\t0\n"
+      "attention -1 500 ALLREDUCE 16777216 500 ALLREDUCE 16777216 1 NONE 0 0\n"
+      "experts -1 700 ALLTOALL_EP 8388608 700 ALLTOALL_EP 8388608 1 REDUCESCATTER_DP_EP 67108864 0\n";
   const auto header = [](const std::string& words) {
     return "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 " + words +
            " checkpoints: 0 checkpoint_initiates: 0\n";
@@ -304,8 +304,8 @@ TEST_F(ChakraText, LinesBehindTheLastLayerAreCounted) {
 TEST_F(ChakraText, CountsWhatAGroupOfOneRankDrops) {
   const TextWorkload workload = parse(
       "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 checkpoints: 0 checkpoint_initiates: 0\n2\n"
-      "norm -1 1000 BROADCAST 16384 1000 NONE 0 1 NONE 0 100\n"
-      "layer -1 1000 NONE 0 1000 ALLGATHER 4194304 1 REDUCESCATTER 8388608 100\n");
+      "norm -1 1000 BROADCAST 16384 1000 NONE 0 1 NONE 0 0\n"
+      "layer -1 1000 NONE 0 1000 ALLGATHER 4194304 1 REDUCESCATTER 8388608 0\n");
   TextConversion conversion;
   conversion.ranks = 8;
   EXPECT_EQ(remarks_of(workload, conversion),
@@ -319,8 +319,8 @@ TEST_F(ChakraText, CountsWhatAGroupOfOneRankDrops) {
 /// Each parallelism exchanges in some passes alone. What the others have is counted.
 TEST_F(ChakraText, CountsCollectivesOfPassesThatExchangeNothing) {
   const std::string layers =
-      "\n2\nl1 -1 5000 ALLREDUCE 4096 6000 ALLGATHER 64 7000 REDUCESCATTER 128 10\n"
-      "l2 -1 5000 ALLTOALL 4096 6000 ALLREDUCE 64 7000 ALLREDUCE 128 10\n";
+      "\n2\nl1 -1 5000 ALLREDUCE 4096 0 ALLGATHER 64 7000 REDUCESCATTER 128 0\n"
+      "l2 -1 5000 ALLTOALL 4096 6000 ALLREDUCE 64 7000 ALLREDUCE 128 0\n";
   const auto remarks = [&](const std::string& head) {
     TextConversion conversion;
     conversion.ranks = 4;
@@ -347,8 +347,8 @@ TEST_F(ChakraText, CountsCollectivesOfPassesThatExchangeNothing) {
                 "HYBRID_DATA_MODEL without model_parallel_NPU_group: N in the first line: no group is known, and "
                 "every collective is of all ranks"}));
   const TextWorkload customized = parse(
-      "HYBRID_CUSTOMIZED model_parallel_NPU_group: 1\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1 HYBRID_DATA_MODEL\n"
-      "b -1 1 NONE 0 1 NONE 0 1 NONE 0 1 DATA\n");
+      "HYBRID_CUSTOMIZED model_parallel_NPU_group: 1\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 0 HYBRID_DATA_MODEL\n"
+      "b -1 1 NONE 0 1 NONE 0 1 NONE 0 0 DATA\n");
   EXPECT_EQ(
       remarks_of(customized, {}),
       std::vector<std::string>{"HYBRID_CUSTOMIZED: the parallelism behind each layer is not followed: all exchange "
@@ -358,6 +358,48 @@ TEST_F(ChakraText, CountsCollectivesOfPassesThatExchangeNothing) {
       "1 of the file's 6 collectives is left out (1 ALL_REDUCE): HYBRID_DLRM exchanges nothing but the embedding's "
       "ALLTOALL in the forward pass");
   EXPECT_EQ(remarks("HYBRID_TRANSFORMER model_parallel_NPU_group: 2"), std::vector<std::string>());
+}
+
+/// What no node has is said with its sum: 500 us of an update are no trifle.
+TEST_F(ChakraText, CountsTimesThatAreLeftOut) {
+  const auto remarks = [this](const std::string& head, bool as_micros = false) {
+    TextConversion conversion;
+    conversion.ranks = 2;
+    conversion.take_nanos_for_micros = as_micros;
+    return remarks_of(parse(head + "\n2\na -1 1000 NONE 0 2000 NONE 0 3000 ALLREDUCE 64 500000\n"
+                                   "b -1 100 NONE 0 200 NONE 0 300 ALLREDUCE 64 250000\n"),
+                      conversion);
+  };
+  const auto update = [](const std::string& time) {
+    return "the time of the weights' update in the last column, " + time +
+           " a rank and step, is left out: ASTRA-sim 1.0 has each collective of a layer end so much later, the usual "
+           "converter leaves it out";
+  };
+  const std::string of_input =
+      "the compute time of the first layer's input gradient, 2000 ns a rank and step, is left out: nobody needs the "
+      "gradient of the network's input";
+  EXPECT_EQ(remarks("DATA"), (std::vector<std::string>{update("750000 ns"), of_input}));
+  EXPECT_EQ(remarks("DATA", true)[0], update("750000 us"));
+  EXPECT_EQ(remarks("HYBRID_TRANSFORMER model_parallel_NPU_group: 2").front(), update("750000 ns"));
+  EXPECT_EQ(remarks("MICRO"),
+            (std::vector<std::string>{update("750000 ns"),
+                                      "the compute time of the passes, 6600 ns a rank and step, is left out: MICRO "
+                                      "computes nothing"}));
+  EXPECT_EQ(remarks("DISTRIBUTED_INFERENCE").back(),
+            "the compute time of gradients, 5500 ns a rank and step, is left out: DISTRIBUTED_INFERENCE has forward "
+            "passes alone");
+  // Of one layer, too.
+  const TextWorkload one = parse("DATA\n1\na -1 1000 NONE 0 2000 NONE 0 3000 ALLREDUCE 64 0\n");
+  EXPECT_EQ(remarks_of(one, {}), std::vector<std::string>{of_input});
+  // What is there and what is left out is all that the file has.
+  const TextWorkload two =
+      parse("DATA\n2\na -1 1 NONE 0 20 NONE 0 300 ALLREDUCE 64 0\nb -1 1 NONE 0 20 NONE 0 300 NONE 0 0\n");
+  std::uint64_t computed = 0;
+  for (const Node& node : nodes(two)) computed += node.duration_nanos();
+  EXPECT_EQ(computed, 2 * 321 - 20);
+  EXPECT_NE(remarks_of(two, {}).front().find(", 20 ns a rank"), std::string::npos);
+  EXPECT_EQ(refused_text("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 99999999999999999999\n").substr(0, 47),
+            "w.txt:3: expected the time of the weights' upda");
 }
 
 /// The same graphs as the usual converter's, its error in the unit included; ids count from 0 in each rank here.

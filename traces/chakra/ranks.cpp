@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -69,6 +70,41 @@ std::vector<RankFile> ranks_of_prefix(const fs::path& prefix, bool expects_no_ot
   return found;
 }
 
+/// Of the traces in a folder, without what is no prefix's; sorted.
+std::set<fs::path> prefixes_in(const fs::path& folder) {
+  std::set<fs::path> prefixes;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (const auto name = rank_name(entry.path())) prefixes.insert(name->prefix);
+  }
+  return prefixes;
+}
+
+[[noreturn]] void refuse_prefix(const fs::path& prefix) {
+  const std::string stem = prefix.filename().string() + ".";
+  const std::string expected = "expected a file, or a prefix with files " + stem + "0.et, " + stem + "1.et, ...";
+  std::error_code ignored;
+  if (fs::is_directory(prefix, ignored)) {
+    const std::set<fs::path> prefixes = prefixes_in(prefix);
+    std::string text = "is a folder: expected a file, or the prefix of a trace's files";
+    if (prefixes.empty()) text += ", of which the folder has none (PREFIX.0.et, ...)";
+    constexpr std::size_t kMost = 3;
+    std::size_t count = 0;
+    for (const fs::path& each : prefixes) {
+      if (count == kMost) text += ", and " + std::to_string(prefixes.size() - kMost) + " more";
+      if (count < kMost) text += (count == 0 ? ", such as " : ", ") + each.string();
+      ++count;
+    }
+    throw traces::FormatError(prefix.string(), 0, text);
+  }
+  std::string name = prefix.string();
+  while (name.ends_with('.')) name.pop_back();
+  if (name != prefix.string() && !ranks_of_prefix(name).empty()) {
+    throw traces::FormatError(prefix.string(), 0, expected + "; the prefix is without the dot, " + name);
+  }
+  throw traces::FormatError(prefix.string(), 0, expected + "; there is neither");
+}
+
 }  // namespace
 
 fs::path rank_file(const fs::path& prefix, std::uint64_t rank, std::string_view ending) {
@@ -107,12 +143,7 @@ TraceFiles find_trace(const fs::path& prefix_or_file) {
   }
   found.is_prefix = true;
   found.files = ranks_of_prefix(prefix_or_file, true);
-  if (found.files.empty()) {
-    const std::string stem = prefix_or_file.filename().string() + ".";
-    throw traces::FormatError(
-        prefix_or_file.string(), 0,
-        "expected a file, or a prefix with files " + stem + "0.et, " + stem + "1.et, ...; there is neither");
-  }
+  if (found.files.empty()) refuse_prefix(prefix_or_file);
   std::sort(found.files.begin(), found.files.end(),
             [](const RankFile& a, const RankFile& b) { return std::tie(a.rank, a.file) < std::tie(b.rank, b.file); });
   const auto twice = std::adjacent_find(found.files.begin(), found.files.end(),

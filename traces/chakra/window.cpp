@@ -136,7 +136,7 @@ const Node& TraceWindow::node_of(Slot slot) {
 }
 
 void TraceWindow::fail_by_damage(std::uint64_t id) const {
-  TraceReader again(file());
+  TraceReader again(reader_.file());
   for (Node node; again.next(node);) {
   }
   throw traces::FormatError(file().string(), 0, "node " + std::to_string(id) + " is damaged");

@@ -42,7 +42,10 @@ class TraceWindow {
   TraceWindow(const TraceWindow&) = delete;
   TraceWindow& operator=(const TraceWindow&) = delete;
 
-  [[nodiscard]] const std::filesystem::path& file() const { return reader_.file(); }
+  /// As messages call it.
+  [[nodiscard]] const std::filesystem::path& file() const { return name_.empty() ? reader_.file() : name_; }
+  /// Messages call the file so, where it is a conversion of another.
+  void set_name(std::filesystem::path name) { name_ = std::move(name); }
   [[nodiscard]] const Metadata& metadata() const { return reader_.metadata(); }
 
   /// The ready node of the lowest id, which is out from then on; it stays valid until it is completed. Null if none is
@@ -83,6 +86,7 @@ class TraceWindow {
   [[noreturn]] void fail(const std::string& message) const;
 
   TraceReader reader_;
+  std::filesystem::path name_;
   std::size_t wanted_;
   std::shared_ptr<RecordPool> pool_;
   bool at_end_ = false;

@@ -14,6 +14,7 @@ namespace {
 
 using Dialect = TextWorkload::Dialect;
 using Group = TextWorkload::Group;
+using Layer = TextWorkload::Layer;
 using Work = TextWorkload::Work;
 
 const char* name_of_group(Group group) {
@@ -56,7 +57,7 @@ std::string left_out(const Counts& counts, std::uint64_t all, const std::string&
 constexpr const char* kPasses[] = {"the forward pass", "the input gradient", "the weight gradient"};
 
 /// Collectives of passes in which the parallelism exchanges nothing.
-void remark_passes(const TextWorkload& workload, const std::unordered_set<const Work*>& issued, std::uint64_t all,
+void remark_passes(const TextWorkload& workload, const IssuedWork& issued, std::uint64_t all,
                    std::vector<std::string>& remarks) {
   using Parallelism = TextWorkload::Parallelism;
   const Parallelism how = workload.parallelism;
@@ -69,7 +70,7 @@ void remark_passes(const TextWorkload& workload, const std::unordered_set<const 
     Counts of_first;
     for (const TextWorkload::Layer& layer : workload.layers) {
       const Work& work = layer.passes[pass];
-      if (!work.collective || issued.contains(&work)) continue;
+      if (!work.collective || issued.exchanged.contains(&work)) continue;
       const bool is_first = stops && pass == TextWorkload::kInputGradient && &layer == workload.layers.data();
       ++(is_first ? of_first : of_pass)[name_of(*work.collective)];
     }
@@ -80,6 +81,37 @@ void remark_passes(const TextWorkload& workload, const std::unordered_set<const 
                                workload.word + " exchanges nothing " +
                                    (is_embedding ? "but the embedding's ALLTOALL " : "") + "in " + kPasses[pass]));
   }
+}
+
+/// Times that no node has, in sum over the layers.
+void remark_times(const TextWorkload& workload, const IssuedWork& issued, const TextConversion& conversion,
+                  std::vector<std::string>& remarks) {
+  std::uint64_t update = 0;
+  std::uint64_t of_input = 0;
+  std::uint64_t of_passes = 0;
+  const auto add = [](std::uint64_t& sum, std::uint64_t time) { sum += std::min(time, UINT64_MAX - sum); };
+  const Layer& first = workload.layers.front();
+  const bool goes_back = issued.computed.contains(&first.passes[TextWorkload::kWeightGradient]);
+  for (const Layer& layer : workload.layers) {
+    add(update, layer.update_nanos);
+    for (const Work& work : layer.passes) {
+      if (issued.computed.contains(&work)) continue;
+      const bool is_of_input = goes_back && &work == &first.passes[TextWorkload::kInputGradient];
+      add(is_of_input ? of_input : of_passes, work.compute_nanos);
+    }
+  }
+  const std::string unit = conversion.take_nanos_for_micros ? " us" : " ns";
+  const auto remark = [&](std::uint64_t sum, const std::string& what, const std::string& why) {
+    if (sum == 0) return;
+    remarks.push_back(what + ", " + std::to_string(sum) + unit + " a rank and step, is left out: " + why);
+  };
+  remark(update, "the time of the weights' update in the last column",
+         "ASTRA-sim 1.0 has each collective of a layer end so much later, the usual converter leaves it out");
+  remark(of_input, "the compute time of the first layer's input gradient",
+         "nobody needs the gradient of the network's input");
+  const bool is_inference = workload.parallelism == TextWorkload::Parallelism::kInference;
+  remark(of_passes, is_inference ? "the compute time of gradients" : "the compute time of the passes",
+         workload.word + (is_inference ? " has forward passes alone" : " computes nothing"));
 }
 
 /// Where nothing says which ranks are a tensor-parallel group.
@@ -207,20 +239,21 @@ std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ran
 std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConversion& conversion) {
   const TextGroups groups(workload, conversion.ranks);
   std::vector<std::string> remarks;
-  const std::unordered_set<const Work*> issued = issued_work(workload, conversion.ranks);
+  const IssuedWork issued = issued_work(workload, conversion.ranks);
   std::map<Group, Counts> alone;
   std::uint64_t all = 0;
   std::uint64_t gathers = 0;
   std::uint64_t rounded = 0;
   for_each_collective(workload, [&](const Work& work) {
     ++all;
-    if (!issued.contains(&work)) return;
+    if (!issued.exchanged.contains(&work)) return;
     if (groups.is_alone(work.group)) ++alone[work.group][name_of(*work.collective)];
     if (groups.bytes_of(work) == work.bytes) return;
     ++gathers;
     if (work.bytes % groups.size(work.group) != 0) ++rounded;
   });
   remark_passes(workload, issued, all, remarks);
+  remark_times(workload, issued, conversion, remarks);
   remark_no_groups(workload, remarks);
   for (const auto& [group, types] : alone) {
     remarks.push_back(left_out(types, all, name_of_group(group) + std::string(" is of one rank")));

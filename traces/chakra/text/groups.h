@@ -46,7 +46,11 @@ class TextGroups {
   std::array<std::uint64_t, kKinds> first_{};  ///< number of the first group, by kind
 };
 
-/// What of the layers a training step issues a collective for, if it has one: each parallelism leaves out some passes.
-std::unordered_set<const TextWorkload::Work*> issued_work(const TextWorkload& workload, std::uint64_t ranks);
+/// What of the layers a training step has nodes for: each parallelism leaves out some passes.
+struct IssuedWork {
+  std::unordered_set<const TextWorkload::Work*> computed;
+  std::unordered_set<const TextWorkload::Work*> exchanged;  ///< a collective, if it has one
+};
+IssuedWork issued_work(const TextWorkload& workload, std::uint64_t ranks);
 
 }  // namespace weft::chakra

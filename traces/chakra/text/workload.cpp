@@ -34,8 +34,8 @@ class Generator {
         groups_(workload, conversion.ranks),
         gradients_(workload.layers.size()) {}
 
-  /// Told of each layer's work whose collective the loop asks for.
-  void set_meet(std::function<void(const Work&)> meet) { meet_ = std::move(meet); }
+  /// Notes what the loop has nodes for.
+  void set_issued(IssuedWork& issued) { issued_ = &issued; }
 
   void run() {
     for (std::uint64_t pass = 0; pass < conversion_.passes; ++pass) {
@@ -73,6 +73,7 @@ class Generator {
   }
 
   std::uint64_t compute(const Layer& layer, const char* what, const Work& work, const Ids& after) {
+    if (issued_ != nullptr) issued_->computed.insert(&work);
     Node node;
     node.name = layer.name + what;
     node.type = NodeType::kCompute;
@@ -87,7 +88,7 @@ class Generator {
   /// Its id; none if the layer has no collective in this pass, or if it would be among one rank.
   Ids collective(const Layer& layer, const char* what, Pass pass, const Ids& after) {
     const Work& work = layer.passes[pass];
-    if (meet_) meet_(work);
+    if (issued_ != nullptr) issued_->exchanged.insert(&work);
     if (!work.collective || groups_.is_alone(work.group)) return {};
     Node node;
     node.name = layer.name + what + "_" + name_of(*work.collective);
@@ -189,7 +190,7 @@ class Generator {
   const TextConversion& conversion_;
   const std::function<void(const Node&)>& take_;
   TextGroups groups_;
-  std::function<void(const Work&)> meet_;
+  IssuedWork* issued_ = nullptr;
   std::uint64_t next_id_ = 0;
   Ids after_;                   ///< what the next step waits for
   std::vector<Ids> gradients_;  ///< by layer, the reduction of its weights' gradients
@@ -223,13 +224,13 @@ void generate(const TextWorkload& workload, std::uint64_t rank, const TextConver
   Generator(workload, rank, conversion, take).run();
 }
 
-std::unordered_set<const TextWorkload::Work*> issued_work(const TextWorkload& workload, std::uint64_t ranks) {
-  std::unordered_set<const Work*> issued;
+IssuedWork issued_work(const TextWorkload& workload, std::uint64_t ranks) {
+  IssuedWork issued;
   const std::function<void(const Node&)> drop = [](const Node&) {};
   TextConversion once;
   once.ranks = ranks;
   Generator generator(workload, 0, once, drop);
-  generator.set_meet([&issued](const Work& work) { issued.insert(&work); });
+  generator.set_issued(issued);
   generator.run();
   return issued;
 }

@@ -23,8 +23,8 @@ namespace weft::chakra {
 ///
 /// A layer has a name, a number that nobody reads, then for the forward pass, the input gradient and the weight
 /// gradient each a compute time in nanoseconds, a collective and its size in bytes, and last the time of the weights'
-/// update, which the usual converter leaves out and this one, too. HYBRID_CUSTOMIZED has a kind of parallelism after
-/// each layer.
+/// update. ASTRA-sim 1.0 has each collective of the layer end so much later; the usual converter leaves it out and this
+/// one, too, with a remark. HYBRID_CUSTOMIZED has a kind of parallelism after each layer.
 ///
 /// SimAI's have more words in the first line: `ep: 2 pp: 1 vpp: 2 ga: 1 all_gpus: 8 pp_comm: 0`. Collectives may be of
 /// other groups than their pass's, ALLTOALL_EP or REDUCESCATTER_DP_EP, and the size of an ALLGATHER is what each rank
@@ -64,6 +64,7 @@ struct TextWorkload {
     std::array<Work, 3> passes;  ///< by Pass
     Parallelism parallelism = Parallelism::kMicro;
     bool is_checkpoint = false;
+    std::uint64_t update_nanos = 0;
     bool recomputes = false;  ///< before its gradients, the forward pass runs again from the last checkpoint
   };
 
@@ -100,8 +101,8 @@ struct TextConversion {
 /// round, and it has neither experts nor stages. Throws traces::FormatError if the ranks cannot be cut into such
 /// groups.
 std::vector<RankGroup> groups_of(const TextWorkload& workload, std::uint64_t ranks);
-/// What a user should know of the conversion, a line each: collectives that are left out, and what is read in a way
-/// that may surprise.
+/// What a user should know of the conversion, a line each: collectives and times that are left out, and what is read in
+/// a way that may surprise.
 std::vector<std::string> remarks_of(const TextWorkload& workload, const TextConversion& conversion);
 /// Hands over the nodes of a rank, ids from 0.
 void generate(const TextWorkload& workload, std::uint64_t rank, const TextConversion& conversion,

@@ -245,7 +245,7 @@ class Parser {
     layer.passes[TextWorkload::kForward] = work("forward", TextWorkload::Group::kModel);
     layer.passes[TextWorkload::kInputGradient] = work("input gradient", TextWorkload::Group::kModel);
     layer.passes[TextWorkload::kWeightGradient] = work("weight gradient", TextWorkload::Group::kData);
-    number("the time of the weights' update");
+    layer.update_nanos = number("the time of the weights' update", kMostNanos);
     layer.parallelism = workload_.parallelism == Parallelism::kCustomized ? parallelism(word("the layer's parallelism"))
                                                                           : workload_.parallelism;
     end_of_line();
