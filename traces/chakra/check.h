@@ -142,7 +142,8 @@ struct CheckOptions {
 /// receive when its send has begun. A circle in it is refused, and named with the nodes of each rank. Collectives and
 /// messages of a rank that are equal are told apart by the order in which a run would issue them if nothing took time,
 /// or, where that leads into a circle, as ranks begin them. Circles that need a root to wait for those that it sends
-/// to, or a rank for the root that it sends to, are a remark.
+/// to, or a rank for the root that it sends to, are a remark where they lead through several groups or messages; within
+/// a group, whose collectives have one order, they are refused.
 ///
 /// Where only times make the order of collectives differ between ranks it is a remark, too: a machine takes one that
 /// all can follow, and ASTRA-sim's arithmetic stops. So it is where ranks that do one thing at a time wait for each

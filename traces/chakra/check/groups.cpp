@@ -92,7 +92,31 @@ void RankMatcher::find_groups(CheckReport& report) {
     if (rank >= ranks_) continue;
     for (const auto& [name, issued] : issued_[file]) find_group(file, rank, name, issued, report);
   }
+  report_beyond();
   for (auto& [key, group] : groups_) dispute(group);
+}
+
+bool RankMatcher::is_beyond(const GroupTable::Found& found, std::size_t file, const std::string& name,
+                            const Issued& issued) {
+  if (found.beyond == nullptr || !files_.is_prefix) return false;
+  const std::vector<std::uint64_t>& listed = *found.beyond;
+  if (*std::max_element(listed.begin(), listed.end()) >= kMostRepaired) return false;
+  for (const std::uint64_t rank : listed) {
+    if (rank < ranks_) continue;
+    beyond_.try_emplace(rank, Beyond{file, issued.first_node,
+                                     "is of group \"" + name + "\", " + found.problem + ", and rank " +
+                                         std::to_string(rank) + " has no file"});
+  }
+  return true;
+}
+
+void RankMatcher::report_beyond() {
+  for (const auto& [rank, each] : beyond_) {
+    const std::string ranks = std::to_string(beyond_.rbegin()->first + 1);
+    findings_.add(
+        Problem::kMissingRank, files_.files[each.file], each.node, each.problem,
+        "a trace and a machine of " + ranks + " ranks, whose files weft trace repair --ranks " + ranks + " writes");
+  }
 }
 
 /// The metadata of another member may list other ranks by the same name: then it is in no group with the first.
@@ -119,8 +143,10 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
                              CheckReport& report) {
   const GroupTable::Found found = table_.find(rank, name);
   if (found.group == nullptr) {
-    findings_.add(Problem::kGroup, files_.files[file], issued.first_node,
-                  "is of group \"" + name + "\", " + found.problem, found.expected);
+    if (!is_beyond(found, file, name, issued)) {
+      findings_.add(Problem::kGroup, files_.files[file], issued.first_node,
+                    "is of group \"" + name + "\", " + found.problem, found.expected);
+    }
     // Those who name it alike are compared all the same.
     Group& unknown = groups_["\n" + name];
     unknown.name = name;

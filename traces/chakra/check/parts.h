@@ -162,6 +162,7 @@ class RankMatcher {
     std::uint32_t place;  ///< in the file; from end_file() on in the order of issue, a vertex of the file
   };
   static constexpr std::int64_t kNotNamed = INT64_MIN;
+  static constexpr std::uint32_t kMostRepaired = 1'000'000;  ///< ranks
   struct Collective {
     std::int64_t size;
     std::int64_t root;
@@ -214,6 +215,9 @@ class RankMatcher {
                   CheckReport& report);
   void remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,
               const GroupMembers& group);
+  /// Whether all that is wrong with a group is that some of its ranks have no file; they are reported together.
+  bool is_beyond(const GroupTable::Found& found, std::size_t file, const std::string& name, const Issued& issued);
+  void report_beyond();
   void add_member(Group& group, std::uint32_t rank, std::size_t file, const Issued& issued);
   void dispute(Group& group);
   [[nodiscard]] std::vector<Part> parts_of(const Group& group) const;
@@ -233,6 +237,10 @@ class RankMatcher {
   /// Of what a vertex is part of; null for messages.
   [[nodiscard]] const JoinedGroup* group_of(std::uint32_t vertex) const;
   [[nodiscard]] bool is_of_one_group(const std::vector<JoinedStep>& circle) const;
+  /// Whether dependencies leave it no order that all of its ranks can follow.
+  [[nodiscard]] bool contradicts(const JoinedGroup& group) const;
+  /// Of groups with roots that contradict themselves.
+  [[nodiscard]] std::vector<std::vector<JoinedStep>> circles_of_rooted_groups() const;
   [[nodiscard]] std::string described(std::uint32_t vertex) const;
   [[nodiscard]] static std::string described(const Collective& collective) {
     return name_of(collective.type) + " of " + std::to_string(collective.size) + " bytes";
@@ -254,6 +262,13 @@ class RankMatcher {
   bool shared_;
   bool wants_order_;
   GroupTable table_;
+  /// A rank that a group lists and that has no file, and who lists it.
+  struct Beyond {
+    std::size_t file;
+    std::uint64_t node;
+    std::string problem;
+  };
+  std::map<std::uint64_t, Beyond> beyond_;    ///< by rank
   std::optional<std::size_t> remarked_file_;  ///< the latest with groups beside a groups file
   std::unordered_map<std::uint32_t, std::size_t> file_of_;
   std::vector<Message> sends_;
@@ -270,6 +285,8 @@ class RankMatcher {
     std::uint32_t first;  ///< of its units
     std::string what;
     const std::vector<Collective>* collectives;
+
+    [[nodiscard]] std::uint32_t end() const { return first + static_cast<std::uint32_t>(collectives->size()); }
   };
   std::vector<JoinedGroup> joined_groups_;
   /// Groups whose orders differ where nothing takes time.
