@@ -373,6 +373,13 @@ TEST_F(ChakraCheck, RefusesOrdersOfCollectivesThatDependenciesContradict) {
   EXPECT_EQ(remarks(),
             Texts{"w.1.et: node 1 'n1': collective 1 of all ranks is ALL_REDUCE of 16 bytes if nothing takes "
                   "time; expected ALL_REDUCE of 8 bytes, as in rank 0, node 1"});
+  // What comes before them lasts differently.
+  EXPECT_EQ(found_in_ranks({{timed(0), of(1, 8, {0}), of(2, 16)}, {timed(0), of(1, 8), of(2, 16, {0})}}), Texts());
+  EXPECT_EQ(remarks(),
+            Texts{"w.1.et: node 1 'n1': collective 1 of all ranks is ALL_REDUCE of 8 bytes by the durations before it; "
+                  "expected ALL_REDUCE of 16 bytes, as in rank 0, node 2"});
+  EXPECT_EQ(found_in_ranks({{timed(0), of(1, 8, {0}), of(2, 16)}, {timed(0), of(1, 8, {0}), of(2, 16)}}), Texts());
+  EXPECT_EQ(remarks(), Texts());
   // By way of other nodes.
   const Texts against = {
       "w.0.et: node 3 'n3': waits for itself by way of other ranks:\n"

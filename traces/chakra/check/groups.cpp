@@ -2,6 +2,7 @@
 // Groups and their collectives.
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "traces/chakra/check/joined_graph.h"
@@ -39,7 +40,7 @@ void RankMatcher::add_groups(std::size_t file, const Node& node) {
 
 RankMatcher::Issued& RankMatcher::names(std::size_t file, const std::string& group, std::uint64_t node) {
   const auto [found, is_new] = issued_[file].try_emplace(group);
-  if (is_new) found->second = {node, std::make_shared<std::vector<Collective>>()};
+  if (is_new) found->second = {node, std::make_shared<std::vector<Collective>>(), {}};
   return found->second;
 }
 
@@ -68,10 +69,22 @@ void RankMatcher::end_file(std::size_t file, const GraphCheck& graph) {
   for (std::size_t i = sends_of_others_; i < sends_.size(); ++i) in_file.push_back(sends_[i].place);
   for (std::size_t i = receives_of_others_; i < receives_.size(); ++i) in_file.push_back(receives_[i].place);
   const std::vector<std::uint32_t> places = joined_->add(file, graph, in_file);
+  const std::vector<std::uint64_t> begins = issued_[file].empty() ? std::vector<std::uint64_t>() : graph.begins();
   auto next = places.begin();
+  auto next_in_file = in_file.begin();
   for (auto& [name, issued] : issued_[file]) {
-    for (Collective& each : *issued.collectives) each.place = *next++;
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> begun;  // a vertex, and when
+    for (Collective& each : *issued.collectives) {
+      each.place = *next++;
+      begun.emplace_back(each.place, begins[*next_in_file++]);
+    }
     std::stable_sort(issued.collectives->begin(), issued.collectives->end(), in_order);
+    std::stable_sort(begun.begin(), begun.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return begun[a].second < begun[b].second; };
+    issued.by_time.resize(begun.size());
+    std::iota(issued.by_time.begin(), issued.by_time.end(), 0U);
+    std::stable_sort(issued.by_time.begin(), issued.by_time.end(), earlier);
+    if (std::is_sorted(issued.by_time.begin(), issued.by_time.end())) issued.by_time = {};
     const auto [latest, is_new] = latest_.try_emplace(name, issued.collectives);
     if (!is_new && *latest->second == *issued.collectives) issued.collectives = latest->second;
     latest->second = issued.collectives;
@@ -168,7 +181,7 @@ void RankMatcher::add_member(Group& group, std::uint32_t rank, std::size_t file,
   const auto [member, is_new] = group.members.try_emplace(rank, Member{file, &issued});
   if (is_new || shared_) return;
   const Issued& before = *member->second.issued;
-  Issued merged{before.first_node, std::make_shared<std::vector<Collective>>()};
+  Issued merged{before.first_node, std::make_shared<std::vector<Collective>>(), {}, true};
   std::merge(before.collectives->begin(), before.collectives->end(), issued.collectives->begin(),
              issued.collectives->end(), std::back_inserter(*merged.collectives), in_order);
   merged_.push_back(std::move(merged));

@@ -96,6 +96,8 @@ class GraphCheck {
   /// those that are ready first. Nodes that wait for each other are not in it.
   [[nodiscard]] std::vector<std::size_t> sequence() const;
   [[nodiscard]] std::uint64_t id_of(std::size_t place) const { return ids_[place]; }
+  /// After check(), by place: when each could begin if nothing took time but what has a duration, in ns.
+  [[nodiscard]] std::vector<std::uint64_t> begins() const;
   /// After check(): of the node's dependencies their places in the file, or kNowhere.
   [[nodiscard]] std::span<const std::uint64_t> dependencies_of(std::size_t place) const {
     return std::span(dependencies_).subspan(begin_of(place), ends_[place] - begin_of(place));
@@ -114,6 +116,7 @@ class GraphCheck {
   bool sorted_ = true;
   bool forward_ = true;  ///< dependencies are on nodes that come before
   std::vector<std::uint64_t> ids_;
+  std::vector<std::uint64_t> lasts_;  ///< ns
   std::vector<std::uint64_t> by_id_;
   std::vector<std::uint64_t> dependencies_;
   std::vector<std::size_t> ends_;  ///< of each node's dependencies
@@ -178,6 +181,10 @@ class RankMatcher {
   struct Issued {
     std::uint64_t first_node = 0;
     Sequence collectives;
+    /// Their places in the order in which they could begin if nothing took time but what has a duration; empty where
+    /// it is the same order.
+    std::vector<std::uint32_t> by_time;
+    bool is_merged = false;  ///< by_time is not known
   };
   struct Member {
     std::size_t file;
@@ -194,6 +201,7 @@ class RankMatcher {
     std::uint32_t rank = 0;
     std::size_t file = 0;
     const std::vector<Collective>* all = nullptr;  ///< what it issues
+    const Issued* issued = nullptr;                ///< null: nothing
     /// Which of the lowest rank's collectives each is; empty where that is its place.
     std::vector<std::uint32_t> numbers;
 
@@ -225,6 +233,7 @@ class RankMatcher {
   [[nodiscard]] static bool number(const Part& reference, Part& part);
   void compare(const Group& group, CheckReport& report);
   void differ_in_time(const std::string& what, const std::vector<Part>& parts, const Part& first_other);
+  void differ_by_durations(const std::string& what, const std::vector<Part>& parts);
   /// Joins what the ranks of a group issue, all of which fit.
   /// Nothing where one of them waits for itself in its file, and has no vertex; then false.
   bool join(const std::string& what, const std::vector<Part>& parts);
