@@ -152,7 +152,7 @@ struct CheckOptions {
 ///
 /// A machine without what a node asks for is not found: only a run shows it.
 ///
-/// Memory grows by some 25 bytes a node and 8 bytes a dependency of the largest file, some 100 bytes a node more where
+/// Memory grows by some 41 bytes a node and 8 bytes a dependency of the largest file, some 100 bytes a node more where
 /// its order is not that of its ids; by 40 bytes for each send and receive of all files and for each collective of
 /// ranks that differ; and by some 60 bytes for each collective and message, and for each other node that waits for
 /// several. Throws traces::FormatError for a file that cannot be read.
