@@ -43,7 +43,20 @@ chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, co
   const fs::path file = groups_beside(files, prefix, groups);
   if (file.empty()) return {};
   if (!files.is_prefix && !ranks) throw UsageError("--groups: expected with a prefix, or with --ranks");
-  return astra::read_groups(file, ranks.value_or(files.files.back().rank.value_or(0) + 1));
+  const std::uint32_t there_are = ranks.value_or(files.files.back().rank.value_or(0) + 1);
+  try {
+    return astra::read_groups(file, there_are);
+  } catch (const InputError& error) {
+    if (ranks) throw;
+    // Where the number of ranks is not what it fails by, it fails again.
+    const chakra::GroupTable::Named of_more = astra::read_groups(file, astra::kAnyEnds);
+    std::uint32_t highest = 0;
+    for (const auto& [name, members] : of_more) {
+      for (const std::uint32_t rank : members) highest = std::max(highest, rank);
+    }
+    throw UsageError(fmt::format("{}; rank {} has no file, and --ranks {} says how many ranks there are to be",
+                                 error.what(), highest, std::uint64_t{highest} + 1));
+  }
 }
 
 std::vector<fs::path> files_of_ranks(const fs::path& prefix, std::uint64_t ranks, bool has_groups) {

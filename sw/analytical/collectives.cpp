@@ -127,13 +127,9 @@ void Collectives::agree(std::uint32_t group, std::uint64_t number, const Entered
   const auto found = entered_.try_emplace({group, number}, mine).first;
   Entered& first = found->second;
   const bool same = first.operation == mine.operation && first.bytes == mine.bytes && first.chunks == mine.chunks;
-  if (!same && mismatch_.empty()) {
-    const auto text = [](const Entered& of) {
-      return std::string(name_of(of.operation)) + " of " + std::to_string(of.bytes) + " B at end " +
-             std::to_string(of.rank);
-    };
-    mismatch_ = "collective " + std::to_string(number) + " of group " + std::to_string(group) + " is " + text(first) +
-                " and " + text(mine);
+  if (!same && !mismatch_) {
+    const auto member = [](const Entered& of) { return Mismatch::Member{of.rank, of.node, of.operation, of.bytes}; };
+    mismatch_ = {group, number, member(first), member(mine)};
   }
   had_other_count_ |= group == kEverybody && first.before != mine.before;
   if (--first.left == 0) entered_.erase(found);
@@ -151,7 +147,7 @@ Collectives::Membership& Collectives::membership(std::uint32_t rank, const Group
 }
 
 void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
-                        std::int64_t priority, std::uint64_t token, std::uint32_t involved) {
+                        std::int64_t priority, std::uint64_t token, std::uint32_t involved, std::uint64_t node) {
   Membership& mine = membership(rank, group);
   std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes, involved}];
   if (plan == nullptr) plan = plan_of(group, operation, bytes, involved);
@@ -159,7 +155,7 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   const std::uint64_t collective = mine.collectives++;
   Rank& entering = ranks_[rank];
   agree(group.id, collective,
-        {operation, bytes, plan->chunks, rank, static_cast<std::uint32_t>(members), entering.chunks});
+        {operation, bytes, plan->chunks, rank, static_cast<std::uint32_t>(members), node, entering.chunks});
   const std::uint32_t number = tasks_.take();
   Task& task = tasks_[number];
   task = {plan, number, rank, collective, entering.entered, plan->chunks, token, {}};

@@ -83,18 +83,32 @@ class Collectives final : Actor, BusUser {
   /// A rank enters its group's next collective; all members must enter the same ones in the same order. `priority`
   /// counts with explicit scheduling. `token` comes back when the rank has done its part. `involved` has a bit for each
   /// dimension: a collective of some joins the ends that differ in these alone, and needs the group of all.
-  /// Throws ConfigError for an algorithm that is missing, or that the number of members does not fit.
+  /// `node` is for mismatch() alone. Throws ConfigError for an algorithm that is missing, or that the number of members
+  /// does not fit.
   void enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
-             std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions);
+             std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions,
+             std::uint64_t node = 0);
 
   /// A rank runs a collective by itself, which ASTRA-sim counts as a chunk.
   void count_custom(std::uint32_t rank) { ++ranks_[rank].chunks; }
 
   /// Chunks that have been entered and not left, of all ranks.
   [[nodiscard]] std::int64_t unfinished() const { return unfinished_; }
-  /// Members that entered different collectives, the first such case; empty if there is none. They wait for each
+  /// Members that entered different collectives, the first such case, if there is any. They wait for each
   /// other, unless their messages are the same.
-  [[nodiscard]] const std::string& mismatch() const { return mismatch_; }
+  struct Mismatch {
+    struct Member {
+      std::uint32_t end = 0;
+      std::uint64_t node = 0;
+      Operation operation{};
+      std::int64_t bytes = 0;
+    };
+    std::uint32_t group = 0;
+    std::uint64_t number = 0;  ///< of the group's collectives, from 0
+    Member first;
+    Member other;
+  };
+  [[nodiscard]] const std::optional<Mismatch>& mismatch() const { return mismatch_; }
   /// Whether chunks of a collective that all members have entered wait for a place in a dimension, which others hold:
   /// with more places it would go on.
   [[nodiscard]] bool waits_for_places() const;
@@ -215,6 +229,7 @@ class Collectives final : Actor, BusUser {
     std::int64_t chunks;
     std::uint32_t rank;
     std::uint32_t left;
+    std::uint64_t node;
     std::int64_t before;  ///< chunks of any group that the rank entered before
   };
   struct Waiting {
@@ -303,7 +318,7 @@ class Collectives final : Actor, BusUser {
   std::int64_t unfinished_ = 0;
   std::int64_t last_reduced_ = 0;  ///< the bytes of the latest reduction,
   Time last_pass_;                 ///< and how long they take to pass the memory
-  std::string mismatch_;
+  std::optional<Mismatch> mismatch_;
   bool had_nobody_ = false;        ///< a collective of one member
   bool had_group_tree_ = false;    ///< a tree in a listed group
   bool had_overtaken_ = false;     ///< a packet that was sent before it was ready, since another was

@@ -162,6 +162,8 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   void call_done(Time at, Graph& graph, const chakra::Node& node);
   [[nodiscard]] std::string receives_left() const;
   [[nodiscard]] std::string partly_begun() const;
+  [[nodiscard]] std::string different_orders() const;
+  [[nodiscard]] std::string group_text(std::uint32_t id) const;
   static constexpr std::uint64_t kPurpose = 1ULL << 62;  // of messages that are not of collectives
   // What it has on the agenda: a work or a memory, and one of these.
   static constexpr std::uint64_t kKinds = 2;

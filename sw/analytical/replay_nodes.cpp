@@ -132,7 +132,7 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
   const std::filesystem::path* custom = traces_.custom_of(node.id, operation);
   if (custom != nullptr) return start_custom(now, graph, node, *custom);
   collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}),
-                     name.empty() ? involved_in(node) : Collectives::kAllDimensions);
+                     name.empty() ? involved_in(node) : Collectives::kAllDimensions, node.id);
 }
 
 /// A bit for each dimension, of a collective of everybody. A named group has all dimensions, whatever the node says.

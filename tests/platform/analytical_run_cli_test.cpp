@@ -208,6 +208,26 @@ TEST_F(AnalyticalRunCli, OrdersOfGroupsThatDifferAreNamed) {
   }
 }
 
+/// Ends begin what they have together in different orders, since computing comes before the one or the other.
+TEST_F(AnalyticalRunCli, OrdersThatTimesMakeDifferAreNamed) {
+  const auto together = [](int id, int type, const char* after) {
+    return "{\"id\": " + std::to_string(id) + R"(, "name": "c", "type": "COMM_COLL_NODE", "data_deps": [)" + after +
+           R"(], "attr": [{"name": "comm_type", "int64_val": )" + std::to_string(type) +
+           R"(}, {"name": "comm_size", "int64_val": 4096}]})";
+  };
+  const std::string compute = R"({"id": 1, "name": "w", "type": "COMP_NODE", "duration_micros": 5})";
+  trace(0, "[" + compute + "," + together(3, 0, "1") + "," + together(4, 2, "") + "]");
+  trace(1, "[" + compute + "," + together(3, 0, "") + "," + together(4, 2, "1") + "]");
+  const Ran ran = weft("run ../p.json");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("Ends of a group began different collectives: as number 1 of all ends end 0 began node 4, "
+                         "all_gather of 4096 bytes, and end 1 began node 3, all_reduce of 4096 bytes. An end takes its "
+                         "collectives in the order in which they can begin"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("dependencies that give all ends one order avoid it"), std::string::npos) << ran.err;
+}
+
 TEST_F(AnalyticalRunCli, RefusesWhatOnlyAMachineHas) {
   for (const char* rank : {"w.0.et", "w.1.et"}) {
     std::filesystem::rename(folder_ / "work" / rank, folder_ / rank);

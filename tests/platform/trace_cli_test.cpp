@@ -318,6 +318,21 @@ TEST_F(TraceCli, ASingleFileBreaksNoPrefix) {
   EXPECT_NE(ran["warnings"].dump().find("and w.1.et beside it is not read"), std::string::npos);
 }
 
+/// The file of the highest rank is lost, and the groups say so.
+TEST_F(TraceCli, ARankThatGroupsListHasNoFile) {
+  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 8").code, 0);
+  write("work/w.groups.json", R"({"1": [0, 8]})");
+  const std::string refused =
+      "weft: w.groups.json: 1.1: expected \"all\", or a list of different ranks below 8, got 8; rank 8 has no file, "
+      "and "
+      "--ranks 9 says how many ranks there are to be\n";
+  EXPECT_EQ(weft("trace check w").err, refused);
+  EXPECT_EQ(weft("trace repair w m").err, refused);
+  EXPECT_NE(weft("trace check w --ranks 9").out.find("rank 8 has no file"), std::string::npos);
+  write("work/w.groups.json", R"({"0": [0, 8]})");
+  EXPECT_EQ(weft("trace check w").err.find("--ranks"), std::string::npos);
+}
+
 /// What is wrong with a file that lies beside the traces is told of that file.
 TEST_F(TraceCli, FaultsOfGroupsAreTheFiles) {
   ASSERT_EQ(weft("trace convert ../w.txt w --ranks 8").code, 0);

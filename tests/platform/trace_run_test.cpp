@@ -132,7 +132,7 @@ std::vector<Broken> broken_traces() {
        "is of group \"1\", to which rank 0 does not belong"},
       {"a rank that is not there",
        {{groups({{{"pg_name", "1"}, {"ranks", {0, 9}}}}), sum(2, 64, {{"pg_name", "1"}})}, none},
-       "is of group \"1\", of ranks 0, 9; expected ranks below 4"},
+       "is of group \"1\", of ranks 0, 9, and rank 9 has no file; expected a trace and a machine of 10 ranks"},
       {"sizes that differ",
        {{sum(1, 64)}, {sum(1, 128)}},
        "is ALL_REDUCE of 128 bytes; expected ALL_REDUCE of 64 bytes"},

@@ -276,15 +276,24 @@ TEST(Analytical, NamesMembersThatEnterDifferentCollectives) {
   Bench bench({ring_of(4)}, Congestion::kUnaware, config_of({Algorithm::kRing}));
   bench.starter.start = [&] {
     for (std::uint32_t r = 0; r < 4; ++r) {
-      const auto enter = [&](Operation operation) { bench.collectives.enter(Time(), r, {}, operation, kBytes, 0, r); };
+      const auto enter = [&](Operation operation) {
+        bench.collectives.enter(Time(), r, {}, operation, kBytes, 0, r, Collectives::kAllDimensions, 10 + r);
+      };
       enter(r == 2 ? Operation::kAllgather : Operation::kAllReduce);
       enter(r == 2 ? Operation::kAllReduce : Operation::kAllgather);
     }
   };
   bench.dispatcher.run_to_end();
   EXPECT_GT(bench.collectives.unfinished(), 0);
-  EXPECT_EQ(bench.collectives.mismatch(),
-            "collective 0 of group 0 is all_reduce of 1048576 B at end 0 and all_gather of 1048576 B at end 2");
+  const std::optional<Collectives::Mismatch>& mismatch = bench.collectives.mismatch();
+  ASSERT_TRUE(mismatch);
+  EXPECT_EQ(mismatch->number, 0U);
+  EXPECT_EQ(mismatch->first.end, 0U);
+  EXPECT_EQ(mismatch->first.node, 10U);
+  EXPECT_EQ(mismatch->first.operation, Operation::kAllReduce);
+  EXPECT_EQ(mismatch->other.end, 2U);
+  EXPECT_EQ(mismatch->other.node, 12U);
+  EXPECT_EQ(mismatch->other.operation, Operation::kAllgather);
 }
 
 TEST(Analytical, SaysWhereAstraSimNumbersCollectivesApart) {

@@ -411,6 +411,13 @@ TEST_F(ChakraCheck, RefusesOrdersOfCollectivesThatDependenciesContradict) {
   EXPECT_EQ(remarks(),
             Texts{"w.1.et: node 1 'n1': collective 1 of all ranks is ALL_REDUCE of 16 bytes if nothing takes "
                   "time; expected ALL_REDUCE of 8 bytes, as in rank 0, node 1"});
+  // What comes before them lasts differently.
+  EXPECT_EQ(found_in_ranks({{timed(0), of(1, 8, {0}), of(2, 16)}, {timed(0), of(1, 8), of(2, 16, {0})}}), Texts());
+  EXPECT_EQ(remarks(),
+            Texts{"w.1.et: node 1 'n1': collective 1 of all ranks is ALL_REDUCE of 8 bytes by the durations before it; "
+                  "expected ALL_REDUCE of 16 bytes, as in rank 0, node 2"});
+  EXPECT_EQ(found_in_ranks({{timed(0), of(1, 8, {0}), of(2, 16)}, {timed(0), of(1, 8, {0}), of(2, 16)}}), Texts());
+  EXPECT_EQ(remarks(), Texts());
   // By way of other nodes.
   const Texts against = {
       "w.0.et: node 3 'n3': waits for itself by way of other ranks:\n"
@@ -543,12 +550,33 @@ TEST_F(ChakraCheck, RemarksCirclesByWayOfRoots) {
     return node;
   };
   CheckOptions options;
-  options.groups = {{"a", {0, 1}}, {"b", {0, 1}}};
+  options.groups = {{"a", {0, 1}}, {"b", {0, 1}}, {"c", {0, 1}}};
   EXPECT_EQ(found_in_ranks({{from(1, "a"), from(2, "b", {1})}, {from(1, "b"), from(2, "a", {1})}}, options.groups),
             Texts());
   const CheckReport report = check(find_trace(file("w")), options);
   ASSERT_EQ(report.remarks.size(), 1U);
   EXPECT_EQ(report.remarks[0].first.kind, Problem::kRootedCircle);
+  // Within one group the order is the same on all ranks, and a root does not help.
+  const auto sum = [](std::uint64_t id, std::vector<std::uint64_t> after = {}) {
+    Node node = with(collective_node(id, CollectiveType::kAllReduce, 8), Attribute::text("pg_name", "a"));
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  const Texts contradict = {
+      "w.0.et: node 2 'n2': waits for itself by way of other ranks:\n"
+      "    rank 0: node 2 'n2', BROADCAST of 8 bytes of group a, comes after node 1 'n1', ALL_REDUCE of 8 bytes of "
+      "group a\n"
+      "    rank 1: node 2 'n2', ALL_REDUCE of 8 bytes of group a, comes after node 1 'n1', BROADCAST of 8 bytes of "
+      "group a"};
+  EXPECT_EQ(found_in_ranks({{sum(1), from(2, "a", {1})}, {from(1, "a"), sum(2, {1})}}, options.groups), contradict);
+  EXPECT_EQ(check(find_trace(file("w")), options).kinds[0].first.kind, Problem::kCollectiveOrder);
+  // Beside a circle of two groups that roots open.
+  EXPECT_EQ(found_in_ranks({{from(3, "b"), from(4, "c", {3}), sum(1), from(2, "a", {1})},
+                            {from(3, "c"), from(4, "b", {3}), from(1, "a"), sum(2, {1})}},
+                           options.groups)
+                .size(),
+            1U);
+  EXPECT_EQ(found_in_ranks({{sum(1), from(2, "a", {1})}, {from(1, "a"), sum(2)}}, options.groups), Texts());
 }
 
 /// Nothing but that each rank does one thing at a time makes them wait for each other.

@@ -205,7 +205,12 @@ TEST_F(ChakraGroups, RefuseWhatCannotBeAGroup) {
     return problem(check_ranks({rank(first), rank(second)}));
   };
   const std::string both = group("1", "[0, 1]");
-  EXPECT_EQ(refusal(group("1", "[0, 1, 8]"), both), "is of group \"1\", of ranks 0, 1, 8; expected ranks below 2");
+  EXPECT_EQ(
+      refusal(group("1", "[0, 1, 8]"), both),
+      "is of group \"1\", of ranks 0, 1, 8, and rank 8 has no file; expected a trace and a machine of 9 ranks, whose "
+      "files weft trace repair --ranks 9 writes");
+  EXPECT_EQ(refusal(group("1", "[0, 1000000000]"), both),
+            "is of group \"1\", of ranks 0, 1000000000; expected ranks below 2");
   EXPECT_EQ(refusal(group("1", "[1]"), both),
             "is of group \"1\", to which rank 0 does not belong; expected ranks 1 alone to name it");
   EXPECT_EQ(refusal(group("1", "[0, 1, 0]"), both),

@@ -298,6 +298,15 @@ TEST_F(ChakraRepair, LeavesOrdersThatTimesDecide) {
   EXPECT_EQ(mend(), Counts());
   ranks({{of(1, 8), of(2, 16, {1})}, {of(1, 16), of(2, 8, {1})}});
   EXPECT_EQ(mend(), (Counts{{Problem::kCollectiveOrder, 2}}));
+  // A root does not wait, but has its place in the order.
+  const auto from = [](std::uint64_t id, std::vector<std::uint64_t> after = {}) {
+    Node node = collective_node(id, CollectiveType::kBroadcast, 8);
+    node.attributes.push_back(Attribute::integer("comm_root", 0));
+    node.data_dependencies = std::move(after);
+    return node;
+  };
+  ranks({{of(1, 8), from(2, {1})}, {from(1), of(2, 8, {1})}});
+  EXPECT_EQ(mend(), (Counts{{Problem::kCollectiveOrder, 2}}));
 }
 
 TEST_F(ChakraRepair, OfATraceOfAllRanksLeavesMessagesOut) {

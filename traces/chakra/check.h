@@ -142,7 +142,8 @@ struct CheckOptions {
 /// receive when its send has begun. A circle in it is refused, and named with the nodes of each rank. Collectives and
 /// messages of a rank that are equal are told apart by the order in which a run would issue them if nothing took time,
 /// or, where that leads into a circle, as ranks begin them. Circles that need a root to wait for those that it sends
-/// to, or a rank for the root that it sends to, are a remark.
+/// to, or a rank for the root that it sends to, are a remark where they lead through several groups or messages; within
+/// a group, whose collectives have one order, they are refused.
 ///
 /// Where only times make the order of collectives differ between ranks it is a remark, too: a machine takes one that
 /// all can follow, and ASTRA-sim's arithmetic stops. So it is where ranks that do one thing at a time wait for each
@@ -151,7 +152,7 @@ struct CheckOptions {
 ///
 /// A machine without what a node asks for is not found: only a run shows it.
 ///
-/// Memory grows by some 25 bytes a node and 8 bytes a dependency of the largest file, some 100 bytes a node more where
+/// Memory grows by some 41 bytes a node and 8 bytes a dependency of the largest file, some 100 bytes a node more where
 /// its order is not that of its ids; by 40 bytes for each send and receive of all files and for each collective of
 /// ranks that differ; and by some 60 bytes for each collective and message, and for each other node that waits for
 /// several. Throws traces::FormatError for a file that cannot be read.

@@ -158,7 +158,9 @@ GroupTable::Found GroupTable::everybody(const std::string& name, Way way) {
 }
 
 GroupTable::Found GroupTable::make(std::uint32_t rank, const std::string& name, const RankList* list, Way way) {
-  if (!list->fits) return {nullptr, way, "of " + described(list), "ranks below " + std::to_string(ranks_)};
+  if (!list->fits) {
+    return {nullptr, way, "of " + described(list), "ranks below " + std::to_string(ranks_), list->given};
+  }
   if (list->has_twice) return {nullptr, way, "which has a rank twice", "different ranks"};
   if (!std::binary_search(list->sorted.begin(), list->sorted.end(), rank)) {
     return {nullptr, way, "to which rank " + std::to_string(rank) + " does not belong",

@@ -65,6 +65,8 @@ class GroupTable {
     Way way = Way::kOwn;
     std::string problem;  ///< after "is of group X, "
     std::string expected;
+    /// All ranks of a group of which some are beyond those that there are; else null.
+    const std::vector<std::uint64_t>* beyond = nullptr;
   };
   /// The group that the rank means. Names are taken from the lowest rank to the highest, so that keys are the same in
   /// each run.

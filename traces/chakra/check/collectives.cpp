@@ -34,6 +34,7 @@ std::vector<RankMatcher::Part> RankMatcher::parts_of(const Group& group) const {
     parts.push_back({rank,
                      issues ? member->second.file : file_of_.at(rank),
                      issues ? member->second.issued->collectives.get() : &kNothing,
+                     issues ? member->second.issued : nullptr,
                      {}});
   }
   return parts;
@@ -92,7 +93,9 @@ void RankMatcher::compare(const Group& group, CheckReport& report) {
     }
   }
   if (!all_fit) return;
-  if (join(what, parts) && first_other != nullptr) differ_in_time(what, parts, *first_other);
+  if (join(what, parts)) {
+    first_other != nullptr ? differ_in_time(what, parts, *first_other) : differ_by_durations(what, parts);
+  }
   compare_roots(what, group, parts, report);
 }
 
@@ -105,6 +108,27 @@ void RankMatcher::differ_in_time(const std::string& what, const std::vector<Part
   times_differ_.push_back({joined_groups_.size() - 1, first_other.file, ours.id,
                            ordinal(at) + " " + what + " is " + described(ours) + " if nothing takes time",
                            described(theirs) + ", as in " + on_rank(parts.front().rank, theirs.id)});
+}
+
+/// The same where nothing takes time, but not with the durations of the trace.
+void RankMatcher::differ_by_durations(const std::string& what, const std::vector<Part>& parts) {
+  if (std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.issued->is_merged; })) return;
+  const auto by_time = [](const Part& part, std::size_t at) -> const Collective& {
+    return (*part.all)[part.issued->by_time.empty() ? at : part.issued->by_time[at]];
+  };
+  const Part& first = parts.front();
+  for (const Part& part : parts) {
+    if (part.issued->by_time == first.issued->by_time) continue;
+    for (std::size_t i = 0; i < part.all->size(); ++i) {
+      const Collective& ours = by_time(part, i);
+      const Collective& theirs = by_time(first, i);
+      if (ours.type == theirs.type && ours.size == theirs.size) continue;
+      times_differ_.push_back({joined_groups_.size() - 1, part.file, ours.id,
+                               ordinal(i) + " " + what + " is " + described(ours) + " by the durations before it",
+                               described(theirs) + ", as in " + on_rank(first.rank, theirs.id)});
+      return;
+    }
+  }
 }
 
 /// A root that no rank names is the group's first rank; those that do must agree.

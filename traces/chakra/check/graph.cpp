@@ -7,10 +7,23 @@
 #include "traces/chakra/check/parts.h"
 
 namespace weft::chakra {
+namespace {
+
+/// One that cannot be read is a finding of the node's, not of the graph's.
+std::uint64_t nanos_of(const Node& node) {
+  try {
+    return std::min(node.duration_nanos(), kMostNanos);
+  } catch (const AttributeError&) {
+    return 0;
+  }
+}
+
+}  // namespace
 
 void GraphCheck::add(const Node& node) {
   sorted_ = sorted_ && (ids_.empty() || ids_.back() < node.id);
   ids_.push_back(node.id);
+  lasts_.push_back(nanos_of(node));
   for (const auto* dependencies : {&node.control_dependencies, &node.data_dependencies}) {
     dependencies_.insert(dependencies_.end(), dependencies->begin(), dependencies->end());
   }
@@ -97,6 +110,16 @@ void GraphCheck::check_cycles() {
       }
     }
   }
+}
+
+std::vector<std::uint64_t> GraphCheck::begins() const {
+  std::vector<std::uint64_t> begins(ids_.size());
+  for (const std::size_t place : sequence()) {
+    for (const std::uint64_t dependency : dependencies_of(place)) {
+      if (dependency != kNowhere) begins[place] = std::max(begins[place], begins[dependency] + lasts_[dependency]);
+    }
+  }
+  return begins;
 }
 
 std::vector<std::size_t> GraphCheck::sequence() const {

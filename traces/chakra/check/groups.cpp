@@ -2,6 +2,7 @@
 // Groups and their collectives.
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "traces/chakra/check/joined_graph.h"
@@ -39,7 +40,7 @@ void RankMatcher::add_groups(std::size_t file, const Node& node) {
 
 RankMatcher::Issued& RankMatcher::names(std::size_t file, const std::string& group, std::uint64_t node) {
   const auto [found, is_new] = issued_[file].try_emplace(group);
-  if (is_new) found->second = {node, std::make_shared<std::vector<Collective>>()};
+  if (is_new) found->second = {node, std::make_shared<std::vector<Collective>>(), {}};
   return found->second;
 }
 
@@ -68,10 +69,22 @@ void RankMatcher::end_file(std::size_t file, const GraphCheck& graph) {
   for (std::size_t i = sends_of_others_; i < sends_.size(); ++i) in_file.push_back(sends_[i].place);
   for (std::size_t i = receives_of_others_; i < receives_.size(); ++i) in_file.push_back(receives_[i].place);
   const std::vector<std::uint32_t> places = joined_->add(file, graph, in_file);
+  const std::vector<std::uint64_t> begins = issued_[file].empty() ? std::vector<std::uint64_t>() : graph.begins();
   auto next = places.begin();
+  auto next_in_file = in_file.begin();
   for (auto& [name, issued] : issued_[file]) {
-    for (Collective& each : *issued.collectives) each.place = *next++;
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> begun;  // a vertex, and when
+    for (Collective& each : *issued.collectives) {
+      each.place = *next++;
+      begun.emplace_back(each.place, begins[*next_in_file++]);
+    }
     std::stable_sort(issued.collectives->begin(), issued.collectives->end(), in_order);
+    std::stable_sort(begun.begin(), begun.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return begun[a].second < begun[b].second; };
+    issued.by_time.resize(begun.size());
+    std::iota(issued.by_time.begin(), issued.by_time.end(), 0U);
+    std::stable_sort(issued.by_time.begin(), issued.by_time.end(), earlier);
+    if (std::is_sorted(issued.by_time.begin(), issued.by_time.end())) issued.by_time = {};
     const auto [latest, is_new] = latest_.try_emplace(name, issued.collectives);
     if (!is_new && *latest->second == *issued.collectives) issued.collectives = latest->second;
     latest->second = issued.collectives;
@@ -92,7 +105,31 @@ void RankMatcher::find_groups(CheckReport& report) {
     if (rank >= ranks_) continue;
     for (const auto& [name, issued] : issued_[file]) find_group(file, rank, name, issued, report);
   }
+  report_beyond();
   for (auto& [key, group] : groups_) dispute(group);
+}
+
+bool RankMatcher::is_beyond(const GroupTable::Found& found, std::size_t file, const std::string& name,
+                            const Issued& issued) {
+  if (found.beyond == nullptr || !files_.is_prefix) return false;
+  const std::vector<std::uint64_t>& listed = *found.beyond;
+  if (*std::max_element(listed.begin(), listed.end()) >= kMostRepaired) return false;
+  for (const std::uint64_t rank : listed) {
+    if (rank < ranks_) continue;
+    beyond_.try_emplace(rank, Beyond{file, issued.first_node,
+                                     "is of group \"" + name + "\", " + found.problem + ", and rank " +
+                                         std::to_string(rank) + " has no file"});
+  }
+  return true;
+}
+
+void RankMatcher::report_beyond() {
+  for (const auto& [rank, each] : beyond_) {
+    const std::string ranks = std::to_string(beyond_.rbegin()->first + 1);
+    findings_.add(
+        Problem::kMissingRank, files_.files[each.file], each.node, each.problem,
+        "a trace and a machine of " + ranks + " ranks, whose files weft trace repair --ranks " + ranks + " writes");
+  }
 }
 
 /// The metadata of another member may list other ranks by the same name: then it is in no group with the first.
@@ -119,8 +156,10 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
                              CheckReport& report) {
   const GroupTable::Found found = table_.find(rank, name);
   if (found.group == nullptr) {
-    findings_.add(Problem::kGroup, files_.files[file], issued.first_node,
-                  "is of group \"" + name + "\", " + found.problem, found.expected);
+    if (!is_beyond(found, file, name, issued)) {
+      findings_.add(Problem::kGroup, files_.files[file], issued.first_node,
+                    "is of group \"" + name + "\", " + found.problem, found.expected);
+    }
     // Those who name it alike are compared all the same.
     Group& unknown = groups_["\n" + name];
     unknown.name = name;
@@ -142,7 +181,7 @@ void RankMatcher::add_member(Group& group, std::uint32_t rank, std::size_t file,
   const auto [member, is_new] = group.members.try_emplace(rank, Member{file, &issued});
   if (is_new || shared_) return;
   const Issued& before = *member->second.issued;
-  Issued merged{before.first_node, std::make_shared<std::vector<Collective>>()};
+  Issued merged{before.first_node, std::make_shared<std::vector<Collective>>(), {}, true};
   std::merge(before.collectives->begin(), before.collectives->end(), issued.collectives->begin(),
              issued.collectives->end(), std::back_inserter(*merged.collectives), in_order);
   merged_.push_back(std::move(merged));

@@ -97,6 +97,9 @@ class JoinedRun {
     bool as_begun = false;
     /// A rank has one collective or send under way, of those that are ready the one with the lowest id.
     bool one_at_a_time = false;
+    /// Of other units than these nobody waits for the others.
+    Unit first = 0;
+    Unit end = JoinedGraph::kNone;
   };
 
   JoinedRun(const JoinedGraph& graph, Rules rules);

@@ -121,12 +121,7 @@ std::shared_ptr<const JoinedOrder> RankMatcher::order_of(const JoinedRun& run) c
   std::vector<std::uint32_t> rank_of;
   for (const RankFile& file : files_.files) rank_of.push_back(*file.rank);
   Items items(*joined_, run, rank_of, ranks_);
-  for (std::size_t i = 0; i < joined_groups_.size(); ++i) {
-    const bool is_last = i + 1 == joined_groups_.size();
-    const std::size_t end =
-        is_last ? joined_groups_[i].first + joined_groups_[i].collectives->size() : joined_groups_[i + 1].first;
-    items.add_group(joined_groups_[i].first, static_cast<JoinedGraph::Unit>(end));
-  }
+  for (const JoinedGroup& group : joined_groups_) items.add_group(group.first, group.end());
   return std::make_shared<const JoinedOrder>(items.finish());
 }
 

@@ -55,7 +55,7 @@ void JoinedRun::make_ready(Vertex vertex) {
 
 JoinedRun::Unit JoinedRun::take(Vertex vertex) {
   const Unit unit = graph_.unit_of(vertex);
-  if (!rules_.as_begun || unit == JoinedGraph::kNone) return unit;
+  if (!rules_.as_begun) return unit;
   const Unit like = graph_.like(unit);
   Unit& next = next_.try_emplace(std::uint64_t{graph_.file_of(vertex)} << 32 | like, like).first->second;
   taken_[vertex] = next;
@@ -64,8 +64,9 @@ JoinedRun::Unit JoinedRun::take(Vertex vertex) {
 
 void JoinedRun::begin(Vertex vertex) {
   states_[vertex] = State::kBegun;
+  const Unit joined = graph_.unit_of(vertex);
+  if (joined < rules_.first || joined >= rules_.end) return end(vertex);
   const Unit unit = take(vertex);
-  if (unit == JoinedGraph::kNone) return end(vertex);
   if (graph_.kind_of(unit) == JoinedGraph::Kind::kRooted && !rules_.joins_rooted) return end(vertex);
   arrive(unit, vertex);
 }

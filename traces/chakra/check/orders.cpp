@@ -63,9 +63,20 @@ void RankMatcher::compare_orders(CheckReport& report) {
   if (!ends({})) circles = JoinedRun(*joined_, {}).circles();
   if (!circles.empty() && ends({.as_begun = true})) circles.clear();
   if (!circles.empty()) {
+    std::vector<JoinedRun::Circle> refused = circles_of_rooted_groups();
     const JoinedRun run(*joined_, Rules{.joins_rooted = false});
-    is_refused = !run.ends() && !ends({.joins_rooted = false, .as_begun = true});
-    if (is_refused) circles = run.circles();
+    if (!run.ends() && !ends({.joins_rooted = false, .as_begun = true})) {
+      const std::size_t of_rooted_groups = refused.size();
+      for (JoinedRun::Circle& circle : run.circles()) {
+        const bool is_known = is_of_one_group(circle) &&
+                              std::any_of(refused.begin(), refused.begin() + of_rooted_groups, [&](const auto& known) {
+                                return group_of(known.front().waits) == group_of(circle.front().waits);
+                              });
+        if (!is_known) refused.push_back(std::move(circle));
+      }
+    }
+    is_refused = !refused.empty();
+    if (is_refused) circles = std::move(refused);
   }
   for (const JoinedRun::Circle& circle : circles) {
     const Problem refused = is_of_one_group(circle) ? Problem::kCollectiveOrder : Problem::kCircle;
@@ -82,6 +93,27 @@ void RankMatcher::compare_orders(CheckReport& report) {
   const std::uint32_t held_up = run.held_up();
   findings_.add(Problem::kTurns, files_.files[joined_->file_of(held_up)], joined_->id_of(held_up),
                 described(held_up) + " never has its turn if nothing takes time", "one order on all ranks");
+}
+
+bool RankMatcher::contradicts(const JoinedGroup& group) const {
+  JoinedRun::Rules alone{.first = group.first, .end = group.end()};
+  if (JoinedRun(*joined_, alone).ends()) return false;
+  alone.as_begun = true;
+  return !JoinedRun(*joined_, alone).ends();
+}
+
+/// A group has one order of its collectives: a root that ends before others begin helps only between groups.
+std::vector<std::vector<JoinedStep>> RankMatcher::circles_of_rooted_groups() const {
+  std::vector<JoinedRun::Circle> circles;
+  for (const TimesDiffer& each : times_differ_) {
+    const JoinedGroup& group = joined_groups_[each.group];
+    const bool is_rooted = std::any_of(group.collectives->begin(), group.collectives->end(),
+                                       [](const Collective& collective) { return has_root(collective.type); });
+    if (!is_rooted || !contradicts(group)) continue;
+    const JoinedRun alone(*joined_, {.first = group.first, .end = group.end()});
+    for (JoinedRun::Circle& circle : alone.circles()) circles.push_back(std::move(circle));
+  }
+  return circles;
 }
 
 void RankMatcher::report(Problem kind, const std::vector<JoinedStep>& circle) {
@@ -125,15 +157,10 @@ std::string RankMatcher::described(std::uint32_t vertex) const {
 
 std::vector<bool> RankMatcher::contradictions(const std::vector<std::vector<Part>>& groups) {
   std::vector<bool> contradict(groups.size());
-  const auto ends = [&](std::size_t first, std::size_t last) {
-    joined_->part();
-    joined_groups_.clear();
-    for (std::size_t i = first; i < last; ++i) join("", groups[i]);
-    return JoinedRun(*joined_, {.joins_rooted = false}).ends() ||
-           JoinedRun(*joined_, {.joins_rooted = false, .as_begun = true}).ends();
-  };
-  if (!ends(0, groups.size())) {
-    for (std::size_t i = 0; i < groups.size(); ++i) contradict[i] = !ends(i, i + 1);
+  // Repaired files have no cycles: all can be joined.
+  for (const std::vector<Part>& parts : groups) join("", parts);
+  if (!JoinedRun(*joined_, {}).ends() && !JoinedRun(*joined_, {.as_begun = true}).ends()) {
+    for (std::size_t i = 0; i < groups.size(); ++i) contradict[i] = contradicts(joined_groups_[i]);
   }
   joined_->part();
   joined_groups_.clear();

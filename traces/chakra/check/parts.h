@@ -96,6 +96,8 @@ class GraphCheck {
   /// those that are ready first. Nodes that wait for each other are not in it.
   [[nodiscard]] std::vector<std::size_t> sequence() const;
   [[nodiscard]] std::uint64_t id_of(std::size_t place) const { return ids_[place]; }
+  /// After check(), by place: when each could begin if nothing took time but what has a duration, in ns.
+  [[nodiscard]] std::vector<std::uint64_t> begins() const;
   /// After check(): of the node's dependencies their places in the file, or kNowhere.
   [[nodiscard]] std::span<const std::uint64_t> dependencies_of(std::size_t place) const {
     return std::span(dependencies_).subspan(begin_of(place), ends_[place] - begin_of(place));
@@ -114,6 +116,7 @@ class GraphCheck {
   bool sorted_ = true;
   bool forward_ = true;  ///< dependencies are on nodes that come before
   std::vector<std::uint64_t> ids_;
+  std::vector<std::uint64_t> lasts_;  ///< ns
   std::vector<std::uint64_t> by_id_;
   std::vector<std::uint64_t> dependencies_;
   std::vector<std::size_t> ends_;  ///< of each node's dependencies
@@ -162,6 +165,7 @@ class RankMatcher {
     std::uint32_t place;  ///< in the file; from end_file() on in the order of issue, a vertex of the file
   };
   static constexpr std::int64_t kNotNamed = INT64_MIN;
+  static constexpr std::uint32_t kMostRepaired = 1'000'000;  ///< ranks
   struct Collective {
     std::int64_t size;
     std::int64_t root;
@@ -177,6 +181,10 @@ class RankMatcher {
   struct Issued {
     std::uint64_t first_node = 0;
     Sequence collectives;
+    /// Their places in the order in which they could begin if nothing took time but what has a duration; empty where
+    /// it is the same order.
+    std::vector<std::uint32_t> by_time;
+    bool is_merged = false;  ///< by_time is not known
   };
   struct Member {
     std::size_t file;
@@ -193,6 +201,7 @@ class RankMatcher {
     std::uint32_t rank = 0;
     std::size_t file = 0;
     const std::vector<Collective>* all = nullptr;  ///< what it issues
+    const Issued* issued = nullptr;                ///< null: nothing
     /// Which of the lowest rank's collectives each is; empty where that is its place.
     std::vector<std::uint32_t> numbers;
 
@@ -214,6 +223,9 @@ class RankMatcher {
                   CheckReport& report);
   void remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,
               const GroupMembers& group);
+  /// Whether all that is wrong with a group is that some of its ranks have no file; they are reported together.
+  bool is_beyond(const GroupTable::Found& found, std::size_t file, const std::string& name, const Issued& issued);
+  void report_beyond();
   void add_member(Group& group, std::uint32_t rank, std::size_t file, const Issued& issued);
   void dispute(Group& group);
   [[nodiscard]] std::vector<Part> parts_of(const Group& group) const;
@@ -221,6 +233,7 @@ class RankMatcher {
   [[nodiscard]] static bool number(const Part& reference, Part& part);
   void compare(const Group& group, CheckReport& report);
   void differ_in_time(const std::string& what, const std::vector<Part>& parts, const Part& first_other);
+  void differ_by_durations(const std::string& what, const std::vector<Part>& parts);
   /// Joins what the ranks of a group issue, all of which fit.
   /// Nothing where one of them waits for itself in its file, and has no vertex; then false.
   bool join(const std::string& what, const std::vector<Part>& parts);
@@ -233,6 +246,10 @@ class RankMatcher {
   /// Of what a vertex is part of; null for messages.
   [[nodiscard]] const JoinedGroup* group_of(std::uint32_t vertex) const;
   [[nodiscard]] bool is_of_one_group(const std::vector<JoinedStep>& circle) const;
+  /// Whether dependencies leave it no order that all of its ranks can follow.
+  [[nodiscard]] bool contradicts(const JoinedGroup& group) const;
+  /// Of groups with roots that contradict themselves.
+  [[nodiscard]] std::vector<std::vector<JoinedStep>> circles_of_rooted_groups() const;
   [[nodiscard]] std::string described(std::uint32_t vertex) const;
   [[nodiscard]] static std::string described(const Collective& collective) {
     return name_of(collective.type) + " of " + std::to_string(collective.size) + " bytes";
@@ -254,6 +271,13 @@ class RankMatcher {
   bool shared_;
   bool wants_order_;
   GroupTable table_;
+  /// A rank that a group lists and that has no file, and who lists it.
+  struct Beyond {
+    std::size_t file;
+    std::uint64_t node;
+    std::string problem;
+  };
+  std::map<std::uint64_t, Beyond> beyond_;    ///< by rank
   std::optional<std::size_t> remarked_file_;  ///< the latest with groups beside a groups file
   std::unordered_map<std::uint32_t, std::size_t> file_of_;
   std::vector<Message> sends_;
@@ -270,6 +294,8 @@ class RankMatcher {
     std::uint32_t first;  ///< of its units
     std::string what;
     const std::vector<Collective>* collectives;
+
+    [[nodiscard]] std::uint32_t end() const { return first + static_cast<std::uint32_t>(collectives->size()); }
   };
   std::vector<JoinedGroup> joined_groups_;
   /// Groups whose orders differ where nothing takes time.

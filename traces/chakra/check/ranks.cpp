@@ -40,7 +40,6 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
       joined_(std::make_unique<JoinedGraph>(files.files.size())) {
   if (!files.is_prefix) return;
   for (std::size_t i = 0; i < files.files.size(); ++i) file_of_.emplace(*files.files[i].rank, i);
-  constexpr std::uint32_t kMostRepaired = 1'000'000;
   const std::string expected =
       "files of all ranks from 0 to " + std::to_string(ranks_ - 1) +
       (ranks_ <= kMostRepaired ? ", as weft trace repair --ranks " + std::to_string(ranks_) + " writes" : "");

@@ -81,9 +81,11 @@ class Repair {
     }
     CheckReport report;
     matcher_.find_groups(report);
-    if (const auto unknown = findings_.of(Problem::kGroup)) {
+    for (const Problem problem : {Problem::kMissingRank, Problem::kGroup}) {
+      const auto unknown = findings_.of(problem);
+      if (!unknown) continue;
       throw traces::FormatError(unknown->first.file, 0,
-                                unknown->first.problem_text() + "; " + describe(Problem::kGroup, unknown->count));
+                                unknown->first.problem_text() + "; " + describe(problem, unknown->count));
     }
     if (sources_.files.is_prefix) matcher_.mend(edits_, log_);
   }
