@@ -102,7 +102,7 @@ class KfacJob final : public Job {
     std::error_code ignored;
     const auto is_file = [&ignored](const fs::path& at) { return fs::is_regular_file(at, ignored); };
     const fs::path file = network.file(is_file);
-    if (is_file(file) || models::is_network_file(config_.network)) config_.network = file.string();
+    if (is_file(file)) config_.network = file.string();
   }
 
   [[nodiscard]] std::vector<fs::path> inputs() const override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compressed activations: with real contents the weights that a single process computes which compresses alike, bit
 // for bit; a batch that fits only so; what it costs; errors.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "platforms/cli/accelerator.h"
@@ -202,7 +203,7 @@ TEST(CompressedActivations, SharesThatAreNoneAreRefused) {
       FAIL() << "was accepted";
     } catch (const ConfigError& error) {
       EXPECT_EQ(std::string(error.what()),
-                "workload.activations.ratio: expected more than 0 and at most 1, got " + std::to_string(ratio));
+                "workload.activations.ratio: expected more than 0 and at most 1, got " + fmt::format("{}", ratio));
     }
     config.activations.method = ActivationCompression::kNone;  // the ratio of nothing
     EXPECT_NO_THROW(step_of(two_accelerators(), config));

@@ -266,9 +266,12 @@ TEST_F(ImportCli, SaysWhoWaitsForWhat) {
   }
   ASSERT_EQ(import().code, 0);
   const Ran ran = weft("run p.json");
-  EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(ran.err.find("2 of 8 ends have not done their traces"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("node 2 'never' waits for a message of end 1 with tag 9"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("w.0.et: node 3 'never': waits for itself by way of other ranks:"), std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("rank 1: node 3 'never', a send to rank 0, comes after node 2 'never', a receive from rank 0"),
+            std::string::npos)
+      << ran.err;
 }
 
 /// What is wrong with a trace is bad input, as in any other file, and says where.
@@ -631,12 +634,10 @@ TEST_F(ImportCli, SaysWhichCollectivesEndsWaitIn) {
   write("groups.json", R"({"pair": [0, 1]})");
   ASSERT_EQ(import("--analytical unaware --groups ../groups.json").code, 0);
   const Ran ran = weft("run p.json");
-  EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(
-      ran.err.find("Ends wait in collectives that other members of their groups have not begun: the all_reduce of "
-                   "4096 bytes of all ends, which end 1 has begun and 1 member has not, the all_reduce of 4096 "
-                   "bytes of group \"pair\", which end 0 has begun and 1 member has not"),
-      std::string::npos)
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("rank 0: node 2 'sum', ALL_REDUCE of 4096 bytes of all ranks, comes after node 1 'sum', "
+                         "ALL_REDUCE of 4096 bytes of group pair"),
+            std::string::npos)
       << ran.err;
   EXPECT_EQ(ran.err.find("hold the places"), std::string::npos) << ran.err;
 }

@@ -344,7 +344,8 @@ TEST(HierarchicalErrors, ABroadcastNamesWhatHasOne) {
     run_collective(machine, CollectiveOp::kBroadcast, {1024}, ElementType::kFp32);
     FAIL() << "a hierarchical Broadcast";
   } catch (const ConfigError& error) {
-    EXPECT_EQ(error.expected(), "expected ring, in-network or dimensions for broadcast, got hierarchical");
+    EXPECT_EQ(error.expected(),
+              "expected ring, tree, nccl, in-network, multicast or dimensions for broadcast, got hierarchical");
   }
 }
 

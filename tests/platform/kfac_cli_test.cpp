@@ -334,7 +334,7 @@ TEST_F(KfacCli, BadNetworks) {
         "branches, got 'dense'"}},
       {"no such JSON",
        "absent-file.json",
-       {"workload.network: ", "absent-file.json: expected a network in JSON, got no such file\n"}},
+       {"workload.network: ", ": ../absent-file.json: expected a network in CSV or JSON, got no such file\n"}},
       {"no such table", "absent-file.csv", {"absent-file.csv: ", "no such file"}},
       {"no such name", "resnet51", {"workload.network: no network 'resnet51', expected one of resnet50"}}};
   for (const BadInput& bad : cases) {

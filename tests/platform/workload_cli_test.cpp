@@ -301,7 +301,8 @@ TEST_F(WorkloadCli, LeavesNothingWhereItCannotWrite) {
   std::filesystem::create_directories(folder_ / "work/w/nano.1.et");
   const Ran ran = weft("workload nano --parallel dp=2 --out w");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_TRUE(ran.err.starts_with("weft: --out: expected a folder that can be written: cannot write ")) << ran.err;
+  EXPECT_TRUE(ran.err.starts_with("weft: --out: expected a folder that can be written, got \"w\": cannot write "))
+      << ran.err;
   EXPECT_NE(ran.err.find("w/nano.1.et"), std::string::npos) << ran.err;
   EXPECT_FALSE(exists("w/nano.0.et"));
 }

@@ -106,7 +106,7 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(table_error("a,concat,8,8,,,,,,4,4,no\na,linear,8,4,,,,,,1,1,no"),
             ":3: column 'layer': expected a name that no other row has, got 'a'");
   EXPECT_EQ(table_error("a,linear,8,4,,,,,,1,1,no"), "no error");
-  EXPECT_EQ(table_error(""), "no error");
+  EXPECT_EQ(table_error(""), ":1: expected a layer below the names of the columns, found none");
   try {
     static_cast<void>(find_network("vgg"));
     ADD_FAILURE();
