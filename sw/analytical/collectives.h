@@ -94,8 +94,7 @@ class Collectives final : Actor, BusUser {
 
   /// Chunks that have been entered and not left, of all ranks.
   [[nodiscard]] std::int64_t unfinished() const { return unfinished_; }
-  /// Members that entered different collectives, the first such case, if there is any. They wait for each
-  /// other, unless their messages are the same.
+  /// Members that entered different collectives.
   struct Mismatch {
     struct Member {
       std::uint32_t end = 0;
@@ -108,6 +107,7 @@ class Collectives final : Actor, BusUser {
     Member first;
     Member other;
   };
+  /// The first such case, if there is any. They wait for each other, unless their messages are the same.
   [[nodiscard]] const std::optional<Mismatch>& mismatch() const { return mismatch_; }
   /// Whether chunks of a collective that all members have entered wait for a place in a dimension, which others hold:
   /// with more places it would go on.

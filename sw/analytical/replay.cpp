@@ -310,10 +310,12 @@ void Replay::check_finished() const {
         "ASTRA-sim: dependencies that give all ends one order avoid it, and a run without the analytical network "
         "takes an order that all can follow";
   } else if (waiting > 0) {
-    cause = ". " + std::to_string(waiting) +
-            " collectives and sends could begin and wait for those under way, as an end has one at a time, as in "
-            "ASTRA-sim: ends that take collectives of several groups in different orders wait for each other, unless "
-            "dependencies in their traces give all the same order";
+    cause =
+        ". " + std::to_string(waiting) +
+        (waiting == 1 ? " collective or send could begin and waits" : " collectives and sends could begin and wait") +
+        " for those under way, as an end has one at a time, as in "
+        "ASTRA-sim: ends that take collectives of several groups in different orders wait for each other, unless "
+        "dependencies in their traces give all the same order";
   }
   if (collectives_.waits_for_places()) {
     cause +=

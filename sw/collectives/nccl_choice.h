@@ -51,8 +51,8 @@ struct NcclGroup {
 /// each hop, and bytes over the lower of both rates. Trees reach 92 % of that and what a table by size has; LL has a
 /// half or, through trees, a 3.8th, and a limit; LL128 92 or 94 %. The two trees of two nodes have the rate within: a
 /// buffer leaves a node once, where a ring's leaves it nearly twice. What switches sum takes five sixths of the rate by
-/// NVLS and a half by CollNet, and the Simple protocol alone; of the ways by switches that a group could take the one
-/// is considered that is never slower by the model: NVLS, then CollNet on nodes of one member, then NVLSTree.
+/// NVLS and a half by CollNet, and the Simple protocol alone; of the ways by switches that a group could take one is
+/// considered: NVLS where all switches reduce that it needs, else CollNet, else NVLSTree.
 ///
 /// Of what the model asks of a machine, NVLink within nodes and Intel's processors are taken as given, and a GPU's
 /// generation by the rate of its NVLink. Left out are limits for each of NCCL's own channels, which bind on Blackwell
