@@ -2,14 +2,10 @@
 // The command line as a user meets it: exit codes, messages, what is written, and the shape of --json. Runs the binary.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/support/cli.h"
@@ -266,116 +262,6 @@ TEST_F(CliTest, RunNamesItsFolderAfterThePlatform) {
   EXPECT_TRUE(fs::exists(folder_ / "work/out/small/summary.json"));
 }
 
-TEST_F(CliTest, CollectiveTable) {
-  const Ran table = weft("collective ../small.json --op all_gather --bytes 1KiB:16KiB:x4,1MiB");
-  ASSERT_EQ(table.code, 0) << table.err;
-  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 3 + 4) << table.out;
-  EXPECT_TRUE(nothing_written());
-
-  const json result =
-      json::parse(weft("collective ../small.json --op all_reduce --bytes 64KiB,1MiB --data --json").out);
-  EXPECT_EQ(result["op"], "all_reduce");
-  ASSERT_EQ(result["rows"].size(), 2U);
-  for (const json& row : result["rows"]) {
-    EXPECT_EQ(row["wrong"], 0);
-    const double algbw = row["bytes"].get<double>() / row["time_us"].get<double>() * 1e-3;
-    EXPECT_NEAR(row["algbw"].get<double>(), algbw, algbw * 1e-6);
-    EXPECT_NEAR(row["busbw"].get<double>(), algbw * 2 * 3 / 4, algbw * 1e-6);
-  }
-  const json unchecked = json::parse(weft("collective ../small.json --op all_reduce --bytes 64KiB --json").out);
-  EXPECT_EQ(unchecked["rows"][0]["wrong"], nullptr);
-  EXPECT_EQ(unchecked["rows"][0]["time_us"], result["rows"][0]["time_us"]);
-}
-
-/// By what a collective ran, also where the algorithm that was asked for has no such collective.
-TEST_F(CliTest, CollectivesNameTheirAlgorithm) {
-  const auto row = [&](const std::string& op, const std::string& algorithm) {
-    const Ran ran = weft("collective ../small.json --bytes 64KiB --json --op " + op + " --algorithm " + algorithm);
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    const json result = json::parse(ran.out);
-    EXPECT_EQ(result["algorithm"], algorithm.substr(0, algorithm.find(' ')));
-    return std::pair(result["rows"][0]["algorithm"].get<std::string>(), result["remark"].get<std::string>());
-  };
-  using Expected = std::pair<std::string, std::string>;
-  EXPECT_EQ(row("all_gather", "ring"), Expected("ring", ""));
-  EXPECT_EQ(row("all_reduce", "tree"), Expected("tree", ""));
-  EXPECT_EQ(row("barrier", "tree"), Expected("tree", ""));
-  EXPECT_EQ(row("reduce_scatter", "tree"), Expected("ring", "reduce_scatter by ring: tree has AllReduces alone"));
-  EXPECT_EQ(row("all_gather", "hierarchical"), Expected("hierarchical", ""));
-  EXPECT_EQ(row("all_gather", "hierarchical --set per_node=1"),
-            Expected("ring", "all_gather by ring: hierarchical needs several nodes of several accelerators each"));
-  EXPECT_EQ(row("all_gather", "multicast"), Expected("multicast", ""));
-  EXPECT_EQ(row("all_reduce", "multicast"),
-            Expected("ring",
-                     "all_reduce by ring: multicast distributes, and collectives.multicast.sums says how sums "
-                     "are made"));
-  EXPECT_EQ(row("all_gather+reduce_scatter", "multicast").first, "multicast+ring");
-  const std::string chosen = row("all_reduce", "nccl").first;
-  EXPECT_TRUE(chosen == "ring" || chosen == "tree") << chosen;
-}
-
-/// Lines that a terminal holds.
-TEST_F(CliTest, PlatformsAreListedAndCommandsAndTheyAreFoundByNearNames) {
-  std::size_t files = 0;
-  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms")) {
-    files += entry.path().extension() == ".json" ? 1 : 0;
-  }
-  const json all = json::parse(weft("platforms --json").out);
-  EXPECT_EQ(all.size(), files);
-  for (const json& platform : all) EXPECT_FALSE(platform["description"].get<std::string>().empty()) << platform["name"];
-  EXPECT_NE(weft("platforms").out.find("dgx-h100  "), std::string::npos);
-  const Ran near = weft("collective dgx-h10 --op barrier");
-  EXPECT_EQ(near.code, 2);
-  EXPECT_NE(near.err.find(R"(a platform of the catalogue (weft platforms), got neither; did you mean "dgx-h100")"),
-            std::string::npos)
-      << near.err;
-  const Ran command = weft("colective dgx-h100");
-  EXPECT_EQ(command.code, 2);
-  EXPECT_NE(command.err.find("weft: expected one of run, collective, "), std::string::npos) << command.err;
-  EXPECT_NE(command.err.find(R"(got "colective"; did you mean "collective"?)"), std::string::npos) << command.err;
-  EXPECT_NE(weft("vcd waves x.vcd").err.find(R"(weft vcd: expected one of )"), std::string::npos);
-}
-
-/// The largest whole number that a type has with all below it bounds what many ranks add up.
-TEST_F(CliTest, SumsOfShortTypesOverManyRanksAreExact) {
-  for (const char* run : {"sharp-128 --op all_reduce --type bf16",
-                          "sharp-128 --op reduce_scatter --type bf16 "
-                          "--algorithm ring --set accelerators=40",
-                          "fdr-188 --op all_reduce --type fp16 --set accelerators=150"}) {
-    const Ran ran = weft(std::string("collective ") + run + " --bytes 32KiB --data --no-warmup --json");
-    ASSERT_EQ(ran.code, 0) << run << ran.err;
-    EXPECT_EQ(json::parse(ran.out)["rows"][0]["wrong"], 0) << run;
-  }
-}
-
-TEST_F(CliTest, MulticastThatIsFetchedAgainIsSaid) {
-  const std::string run =
-      "collective fdr-188 --set accelerators=24 --op broadcast --bytes 4MiB --no-warmup --set fabric.link.rate=";
-  EXPECT_EQ(weft(run + "56Gbps").out.find("fetched again"), std::string::npos);
-  EXPECT_NE(weft(run + "800Gbps")
-                .out.find("multicast chunks were lost, most likely where receivers had no receive "
-                          "posted, and were fetched again"),
-            std::string::npos);
-}
-
-TEST_F(CliTest, PartsFitATerminal) {
-  const auto lines_of = [&](const std::string& arguments, std::size_t& longest) {
-    const Ran ran = weft(arguments);
-    EXPECT_EQ(ran.code, 0);
-    std::istringstream stream(ran.out);
-    std::size_t count = 0;
-    for (std::string line; std::getline(stream, line); ++count) longest = std::max(longest, line.size());
-    return count;
-  };
-  std::size_t longest = 0;
-  const std::size_t all = json::parse(weft("parts --json").out).size();
-  EXPECT_EQ(lines_of("parts", longest), all + 2) << "one a part, and what shows more";
-  const std::size_t nics = json::parse(weft("parts --kind nic --json").out).size();
-  EXPECT_GT(lines_of("parts --kind nic", longest), nics) << "sources whole";
-  EXPECT_LE(longest, 120U);
-  EXPECT_GT(longest, 100U);
-}
-
 TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
   const std::string all_reduce = "collective ../small.json --op all_reduce --bytes 1MiB --data --json ";
   const std::string tree = "--set accelerators=8 --set fabric.radix=8 --set fabric.spines=2 ";
@@ -523,45 +409,6 @@ TEST_F(CliTest, ValidateJudges) {
   EXPECT_TRUE(fs::exists(folder_ / "work/page.md"));
 }
 
-TEST_F(CliTest, CatalogueReads) {
-  const json parts = json::parse(weft("parts --json").out);
-  EXPECT_GE(parts.size(), 10U);
-  for (const json& part : parts) {
-    EXPECT_FALSE(part["source"].get<std::string>().empty());
-    if (part["kind"] == "accelerator") {
-      EXPECT_EQ(weft("kernel " + part["name"].get<std::string>() + " --gemm 64,64,64").code, 0);
-      continue;
-    }
-    if (part["kind"] == "dram") {
-      write("one.trc", "R 0\n");
-      EXPECT_EQ(weft("memory ../one.trc --device " + part["name"].get<std::string>()).code, 0);
-      continue;
-    }
-    const std::map<std::string, std::string> places = {{"hbm", "accelerator.hbm"},
-                                                       {"processor", "firmware"},
-                                                       {"link", "fabric.link"},
-                                                       {"switch", "fabric.switch"},
-                                                       {"cxl_link", "remote_memory.cxl.link"},
-                                                       {"cxl_switch", "remote_memory.cxl.switch"},
-                                                       {"memory_expander", "remote_memory.cxl.device"}};
-    const auto kind = part["kind"].get<std::string>();
-    const std::string place = places.contains(kind) ? places.at(kind) : kind;
-    const Ran ran = weft("collective ../small.json --op all_gather --bytes 1KiB --set " + place + "=" +
-                         part["name"].get<std::string>());
-    EXPECT_EQ(ran.code, 0) << ran.err;
-  }
-  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms")) {
-    if (entry.path().extension() != ".json") continue;
-    const std::string name = entry.path().stem().string();
-    SCOPED_TRACE(name);
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
-    // A second each in the release build, and many here; the smaller ones have the same fields.
-    if (json::parse(test::read_file(entry.path())).value("accelerators", 0) > 128) continue;
-#endif
-    EXPECT_EQ(weft("collective " + name + " --op all_gather --bytes 1KiB").code, 0);
-  }
-}
-
 TEST_F(CliTest, BenchMeasures) {
   const json bench = json::parse(
       weft("bench --quick --json --only packets-128 --only machine-64 --only memory-random --only joined-256").out);
@@ -574,14 +421,6 @@ TEST_F(CliTest, BenchMeasures) {
   EXPECT_GT(bench["rows"][0]["hops"], 100'000);
   EXPECT_GT(bench["rows"][0]["value"], 0);
   EXPECT_GT(bench["rows"][1]["value"], 0);
-}
-
-TEST_F(CliTest, DescribeListsEveryField) {
-  const Ran page = weft("describe");
-  EXPECT_EQ(page.code, 0);
-  for (const char* field : {"`fabric.link.rate`", "`accelerator.hbm.capacity`", "`workload.model`"}) {
-    EXPECT_NE(page.out.find(field), std::string::npos) << field;
-  }
 }
 
 }  // namespace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What there is to write into a platform: weft platforms, parts and describe. Runs the binary.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/support/cli.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::CliTest;
+using test::Ran;
+using test::read_file;
+
+TEST_F(CliTest, PlatformsAreListedAndCommandsAndTheyAreFoundByNearNames) {
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms")) {
+    files += entry.path().extension() == ".json" ? 1 : 0;
+  }
+  const json all = json::parse(weft("platforms --json").out);
+  EXPECT_EQ(all.size(), files);
+  for (const json& platform : all) EXPECT_FALSE(platform["description"].get<std::string>().empty()) << platform["name"];
+  EXPECT_NE(weft("platforms").out.find("dgx-h100  "), std::string::npos);
+  const Ran near = weft("collective dgx-h10 --op barrier");
+  EXPECT_EQ(near.code, 2);
+  EXPECT_NE(near.err.find(R"(a platform of the catalogue (weft platforms), got neither; did you mean "dgx-h100")"),
+            std::string::npos)
+      << near.err;
+  const Ran command = weft("colective dgx-h100");
+  EXPECT_EQ(command.code, 2);
+  EXPECT_NE(command.err.find("weft: expected one of run, collective, "), std::string::npos) << command.err;
+  EXPECT_NE(command.err.find(R"(got "colective"; did you mean "collective"?)"), std::string::npos) << command.err;
+  EXPECT_NE(weft("vcd waves x.vcd").err.find(R"(weft vcd: expected one of )"), std::string::npos);
+}
+
+/// Lines that a terminal holds.
+TEST_F(CliTest, PartsFitATerminal) {
+  const auto lines_of = [&](const std::string& arguments, std::size_t& longest) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 0);
+    std::istringstream stream(ran.out);
+    std::size_t count = 0;
+    for (std::string line; std::getline(stream, line); ++count) longest = std::max(longest, line.size());
+    return count;
+  };
+  std::size_t longest = 0;
+  const std::size_t all = json::parse(weft("parts --json").out).size();
+  EXPECT_EQ(lines_of("parts", longest), all + 2) << "one a part, and what shows more";
+  const std::size_t nics = json::parse(weft("parts --kind nic --json").out).size();
+  EXPECT_GT(lines_of("parts --kind nic", longest), nics) << "sources whole";
+  EXPECT_LE(longest, 120U);
+  EXPECT_GT(longest, 100U);
+}
+
+TEST_F(CliTest, CatalogueReads) {
+  const json parts = json::parse(weft("parts --json").out);
+  EXPECT_GE(parts.size(), 10U);
+  for (const json& part : parts) {
+    EXPECT_FALSE(part["source"].get<std::string>().empty());
+    if (part["kind"] == "accelerator") {
+      EXPECT_EQ(weft("kernel " + part["name"].get<std::string>() + " --gemm 64,64,64").code, 0);
+      continue;
+    }
+    if (part["kind"] == "dram") {
+      write("one.trc", "R 0\n");
+      EXPECT_EQ(weft("memory ../one.trc --device " + part["name"].get<std::string>()).code, 0);
+      continue;
+    }
+    const std::map<std::string, std::string> places = {{"hbm", "accelerator.hbm"},
+                                                       {"processor", "firmware"},
+                                                       {"link", "fabric.link"},
+                                                       {"switch", "fabric.switch"},
+                                                       {"cxl_link", "remote_memory.cxl.link"},
+                                                       {"cxl_switch", "remote_memory.cxl.switch"},
+                                                       {"memory_expander", "remote_memory.cxl.device"}};
+    const auto kind = part["kind"].get<std::string>();
+    const std::string place = places.contains(kind) ? places.at(kind) : kind;
+    const Ran ran = weft("collective ../small.json --op all_gather --bytes 1KiB --set " + place + "=" +
+                         part["name"].get<std::string>());
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
+  for (const auto& entry : fs::directory_iterator(WEFT_SOURCE_DIR "/platforms")) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string name = entry.path().stem().string();
+    SCOPED_TRACE(name);
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
+    // A second each in the release build, and many here; the smaller ones have the same fields.
+    if (json::parse(test::read_file(entry.path())).value("accelerators", 0) > 128) continue;
+#endif
+    EXPECT_EQ(weft("collective " + name + " --op all_gather --bytes 1KiB").code, 0);
+  }
+}
+
+TEST_F(CliTest, DescribeListsEveryField) {
+  const Ran page = weft("describe");
+  EXPECT_EQ(page.code, 0);
+  for (const char* field : {"`fabric.link.rate`", "`accelerator.hbm.capacity`", "`workload.model`"}) {
+    EXPECT_NE(page.out.find(field), std::string::npos) << field;
+  }
+}
+
+}  // namespace
+}  // namespace weft
