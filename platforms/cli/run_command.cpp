@@ -149,7 +149,7 @@ int run(const RunOptions& options) {
   if (waves) waves->close();
   const double run_seconds = running.seconds();
 
-  const Time end = machine.dispatcher().last_change();
+  const Time end = machine.end();
   std::optional<Baseline> begun = prepared;
   if (left_out.any()) begun = left_out.moved(prepared ? &*prepared : nullptr);
   const Baseline* since = begun ? &*begun : nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/import/astra_sim.h"
 
+#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -287,7 +288,15 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
   SystemFile given;
   root.read(given);
   // The delay counts whole nanoseconds before and after; where the file gives none, it is not scaled.
-  if (root.has("endpoint-delay")) given.endpoint_delay_ns = std::floor(given.endpoint_delay_ns) * injection_scale;
+  if (root.has("endpoint-delay")) {
+    const double whole = std::floor(given.endpoint_delay_ns);
+    if (whole < given.endpoint_delay_ns) {
+      system.remarks.push_back(
+          fmt::format("{}: endpoint-delay {} counts as {} ns, as in ASTRA-sim, which reads it whole", file.string(),
+                      given.endpoint_delay_ns, whole));
+    }
+    given.endpoint_delay_ns = whole * injection_scale;
+  }
   if (given.splits == 0) root.child("preferred-dataset-splits").fail("1 or more");
   if (is_text && !root.has("local-mem-bw")) {
     given.memory_GBps = system.config.end.memory_GBps;

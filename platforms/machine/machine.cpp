@@ -343,6 +343,12 @@ void Machine::record(Waves& waves) {
   for (const auto& memory : memories_) memory->record(waves);
 }
 
+Time Machine::end() const {
+  Time end = dispatcher_->last_change();
+  for (const auto& processor : processors_) end = std::max(end, processor->last_end());
+  return end;
+}
+
 void Machine::run() {
   dispatcher_->run_to_end();
   for (const auto& nic : nics_) nic->finish_drawing();

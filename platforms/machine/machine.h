@@ -160,6 +160,9 @@ class Machine {
   /// over, and what is thrown on the way: OutOfMemory where what is allocated then finds no room.
   void run();
 
+  /// The end of a run: when the last event was handled, or the last thread had spent its cycles.
+  [[nodiscard]] Time end() const;
+
   /// What people should know of a run that ended well, one line each: a memory whose stacks are not what it moves and
   /// holds, ends that were cut off, links that the buffers that were set for them cannot fill, and interfaces that read
   /// too little ahead.

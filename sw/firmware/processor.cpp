@@ -163,6 +163,7 @@ void Processor::run(Time now, Thread& thread) {
     state.blocked.clear();
   }
   if (thread.task.done()) {
+    last_end_ = std::max(last_end_, local_);
     thread.task = Task();
     free_threads_.push_back(&thread);
   }

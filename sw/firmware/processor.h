@@ -96,6 +96,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   double repeats_ = 0;
   std::size_t depth_;  ///< of completion queues; 0: any
   Time local_;
+  Time last_end_;
   Time alone_;               ///< what the present run would take by itself
   Time shared_;              ///< of that, with the pipeline or the port
   std::size_t running_ = 1;  ///< threads at work on its core when it began, with itself
@@ -226,6 +227,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] const Config& config() const { return config_; }
   Dispatcher& dispatcher() { return dispatcher_; }
   [[nodiscard]] std::size_t unfinished() const;
+  /// When the thread that ended last had spent its cycles, which may be after the last event. 0 where none ended.
+  [[nodiscard]] Time last_end() const { return last_end_; }
   /// Of a core whose hardware threads all poll while other threads are ready, how many threads have not ended there: as
   /// many hardware threads would let all go on. 0 if there is no such core.
   [[nodiscard]] std::size_t starved() const;

@@ -95,6 +95,18 @@ std::uint64_t need(const chakra::TraceWindow& window, const Node& node, std::opt
   return static_cast<std::uint64_t>(*value);
 }
 
+/// What a kernel moves, 0 where the node does not say.
+Bytes moved_by(const chakra::TraceWindow& window, const Node& node) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 52;
+  const std::int64_t bytes = node.tensor_size().value_or(0);
+  if (bytes > kMost) {
+    fail(window, node,
+         "tensor_size: expected at most " + std::to_string(kMost) +
+             " bytes, 4 PiB, which a kernel's slices can ask of one memory, got " + std::to_string(bytes));
+  }
+  return Bytes(bytes);
+}
+
 }  // namespace
 
 void GraphEngine::issue(End& end, Graph& graph, const Node& node, const Next& next) {
@@ -157,8 +169,7 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
   } else {
     const auto operations = static_cast<double>(need(*graph.window, node, node.num_ops(), "num_ops"));
     estimates_ = true;
-    kernel = tensor_work(cores > 0 ? partition(compute_, cores) : compute_, operations,
-                         Bytes(static_cast<std::int64_t>(node.tensor_size().value_or(0))));
+    kernel = tensor_work(cores > 0 ? partition(compute_, cores) : compute_, operations, moved_by(*graph.window, node));
   }
   submit(kernel_command(stream, nullptr, kernel));
   end.rank->accelerator.notify(stream, *end.events, remember(end, graph, node));

@@ -77,6 +77,19 @@ TEST_F(Graphs, OperationsTakeLongerOnFewerCores) {
   EXPECT_NE(refusal(0).find(expected + "0"), std::string::npos);
 }
 
+TEST_F(Graphs, AKernelMovesWhatItsSlicesCanAskFor) {
+  const auto moving = [this](std::int64_t bytes) {
+    Node node = chakra_node(0);
+    node.attributes = {Attribute::integer("num_ops", 1), Attribute::integer("tensor_size", bytes)};
+    traces({node});
+    run();
+  };
+  constexpr std::int64_t kMost = std::int64_t{1} << 52;
+  EXPECT_NO_THROW(moving(kMost));
+  EXPECT_NE(refused([&] { moving(kMost + 1); }).find("tensor_size: expected at most 4503599627370496 bytes"),
+            std::string::npos);
+}
+
 TEST_F(Graphs, AKernelTakesTheLongerOfItsOperationsAndItsMemory) {
   const auto time = [this](double operations, std::int64_t bytes) {
     Node node = chakra_node(0);

@@ -83,7 +83,9 @@ TEST_F(ImportPackets, TopologyOfNs3BecomesAGraph) {
   const Ran ran = weft("run p.json --data --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   // A ring of 4 sends each byte 6 times a quarter; the slowest step has the flight of two longer links.
-  const double us = json::parse(ran.out)["simulated_us"];
+  const json result = json::parse(ran.out);
+  const double us = result["simulated_us"];
+  EXPECT_DOUBLE_EQ(us, result["last_finish_ns"].get<double>() * 1e-3);
   EXPECT_GT(us, 6 * (0.25 * (1 << 20) / 50e3 + 2));
   EXPECT_LT(us, 300);
 }
@@ -309,8 +311,13 @@ TEST_F(ImportPackets, ScalesAreThoseOfAstraSimsCommandLine) {
     EXPECT_EQ(time, plain) << option;
     EXPECT_NE(remarks.find(std::string(option) + " has no effect, as in ASTRA-sim"), std::string::npos) << remarks;
   }
-  // A delay that the file leaves out is not scaled.
   json system = ring_system();
+  system["endpoint-delay"] = 10.75;
+  write("system.json", system.dump());
+  const auto [whole, said] = delay("");
+  EXPECT_EQ(whole, plain);
+  EXPECT_NE(said.find("endpoint-delay 10.75 counts as 10 ns, as in ASTRA-sim"), std::string::npos) << said;
+  // A delay that the file leaves out is not scaled.
   system.erase("endpoint-delay");
   write("system.json", system.dump());
   EXPECT_EQ(delay("--injection-scale 2").first, plain);

@@ -227,6 +227,8 @@ TEST_F(ChakraFile, RefusesDamagedFiles) {
       refused_bytes(kMetadata + std::string("\x02\x08\x01", 3) + std::string(100, '\0')),
       "w.0.et: byte 11: expected a node, got a record of no bytes, as where zeros follow a trace: head -c 11 FILE "
       "keeps what is before it");
+  EXPECT_EQ(refused_bytes(std::string(100, '\0')),
+            "w.0.et: byte 1: expected a Chakra trace, got zeros from the first byte on: a copy that lost its contents");
   // 32 GiB, which nobody allocates.
   EXPECT_EQ(refused_bytes(kMetadata + "\xff\xff\xff\xff\x7f" + "abc"),
             "w.0.et: byte 8: the record is 34359738367 bytes long and the file has only 3 more: it is truncated, or no "
