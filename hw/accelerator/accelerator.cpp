@@ -369,14 +369,8 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
     if (end > now) return dispatcher_.post(end, *this, kSlice, slot);
   }
   const Command command = streams_[kernel.stream].queue.front();
-  ++counters_.kernels;
   count_busy(now);
-  counters_.computing += Time(command.compute_ps);
-  counters_.energy += command.energy;
-  if (command.cached > 0) {
-    counters_.cached_bytes += static_cast<std::int64_t>(command.cached);
-    counters_.missed_bytes += static_cast<std::int64_t>(std::min(command.cached, command.read + command.written));
-  }
+  count(now, kernel, command);
   if (probe_ != nullptr) {
     while (kernel_tracks_.size() <= slot) {
       kernel_tracks_.push_back(probe_->add_track(process_, "compute " + std::to_string(kernel_tracks_.size() + 1)));
@@ -390,6 +384,29 @@ void Accelerator::next_slice(Time now, std::uint32_t slot) {
   streams_[stream].queue.pop_front();
   advance(now, stream);
   start_kernels(now);
+}
+
+void Accelerator::count(Time now, const Running& kernel, const Command& command) {
+  ++counters_.kernels;
+  counters_.computing += Time(command.compute_ps);
+  counters_.energy += command.energy;
+  if (command.cached > 0) {
+    counters_.cached_bytes += static_cast<std::int64_t>(command.cached);
+    counters_.missed_bytes += static_cast<std::int64_t>(std::min(command.cached, command.read + command.written));
+  }
+  if (command.read + command.written == 0) {
+    counters_.taken += now - kernel.began;
+    counters_.calculated += Time(command.launch_ps + scaled(command.compute_ps, pace_, kEvenPace));
+    return;
+  }
+  const std::uint32_t kind = kinds_.number(command);
+  if (kind == KernelKinds::kMost) {
+    ++counters_.of_no_kind;
+    return;
+  }
+  if (counters_.of_kind.size() <= kind) counters_.of_kind.resize(kind + 1);
+  ++counters_.of_kind[kind];
+  counters_.taken += now - kernel.began;
 }
 
 void Accelerator::count_busy(Time now) {

@@ -9,6 +9,7 @@
 
 #include "hw/accelerator/command.h"
 #include "hw/accelerator/compute_config.h"
+#include "hw/accelerator/kernel_kinds.h"
 #include "hw/core/dispatcher.h"
 #include "hw/core/memory_master.h"
 #include "hw/core/probe.h"
@@ -99,8 +100,13 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   };
   struct Counters {
     std::int64_t kernels = 0;
-    Time busy;                      ///< the core array had a kernel
-    Time computing;                 ///< of that, what its arithmetic alone needs
+    Time busy;        ///< the core array had a kernel
+    Time computing;   ///< of that, what its arithmetic alone needs
+    Time taken;       ///< from each kernel's beginning to its end, summed up
+    Time calculated;  ///< of these, those that move nothing: what they take alone
+    std::vector<std::int64_t>
+        of_kind;                    ///< the others by KernelKinds' number; kernels of kinds beyond are not in `taken`
+    std::int64_t of_no_kind = 0;    ///< but here
     double energy = 0;              ///< joules of the kernels' operations
     std::int64_t cached_bytes = 0;  ///< that kernels asked of the last-level cache
     std::int64_t missed_bytes = 0;  ///< of these, what HBM moved
@@ -124,7 +130,10 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::uint64_t semaphore(std::uint32_t index) const {
     return index < semaphores_.size() ? semaphores_[index] : 0;
   }
+  /// Kinds of the kernels that move something.
+  [[nodiscard]] const KernelKinds& kinds() const { return kinds_; }
   void record(Probe& probe, const std::string& process);
+  void end_recording() { probe_ = nullptr; }
 
   /// Before the simulation: how it speaks to a memory of `capacity` that asks for phases and addresses. Without it all
   /// that kernels move has address 0.
@@ -184,6 +193,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   void start_kernel(Time now, std::uint32_t stream, std::int64_t cores);
   void request_slice(Running& kernel, Time at);
   void expect_slice(std::uint32_t slot, Time computed);
+  void count(Time now, const Running& kernel, const Command& command);
   void next_slice(Time now, std::uint32_t slot);
   [[nodiscard]] Time slice_length(const Running& kernel, std::int64_t slice) const;
   void count_busy(Time now);
@@ -230,6 +240,7 @@ class Accelerator final : public sc_core::sc_module, public EventTarget {
   Slots<Copy> copies_;  ///< with the engines
   tlm::tlm_generic_payload payload_;
   Counters counters_;
+  KernelKinds kinds_;
   Probe* probe_ = nullptr;
   std::string process_;
   std::vector<int> kernel_tracks_;  ///< by slot

@@ -17,6 +17,7 @@
 #include "platforms/cli/energy_summary.h"
 #include "platforms/cli/idle_remark.h"
 #include "platforms/cli/job.h"
+#include "platforms/cli/kernels_alone.h"
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
@@ -201,6 +202,12 @@ int run(const RunOptions& options) {
   if (machine.network().switch_count() <= kMostSwitches) {
     write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
   }
+  std::string told = job->text();
+  const std::string link_remarks = platforms::link_remarks(machine);
+  // From here on the machine's counters and its time are of what comes after the run.
+  const std::optional<KernelTimes> kernels = waves ? std::nullopt : measure_kernels_alone(machine, since);
+  told += to_text(kernels);
+  summary["kernels"] = to_json(kernels);
   write_file(folder / "summary.json", summary);
   files.keep();
   print_warnings(warnings);
@@ -208,9 +215,9 @@ int run(const RunOptions& options) {
   if (options.json) {
     print_json(summary);
   } else {
-    print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job->title(), job->text(), energy_text(energy)));
+    print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job->title(), told, energy_text(energy)));
     if (prepared) print(prepared_text(*prepared));
-    if (const std::string remarks = link_remarks(machine); !remarks.empty()) print("\n" + remarks);
+    if (!link_remarks.empty()) print("\n" + link_remarks);
     if (const std::string text = idle.text(); !text.empty()) print("\n" + text + "\n");
     print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
                       summary["simulator"]["events"].get<double>() * 1e-6,

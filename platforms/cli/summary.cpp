@@ -254,6 +254,13 @@ void Baseline::add(const Baseline& other, int times) {
     accelerator::Accelerator::Counters& counters = accelerators[i];
     const accelerator::Accelerator::Counters& more = other.accelerators[i];
     counters.kernels += times * more.kernels;
+    counters.taken += more.taken * times;
+    counters.calculated += more.calculated * times;
+    counters.of_kind.resize(std::max(counters.of_kind.size(), more.of_kind.size()));
+    for (std::size_t kind = 0; kind < more.of_kind.size(); ++kind) {
+      counters.of_kind[kind] += times * more.of_kind[kind];
+    }
+    counters.of_no_kind += times * more.of_no_kind;
     counters.busy += more.busy * times;
     counters.cached_bytes += times * more.cached_bytes;
     counters.missed_bytes += times * more.missed_bytes;

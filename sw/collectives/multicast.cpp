@@ -250,7 +250,10 @@ Time MulticastMember::gap() const {
   const std::uint32_t end = place_.nic->end();
   const std::uint32_t wire = place_.network->end_config(end).wire_bytes(static_cast<std::uint32_t>(chunk_));
   const Time least = transfer_time(Bytes(wire), place_.network->end_link(end).rate);
-  const double members = static_cast<double>(size_) / task_.turns;
+  int members = 0;  // that send in the same turn: of a Broadcast the root alone
+  for (int i = position_ % task_.turns; i < size_; i += task_.turns) {
+    if (task_.blocks[static_cast<std::size_t>(i)].bytes > 0) ++members;
+  }
   return Time(
       rounded(static_cast<double>(least.count()) * members / config_.pace, "the gap of a paced multicast in ps"));
 }

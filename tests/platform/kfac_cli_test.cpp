@@ -219,6 +219,9 @@ TEST_F(KfacCli, StepsThatRepeatAreCountedAndNotSimulated) {
   for (const char* same : {"kernels", "l2_bytes", "copies"}) {
     EXPECT_EQ(counted["counters"]["accelerator"][same], simulated["counters"]["accelerator"][same]) << same;
   }
+  for (const char* same : {"time_us", "alone_us"}) {
+    EXPECT_TRUE(near(counted["kernels"][same], simulated["kernels"][same])) << same;
+  }
   EXPECT_EQ(counted["memory"]["all"]["bytes"], simulated["memory"]["all"]["bytes"]);
   EXPECT_TRUE(near(counted["energy"]["total_j"], simulated["energy"]["total_j"]));
   EXPECT_NE(weft("run ../kfac.json " + how).out.find("\nsteps not simulated "), std::string::npos);

@@ -112,6 +112,20 @@ TEST(MulticastInjection, IsTheShardOnceAndForRingsTimesTheOthers) {
   }
 }
 
+/// The pace is that of all who send at a time: of a Broadcast the root alone, however many receive.
+TEST(MulticastBroadcast, TakesItsPaceWhateverTheMembers) {
+  for (const int ranks : {2, 5, 16}) {
+    test::fresh_kernel();
+    MachineConfig config = ideal(ranks, Algorithm::kMulticast);
+    config.collectives.multicast.pace = 0.5;
+    config.collectives.multicast.chains = 2;
+    Machine machine(config);
+    const auto results = run_collective(machine, CollectiveOp::kBroadcast, {4 << 20}, ElementType::kFp32);
+    const Time bound = transfer_time(Bytes(4 << 20), Rate(50'000'000'000));
+    EXPECT_NEAR(static_cast<double>(results[0].time.count()) / static_cast<double>(bound.count()), 1, 0.05) << ranks;
+  }
+}
+
 /// Both parts in place, with data, where a member abstains from the sum of its own block and where it does not.
 TEST(AllgatherBesideReduceScatter, PutsEveryByteInPlace) {
   for (const int ranks : {1, 2, 5}) {
