@@ -32,6 +32,21 @@ void check_starved(const std::vector<std::unique_ptr<firmware::Processor>>& proc
   }
 }
 
+/// A run goes on where a completion queue is too full, so that its end knows how many places it takes.
+void check_completion_queues(const std::vector<std::unique_ptr<firmware::Processor>>& processors,
+                             const std::string& path) {
+  const auto fullest = std::max_element(processors.begin(), processors.end(), [](const auto& one, const auto& other) {
+    return one->fullest().entries < other->fullest().entries;
+  });
+  if (fullest == processors.end() || (*fullest)->fullest().entries == 0) return;
+  const firmware::Processor::Fullest& full = (*fullest)->fullest();
+  throw ConfigError(path + ".completion_queue_depth", "expected at least " + std::to_string(full.entries) + ", got " +
+                                                          std::to_string((*fullest)->config().completion_queue_depth) +
+                                                          ": so many completions waited in a queue of " +
+                                                          (*fullest)->name() + " (" + full.what +
+                                                          "), which would have stood in error");
+}
+
 /// How a remote memory is shared out: what is for collectives at its beginning, then a part for each who shares it.
 struct Shares {
   std::uint64_t shared = 0;
@@ -370,14 +385,14 @@ void Machine::run() {
                     std::to_string(packets_.payloads_outstanding()) + " payloads were not given back");
   }
   if (dispatcher_->pending() != 0) lines.push_back(std::to_string(dispatcher_->pending()) + " events are pending");
+  check_completion_queues(processors_, "firmware");
+  check_completion_queues(dpas_, "dpa");
   if (lines.empty()) return;
   check_starved(processors_, "firmware");
   check_starved(dpas_, "dpa");
   std::vector<std::string> failures;
   for (const auto& nic : nics_) append(failures, nic->failures());
   for (const auto& port : ports_) append(failures, port->failures());
-  for (const auto& processor : processors_) append(failures, processor->failures());
-  for (const auto& dpa : dpas_) append(failures, dpa->failures());
   std::vector<std::string> causes = network_->outages(!failures.empty());
   for (const auto& node : nodes_) append(causes, node->outages(!failures.empty()));
   if (causes.empty()) {

@@ -192,9 +192,8 @@ void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   Arriving& arriving = *reinterpret_cast<Arriving*>(data);
   if (arriving.entry.status != nic::Status::kSuccess) return free_arriving_.push_back(&arriving);
   CompletionQueue& queue = *arriving.queue;
-  if (queue.lost_ > 0 || (depth_ != 0 && queue.entries_.size() >= depth_)) [[unlikely]] {
-    ++queue.lost_;
-    return free_arriving_.push_back(&arriving);
+  if (depth_ != 0 && queue.entries_.size() >= std::max(depth_, fullest_.entries)) [[unlikely]] {
+    fullest_ = {queue.entries_.size() + 1, queue.what_};
   }
   queue.take(arriving.entry, now);
   const bool repeats = repeats_ > 0 && tag == kEntry && queue.may_repeat_ && arriving.entry.verb == nic::Verb::kReceive;
@@ -257,20 +256,8 @@ std::size_t Processor::starved() const {
   return 0;
 }
 
-std::vector<std::string> Processor::failures() const {
-  std::vector<std::string> lines;
-  for (const CompletionQueue& queue : queues_) {
-    if (queue.lost_ == 0) continue;
-    lines.push_back(std::string(name()) + ": completion queue " + std::to_string(queue.address_) + " (" + queue.what_ +
-                    ") was full with " + std::to_string(config_.completion_queue_depth) +
-                    " entries, completion_queue_depth, and stands in error; " + std::to_string(queue.lost_) +
-                    " completions were lost");
-  }
-  return lines;
-}
-
 std::vector<std::string> Processor::left_over() const {
-  std::vector<std::string> lines = failures();
+  std::vector<std::string> lines;
   for (const Thread& thread : threads_) {
     if (thread.task.done() || thread.serves) continue;
     lines.push_back(std::string(name()) + ": thread " + thread.name + " waits for " + thread.waits_for + " (" +

@@ -232,10 +232,16 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   /// Of a core whose hardware threads all poll while other threads are ready, how many threads have not ended there: as
   /// many hardware threads would let all go on. 0 if there is no such core.
   [[nodiscard]] std::size_t starved() const;
+  /// The most completions that a queue has held, and what it is for, where it was more than `completion_queue_depth`:
+  /// in hardware it would have stood in error. Firmware goes on as if there had been room, so that this is the least
+  /// depth with which all goes as it went.
+  struct Fullest {
+    std::size_t entries = 0;  ///< 0: no queue was too full
+    std::string what;
+  };
+  [[nodiscard]] const Fullest& fullest() const { return fullest_; }
   /// A line for each thread that has not ended: its name and what it waits for.
   [[nodiscard]] std::vector<std::string> left_over() const;
-  /// Of these the ones that are no consequence of others: completion queues that stand in error.
-  [[nodiscard]] std::vector<std::string> failures() const;
   /// Time that core `index` was running threads, each counted by itself.
   [[nodiscard]] Time busy(std::size_t index) const { return cores_[index].busy; }
   [[nodiscard]] Time busy() const {
@@ -279,6 +285,7 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   std::deque<CompletionQueue> queues_;
   std::vector<std::unique_ptr<Backlog>> backlogs_;
   std::deque<Arriving> arriving_;  ///< slots are reused
+  Fullest fullest_;
   Slots<Handed> handed_;
   Random random_;  ///< of repeats
   std::uint32_t spawned_ = 0;
@@ -302,8 +309,6 @@ class alignas(64) CompletionQueue {
   void fetch_with(const void* first, std::size_t bytes) {
     reads_.push_back({static_cast<const std::byte*>(first), bytes});
   }
-  /// Completions that found the queue full or in error.
-  [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
   struct Next {
     CompletionQueue& queue;
@@ -367,7 +372,6 @@ class alignas(64) CompletionQueue {
   Thread* waiter_ = nullptr;
   Time until_ = kNever;  ///< when the waiter gives up
   Time alarm_ = kNever;  ///< the latest that was set
-  std::uint64_t lost_ = 0;
   struct Read {
     const std::byte* first;
     std::size_t bytes;

@@ -141,6 +141,35 @@ TEST(QueueDepth, OfReceivesMustHoldOnesOfAllOthersInTheNetwork) {
       << message;
 }
 
+/// What a run with too small a depth says is the least that works, and with it the run is the one without a depth.
+TEST(QueueDepth, OfCompletionsIsToldExactly) {
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kDimensions, Algorithm::kInNetwork}) {
+    const auto run = [&](int depth) {
+      test::fresh_kernel();
+      MachineConfig config = machine_of(algorithm, 0, 0);
+      config.firmware.completion_queue_depth = depth;
+      Machine machine(config);
+      return run_collective(machine, CollectiveOp::kAllReduce, {64 << 10}, ElementType::kFp32).front().time;
+    };
+    const auto refused = [&](int depth) -> std::string {
+      try {
+        run(depth);
+      } catch (const ConfigError& error) {
+        return error.what();
+      }
+      return "";
+    };
+    const std::string message = refused(1);
+    const std::string said = "firmware.completion_queue_depth: expected at least ";
+    ASSERT_NE(message.find(said), std::string::npos) << message;
+    const int least = std::stoi(message.substr(message.find(said) + said.size()));
+    EXPECT_GT(least, 1);
+    EXPECT_NE(message.find(", got 1: so many completions waited in a queue of firmware"), std::string::npos) << message;
+    EXPECT_EQ(run(least), run(0));
+    if (least > 2) EXPECT_NE(refused(least - 1), "");
+  }
+}
+
 TEST(QueueDepth, IsNotForThreadsThatPoll) {
   MachineConfig config = machine_of(Algorithm::kRing, 4, 0);
   config.firmware.wait = firmware::Wait::kPoll;
