@@ -48,15 +48,18 @@ ordered_json analytical_load(const std::string& what, const std::vector<analytic
   const Stopwatch watch;
   dispatcher.run_to_end();
   const double seconds = watch.seconds();
+  const double cpu_seconds = watch.cpu_seconds();
   if (!all_reduce.done()) throw std::runtime_error(what + " has not ended");
   return {{"what", what},
           {"unit", "messages/s"},
           {"value", static_cast<double>(network.messages()) / seconds},
+          {"value_by_cpu", static_cast<double>(network.messages()) / cpu_seconds},
           {"messages", network.messages()},
           {"events", network.agenda().handled()},
           {"most_resident_bytes", most_resident_bytes()},
           {"simulated_us", to_us(dispatcher.last_change())},
           {"wall_s", seconds},
+          {"cpu_s", cpu_seconds},
           {"digest", to_hex(network.agenda().digest())}};
 }
 

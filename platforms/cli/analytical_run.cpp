@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/analytical_report.h"
 #include "platforms/cli/graph_workload.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
+#include "platforms/cli/progress.h"
 #include "platforms/cli/result_files.h"
+#include "platforms/cli/signals.h"
 #include "platforms/cli/timeline_probe.h"
 #include "platforms/cli/version.h"
 #include "sw/analytical/config.h"
@@ -42,11 +45,21 @@ int run_analytical(const AnalyticalRunOptions& options) {
   const std::unique_ptr<TimelineProbe> probe =
       open_timeline(files, options.timeline, out, folder, options.timeline_ranks);
   if (probe) replay->record(*probe, static_cast<std::uint32_t>(options.timeline_ranks));
-  {
-    const Progress progress(dispatcher);
+  std::optional<Interrupted> interrupted;
+  try {
+    const Interruptible results;
+    const Progress progress(
+        dispatcher,
+        [&replay, all = nodes * network->ends()] {
+          return static_cast<double>(replay->nodes()) / static_cast<double>(std::max<std::uint64_t>(all, 1));
+        },
+        Progress::kTimes);
     platform.checked([&] { dispatcher.run_to_end(); });
+    platform.checked([&] { replay->check_finished(); });
+  } catch (const Interrupted& by) {
+    interrupted = by;
+    interrupted->kept = fmt::format("{} nodes are done", replay->nodes());
   }
-  platform.checked([&] { replay->check_finished(); });
   const double seconds = watch.seconds();
 
   std::vector<std::string> warnings = remarks;
@@ -54,7 +67,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
   std::vector<analytical::EndReport> ends;
   std::vector<std::int64_t> finish;
   for (std::uint32_t e = 0; e < network->ends(); ++e) {
-    ends.push_back(replay->report(e));
+    ends.push_back(replay->report(e, dispatcher.now()));
     finish.push_back(ends.back().finished.count() / 1000);
   }
   const auto [first, last] = std::minmax_element(finish.begin(), finish.end());
@@ -63,6 +76,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
                           {"description", platform.description},
                           {"file", document.file()},
                           {"workload", {{"kind", "chakra"}, {"traces", traces.source.string()}}},
+                          {"partial", partial_json(interrupted)},
                           {"ends", finish.size()},
                           {"first_finish_ns", *first},
                           {"last_finish_ns", *last},
@@ -74,6 +88,7 @@ int run_analytical(const AnalyticalRunOptions& options) {
                           {"simulator",
                            {{"events", network->agenda().handled()},
                             {"wall_s", seconds},
+                            {"cpu_s", watch.cpu_seconds()},
                             {"most_resident_bytes", most_resident_bytes()},
                             {"digest", to_hex(network->agenda().digest())}}},
                           {"warnings", warnings},
@@ -89,6 +104,11 @@ int run_analytical(const AnalyticalRunOptions& options) {
   write_file(folder / "summary.json", summary);
   files.keep();
   print_warnings(warnings);
+  if (interrupted) {
+    if (options.json) print_json(summary);
+    interrupted->kept += "; " + (out / "summary.json").string() + " has what is finished";
+    throw Interrupted(*interrupted);
+  }
   if (options.json) {
     print_json(summary);
     return kDone;

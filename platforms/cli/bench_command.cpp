@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "platforms/cli/bench_loads.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
+#include "platforms/cli/signals.h"
 
 namespace weft::platforms {
 namespace {
@@ -29,8 +31,8 @@ std::string value_text(const ordered_json& row) {
 
 std::string detail_text(const ordered_json& row) {
   if (row.contains("elaboration_s")) return fmt::format("built in {:.2f} s", row["elaboration_s"].get<double>());
-  std::string wall = fmt::format("{:.2f} s", row["wall_s"].get<double>());
-  std::string text = wall;
+  std::string text = fmt::format("{:.2f} M in a second of processor time, {:.2f} s",
+                                 row["value_by_cpu"].get<double>() * 1e-6, row["wall_s"].get<double>());
   if (row.contains("hops")) {
     text += fmt::format(", {:.2f} events a hop", row["events"].get<double>() / row["hops"].get<double>());
   }
@@ -46,10 +48,20 @@ int run(const BenchOptions& options) {
     return kDone;
   }
   ordered_json rows = ordered_json::array();
-  for (const std::string& name : options.only.empty() ? bench_loads(false) : options.only) {
+  std::optional<Interrupted> interrupted;
+  const Interruptible loads;
+  const std::vector<std::string> names = options.only.empty() ? bench_loads(false) : options.only;
+  for (const std::string& name : names) {
     std::vector<std::string> arguments = {"bench", "--measure", name};
     if (options.quick) arguments.emplace_back("--quick");
-    const ChildResult child = run_self(arguments);
+    ChildResult child;
+    try {
+      child = run_self(arguments);
+    } catch (const Interrupted& by) {
+      interrupted = by;
+      interrupted->kept = fmt::format("{} of {} measurements are done", rows.size(), names.size());
+      break;
+    }
     if (child.exit_code != 0) {
       throw std::runtime_error("measuring " + name + " ended with " + std::to_string(child.exit_code) + ": " +
                                child.err);
@@ -60,7 +72,10 @@ int run(const BenchOptions& options) {
       print(fmt::format("{:<40} {:>18}   {}\n", row["what"].get<std::string>(), value_text(row), detail_text(row)));
     }
   }
-  if (options.json) print_json(ordered_json{{"quick", options.quick}, {"rows", rows}});
+  if (options.json) {
+    print_json(ordered_json{{"quick", options.quick}, {"partial", partial_json(interrupted)}, {"rows", rows}});
+  }
+  if (interrupted) throw Interrupted(*interrupted);
   return kDone;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "platforms/cli/analytical_collective.h"
 #include "platforms/cli/analytical_platform.h"
@@ -13,7 +15,9 @@
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
+#include "platforms/cli/progress.h"
 #include "platforms/cli/result_files.h"
+#include "platforms/cli/signals.h"
 #include "platforms/cli/sizes.h"
 #include "platforms/cli/summary.h"
 #include "platforms/cli/waves.h"
@@ -35,28 +39,48 @@ struct CollectiveOptions {
   bool cold = false;
 };
 
-void print_table(const std::vector<CollectiveResult>& results, const CollectiveOptions& options,
-                 std::uint64_t element) {
-  const bool checked = options.platform.data;
-  // Where a NIC has cores, too, it is a choice who does the work.
-  const bool offloads = !results.empty() && results.front().dpa_busy.has_value();
-  const auto line = [&](const std::string& start, const auto& size, const auto& count, const auto&... cells) {
-    std::string text = fmt::format("{:1}{:>12} {:>13} {:>7} {:>12} {:>9} {:>9}", start, size, count, cells...);
-    return text.erase(text.find_last_not_of(' ') + 1);
-  };
-  const auto column = [](bool shown, const auto& cell) { return shown ? fmt::format(" {:>9}", cell) : std::string(); };
-  print(line("#", "size", "count", "type", "time", "algbw", "busbw") + column(offloads, "host") +
-        column(offloads, "NIC") + column(checked, "#wrong") + "\n");
-  print(line("#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)") + column(offloads, "(core us)") +
-        column(offloads, "(core us)") + "\n");
-  for (const CollectiveResult& result : results) {
-    print(line("", result.bytes, result.bytes / element, options.type, fmt::format("{:.2f}", to_us(result.time)),
+/// Prints the table row by row, as they are done.
+class Table {
+ public:
+  Table(const CollectiveOptions& options, std::uint64_t element, std::string title)
+      : options_(options), element_(element), title_(std::move(title)) {}
+
+  void add(const CollectiveResult& result) {
+    // Where a NIC has cores, too, it is a choice who does the work.
+    const bool offloads = result.dpa_busy.has_value();
+    const bool checked = options_.platform.data;
+    std::string text;
+    if (!begun_) {
+      text = title_ + line("#", "size", "count", "type", "time", "algbw", "busbw") + column(offloads, "host") +
+             column(offloads, "NIC") + column(checked, "#wrong") + "\n" +
+             line("#", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)") + column(offloads, "(core us)") +
+             column(offloads, "(core us)") + "\n";
+    }
+    begun_ = true;
+    print(text +
+          line("", result.bytes, result.bytes / element_, options_.type, fmt::format("{:.2f}", to_us(result.time)),
                fmt::format("{:.2f}", result.algbw_GBps), fmt::format("{:.2f}", result.busbw_GBps)) +
           column(offloads, fmt::format("{:.2f}", to_us(result.host_busy))) +
           column(offloads, fmt::format("{:.2f}", to_us(result.dpa_busy.value_or(Time())))) +
           column(checked, result.wrong) + "\n");
   }
-}
+
+ private:
+  template <typename Size, typename Count, typename... Cells>
+  static std::string line(const std::string& start, const Size& size, const Count& count, const Cells&... cells) {
+    std::string text = fmt::format("{:1}{:>12} {:>13} {:>7} {:>12} {:>9} {:>9}", start, size, count, cells...);
+    return text.erase(text.find_last_not_of(' ') + 1);
+  }
+  template <typename Cell>
+  static std::string column(bool shown, const Cell& cell) {
+    return shown ? fmt::format(" {:>9}", cell) : std::string();
+  }
+
+  const CollectiveOptions& options_;
+  std::uint64_t element_;
+  std::string title_;
+  bool begun_ = false;
+};
 
 /// Of multicast whose chunks found receivers busy: what that costs is no fault of the links.
 std::string fetched_text(const std::vector<CollectiveResult>& results) {
@@ -136,11 +160,31 @@ int run(CollectiveOptions options) {
   const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
   std::vector<CollectiveResult> results;
   std::string remark;
+  std::optional<Interrupted> interrupted;
   {
-    const Progress progress(machine.dispatcher());
-    results = platform.checked([&] {
-      return run_collective(machine, value_of<CollectiveOp>(options.op), sizes, type, &remark, !options.cold);
-    });
+    Table table(options, element,
+                fmt::format("# {}, {} on {} accelerators\n", platform.name(), options.op, machine.size()));
+    std::vector<std::uint64_t> works = sizes;
+    if (!options.cold) works.insert(works.begin(), sizes.front());
+    ListProgress done(machine.dispatcher(), std::move(works));
+    const Interruptible rows;
+    Progress progress(machine.dispatcher(), [&done] { return done.done(); });
+    const auto add = [&](const CollectiveResult& result, bool measured) {
+      done.end_one();
+      if (!measured) return;
+      results.push_back(result);
+      if (options.json) return;
+      progress.hide();
+      table.add(result);
+    };
+    try {
+      platform.checked([&] {
+        run_collective(machine, value_of<CollectiveOp>(options.op), sizes, type, &remark, !options.cold, add);
+      });
+    } catch (const Interrupted& by) {
+      interrupted = by;
+      interrupted->kept = fmt::format("{} of {} rows are done", results.size(), sizes.size());
+    }
   }
 
   if (waves) waves->close();
@@ -160,6 +204,8 @@ int run(CollectiveOptions options) {
     warnings.push_back(std::move(line));
   }
   print_warnings(warnings);
+  // What changes nothing is known at the end alone.
+  const nlohmann::ordered_json without_effect = interrupted ? nlohmann::ordered_json::array() : idle.json();
   if (options.json) {
     print_json(nlohmann::ordered_json{{"platform", platform.name()},
                                       {"op", options.op},
@@ -167,7 +213,8 @@ int run(CollectiveOptions options) {
                                       {"ranks", machine.size()},
                                       {"algorithm", name_of(machine.config().collectives.algorithm)},
                                       {"remark", remark},
-                                      {"without_effect", idle.json()},
+                                      {"without_effect", without_effect},
+                                      {"partial", partial_json(interrupted)},
                                       {"rows", to_json(results)},
                                       {"links", link_totals(machine)},
                                       {"counters", interface_summary(machine)},
@@ -175,15 +222,15 @@ int run(CollectiveOptions options) {
                                       {"events", machine.dispatcher().handled()},
                                       {"hops", machine.hops()},
                                       {"digest", to_hex(machine.dispatcher().digest())},
-                                      {"wall_s", watch.seconds()}});
+                                      {"wall_s", watch.seconds()},
+                                      {"cpu_s", watch.cpu_seconds()}});
   } else {
-    print(fmt::format("# {}, {} on {} accelerators\n", platform.name(), options.op, machine.size()));
     if (!remark.empty()) print("# " + remark + "\n");
-    print_table(results, options, element);
     if (const std::string text = fetched_text(results); !text.empty()) print("# " + text + "\n");
-    if (const std::string idle_text = idle.text(); !idle_text.empty()) print("# " + idle_text + "\n");
+    if (const std::string text = idle.text(); !interrupted && !text.empty()) print("# " + text + "\n");
     print(link_remarks(machine));
   }
+  if (interrupted) throw Interrupted(*interrupted);
   const bool wrong = std::any_of(results.begin(), results.end(), [](const auto& result) { return result.wrong > 0; });
   return wrong ? kFailed : kDone;
 }

@@ -75,7 +75,11 @@ int run(int argc, char** argv) {
     return fail(kBadInput, std::string(error.what()) + ". See weft --help");
   }
   for (const Command& command : commands) {
-    if (command.app.given()) return command.run();
+    if (!command.app.given()) continue;
+    const int code = command.run();
+    // One that came too late to leave anything out is what ends the program all the same: scripts stop at it.
+    check_interrupted();
+    return code;
   }
   return kBadInput;
 }
@@ -89,6 +93,8 @@ int command_line(int argc, char** argv) {
   sc_core::sc_report_handler::set_actions(sc_core::SC_FATAL, sc_core::SC_THROW);
   try {
     return run(argc, argv);
+  } catch (const Interrupted& by) {
+    end_interrupted(by);
   } catch (const UsageError& error) {
     return fail(kBadInput, error.what());
   } catch (const InputError& error) {

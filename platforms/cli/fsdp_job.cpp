@@ -28,8 +28,7 @@ Speed speed_of(const FsdpResult& result, const MachineConfig& machine) {
 }
 
 ordered_json to_json(const FsdpResult& result, const Speed& speed) {
-  ordered_json steps = ordered_json::array();
-  for (const Time step : result.steps) steps.push_back(to_us(step));
+  const ordered_json steps = to_us(result.steps);
   ordered_json json = {{"step_time_us", steps.empty() ? ordered_json(0) : steps.back()}, {"steps_us", steps}};
   json.update(to_json(speed));
   json["executed_tflops_per_gpu"] = speed.step_s > 0 ? result.operations_per_rank_step / speed.step_s * 1e-12 : 0;
@@ -110,6 +109,7 @@ class FsdpJob final : public Job {
     json["remarks"] = fsdp_->remarks();
     return json;
   }
+  [[nodiscard]] ordered_json finished() const override { return {{"steps_us", to_us(fsdp_->finished())}}; }
   [[nodiscard]] std::string text() const override {
     const FsdpResult result = fsdp_->result();
     std::string text = to_text(result, speed_of(result, machine_->config()));

@@ -103,6 +103,10 @@ class GraphJob final : public Job {
     if (result.wrong >= 0) json["wrong"] = result.wrong;
     return json;
   }
+  [[nodiscard]] ordered_json finished() const override {
+    const GraphResult result = engine_->result();
+    return {{"nodes", result.nodes}, {"collectives", result.collectives}, {"messages", result.messages}};
+  }
   [[nodiscard]] std::string text() const override {
     const GraphResult result = engine_->result();
     const auto [first, last] = std::minmax_element(result.finished.begin(), result.finished.end());

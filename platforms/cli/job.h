@@ -56,6 +56,8 @@ class Job {
   /// As summary.json has it.
   [[nodiscard]] virtual nlohmann::ordered_json workload() const = 0;
   [[nodiscard]] virtual nlohmann::ordered_json summary() const = 0;
+  /// Of a run that was ended before: what is finished of that.
+  [[nodiscard]] virtual nlohmann::ordered_json finished() const = 0;
   /// For people.
   [[nodiscard]] virtual std::string text() const = 0;
   /// Elements that are not what they should be; -1 where data is off.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -145,6 +146,7 @@ class KfacJob final : public Job {
     return {{"kind", "kfac"}, {"algorithm", algorithm()}, {"network", kfac_->plan().network().name}};
   }
   [[nodiscard]] ordered_json summary() const override;
+  [[nodiscard]] ordered_json finished() const override;
   [[nodiscard]] std::string text() const override;
   [[nodiscard]] std::int64_t wrong() const override {
     if (compares_weights()) return training_->different_weights();
@@ -212,10 +214,18 @@ bool KfacJob::shows(KfacPart part) const {
   return config_.second_order();
 }
 
+ordered_json KfacJob::finished() const {
+  const KfacResult result = kfac_->result();
+  std::vector<double> losses = training_ ? training_->losses() : std::vector<double>();
+  losses.resize(std::min(losses.size(), result.steps.size()));
+  return {{"steps_us", to_us(result.steps)},
+          {"steps_left_out", result.left_out},
+          {"losses", training_ ? ordered_json(losses) : ordered_json(nullptr)}};
+}
+
 ordered_json KfacJob::summary() const {
   const KfacResult result = kfac_->result();
-  ordered_json steps = ordered_json::array();
-  for (const Time step : result.steps) steps.push_back(to_us(step));
+  const ordered_json steps = to_us(result.steps);
   ordered_json parts;
   for (const PartName& name : kKfacPartNames) {
     // Parts of 0 stay, as traces/published takes one algorithm's from another's.
@@ -244,8 +254,6 @@ ordered_json KfacJob::summary() const {
                           {"rank", owner_of(owners[f])}});
   }
   const std::int64_t differ = wrong();
-  ordered_json inverting = ordered_json::array();
-  for (const Time time : result.inverting) inverting.push_back(to_us(time));
   return {{"step_time_us", to_us(result.step_time)},
           {"steps_us", steps},
           {"steps_shown", {{"first", result.shown.first + 1}, {"count", result.shown.count}}},
@@ -263,7 +271,7 @@ ordered_json KfacJob::summary() const {
           {"allocated_activation_bytes", result.allocated_activation_bytes},
           {"profile", kfac_profile(result, kfac_->plan().network())},
           {"inversions", inversions},
-          {"inverting_us", inverting},
+          {"inverting_us", to_us(result.inverting)},
           {"messages", messages},
           {"losses", training_ ? ordered_json(training_->losses()) : ordered_json(nullptr)},
           {"wrong", differ < 0 ? ordered_json(nullptr) : ordered_json(differ)},

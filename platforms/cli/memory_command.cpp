@@ -11,6 +11,8 @@
 #include "platforms/cli/accelerator.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/progress.h"
+#include "platforms/cli/signals.h"
 #include "platforms/config/document.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/config/text.h"
@@ -45,6 +47,8 @@ struct Result {
   dram::Occupancy occupancy;
   std::unique_ptr<dram::Replay> replay;
   double seconds = 0;
+  double cpu_seconds = 0;
+  std::optional<Interrupted> interrupted;
 
   [[nodiscard]] double requests() const { return static_cast<double>(reads + writes); }
   [[nodiscard]] double hit_rate() const {
@@ -162,7 +166,16 @@ Result simulate(const Options& options) {
   __int128 at = 0;
   // Times count from the first request: what is before it would be refreshed, and is no part of the time it takes.
   Time begin;
-  while (trace.next(entry)) {
+  constexpr std::uint64_t kLook = 1 << 16;
+  const Interruptible requests;
+  StatusLine line;
+  for (std::uint64_t read = 1; trace.next(entry); ++read) {
+    if (read % kLook == 0) {
+      if (interruption() != 0) break;
+      if (line.due())
+        line.show(fmt::format("{} requests, {:.2f} million a second", read,
+                              static_cast<double>(read) / line.seconds() * 1e-6));
+    }
     if (entry.timed && result.requests() == 0) begin = Time(entry.time_ps);
     ++(entry.write ? result.writes : result.reads);
     if (rate) {
@@ -174,9 +187,14 @@ Result simulate(const Options& options) {
       result.replay->request(entry.write, entry.address, entry.partial);
     }
   }
+  if (interruption() != 0) {
+    result.interrupted = Interrupted(interruption());
+    result.interrupted->kept = fmt::format("the first {:.0f} requests are done", result.requests());
+  }
   if (result.requests() == 0) throw UsageError(options.trace + ": expected at least one request");
   result.replay->finish();
   result.seconds = watch.seconds();
+  result.cpu_seconds = watch.cpu_seconds();
   result.elapsed = result.replay->elapsed();
   result.bytes_per_second = result.replay->bytes_per_second();
   result.counters = memory.counters();
@@ -256,7 +274,12 @@ ordered_json to_json(const Options& options, const Result& result) {
             {"io_uj", energy.io * 1e-6},
             {"refresh_uj", energy.refresh * 1e-6},
             {"background_uj", energy.background * 1e-6}}},
-          {"simulator", {{"seconds", result.seconds}, {"requests_per_s", result.requests() / result.seconds}}},
+          {"partial", partial_json(result.interrupted)},
+          {"simulator",
+           {{"seconds", result.seconds},
+            {"cpu_s", result.cpu_seconds},
+            {"requests_per_s", result.requests() / result.seconds},
+            {"requests_per_cpu_s", result.requests() / result.cpu_seconds}}},
           {"config", config_to_json(result.config)}};
 }
 
@@ -294,7 +317,9 @@ std::string to_text(const Options& options, const Result& result) {
     lines.push_back({"  check bits, modified", share(c.check_reads + c.check_writes) + ", " + share(c.modified)});
   }
   lines.push_back({"  energy", fmt::format("{:.2f} pJ/bit, {:.3f} W", result.pj_per_bit(), result.watts())});
-  lines.push_back({"  simulated", fmt::format("{:.2f} million requests/s", result.requests() / result.seconds * 1e-6)});
+  lines.push_back({"  simulated", fmt::format("{:.2f} million requests/s, {:.2f} in a second of processor time",
+                                              result.requests() / result.seconds * 1e-6,
+                                              result.requests() / result.cpu_seconds * 1e-6)});
   return in_columns(lines);
 }
 
@@ -305,6 +330,7 @@ int run(const Options& options) {
   } else {
     print(to_text(options, result));
   }
+  if (result.interrupted) throw Interrupted(*result.interrupted);
   return kDone;
 }
 

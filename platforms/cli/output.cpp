@@ -2,11 +2,11 @@
 #include "platforms/cli/output.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -56,6 +56,12 @@ std::string short_bytes(double bytes) {
   constexpr double kMebi = 1 << 20;
   if (bytes < kMebi) return fmt::format("{:.0f} B", bytes);
   return fmt::format("{:.1f} MiB", bytes / kMebi);
+}
+
+ordered_json to_us(const std::vector<Time>& times) {
+  ordered_json json = ordered_json::array();
+  for (const Time time : times) json.push_back(to_us(time));
+  return json;
 }
 
 std::string to_hex(std::uint64_t value) {
@@ -122,7 +128,8 @@ void print_error(const std::string& text) {
     shown += line + "\n";
     from = end + 1;
   }
-  fmt::print(stderr, "weft: {}", shown);
+  // Where it cannot be written, the exit code says it.
+  std::fputs(("weft: " + shown).c_str(), stderr);
 }
 
 std::string to_text(const nlohmann::ordered_json& json) {
@@ -139,33 +146,20 @@ void write_file(const fs::path& file, const nlohmann::ordered_json& json) {
   write_file(file, to_text(json));
 }
 
-Progress::Progress(Dispatcher& dispatcher, std::function<double()> done)
-    : dispatcher_(dispatcher), done_(std::move(done)), on_terminal_(isatty(STDERR_FILENO) != 0) {
-  constexpr std::uint64_t kEvents = 1 << 18;
-  dispatcher.on_progress(kEvents, [this] { show(); });
+namespace {
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-Progress::~Progress() {
-  dispatcher_.on_progress(0, {});
-  if (shown_ && on_terminal_) std::fputs("\r\033[K", stderr);
-}
+}  // namespace
 
-void Progress::show() {
-  const double interval = on_terminal_ ? 0.5 : 60;
-  const double seconds = watch_.seconds();
-  if (seconds - shown_at_ < interval) return;
-  shown_at_ = seconds;
-  shown_ = true;
-  std::string text = fmt::format("simulated {}, {:.1f} M events/s", short_time(dispatcher_.now()),
-                                 static_cast<double>(dispatcher_.handled()) / seconds * 1e-6);
-  const double done = done_ ? done_() : -1;
-  if (done > 0) text += fmt::format(", {:.0f} s left", seconds / done * (1 - done));
-  if (on_terminal_) {
-    fmt::print(stderr, "\r\033[K{}", text);
-  } else {
-    fmt::print(stderr, "weft: {}\n", text);
-  }
-  std::fflush(stderr);
+Stopwatch::Stopwatch() : cpu_began_(platforms::cpu_seconds()) {}
+
+double Stopwatch::cpu_seconds() const {
+  return platforms::cpu_seconds() - cpu_began_;
 }
 
 }  // namespace weft::platforms

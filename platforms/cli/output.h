@@ -4,15 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "hw/core/dispatcher.h"
 #include "hw/core/quantity.h"
 
-/// What commands print and write, and the progress of a long run.
+/// What commands print and write.
 namespace weft::platforms {
 
 /// Cells in columns, two blanks apart: the first one left-aligned, the others right-aligned.
@@ -30,6 +28,7 @@ std::string short_bytes(double bytes);
 inline double to_us(Time time) {
   return static_cast<double>(time.count()) * 1e-6;
 }
+nlohmann::ordered_json to_us(const std::vector<Time>& times);
 inline double to_seconds(Time time) {
   return static_cast<double>(time.count()) * 1e-12;
 }
@@ -52,36 +51,19 @@ std::string to_text(const nlohmann::ordered_json& json);
 void write_file(const std::filesystem::path& file, const std::string& text);
 void write_file(const std::filesystem::path& file, const nlohmann::ordered_json& json);
 
-/// Wall-clock seconds since it was made.
+/// Seconds since it was made: on the wall, and of processors that worked for this process, which does not depend on
+/// what else the computer does.
 class Stopwatch {
  public:
+  Stopwatch();
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
+  [[nodiscard]] double cpu_seconds() const;
 
  private:
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-};
-
-/// A line on stderr that tells how far a run has come: twice a second on a terminal, else a line of its own once a
-/// minute.
-class Progress {
- public:
-  /// `done` tells what part of the run is done, in 0 to 1, or less than 0 where that is not known.
-  explicit Progress(Dispatcher& dispatcher, std::function<double()> done = {});
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
- private:
-  void show();
-
-  Dispatcher& dispatcher_;
-  std::function<double()> done_;
-  bool on_terminal_;
-  bool shown_ = false;
-  double shown_at_ = 0;
-  Stopwatch watch_;
+  double cpu_began_;
 };
 
 }  // namespace weft::platforms

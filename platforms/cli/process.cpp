@@ -17,6 +17,8 @@
 #include <optional>
 #include <system_error>
 
+#include "platforms/cli/signals.h"
+
 extern char** environ;
 
 namespace weft::platforms {
@@ -60,6 +62,10 @@ class Starting {
     ++starting;
     if (!ending) return;
     --starting;
+    if (interruption() != 0) {
+      pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+      check_interrupted();
+    }
     while (true) pause();
   }
   ~Starting() {
@@ -114,10 +120,15 @@ void drain(Pipe& out, Pipe& err, ChildResult& result) {
   const std::array<std::string*, 2> texts{&result.out, &result.err};
   int open = 2;
   while (open > 0) {
-    if (poll(polled.data(), polled.size(), -1) < 0) {
-      if (errno == EINTR) continue;
-      check(errno, "poll");
+    // One that came just before would not wake it.
+    constexpr int kLook = 200;  // ms
+    const int ready = poll(polled.data(), polled.size(), kLook);
+    if (ready < 0 && errno != EINTR) check(errno, "poll");
+    if (interruption() != 0) {
+      end_children();
+      check_interrupted();
     }
+    if (ready <= 0) continue;
     for (std::size_t i = 0; i < polled.size(); ++i) {
       if (polled[i].fd < 0 || polled[i].revents == 0) continue;
       std::array<char, 65536> buffer;

@@ -15,7 +15,7 @@ struct ChildResult {
 
 /// Runs this program with other arguments and waits for its end. A machine needs a process of its own: SystemC has one
 /// kernel for each, and what a run leaves in memory would weigh on the next. May be called by several threads at once.
-/// Throws std::system_error if there can be no process.
+/// Throws std::system_error if there can be no process, and Interrupted, with its end, where a signal came meanwhile.
 ChildResult run_self(const std::vector<std::string>& arguments);
 
 /// Ends the processes that run meanwhile, with SIGTERM, and those that are still there after some seconds with SIGKILL.

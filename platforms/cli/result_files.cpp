@@ -115,6 +115,7 @@ void expect_no_file_of_trace(const std::string& option, const fs::path& place) {
 
 ResultFiles::~ResultFiles() {
   staged_.clear();
+  locks_.clear();
   while (!made_.empty()) made_.pop_back();  // from the inside out
 }
 
@@ -144,11 +145,23 @@ fs::path ResultFiles::folder(const std::string& option, const fs::path& folder, 
       if (traces::find_target(path / name).is_stream) refuse(option, kFile, path / name, "it is no file");
       take(option, path / name, like);
     }
+    lock(option, path, PlaceLock::Kind::kFolder);
     staged_.at(fs::canonical(path)).names.assign(names.begin(), names.end());
     return staged;
   } catch (const std::system_error& failed) {
     refuse(option, kFolder, folder, failed.what());
   }
+}
+
+void ResultFiles::lock(const std::string& option, const fs::path& place, PlaceLock::Kind kind) {
+  PlaceLock lock(place, kind);
+  if (lock.other()) {
+    throw UsageError(fmt::format(
+        "{}: expected a {} that no other command writes to, got {}, which {} has; wait for it, or {}", option,
+        kind == PlaceLock::Kind::kFolder ? "folder" : "file", in_quotes(place.string()), *lock.other(),
+        kind == PlaceLock::Kind::kFolder ? "give each its own --out" : "give each its own file"));
+  }
+  locks_.push_back(std::move(lock));
 }
 
 void ResultFiles::spare(const fs::path& input) {
@@ -164,6 +177,7 @@ fs::path ResultFiles::file(const std::string& option, const fs::path& file, Kind
     if (target.is_stream) return file;
     make_folder(option, target.path.parent_path());
     take(option, target.path, like);
+    lock(option, target.path, PlaceLock::Kind::kFile);
     if (std::none_of(like.begin(), like.end(), is_trace)) expect_no_file_of_trace(option, file);
     return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {

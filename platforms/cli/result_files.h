@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "platforms/cli/place_lock.h"
 #include "traces/file_kind.h"
 #include "traces/temporary.h"
 
@@ -34,8 +35,8 @@ inline constexpr traces::FileKind kPlatformKinds[] = {traces::FileKind::kPlatfor
 ///     write_file(folder / "summary.json", summary);
 ///     files.keep();
 ///
-/// Two commands that write to the same place at the same time do not mix: the one that ends last replaces all that the
-/// other wrote, as if it had begun after it.
+/// Two commands do not write to one place at a time: the one that asks for it last is refused, with a message that says
+/// who has it.
 class ResultFiles {
  public:
   ResultFiles() = default;
@@ -77,10 +78,12 @@ class ResultFiles {
   void make_folder(const std::string& option, const std::filesystem::path& folder);
   /// The hidden folder for files of this one.
   const std::filesystem::path& stage(const std::filesystem::path& folder);
+  void lock(const std::string& option, const std::filesystem::path& place, PlaceLock::Kind kind);
   void take(const std::string& option, const std::filesystem::path& place, Kinds like);
   void expect_not_read(const std::string& option, const std::filesystem::path& place) const;
 
-  std::vector<traces::Temporary> made_;                 ///< folders, from the outside in
+  std::vector<traces::Temporary> made_;  ///< folders, from the outside in
+  std::vector<PlaceLock> locks_;
   std::map<std::filesystem::path, Staged> staged_;      ///< by folder of the results
   std::map<std::filesystem::path, std::string> taken_;  ///< which option each place is for
   std::map<std::pair<dev_t, ino_t>, std::filesystem::path> inputs_;

@@ -21,7 +21,9 @@
 #include "platforms/cli/link_summary.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
+#include "platforms/cli/progress.h"
 #include "platforms/cli/result_files.h"
+#include "platforms/cli/signals.h"
 #include "platforms/cli/summary.h"
 #include "platforms/cli/timeline_probe.h"
 #include "platforms/cli/version.h"
@@ -98,6 +100,14 @@ std::string prepared_text(const Baseline& prepared) {
                      joules_text(prepared.energy.total()));
 }
 
+IdleSettings idle_settings(Platform& platform, const Job& job, MachineUse use) {
+  use.by_algorithm = job.follows_algorithm();
+  use.kernels_on = job.kernels_on();
+  std::vector<IdleFields> more = platform.replaced();
+  for (IdleFields& field : job.idle()) more.push_back(std::move(field));
+  return IdleSettings(platform.document(), platform.machine(), use, std::move(more));
+}
+
 int run(const RunOptions& options) {
   if (is_analytical(options.platform)) {
     options.waves.refuse_without_modules();
@@ -137,7 +147,9 @@ int run(const RunOptions& options) {
 
   const Stopwatch running;
   platform.checked([&] { job->start(); });
+  std::optional<Interrupted> interrupted;
   {
+    const Interruptible results;
     const Progress progress(machine.dispatcher(), [&job] { return job->progress(); });
     try {
       platform.checked([&] { machine.run(); });
@@ -145,10 +157,13 @@ int run(const RunOptions& options) {
     } catch (const DeadlockError& error) {
       job->check();
       throw std::runtime_error(error.text(job->unfinished()));
+    } catch (const Interrupted& by) {
+      interrupted = by;
+      interrupted->kept = fmt::format("{} are simulated, {:.0f} % of the work", short_time(machine.dispatcher().now()),
+                                      100 * job->progress());
     }
   }
   if (waves) waves->close();
-  const double run_seconds = running.seconds();
 
   const Time end = machine.end();
   std::optional<Baseline> begun = prepared;
@@ -163,7 +178,8 @@ int run(const RunOptions& options) {
                           {"workload", job->workload()},
                           {"accelerators", machine.size()},
                           {"simulated_us", to_us(end + left_out.time())}};
-  summary.update(job->summary());
+  summary["partial"] = partial_json(interrupted);
+  summary.update(interrupted ? job->finished() : job->summary());
   summary["links"] = link_summary(machine, span, links_since);
   summary["memory"] = memory_summary(machine, span, since);
   summary["counters"] = counter_summary(machine, span, since);
@@ -172,7 +188,7 @@ int run(const RunOptions& options) {
   summary["energy"] = energy_summary(energy);
   summary["prepared"] = nullptr;
   if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
-  summary["simulator"] = simulator_summary(machine, build_seconds, run_seconds);
+  summary["simulator"] = simulator_summary(machine, build_seconds, running);
   std::vector<std::string> warnings = job->remarks();
   for (const std::string& line : machine.warnings()) warnings.push_back(line);
   if (job->follows_algorithm()) {
@@ -183,12 +199,9 @@ int run(const RunOptions& options) {
     warnings.push_back(borrowed);
   }
   summary["warnings"] = warnings;
-  use.by_algorithm = job->follows_algorithm();
-  use.kernels_on = job->kernels_on();
-  std::vector<IdleFields> more = platform.replaced();
-  for (IdleFields& field : job->idle()) more.push_back(std::move(field));
-  const IdleSettings idle(platform.document(), platform.machine(), use, std::move(more));
-  summary["without_effect"] = idle.json();
+  std::optional<IdleSettings> idle;  // which is known at the end alone
+  if (!interrupted) idle = idle_settings(platform, *job, std::move(use));
+  summary["without_effect"] = idle ? idle->json() : ordered_json::array();
   summary["configuration"] = "config.json";
   summary["timeline"] = nullptr;
   if (probe) {
@@ -202,32 +215,47 @@ int run(const RunOptions& options) {
   if (machine.network().switch_count() <= kMostSwitches) {
     write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
   }
-  std::string told = job->text();
-  const std::string link_remarks = platforms::link_remarks(machine);
-  // From here on the machine's counters and its time are of what comes after the run.
-  const std::optional<KernelTimes> kernels = waves ? std::nullopt : measure_kernels_alone(machine, since);
-  told += to_text(kernels);
+  std::string told;
+  std::string remarks_on_links;
+  std::optional<KernelTimes> kernels;
+  if (!interrupted) {
+    told = job->text();
+    remarks_on_links = link_remarks(machine);
+    // From here on the machine's counters and its time are of what comes after the run.
+    if (!waves) kernels = measure_kernels_alone(machine, since);
+    told += to_text(kernels);
+  }
   summary["kernels"] = to_json(kernels);
   write_file(folder / "summary.json", summary);
   files.keep();
   print_warnings(warnings);
 
+  if (interrupted) {
+    if (options.json) print_json(summary);
+    interrupted->kept += "; " + (out / "summary.json").string() + " has what is finished";
+    throw Interrupted(*interrupted);
+  }
   if (options.json) {
     print_json(summary);
   } else {
     print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job->title(), told, energy_text(energy)));
     if (prepared) print(prepared_text(*prepared));
-    if (!link_remarks.empty()) print("\n" + link_remarks);
-    if (const std::string text = idle.text(); !text.empty()) print("\n" + text + "\n");
-    print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s\nwrote {}{}\n",
-                      summary["simulator"]["events"].get<double>() * 1e-6,
-                      summary["simulator"]["hops"].get<double>() * 1e-6, run_seconds, (out / "summary.json").string(),
+    if (!remarks_on_links.empty()) print("\n" + remarks_on_links);
+    if (const std::string text = idle->text(); !text.empty()) print("\n" + text + "\n");
+    const ordered_json& simulator = summary["simulator"];
+    print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s, {:.1f} s of processor time\nwrote {}{}\n",
+                      simulator["events"].get<double>() * 1e-6, simulator["hops"].get<double>() * 1e-6,
+                      simulator["wall_s"].get<double>(), simulator["cpu_s"].get<double>(),
+                      (out / "summary.json").string(),
                       (probe ? " and " + timeline.string() : "") + (waves ? " and " + waves->file().string() : "")));
   }
   return job->wrong() > 0 ? kFailed : kDone;
 }
 
 int run_traces(const RunOptions& options) {
+  if (!options.timeline.empty() && options.timeline_ranks == 0) {
+    throw UsageError("--timeline: expected --timeline-ranks of at least 1 beside it, got 0, which draws nothing");
+  }
   if (options.traces.empty()) {
     if (!options.groups.empty()) throw UsageError("--groups: expected only with --traces");
     return run(options);

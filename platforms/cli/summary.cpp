@@ -391,17 +391,22 @@ ordered_json counter_summary(Machine& machine, Time span, const Baseline* since)
   return json;
 }
 
-ordered_json simulator_summary(Machine& machine, double build_seconds, double run_seconds) {
+ordered_json simulator_summary(Machine& machine, double build_seconds, const Stopwatch& running) {
+  const double seconds = running.seconds();
+  const double cpu_seconds = running.cpu_seconds();
   const auto events = static_cast<double>(machine.dispatcher().handled());
   const std::int64_t hops = machine.hops();
-  const double per_second = run_seconds > 0 ? 1 / run_seconds : 0;
+  const auto rate = [](double count, double time) { return time > 0 ? count / time : 0; };
   return {{"events", machine.dispatcher().handled()},
           {"hops", hops},
           {"digest", to_hex(machine.dispatcher().digest())},
           {"build_s", build_seconds},
-          {"wall_s", run_seconds},
-          {"events_per_s", events * per_second},
-          {"hops_per_s", static_cast<double>(hops) * per_second}};
+          {"wall_s", seconds},
+          {"cpu_s", cpu_seconds},
+          {"events_per_s", rate(events, seconds)},
+          {"hops_per_s", rate(static_cast<double>(hops), seconds)},
+          {"events_per_cpu_s", rate(events, cpu_seconds)},
+          {"hops_per_cpu_s", rate(static_cast<double>(hops), cpu_seconds)}};
 }
 
 }  // namespace weft::platforms

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "platforms/cli/link_summary.h"
+#include "platforms/cli/output.h"
 #include "platforms/machine/energy.h"
 #include "platforms/machine/machine.h"
 
@@ -38,7 +39,8 @@ nlohmann::ordered_json counter_summary(Machine& machine, Time span, const Baseli
 /// Of these the NICs and scale-up ports alone.
 nlohmann::ordered_json interface_summary(Machine& machine);
 
-/// Events, hops, digest, and how fast they were simulated.
-nlohmann::ordered_json simulator_summary(Machine& machine, double build_seconds, double run_seconds);
+/// Events, hops, digest, and how fast they were simulated: by time on the wall, and by that of the processor, which
+/// does not depend on what else the computer does.
+nlohmann::ordered_json simulator_summary(Machine& machine, double build_seconds, const Stopwatch& running);
 
 }  // namespace weft::platforms

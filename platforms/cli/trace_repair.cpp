@@ -52,14 +52,9 @@ int repair(const RepairCommandOptions& options) {
       files.is_prefix
           ? result.prefix(options.to, files_of_ranks(options.to, chakra::repaired_ranks(files, how), has_groups))
           : result.file(options.to);
-  std::vector<chakra::Mended> mended;
-  try {
-    mended = chakra::repair(files, to, how);
-    if (has_groups) write_groups(how.groups, to);
-    result.keep();
-  } catch (const std::system_error& error) {
-    throw UsageError("TO: expected a place that can be written: " + std::string(error.what()));
-  }
+  const std::vector<chakra::Mended> mended = chakra::repair(files, to, how);
+  if (has_groups) write_groups(how.groups, to);
+  result.keep();
   const chakra::CheckReport left = chakra::check(chakra::find_trace(options.to), how);
   const int code = left.found == 0 ? kDone : kFailed;
   if (options.json) {

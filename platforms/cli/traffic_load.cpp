@@ -161,6 +161,7 @@ ordered_json traffic_load(const std::string& what, const Traffic& traffic, const
   const Stopwatch watch;
   dispatcher.run_to_end();
   const double seconds = watch.seconds();
+  const double cpu_seconds = watch.cpu_seconds();
 
   std::int64_t hops = 0;
   std::int64_t marked = 0;
@@ -177,12 +178,14 @@ ordered_json traffic_load(const std::string& what, const Traffic& traffic, const
   return {{"what", what},
           {"unit", "hops/s"},
           {"value", static_cast<double>(hops) / seconds},
+          {"value_by_cpu", static_cast<double>(hops) / cpu_seconds},
           {"hops", hops},
           {"events", dispatcher.handled()},
           {"marked", marked},
           {"pauses", pauses},
           {"simulated_us", to_us(dispatcher.now())},
           {"wall_s", seconds},
+          {"cpu_s", cpu_seconds},
           {"digest", to_hex(dispatcher.digest())}};
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft validate: published measurements beside what the simulator says.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -16,7 +18,9 @@
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/process.h"
+#include "platforms/cli/progress.h"
 #include "platforms/cli/result_files.h"
+#include "platforms/cli/signals.h"
 #include "platforms/config/text.h"
 #include "traces/data_path.h"
 #include "traces/json_path.h"
@@ -51,6 +55,7 @@ struct Run {
   std::vector<std::string> arguments;
   nlohmann::json output;
   std::string message;  ///< why there is no output
+  bool done = false;
 };
 
 std::vector<std::string> default_tables() {
@@ -90,25 +95,54 @@ void execute(Run& run) {
   if (run.output.is_discarded()) run.message = "weft printed no JSON";
 }
 
-/// Runs all, `jobs` at a time.
-void execute_all(std::vector<Run*>& runs, unsigned jobs) {
-  std::atomic<std::size_t> next = 0;
-  std::atomic<std::size_t> done = 0;
-  const bool shows = isatty(STDERR_FILENO) != 0;
+/// Runs all, `jobs` at a time. A signal ends those that run, and the others are left out.
+std::optional<Interrupted> execute_all(std::vector<Run*>& runs, unsigned jobs) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t next = 0;
+  std::size_t done = 0;
+  std::size_t working = jobs;
   const auto work = [&] {
-    for (std::size_t i = next++; i < runs.size(); i = next++) {
+    std::unique_lock lock(mutex);
+    while (next < runs.size() && interruption() == 0) {
+      Run& run = *runs[next++];
+      lock.unlock();
+      bool ended = true;
       try {
-        execute(*runs[i]);
+        execute(run);
+      } catch (const Interrupted&) {
+        ended = false;
       } catch (const std::exception& error) {
-        runs[i]->message = error.what();
+        run.message = error.what();
       }
-      if (shows) fmt::print(stderr, "\r\033[K{} of {} runs", ++done, runs.size());
+      lock.lock();
+      run.done = ended && interruption() == 0;
+      if (run.done) ++done;
+      changed.notify_one();
     }
+    --working;
+    changed.notify_one();
   };
+  const Interruptible rows;
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < jobs; ++i) threads.emplace_back(work);
+  {
+    StatusLine line;
+    TimeLeft left;
+    std::unique_lock lock(mutex);
+    while (working > 0) {
+      changed.wait_for(lock, std::chrono::milliseconds(200));
+      if (!line.due()) continue;
+      left.update(line.seconds(), static_cast<double>(done) / static_cast<double>(runs.size()));
+      const std::string rest = left.text();
+      line.show(fmt::format("{} of {} runs are done{}", done, runs.size(), rest.empty() ? "" : ", " + rest));
+    }
+  }
   for (std::thread& thread : threads) thread.join();
-  if (shows) fmt::print(stderr, "\r\033[K");
+  if (interruption() == 0) return std::nullopt;
+  Interrupted interrupted(interruption());
+  interrupted.kept = fmt::format("{} of {} runs are done", done, runs.size());
+  return interrupted;
 }
 
 /// `runs`: the row's own, and that of what is taken off, if anything is.
@@ -125,6 +159,18 @@ PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& ru
     }
   }
   return traces::evaluate(row, value);
+}
+
+void print_results(const std::vector<PublishedResult>& results, bool json,
+                   const std::optional<Interrupted>& interrupted) {
+  if (!json) {
+    if (!results.empty()) print(traces::to_text(results));
+    return;
+  }
+  nlohmann::ordered_json object = traces::to_json(results);
+  object["partial"] = partial_json(interrupted);
+  if (interrupted) object["pass"] = nullptr;
+  print_json(object);
 }
 
 int run(const ValidateOptions& options) {
@@ -160,17 +206,21 @@ int run(const ValidateOptions& options) {
       needed.push_back(&entry->second);
     }
   }
-  execute_all(order, options.jobs);
+  const std::optional<Interrupted> interrupted = execute_all(order, options.jobs);
 
   std::vector<PublishedResult> results;
-  for (std::size_t i = 0; i < rows.size(); ++i) results.push_back(judge(rows[i], runs_of[i]));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool done = std::all_of(runs_of[i].begin(), runs_of[i].end(), [](const Run* run) { return run->done; });
+    if (done) results.push_back(judge(rows[i], runs_of[i]));
+  }
+  if (interrupted) {
+    // A page is of all rows or is not written.
+    print_results(results, options.json, interrupted);
+    throw Interrupted(*interrupted);
+  }
   if (!markdown.empty()) write_file(markdown, introduction() + "\n" + traces::to_markdown(results));
   files.keep();
-  if (options.json) {
-    print_json(traces::to_json(results));
-  } else {
-    print(traces::to_text(results));
-  }
+  print_results(results, options.json, interrupted);
   return traces::all_pass(results) ? kDone : kFailed;
 }
 

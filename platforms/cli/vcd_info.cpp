@@ -114,8 +114,10 @@ int show_signals(const VcdInfoOptions& options) {
     changes.count(change);
   }
   const double seconds = watch.seconds();
+  const double cpu_seconds = watch.cpu_seconds();
   const std::string timescale = header.timescale().text();
   const double rate = static_cast<double>(reader.bytes()) / seconds;
+  const double cpu_rate = static_cast<double>(reader.bytes()) / cpu_seconds;
   print_warnings(reader.remarks());
   if (options.json) {
     ordered_json rows = ordered_json::array();
@@ -126,19 +128,21 @@ int show_signals(const VcdInfoOptions& options) {
                       {"range", signal->range},
                       {"changes", changes.of(*signal)}});
     }
-    print_json(ordered_json{{"file", options.file},
-                            {"bytes", reader.bytes()},
-                            {"date", header.date},
-                            {"version", header.version},
-                            {"timescale", timescale},
-                            {"timescale_given", header.given_timescale.has_value()},
-                            {"first_time", first},
-                            {"last_time", reader.time()},
-                            {"nets", header.nets()},
-                            {"values", all},
-                            {"remarks", reader.remarks()},
-                            {"signals", std::move(rows)},
-                            {"simulator", {{"seconds", seconds}, {"bytes_per_s", rate}}}});
+    print_json(ordered_json{
+        {"file", options.file},
+        {"bytes", reader.bytes()},
+        {"date", header.date},
+        {"version", header.version},
+        {"timescale", timescale},
+        {"timescale_given", header.given_timescale.has_value()},
+        {"first_time", first},
+        {"last_time", reader.time()},
+        {"nets", header.nets()},
+        {"values", all},
+        {"remarks", reader.remarks()},
+        {"signals", std::move(rows)},
+        {"simulator",
+         {{"seconds", seconds}, {"cpu_s", cpu_seconds}, {"bytes_per_s", rate}, {"bytes_per_cpu_s", cpu_rate}}}});
     return kDone;
   }
   std::vector<std::vector<std::string>> lines = {
@@ -163,7 +167,8 @@ int show_signals(const VcdInfoOptions& options) {
     lines.push_back({"  " + shown_name(names, *signal), changes_text(*signal, changes)});
   }
   const std::size_t left_out = signals.size() - listed.size();
-  lines.push_back({"  read", fmt::format("{:.0f} MB/s", rate * 1e-6)});
+  lines.push_back(
+      {"  read", fmt::format("{:.0f} MB/s, {:.0f} MB in a second of processor time", rate * 1e-6, cpu_rate * 1e-6)});
   print(in_columns(lines));
   if (left_out > 0) {
     print(

@@ -88,6 +88,8 @@ struct Session {
   std::size_t at_start = 0;
   std::size_t at_end = 0;
   Time began;
+  bool warm_up;
+  const std::function<void(const CollectiveResult&, bool)>& ended;
   std::vector<CollectiveResult> results;
   collectives::MulticastCounters so_far;
   BusyCores busy_so_far;
@@ -175,6 +177,7 @@ void Session::finish_turn(Time now) {
   const double share = once ? 1 : (twice ? 2 : 1) * (n - 1) / n;
   result.busbw_GBps = result.algbw_GBps * share;
   results.push_back(result);
+  if (ended) ended(result, !(warm_up && turn == 0));
 }
 
 Task Session::perform(Part& part, int member, std::uint64_t bytes) {
@@ -225,11 +228,12 @@ Task Session::run(Part& part, int member) {
 }  // namespace
 
 std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
-                                             ElementType type, std::string* remark, bool warm_up) {
+                                             ElementType type, std::string* remark, bool warm_up,
+                                             const std::function<void(const CollectiveResult&, bool)>& ended) {
   if (sizes.empty()) return {};
   std::vector<std::uint64_t> turns = sizes;
   if (warm_up) turns.insert(turns.begin(), sizes.front());
-  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), {}, {}, {}, {}};
+  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}};
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (const auto operation = operation_of(each)) communicator->check(*operation);

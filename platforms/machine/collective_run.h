@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,8 +55,10 @@ struct CollectiveResult {
 /// unmeasured run of the first size, since the first collective also posts the first receives. With data on, fills
 /// buffers from the seed and compares every rank's memory with the sum that a reference computes: integers in `type`,
 /// so that no order of addition rounds. `remark` gets what ran otherwise than the configuration asked for, if anything
-/// did.
-std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes,
-                                             ElementType type, std::string* remark = nullptr, bool warm_up = true);
+/// did. `ended` is called with each as it ends, that of the warm-up with `measured` false.
+std::vector<CollectiveResult> run_collective(
+    Machine& machine, CollectiveOp op, const std::vector<std::uint64_t>& sizes, ElementType type,
+    std::string* remark = nullptr, bool warm_up = true,
+    const std::function<void(const CollectiveResult& result, bool measured)>& ended = {});
 
 }  // namespace weft::platforms

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -94,8 +95,9 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   [[nodiscard]] Time finished_at(std::uint32_t end) const { return ends_[end].finished; }
   [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
   /// What an end that has done its trace spent its time on.
-  [[nodiscard]] EndReport report(std::uint32_t end) const {
-    return statistics_.report(end, finished_at(end), end_.roofline && !end_.replay_only);
+  /// `now`: of an end that has not done it.
+  [[nodiscard]] EndReport report(std::uint32_t end, Time now) const {
+    return statistics_.report(end, std::min(finished_at(end), now), end_.roofline && !end_.replay_only);
   }
   /// Where ASTRA-sim would have stopped with an error or never ended, and this has gone on: a sentence each. After the
   /// run.

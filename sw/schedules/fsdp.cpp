@@ -439,21 +439,30 @@ void Fsdp::check_sums(Member& member, std::uint64_t at, Extent own, int step, in
                                            static_cast<int>(ranks_.size()));
 }
 
+std::vector<Time> Fsdp::finished() const {
+  std::size_t ended = members_.front()->ends.size();
+  for (const auto& member : members_) ended = std::min(ended, member->ends.size());
+  std::vector<Time> steps;
+  Time previous;
+  for (std::size_t step = 0; step < ended; ++step) {
+    Time end;
+    for (const auto& member : members_) end = std::max(end, member->ends[step]);
+    steps.push_back(end - previous);
+    previous = end;
+  }
+  return steps;
+}
+
 FsdpResult Fsdp::result() const {
   FsdpResult result;
   result.copies = copies_;
   result.tokens_per_rank_step = config_.sequences * config_.sequence;
   result.operations_per_rank_step = static_cast<double>(plan_.operations);
   result.model_flops_per_token = static_cast<double>(flops_per_token_);
-  Time previous;
-  for (int step = 0; step < config_.steps; ++step) {
-    Time end;
-    for (const auto& member : members_) end = std::max(end, member->ends[static_cast<std::size_t>(step)]);
-    result.steps.push_back(end - previous);
-    previous = end;
-  }
+  result.steps = finished();
   const auto ranks = static_cast<std::int64_t>(members_.size());
-  const Time last_began = previous - result.steps.back();
+  Time last_began;
+  for (std::size_t step = 0; step + 1 < result.steps.size(); ++step) last_began += result.steps[step];
   bool checked = false;
   std::int64_t wrong = 0;
   for (const auto& member : members_) {

@@ -66,6 +66,8 @@ class Fsdp {
   void record(Probe& probe, int ranks);
   /// Spawns the firmware threads.
   void start();
+  /// Times of the steps that all ranks have ended.
+  [[nodiscard]] std::vector<Time> finished() const;
   /// After the run.
   [[nodiscard]] FsdpResult result() const;
   /// What its communicators do otherwise than configured, a line each.

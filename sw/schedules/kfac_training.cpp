@@ -486,7 +486,10 @@ KfacTraining::Floats KfacTraining::weights(int rank, std::size_t layer) const {
 }
 
 std::vector<double> KfacTraining::losses() const {
-  std::vector<double> mean(losses_.front().size());
+  // A run that was ended early has ranks that are a step ahead of others.
+  std::size_t steps = losses_.front().size();
+  for (const std::vector<double>& own : losses_) steps = std::min(steps, own.size());
+  std::vector<double> mean(steps);
   for (const std::vector<double>& own : losses_) {
     for (std::size_t step = 0; step < mean.size(); ++step) mean[step] += own[step] / static_cast<double>(ranks_.size());
   }

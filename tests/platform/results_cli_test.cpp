@@ -8,12 +8,17 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/cli.h"
@@ -29,20 +34,47 @@ using test::read_file;
 
 class ResultsCli : public test::CliTest {
  protected:
-  /// Starts the command in the background; its process.
-  pid_t start(const std::vector<std::string>& words) const {
+  /// Starts the command in the background; its process. What it prints goes to `out`, and to the file "stderr".
+  pid_t start(const std::vector<std::string>& words, int out = -1) const {
     const pid_t child = fork();
     if (child != 0) return child;
     const fs::path work = folder_ / "work";
     if (chdir(work.c_str()) != 0) _exit(126);
     setenv("TMPDIR", (folder_ / "tmp").c_str(), 1);
     const int nowhere = open("/dev/null", O_RDWR);
-    for (int descriptor = 0; descriptor <= 2; ++descriptor) dup2(nowhere, descriptor);
+    dup2(nowhere, STDIN_FILENO);
+    dup2(out < 0 ? nowhere : out, STDOUT_FILENO);
+    dup2(open((folder_ / "stderr").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
     std::vector<char*> argv = {const_cast<char*>(WEFT_BINARY)};
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
     execv(WEFT_BINARY, argv.data());
     _exit(127);
+  }
+  /// The same of a command as a shell takes it.
+  pid_t start_shell(const std::string& arguments, int out) const {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    if (chdir((folder_ / "work").c_str()) != 0) _exit(126);
+    dup2(out, STDOUT_FILENO);
+    dup2(open((folder_ / "stderr").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
+    const std::string command = std::string("exec ") + WEFT_BINARY + " " + arguments;
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  /// A run that takes minutes, once its events are simulated: it says so every time that it looks.
+  pid_t start_long(const std::vector<std::string>& words, int out = -1) {
+    fs::remove(folder_ / "stderr");
+    setenv("WEFT_HEARTBEAT", "0", 1);
+    const pid_t child = start(words, out);
+    unsetenv("WEFT_HEARTBEAT");
+    EXPECT_TRUE(comes([&] { return read_file(folder_ / "stderr").find("weft: simulated ") != std::string::npos; }));
+    return child;
+  }
+  [[nodiscard]] std::string last_line() const {
+    std::string text = read_file(folder_ / "stderr");
+    while (text.ends_with('\n')) text.pop_back();
+    return text.substr(text.rfind('\n') + 1);
   }
 
   static int status_of(pid_t child) {
@@ -78,13 +110,25 @@ class ResultsCli : public test::CliTest {
   }
 };
 
-/// Of one name, each with its own length. What the last leaves is all of it and nothing else.
-TEST_F(ResultsCli, TwoRunsOfOneNameDoNotMix) {
+/// Four of one name, each with its own length: those that come while another runs are refused, and what is there in the
+/// end is one run's, whole.
+TEST_F(ResultsCli, FourRunsOfOneNameDoNotMix) {
+  const std::vector<std::string> sequences = {"64", "96", "128", "160"};
   std::vector<pid_t> runs;
-  for (const char* sequence : {"64", "96", "128"}) {
-    runs.push_back(start({"run", "../small.json", "--set", "workload.sequence=" + std::string(sequence)}));
+  for (const std::string& sequence : sequences) {
+    runs.push_back(start({"run", "../small.json", "--set", "workload.sequence=" + sequence}));
   }
-  for (const pid_t run : runs) EXPECT_EQ(status_of(run), 0);
+  std::set<std::string> whole;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const int status = status_of(runs[i]);
+    ASSERT_TRUE(WIFEXITED(status));
+    ASSERT_TRUE(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2) << status;
+    if (WEXITSTATUS(status) == 0) whole.insert(sequences[i]);
+  }
+  ASSERT_FALSE(whole.empty());
+  const std::string errors = read_file(folder_ / "stderr");
+  EXPECT_EQ(static_cast<std::size_t>(std::count(errors.begin(), errors.end(), '\n')), runs.size() - whole.size())
+      << errors;
   const fs::path out = folder_ / "work" / "out" / "small";
   EXPECT_EQ(names_in(out), (std::vector<std::string>{"config.json", "links.csv", "network.svg", "summary.json",
                                                      "timeline.json.gz", "timeline.svg"}));
@@ -92,12 +136,38 @@ TEST_F(ResultsCli, TwoRunsOfOneNameDoNotMix) {
   const json summary = json::parse(read_file(out / "summary.json"));
   const json config = json::parse(read_file(out / "config.json"));
   const std::string sequence = std::to_string(config["values"]["workload.sequence"]["value"].get<int>());
+  EXPECT_TRUE(whole.contains(sequence));
   ASSERT_EQ(weft("run ../small.json --out ../alone --set workload.sequence=" + sequence).code, 0);
   for (const char* name : {"config.json", "links.csv", "network.svg", "timeline.svg", "timeline.json.gz"}) {
     EXPECT_TRUE(read_file(out / name) == read_file(folder_ / "alone" / name)) << name;
   }
   const json alone = json::parse(read_file(folder_ / "alone" / "summary.json"));
   EXPECT_EQ(summary["simulator"]["digest"], alone["simulator"]["digest"]);
+}
+
+/// Who comes second learns who is there; who was killed locks nobody out.
+TEST_F(ResultsCli, APlaceNamesWhoHasIt) {
+  const pid_t run = start_long({"run", "llama3-8b-fsdp-64xh100", "--out", "mine", "--timeline", "t.gz"});
+  const std::string who = "which process " + std::to_string(run) + " since 20";
+  for (const auto& [arguments, option] : std::vector<std::pair<std::string, std::string>>{
+           {"run ../small.json --out mine", "--out: expected a folder that no other command writes to, got \"mine\", "},
+           {"run ../small.json --out other --timeline t.gz",
+            "--timeline: expected a file that no other command writes to, got "}}) {
+    const Ran second = weft(arguments);
+    EXPECT_EQ(second.code, 2);
+    EXPECT_EQ(second.out, "");
+    EXPECT_NE(second.err.find(option), std::string::npos) << second.err;
+    EXPECT_NE(second.err.find(who), std::string::npos) << second.err;
+    EXPECT_NE(second.err.find(": weft run llama3-8b-fsdp-64xh100 --out mine --timeline t.gz has; wait for it, or give"),
+              std::string::npos)
+        << second.err;
+  }
+  EXPECT_EQ(weft("run ../small.json --out other").code, 0);
+  kill(run, SIGKILL);
+  static_cast<void>(status_of(run));
+  EXPECT_TRUE(fs::exists(folder_ / "work/mine/.weft-lock"));
+  EXPECT_EQ(weft("run ../small.json --out mine").code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "work/mine/.weft-lock"));
 }
 
 /// A run without a timeline does not leave an earlier one's beside its summary; what is not Weft's stays.
@@ -111,20 +181,110 @@ TEST_F(ResultsCli, AnEarlierRunsFilesGo) {
   EXPECT_TRUE(json::parse(read_file(out / "summary.json"))["timeline"].is_null());
 }
 
-TEST_F(ResultsCli, ASignalLeavesNothing) {
+TEST_F(ResultsCli, ASignalKeepsWhatARunHasFinished) {
   fs::create_directories(folder_ / "tmp");
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
-    const pid_t run = start({"run", "llama3-8b-fsdp-64xh100", "--vcd", "waves.vcd", "--vcd-scope", "network.*"});
-    const fs::path work = folder_ / "work";
-    ASSERT_TRUE(comes([&] {
-      return fs::exists(work / "out" / "llama3-8b-fsdp-64xh100") &&
-             !fs::is_empty(work / "out" / "llama3-8b-fsdp-64xh100");
-    }));
+  const std::vector<std::pair<int, std::string>> signals = {
+      {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}};
+  for (const auto& [signal, name] : signals) {
+    const pid_t run =
+        start_long({"run", "llama3-8b-fsdp-64xh100", "--vcd", "waves.vcd", "--vcd-scope", "network.leaf0"});
     kill(run, signal);
     const int status = status_of(run);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
-    EXPECT_TRUE(nothing_written()) << signal;
+    EXPECT_TRUE(last_line().starts_with("weft: ended by " + name + ": ")) << last_line();
+    EXPECT_TRUE(last_line().ends_with("; out/llama3-8b-fsdp-64xh100/summary.json has what is finished")) << last_line();
+    const fs::path work = folder_ / "work";
+    EXPECT_EQ(names_in(work), (std::vector<std::string>{"out", "waves.vcd"}));
+    const fs::path out = work / "out" / "llama3-8b-fsdp-64xh100";
+    EXPECT_TRUE(is_whole_gzip(out / "timeline.json.gz"));
+    const json summary = json::parse(read_file(out / "summary.json"));
+    EXPECT_EQ(summary["partial"]["ended_by"], name);
+    EXPECT_GT(summary["simulated_us"], 0);
+    EXPECT_EQ(summary["steps_us"], json::array());
+    EXPECT_FALSE(summary.contains("step_time_us"));
+    fs::remove_all(work);
+    fs::create_directories(work);
   }
+  // What is complete says so.
+  EXPECT_EQ(json::parse(weft("run ../small.json --json").out)["partial"], nullptr);
+}
+
+TEST_F(ResultsCli, ASignalKeepsStepsThatAreFinished) {
+  std::array<std::string, 2> runs = {"workload.kind=fsdp",
+                                     "workload={\"kind\":\"kfac\",\"network\":\"nano-conv\","
+                                     "\"algorithm\":\"spd\",\"steps\":10000,"
+                                     "\"skip_equal_steps\":false}"};
+  for (const std::string& workload : runs) {
+    const pid_t run = start_long(
+        {"run", "../small.json", "--timeline-ranks", "0", "--set", workload, "--set", "workload.steps=1000"});
+    ASSERT_TRUE(comes([&] { return last_line().find(", 2 % done") != std::string::npos; })) << last_line();
+    kill(run, SIGTERM);
+    static_cast<void>(status_of(run));
+    const json summary = json::parse(read_file(folder_ / "work/out/small/summary.json"));
+    EXPECT_EQ(summary["partial"]["ended_by"], "SIGTERM") << last_line();
+    EXPECT_GT(summary["steps_us"].size(), 10U);
+    EXPECT_LT(summary["steps_us"].size(), 1000U);
+  }
+}
+
+/// Rows are there as soon as they are done, and stay.
+TEST_F(ResultsCli, ASignalKeepsRowsThatAreDone) {
+  for (const bool is_json : {false, true}) {
+    const fs::path rows = folder_ / "rows";
+    const int out = open(rows.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    std::vector<std::string> words = {"collective", "../small.json", "--op",
+                                      "all_reduce", "--bytes",       "1KiB,1MiB,64GiB"};
+    if (is_json) words.emplace_back("--json");
+    const pid_t run = start_long(words, out);
+    close(out);
+    if (!is_json) {
+      EXPECT_NE(read_file(rows).find("  1048576 "), std::string::npos) << "before the end";
+    }
+    kill(run, SIGINT);
+    const int status = status_of(run);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+    EXPECT_EQ(last_line(), "weft: ended by SIGINT: 2 of 3 rows are done");
+    if (!is_json) continue;
+    const json result = json::parse(read_file(rows));
+    EXPECT_EQ(result["partial"], json({{"ended_by", "SIGINT"}, {"done", "2 of 3 rows are done"}}));
+    EXPECT_EQ(result["rows"].size(), 2U);
+  }
+}
+
+/// SIGQUIT does not wait, and others leave no part of what they had begun.
+TEST_F(ResultsCli, ASignalThatEndsAtOnceLeavesNothing) {
+  const pid_t run = start_long({"run", "llama3-8b-fsdp-64xh100", "--vcd", "waves.vcd", "--vcd-scope", "network.leaf0"});
+  kill(run, SIGQUIT);
+  const int status = status_of(run);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGQUIT) << status;
+  EXPECT_EQ(last_line(), "weft: ended by SIGQUIT");
+  EXPECT_TRUE(nothing_written());
+}
+
+/// Without a terminal a run says where it is, in lines of their own, and what is left never grows.
+TEST_F(ResultsCli, ALongRunSaysWhereItIs) {
+  const Ran quiet = weft("collective ../small.json --op all_reduce --bytes 256MiB,256MiB");
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.err, "") << "nothing within the first minute";
+  const Ran ran = weft("--version >/dev/null; WEFT_HEARTBEAT=0 " WEFT_BINARY
+                       " collective ../small.json --op all_reduce --bytes 256MiB,256MiB");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, quiet.out);
+  std::istringstream lines(ran.err);
+  int told = 0;
+  double left = 1e9;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(line.starts_with("weft: simulated ")) << line;
+    EXPECT_NE(line.find(" M events/s"), std::string::npos) << line;
+    const std::size_t end = line.find(" s left");
+    if (end == std::string::npos) continue;
+    EXPECT_NE(line.find(" % done, "), std::string::npos) << line;
+    const double seconds = std::stod(line.substr(line.rfind(' ', end - 1)));
+    EXPECT_LE(seconds, left) << ran.err;
+    left = seconds;
+    ++told;
+  }
+  EXPECT_GT(told, 0) << ran.err;
 }
 
 /// However early it comes: what is about to be made is known before it is there.
@@ -236,17 +396,55 @@ TEST_F(ResultsCli, DevicesAndPipesAreWrittenToAndNeverReplaced) {
   EXPECT_TRUE(nothing_written());
 }
 
-/// A script must not take it for success.
+/// A script must not take it for success: on a full disk, and where nobody reads on.
 TEST_F(ResultsCli, OutputThatCannotBeWrittenIsAnError) {
-  for (const char* arguments : {"--help", "--version", "run --help", "describe", "describe --json", "parts",
-                                "parts --json", "kernel copy --bytes 1KiB", "kernel copy --bytes 1KiB --json", "dpa",
-                                "topology ../small.json", "collective ../small.json --op all_reduce --bytes 4KiB",
-                                "collective ../small.json --op all_reduce --bytes 4KiB --json", "run ../small.json",
-                                "run ../small.json --json", "workload llama3-8b --layers 1 --out w"}) {
+  const std::string inputs = WEFT_SOURCE_DIR "/docs/inputs/";
+  const std::string waves = " --clock tb.clk --valid tb.valid --data tb.data --map 'tb.*=weft.*' --tolerance 1";
+  for (const std::string& arguments :
+       std::vector<std::string>{"--help",
+                                "--version",
+                                "run --help",
+                                "describe",
+                                "describe --json",
+                                "parts",
+                                "parts --json",
+                                "platforms",
+                                "kernel copy --bytes 1KiB",
+                                "kernel copy --bytes 1KiB --json",
+                                "dpa",
+                                "dpa --json",
+                                "topology ../small.json",
+                                "collective ../small.json --op all_reduce --bytes 4KiB",
+                                "collective ../small.json --op all_reduce --bytes 4KiB --json",
+                                "run ../small.json",
+                                "run ../small.json --json",
+                                "workload llama3-8b --layers 1 --out w",
+                                "bench --quick --only machine-64",
+                                "bench --quick --only machine-64 --json",
+                                "memory " + inputs + "requests.trc",
+                                "memory " + inputs + "requests.trc --json",
+                                "validate --suite gemm-h100",
+                                "validate --suite gemm-h100 --json",
+                                "vcd info " + inputs + "rtl.vcd",
+                                "vcd info --json " + inputs + "rtl.vcd",
+                                "vcd compare " + inputs + "rtl.vcd " + inputs + "model.vcd" + waves,
+                                "trace info " + inputs + "ddp",
+                                "trace check " + inputs + "ddp",
+                                "trace convert " + inputs + "ddp c"}) {
     SCOPED_TRACE(arguments);
-    const Ran full = weft(std::string(arguments) + " > /dev/full");
+    const Ran full = weft(arguments + " > /dev/full");
     EXPECT_EQ(full.code, 1);
     EXPECT_EQ(full.err, "weft: cannot write standard output: No space left on device\n");
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    close(ends[0]);
+    fs::remove(folder_ / "stderr");
+    setenv("WEFT_CATALOGUE", WEFT_SOURCE_DIR "/platforms/parts", 1);
+    const pid_t shell = start_shell(arguments, ends[1]);
+    close(ends[1]);
+    const int status = status_of(shell);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+    EXPECT_EQ(read_file(folder_ / "stderr"), "weft: cannot write standard output: Broken pipe\n");
   }
   // What is printed must not go into a file that has its number.
   const Ran closed = weft("run ../small.json --out ../closed >&-");
