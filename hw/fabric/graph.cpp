@@ -60,9 +60,10 @@ class Builder {
     const std::size_t dash = edge.between.find(" - ");
     const std::string a = edge.between.substr(0, dash);
     const std::string b = dash == std::string::npos ? "" : edge.between.substr(dash + 3);
-    if (!is_name(a) || !is_name(b) || a == b) {
+    if (!is_name(a) || !is_name(b)) {
       fail(i, "two names of letters, digits and _ with a dash between, such as \"end0 - leaf0\"");
     }
+    if (a == b) fail(i, "two names that differ, since a link joins two");
     const std::uint32_t link = topology_.add_link(edge.link);
     const auto end_a = end_number(a);
     const auto end_b = end_number(b);

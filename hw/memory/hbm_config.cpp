@@ -19,20 +19,21 @@ std::string peak_text(double peak) {
 /// The clocks of a device are within the limits of its fields, whatever clock they were rounded to.
 class WithinLimits {
  public:
-  explicit WithinLimits(std::string path) : path_(std::move(path)) {}
+  WithinLimits(std::string path, Time device) : path_(std::move(path)), device_(device) {}
 
   template <typename T>
   void operator()(std::string_view name, const T& member, std::string_view /*doc*/ = {}, Range range = {}) const {
     if constexpr (std::is_same_v<T, int>) {
       if (member <= range.max) return;
-      throw ConfigError(path_, "a slower one: " + std::string(name) + " of the device would be " +
-                                   std::to_string(member) + " clocks, and at most " + std::to_string(range.max) +
-                                   " are modelled");
+      throw ConfigError(path_, "a slower one, or a shorter device.timing.clock than " + to_text(device_) + ": " +
+                                   std::string(name) + " of the device would be " + std::to_string(member) +
+                                   " clocks, and at most " + std::to_string(range.max) + " are modelled");
     }
   }
 
  private:
   std::string path_;
+  Time device_;
 };
 
 }  // namespace
@@ -47,7 +48,7 @@ void HbmConfig::check(const std::string& path) const {
     throw ConfigError(path + ".stacks.clock", "0ps or at least " + to_text(kLeastClock));
   }
   dram::MemoryConfig memory = stacks.memory();
-  memory.device.timing.fields(WithinLimits(path + ".stacks.clock"));
+  memory.device.timing.fields(WithinLimits(path + ".stacks.clock", stacks.device.timing.clock));
   try {
     memory.check(path + ".stacks");
   } catch (const ConfigError& error) {

@@ -162,6 +162,9 @@ std::vector<IdleFields> FsdpJob::idle() const {
   if (!config_.offload.activations) {
     idle.push_back({path + ".offload.buffers", {}, path + ".offload.activations is false", false, {}});
   }
+  if (!config_.offload.optimizer) {
+    idle.push_back({path + ".offload.piece", {}, path + ".offload.optimizer is false", false, {}});
+  }
   if (shards() == 1) {
     for (const char* field : {".forward_prefetch", ".backward_prefetch", ".limit_all_gathers"}) {
       idle.push_back({path + field, {}, "every rank has all parameters, so that nothing is gathered", false, {}});

@@ -138,6 +138,7 @@ class KfacJob final : public Job {
   [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
     return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
   }
+  [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} by {} on {} accelerators, {} samples each, {}", kfac_->plan().network().name, algorithm(),
                        machine_->size(), kfac_->plan().network().batch, steps_text());
@@ -192,6 +193,16 @@ std::uint64_t KfacJob::digest_on(const accelerator::ComputeConfig& compute) cons
     digest.add(plan.packing(side));
   }
   return digest.value();
+}
+
+std::vector<IdleFields> KfacJob::idle() const {
+  std::vector<IdleFields> idle;
+  for (Kfac::Unused& each : kfac_->unused())
+    idle.push_back({std::move(each.field), {}, std::move(each.why), false, {}});
+  if (!config_.training.on) {
+    idle.push_back({"workload.training", {"workload.training.on"}, "workload.training.on is false", false, {}});
+  }
+  return idle;
 }
 
 std::string KfacJob::steps_text() const {

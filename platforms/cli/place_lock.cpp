@@ -75,7 +75,13 @@ PlaceLock::PlaceLock(const fs::path& place, Kind kind) {
   const SignalsHeld until_noted;
   for (;;) {
     const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kReadable);
-    if (descriptor < 0) return;  // what is to be written here says why
+    if (descriptor < 0) {
+      // Another user's, or else what is to be written here says why it cannot be.
+      const int others = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+      if (others >= 0 && flock(others, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) other_ = read_other(others);
+      if (others >= 0) close(others);
+      return;
+    }
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) other_ = read_other(descriptor);
       close(descriptor);
@@ -90,8 +96,7 @@ PlaceLock::PlaceLock(const fs::path& place, Kind kind) {
     file_ = traces::Temporary(path, traces::Temporary::Kind::kFile);
     const std::string text = this_command();
     // Without it, others are refused all the same.
-    if (ftruncate(descriptor, 0) == 0) [[maybe_unused]]
-      const ssize_t written = write(descriptor, text.data(), text.size());
+    if (ftruncate(descriptor, 0) != 0 || write(descriptor, text.data(), text.size()) < 0) errno = 0;
     return;
   }
 }

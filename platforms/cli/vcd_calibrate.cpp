@@ -141,9 +141,13 @@ int calibrate(const CalibrateOptions& options) {
   const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out, kPlatformKinds);
   const vcd::BlockTrace trace = options.block.read(options.file, false);
   print_warnings(trace.remarks);
+  Frequency clock = clock_of(trace);  // which says where there are no values at all
   const std::int64_t bytes = options.bytes > 0 ? options.bytes : static_cast<std::int64_t>(trace.data_bits / 8);
-  if (bytes == 0) throw UsageError("--bytes: expected the bytes of a beat, since the inputs have no data");
-  Frequency clock = clock_of(trace);
+  if (bytes == 0) {
+    throw UsageError("--bytes: expected the bytes of a beat, since " +
+                     (trace.data_bits > 0 ? std::to_string(trace.data_bits) + " bits of data are less than one"
+                                          : std::string("no beat at the inputs has data")));
+  }
   if (!options.frequency.empty()) {
     try {
       clock = parse_frequency(options.frequency);

@@ -20,9 +20,9 @@ void check_wave_file(const std::string& file) {
 }
 
 void WaveOptions::add_to(const Arguments& app) {
-  app.add_option(
-         "--vcd", file,
-         "Where to write a waveform of what the modules of --vcd-scope do, as its name ends: .vcd, .vcd.gz or .fst")
+  app.add_option("--vcd", file,
+                 "Where to write a waveform of what the modules of --vcd-scope do, as its name ends: .vcd.gz, .fst, or "
+                 "else .vcd")
       .type_name("FILE");
   app.add_option("--vcd-scope", scopes, "A module, or a pattern with *, such as 'network.leaf0.*'; can be repeated")
       .one_at_a_time()

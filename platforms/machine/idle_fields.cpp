@@ -54,6 +54,11 @@ void add_kernels(IdleCollector& idle, const ComputeConfig& compute, const Machin
   } else if (use.kernels_on) {
     auto tried = std::make_shared<ComputeConfig>(compute);
     idle.add_tried(path, "no kernel of this run follows it", [tried, &use](std::string_view field) {
+      if (field == "lacks") {
+        ComputeConfig none = *tried;
+        none.lacks.clear();
+        return use.kernels_on(none) == use.kernels_on(*tried);
+      }
       return std::find(std::begin(kReadByOthers), std::end(kReadByOthers), field) == std::end(kReadByOthers) &&
              is_indifferent([&](FieldVisitor& visitor) { tried->fields(visitor); }, field,
                             [&] { return use.kernels_on(*tried); }, Extremes::kTried);
@@ -78,6 +83,7 @@ bool asks_switches(const collectives::Communicator::Config& config) {
 /// Whether switches were to add up or nccl chose that they did.
 bool uses_switches(const collectives::Communicator::Config& config, const MachineUse& use) {
   using collectives::Followed;
+  if (!use.by_algorithm) return collectives::has_followed_switches(use.followed);
   return asks_switches(config) ||
          (config.algorithm == Algorithm::kNccl &&
           (has_followed(use.followed, Followed::kNvlsSteps) || has_followed(use.followed, Followed::kFull) ||
@@ -106,10 +112,16 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
     add(Followed::kCollnet, {"collectives.nccl.collnet"}, "no AllReduce of this run goes another way with it");
     add(Followed::kNvlsSteps, {"collectives.nccl.nvls_channels"}, "no AllReduce of this run goes by NVLS");
     for (const char* field : {"collectives.in_network.all_reduce", "collectives.in_network.when_full"}) {
-      idle.add(true, field, "collectives.algorithm is nccl");
+      idle.add(use.by_algorithm, field, "collectives.algorithm is nccl");
     }
-    idle.add(true, "collectives.in_network.staging.channels",
+    idle.add(use.by_algorithm, "collectives.in_network.staging.channels",
              "collectives.algorithm is nccl, whose channels are collectives.nccl.nvls_channels");
+  }
+  if (has_followed(use.followed, Followed::kDimensions)) {
+    add(Followed::kOrder, {"collectives.dimensions.inter_dimension", "collectives.dimensions.optimization"},
+        "this run has AllToAlls and collectives with a root alone, whose phases have one order");
+    add(Followed::kSeveral, {"collectives.dimensions.scheduling"},
+        "no collective of this run began before the one before it had ended");
   }
   // Where switches had no room, what asks for it is why.
   if (!uses_switches(config.collectives, use) || has_followed(use.followed, Followed::kFull)) return;
@@ -128,6 +140,34 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
            "collectives.in_network.low_latency_limit",
            has_followed(use.followed, Followed::kCouldStage) ? std::vector<std::string>{"channels"}
                                                              : std::vector<std::string>());
+}
+
+/// Of collectives of which each may have an algorithm of its own: libraries that none of the run had.
+void add_libraries(IdleCollector& idle, const MachineConfig& config, const MachineUse& use) {
+  using collectives::Followed;
+  const bool switches = uses_switches(config.collectives, use);
+  for (const char* field : {"collectives.in_network", "collectives.piece", "collectives.pieces"}) {
+    idle.add(!switches, field, "no collective of this run is in switches");
+  }
+  idle.add(!has_followed(use.followed, Followed::kMulticast), "collectives.multicast",
+           "no collective of this run is by multicast");
+  idle.add(!has_followed(use.followed, Followed::kDimensions), "collectives.dimensions",
+           "no collective of this run is by dimensions");
+}
+
+/// Adders of switches, of which a run has used those of its types.
+void add_adders(IdleCollector& idle, const fabric::ReductionEngine::Config& config, const MachineUse& use,
+                const std::string& path) {
+  using collectives::Followed;
+  if (config.implementation != fabric::ReductionEngine::Config().implementation) return;
+  for (const auto& [name, type] : enum_names(ElementType())) {
+    idle.add(!has_followed(use.followed, collectives::followed_of(type)), path + "." + std::string(name),
+             "no sum of " + std::string(name) + " in this run went up a streaming tree");
+  }
+  idle.add(!has_followed(use.followed, Followed::kLowLatency), path + ".low_latency",
+           "nothing in this run went up a low-latency tree");
+  idle.add(!has_followed(use.followed, Followed::kLowLatencyBytes), path + ".low_latency_bytes",
+           "no data in this run went up a low-latency tree");
 }
 
 void add_processor(IdleCollector& idle, const firmware::Processor::Config& config, bool accesses, bool fetches,
@@ -249,6 +289,8 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
     add_interface(idle, config.scale_up.port, config.scale_up.fabric, use.port, "scale_up.port", "scale_up.fabric");
     add_network(idle, config.scale_up.fabric, config.per_node, use.port, "scale_up.fabric");
   }
+  add_adders(idle, config.fabric.switch_config.reduction, use, "fabric.switch.reduction");
+  add_adders(idle, config.scale_up.fabric.switch_config.reduction, use, "scale_up.fabric.switch.reduction");
   add_kernels(idle, config.accelerator.array.compute, use);
   for (const char* field : {"accelerator.copy_rate", "accelerator.copy_overhead"}) {
     idle.add(!use.copies, field, "copy engines did nothing in this run");
@@ -273,6 +315,7 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
   add_processor(idle, config.firmware, use.accesses, fetches, "firmware");
   if (config.dpa.cores > 0) add_processor(idle, config.dpa, use.offloaded, fetches || use.offloaded, "dpa");
   if (!use.by_algorithm) {
+    add_libraries(idle, config, use);
     add_followed(idle, config, use);
     return idle.take();
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "sw/collectives/followed.h"
 #include "sw/collectives/line_algorithms.h"
 #include "sw/collectives/nodes.h"
 
@@ -268,6 +269,10 @@ void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
   if (config_.scheduling == dimensions::Scheduling::kFifo) run->priority = -mine.begun;
   if (config_.scheduling == dimensions::Scheduling::kExplicit) run->priority = call.priority;
   ++mine.begun;
+  std::uint32_t& followed = ranks_[static_cast<std::size_t>(member)]->followed;
+  follow(followed, Followed::kDimensions);
+  if (mine.running++ > 0) follow(followed, Followed::kSeveral);
+  if (!call.rooted && call.operation != Operation::kAllToAll) follow(followed, Followed::kOrder);
   run->call = std::move(call);
   run->done = std::move(done);
   std::optional<dimensions::Themis> themis;
@@ -309,6 +314,7 @@ void DimensionGroup::go_on(const std::shared_ptr<Chunk>& chunk) {
   if (chunk->next == chunk->phases.size()) {
     if (--run.chunks_left > 0) return;
     if (run.on_the_way) on_the_way_.leave(*run.on_the_way);
+    --members_[static_cast<std::size_t>(run.member)].running;
     return run.done();
   }
   const dimensions::Phase& next = chunk->phases[chunk->next];

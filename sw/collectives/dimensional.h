@@ -123,6 +123,7 @@ class DimensionGroup final : public Group {
     std::uint32_t streams = 0;       ///< chunks that it has begun
     std::int64_t begun = 0;          ///< collectives
     std::int64_t all_to_alls = 0;
+    int running = 0;
     firmware::CompletionQueue* moved = nullptr;
   };
   void find_dimensions(const DimensionsConfig& config);

@@ -3,27 +3,53 @@
 
 #include <cstdint>
 
+#include "hw/core/element.h"
+
 namespace weft::collectives {
 
 /// What a rank's collectives have followed of their configuration, a bit each of firmware::Rank::followed: so that who
 /// sets a field that none of them reads can be told.
 enum class Followed : std::uint32_t {
-  kRings = 1U << 0,       ///< rings and trees: channels, chunk, slots, queue_pairs, protocol, order, the relay
-  kPieces = 1U << 1,      ///< in-network within nodes and across them
-  kAllReduce = 1U << 2,   ///< in-network: a long one, by the pattern that is set
-  kScatter = 1U << 3,     ///< in-network: ReduceScatters
-  kStreaming = 1U << 4,   ///< in-network: the streaming tree
-  kMessages = 1U << 5,    ///< in-network: what is cut into chunks
-  kStaging = 1U << 6,     ///< in-network: buffers of an AllReduce
-  kCouldStage = 1U << 7,  ///< in-network: an AllReduce that staging would take
-  kSums = 1U << 8,        ///< in-network: any sum of data
-  kLock = 1U << 9,        ///< in-network: a sum that goes up the streaming tree once it is locked
-  kNvls = 1U << 10,       ///< nccl: an AllReduce that goes another way with `nvls` than without
-  kCollnet = 1U << 11,    ///< the same of `collnet`
-  kNvlsSteps = 1U << 12,  ///< nccl: an AllReduce by NVLS or NVLSTree
-  kFull = 1U << 13,       ///< trees for which switches had no room
+  kRings = 1U << 0,             ///< rings and trees: channels, chunk, slots, queue_pairs, protocol, order, the relay
+  kPieces = 1U << 1,            ///< in-network within nodes and across them
+  kAllReduce = 1U << 2,         ///< in-network: a long one, by the pattern that is set
+  kScatter = 1U << 3,           ///< in-network: ReduceScatters
+  kStreaming = 1U << 4,         ///< in-network: the streaming tree
+  kMessages = 1U << 5,          ///< in-network: what is cut into chunks
+  kStaging = 1U << 6,           ///< in-network: buffers of an AllReduce
+  kCouldStage = 1U << 7,        ///< in-network: an AllReduce that staging would take
+  kSums = 1U << 8,              ///< in-network: any sum of data
+  kLock = 1U << 9,              ///< in-network: a sum that goes up the streaming tree once it is locked
+  kNvls = 1U << 10,             ///< nccl: an AllReduce that goes another way with `nvls` than without
+  kCollnet = 1U << 11,          ///< the same of `collnet`
+  kNvlsSteps = 1U << 12,        ///< nccl: an AllReduce by NVLS or NVLSTree
+  kFull = 1U << 13,             ///< trees for which switches had no room
+  kLowLatency = 1U << 14,       ///< in-network: a low-latency tree, if for an empty sum
+  kLowLatencyBytes = 1U << 15,  ///< in-network: a sum of data in one
+  kMulticast = 1U << 16,        ///< by the library of multicast
+  kOrder = 1U << 17,            ///< dimensions: plans of phases that could be in another order
+  kSeveral = 1U << 18,          ///< dimensions: a collective that began beside another of its communicator
+  kDimensions = 1U << 19,       ///< by the library of dimensions
+  kFp32 = 1U << 20,             ///< in-network: a sum in a streaming tree of this type; others follow in their order
 };
 inline constexpr std::uint32_t kAllFollowed = ~0U;
+
+/// Whether anything was in switches, or was to be.
+[[nodiscard]] constexpr bool has_followed_switches(std::uint32_t followed) {
+  constexpr Followed kOfSwitches[] = {Followed::kPieces,    Followed::kAllReduce, Followed::kScatter,
+                                      Followed::kStreaming, Followed::kMessages,  Followed::kStaging,
+                                      Followed::kSums,      Followed::kLock,      Followed::kNvlsSteps,
+                                      Followed::kFull,      Followed::kLowLatency};
+  for (const Followed each : kOfSwitches) {
+    if ((followed & static_cast<std::uint32_t>(each)) != 0) return true;
+  }
+  return false;
+}
+
+/// A sum of this type in a streaming tree.
+[[nodiscard]] constexpr Followed followed_of(ElementType type) {
+  return static_cast<Followed>(static_cast<std::uint32_t>(Followed::kFp32) << static_cast<unsigned>(type));
+}
 
 inline void follow(std::uint32_t& followed, Followed what) {
   followed |= static_cast<std::uint32_t>(what);

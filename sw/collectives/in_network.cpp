@@ -65,6 +65,7 @@ Task InNetworkMember::until(Condition condition) {
 Task InNetworkMember::meet() {
   if (size_ == 1) co_return;
   const std::uint64_t target = progress_.reduced + 1;
+  follow(rank_.followed, Followed::kLowLatency);
   low_latency_.reduce(0, 0, 0, ElementType::kInt32);
   co_await until([this, target] { return progress_.reduced >= target; });
 }
@@ -83,11 +84,14 @@ Task InNetworkMember::all_reduce(std::uint64_t buffer, std::uint64_t bytes, Elem
   follow(rank_.followed, Followed::kSums);
   begin();
   if (static_cast<std::int64_t>(bytes) <= config_.low_latency_limit.count()) {
+    follow(rank_.followed, Followed::kLowLatency);
+    follow(rank_.followed, Followed::kLowLatencyBytes);
     low_latency_.reduce(buffer, buffer, bytes, type);
     co_await until([this] { return progress_.reduced == 1; });
     co_return;
   }
   follow(rank_.followed, Followed::kAllReduce);
+  follow(rank_.followed, followed_of(type));
   if (config_.all_reduce == AllReducePattern::kReduceMulticast) {
     follow(rank_.followed, Followed::kCouldStage);
     if (config_.staging.channels > 0) {
@@ -178,8 +182,10 @@ Task InNetworkMember::reduce_scatter(std::uint64_t input, std::uint64_t output, 
   const bool is_short = static_cast<std::int64_t>(bytes) <= config_.low_latency_limit.count() &&
                         reductions <= static_cast<std::uint64_t>(config_.low_latency_window);
   if (is_short) {
+    follow(rank_.followed, Followed::kLowLatencyBytes);
     co_await meet();
   } else {
+    follow(rank_.followed, followed_of(type));
     co_await lock();
   }
   firmware::GroupQueuePair& tree = is_short ? low_latency_ : streaming_;

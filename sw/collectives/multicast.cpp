@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "sw/collectives/followed.h"
+
 namespace weft::collectives {
 
 using firmware::Interface;
@@ -139,6 +141,7 @@ firmware::Task MulticastMember::distribute(std::uint64_t buffer, BlockMap blocks
 }
 
 firmware::Task MulticastMember::perform(Step step) {
+  follow(rank_.followed, Followed::kMulticast);
   if (host_end_.number() == place_end_.number()) {  // no offload
     co_await step();
     co_return;

@@ -153,6 +153,12 @@ class Kfac {
   [[nodiscard]] KfacResult result() const;
   /// What its communicators do otherwise than configured, a line each.
   [[nodiscard]] std::vector<std::string> remarks() const;
+  /// A field that changes nothing as the run is configured, and why.
+  struct Unused {
+    std::string field;
+    std::string why;
+  };
+  [[nodiscard]] std::vector<Unused> unused() const;
 
   [[nodiscard]] const KfacConfig& config() const { return config_; }
   [[nodiscard]] const KfacPlan& plan() const { return plan_; }

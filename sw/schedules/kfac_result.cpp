@@ -26,33 +26,6 @@ std::string unfed_layer(const models::Network& network) {
   return "";
 }
 
-/// Fields that have been set and change nothing, as a platform's file may have them for another algorithm.
-std::string fields_without_effect(const KfacConfig& config) {
-  const bool places = config.second_order() && !config.local_factors();
-  const bool broadcasts =
-      config.second_order() && (!places || config.inverse_placement() != InversePlacement::kEverywhere);
-  const bool balances = places && config.inverse_placement() == InversePlacement::kBalanced;
-  const KfacConfig unset;
-  std::string fields;
-  const auto add = [&fields](bool without_effect, const char* field) {
-    if (!without_effect) return;
-    fields += fields.empty() ? "" : ", ";
-    fields += std::string("workload.") + field;
-  };
-  add(config.factor_type != unset.factor_type && !config.second_order(), "factor_type");
-  add(config.sending != unset.sending && !balances, "sending");
-  add(config.packing != unset.packing && !places, "packing");
-  add(config.wait_free != unset.wait_free && config.averages(), "wait_free");
-  add(config.cycle != unset.cycle && config.metrics == 0, "cycle");
-  add(config.overlap_inverses != unset.overlap_inverses && !broadcasts, "overlap_inverses");
-  add(config.kl_clip != unset.kl_clip && !config.second_order(), "kl_clip");
-  add(config.compression.ratio != unset.compression.ratio && !config.compression.on(), "compression.ratio");
-  add(config.compression.stages != unset.compression.stages && !config.compression.estimates(), "compression.stages");
-  add(config.activations.ratio != unset.activations.ratio && !config.activations.on(), "activations.ratio");
-  add(config.broadcasts != unset.broadcasts && !broadcasts, "broadcasts");
-  return fields;
-}
-
 }  // namespace
 
 KfacSpan steps_shown(const KfacConfig& config) {
@@ -62,14 +35,38 @@ KfacSpan steps_shown(const KfacConfig& config) {
   return {config.steps - count, count};
 }
 
+std::vector<Kfac::Unused> Kfac::unused() const {
+  const KfacConfig& config = config_;
+  const bool places = config.second_order() && !config.local_factors();
+  const bool broadcasts =
+      config.second_order() && (!places || config.inverse_placement() != InversePlacement::kEverywhere);
+  const std::string algorithm = "workload.algorithm is " + std::string(name_of(config.algorithm));
+  std::vector<Unused> fields;
+  const auto add = [&fields](bool is_unused, const char* field, const std::string& why) {
+    if (is_unused) fields.push_back({std::string("workload.") + field, why});
+  };
+  for (const char* field : {"factor_type", "kl_clip"}) add(!config.second_order(), field, algorithm);
+  add(!places, "sending", "no inverses are balanced over ranks: " + algorithm);
+  add(places && config.inverse_placement() != InversePlacement::kBalanced, "sending",
+      "inverses are placed " + std::string(name_of(config.inverse_placement())));
+  add(!places, "packing", "no matrices are sent: " + algorithm);
+  add(config.averages(), "wait_free", algorithm);
+  add(config.metrics == 0, "cycle", "workload.metrics is 0");
+  for (const char* field : {"overlap_inverses", "broadcasts"}) add(!broadcasts, field, "no inverses are broadcast");
+  add(!config.compression.on(), "compression.ratio", "workload.compression.method is none");
+  add(!config.compression.estimates(), "compression.stages", "no threshold is estimated");
+  add(!config.activations.on(), "activations.ratio", "workload.activations.method is none");
+  const bool replaced = config.all_reduces != KfacCollectives::kPlatform &&
+                        (!broadcasts || config.broadcasts != KfacCollectives::kPlatform);
+  if (replaced) {
+    fields.push_back({"collectives.algorithm", broadcasts ? "workload.all_reduces and broadcasts stand in its place"
+                                                          : "workload.all_reduces stands in its place"});
+  }
+  return fields;
+}
+
 std::vector<std::string> Kfac::remarks() const {
   std::vector<std::string> lines;
-  if (!config_.training.on && config_.training != KfacTrainingConfig()) {
-    lines.emplace_back("workload.training.on is false: its other fields have no effect");
-  }
-  if (const std::string idle = fields_without_effect(config_); !idle.empty()) {
-    lines.push_back("without effect with " + std::string(name_of(config_.algorithm)) + " as it is set: " + idle);
-  }
   // Those of the tables are known; a file's may be misspelt.
   if (models::is_network_file(config_.network)) {
     if (const std::string line = unfed_layer(plan_.network()); !line.empty()) lines.push_back(line);

@@ -190,7 +190,10 @@ TEST_F(KfacCli, PackingIsToldOfByItself) {
   }
   const Ran dp = weft("run ../kfac.json --set workload.algorithm=dp --set workload.packing=fused");
   EXPECT_EQ(dp.out.find("Packing"), std::string::npos) << dp.out;
-  EXPECT_NE(dp.out.find("\nwithout effect with dp as it is set: workload.packing\n"), std::string::npos) << dp.out;
+  EXPECT_NE(
+      dp.out.find("\nwithout effect in this run: workload.packing (no matrices are sent: workload.algorithm is dp)\n"),
+      std::string::npos)
+      << dp.out;
   const Ran bad = weft("run ../kfac.json --set workload.packing=triangles");
   EXPECT_EQ(bad.code, 2);
   EXPECT_NE(bad.err.find("workload.packing: expected one of indices, fused, squares"), std::string::npos) << bad.err;
@@ -271,16 +274,24 @@ TEST_F(KfacCli, TrainingThatIsRefused) {
 
 TEST_F(KfacCli, WhatHasNoEffectIsToldOf) {
   const Ran clip = weft("run ../kfac.json --set workload.algorithm=sgd --set workload.kl_clip=0.001");
-  EXPECT_NE(clip.out.find("\nwithout effect with sgd as it is set: workload.kl_clip\n"), std::string::npos) << clip.out;
+  EXPECT_NE(clip.out.find("\nwithout effect in this run: workload.kl_clip (workload.algorithm is sgd)\n"),
+            std::string::npos)
+      << clip.out;
   EXPECT_EQ(clip.out.find("InverseComp"), std::string::npos) << clip.out;
   const Ran d = weft(
       "run ../kfac.json --set workload.algorithm=d --set workload.sending=all-reduce --set workload.cycle=1ms "
       "--set workload.overlap_inverses=true --set workload.broadcasts=nccl --set workload.compression.ratio=0.5 "
-      "--set workload.activations.ratio=0.1");
-  EXPECT_NE(d.out.find("\nwithout effect with d as it is set: workload.sending, workload.cycle, "
-                       "workload.overlap_inverses, workload.compression.ratio, workload.activations.ratio, "
-                       "workload.broadcasts\n"),
-            std::string::npos)
+      "--set workload.activations.ratio=0.1 --set workload.compression.stages=2 --set workload.training.rate=0.1 "
+      "--set collectives.algorithm=tree --set workload.all_reduces=ring --set collectives.multicast.chains=1 "
+      "--set collectives.in_network.staging.channels=0 --json");
+  std::vector<std::string> named;
+  const json result = json::parse(d.out);
+  for (const json& each : result["without_effect"]) named.push_back(each["field"]);
+  EXPECT_EQ(named, (std::vector<std::string>{
+                       "collectives.algorithm", "collectives.in_network.staging.channels",
+                       "collectives.multicast.chains", "workload.activations.ratio", "workload.broadcasts",
+                       "workload.compression.ratio", "workload.compression.stages", "workload.cycle",
+                       "workload.overlap_inverses", "workload.sending", "workload.training.rate"}))
       << d.out;
   write("gap.csv", "layer,kind,channels_in,channels_out,bias\na,linear,784,256,no\nb,linear,999,10,no\n");
   const Ran gap = weft("run ../kfac.json --set workload.network=../gap.csv");

@@ -73,7 +73,8 @@ TEST_F(SettingsCli, TimeoutsBelowTheRoundTripAreNamed) {
 /// Each of these is set alone: it is named, or not. What is named leaves digest and times as they are.
 TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
   const auto without = [](json result) {
-    for (const char* key : {"without_effect", "wall_s", "cpu_s", "warnings", "simulator", "configuration"}) result.erase(key);
+    for (const char* key : {"without_effect", "wall_s", "cpu_s", "warnings", "simulator", "configuration"})
+      result.erase(key);
     return result;
   };
   struct Case {
@@ -111,9 +112,26 @@ TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
             {},
             {"scale_up.fabric.switch.reduction.chunks=1", "collectives.in_network.window=65536"}},
            {"collective dgx-h100 --op all_gather --bytes 4MiB --no-warmup ", {"collectives.nccl.nvls=false"}, {}},
+           {"collective dgx-h100 --op all_reduce --bytes 16MiB --algorithm in-network --type bf16 --no-warmup ",
+            {"scale_up.fabric.switch.reduction.fp32=1", "scale_up.fabric.switch.reduction.int32=1",
+             "scale_up.fabric.switch.reduction.low_latency_bytes=1"},
+            {"scale_up.fabric.switch.reduction.bf16=1"}},
+           {"collective dgx-h100 --op all_reduce --bytes 64B --algorithm in-network --no-warmup ",
+            {"scale_up.fabric.switch.reduction.fp32=1"},
+            {"scale_up.fabric.switch.reduction.low_latency=100us",
+             "scale_up.fabric.switch.reduction.low_latency_bytes=1"}},
+           {"collective llama3-8b-fsdp-64xh100 --set accelerators=16 --op all_to_all --algorithm dimensions --bytes "
+            "1MiB --no-warmup ",
+            {"collectives.dimensions.inter_dimension=themis", "collectives.dimensions.optimization=baseline",
+             "collectives.dimensions.scheduling=FIFO"},
+            {}},
+           {"collective llama3-8b-fsdp-64xh100 --set accelerators=16 --op all_reduce --algorithm dimensions --bytes "
+            "1MiB --no-warmup ",
+            {"collectives.dimensions.scheduling=FIFO"},
+            {"collectives.dimensions.optimization=baseline"}},
            {"run ../small.json --timeline-ranks 0 --out out ",
             {"accelerator.compute.panel_step=9us", "accelerator.compute.tensor_fp64=1TFLOPS",
-             "workload.offload.buffers=3"},
+             "accelerator.compute.lacks=fp8", "workload.offload.buffers=3", "workload.offload.piece=1MiB"},
             {"accelerator.compute.sustained=0.5", "accelerator.compute.power.idle=1W"}}}) {
     const json plain = json::parse(weft(command + "--json").out);
     EXPECT_EQ(plain["without_effect"], json::array()) << command;

@@ -173,6 +173,10 @@ TEST_F(VcdCliTest, CalibratesOnlyWithAClock) {
   std::string text =
       "$timescale 1s $end\n$scope module tb $end\n$var wire 1 ! clk $end\n$var wire 1 # v $end\n"
       "$var wire 8 % d [7:0] $end\n$var wire 1 & w $end\n$upscope $end\n$enddefinitions $end\n";
+  write("none.vcd", text);
+  expect_refused({"no values",
+                  "vcd calibrate ../none.vcd --clock tb.clk --input valid=tb.v,data=tb.d --output valid=tb.w",
+                  {"../none.vcd: expected at least two edges of the clock"}});
   for (int i = 0; i < 12; ++i) text += fmt::format("#{}\n0!\n1#\n1&\nb{:b} %\n#{}\n1!\n", 2 * i, i, 2 * i + 1);
   write("second.vcd", text);
   const std::string calibrate =

@@ -94,6 +94,13 @@ TEST(DramRefresh, IsRefusedWithItsFieldAndItsReason) {
   EXPECT_EQ(refusal(config),
             "device.timing.rfcpb: at most refi - rc, which is 6168, so that rows of a bank can be opened between two "
             "of its refreshes");
+  // No rfcpb would do.
+  t = good;
+  t.refi = t.rc;
+  EXPECT_EQ(refusal(config), "device.timing.refi: more than rc, which is " + std::to_string(t.rc) +
+                                 ", so that rows of a bank can be opened between two of its refreshes");
+  t = good;
+  t.rfcpb = t.refi;
   config.controller.refresh = RefreshPolicy::kAllBank;  // which has no such refresh
   EXPECT_EQ(refusal(config), "none");
   t = good;

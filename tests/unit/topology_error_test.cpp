@@ -153,11 +153,13 @@ TEST(TopologyErrors, OfGraphs) {
   config.topology = Shape::kGraph;
   expect_refusal(config, 2, "fabric.edges", "expected the edges of the graph, such as [\"end0 - a\", \"end1 - a\"]");
   const auto with = [&](const std::vector<std::string>& between) { config.edges = edges(between, 2); };
-  for (const char* wrong : {"end0-a", "end0 a", "end0 - ", " - a", "a - a", "end0 - a b", "end0 - a.b"}) {
+  for (const char* wrong : {"end0-a", "end0 a", "end0 - ", " - a", "end0 - a b", "end0 - a.b"}) {
     with({wrong});
     expect_refusal(config, 2, "fabric.edges.0.between",
                    "two names of letters, digits and _ with a dash between, such as \"end0 - leaf0\"");
   }
+  with({"a - a"});
+  expect_refusal(config, 2, "fabric.edges.0.between", "two names that differ, since a link joins two");
   with({"end0 - end1"});
   expect_refusal(config, 2, "fabric.edges.0.between", "at least one switch");
   with({"end0 - a", "end2 - a"});

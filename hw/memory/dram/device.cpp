@@ -97,6 +97,10 @@ void Device::check_refresh(RefreshPolicy policy, const std::string& path) const 
     throw ConfigError(t + "refi", "at least rfc + " + cycle + ", which is " + std::to_string(busy + row) +
                                       ", so that rows can be opened between two refreshes");
   }
+  if (timing.refi <= row) {
+    throw ConfigError(t + "refi", "more than " + cycle + ", which is " + std::to_string(row) +
+                                      ", so that rows of a bank can be opened between two of its refreshes");
+  }
   if (timing.refi < busy + row) {
     throw ConfigError(t + "rfcpb", "at most refi - " + cycle + ", which is " + std::to_string(timing.refi - row) +
                                        ", so that rows of a bank can be opened between two of its refreshes");
