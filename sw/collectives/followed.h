@@ -8,20 +8,21 @@ namespace weft::collectives {
 /// What a rank's collectives have followed of their configuration, a bit each of firmware::Rank::followed: so that who
 /// sets a field that none of them reads can be told.
 enum class Followed : std::uint32_t {
-  kRings = 1U << 0,       ///< rings and trees: channels, chunk, slots, queue_pairs, protocol, order, the relay
-  kPieces = 1U << 1,      ///< in-network within nodes and across them
-  kAllReduce = 1U << 2,   ///< in-network: a long one, by the pattern that is set
-  kScatter = 1U << 3,     ///< in-network: ReduceScatters
-  kStreaming = 1U << 4,   ///< in-network: the streaming tree
-  kMessages = 1U << 5,    ///< in-network: what is cut into chunks
-  kStaging = 1U << 6,     ///< in-network: buffers of an AllReduce
-  kCouldStage = 1U << 7,  ///< in-network: an AllReduce that staging would take
-  kSums = 1U << 8,        ///< in-network: any sum of data
-  kLock = 1U << 9,        ///< in-network: a sum that goes up the streaming tree once it is locked
-  kNvls = 1U << 10,       ///< nccl: an AllReduce that goes another way with `nvls` than without
-  kCollnet = 1U << 11,    ///< the same of `collnet`
-  kNvlsSteps = 1U << 12,  ///< nccl: an AllReduce by NVLS or NVLSTree
-  kFull = 1U << 13,       ///< trees for which switches had no room
+  kRings = 1U << 0,           ///< rings and trees: channels, chunk, slots, queue_pairs, protocol, order, the relay
+  kPieces = 1U << 1,          ///< in-network within nodes and across them
+  kAllReduce = 1U << 2,       ///< in-network: a long one, by the pattern that is set
+  kScatter = 1U << 3,         ///< in-network: ReduceScatters
+  kStreaming = 1U << 4,       ///< in-network: the streaming tree
+  kMessages = 1U << 5,        ///< in-network: what is cut into chunks
+  kStaging = 1U << 6,         ///< in-network: buffers of an AllReduce
+  kCouldStage = 1U << 7,      ///< in-network: an AllReduce that staging would take
+  kSums = 1U << 8,            ///< in-network: any sum of data
+  kLock = 1U << 9,            ///< in-network: a sum that goes up the streaming tree once it is locked
+  kNvls = 1U << 10,           ///< nccl: an AllReduce that goes another way with `nvls` than without
+  kCollnet = 1U << 11,        ///< the same of `collnet`
+  kNvlsSteps = 1U << 12,      ///< nccl: an AllReduce by NVLS or NVLSTree
+  kFull = 1U << 13,           ///< trees for which switches had no room
+  kBroadcastTree = 1U << 14,  ///< a Broadcast down a tree of BroadcastConfig
 };
 inline constexpr std::uint32_t kAllFollowed = ~0U;
 

@@ -135,6 +135,7 @@ KfacConfig checked(KfacConfig config) {
 
 Communicator::Config with(const Communicator::Config& platform, KfacCollectives which) {
   Communicator::Config config = platform;
+  if (which != KfacCollectives::kPlatform) config.broadcast.algorithm = collectives::BroadcastAlgorithm::kAutomatic;
   switch (which) {
     case KfacCollectives::kPlatform:
       break;
