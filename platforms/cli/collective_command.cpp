@@ -60,22 +60,6 @@ void print_table(const std::vector<CollectiveResult>& results, const CollectiveO
   }
 }
 
-/// Of multicast whose chunks were lost: where receivers were busy that is no fault of the links.
-std::string fetched_text(const std::vector<CollectiveResult>& results, Machine& machine) {
-  collectives::MulticastCounters sum;
-  for (const CollectiveResult& result : results) {
-    if (result.multicast) sum.add(*result.multicast);
-  }
-  if (sum.missing == 0) return "";
-  std::int64_t refused = 0;
-  for (int r = 0; r < machine.size(); ++r) refused += machine.nic(r).counters().no_receive;
-  const std::string lost = fmt::format("{} of {} multicast chunks were lost", sum.missing, sum.missing + sum.chunks);
-  if (refused == 0) return lost + " on links, and were fetched again";
-  return lost +
-         ", most likely where receivers had no receive posted, and were fetched again: a larger "
-         "collectives.multicast.queue_depth, more subgroups there, or a pace below 1 avoids it";
-}
-
 /// "ring", or of parts that run beside each other "multicast+ring".
 std::string algorithms_text(const CollectiveResult& result) {
   std::vector<std::string> names;

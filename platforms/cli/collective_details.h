@@ -15,6 +15,9 @@ namespace weft::platforms {
 /// `rank`, and the microseconds of each phase.
 [[nodiscard]] nlohmann::ordered_json to_json(const MulticastTimes& times);
 
+/// Chunks of multicasts that had to be fetched, by what most likely, and what avoids it; empty if there were none.
+[[nodiscard]] std::string fetched_text(const std::vector<CollectiveResult>& results, Machine& machine);
+
 /// What links carried as a table of the same kind, in MB and, all of them, in times the row's bytes; within nodes
 /// where the machine has nodes of several accelerators.
 [[nodiscard]] std::string traffic_text(const std::vector<CollectiveResult>& results, bool has_nodes);

@@ -137,8 +137,8 @@ TEST_F(CliTest, CollectivesSayTheirPhasesAndTraffic) {
     EXPECT_TRUE(row["phases"]["rank"].is_number_integer());
     const json& traffic = row["traffic"]["fabric"];
     const double bytes = row["bytes"].get<double>();
-    EXPECT_NEAR(traffic["to_ends"].get<double>(), 3 * bytes, 0.1 * bytes);
-    EXPECT_NEAR(traffic["from_ends"].get<double>(), bytes, 0.1 * bytes);
+    EXPECT_NEAR(traffic["to_ends"].get<double>(), 3 * bytes, 0.2 * bytes);
+    EXPECT_NEAR(traffic["from_ends"].get<double>(), bytes, 0.2 * bytes);
     EXPECT_NE(table.out.find(fmt::format("{:.3f}", traffic["to_ends"].get<double>() * 1e-6)), std::string::npos);
     EXPECT_NE(table.out.find(fmt::format("{:.2f}", row["phases"]["fast_path_us"].get<double>())), std::string::npos);
   }
@@ -162,12 +162,20 @@ TEST_F(CliTest, SumsOfShortTypesOverManyRanksAreExact) {
 }
 
 TEST_F(CliTest, MulticastThatIsFetchedAgainIsSaid) {
-  const std::string run =
-      "collective fdr-188 --set accelerators=24 --op broadcast --bytes 4MiB --no-warmup --set fabric.link.rate=";
-  EXPECT_EQ(weft(run + "56Gbps").out.find("fetched again"), std::string::npos);
-  EXPECT_NE(weft(run + "800Gbps")
-                .out.find("multicast chunks were lost, most likely where receivers had no receive "
-                          "posted, and were fetched again"),
+  const std::string run = "collective fdr-188 --set accelerators=24 --op broadcast --bytes 4MiB --no-warmup --set ";
+  EXPECT_EQ(weft(run + "fabric.link.rate=56Gbps").out.find("were fetched"), std::string::npos);
+  // The timer is made for the link's rate, and a NIC that is much slower is cut off.
+  EXPECT_NE(
+      weft(run + "fabric.link.rate=800Gbps")
+          .out.find("multicast chunks had not come when the timer ended, which supposes the link's rate, and were "
+                    "fetched: a larger collectives.multicast.cutoff leaves them time\n"),
+      std::string::npos);
+  EXPECT_NE(weft(run + "collectives.multicast.queue_depth=16 --set firmware.clock=50MHz")
+                .out.find("multicast chunks were lost, most likely where receivers had no receive posted, and were "
+                          "fetched again"),
+            std::string::npos);
+  EXPECT_NE(weft(run + "nic.recovery=true --set 'fabric.faults=[{\"loss\": 0.001}]'")
+                .out.find("multicast chunks were lost on links, and were fetched again\n"),
             std::string::npos);
 }
 

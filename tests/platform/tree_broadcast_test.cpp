@@ -96,7 +96,7 @@ class BroadcastTrees : public testing::TestWithParam<std::tuple<BroadcastAlgorit
 
 TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
   const auto& [algorithm, staged] = GetParam();
-  struct Shape {
+  struct BroadcastCase {
     int ranks;
     int per_node;
     int radix;
@@ -104,10 +104,11 @@ TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
     int depth;
     Time stall;
   };
-  for (const Shape& shape :
-       {Shape{1, 1, 4, 128_KiB, 2, Time()}, Shape{2, 1, 4, 4_KiB, 1, Time()}, Shape{3, 1, 2, 100_B, 2, 3_us},
-        Shape{5, 1, 3, 64_KiB, 2, 3_us}, Shape{7, 1, 4, Bytes(), 2, Time()}, Shape{13, 1, 4, 10_KiB, 3, 3_us},
-        Shape{16, 4, 4, 4_KiB, 32, 3_us}, Shape{64, 1, 4, 128_KiB, 2, Time()}}) {
+  for (const BroadcastCase& shape :
+       {BroadcastCase{1, 1, 4, 128_KiB, 2, Time()}, BroadcastCase{2, 1, 4, 4_KiB, 1, Time()},
+        BroadcastCase{3, 1, 2, 100_B, 2, 3_us}, BroadcastCase{5, 1, 3, 64_KiB, 2, 3_us},
+        BroadcastCase{7, 1, 4, Bytes(), 2, Time()}, BroadcastCase{13, 1, 4, 10_KiB, 3, 3_us},
+        BroadcastCase{16, 4, 4, 4_KiB, 32, 3_us}, BroadcastCase{64, 1, 4, 128_KiB, 2, Time()}}) {
     test::fresh_kernel();
     MachineConfig config = broadcasts_of(algorithm, shape.ranks, shape.per_node);
     config.collectives.broadcast.radix = shape.radix;
@@ -123,7 +124,7 @@ TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
     for (const CollectiveResult& result :
          run_collective(machine, CollectiveOp::kBroadcast, sizes, ElementType::kFp32, &remark)) {
       EXPECT_EQ(result.wrong, 0) << shape.ranks << " ranks, " << result.bytes << " bytes";
-      EXPECT_EQ(result.algorithms, std::vector{name_of(algorithm)});
+      EXPECT_EQ(result.algorithms, std::vector{weft::name_of(algorithm)});
       sum += static_cast<std::int64_t>(result.bytes);
     }
     EXPECT_EQ(remark, "");
@@ -138,7 +139,7 @@ TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
 
 INSTANTIATE_TEST_SUITE_P(All, BroadcastTrees, testing::Combine(testing::ValuesIn(kTrees), testing::Bool()),
                          [](const auto& test) {
-                           return name_without_signs(name_of(std::get<0>(test.param))) +
+                           return name_without_signs(weft::name_of(std::get<0>(test.param))) +
                                   (std::get<1>(test.param) ? "Staged" : "");
                          });
 
@@ -167,7 +168,7 @@ TEST(BroadcastTree, AnyRankIsTheRootAndMayChangeItsBufferWhenItLeaves) {
           co_await communicator.broadcast(rank, root, buffer, kBytes);
           co_await machine.rank(rank).processor->delay(1_ns);
           EXPECT_EQ(collectives::differing(store, buffer, right), 0)
-              << name_of(algorithm) << ": rank " << rank << " of root " << root;
+              << weft::name_of(algorithm) << ": rank " << rank << " of root " << root;
           store.write(buffer, other.data(), kBytes);
         }
       };
@@ -189,7 +190,7 @@ TEST(BroadcastTree, WaitsForPlacesInQueues) {
       }
       Machine machine(config);
       for (const auto& result : run_collective(machine, CollectiveOp::kBroadcast, {60'004, 12}, ElementType::kFp32)) {
-        EXPECT_EQ(result.wrong, 0) << name_of(algorithm) << " at depth " << depth;
+        EXPECT_EQ(result.wrong, 0) << weft::name_of(algorithm) << " at depth " << depth;
       }
     }
   }
@@ -205,7 +206,7 @@ TEST(BroadcastTree, StandsBesideAnyAlgorithm) {
       Machine machine(config);
       const auto result = run_collective(machine, op, {10'000}, ElementType::kFp32)[0];
       EXPECT_EQ(result.wrong, 0);
-      EXPECT_EQ(result.algorithms.front() == "k-nomial", op == CollectiveOp::kBroadcast) << name_of(algorithm);
+      EXPECT_EQ(result.algorithms.front() == "k-nomial", op == CollectiveOp::kBroadcast) << weft::name_of(algorithm);
     }
   }
 }
@@ -272,7 +273,7 @@ TEST(BroadcastTree, TakesWhatItsClosedFormSays) {
       const double segments = static_cast<double>(time.count()) /
                               static_cast<double>(transfer_time(segment, config.fabric.link.rate).count());
       EXPECT_NEAR(segments, static_cast<double>(form), 0.02 * static_cast<double>(form))
-          << name_of(algorithm) << " over " << ranks;
+          << weft::name_of(algorithm) << " over " << ranks;
     }
   }
 }
@@ -319,7 +320,7 @@ void expect_crossings(const MachineConfig& config, CollectiveOp op, const Crossi
     const double right = times * packet * static_cast<double>(kBytes);
     // Acknowledgements, barriers and handshakes are small, and are messages between hosts.
     EXPECT_NEAR(static_cast<double>(bytes), right, 0.015 * right + 0.002 * kBytes)
-        << what << ", " << config.accelerators << " ranks, " << name_of(config.collectives.broadcast.algorithm);
+        << what << ", " << config.accelerators << " ranks, " << weft::name_of(config.collectives.broadcast.algorithm);
   };
   check(traffic.from_ends, expected.from_ends, "from NICs");
   check(traffic.to_ends, expected.to_ends, "to NICs");
