@@ -256,14 +256,14 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (const auto operation = operation_of(each)) communicator->check(*operation);
     if (const auto rooted = rooted_of(each); rooted && !communicator->has(*rooted)) {
-      throw ConfigError("collectives.algorithm",
-                        "expected " +
-                            std::string(*rooted == collectives::Rooted::kBroadcast
-                                            ? "ring, tree, nccl, in-network, multicast or dimensions, or a "
-                                              "collectives.broadcast.algorithm,"
-                                            : "dimensions") +
-                            " for " + std::string(name_of(each)) + ", got " +
-                            std::string(name_of(machine.config().collectives.algorithm)));
+      const bool broadcast = *rooted == collectives::Rooted::kBroadcast;
+      throw ConfigError(
+          "collectives.algorithm",
+          "expected " +
+              std::string(broadcast ? "ring, tree, nccl, in-network, multicast or dimensions" : "dimensions") +
+              " for " + std::string(name_of(each)) +
+              (broadcast ? ", or a tree in collectives.broadcast.algorithm" : "") + ", got " +
+              std::string(name_of(machine.config().collectives.algorithm)));
     }
     session.parts.push_back({each, std::move(communicator), 1'000'000 * session.parts.size(), 0, 0, 0, Time(), 0});
   }

@@ -95,12 +95,10 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   }
   // Staging that nobody uses still moves what lies behind it, which banks tell apart.
   if (config.accelerator.hbm.detail == memory::HbmDetail::kStream) {
-    const char* none = "no ring or tree carried anything in this run";
     add(Followed::kRings,
         {"collectives.channels", "collectives.chunk", "collectives.slots", "collectives.queue_pairs",
-         "accelerator.line_latency"},
-        none);
-    if (!has_followed(use.followed, Followed::kBroadcastTree)) add(Followed::kRings, {"accelerator.relay"}, none);
+         "accelerator.relay", "accelerator.line_latency"},
+        "no ring or tree carried anything in this run");
     // What nccl may take depends on it.
     if (config.collectives.algorithm != Algorithm::kNccl) {
       add(Followed::kRings, {"collectives.protocol"}, "no ring or tree carried anything in this run");

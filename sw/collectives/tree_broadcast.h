@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "hw/core/fields.h"
-#include "sw/collectives/blocks.h"
 #include "sw/collectives/rooted.h"
-#include "sw/collectives/shared_buffers.h"
 #include "sw/collectives/slot_lane.h"
 #include "sw/firmware/rank.h"
 
@@ -52,13 +50,12 @@ struct BroadcastConfig {
 };
 
 /// Broadcasts down a tree, segment by segment: a member passes a segment on to its children, one after the other, as
-/// soon as it has come.
+/// soon as it has come. As in MPI libraries this is the host's work: no kernel of an accelerator takes part.
 ///
-/// Segments are RDMA writes with immediate. A member that has entered tells its parent for how many segments it has
-/// room, at most `depth`, and for one more whenever one has been taken, both by empty sends. They are written straight
-/// to their place in its buffer, which has the same address on every rank; where ranks are `staged`, into slots, from
-/// which a copy engine takes them there. The parent leaves when all that it sent has been acknowledged, so that it may
-/// change its buffer. Towards other nodes requests take the rank's `relay` longer.
+/// Segments are RDMA writes with immediate, straight to their place in the child's buffer, which has the same address
+/// on every rank. A member that has entered tells its parent for how many segments it has room, at most `depth`, and
+/// for one more whenever one has come, both by empty sends. The parent leaves when all that it sent has been
+/// acknowledged, so that it may change its buffer.
 ///
 /// Any member may be the root: connections are made by the first Broadcast that needs them.
 class TreeBroadcast {
@@ -76,10 +73,6 @@ class TreeBroadcast {
   class Member;
 
   std::uint64_t segment_;
-  std::uint64_t depth_;
-  bool staged_;
-  SharedBuffers slots_;              ///< where ranks are staged
-  std::vector<std::int64_t> begun_;  ///< Broadcasts, by member
   std::vector<std::unique_ptr<Member>> members_;
 };
 

@@ -158,10 +158,10 @@ Communicator::Config with(const Communicator::Config& platform, KfacCollectives 
   return config;
 }
 
-/// Whose kernel a Broadcast has: what goes down a tree passes an accelerator as what goes round a ring does.
+/// Whose kernel a Broadcast has: one down a tree has none, as a multicast.
 collectives::Algorithm broadcast_kernel(const Communicator::Config& config) {
   const bool tree = config.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic;
-  return tree ? collectives::Algorithm::kRing : config.algorithm;
+  return tree ? collectives::Algorithm::kMulticast : config.algorithm;
 }
 
 /// Collectives of one kind; what is wrong with an algorithm is told of the field that chose it.

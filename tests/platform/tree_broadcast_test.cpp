@@ -95,7 +95,7 @@ constexpr BroadcastAlgorithm kTrees[] = {BroadcastAlgorithm::kChain, BroadcastAl
 class BroadcastTrees : public testing::TestWithParam<std::tuple<BroadcastAlgorithm, bool>> {};
 
 TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
-  const auto& [algorithm, staged] = GetParam();
+  const auto& [algorithm, kernels] = GetParam();
   struct BroadcastCase {
     int ranks;
     int per_node;
@@ -114,8 +114,8 @@ TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
     config.collectives.broadcast.radix = shape.radix;
     config.collectives.broadcast.segment = shape.segment;
     config.collectives.broadcast.depth = shape.depth;
-    config.accelerator.array.shared_cores = staged;
-    config.accelerator.array.relay = staged ? 10_us : Time();
+    config.accelerator.array.shared_cores = kernels;
+    config.accelerator.array.relay = kernels ? 10_us : Time();
     config.stall = shape.stall;
     Machine machine(config);
     const std::vector<std::uint64_t> sizes = {77'777, 0, 1, 200'000, 3};
@@ -140,7 +140,7 @@ TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
 INSTANTIATE_TEST_SUITE_P(All, BroadcastTrees, testing::Combine(testing::ValuesIn(kTrees), testing::Bool()),
                          [](const auto& test) {
                            return name_without_signs(weft::name_of(std::get<0>(test.param))) +
-                                  (std::get<1>(test.param) ? "Staged" : "");
+                                  (std::get<1>(test.param) ? "BesideKernels" : "");
                          });
 
 /// One Broadcast after the other, from each rank in turn. Who leaves one overwrites the buffer, which nobody may change
@@ -149,11 +149,11 @@ TEST(BroadcastTree, AnyRankIsTheRootAndMayChangeItsBufferWhenItLeaves) {
   constexpr int kRanks = 7;
   constexpr std::uint64_t kBytes = 30'001;
   for (const BroadcastAlgorithm algorithm : kTrees) {
-    for (const bool staged : {false, true}) {
+    for (const bool kernels : {false, true}) {
       test::fresh_kernel();
       MachineConfig config = broadcasts_of(algorithm, kRanks);
       config.collectives.broadcast.segment = 4_KiB;
-      config.accelerator.array.shared_cores = staged;
+      config.accelerator.array.shared_cores = kernels;
       Machine machine(config);
       Communicator communicator(machine.ranks(), machine.config().collectives, "roots");
       std::uint64_t buffer = 0;
