@@ -10,6 +10,7 @@
 #include "platforms/cli/analytical_collective.h"
 #include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/choices.h"
+#include "platforms/cli/collective_details.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/idle_remark.h"
 #include "platforms/cli/link_summary.h"
@@ -35,6 +36,7 @@ struct CollectiveOptions {
   std::string bytes = "1KiB:1GiB:x2";
   std::string type = "fp32";
   WaveOptions waves;
+  bool traffic = false;
   bool json = false;
   bool cold = false;
 };
@@ -82,20 +84,6 @@ class Table {
   bool begun_ = false;
 };
 
-/// Of multicast whose chunks found receivers busy: what that costs is no fault of the links.
-std::string fetched_text(const std::vector<CollectiveResult>& results) {
-  collectives::MulticastCounters sum;
-  for (const CollectiveResult& result : results) {
-    if (result.multicast) sum.add(*result.multicast);
-  }
-  if (sum.missing == 0) return "";
-  return fmt::format(
-      "{} of {} multicast chunks were lost, most likely where receivers had no receive posted, and were fetched again: "
-      "a "
-      "larger collectives.multicast.queue_depth, more subgroups there, or a pace below 1 avoids it",
-      sum.missing, sum.missing + sum.chunks);
-}
-
 /// "ring", or of parts that run beside each other "multicast+ring".
 std::string algorithms_text(const CollectiveResult& result) {
   std::vector<std::string> names;
@@ -105,7 +93,7 @@ std::string algorithms_text(const CollectiveResult& result) {
   return join(names, "+");
 }
 
-nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results) {
+nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results, bool has_nodes) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const CollectiveResult& result : results) {
     nlohmann::ordered_json row = {
@@ -118,6 +106,8 @@ nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results) {
       collectives::MulticastCounters::each(
           [&](const char* name, auto field) { row["multicast"][name] = *result.multicast.*field; });
     }
+    if (result.phases) row["phases"] = to_json(*result.phases);
+    row["traffic"] = to_json(result.traffic, has_nodes);
     rows.push_back(row);
   }
   return rows;
@@ -135,14 +125,49 @@ int run_analytical(const CollectiveOptions& options, const std::vector<std::uint
       {options.platform, value_of<CollectiveOp>(options.op), options.op, sizes, options.type, element, options.json});
 }
 
+std::vector<std::string> broadcast_trees() {
+  std::vector<std::string> names;
+  for (const std::string& name : names_of<collectives::BroadcastAlgorithm>()) {
+    if (value_of<collectives::BroadcastAlgorithm>(name) != collectives::BroadcastAlgorithm::kAutomatic) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names = names_of<collectives::Algorithm>();
+  for (std::string& name : broadcast_trees()) names.push_back(std::move(name));
+  return names;
+}
+
+/// What --algorithm says of a Broadcast is for it alone.
+void apply_algorithm(CollectiveOptions& options) {
+  if (options.algorithm.empty()) return;
+  const auto set = [&](const char* field, const std::string& value) {
+    options.platform.by_option.push_back({field, value, "--algorithm"});
+  };
+  const bool broadcasts = value_of<CollectiveOp>(options.op) == CollectiveOp::kBroadcast;
+  const std::vector<std::string> trees = broadcast_trees();
+  if (std::find(trees.begin(), trees.end(), options.algorithm) == trees.end()) {
+    set("collectives.algorithm", options.algorithm);
+    if (broadcasts) set("collectives.broadcast.algorithm", "automatic");
+    return;
+  }
+  if (!broadcasts) {
+    throw UsageError("--algorithm: expected one of " + join(names_of<collectives::Algorithm>(), ", ") + " for " +
+                     options.op + ", since " + options.algorithm + " is a tree for a broadcast alone, got " +
+                     in_quotes(options.algorithm));
+  }
+  set("collectives.broadcast.algorithm", options.algorithm);
+}
+
 int run(CollectiveOptions options) {
   const auto type = value_of<ElementType>(options.type);
   const std::uint64_t element = size_of(type);
   const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
   if (is_analytical(options.platform)) return run_analytical(options, sizes, element);
-  if (!options.algorithm.empty()) {
-    options.platform.by_option.push_back({"collectives.algorithm", options.algorithm, "--algorithm"});
-  }
+  apply_algorithm(options);
   Platform platform(options.platform);
   platform.ignore_workload();
   platform.document().check_unused();
@@ -207,26 +232,29 @@ int run(CollectiveOptions options) {
   // What changes nothing is known at the end alone.
   const nlohmann::ordered_json without_effect = interrupted ? nlohmann::ordered_json::array() : idle.json();
   if (options.json) {
-    print_json(nlohmann::ordered_json{{"platform", platform.name()},
-                                      {"op", options.op},
-                                      {"type", options.type},
-                                      {"ranks", machine.size()},
-                                      {"algorithm", name_of(machine.config().collectives.algorithm)},
-                                      {"remark", remark},
-                                      {"without_effect", without_effect},
-                                      {"partial", partial_json(interrupted)},
-                                      {"rows", to_json(results)},
-                                      {"links", link_totals(machine)},
-                                      {"counters", interface_summary(machine)},
-                                      {"warnings", warnings},
-                                      {"events", machine.dispatcher().handled()},
-                                      {"hops", machine.hops()},
-                                      {"digest", to_hex(machine.dispatcher().digest())},
-                                      {"wall_s", watch.seconds()},
-                                      {"cpu_s", watch.cpu_seconds()}});
+    print_json(nlohmann::ordered_json{
+        {"platform", platform.name()},
+        {"op", options.op},
+        {"type", options.type},
+        {"ranks", machine.size()},
+        {"algorithm", options.algorithm.empty() ? name_of(machine.config().collectives.algorithm) : options.algorithm},
+        {"remark", remark},
+        {"without_effect", without_effect},
+        {"partial", partial_json(interrupted)},
+        {"rows", to_json(results, machine.node_count() > 0)},
+        {"links", link_totals(machine)},
+        {"counters", interface_summary(machine)},
+        {"warnings", warnings},
+        {"events", machine.dispatcher().handled()},
+        {"hops", machine.hops()},
+        {"digest", to_hex(machine.dispatcher().digest())},
+        {"wall_s", watch.seconds()},
+        {"cpu_s", watch.cpu_seconds()}});
   } else {
     if (!remark.empty()) print("# " + remark + "\n");
-    if (const std::string text = fetched_text(results); !text.empty()) print("# " + text + "\n");
+    print(phases_text(results));
+    if (options.traffic) print(traffic_text(results, machine.node_count() > 0));
+    if (const std::string text = fetched_text(results, machine); !text.empty()) print("# " + text + "\n");
     if (const std::string text = idle.text(); !interrupted && !text.empty()) print("# " + text + "\n");
     print(link_remarks(machine));
   }
@@ -242,11 +270,11 @@ Command collective_command(const Arguments& parent) {
   const Arguments app = parent.add_subcommand("collective", "Times collectives: the table that nccl-tests users know");
   options->platform.add_to(app);
   app.add_option("--op", options->op, "Which one").check(OneOf(names_of<CollectiveOp>())).required();
-  app.add_option("--algorithm", options->algorithm, "Instead of the platform's")
-      .check(OneOf(names_of<collectives::Algorithm>()));
+  app.add_option("--algorithm", options->algorithm, "Instead of the platform's").check(OneOf(algorithm_names()));
   app.add_option("--bytes", options->bytes, "Sizes of the whole buffer: 1MiB,8MiB or 1KiB:1GiB:x2").shows_default();
   app.add_option("--type", options->type, "Element type").shows_default().check(OneOf(names_of<ElementType>()));
   options->waves.add_to(app);
+  app.add_flag("--traffic", options->traffic, "A second table of the bytes that links carried");
   app.add_flag("--no-warmup", options->cold, "Without a run of the first size that is not measured");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return run(*options); }};

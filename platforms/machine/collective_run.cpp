@@ -24,6 +24,9 @@ struct Part {
   std::uint64_t seed = 0;  ///< of its data, beyond the turn's
   std::uint64_t input = 0;
   std::uint64_t output = 0;
+  int last = 0;                        ///< member that ended the turn's so far
+  Time ended;                          ///< when it did
+  std::uint64_t multicast_so_far = 0;  ///< tasks
 };
 
 std::optional<dimensions::Operation> operation_of(CollectiveOp op) {
@@ -93,6 +96,7 @@ struct Session {
   std::vector<CollectiveResult> results;
   collectives::MulticastCounters so_far;
   BusyCores busy_so_far;
+  MachineTraffic traffic_so_far;
   std::vector<std::unique_ptr<firmware::Counter>> gates;  ///< by rank: how many runs may begin
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
@@ -107,6 +111,7 @@ struct Session {
   [[nodiscard]] std::string_view algorithm(const Part& part, std::uint64_t bytes) const;
   Task perform(Part& part, int member, std::uint64_t bytes);
   Task run(Part& part, int member);
+  [[nodiscard]] std::optional<MulticastTimes> phases(Part& part) const;
   void finish_turn(Time now);
 };
 
@@ -153,6 +158,18 @@ std::int64_t Session::check(const Part& part) {
   return wrong;
 }
 
+std::optional<MulticastTimes> Session::phases(Part& part) const {
+  const auto ends = part.communicator->multicast_phases(part.last);
+  if (!ends || ends->tasks == part.multicast_so_far) return std::nullopt;
+  part.multicast_so_far = ends->tasks;
+  return MulticastTimes{part.last,
+                        ends->barrier - began,
+                        ends->fast_path - ends->barrier,
+                        ends->cutoff - ends->fast_path,
+                        ends->recovery - ends->cutoff,
+                        part.ended - ends->recovery};
+}
+
 void Session::finish_turn(Time now) {
   const std::uint64_t bytes = sizes[turn];
   CollectiveResult result;
@@ -168,6 +185,8 @@ void Session::finish_turn(Time now) {
   if (machine.config().dpa.cores > 0) result.dpa_busy = (busy.dpa - busy_so_far.dpa) / machine.size();
   result.multicast = parts.front().communicator->multicast_counters();
   if (result.multicast) result.multicast->add(std::exchange(so_far, *result.multicast), -1);
+  result.phases = phases(parts.front());
+  result.traffic = traffic_of(machine).since(traffic_so_far);
   const double seconds = static_cast<double>(result.time.count()) * 1e-12;
   const double n = machine.size();
   if (result.time > Time() && op != CollectiveOp::kBarrier)
@@ -217,10 +236,13 @@ Task Session::run(Part& part, int member) {
       }
       began = processor.now();
       busy_so_far = busy_cores(machine);
+      traffic_so_far = traffic_of(machine);
       for (auto& gate : gates) gate->set(i + 1);
     }
     co_await gates[static_cast<std::size_t>(member)]->reach(i + 1);
     co_await perform(part, member, sizes[i]);
+    part.last = member;
+    part.ended = processor.now();
     if (++at_end == threads()) finish_turn(processor.now());
   }
 }
@@ -233,20 +255,21 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   if (sizes.empty()) return {};
   std::vector<std::uint64_t> turns = sizes;
   if (warm_up) turns.insert(turns.begin(), sizes.front());
-  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}};
+  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}, {}};
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (const auto operation = operation_of(each)) communicator->check(*operation);
     if (const auto rooted = rooted_of(each); rooted && !communicator->has(*rooted)) {
-      throw ConfigError("collectives.algorithm",
-                        "expected " +
-                            std::string(*rooted == collectives::Rooted::kBroadcast
-                                            ? "ring, tree, nccl, in-network, multicast or dimensions"
-                                            : "dimensions") +
-                            " for " + std::string(name_of(each)) + ", got " +
-                            std::string(name_of(machine.config().collectives.algorithm)));
+      const bool broadcast = *rooted == collectives::Rooted::kBroadcast;
+      throw ConfigError(
+          "collectives.algorithm",
+          "expected " +
+              std::string(broadcast ? "ring, tree, nccl, in-network, multicast or dimensions" : "dimensions") +
+              " for " + std::string(name_of(each)) +
+              (broadcast ? ", or a tree in collectives.broadcast.algorithm" : "") + ", got " +
+              std::string(name_of(machine.config().collectives.algorithm)));
     }
-    session.parts.push_back({each, std::move(communicator), 1'000'000 * session.parts.size()});
+    session.parts.push_back({each, std::move(communicator), 1'000'000 * session.parts.size(), 0, 0, 0, Time(), 0});
   }
   const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
   for (int r = 0; r < machine.size(); ++r) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "platforms/machine/machine.h"
+#include "platforms/machine/traffic.h"
 
 namespace weft::platforms {
 
@@ -35,6 +36,26 @@ inline EnumNames<CollectiveOp> enum_names(CollectiveOp /*tag*/) {
       {"barrier", CollectiveOp::kBarrier},      {"all_gather+reduce_scatter", CollectiveOp::kAllgatherReduceScatter}};
 }
 
+/// How long each phase of a multicast was (MulticastPhases) for `rank`, the one that ended it last: together from the
+/// moment at which all had begun until then.
+struct MulticastTimes {
+  int rank = 0;
+  Time barrier;
+  Time fast_path;
+  Time cutoff;
+  Time recovery;
+  Time handshake;
+
+  template <typename Visit>
+  static void each(Visit&& visit) {
+    visit("barrier", &MulticastTimes::barrier);
+    visit("fast_path", &MulticastTimes::fast_path);
+    visit("cutoff", &MulticastTimes::cutoff);
+    visit("recovery", &MulticastTimes::recovery);
+    visit("handshake", &MulticastTimes::handshake);
+  }
+};
+
 /// One row of the table that nccl-tests prints. `bytes` is the size of the whole, gathered or unscattered buffer; of an
 /// AllToAll so much of it as makes equal parts is exchanged.
 struct CollectiveResult {
@@ -47,6 +68,8 @@ struct CollectiveResult {
   Time host_busy;         ///< of a rank's cores in sum, without waiting; the mean over ranks
   std::optional<Time> dpa_busy;                             ///< the same of its NIC's cores, if it has any
   std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm
+  std::optional<MulticastTimes> phases;                     ///< of a multicast: `time`, or that of the part of several
+  MachineTraffic traffic;                                   ///< between its begin and its end
   std::vector<std::string_view> algorithms;  ///< by which it ran, of each part; NCCL's choice by its size
   std::int64_t wrong = -1;                   ///< elements that differ from the reference; -1 where data is off
 };

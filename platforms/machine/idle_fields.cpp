@@ -96,6 +96,9 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   const auto add = [&](Followed what, std::initializer_list<const char*> fields, const char* why) {
     for (const char* field : fields) idle.add(!has_followed(use.followed, what), field, why);
   };
+  if (config.collectives.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic) {
+    add(Followed::kBroadcastTree, {"collectives.broadcast"}, "this run has no Broadcast");
+  }
   // Staging that nobody uses still moves what lies behind it, which banks tell apart.
   if (config.accelerator.hbm.detail == memory::HbmDetail::kStream) {
     add(Followed::kRings,
@@ -191,6 +194,14 @@ void add_collectives(IdleCollector& idle, const collectives::Communicator::Confi
            path + ".in_network.staging.channels is 0", {"channels"});
   idle.add(algorithm != Algorithm::kMulticast, path + ".multicast", why);
   idle.add(algorithm != Algorithm::kDimensions, path + ".dimensions", why);
+  const bool knomial = std::find(config.dimensions.rooted.begin(), config.dimensions.rooted.end(),
+                                 collectives::RootedAlgorithm::kKNomial) != config.dimensions.rooted.end();
+  idle.add(!knomial, path + ".dimensions.radix", path + ".dimensions.rooted has no k-nomial");
+  using collectives::BroadcastAlgorithm;
+  const BroadcastAlgorithm broadcast = config.broadcast.algorithm;
+  const std::string by = path + ".broadcast.algorithm is " + std::string(name_of(broadcast));
+  idle.add(broadcast == BroadcastAlgorithm::kAutomatic, path + ".broadcast", by, {"algorithm"});
+  idle.add(broadcast != BroadcastAlgorithm::kKNomial, path + ".broadcast.radix", by);
   for (const char* field : {".piece", ".pieces"}) idle.add(!in_network, path + field, why);
   // The others run in rings, or fall back to them.
   for (const char* field : {".channels", ".chunk", ".slots", ".queue_pairs", ".order", ".protocol"}) {

@@ -73,6 +73,10 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   nccl_.nvls &= config_.nccl.nvls;
   nccl_.collnet &= config_.nccl.collnet;
   group_ = make(config.algorithm);
+  if (config.broadcast.algorithm != BroadcastAlgorithm::kAutomatic) {
+    broadcast_ = std::make_unique<TreeBroadcast>(ranks_, config.broadcast,
+                                                 name_ + " " + std::string(name_of(config.broadcast.algorithm)));
+  }
 }
 
 std::unique_ptr<Group> Communicator::make(Algorithm algorithm) {
@@ -174,6 +178,7 @@ std::string_view Communicator::algorithm_of(dimensions::Operation what, std::uin
 }
 
 std::string_view Communicator::algorithm_of(Rooted what) const {
+  if (what == Rooted::kBroadcast && broadcast_ != nullptr) return name_of(config_.broadcast.algorithm);
   return name_of(what == Rooted::kBroadcast && multicast_ != nullptr ? Algorithm::kMulticast : group_algorithm_);
 }
 
@@ -208,6 +213,11 @@ std::optional<MulticastCounters> Communicator::multicast_counters() const {
   MulticastCounters sum;
   for (int i = 0; size() > 1 && i < size(); ++i) sum.add(multicast_->counters(i));
   return sum;
+}
+
+std::optional<MulticastPhases> Communicator::multicast_phases(int member) const {
+  if (multicast_ == nullptr || size() == 1) return std::nullopt;
+  return multicast_->phases(member);
 }
 
 Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
@@ -301,6 +311,11 @@ Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t out
 }
 
 Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
+  if (broadcast_ != nullptr) {
+    co_await enter(member);
+    co_await broadcast_->broadcast(member, root, buffer, bytes);
+    co_return;
+  }
   note("broadcast", algorithm_of(Rooted::kBroadcast));
   co_await enter(member);
   co_await group_->broadcast(member, root, buffer, bytes);
@@ -308,6 +323,7 @@ Task Communicator::broadcast(int member, int root, std::uint64_t buffer, std::ui
 
 Task Communicator::rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes,
                           ElementType type) {
+  if (what == Rooted::kBroadcast) co_return co_await broadcast(member, root, buffer, bytes);
   note(name_of(what), algorithm_of(what));
   co_await enter(member);
   co_await group_->rooted(member, what, root, buffer, bytes, type);

@@ -16,6 +16,7 @@
 #include "sw/collectives/in_network.h"
 #include "sw/collectives/multicast.h"
 #include "sw/collectives/nccl_choice.h"
+#include "sw/collectives/tree_broadcast.h"
 #include "sw/collectives/tree_group.h"
 #include "sw/collectives/two_level.h"
 #include "sw/firmware/rank.h"
@@ -91,6 +92,7 @@ class Communicator {
     Bytes piece = Bytes(4 << 20);
     int pieces = 16;
     Time entry;
+    BroadcastConfig broadcast;
     NcclConfig nccl;
     InNetworkMember::Config in_network;
     MulticastConfig multicast;
@@ -126,6 +128,7 @@ class Communicator {
       visit("pieces", pieces, "How many such pieces a buffer is cut into at the most", Range{1, 1024});
       visit("entry", entry, "What the caller's library spends on a collective before its first request",
             Range{0, 1'000'000'000});
+      visit("broadcast", broadcast, "By what a Broadcast runs, if not as the other collectives");
       visit("nccl", nccl, "What nccl may take beside rings and trees");
       visit("in_network", in_network, "The in-network algorithm");
       visit("multicast", multicast, "The multicast algorithm");
@@ -151,6 +154,8 @@ class Communicator {
   [[nodiscard]] std::string_view algorithm_of_barrier() const;
   /// What the multicast algorithm has done for all members so far; nothing with another.
   [[nodiscard]] std::optional<MulticastCounters> multicast_counters() const;
+  /// When a member ended the phases of its latest multicast; nothing with another algorithm.
+  [[nodiscard]] std::optional<MulticastPhases> multicast_phases(int member) const;
 
   /// Throws ConfigError for a collective that the algorithm has not.
   void check(dimensions::Operation operation) const { group_->check(operation); }
@@ -165,9 +170,11 @@ class Communicator {
   /// Part i of `input` goes to member i, whose `output` has it as part `member`: equal parts, what does not divide is
   /// left. Over dimensions alone.
   firmware::Task all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes);
-  /// Whether the algorithm has such a collective. A Broadcast is all but hierarchical's; the others are of dimensions
-  /// alone.
-  [[nodiscard]] bool has(Rooted what) const { return has_broadcast_ && group_->has(what); }
+  /// Whether the algorithm has such a collective. A Broadcast is all but hierarchical's, and BroadcastConfig's trees
+  /// bring one to any; the others are of dimensions alone.
+  [[nodiscard]] bool has(Rooted what) const {
+    return (what == Rooted::kBroadcast && broadcast_ != nullptr) || (has_broadcast_ && group_->has(what));
+  }
   /// Copies `buffer` from member `root` to all.
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes);
   /// See Group::rooted().
@@ -208,8 +215,9 @@ class Communicator {
   NcclGroup nccl_;
   NcclGroup able_;  ///< what it could be with all of NcclConfig
   std::unique_ptr<Group> group_;
-  std::unique_ptr<TreeGroup> trees_;  ///< once an AllReduce goes through them: they take memory
-  std::unique_ptr<Group> switches_;   ///< the same, of `nccl`
+  std::unique_ptr<TreeBroadcast> broadcast_;  ///< if not as `group_` has it
+  std::unique_ptr<TreeGroup> trees_;          ///< once an AllReduce goes through them: they take memory
+  std::unique_ptr<Group> switches_;           ///< the same, of `nccl`
   const MulticastGroup* multicast_ = nullptr;
 };
 

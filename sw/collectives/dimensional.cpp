@@ -389,6 +389,7 @@ Phase DimensionGroup::rooted_phase(const Chunk& chunk, std::size_t d) const {
   Phase phase;
   phase.rooted = run.call.rooted;
   phase.rooted_algorithm = rooted_[d];
+  phase.radix = config_.radix;
   phase.root = coordinate(run.call.root, d);
   phase.type = run.call.type;
   phase.block.resize(static_cast<std::size_t>(sizes_[d]));

@@ -26,6 +26,7 @@ struct DimensionsConfig {
   std::vector<dimensions::Algorithm> reduce_scatter = {dimensions::Algorithm::kRing};
   std::vector<dimensions::Algorithm> all_to_all = {dimensions::Algorithm::kDirect};
   std::vector<RootedAlgorithm> rooted = {RootedAlgorithm::kBinomial};
+  int radix = kLibraryRadix;
   dimensions::Optimization optimization = dimensions::Optimization::kBandwidthAware;
   dimensions::Scheduling scheduling = dimensions::Scheduling::kLifo;
   dimensions::InterDimension inter_dimension = dimensions::InterDimension::kBaseline;
@@ -44,6 +45,7 @@ struct DimensionsConfig {
     visit("reduce_scatter", reduce_scatter, "The same of a ReduceScatter");
     visit("all_to_all", all_to_all, "The same of an AllToAll");
     visit("rooted", rooted, "The same of a Broadcast, Reduce, Gather and Scatter");
+    visit("radix", radix, "Of k-nomial trees of these; 4 in UCC and Open MPI", Range{2, 1 << 20});
     visit("optimization", optimization,
           "baseline: an AllReduce of all in each dimension; localBWAware: ReduceScatters, an AllReduce, Allgathers");
     visit("scheduling", scheduling,

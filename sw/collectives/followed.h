@@ -30,7 +30,8 @@ enum class Followed : std::uint32_t {
   kOrder = 1U << 17,            ///< dimensions: plans of phases that could be in another order
   kSeveral = 1U << 18,          ///< dimensions: a collective that began beside another of its communicator
   kDimensions = 1U << 19,       ///< by the library of dimensions
-  kFp32 = 1U << 20,             ///< in-network: a sum in a streaming tree of this type; others follow in their order
+  kBroadcastTree = 1U << 20,    ///< a Broadcast down a tree of BroadcastConfig
+  kFp32 = 1U << 21,             ///< in-network: a sum in a streaming tree of this type; others follow in their order
 };
 inline constexpr std::uint32_t kAllFollowed = ~0U;
 

@@ -47,9 +47,9 @@ firmware::Task tree_all_reduce(Strand strand);
 firmware::Task bruck_allgather(Strand strand);
 firmware::Task bruck_all_to_all(Strand strand);
 
-/// Collectives with a root, which is `root` in the line. By `chain` everything passes from neighbour to neighbour,
-/// `direct` between the root and each member, `binomial` along a binomial tree (Thakur, Rabenseifner and Gropp 2005,
-/// sections 3.2 and 3.3).
+/// Collectives with a root, which is `root` in the line, along RootedAlgorithm's trees (Thakur, Rabenseifner and Gropp
+/// 2005, sections 3.2 and 3.3). Of a Gather and a Scatter a message has the blocks of a whole subtree; by `chain` each
+/// block is one, and passes from neighbour to neighbour.
 firmware::Task broadcast_in_line(Strand strand, RootedAlgorithm algorithm, int root);
 firmware::Task reduce_in_line(Strand strand, RootedAlgorithm algorithm, int root);
 firmware::Task gather_in_line(Strand strand, RootedAlgorithm algorithm, int root);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
 
 #include "sw/collectives/line_algorithms.h"
 
@@ -10,36 +9,37 @@ using firmware::Task;
 
 namespace {
 
-/// A member's place in the binomial tree: numbers count from the root, and a number's parent is without its lowest bit.
-struct Binomial {
-  Binomial(const Strand& strand, int root) : members(strand.members()), number(strand.ahead(-root)), root_(root) {
-    reach = number == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(members))) : number & -number;
-    if (number != 0) parent = named(number - reach);
-    for (int far = reach / 2; far > 0; far /= 2) {
-      if (number + far < members) children.push_back(named(number + far));
-    }
-  }
-  [[nodiscard]] int named(int other) const { return (other + root_) % members; }
-  /// Numbers below a member, with itself: to `end`, without it.
-  [[nodiscard]] int end_of(int member) const {
-    const int first = (member - root_ + members) % members;
-    const int size = first == 0 ? members : first & -first;
-    return std::min(first + size, members);
+/// A member's place in a tree, by positions in the line.
+struct Tree {
+  Tree(const Strand& strand, RootedAlgorithm algorithm, int root)
+      : algorithm_(algorithm), radix_(strand.phase().radix), members_(strand.members()), root_(root) {
+    const RootedPlace place = place_of(strand.ahead(-root));
+    if (place.parent != RootedPlace::kNone) parent = named(place.parent);
+    for (const int child : place.children) children.push_back(named(child));
   }
   /// The blocks of a member's subtree.
   [[nodiscard]] Pieces blocks_of(const Strand& strand, int member) const {
+    std::vector<int> numbers = {(member - root_ + members_) % members_};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const std::vector<int> below = place_of(numbers[i]).children;
+      numbers.insert(numbers.end(), below.begin(), below.end());
+    }
+    std::sort(numbers.begin(), numbers.end());  // so that neighbours are one piece
     Pieces all;
-    for (int n = (member - root_ + members) % members; n < end_of(member); ++n) append(all, strand.block(named(n)));
+    for (const int number : numbers) append(all, strand.block(named(number)));
     return all;
   }
 
-  int members;
-  int number;
-  int reach = 0;
   int parent = -1;            ///< none: the root
-  std::vector<int> children;  ///< that with the largest subtree first
+  std::vector<int> children;  ///< in the order in which they are sent to
 
  private:
+  [[nodiscard]] RootedPlace place_of(int number) const { return rooted_place(algorithm_, radix_, members_, number); }
+  [[nodiscard]] int named(int number) const { return (number + root_) % members_; }
+
+  RootedAlgorithm algorithm_;
+  int radix_;
+  int members_;
   int root_;
 };
 
@@ -62,8 +62,8 @@ Task from_root(Strand strand, int root, bool all) {
   }
 }
 
-Task down_tree(Strand strand, int root, bool all) {
-  const Binomial tree(strand, root);
+Task down_tree(Strand strand, RootedAlgorithm algorithm, int root, bool all) {
+  const Tree tree(strand, algorithm, root);
   if (tree.parent >= 0) {
     strand.expect(tree.parent, 1);
     co_await strand.message(tree.parent);
@@ -79,7 +79,7 @@ Task down_tree(Strand strand, int root, bool all) {
 
 Task broadcast_in_line(Strand strand, RootedAlgorithm algorithm, int root) {
   if (algorithm == RootedAlgorithm::kDirect) co_return co_await from_root(strand, root, true);
-  if (algorithm == RootedAlgorithm::kBinomial) co_return co_await down_tree(strand, root, true);
+  if (algorithm != RootedAlgorithm::kChain) co_return co_await down_tree(strand, algorithm, root, true);
   const Pieces& all = strand.block(0);
   if (strand.position() != root) {
     strand.expect(strand.ahead(-1), 1);
@@ -101,7 +101,7 @@ Task reduce_in_line(Strand strand, RootedAlgorithm algorithm, int root) {
     to = root;
     for (int i = 1; strand.position() == root && i < strand.members(); ++i) from.push_back(strand.ahead(i));
   } else {
-    const Binomial tree(strand, root);
+    const Tree tree(strand, algorithm, root);
     to = tree.parent;
     from.assign(tree.children.rbegin(), tree.children.rend());
   }
@@ -142,7 +142,7 @@ Task gather_in_line(Strand strand, RootedAlgorithm algorithm, int root) {
     for (int i = 1; i < strand.members(); ++i) co_await strand.message(strand.ahead(i));
     co_return;
   }
-  const Binomial tree(strand, root);
+  const Tree tree(strand, algorithm, root);
   for (const int child : tree.children) strand.expect(child, 1);
   for (const int child : tree.children) co_await strand.message(child);
   if (tree.parent < 0) co_return;
@@ -153,7 +153,7 @@ Task gather_in_line(Strand strand, RootedAlgorithm algorithm, int root) {
 
 Task scatter_in_line(Strand strand, RootedAlgorithm algorithm, int root) {
   if (algorithm == RootedAlgorithm::kDirect) co_return co_await from_root(strand, root, false);
-  if (algorithm == RootedAlgorithm::kBinomial) co_return co_await down_tree(strand, root, false);
+  if (algorithm != RootedAlgorithm::kChain) co_return co_await down_tree(strand, algorithm, root, false);
   // Along the ring, that for the furthest member first.
   const int number = strand.ahead(-root);
   const int beyond = strand.members() - 1 - number;

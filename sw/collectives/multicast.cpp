@@ -134,6 +134,8 @@ void MulticastMember::begin(std::uint64_t buffer, const BlockMap& blocks) {
   task_.cutoff = Time(rounded(static_cast<double>(least.count()) * config_.cutoff, "the cut-off of a multicast in ps"));
   ready_ = received_ = fetching_ = 0;
   has_sent_ = has_asked_ = has_answer_ = false;
+  phases_ = {.tasks = tasks_, .barrier = {}, .fast_path = {}, .cutoff = {}, .recovery = {}};
+  last_chunk_ = all_sent_ = {};
 }
 
 firmware::Task MulticastMember::distribute(std::uint64_t buffer, BlockMap blocks) {
@@ -172,12 +174,24 @@ firmware::Task MulticastMember::distribute_here(std::uint64_t buffer, BlockMap b
   }
   co_await until([this, count] { return ready_ == count; });
   co_await meet(task_.key);
+  phases_.barrier = processor.now();
+  const std::int64_t cutoffs = counters_.cutoffs;
   open_.set(task_.number);
   processor.spawn(name_ + " sender of member " + std::to_string(position_), 1 + count, send());
   co_await until([this, count] { return received_ == count; });
+  end_fast_path(counters_.cutoffs > cutoffs);
   co_await recover();
   co_await until([this] { return has_sent_; });
+  // What it multicasts may leave later than the last chunk comes: then it ends its fast path.
+  phases_.fast_path = std::max(phases_.fast_path, all_sent_);
+  phases_.cutoff = std::max(phases_.cutoff, phases_.fast_path);
+  phases_.recovery = std::max(phases_.recovery, phases_.cutoff);
   regions.remove(task_.key, processor.now());
+}
+
+void MulticastMember::end_fast_path(bool cut) {
+  phases_.cutoff = place_.processor->now();
+  phases_.fast_path = cut ? std::clamp(last_chunk_, phases_.barrier, phases_.cutoff) : phases_.cutoff;
 }
 
 void MulticastMember::take(const nic::Completion& entry) {
@@ -201,6 +215,7 @@ void MulticastMember::take(const nic::Completion& entry) {
       break;
     case kSent:
       has_sent_ = true;
+      all_sent_ = place_.processor->now();
       break;
     default:
       ++told_;

@@ -118,6 +118,22 @@ struct MulticastCounters {
   }
 };
 
+/// When a member ended the phases of its latest Broadcast or Allgather. Each begins where the one before ends:
+///
+/// barrier     until all have posted receives, so that it may multicast; with the library's start and, on the cores of
+///             the interface, the hand-over to them
+/// fast path   until the last chunk is in its place that came by multicast, and what it multicasts itself has left
+/// cut-off     until its timer says that no more will come: nothing where all came
+/// recovery    until it has fetched what was missing
+/// handshake   until it may leave (the last phase, which has no end here): its right neighbour has all as well
+struct MulticastPhases {
+  std::uint64_t tasks = 0;  ///< that it has taken part in: 0 if none
+  Time barrier;
+  Time fast_path;
+  Time cutoff;
+  Time recovery;
+};
+
 /// One member's part. A collective is a task:
 ///
 /// 1. All meet, so that everybody has the task; the buffer gets a memory key; all meet again, because what finds no
@@ -160,6 +176,7 @@ class MulticastMember {
   }
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] const MulticastPhases& phases() const { return phases_; }
 
  private:
   /// What messages between members say, in the upper 3 bits of an immediate; below is the value.
@@ -213,6 +230,8 @@ class MulticastMember {
   firmware::Task perform(Step step);
   firmware::Task obey(Step step);
   firmware::Task distribute_here(std::uint64_t buffer, BlockMap blocks);
+  /// Its fast path is over, by the cut-off if `cut`; what it sends may still be on its way.
+  void end_fast_path(bool cut);
 
   // multicast.cpp: tasks, meetings, sending
   void begin(std::uint64_t buffer, const BlockMap& blocks);
@@ -275,6 +294,9 @@ class MulticastMember {
   std::vector<std::uint32_t> groups_;                  ///< likewise
   std::vector<Receiver> receivers_;
 
+  MulticastPhases phases_;
+  Time last_chunk_;  ///< of those that were cut off
+  Time all_sent_;
   std::uint64_t tasks_ = 0;
   std::uint64_t meetings_ = 0;
   struct Round {
@@ -316,6 +338,9 @@ class MulticastGroup final : public Group {
 
   [[nodiscard]] const MulticastMember::Counters& counters(int member) const {
     return members_[static_cast<std::size_t>(member)]->counters();
+  }
+  [[nodiscard]] const MulticastPhases& phases(int member) const {
+    return members_[static_cast<std::size_t>(member)]->phases();
   }
 
  private:

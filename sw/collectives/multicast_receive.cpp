@@ -54,9 +54,11 @@ firmware::Task MulticastMember::receive(Receiver& receiver) {
   co_await open_.reach(task);
   const Time deadline = place_.processor->now() + task_.cutoff;
   while (receiver.missing > 0) {
+    const Time since = place_.processor->now();  // the chunk before has been taken
     const auto entry = co_await receiver.completions->next_before(deadline);
     if (!entry) {
       ++counters_.cutoffs;
+      last_chunk_ = std::max(last_chunk_, since);
       break;
     }
     take_chunk(receiver, *entry);

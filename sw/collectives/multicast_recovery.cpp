@@ -33,6 +33,7 @@ firmware::Task MulticastMember::recover() {
       co_await until([this, done = ++reads_posted_] { return reads_ == done; });
     }
   }
+  phases_.recovery = place_.processor->now();
   fetching_ = size_;
   answer();
   left.send_immediate(say(Say::kDone, 0), true);

@@ -30,7 +30,8 @@ struct Phase {
   std::vector<Pieces> output;
   std::optional<Rooted> rooted;  ///< in place of `operation` and `algorithm`
   RootedAlgorithm rooted_algorithm = RootedAlgorithm::kBinomial;
-  int root = 0;  ///< in the line
+  int radix = kLibraryRadix;  ///< of a k-nomial tree
+  int root = 0;               ///< in the line
 };
 
 /// One sequence of messages of a phase, as an algorithm's firmware sees it: most have one, two directions of a ring or

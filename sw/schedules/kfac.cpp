@@ -135,6 +135,7 @@ KfacConfig checked(KfacConfig config) {
 
 Communicator::Config with(const Communicator::Config& platform, KfacCollectives which) {
   Communicator::Config config = platform;
+  if (which != KfacCollectives::kPlatform) config.broadcast.algorithm = collectives::BroadcastAlgorithm::kAutomatic;
   switch (which) {
     case KfacCollectives::kPlatform:
       break;
@@ -155,6 +156,12 @@ Communicator::Config with(const Communicator::Config& platform, KfacCollectives 
       break;
   }
   return config;
+}
+
+/// Whose kernel a Broadcast has: one down a tree has none, as a multicast.
+collectives::Algorithm broadcast_kernel(const Communicator::Config& config) {
+  const bool tree = config.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic;
+  return tree ? collectives::Algorithm::kMulticast : config.algorithm;
 }
 
 /// Collectives of one kind; what is wrong with an algorithm is told of the field that chose it.
@@ -201,7 +208,7 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i],
                                                    with(collectives, config.all_reduces).algorithm,
-                                                   with(collectives, config.broadcasts).algorithm));
+                                                   broadcast_kernel(with(collectives, config.broadcasts))));
     if (!config.compression.estimates()) continue;
     members_.back()->placed = &ranks_[i]->processor->create_completion_queue("sparse gradients to be in place");
   }

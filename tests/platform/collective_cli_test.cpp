@@ -2,6 +2,8 @@
 // weft collective as a user meets it. Runs the binary.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -64,6 +66,89 @@ TEST_F(CliTest, CollectivesNameTheirAlgorithm) {
   EXPECT_TRUE(chosen == "ring" || chosen == "tree") << chosen;
 }
 
+/// A tree is a Broadcast's alone, whatever the platform's algorithm is; another algorithm stands in for the platform's
+/// tree.
+TEST_F(CliTest, BroadcastsGoDownTrees) {
+  for (const char* tree : {"chain", "direct", "binomial", "k-nomial", "binary-tree"}) {
+    const Ran ran = weft(std::string("collective ../small.json --op broadcast --bytes 64KiB,1MiB --data --json "
+                                     "--algorithm ") +
+                         tree);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const json result = json::parse(ran.out);
+    EXPECT_EQ(result["algorithm"], tree);
+    EXPECT_EQ(result["remark"], "");
+    EXPECT_TRUE(result["without_effect"].empty()) << result["without_effect"];
+    for (const json& row : result["rows"]) {
+      EXPECT_EQ(row["algorithm"], tree);
+      EXPECT_EQ(row["wrong"], 0);
+    }
+    const Ran set = weft(std::string("collective ../small.json --op broadcast --bytes 64KiB,1MiB --json --set "
+                                     "collectives.broadcast.algorithm=") +
+                         tree);
+    ASSERT_EQ(set.code, 0) << set.err;
+    EXPECT_EQ(json::parse(set.out)["digest"], result["digest"]);
+  }
+  const Ran ring = weft(
+      "collective ../small.json --op broadcast --bytes 64KiB --json --algorithm ring --set "
+      "collectives.broadcast.algorithm=k-nomial");
+  ASSERT_EQ(ring.code, 0) << ring.err;
+  EXPECT_EQ(json::parse(ring.out)["rows"][0]["algorithm"], "ring");
+  EXPECT_EQ(json::parse(ring.out)["without_effect"][0]["field"], "collectives.broadcast.algorithm");
+
+  const Ran other = weft("collective ../small.json --op all_reduce --bytes 64KiB --algorithm k-nomial");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(other.err,
+            "weft: --algorithm: expected one of ring, tree, nccl, hierarchical, in-network, multicast, dimensions for "
+            "all_reduce, since k-nomial is a tree for a broadcast alone, got \"k-nomial\"\n");
+}
+
+/// What a field of trees changes, and where it changes nothing.
+TEST_F(CliTest, FieldsOfBroadcastTreesAreReportedWhereIdle) {
+  const auto idle = [&](const std::string& arguments) {
+    const Ran ran = weft("collective ../small.json --bytes 64KiB --json " + arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    std::string fields;
+    const json result = json::parse(ran.out);
+    for (const json& field : result["without_effect"]) fields += field["field"].get<std::string>() + " ";
+    return fields;
+  };
+  const std::string sets =
+      " --set collectives.broadcast.radix=2 --set collectives.broadcast.segment=4KiB --set "
+      "collectives.broadcast.depth=3";
+  EXPECT_EQ(idle("--op broadcast --algorithm k-nomial" + sets), "");
+  EXPECT_EQ(idle("--op broadcast --algorithm chain" + sets), "collectives.broadcast.radix ");
+  EXPECT_EQ(idle("--op broadcast" + sets),
+            "collectives.broadcast.depth collectives.broadcast.radix collectives.broadcast.segment ");
+  EXPECT_EQ(idle("--op all_gather --set collectives.broadcast.algorithm=chain"), "collectives.broadcast.algorithm ");
+}
+
+/// Phases of a multicast and bytes on links, for people and for machines.
+TEST_F(CliTest, CollectivesSayTheirPhasesAndTraffic) {
+  const std::string run = "collective ../small.json --op broadcast --algorithm multicast --bytes 64KiB,1MiB";
+  const json result = json::parse(weft(run + " --json").out);
+  const Ran table = weft(run + " --traffic");
+  ASSERT_EQ(table.code, 0) << table.err;
+  for (const json& row : result["rows"]) {
+    double sum = 0;
+    for (const char* phase : {"barrier_us", "fast_path_us", "cutoff_us", "recovery_us", "handshake_us"}) {
+      sum += row["phases"][phase].get<double>();
+    }
+    EXPECT_NEAR(sum, row["time_us"].get<double>(), 1e-6);
+    EXPECT_TRUE(row["phases"]["rank"].is_number_integer());
+    const json& traffic = row["traffic"]["fabric"];
+    const double bytes = row["bytes"].get<double>();
+    EXPECT_NEAR(traffic["to_ends"].get<double>(), 3 * bytes, 0.2 * bytes);
+    EXPECT_NEAR(traffic["from_ends"].get<double>(), bytes, 0.2 * bytes);
+    EXPECT_NE(table.out.find(fmt::format("{:.3f}", traffic["to_ends"].get<double>() * 1e-6)), std::string::npos);
+    EXPECT_NE(table.out.find(fmt::format("{:.2f}", row["phases"]["fast_path_us"].get<double>())), std::string::npos);
+  }
+  EXPECT_NE(table.out.find("# phases of the rank that ended last:\n"), std::string::npos);
+  const std::string plain = weft(run).out;
+  EXPECT_EQ(plain.find("bytes that links carried"), std::string::npos);
+  EXPECT_NE(plain.find("fast path"), std::string::npos);
+  EXPECT_EQ(weft("collective ../small.json --op broadcast --bytes 64KiB").out.find("fast path"), std::string::npos);
+}
+
 /// The largest whole number that a type has with all below it bounds what many ranks add up.
 TEST_F(CliTest, SumsOfShortTypesOverManyRanksAreExact) {
   for (const char* run : {"sharp-128 --op all_reduce --type bf16",
@@ -77,12 +162,20 @@ TEST_F(CliTest, SumsOfShortTypesOverManyRanksAreExact) {
 }
 
 TEST_F(CliTest, MulticastThatIsFetchedAgainIsSaid) {
-  const std::string run =
-      "collective fdr-188 --set accelerators=24 --op broadcast --bytes 4MiB --no-warmup --set fabric.link.rate=";
-  EXPECT_EQ(weft(run + "56Gbps").out.find("fetched again"), std::string::npos);
-  EXPECT_NE(weft(run + "800Gbps")
-                .out.find("multicast chunks were lost, most likely where receivers had no receive "
-                          "posted, and were fetched again"),
+  const std::string run = "collective fdr-188 --set accelerators=24 --op broadcast --bytes 4MiB --no-warmup --set ";
+  EXPECT_EQ(weft(run + "fabric.link.rate=56Gbps").out.find("were fetched"), std::string::npos);
+  // The timer is made for the link's rate, and a NIC that is much slower is cut off.
+  EXPECT_NE(
+      weft(run + "fabric.link.rate=800Gbps")
+          .out.find("multicast chunks had not come when the timer ended, which supposes the link's rate, and were "
+                    "fetched: a larger collectives.multicast.cutoff leaves them time\n"),
+      std::string::npos);
+  EXPECT_NE(weft(run + "collectives.multicast.queue_depth=16 --set firmware.clock=50MHz")
+                .out.find("multicast chunks were lost, most likely where receivers had no receive posted, and were "
+                          "fetched again"),
+            std::string::npos);
+  EXPECT_NE(weft(run + "nic.recovery=true --set 'fabric.faults=[{\"loss\": 0.001}]'")
+                .out.find("multicast chunks were lost on links, and were fetched again\n"),
             std::string::npos);
 }
 

@@ -125,12 +125,15 @@ INSTANTIATE_TEST_SUITE_P(All, WithARoot,
                          testing::Combine(testing::Values(CollectiveOp::kBroadcast, CollectiveOp::kReduce,
                                                           CollectiveOp::kGather, CollectiveOp::kScatter),
                                           testing::Values(RootedAlgorithm::kChain, RootedAlgorithm::kDirect,
-                                                          RootedAlgorithm::kBinomial),
+                                                          RootedAlgorithm::kBinomial, RootedAlgorithm::kKNomial,
+                                                          RootedAlgorithm::kBinaryTree),
                                           testing::Range(std::size_t{0}, kNetworks.size())),
                          [](const auto& test) {
-                           return std::string(name_of(std::get<0>(test.param))) + "_" +
-                                  std::string(name_of(std::get<1>(test.param))) + "_" +
-                                  std::to_string(std::get<2>(test.param));
+                           std::string text = std::string(name_of(std::get<0>(test.param))) + "_" +
+                                              std::string(name_of(std::get<1>(test.param))) + "_" +
+                                              std::to_string(std::get<2>(test.param));
+                           std::erase(text, '-');
+                           return text;
                          });
 
 /// The root need not be the first: each rank in turn, in three dimensions.
