@@ -49,15 +49,9 @@ bool links_lost(Machine& machine) {
   return false;
 }
 
-}  // namespace
-
-std::string fetched_text(const std::vector<CollectiveResult>& results, Machine& machine) {
-  collectives::MulticastCounters sum;
-  for (const CollectiveResult& result : results) {
-    if (result.multicast) sum.add(*result.multicast);
-  }
-  if (sum.missing == 0) return "";
-  const std::string chunks = fmt::format("{} of {} multicast chunks ", sum.missing, sum.missing + sum.chunks);
+std::string fetched_text(std::int64_t missed, std::int64_t all, Machine& machine) {
+  if (missed == 0) return "";
+  const std::string chunks = fmt::format("{} of {} multicast chunks ", missed, all);
   std::int64_t refused = 0;
   for (int r = 0; r < machine.size(); ++r) refused += machine.nic(r).counters().no_receive;
   if (refused > 0) {
@@ -69,6 +63,26 @@ std::string fetched_text(const std::vector<CollectiveResult>& results, Machine& 
   return chunks +
          "had not come when the timer ended, which supposes the link's rate, and were fetched: a larger "
          "collectives.multicast.cutoff leaves them time";
+}
+
+}  // namespace
+
+std::string fetched_text(const std::vector<CollectiveResult>& results, Machine& machine) {
+  collectives::MulticastCounters sum;
+  for (const CollectiveResult& result : results) {
+    if (result.multicast) sum.add(*result.multicast);
+  }
+  return fetched_text(sum.missing, sum.missing + sum.chunks, machine);
+}
+
+std::string fetched_text(Machine& machine) {
+  std::int64_t came = 0;
+  std::int64_t missed = 0;
+  for (const firmware::Rank* rank : machine.ranks()) {
+    came += rank->multicast_came;
+    missed += rank->multicast_missed;
+  }
+  return fetched_text(missed, missed + came, machine);
 }
 
 std::string traffic_text(const std::vector<CollectiveResult>& results, bool has_nodes) {

@@ -17,6 +17,8 @@ namespace weft::platforms {
 
 /// Chunks of multicasts that had to be fetched, by what most likely, and what avoids it; empty if there were none.
 [[nodiscard]] std::string fetched_text(const std::vector<CollectiveResult>& results, Machine& machine);
+/// The same of all that the machine has run.
+[[nodiscard]] std::string fetched_text(Machine& machine);
 
 /// What links carried as a table of the same kind, in MB and, all of them, in times the row's bytes; within nodes
 /// where the machine has nodes of several accelerators.

@@ -197,6 +197,9 @@ std::vector<IdleFields> GraphJob::idle() const {
     if (is_idle) idle.push_back({std::string("workload.") + field, {}, why, false, {}});
   };
   add(engine_->result().transfers == 0, "memories", "nothing was loaded or stored in this run");
+  if (config_.library == schedules::Library::kDimensions) {
+    idle.push_back({"collectives.algorithm", {}, "workload.library is dimensions", false, {}});
+  }
   if (!step_) return idle;
   const workloads::WorkloadConfig& config = step_->config;
   using workloads::Axis;

@@ -13,6 +13,7 @@
 #include "platforms/cli/analytical_platform.h"
 #include "platforms/cli/analytical_run.h"
 #include "platforms/cli/borrowed_remark.h"
+#include "platforms/cli/collective_details.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/energy_summary.h"
 #include "platforms/cli/idle_remark.h"
@@ -194,6 +195,7 @@ int run(const RunOptions& options) {
   if (job->follows_algorithm()) {
     for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
   }
+  if (const std::string fetched = fetched_text(machine); !fetched.empty()) warnings.push_back(fetched);
   MachineUse use = use_of(machine);
   if (const std::string borrowed = borrowed_remark(platform.document()); use.kernels && !borrowed.empty()) {
     warnings.push_back(borrowed);

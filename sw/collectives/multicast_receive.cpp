@@ -97,6 +97,7 @@ void MulticastMember::take_chunk(Receiver& receiver, const nic::Completion& entr
   } else {
     const Extent chunk = extent_of(number, source);
     ++counters_.chunks;
+    ++rank_.multicast_came;
     counters_.bytes += static_cast<std::int64_t>(chunk.bytes);
     --receiver.missing;
     if (copies()) copy(receiver, entry.id, chunk);

@@ -13,6 +13,7 @@ void MulticastMember::answer() {
 
 firmware::Task MulticastMember::recover() {
   counters_.missing += map_.missing();
+  rank_.multicast_missed += map_.missing();
   firmware::QueuePair& left = left_[0];
   for (int source = 0; source < size_; ++source) {
     if (map_.missing(source) == 0) continue;
