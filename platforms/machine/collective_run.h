@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "platforms/machine/busy_parts.h"
 #include "platforms/machine/machine.h"
 
 namespace weft::platforms {
@@ -45,6 +47,7 @@ struct CollectiveResult {
                           ///< of both, which rings can bring to the link's rate and no further
   Time host_busy;         ///< of a rank's cores in sum, without waiting; the mean over ranks
   std::optional<Time> dpa_busy;                             ///< the same of its NIC's cores, if it has any
+  std::array<double, kPassedParts> busy{};                  ///< busy_shares() of its time
   std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm
   std::vector<std::string_view> algorithms;  ///< by which it ran, of each part; NCCL's choice by its size
   std::int64_t wrong = -1;                   ///< elements that differ from the reference; -1 where data is off
