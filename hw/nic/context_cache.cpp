@@ -39,7 +39,8 @@ bool Nic::has_context(Time now, std::uint32_t number) {
   ++counters_.context_misses;
   pair.coming = true;
   const auto bytes = static_cast<std::uint32_t>(config_.context_cache.context.count());
-  dispatcher_.post(host_.read(now, now, now + host_.wait_to_read(now), 0, bytes).tail, *this, kContext, number);
+  dispatcher_.post(host_.read(now, now, HostLink::Answer(now + host_.wait_to_read(now)), 0, bytes).tail, *this,
+                   kContext, number);
   return false;
 }
 

@@ -25,7 +25,7 @@ void Nic::attach(std::uint32_t queue_pair, std::uint32_t group) {
   attached_[group].push_back(queue_pair);
 }
 
-Nic::Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
+Fetched Nic::cut_datagram(Time now, std::uint32_t number, Packet& packet) {
   QueuePair& pair = pairs_[number];
   const WorkRequest& request = pair.jobs.front().request;
   const auto bytes = static_cast<std::uint32_t>(request.bytes);

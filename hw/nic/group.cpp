@@ -30,7 +30,7 @@ std::uint32_t Nic::create_group_queue_pair(std::uint64_t completion_address, std
   return number;
 }
 
-Nic::Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packet) {
+Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packet) {
   QueuePair& pair = pairs_[number];
   Job& job = pair.jobs[pair.next_job];
   const WorkRequest& request = job.request;
@@ -92,7 +92,7 @@ void Nic::receive_group(Time now, Packet& packet) {
   }
   release(packet, drained - now);
   packets_.give_back(&packet);
-  if (!ring_.empty() || !fetched_.empty() || !control_.empty()) pump(now);
+  if (!wire_.ring.empty() || !wire_.fetched.empty() || owes_control()) pump(now);
 }
 
 Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {

@@ -84,7 +84,7 @@ HostLink::HostLink(const Config& config, std::uint32_t mtu)
       tags_(config.pcie.tags),
       credits_(config.pcie.posted_credits) {}
 
-HostLink::Arrival HostLink::read_by_pcie(Arrival engine, Time now, Time memory, std::uint64_t address,
+HostLink::Arrival HostLink::read_by_pcie(Arrival engine, Time now, const Answer& memory, std::uint64_t address,
                                          std::uint32_t bytes) {
   const std::uint32_t offset = offset_of(address);
   const std::uint32_t requests = pieces(offset, bytes, max_read_request_);
@@ -97,20 +97,25 @@ HostLink::Arrival HostLink::read_by_pcie(Arrival engine, Time now, Time memory, 
   up_free_ = std::max(up_free_, now) + asking;
   const Time length = crossing(bytes);
   down_free_ = std::max(down_free_, now) + length;
-  const Time unhindered = std::max(down_free_, memory) + read_latency_;
+  const Time unhindered = std::max(down_free_, memory.last) + read_latency_;
   // What one request takes by itself, and when the last one finds a tag.
   const Time one = crossing(std::min(bytes, max_read_request_));
-  const Time round = std::max(memory, down_free_ - length) + read_latency_ + one - asked;
+  const Time round = std::max(memory.first, down_free_ - length) + read_latency_ + one - asked;
   Time last_asked = std::max(asked, tags_.opens(now, requests - 1));
   // More than there are tags go at the rate at which these come back.
   if (requests > tags_.capacity()) last_asked = std::max(last_asked, asked + round * (requests - 1) / tags_.capacity());
   const Time tail = std::max({unhindered, last_asked + round, last_read_});
   last_read_ = tail;
   tags_.leave(requests, std::min(asked + round, tail), tail);
-  if (bytes <= mtu_) return {std::max(engine.tail, tail), engine.spread};
-  const std::uint32_t behind = requests - pieces(offset, mtu_, max_read_request_);
-  const Time spread = std::max(length - crossing(mtu_), (last_asked - asked) * behind / requests);
-  return {std::max(engine.tail, tail), std::max(engine.spread, std::min(spread, kLongestPassage))};
+  const Time last = std::max(engine.tail, tail);
+  if (bytes <= mtu_) return {last, Time()};
+  // The first packet's worth is here when link and memory have brought it, and those of its requests that wait for a
+  // tag are answered.
+  const std::uint32_t ahead = pieces(offset, mtu_, max_read_request_);
+  const Time streamed = std::max(down_free_ - (length - crossing(mtu_)), memory.first) + read_latency_;
+  const Time tagged = asked + (last_asked - asked) * ahead / requests + round;
+  const Time first = std::max({engine.tail - engine.spread, streamed, std::min(tagged, tail)});
+  return {last, std::min(last - first, kLongestPassage)};
 }
 
 Time HostLink::write_by_pcie(Time now, Time memory, std::uint64_t address, std::uint32_t bytes) {

@@ -6,6 +6,7 @@
 
 #include "hw/core/fields.h"
 #include "hw/core/fifo.h"
+#include "hw/core/packet.h"
 #include "hw/core/quantity.h"
 
 namespace weft::nic {
@@ -101,18 +102,33 @@ class alignas(64) HostLink {
     Time tail;    ///< when the last byte is here
     Time spread;  ///< how much earlier the first packet's worth was
   };
+  /// When memory has the first packet's worth of a read, and all of it.
+  struct Answer {
+    explicit Answer(Time at) : first(at), last(at) {}
+    Time first;
+    Time last;
+  };
+  /// Of memory that has all of it at `last` and streams as fast as the engine.
+  [[nodiscard]] Answer streamed(Time last, std::uint32_t bytes) const {
+    Answer answer(last);
+    if (bytes > mtu_) answer.first = last - (dma_time_(bytes) - dma_time_(mtu_));
+    return answer;
+  }
   /// How long after `now` memory can be asked for the next read: when there is a tag.
   [[nodiscard]] Time wait_to_read(Time now) {
     return pcie_ ? std::max(Time(), std::max(tags_.opens(now), requests_free_) - now) : Time();
   }
   /// Reads `bytes` that memory has ready at `memory`; the engine hands nothing on before `not_before`.
-  Arrival read(Time now, Time not_before, Time memory, std::uint64_t address, std::uint32_t bytes) {
+  Arrival read(Time now, Time not_before, const Answer& memory, std::uint64_t address, std::uint32_t bytes) {
     // The engine streams behind the memory: its first packet decides when sending may start, its last when it must end.
     read_rest_ = now > read_free_ ? 0 : read_rest_;
     const Time length = dma_time_.next(bytes, read_rest_);
     read_free_ = std::max(std::max(read_free_, now) + length, not_before);
-    const Arrival engine{std::max(read_free_, memory) + read_latency_,
-                         bytes <= mtu_ ? Time() : length - dma_time_(mtu_)};
+    Arrival engine{std::max(read_free_, memory.last) + read_latency_, Time()};
+    if (bytes > mtu_) {
+      const Time streamed = read_free_ - (length - dma_time_(mtu_));
+      engine.spread = std::min(engine.tail - (std::max(streamed, memory.first) + read_latency_), kLongestPassage);
+    }
     return pcie_ ? read_by_pcie(engine, now, memory, address, bytes) : engine;
   }
   /// `bytes` of what the engine was to read, and has not begun to at `now`, are not read after all. What a PCI Express
@@ -154,7 +170,7 @@ class alignas(64) HostLink {
   static constexpr std::uint32_t kRequestHeader = 24;
   static constexpr std::uint32_t kCompletionHeader = 20;
 
-  Arrival read_by_pcie(Arrival engine, Time now, Time memory, std::uint64_t address, std::uint32_t bytes);
+  Arrival read_by_pcie(Arrival engine, Time now, const Answer& memory, std::uint64_t address, std::uint32_t bytes);
   [[nodiscard]] Time write_time(std::uint32_t bytes, std::uint32_t writes) const {
     return time_(bytes + kRequestHeader * writes);
   }

@@ -137,7 +137,7 @@ tlm::tlm_sync_enum Nic::Fabric::nb_transport_fw(Packet& packet, fabric::Phase& /
 
 void Nic::prepare(std::uint32_t tag, std::uint64_t data) {
   __builtin_prefetch(&engine_free_);
-  __builtin_prefetch(&control_);
+  __builtin_prefetch(&wire_);
   __builtin_prefetch(&regions_);
   __builtin_prefetch(&host_);
   memory_.prefetch();
@@ -280,7 +280,7 @@ std::vector<std::string> Nic::left_over() {
     std::string line = left_over_of(i);
     if (!line.empty()) lines.push_back(std::move(line));
   }
-  if (!fetched_.empty()) {
+  if (!wire_.fetched.empty()) {
     lines.push_back(std::string(name()) + ": packets wait for " + (transmitter_.waiting() ? "credit" : "the link"));
   }
   if (memory_.under_way() != 0) {

@@ -23,6 +23,7 @@
 #include "hw/nic/memory_regions.h"
 #include "hw/nic/nic_config.h"
 #include "hw/nic/psn.h"
+#include "hw/nic/way_out.h"
 #include "hw/nic/work.h"
 
 namespace weft::nic {
@@ -33,8 +34,8 @@ namespace weft::nic {
 ///
 /// Sending: a doorbell write carries a work request, or says how many lie in the host's memory (work_queue.cpp), from
 /// where they are read over the host link, `work_queue.fetch` at a time; the engine takes `message_cost` for each, then
-/// the active queue pairs take turns, a packet each. Payload is read from memory over the host link (host_link.h) ahead
-/// of its turn, at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes
+/// the active queue pairs take turns, `turn` bytes each. Payload is read from memory over the host link (host_link.h)
+/// ahead of its time, at most `read_ahead` bytes of it; the link sends it when it has credit. Receiving: a packet takes
 /// `packet_cost` per MTU, crosses the host link (`write_latency`), and its input buffer is given back; the last one of
 /// a message writes a completion and returns an acknowledgement, which completes the sender's work request. A send or
 /// immediate that finds no receive posted is refused with RNR NAK and repeated from there after `rnr_timer`, then after
@@ -106,7 +107,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   struct Job;
   struct QueuePair;
   struct GroupEnd;
-  struct Fetched;
   struct Contexts;  // context_cache.h
   struct Phased;    // phased_memory.h
 
@@ -135,14 +135,11 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool reports_ = false;   ///< a queue pair has Places
   Time engine_free_;
   std::vector<QueuePair> pairs_;
-  Fifo<Fetched> fetched_;     ///< read ahead, in the order of sending
-  Fifo<std::uint32_t> ring_;  ///< queue pairs with something to cut
-  Fifo<Packet*> control_;     ///< acknowledgements, which go first
+  WayOut wire_;
 
   MemoryRegions regions_;
   Time pump_at_ = kNever;
   Counters counters_;
-  std::int64_t fetched_bytes_ = 0;
   MemoryMaster memory_;
 
  public:
@@ -319,12 +316,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
 
   static_assert(sizeof(QueuePair) == 128);
 
-  struct Fetched {
-    Packet* packet = nullptr;
-    Time ready;  ///< when its first bytes are here; kNever until memory has said so
-    std::uint32_t wire_bytes = 0;
-    std::uint32_t queue_pair = 0;  ///< here
-  };
   void end_of_elaboration() override;
 
   // Work queues (work_queue.cpp)
@@ -349,11 +340,17 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void activate(std::uint32_t number);
   [[nodiscard]] bool has_something(QueuePair& pair) const;
   static bool may_number(const QueuePair& pair) { return pair.next_psn - pair.acknowledged <= kMostOutstanding; }
-  void fill(Time now);
+  [[nodiscard]] bool loops(const QueuePair& pair) const;
+  WayOut& way_of(const QueuePair& pair) { return may_loop_ && loops(pair) ? loop_ : wire_; }
+  void fill(Time now, WayOut& way);
   Fetched cut_packet(Time now, std::uint32_t number);
   Time form(Time now, Packet& packet, const Job& job, std::uint64_t from);
   Time fetch(Time now, Packet& packet, std::uint64_t address);
   void pump(Time now);
+  void pump_loop(Time now);
+  /// The first packet of a way leaves.
+  void take_first(Time now, WayOut& way);
+  [[nodiscard]] bool owes_control() const { return !wire_.control.empty() || !loop_.control.empty(); }
   void arm(Time at, const Packet* next);
   void acknowledge(Time now, std::uint32_t number, std::uint32_t psn);
   void refused(Time now, std::uint32_t number, std::uint32_t psn);
@@ -484,7 +481,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   tlm::tlm_fw_transport_if<>* near_target_ = nullptr;
   std::unique_ptr<Phased> phased_;  ///< null where memory says at once when it will be done
   ByteTime group_time_;
-  Random random_;                                     ///< of retries
+  Random random_;  ///< of retries
+  WayOut loop_;
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
   Time taken_until_;                                  ///< work requests, from their doorbells
   Time group_free_;                                   ///< by when groups have been served at their rate

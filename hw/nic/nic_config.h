@@ -21,6 +21,7 @@ struct NicConfig {
   Time read_latency = Time(350'000);
   Time write_latency = Time(250'000);
   Bytes read_ahead;
+  Bytes turn = Bytes(64 << 10);
   Time rnr_timer = Time(10'000'000);
   Time rnr_limit = Time(10'000'000'000'000);
   bool recovery = false;
@@ -100,6 +101,9 @@ struct NicConfig {
         "Payload read and not yet sent; two segments at the least. 0B: what keeps the link busy until memory answers, "
         "64KiB at the least, 512KiB of a scale-up port",
         Range{0, 1LL << 40});
+    visit("turn", turn,
+          "Wire bytes that a queue pair sends before the next one that has something does; a segment at the least",
+          Range{0, 1LL << 40});
     visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted",
           Range{1'000, 1'000'000'000'000});
     visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});

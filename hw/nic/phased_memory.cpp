@@ -85,14 +85,16 @@ void Nic::end_read(Time now) {
   // Reads before it that had not been answered when it was asked for may hold its tag for longer than was known then.
   const Time late = std::max(host_.wait_to_read(read.asked) - read.waited, Time());
   const HostLink::Arrival data =
-      host_.read(read.asked, read.engine_free, read.answered + late, read.address, read.packet->payload_bytes);
+      host_.read(read.asked, read.engine_free, host_.streamed(read.answered + late, read.packet->payload_bytes),
+                 read.address, read.packet->payload_bytes);
   read.packet->tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
   const Time ready = std::max(now, data.tail - data.spread);
   if (read.dropped) return packets_.give_back(read.packet);
+  WayOut& way = may_loop_ && read.packet->destination == end_ ? loop_ : wire_;
   std::size_t place = 0;
-  while (fetched_[place].ready != kNever) ++place;
-  assert(fetched_[place].packet == read.packet);
-  fetched_[place].ready = std::max(ready, read.not_before);
+  while (way.fetched[place].ready != kNever) ++place;
+  assert(way.fetched[place].packet == read.packet);
+  way.fetched[place].ready = std::max(ready, read.not_before);
   if (read.completes) complete(pairs_[read.entry.queue_pair], read.entry, ready + config_.write_latency);
 }
 

@@ -29,7 +29,7 @@ Packet& Nic::control(Opcode opcode, std::uint32_t queue_pair, std::uint32_t psn)
   packet->queue_pair = pair.peer_queue_pair;
   packet->psn = psn & kPsnMask;
   packet->wire_bytes = control_bytes_;
-  control_.push_back(packet);
+  way_of(pair).control.push_back(packet);
   return *packet;
 }
 
@@ -206,7 +206,7 @@ void Nic::handle(Time now, Packet& packet) {
   const Time drained = take(now, packet, pair);
   release(packet, drained - now);
   packets_.give_back(&packet);
-  if (to_send || !control_.empty() || pair.refuses) pump(now);
+  if (to_send || owes_control() || pair.refuses) pump(now);
 }
 
 }  // namespace weft::nic

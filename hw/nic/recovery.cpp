@@ -148,7 +148,7 @@ void Nic::request_gap(Time now, std::uint32_t number) {
   if (before(recovery.asked_end, recovery.asking_end)) recovery.asked_end = recovery.asking_end;
   if (gaps != 0 && before(recovery.asking_end, recovery.gaps.end())) {
     wait_for_gaps(now, number);
-  } else if (!asked && control_.empty()) {
+  } else if (!asked && !owes_control()) {
     dispatcher_.disregard();
   }
   pump(now);

@@ -22,7 +22,15 @@ void Nic::activate(std::uint32_t number) {
   QueuePair& pair = pairs_[number];
   if (pair.active || !has_something(pair)) return;
   pair.active = true;
-  ring_.push_back(number);
+  way_of(pair).ring.push_back(number);
+}
+
+bool Nic::loops(const QueuePair& pair) const {
+  if (!pair.grouped) return pair.peer_end == end_;
+  // Each datagram names its own peer.
+  if (pair.next_job == pair.jobs.size()) return false;
+  const WorkRequest& next = pair.jobs[pair.next_job].request;
+  return next.verb == Verb::kSend && next.peer == end_;
 }
 
 bool Nic::has_something(QueuePair& pair) const {
@@ -34,7 +42,7 @@ bool Nic::has_something(QueuePair& pair) const {
   return !pair.paused && recovers_ && !pair.grouped && has_repeats(pair);
 }
 
-Nic::Fetched Nic::cut_packet(Time now, std::uint32_t number) {
+Fetched Nic::cut_packet(Time now, std::uint32_t number) {
   QueuePair& pair = pairs_[number];
   Packet* packet = packets_.take();
   packet->source = end_;
@@ -122,44 +130,56 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   engine_free_ = std::max(now, engine_free_) + packet_cost_ * units_of(bytes);
   if (bytes == 0) return engine_free_;
   if (data_) packets_.attach_payload(packet, bytes);
-  Time memory = now;
+  HostLink::Answer memory(now);
   if ((packet.flags & Packet::kStored) != 0) [[unlikely]] {
     if (data_) memory_.debug({tlm::TLM_READ_COMMAND, address, bytes, packet.payload});
   } else if (phases_) [[unlikely]] {
     return begin_read(now, packet, address);
   } else {
-    memory = memory_.access_blocking(*memory_port_, now, tlm::TLM_READ_COMMAND, address, packet.payload, bytes,
-                                     now + host_.wait_to_read(now));
+    const Time asked = now + host_.wait_to_read(now);
+    const auto read = [&](std::uint32_t from, std::uint32_t part) {
+      std::byte* const data = data_ ? packet.payload + from : nullptr;
+      return memory_.access_blocking(*memory_port_, now, tlm::TLM_READ_COMMAND, address + from, data, part, asked);
+    };
+    const std::uint32_t head = std::min(bytes, mtu_);
+    memory.first = memory.last = read(0, head);
+    if (bytes > head) memory.last = read(head, bytes - head);
   }
   const HostLink::Arrival data = host_.read(now, engine_free_, memory, address, bytes);
   packet.tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
   return std::max(now, data.tail - data.spread);
 }
 
-void Nic::fill(Time now) {
-  while (!ring_.empty() && (fetched_.size() < 2 || fetched_bytes_ < config_.read_ahead.count())) {
-    const std::uint32_t number = ring_.front();
-    ring_.pop_front();
+void Nic::fill(Time now, WayOut& way) {
+  while (!way.ring.empty() && (way.fetched.size() < 2 || way.bytes < config_.read_ahead.count())) {
+    const std::uint32_t number = way.ring.front();
     QueuePair& pair = pairs_[number];
+    bool cuts = has_something(pair);
+    if (paces_ && cuts && !pair.grouped) [[unlikely]]
+      cuts = may_cut(now, number);
+    if (contexts_ != nullptr && cuts) [[unlikely]]
+      cuts = has_context_to_send(now, number);
+    if (cuts) {
+      const Fetched entry = cut_packet(now, number);
+      entry.packet->psn &= kPsnMask;
+      way.fetched.push_back(entry);
+      way.bytes += entry.wire_bytes;
+      way.turn += entry.wire_bytes;
+      if (paces_ && !pair.grouped) [[unlikely]]
+        note_paced(now, number, entry.wire_bytes);
+      if (way.turn < config_.turn.count() && &way_of(pair) == &way) continue;
+    }
+    way.turn = 0;
+    way.ring.pop_front();
     pair.active = false;
-    if (!has_something(pair)) continue;
-    if (paces_ && !pair.grouped && !may_cut(now, number)) [[unlikely]]
-      continue;
-    if (contexts_ != nullptr && !has_context_to_send(now, number)) [[unlikely]]
-      continue;
-    fetched_.push_back(cut_packet(now, number));
-    fetched_.back().packet->psn &= kPsnMask;
-    fetched_bytes_ += fetched_.back().wire_bytes;
-    if (paces_ && !pair.grouped) [[unlikely]]
-      note_paced(now, number, fetched_.back().wire_bytes);
-    activate(number);
+    if (cuts) activate(number);
   }
   // With many queue pairs, none has been touched since its last turn: the next one's work request comes in now, and the
   // one after that itself.
-  if (ring_.empty()) return;
-  const QueuePair& next = pairs_[ring_.front()];
+  if (way.ring.empty()) return;
+  const QueuePair& next = pairs_[way.ring.front()];
   if (next.next_job < next.jobs.size()) __builtin_prefetch(&next.jobs[next.next_job]);
-  if (ring_.size() > 1) pairs_[ring_[1]].prefetch();
+  if (way.ring.size() > 1) pairs_[way.ring[1]].prefetch();
 }
 
 void Nic::arm(Time at, const Packet* next) {
@@ -170,37 +190,48 @@ void Nic::arm(Time at, const Packet* next) {
 }
 
 void Nic::pump(Time now) {
-  fill(now);
-  while (!control_.empty() || !fetched_.empty()) {
-    const bool is_control = !control_.empty();
-    Packet* packet = is_control ? control_.front() : fetched_.front().packet;
-    const std::uint32_t wire_bytes = is_control ? control_bytes_ : fetched_.front().wire_bytes;
-    const bool loops = may_loop_ && packet->destination == end_;
-    const Time credit = loops ? now : transmitter_.credit_at(kFirstLane, wire_bytes, now);
+  if (may_loop_) [[unlikely]]
+    pump_loop(now);
+  fill(now, wire_);
+  while (!wire_.control.empty() || !wire_.fetched.empty()) {
+    const bool is_control = !wire_.control.empty();
+    Packet* packet = is_control ? wire_.control.front() : wire_.fetched.front().packet;
+    const std::uint32_t wire_bytes = is_control ? control_bytes_ : wire_.fetched.front().wire_bytes;
+    const Time credit = transmitter_.credit_at(kFirstLane, wire_bytes, now);
     if (credit == kNever) return transmitter_.wait_for_credit();
-    Time at = loops ? now : std::max(transmitter_.free_at(), credit);
-    if (!is_control) at = std::max(at, fetched_.front().ready);
+    Time at = std::max(transmitter_.free_at(), credit);
+    if (!is_control) at = std::max(at, wire_.fetched.front().ready);
     if (at > now) return arm(at, packet);
-    if (is_control) {
-      control_.pop_front();
-    } else {
-      if (recovers_ && !pairs_[fetched_.front().queue_pair].grouped) [[unlikely]]
-        note_sent(now, *packet, fetched_.front().queue_pair);
-      fetched_.pop_front();
-      fetched_bytes_ -= wire_bytes;
-      if (packet->opcode != Opcode::kReadRequest && !loops) counters_.bytes_sent += packet->payload_bytes;
-    }
-    ++counters_.packets_sent;
-    if (loops) [[unlikely]] {
-      loop_back(now, *packet);
-      fill(now);
-      continue;
-    }
+    take_first(now, wire_);
     if (probe_ != nullptr) [[unlikely]]
       draw(*packet, now);
     transmitter_.send(*packet, now);
-    fill(now);
+    fill(now, wire_);
   }
+}
+
+void Nic::pump_loop(Time now) {
+  fill(now, loop_);
+  while (!loop_.control.empty() || !loop_.fetched.empty()) {
+    const bool is_control = !loop_.control.empty();
+    Packet* packet = is_control ? loop_.control.front() : loop_.fetched.front().packet;
+    if (!is_control && loop_.fetched.front().ready > now) return arm(loop_.fetched.front().ready, packet);
+    take_first(now, loop_);
+    loop_back(now, *packet);
+    fill(now, loop_);
+  }
+}
+
+void Nic::take_first(Time now, WayOut& way) {
+  ++counters_.packets_sent;
+  if (!way.control.empty()) return way.control.pop_front();
+  const Fetched first = way.fetched.front();
+  way.fetched.pop_front();
+  way.bytes -= first.wire_bytes;
+  if (recovers_ && !pairs_[first.queue_pair].grouped) [[unlikely]]
+    note_sent(now, *first.packet, first.queue_pair);
+  if (first.packet->opcode != Opcode::kReadRequest && &way == &wire_)
+    counters_.bytes_sent += first.packet->payload_bytes;
 }
 
 void Nic::draw(const Packet& packet, Time now) {
@@ -259,20 +290,26 @@ template <typename Rule>
 void Nic::drop_read_ahead(const Rule& rule) {
   const Time now = dispatcher_.now();
   std::int64_t unread = 0;
-  for (std::size_t left = fetched_.size(); left > 0; --left) {
-    const Fetched entry = fetched_.front();
-    fetched_.pop_front();
-    if (!rule(entry)) {
-      fetched_.push_back(entry);
-      continue;
-    }
-    fetched_bytes_ -= entry.wire_bytes;
+  const auto drop = [&](const Fetched& entry) {
+    if (!rule(entry)) return false;
     if (entry.ready == kNever) {
       forget_read(*entry.packet);
-      continue;
+      return true;
     }
     if (entry.ready > now + config_.read_latency) unread += entry.packet->payload_bytes;
     packets_.give_back(entry.packet);
+    return true;
+  };
+  for (WayOut* way : {&wire_, &loop_}) {
+    for (std::size_t left = way->fetched.size(); left > 0; --left) {
+      const Fetched entry = way->fetched.front();
+      way->fetched.pop_front();
+      if (drop(entry)) {
+        way->bytes -= entry.wire_bytes;
+      } else {
+        way->fetched.push_back(entry);
+      }
+    }
   }
   host_.give_up(now, unread);
 }

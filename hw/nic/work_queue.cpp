@@ -163,7 +163,7 @@ void Nic::fetch_entries(Time now, std::uint64_t data) {
   Announced part = Announced::of(data);
   for (std::uint32_t left = part.count; left > 0; left -= part.count) {
     part.count = std::min(left, static_cast<std::uint32_t>(config_.work_queue.fetch));
-    const Time memory = now + host_.wait_to_read(now);
+    const HostLink::Answer memory(now + host_.wait_to_read(now));
     dispatcher_.post(host_.read(now, now, memory, 0, part.count * kEntryBytes).tail, *this, kEntries, part.data());
     ++counters_.entry_reads;
     counters_.entries_read += part.count;

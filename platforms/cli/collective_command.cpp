@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -84,6 +85,32 @@ class Table {
   bool begun_ = false;
 };
 
+/// What was busy for nearly all of a row's time: its rate is then the row's. None where what is waited for is latency,
+/// or another accelerator.
+const Passed* binding(const CollectiveResult& result) {
+  constexpr double kNearlyAll = 0.85;
+  static constexpr std::array<Passed, kPassedParts> kParts = {Passed::kLink, Passed::kDmaRead, Passed::kDmaWrite,
+                                                              Passed::kMemory, Passed::kNicCores};
+  const auto most = std::max_element(result.busy.begin(), result.busy.end());
+  return *most < kNearlyAll ? nullptr : &kParts[static_cast<std::size_t>(most - result.busy.begin())];
+}
+
+/// Of the largest size.
+std::string binding_text(const std::vector<CollectiveResult>& results) {
+  const auto largest =
+      std::max_element(results.begin(), results.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  if (largest == results.end()) return "";
+  std::vector<std::string> shares;
+  for (std::size_t p = 0; p < kPassedParts; ++p) {
+    shares.push_back(fmt::format("{} {:.0f} %", described(static_cast<Passed>(p)).name, 100 * largest->busy[p]));
+  }
+  const Passed* const bound = binding(*largest);
+  return fmt::format(
+      "at {} B {}; busy, at the rank where most: {}", largest->bytes,
+      bound == nullptr ? "no part binds, but latency or other ranks" : fmt::format("{} binds", described(*bound).name),
+      join(shares, ", "));
+}
+
 /// "ring", or of parts that run beside each other "multicast+ring".
 std::string algorithms_text(const CollectiveResult& result) {
   std::vector<std::string> names;
@@ -102,6 +129,11 @@ nlohmann::ordered_json to_json(const std::vector<CollectiveResult>& results, boo
     row["algorithm"] = algorithms_text(result);
     if (result.wrong >= 0) row["wrong"] = result.wrong;
     if (result.dpa_busy) row["dpa_busy_us"] = to_us(*result.dpa_busy);
+    for (std::size_t p = 0; p < kPassedParts; ++p) {
+      row["busy"][std::string(described(static_cast<Passed>(p)).key)] = result.busy[p];
+    }
+    const Passed* const bound = binding(result);
+    row["binds"] = bound == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(described(*bound).key);
     if (result.multicast) {
       collectives::MulticastCounters::each(
           [&](const char* name, auto field) { row["multicast"][name] = *result.multicast.*field; });
@@ -252,6 +284,7 @@ int run(CollectiveOptions options) {
         {"cpu_s", watch.cpu_seconds()}});
   } else {
     if (!remark.empty()) print("# " + remark + "\n");
+    if (!results.empty() && results.front().dpa_busy) print("# " + binding_text(results) + "\n");
     print(phases_text(results));
     if (options.traffic) print(traffic_text(results, machine.node_count() > 0));
     if (const std::string text = fetched_text(results, machine); !text.empty()) print("# " + text + "\n");

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft dpa: what receive loops reach on the cores of a SmartNIC, and how many threads a line needs.
+// weft dpa: what receive loops reach on the cores of a SmartNIC, how many threads a line needs, and what its DMA and
+// the host's memory carry of it.
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/command.h"
 #include "platforms/cli/dpa_bench.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/platform.h"
 #include "platforms/cli/sizes.h"
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
@@ -24,6 +29,7 @@ constexpr Bytes kLargestPacket = Bytes(1 << 20);
 
 struct DpaOptions {
   std::string part = "bluefield-3-dpa";
+  std::string platform = "bluefield-3-pair";
   std::vector<std::string> overrides;
   std::vector<std::string> paths = {"connection", "datagram"};
   std::string threads;
@@ -36,6 +42,44 @@ struct DpaOptions {
 struct Path {
   std::string name;
   ReceiveCost cost;
+  int writes;   ///< how often a byte that has come is written to memory
+  int rereads;  ///< and read again
+};
+
+/// What a platform's NIC and memory carry of a path's payload, in Gb/s.
+struct Carried {
+  double dma;
+  double memory;
+
+  [[nodiscard]] double least() const { return std::min(dma, memory); }
+  [[nodiscard]] const char* binding() const { return dma < memory ? "DMA" : "host memory"; }
+};
+
+class DataWay {
+ public:
+  explicit DataWay(const std::string& name) : platform_(options_of(name)) {
+    platform_.ignore_workload();
+    platform_.document().check_unused();
+  }
+  [[nodiscard]] const std::string& name() const { return platform_.name(); }
+  /// Reads and writes pass the DMA and PCI Express side by side, and memory one after the other.
+  [[nodiscard]] Carried of(const Path& path) const {
+    const Rate memory = platform_.machine().accelerator.hbm.sustained();
+    constexpr Bytes kMuch = Bytes(1 << 30);
+    const Time passage = nic::HostLink::passage(platform_.machine().nic.host_link(), kMuch);
+    const double dma = static_cast<double>(kMuch.count()) * 8e3 / static_cast<double>(passage.count());
+    return {.dma = dma / std::max(path.writes, path.rereads),
+            .memory = static_cast<double>(memory.count()) * 1e-9 / (path.writes + path.rereads)};
+  }
+
+ private:
+  static PlatformOptions options_of(const std::string& name) {
+    PlatformOptions options;
+    options.platform = name;
+    return options;
+  }
+
+  Platform platform_;
 };
 
 Processor::Config read_processor(const DpaOptions& options) {
@@ -52,9 +96,10 @@ Processor::Config read_processor(const DpaOptions& options) {
 std::vector<Path> read_paths(const DpaOptions& options) {
   std::vector<Path> paths;
   for (const std::string& name : options.paths) {
-    if (name == "connection") paths.push_back({name, firmware::kConnectionReceive});
-    if (name == "datagram") paths.push_back({name, firmware::kDatagramReceive});
-    if (name == "bitmap") paths.push_back({name, firmware::bitmap_receive(options.bitmap_chunk)});
+    if (name == "connection") paths.push_back({name, firmware::kConnectionReceive, 1, 0});
+    // It comes to a ring of receives, from where the interface copies it to its place through itself.
+    if (name == "datagram") paths.push_back({name, firmware::kDatagramReceive, 2, 1});
+    if (name == "bitmap") paths.push_back({name, firmware::bitmap_receive(options.bitmap_chunk), 1, 0});
   }
   return paths;
 }
@@ -113,6 +158,7 @@ int run(const DpaOptions& options) {
   const std::vector<int> counts = thread_counts(options, config);
   const std::vector<Rate> lines = read_lines(options.lines);
   const Bytes packet = read_packet(options.packet);
+  const std::optional<DataWay> way = options.platform.empty() ? std::nullopt : std::optional<DataWay>(options.platform);
   const double packet_gbit = static_cast<double>(packet.count()) * 8e-9;
   DpaBench bench(config);
 
@@ -141,22 +187,53 @@ int run(const DpaOptions& options) {
   for (const Path& path : paths) needed[0].push_back(path.name + " threads");
   for (const Rate line : lines) {
     ordered_json& need = needs.emplace_back(ordered_json{{"gbps", static_cast<double>(line.count()) * 1e-9}});
+    ordered_json bound = ordered_json::object();
     std::vector<std::string>& row = needed.emplace_back(std::vector<std::string>{to_text(line)});
     for (const Path& path : paths) {
       const int threads = bench.threads_for(path.cost, line, packet);
       need[path.name] = threads > 0 ? ordered_json(threads) : ordered_json();
-      row.push_back(threads > 0 ? std::to_string(threads) : "out of reach");
+      const char* binds = threads > 0 ? nullptr : "cores";
+      // Where the cores keep up, what carries least may not.
+      if (way && threads > 0 && way->of(path).least() < static_cast<double>(line.count()) * 1e-9) {
+        binds = way->of(path).binding();
+      }
+      bound[path.name] = binds == nullptr ? ordered_json() : ordered_json(binds);
+      row.push_back(threads == 0       ? "out of reach"
+                    : binds == nullptr ? std::to_string(threads)
+                                       : fmt::format("{}, but {} {:.0f} Gb/s", threads, binds, way->of(path).least()));
     }
+    need["binds"] = bound;
+  }
+
+  ordered_json carries = ordered_json::object();
+  for (const Path& path : paths) {
+    if (way) carries[path.name] = {{"dma_gbps", way->of(path).dma}, {"memory_gbps", way->of(path).memory}};
   }
 
   if (options.json) {
-    print_json(ordered_json{
-        {"processor", options.part}, {"packet_bytes", packet.count()}, {"rows", rows}, {"threads_for", needs}});
+    print_json(ordered_json{{"processor", options.part},
+                            {"packet_bytes", packet.count()},
+                            {"platform", way ? ordered_json(way->name()) : ordered_json()},
+                            {"rows", rows},
+                            {"threads_for", needs},
+                            {"carries", carries}});
   } else {
     print(fmt::format("{}: {} cores of {} threads at {}; Gb/s with packets of {}\n\n", options.part, config.cores,
                       config.threads, to_text(config.clock), to_text(packet)));
     print(in_columns(rates));
     print("\n" + in_columns(needed));
+    if (!way) {
+      print("\nCores alone; --platform names one whose DMA and memory the payload passes.\n");
+      return kDone;
+    }
+    for (const Path& path : paths) {
+      const Carried carried = way->of(path);
+      print(
+          fmt::format("{}{}: each byte is written {} and read {} in {}: its DMA carries {:.0f} Gb/s of what comes, its "
+                      "memory {:.0f}\n",
+                      &path == paths.data() ? "\n" : "", path.name, path.writes == 1 ? "once" : "twice",
+                      path.rereads == 0 ? "not at all" : "once", way->name(), carried.dma, carried.memory));
+    }
   }
   return kDone;
 }
@@ -167,6 +244,9 @@ Command dpa_command(const Arguments& parent) {
   auto options = std::make_shared<DpaOptions>();
   const Arguments app = parent.add_subcommand("dpa", "Packet rates of receive loops on a SmartNIC's cores, by threads");
   app.add_option("part", options->part, "A part of kind processor").shows_default();
+  app.add_option("--platform", options->platform,
+                 "A platform whose NIC's DMA and memory the payload passes; empty: cores alone")
+      .shows_default();
   app.add_option("--set", options->overrides, "path=value: overrides a field; can be repeated")
       .one_at_a_time()
       .type_name("PATH=VALUE");

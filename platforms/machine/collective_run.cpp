@@ -97,6 +97,7 @@ struct Session {
   collectives::MulticastCounters so_far;
   BusyCores busy_so_far;
   MachineTraffic traffic_so_far;
+  std::vector<BusyTimes> parts_so_far;
   std::vector<std::unique_ptr<firmware::Counter>> gates;  ///< by rank: how many runs may begin
 
   [[nodiscard]] std::uint64_t unit() const { return size_of(type); }
@@ -183,6 +184,7 @@ void Session::finish_turn(Time now) {
   const BusyCores busy = busy_cores(machine);
   result.host_busy = (busy.host - busy_so_far.host) / machine.size();
   if (machine.config().dpa.cores > 0) result.dpa_busy = (busy.dpa - busy_so_far.dpa) / machine.size();
+  result.busy = busy_shares(parts_so_far, busy_times(machine), result.time);
   result.multicast = parts.front().communicator->multicast_counters();
   if (result.multicast) result.multicast->add(std::exchange(so_far, *result.multicast), -1);
   result.phases = phases(parts.front());
@@ -237,6 +239,7 @@ Task Session::run(Part& part, int member) {
       began = processor.now();
       busy_so_far = busy_cores(machine);
       traffic_so_far = traffic_of(machine);
+      parts_so_far = busy_times(machine);
       for (auto& gate : gates) gate->set(i + 1);
     }
     co_await gates[static_cast<std::size_t>(member)]->reach(i + 1);
@@ -255,7 +258,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   if (sizes.empty()) return {};
   std::vector<std::uint64_t> turns = sizes;
   if (warm_up) turns.insert(turns.begin(), sizes.front());
-  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}, {}};
+  Session session{machine, op, type, turns, {}, 0, 0, 0, Time(), warm_up, ended, {}, {}, {}, {}, {}, {}};
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (const auto operation = operation_of(each)) communicator->check(*operation);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "platforms/machine/busy_parts.h"
 #include "platforms/machine/machine.h"
 #include "platforms/machine/traffic.h"
 
@@ -67,6 +69,7 @@ struct CollectiveResult {
                           ///< of both, which rings can bring to the link's rate and no further
   Time host_busy;         ///< of a rank's cores in sum, without waiting; the mean over ranks
   std::optional<Time> dpa_busy;                             ///< the same of its NIC's cores, if it has any
+  std::array<double, kPassedParts> busy{};                  ///< busy_shares() of its time
   std::optional<collectives::MulticastCounters> multicast;  ///< of all ranks, with that algorithm
   std::optional<MulticastTimes> phases;                     ///< of a multicast: `time`, or that of the part of several
   MachineTraffic traffic;                                   ///< between its begin and its end

@@ -138,15 +138,15 @@ Time Machine::memory_time() const {
   return memory_model_ ? hbm.interconnect + memory_model_->read() : hbm.latency;
 }
 
-/// Where nobody has set it.
+/// Where nobody has set it, and as its limit: what is held beyond it would stand before what other queue pairs send
+/// later.
 void Machine::fit_read_ahead(nic::Nic::Config& interface, const fabric::Plan& plan, Bytes least) const {
-  if (interface.read_ahead > Bytes()) return;
-  interface.read_ahead = least;
+  Bytes fitting = least;
   for (std::uint32_t e = 0; e < plan.topology().ends.size(); ++e) {
     const Rate link = plan.end_link(e).rate;
-    interface.read_ahead =
-        std::max(interface.read_ahead, interface.fitting_read_ahead(link, memory_time(), plan.config().mtu));
+    fitting = std::max(fitting, interface.fitting_read_ahead(link, memory_time(), plan.config().mtu));
   }
+  if (interface.read_ahead == Bytes() || interface.read_ahead > fitting) interface.read_ahead = fitting;
 }
 
 std::vector<Machine::Step> Machine::steps() {

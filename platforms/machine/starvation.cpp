@@ -41,10 +41,8 @@ std::vector<std::string> describe_starved_reads(const nic::NicConfig& config, co
     if (fitting <= needed) continue;
     needed = fitting;
     rate = link;
-    // What is requested when a segment leaves must be here when the last of what is on its way has left. The rest of a
-    // segment comes behind its first packet.
-    const Time streamed = transfer_time(std::max(Bytes(), segment - plan.config().mtu), config.dma_rate);
-    const Time away = config.read_latency + memory - streamed;
+    // What is requested when a segment leaves must be here when the last of what is on its way has left.
+    const Time away = config.read_latency + memory;
     const Rate payload = std::min(plan.end_config(e).payload_rate(), config.dma_rate);
     if (away > Time()) {
       share = std::min(share,

@@ -15,7 +15,7 @@ namespace weft::platforms {
 /// A `read_ahead` below what keeps the link busy until the host link and memory have answered, one line for people;
 /// nothing where it suffices. `interface` is its place in the platform, `memory` the memory's share of a read. Payload
 /// on its way is `read_ahead` rounded up to segments, two at the least: the link has the share of its rate at which it
-/// sends so much in the time of a read, less what of a segment comes behind its first packet.
+/// sends so much in the time of a read.
 [[nodiscard]] std::vector<std::string> describe_starved_reads(const nic::NicConfig& config, const fabric::Plan& plan,
                                                               Time memory, const std::string& interface);
 

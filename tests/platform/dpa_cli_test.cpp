@@ -2,6 +2,8 @@
 // weft dpa, and machines whose firmware runs on an accelerator's cores. Runs the binary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -60,6 +62,44 @@ TEST_F(CliTest, DpaTakesOtherCoresAndLines) {
   }
 }
 
+/// What cores sustain, DMA and memory may not: the command and a machine name the same part, and the same rate.
+TEST_F(CliTest, DpaAndMachinesAgreeOnWhatBinds) {
+  const auto broadcast = [this](const std::string& platform) {
+    const Ran ran =
+        weft("collective " + platform + " --op broadcast --bytes 32MiB --json --set fabric.link.rate=800Gbps");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out)["rows"][0];
+  };
+  const auto dpa = [this](const std::string& platform) {
+    const Ran ran = weft("dpa --path datagram --threads 1 --lines 100Gbps,800Gbps --json --platform " + platform);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out);
+  };
+  // Of the second one the memory is slower, and so it is what binds.
+  write("slow.json", R"({"accelerators": 2, "per_node": 1, "nic": "bluefield-3", "dpa": "bluefield-3-dpa",
+                         "accelerator": {"part": "xeon-host", "hbm": {"rate": "500Gbps"}},
+                         "fabric": {"topology": "switch", "link": "hdr-200g"},
+                         "collectives": {"algorithm": "multicast", "multicast": {"placement": "dpa", "subgroups": 8,
+                                                                                  "queue_depth": 8192}}})");
+  for (const auto& [platform, in_dpa, in_machine] :
+       {std::array{"bluefield-3-pair", "DMA", "dma_write"}, {"slow.json", "host memory", "memory"}}) {
+    const json said = dpa(platform);
+    EXPECT_EQ(said["threads_for"][0]["binds"]["datagram"], nullptr);
+    EXPECT_EQ(said["threads_for"][1]["binds"]["datagram"], in_dpa);
+    const json carries = said["carries"]["datagram"];
+    const double gbps = std::min(carries["dma_gbps"].get<double>(), carries["memory_gbps"].get<double>());
+    const json row = broadcast(platform);
+    EXPECT_EQ(row["binds"], in_machine) << row;
+    EXPECT_NEAR(row["algbw"].get<double>() * 8, gbps, 0.1 * gbps) << platform;
+    for (const auto& [part, share] : row["busy"].items()) EXPECT_LE(share.get<double>(), 1.001) << part;
+  }
+  EXPECT_NE(weft("dpa --threads 1").out.find("15, but DMA 208 Gb/s"), std::string::npos);
+  EXPECT_NE(weft("dpa --threads 1 --platform \"\"").out.find("Cores alone"), std::string::npos);
+  const std::string table = weft("collective bluefield-3-pair --op broadcast --bytes 32MiB").out;
+  EXPECT_NE(table.find("# at 33554432 B "), std::string::npos) << table;
+  EXPECT_NE(table.find(" binds; busy, at the rank where most: link "), std::string::npos) << table;
+}
+
 /// The same firmware on the host's cores and on the accelerator's: times change, contents do not.
 TEST_F(CliTest, FirmwareOfCollectivesRunsOnTheAcceleratorsCores) {
   const std::string all_reduce = "collective ../small.json --op all_reduce --bytes 64KiB --data --json";
@@ -92,6 +132,7 @@ TEST_F(CliTest, DpaRefusesBadInput) {
       {"packet without unit", "dpa --packet 1", {"--packet: ", "units", "\"1\""}},
       {"two packets", "dpa --packet 1KiB,2KiB", {"--packet: expected a size from 1B to 1MiB", "1KiB,2KiB"}},
       {"large packet", "dpa --packet 2MiB", {"--packet: expected a size from 1B to 1MiB", "2MiB"}},
+      {"no platform", "dpa --platform bluefield-4", {"bluefield-4", "a platform's file, or the name of a platform"}},
       {"no chunk", "dpa --bitmap-chunk 0", {"--bitmap-chunk", "1 to 1048576"}},
   };
   for (const BadInput& bad : cases) expect_refused(bad);

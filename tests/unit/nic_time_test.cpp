@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/nic_bench.h"
@@ -164,11 +165,15 @@ TEST(Throughput, OfAnIncastIsThatOfTheOneLink) {
   EXPECT_EQ(ends.back() - ends.front(), 2 * packet);
 }
 
-TEST(Throughput, IsSharedByQueuePairsPacketByPacket) {
+class Turns : public testing::TestWithParam<Bytes> {};
+
+TEST_P(Turns, ShareALinkAmongQueuePairs) {
   constexpr std::size_t kPairs = 5;
+  test::fresh_kernel();
   BenchConfig config;
   config.ends = 3;
   config.data = false;
+  config.nic.turn = GetParam();
   Bench bench(config);
   for (std::size_t i = 0; i < kPairs; ++i) {
     const Connection pair = bench.connect(0, 1 + i % 2);
@@ -179,9 +184,75 @@ TEST(Throughput, IsSharedByQueuePairsPacketByPacket) {
   ASSERT_EQ(done.size(), kPairs);
   const std::int64_t packet = (4096 + 66) * 20;
   // They take turns, but the first message was alone when the read-ahead was filled: it ends that many rounds earlier.
-  const std::int64_t ahead = nic::Nic::Config::kLeastReadAhead.count() / 4096 + 1;
+  const std::int64_t ahead = nic::Nic::Config::kLeastReadAhead.count() / 4096 + GetParam().count() / 4096;
   EXPECT_LE((done.back().at - done.front().at).count(), static_cast<std::int64_t>(kPairs) * ahead * packet);
   EXPECT_GE(done.front().at.count(), static_cast<std::int64_t>((kPairs - 1) * (2 << 20) / 4096) * packet);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bytes, Turns, testing::Values(4_KiB, 64_KiB));
+
+// Of two messages of 64 KiB that are posted together the first is done a turn earlier, and two packets more at the
+// most, which it had read before the second came.
+TEST(Turn, LastsUntilSoManyBytesHaveBeenCut) {
+  const auto earlier = [](Bytes turn, Bytes segment) {
+    test::fresh_kernel();
+    BenchConfig config;
+    config.data = false;
+    config.memory.latency = config.nic.read_latency = Time();
+    config.nic.read_ahead = 4_KiB;
+    config.nic.turn = turn;
+    config.network.segment = segment;
+    Bench bench(config);
+    for (std::uint64_t i = 0; i < 2; ++i) bench.ring_at(Time(), 0, write(bench.connect(0, 1).a, 0, 0, 64 << 10, i));
+    bench.run();
+    const auto done = bench.completions(0);
+    return static_cast<double>((done.at(1).at - done.at(0).at).count()) / ((4096 + 66) * 20);
+  };
+  for (const auto& [turn, segment, packets] : {std::tuple{4_KiB, 4_KiB, 1},
+                                               {16_KiB, 4_KiB, 4},
+                                               {64_KiB, 4_KiB, 16},
+                                               {64_KiB, 64_KiB, 16},
+                                               {4_KiB, 64_KiB, 16}}) {
+    EXPECT_NEAR(earlier(turn, segment), packets + 1, 1.1) << turn.count() << " in segments of " << segment.count();
+  }
+}
+
+/// A segment of several packets begins to leave when its first packet is here, as that packet by itself would.
+TEST(Latency, OfTheFirstPacketIsTheSameInAnySegment) {
+  const auto visible = [](Bytes segment, int generation) {
+    test::fresh_kernel();
+    BenchConfig config;
+    config.data = false;
+    config.network.segment = segment;
+    config.nic.pcie.generation = generation;
+    Bench bench(config);
+    const Connection pair = bench.connect(0, 1);
+    bench.ring_at(Time(), 1, receive(pair.b, 0, 0));
+    bench.ring_at(1_us, 0, immediate(write(pair.a, 0, 0, 64 << 10), 1));
+    bench.run();
+    return static_cast<double>(bench.completions(1).at(0).at.count());
+  };
+  for (const int generation : {0, 5}) {
+    const double packets = visible(4_KiB, generation);
+    EXPECT_NEAR(visible(16_KiB, generation), packets, 0.01 * packets) << generation;
+    EXPECT_NEAR(visible(64_KiB, generation), packets, 0.01 * packets) << generation;
+  }
+}
+
+TEST(Fairness, WhatLoopsBackDoesNotWaitForTheLink) {
+  BenchConfig config;
+  config.data = false;
+  config.network.link.rate = 1_Gbps;
+  Bench bench(config);
+  const Connection away = bench.connect(0, 1);
+  const Connection here = bench.connect(0, 0);
+  bench.ring_at(Time(), 0, write(away.a, 0, 0, 1 << 20, 1));
+  bench.ring_at(100_us, 0, write(here.a, 0, 0, 64 << 10, 2));
+  bench.run();
+  const auto done = bench.completions(0);
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_EQ(done[0].entry.id, 2u);
+  EXPECT_LT(done[0].at, 106_us);  // where a packet takes 33 us on the link
 }
 
 TEST(Fairness, AShortMessageDoesNotWaitBehindALongOneOfAnotherQueuePair) {
