@@ -113,6 +113,7 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
   if (config.collectives.algorithm == Algorithm::kNccl) {
     add(Followed::kNvls, {"collectives.nccl.nvls"}, "no AllReduce of this run goes another way with it");
     add(Followed::kCollnet, {"collectives.nccl.collnet"}, "no AllReduce of this run goes another way with it");
+    add(Followed::kPat, {"collectives.nccl.pat"}, "no Allgather or ReduceScatter of this run goes another way with it");
     add(Followed::kNvlsSteps, {"collectives.nccl.nvls_channels"}, "no AllReduce of this run goes by NVLS");
     for (const char* field : {"collectives.in_network.all_reduce", "collectives.in_network.when_full"}) {
       idle.add(use.by_algorithm, field, "collectives.algorithm is nccl");

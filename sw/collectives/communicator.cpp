@@ -72,6 +72,7 @@ Communicator::Communicator(std::vector<Rank*> ranks, const Config& config, std::
   nccl_ = able_ = nccl_group();
   nccl_.nvls &= config_.nccl.nvls;
   nccl_.collnet &= config_.nccl.collnet;
+  nccl_.pat &= config_.nccl.pat;
   group_ = make(config.algorithm);
   if (config.broadcast.algorithm != BroadcastAlgorithm::kAutomatic) {
     broadcast_ = std::make_unique<TreeBroadcast>(ranks_, config.broadcast,
@@ -137,6 +138,7 @@ NcclGroup Communicator::nccl_group() const {
     return InNetworkGroup::can_reduce(pick(ranks_, members)) && InNetworkGroup::can_receive(pick(ranks_, members));
   };
   const bool even = config_.algorithm == Algorithm::kNccl && nodes.even();
+  group.pat = even && nodes.per_node() == 1;
   // Of two GPUs NCCL has no NVLS (ncclNvlsInit() of its src/transport/nvls.cc, version 2.22).
   group.nvls = even && nodes.per_node() > 2 && sum(nodes.row(0));
   group.collnet = even && nodes.count() > 1 && sum(nodes.column(0));
@@ -170,8 +172,9 @@ std::unique_ptr<Group> Communicator::in_network() const {
 std::string_view Communicator::algorithm_of(dimensions::Operation what, std::uint64_t bytes) const {
   using dimensions::Operation;
   if (what == Operation::kAllgather && multicast_ != nullptr) return name_of(Algorithm::kMulticast);
-  if (what == Operation::kAllReduce) {
-    const NcclAlgorithm how = way(nccl_, config_.algorithm, NcclCollective::kAllReduce, bytes).algorithm;
+  if (what != Operation::kAllToAll) {
+    const auto kind = what == Operation::kAllReduce ? NcclCollective::kAllReduce : NcclCollective::kBlocks;
+    const NcclAlgorithm how = way(nccl_, config_.algorithm, kind, bytes).algorithm;
     if (how != NcclAlgorithm::kRing) return name_of(how);
   }
   return name_of(group_algorithm_);
@@ -223,6 +226,10 @@ std::optional<MulticastPhases> Communicator::multicast_phases(int member) const 
 Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
   note("all_gather", algorithm_of(dimensions::Operation::kAllgather, bytes));
   co_await enter(member);
+  if (goes_by_pat(member, bytes)) {
+    co_await pat().allgather(member, buffer, bytes, granule);
+    co_return;
+  }
   co_await group_->allgather(member, buffer, even_blocks({0, bytes}, size(), granule), granule);
 }
 
@@ -230,6 +237,10 @@ Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t
                                   ElementType type) {
   note("reduce_scatter", algorithm_of(dimensions::Operation::kReduceScatter, bytes));
   co_await enter(member);
+  if (goes_by_pat(member, bytes)) {
+    co_await pat().reduce_scatter(member, input, output, bytes, type);
+    co_return;
+  }
   co_await group_->reduce_scatter(member, input, output, even_blocks({0, bytes}, size(), size_of(type)), type);
 }
 
@@ -239,24 +250,41 @@ Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t by
   co_await sum(member, buffer, bytes, type);
 }
 
-void Communicator::follow_nccl(NcclWay how, std::uint64_t bytes) {
+void Communicator::follow_nccl(NcclCollective what, NcclWay how, std::uint64_t bytes) {
   std::uint32_t& followed = ranks_.front()->followed;
   if (how.algorithm == NcclAlgorithm::kNvls || how.algorithm == NcclAlgorithm::kNvlsTree) {
     follow(followed, Followed::kNvlsSteps);
   }
-  const auto changes = [&](bool NcclGroup::*what) {
+  const auto changes = [&](bool NcclGroup::*able) {
     NcclGroup other = nccl_;
-    other.*what = able_.*what && !(other.*what);
-    return nccl_way(other, NcclCollective::kAllReduce, bytes) != how;
+    other.*able = able_.*able && !(other.*able);
+    return nccl_way(other, what, bytes) != how;
   };
   if (changes(&NcclGroup::nvls)) follow(followed, Followed::kNvls);
   if (changes(&NcclGroup::collnet)) follow(followed, Followed::kCollnet);
+  if (changes(&NcclGroup::pat)) follow(followed, Followed::kPat);
+}
+
+bool Communicator::goes_by_pat(int member, std::uint64_t bytes) {
+  if (!able_.pat || size() == 1) return false;
+  const NcclWay how = nccl_way(nccl_, NcclCollective::kBlocks, bytes);
+  if (member == 0) follow_nccl(NcclCollective::kBlocks, how, bytes);
+  return how.algorithm == NcclAlgorithm::kPat;
+}
+
+PatGroup& Communicator::pat() {
+  if (pat_ == nullptr) {
+    const PatMember::Options options{static_cast<std::uint64_t>(config_.chunk.count()), config_.slots,
+                                     config_.queue_pairs};
+    pat_ = std::make_unique<PatGroup>(ranks_, channels_, options, name_ + " PAT");
+  }
+  return *pat_;
 }
 
 Task Communicator::sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
   for (;;) {
     const NcclWay how = way(nccl_, config_.algorithm, NcclCollective::kAllReduce, bytes);
-    if (member == 0 && (able_.nvls || able_.collnet)) follow_nccl(how, bytes);
+    if (member == 0 && (able_.nvls || able_.collnet)) follow_nccl(NcclCollective::kAllReduce, how, bytes);
     if (how.algorithm == NcclAlgorithm::kTree) {
       co_await trees().all_reduce(member, buffer, bytes, type, how.flags);
       co_return;

@@ -16,6 +16,7 @@
 #include "sw/collectives/in_network.h"
 #include "sw/collectives/multicast.h"
 #include "sw/collectives/nccl_choice.h"
+#include "sw/collectives/pat_group.h"
 #include "sw/collectives/tree_broadcast.h"
 #include "sw/collectives/tree_group.h"
 #include "sw/collectives/two_level.h"
@@ -25,13 +26,13 @@ namespace weft::collectives {
 
 /// `ring`: one ring through all members, node after node, once for each local position so that every interface is used;
 /// or in `order`, as NCCL finds one by where accelerators and ports are in a host. `tree`: the same, but AllReduces
-/// through double binary trees over the nodes and chains within them. `nccl`: either, or by the switches (NcclConfig),
-/// as NCCL's cost model says, in the protocol that it says. `hierarchical`: rings within nodes and rings of equal local
-/// position across nodes, one phase behind the other, node block by node block. `in-network`: the switches add and
-/// copy; with several members to a node, within the nodes and across them, by rings where one of the two networks
-/// cannot. `multicast`: Allgather and Broadcast by reliable multicast among the interfaces of the network that joins
-/// the nodes. `dimensions`: chunks pass the machine's dimensions one after the other, each with an algorithm of its
-/// own.
+/// through double binary trees over the nodes and chains within them. `nccl`: either, or by the switches or PAT
+/// (NcclConfig), as NCCL's cost model says, in the protocol that it says. `hierarchical`: rings within nodes and rings
+/// of equal local position across nodes, one phase behind the other, node block by node block. `in-network`: the
+/// switches add and copy; with several members to a node, within the nodes and across them, by rings where one of the
+/// two networks cannot. `multicast`: Allgather and Broadcast by reliable multicast among the interfaces of the network
+/// that joins the nodes. `dimensions`: chunks pass the machine's dimensions one after the other, each with an algorithm
+/// of its own.
 enum class Algorithm { kRing, kTree, kNccl, kHierarchical, kInNetwork, kMulticast, kDimensions };
 inline EnumNames<Algorithm> enum_names(Algorithm /*tag*/) {
   return {{"ring", Algorithm::kRing},
@@ -54,11 +55,13 @@ inline EnumNames<Protocol> enum_names(Protocol /*tag*/) {
           {"ll128", Protocol::kLl128}};
 }
 
-/// What `nccl` may take for AllReduces beside rings and trees, where switches reduce: its NVLS, NVLSTree and CollNet.
+/// What `nccl` may take beside rings and trees: for AllReduces, where switches reduce, NCCL's NVLS, NVLSTree and
+/// CollNet; for Allgathers and ReduceScatters PAT.
 struct NcclConfig {
   bool nvls = true;
   int nvls_channels = 16;
   bool collnet = false;
+  bool pat = true;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -71,6 +74,10 @@ struct NcclConfig {
     visit("collnet", collnet,
           "AllReduces of several nodes by the switches that join them, where these reduce (NCCL_COLLNET_ENABLE, which "
           "is off where nobody sets it)");
+    visit(
+        "pat", pat,
+        "Allgathers and ReduceScatters by PAT, where each node has one accelerator (NCCL_PAT_ENABLE, which is on from "
+        "NCCL 2.23 on; false for older ones)");
   }
 };
 
@@ -192,8 +199,11 @@ class Communicator {
   [[nodiscard]] static NcclWay way(const NcclGroup& group, Algorithm algorithm, NcclCollective what,
                                    std::uint64_t bytes);
   firmware::Task sum(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type);
-  /// Which of NcclConfig an AllReduce that goes this way follows.
-  void follow_nccl(NcclWay how, std::uint64_t bytes);
+  /// Which of NcclConfig a collective that goes this way follows.
+  void follow_nccl(NcclCollective what, NcclWay how, std::uint64_t bytes);
+  /// Whether one of blocks goes by PAT; `member` begins it.
+  bool goes_by_pat(int member, std::uint64_t bytes);
+  [[nodiscard]] PatGroup& pat();
   [[nodiscard]] TreeGroup& trees();
   /// What sums by the switches as `algorithm` has it; nothing where they have no room for it, which stays so.
   [[nodiscard]] Group* switches(NcclAlgorithm algorithm);
@@ -218,6 +228,7 @@ class Communicator {
   std::unique_ptr<TreeBroadcast> broadcast_;  ///< if not as `group_` has it
   std::unique_ptr<TreeGroup> trees_;          ///< once an AllReduce goes through them: they take memory
   std::unique_ptr<Group> switches_;           ///< the same, of `nccl`
+  std::unique_ptr<PatGroup> pat_;             ///< the same
   const MulticastGroup* multicast_ = nullptr;
 };
 

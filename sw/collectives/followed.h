@@ -10,7 +10,7 @@ namespace weft::collectives {
 /// What a rank's collectives have followed of their configuration, a bit each of firmware::Rank::followed: so that who
 /// sets a field that none of them reads can be told.
 enum class Followed : std::uint32_t {
-  kRings = 1U << 0,             ///< rings and trees: channels, chunk, slots, queue_pairs, protocol, order, the relay
+  kRings = 1U << 0,             ///< rings, trees, PAT: channels, chunk, slots, queue_pairs, protocol, order, relay
   kPieces = 1U << 1,            ///< in-network within nodes and across them
   kAllReduce = 1U << 2,         ///< in-network: a long one, by the pattern that is set
   kScatter = 1U << 3,           ///< in-network: ReduceScatters
@@ -32,6 +32,7 @@ enum class Followed : std::uint32_t {
   kDimensions = 1U << 19,       ///< by the library of dimensions
   kBroadcastTree = 1U << 20,    ///< a Broadcast down a tree of BroadcastConfig
   kFp32 = 1U << 21,             ///< in-network: a sum in a streaming tree of this type; others follow in their order
+  kPat = 1U << 25,              ///< nccl: one of blocks that goes another way with `pat` than without
 };
 inline constexpr std::uint32_t kAllFollowed = ~0U;
 

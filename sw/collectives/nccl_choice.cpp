@@ -84,6 +84,15 @@ double round_ring(const NcclGroup& group, Flags flags, double bytes, int times) 
   return latency + bytes * hops / group.members / rate_of_ring(group, flags);
 }
 
+double by_pat(const NcclGroup& group, double bytes) {
+  constexpr double kStart = 8;
+  constexpr double kMember = 2.8;
+  constexpr double kDoublings = 3.5;  ///< of members, in the time of a hop
+  const int levels = std::bit_width(static_cast<unsigned>(group.nodes)) - 1;
+  return kStart + levels * network(group, kTree, Flags::kNone) / kDoublings + kMember * group.members +
+         bytes / (0.75 * slower(group));
+}
+
 /// A Broadcast's bytes pass all members. Where channels enter nodes at members of their own each hop counts as one of
 /// the network.
 double along_ring(const NcclGroup& group, Flags flags, double bytes) {
@@ -167,6 +176,7 @@ NcclWay nccl_way(const NcclGroup& group, NcclCollective what, std::uint64_t byte
         break;
       case NcclCollective::kBlocks:
         consider({NcclAlgorithm::kRing, flags}, round_ring(group, flags, size, 1));
+        if (group.pat && flags == Flags::kNone) consider({NcclAlgorithm::kPat, flags}, by_pat(group, size));
         break;
       case NcclCollective::kBroadcast:
         consider({NcclAlgorithm::kRing, flags}, along_ring(group, flags, size));

@@ -17,14 +17,11 @@ enum class NcclCollective : std::uint8_t { kAllReduce, kBlocks, kBroadcast };
 
 /// How a collective goes. An AllReduce has more ways than rings: trees; NVLS, by the switches within nodes and, on
 /// several, by those across them; NVLSTree, by the switches within nodes and through trees across them; CollNet, by the
-/// switches across nodes alone.
-enum class NcclAlgorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kCollnet };
+/// switches across nodes alone. An Allgather and a ReduceScatter have PAT (pat_group.h).
+enum class NcclAlgorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kCollnet, kPat };
 inline EnumNames<NcclAlgorithm> enum_names(NcclAlgorithm /*tag*/) {
-  return {{"ring", NcclAlgorithm::kRing},
-          {"tree", NcclAlgorithm::kTree},
-          {"nvls", NcclAlgorithm::kNvls},
-          {"nvls-tree", NcclAlgorithm::kNvlsTree},
-          {"collnet", NcclAlgorithm::kCollnet}};
+  return {{"ring", NcclAlgorithm::kRing},          {"tree", NcclAlgorithm::kTree},       {"nvls", NcclAlgorithm::kNvls},
+          {"nvls-tree", NcclAlgorithm::kNvlsTree}, {"collnet", NcclAlgorithm::kCollnet}, {"pat", NcclAlgorithm::kPat}};
 }
 
 /// The algorithm, and which of NCCL's protocols: Simple, LL, LL128.
@@ -44,6 +41,7 @@ struct NcclGroup {
   std::optional<Flags> flags;  ///< the only protocol (NCCL_PROTO)
   bool nvls = false;           ///< the switches within nodes reduce for it
   bool collnet = false;        ///< those across nodes do
+  bool pat = false;            ///< each node has one member, and it may go by PAT
 };
 
 /// The way that NCCL's cost model takes for the fastest of those that Weft has, for a buffer of `bytes` bytes in all
@@ -52,7 +50,9 @@ struct NcclGroup {
 /// half or, through trees, a 3.8th, and a limit; LL128 92 or 94 %. The two trees of two nodes have the rate within: a
 /// buffer leaves a node once, where a ring's leaves it nearly twice. What switches sum takes five sixths of the rate by
 /// NVLS and a half by CollNet, and the Simple protocol alone; of the ways by switches that a group could take one is
-/// considered: NVLS where all switches reduce that it needs, else CollNet, else NVLSTree.
+/// considered: NVLS where all switches reduce that it needs, else CollNet, else NVLSTree. PAT takes three quarters of
+/// the rate, in Simple alone, and has a latency for each member beside one for each doubling of them
+/// (version 2.24; 2.23, the first with PAT, has 0.85 of the rate).
 ///
 /// Of what the model asks of a machine, NVLink within nodes and Intel's processors are taken as given, and a GPU's
 /// generation by the rate of its NVLink. Left out are limits for each of NCCL's own channels, which bind on Blackwell

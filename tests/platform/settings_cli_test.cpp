@@ -111,7 +111,17 @@ TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
            {"collective dgx-h100 --op all_reduce --bytes 16MiB --no-warmup ",
             {},
             {"scale_up.fabric.switch.reduction.chunks=1", "collectives.in_network.window=65536"}},
-           {"collective dgx-h100 --op all_gather --bytes 4MiB --no-warmup ", {"collectives.nccl.nvls=false"}, {}},
+           {"collective dgx-h100 --op all_gather --bytes 4MiB --no-warmup ",
+            {"collectives.nccl.nvls=false", "collectives.nccl.pat=false"},
+            {}},
+           {"collective dgx-h100 --set per_node=1 --set accelerators=16 --op all_gather --bytes 16KiB --no-warmup ",
+            {"collectives.nccl.nvls=false"},
+            {"collectives.nccl.pat=false", "collectives.chunk=256B", "collectives.protocol=ll"}},
+           {"collective dgx-h100 --set per_node=1 --set accelerators=16 --op all_gather --bytes 16KiB --set "
+            "collectives.protocol=ll "
+            "--no-warmup ",
+            {"collectives.nccl.pat=false"},
+            {}},
            {"collective dgx-h100 --op all_reduce --bytes 16MiB --algorithm in-network --type bf16 --no-warmup ",
             {"scale_up.fabric.switch.reduction.fp32=1", "scale_up.fabric.switch.reduction.int32=1",
              "scale_up.fabric.switch.reduction.low_latency_bytes=1"},

@@ -23,6 +23,7 @@ constexpr NcclWay kRing{NcclAlgorithm::kRing, Flags::kNone};
 constexpr NcclWay kNvls{NcclAlgorithm::kNvls, Flags::kNone};
 constexpr NcclWay kNvlsTree{NcclAlgorithm::kNvlsTree, Flags::kNone};
 constexpr NcclWay kCollnet{NcclAlgorithm::kCollnet, Flags::kNone};
+constexpr NcclWay kPat{NcclAlgorithm::kPat, Flags::kNone};
 
 const NcclGroup kEightNodes{64, 8, 8, 450_GBps, 360_GBps, std::nullopt};
 
@@ -168,6 +169,38 @@ TEST(NcclChoice, HasSwitchesAcrossNodesWhereTheyAreEnabled) {
   alone.collnet = true;
   EXPECT_EQ(sum(alone, 64 * kKiB), kCollnet);
   EXPECT_EQ(nccl_way(alone, NcclCollective::kBroadcast, 64 * kKiB).algorithm, NcclAlgorithm::kRing);
+}
+
+// PAT takes 8 + 6 x 14 / 3.5 + 64 x 2.8 = 211.2 us and bytes at 75 % of 25 GB/s. Round a ring each hop's latency is a
+// tree's: 6.6 + 63 x 5 = 321.6 us in LL at half of the rate, 14 + 63 x 8.5 = 549.5 in LL128 at 92 %.
+TEST(NcclChoice, HasPatWhereEachNodeHasOneMember) {
+  NcclGroup group{64, 64, 4, Rate(), 25_GBps, std::nullopt};
+  const auto at = [&group](double bytes) {
+    return nccl_way(group, NcclCollective::kBlocks, static_cast<std::uint64_t>(bytes));
+  };
+  EXPECT_EQ(at(8), kRingOfWords);
+  group.pat = true;
+  const double part = 63.0 / 64;
+  const double lines = from(211.2, 549.5, 1 / (0.75 * 25e3), part / (0.92 * 25e3));
+  EXPECT_EQ(at(8), kPat);
+  EXPECT_EQ(at(0.99 * lines), kPat);
+  EXPECT_EQ(at(1.01 * lines), kRingOfLines);
+  EXPECT_EQ(at(1 << 30), kRing);
+  EXPECT_EQ(nccl_way(group, NcclCollective::kAllReduce, 8), kTreeOfWords);
+  EXPECT_EQ(nccl_way(group, NcclCollective::kBroadcast, 8), kRingOfWords);
+  group.flags = Flags::kNone;
+  EXPECT_EQ(at(1.01 * lines), kPat);
+  group.flags = Flags::kWords;
+  EXPECT_EQ(at(8), kRingOfWords);
+}
+
+// Of two, a ring in LL has one hop, 6.6 + 5 us, where PAT has 8 + 4 + 5.6; in Simple 8.4 + 14.
+TEST(NcclChoice, HasNoPatForTwoButInItsProtocol) {
+  NcclGroup two{2, 2, 4, Rate(), 25_GBps, std::nullopt};
+  two.pat = true;
+  EXPECT_EQ(nccl_way(two, NcclCollective::kBlocks, 8), kRingOfWords);
+  two.flags = Flags::kNone;
+  EXPECT_EQ(nccl_way(two, NcclCollective::kBlocks, 8), kPat);
 }
 
 }  // namespace
