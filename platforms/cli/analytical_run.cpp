@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "platforms/cli/analytical_platform.h"
@@ -44,7 +45,15 @@ int run_analytical(const AnalyticalRunOptions& options) {
   if (probe) replay->record(*probe, static_cast<std::uint32_t>(options.timeline_ranks));
   {
     const Progress progress(dispatcher);
-    platform.checked([&] { dispatcher.run_to_end(); });
+    try {
+      platform.checked([&] { dispatcher.run_to_end(); });
+    } catch (const std::bad_alloc&) {
+      throw UsageError(
+          fmt::format("{}: {} ends, which cut each collective into {} chunks (analytical.collectives.splits), need "
+                      "more memory than "
+                      "this computer, or a limit that is set for the process, gives",
+                      document.file(), network->ends(), config.collectives.splits));
+    }
   }
   platform.checked([&] { replay->check_finished(); });
   const double seconds = watch.seconds();
