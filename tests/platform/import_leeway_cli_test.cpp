@@ -26,8 +26,8 @@ json collective(int type, const std::string& group = "") {
   return made;
 }
 
-constexpr int kSum = 0;
-constexpr int kGather = 2;
+constexpr int kTypeAllReduce = 0;
+constexpr int kTypeAllGather = 2;
 
 class ImportLeeway : public ImportCli {
  protected:
@@ -38,7 +38,7 @@ class ImportLeeway : public ImportCli {
 };
 
 TEST_F(ImportLeeway, GroupsThatNoNodeNamesStopNothing) {
-  traces(collective(kSum, "1"));
+  traces(collective(kTypeAllReduce, "1"));
   const std::string unused = R"("2": [8, 9], "3": [], "4": [1, 1], "5": "some")";
   write("w.groups.json", R"({"1": [0, 1, 2, 3, 4, 5, 6, 7]})");
   const std::string groups = "--groups ../w.groups.json";
@@ -69,7 +69,7 @@ TEST_F(ImportLeeway, RatesOfMemoriesThatNothingPassesStopNothing) {
   json system = system_file();
   system["all-gather-implementation"] = {"ring"};
   write("system.json", system.dump());
-  traces(collective(kGather));
+  traces(collective(kTypeAllGather));
   const std::int64_t with_all = finish();
   system.erase("local-mem-bw");
   write("system.json", system.dump());
@@ -84,7 +84,7 @@ TEST_F(ImportLeeway, RatesOfMemoriesThatNothingPassesStopNothing) {
   expect_said(
       import(arguments), 2,
       "system.json: local-mem-bw: expected a rate above 0 in GB/s, which nodes of the traces need, got nothing");
-  json loads = collective(kGather);
+  json loads = collective(kTypeAllGather);
   loads["nodes"].push_back({{"id", 2}, {"name", "load"}, {"type", "MEM_LOAD_NODE"}});
   loads["nodes"][2]["attr"] = {{{"name", "tensor_size"}, {"uint64_val", 1000}}};
   traces(loads);
@@ -206,7 +206,7 @@ TEST_F(ImportLeeway, ImplementationsOfGroupsAreNumberedWithinThem) {
   system["all-reduce-implementation-custom"] = {"own"};
   write("system.json", system.dump());
   for (const int r : {5, 6}) {
-    json in_group = collective(kSum, "both");
+    json in_group = collective(kTypeAllReduce, "both");
     in_group["nodes"].erase(0);
     in_group["nodes"][0].erase("data_deps");
     // Rank 5 has had one of another group before, so that its second meets rank 6's first.
@@ -220,7 +220,7 @@ TEST_F(ImportLeeway, ImplementationsOfGroupsAreNumberedWithinThem) {
     write("t.json", in_group.dump());
     ASSERT_EQ(weft("trace convert ../t.json w." + std::to_string(r) + ".et").code, 0);
   }
-  json before = collective(kSum, "before");
+  json before = collective(kTypeAllReduce, "before");
   before["nodes"].erase(0);
   before["nodes"][0].erase("data_deps");
   write("t.json", before.dump());
@@ -295,7 +295,7 @@ TEST_F(ImportLeeway, MetadataMakesNoOtherOrder) {
   for (int r = 0; r < 8; ++r) {
     json each = trace();
     each["nodes"] = {{{"id", 1}, {"name", "groups"}, {"type", "METADATA_NODE"}},
-                     of(kGather, 2, {1}),
+                     of(kTypeAllGather, 2, {1}),
                      of(kReduceScatter, 3, r == 0 ? json{2} : json::array())};
     write("t.json", each.dump());
     ASSERT_EQ(weft("trace convert ../t.json w." + std::to_string(r) + ".et").code, 0);
