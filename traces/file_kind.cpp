@@ -88,13 +88,15 @@ std::string_view first_line(std::string_view text) {
   return line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
 }
 
+constexpr unsigned kBeyondUtf8 = 0xF5;  ///< the first of the bytes that UTF-8 never has
+
 /// Without control characters but those of layout, and without bytes that UTF-8 never has. JSON may have DEL as it is.
-bool is_text(std::string_view bytes) {
+bool is_text(std::string_view bytes, unsigned beyond = kBeyondUtf8) {
   constexpr std::size_t kLooked = 4096;
   return std::all_of(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kLooked)),
-                     [](char c) {
+                     [beyond](char c) {
                        const auto byte = static_cast<unsigned char>(c);
-                       return is_layout(c) || c == '\x1b' || (byte >= ' ' && byte < 0xF5);
+                       return is_layout(c) || c == '\x1b' || (byte >= ' ' && byte < beyond);
                      });
 }
 
@@ -376,7 +378,14 @@ FileKind kind_of(std::string_view bytes, bool has_more, std::string& members) {
   if (!text.empty() && is_text(text)) return text_kind(text, members);
   if (is_utf16(bytes)) return FileKind::kUtf16;
   if (is_pickle(bytes)) return FileKind::kPickle;
-  return is_chakra(bytes, has_more) ? FileKind::kChakra : FileKind::kBinary;
+  if (is_chakra(bytes, has_more)) return FileKind::kChakra;
+  // Text that is known by its beginning may have bytes that no text has: its reader says where.
+  constexpr unsigned kAnyByte = 0x100;
+  if (!is_text(text, kAnyByte)) return FileKind::kBinary;
+  const FileKind kind = text_kind(text, members);
+  if (is_text(kind) && !is_plain_text(kind)) return kind;
+  members.clear();
+  return FileKind::kBinary;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -54,7 +55,14 @@ int run_analytical(const AnalyticalRunOptions& options) {
           return static_cast<double>(replay->nodes()) / static_cast<double>(std::max<std::uint64_t>(all, 1));
         },
         Progress::kTimes);
-    platform.checked([&] { dispatcher.run_to_end(); });
+    try {
+      platform.checked([&] { dispatcher.run_to_end(); });
+    } catch (const std::bad_alloc&) {
+      throw UsageError(
+          fmt::format("{}: {} ends, which cut each collective into {} chunks (analytical.collectives.splits), need "
+                      "more memory than this computer, or a limit that is set for the process, gives",
+                      document.file(), network->ends(), config.collectives.splits));
+    }
     platform.checked([&] { replay->check_finished(); });
   } catch (const Interrupted& by) {
     interrupted = by;

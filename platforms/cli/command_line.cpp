@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <systemc>
@@ -107,6 +108,11 @@ int command_line(int argc, char** argv) {
     return fail(kBadInput, error.what());
   } catch (const sc_core::sc_report& report) {
     return fail(kFailed, std::string(report.get_msg_type()) + ": " + report.get_msg());
+  } catch (const std::bad_alloc&) {
+    return fail(
+        kFailed,
+        "this computer, or a limit that is set for the process, gives too little memory for what was asked for: "
+        "fewer accelerators or ends, chunks (splits) or messages under way need less");
   } catch (const std::exception& error) {
     return fail(kFailed, error.what());
   }

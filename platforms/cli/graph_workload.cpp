@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "platforms/config/text.h"
-#include "platforms/import/astra_sim.h"
 #include "traces/chakra/check.h"
 #include "traces/chakra/convert.h"
 #include "traces/chakra/ranks.h"
@@ -93,8 +95,8 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   options.ranks = ranks;
   options.shared = traces.shared;
   options.groups = traces.groups;
-  options.roofline =
-      runner == Runner::kAnalytical && document.root().child("analytical").child("end").get("roofline", false);
+  const Node end = document.root().child("analytical").child("end");
+  options.roofline = runner == Runner::kAnalytical && end.get("roofline", false) && !end.get("replay_only", false);
   options.order = runner == Runner::kMachine;
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);
@@ -145,6 +147,18 @@ std::vector<std::string> remarks_of_shared(const fs::path& file) {
           " beside it is not read: with the prefix " + name->prefix.string() + " in its place each rank has its own"};
 }
 
+chakra::TraceDemands demands_of(const fs::path& trace) {
+  return chakra::demands(chakra::find_trace(trace));
+}
+
+astra::UnusedGroups unused_groups(const fs::path& trace) {
+  const auto names = std::make_shared<std::optional<std::set<std::string>>>();
+  return {[trace, names](const std::string& name) {
+    if (!*names) *names = demands_of(trace).groups;
+    return (*names)->contains(name);
+  }};
+}
+
 fs::path trace_folder() {
   static const auto folder = traces::Temporary::make_folder(fs::temp_directory_path());
   return folder.path();
@@ -171,7 +185,8 @@ GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runne
                                   " ranks, as many as there are accelerators, but " + "there is " +
                                   beyond.filename().string());
   }
-  traces.groups = astra::groups_of(workload.child("groups"), ranks);
+  astra::UnusedGroups unused = unused_groups(traces.prefix);
+  traces.groups = astra::groups_of(workload.child("groups"), ranks, &unused);
   const Node custom = workload.child("custom");
   for (const auto& [key, operation] : enum_names(Operation{})) {
     const auto prefix = custom.get<std::string>(key, "");
@@ -183,7 +198,9 @@ GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runne
     if (!number) prefix.fail("the id of a node as its name");
     traces.custom_nodes[*number] = named(nodes, id);
   }
-  return checked(std::move(traces), ranks, document, runner);
+  GraphWorkload checked_workload = checked(std::move(traces), ranks, document, runner);
+  for (std::string& remark : remarks_of(unused)) checked_workload.remarks.push_back(std::move(remark));
+  return checked_workload;
 }
 
 }  // namespace weft::platforms

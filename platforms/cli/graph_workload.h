@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "platforms/config/document.h"
+#include "platforms/import/astra_groups.h"
 #include "sw/dimensions/workload.h"
+#include "traces/chakra/demands.h"
 
 namespace weft::platforms {
 
@@ -27,6 +29,11 @@ std::vector<std::filesystem::path> files_of_traces(const dimensions::Workload& w
 /// Where a file that is the trace of all ranks is by its name one rank's, and lies beside other ranks': that these are
 /// not read, and what reads them. Else nothing.
 std::vector<std::string> remarks_of_shared(const std::filesystem::path& file);
+
+/// What nodes of a trace ask for, which is a file or a prefix. Throws traces::FormatError.
+chakra::TraceDemands demands_of(const std::filesystem::path& trace);
+/// To read groups of a trace with: nothing that is wrong with those that no node names is refused.
+astra::UnusedGroups unused_groups(const std::filesystem::path& trace);
 
 struct GraphWorkload {
   dimensions::Workload traces;

@@ -16,6 +16,7 @@
 #include "platforms/cli/result_files.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/config/text.h"
+#include "platforms/import/astra_groups.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
 #include "traces/chakra/groups.h"
@@ -192,7 +193,11 @@ int run(const ImportOptions& options) {
   const fs::path file = files.file("--out", options.out, kPlatformKinds);
   astra::System system = astra::read_system(options.network, options.system, options.injection_scale);
   const std::uint32_t ends = astra::ends_of(system, options.network);
-  if (!options.memory.empty()) astra::read_memory(options.memory, system.config.end, ends);
+  if (!options.memory.empty()) astra::read_memory(options.memory, system, ends);
+  if (!system.has_memory_rate && options.congestion.empty()) {
+    throw InputError(options.system, "local-mem-bw", "a rate above 0 in GB/s, which a machine needs", "nothing");
+  }
+  astra::expect_rates(system, options.system, options.memory, [&] { return demands_of(options.workload); });
   system.config.collectives.queues = options.queues;
   const Packets packets = read_packets(options, system.remarks);
   remark_scales(options, system.remarks);
@@ -201,7 +206,11 @@ int run(const ImportOptions& options) {
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};
   const std::string groups = groups_of_traces(options, system.remarks);
-  if (!groups.empty()) workload["groups"] = astra::read_groups(groups, ends);
+  if (!groups.empty()) {
+    astra::UnusedGroups unused = unused_groups(options.workload);
+    workload["groups"] = astra::read_groups(groups, ends, &unused);
+    for (std::string& remark : remarks_of(unused)) system.remarks.push_back(std::move(remark));
+  }
   for (const auto& [name, operation] : enum_names(Operation{})) {
     const auto custom = system.custom.find(operation);
     if (custom != system.custom.end()) workload["custom"][std::string(name)] = seen_from(options.out, custom->second);

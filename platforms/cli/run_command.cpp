@@ -16,6 +16,7 @@
 #include "platforms/cli/collective_details.h"
 #include "platforms/cli/command.h"
 #include "platforms/cli/energy_summary.h"
+#include "platforms/cli/graph_workload.h"
 #include "platforms/cli/idle_remark.h"
 #include "platforms/cli/job.h"
 #include "platforms/cli/kernels_alone.h"
@@ -30,7 +31,7 @@
 #include "platforms/cli/version.h"
 #include "platforms/cli/waves.h"
 #include "platforms/config/text.h"
-#include "platforms/import/astra_sim.h"
+#include "platforms/import/astra_groups.h"
 #include "traces/chakra/groups.h"
 
 namespace weft::platforms {
@@ -62,9 +63,11 @@ fs::path groups_of(const RunOptions& options) {
 std::string workload_of(const RunOptions& options) {
   ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(options.traces))}};
   if (const fs::path groups = groups_of(options); !groups.empty()) {
-    for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds)) {
+    astra::UnusedGroups unused = unused_groups(options.traces);
+    for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds, &unused)) {
       workload["groups"][name] = members.empty() ? ordered_json("all") : ordered_json(members);
     }
+    print_warnings(remarks_of(unused));
   }
   return "workload=" + workload.dump();
 }

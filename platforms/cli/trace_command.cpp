@@ -8,9 +8,10 @@
 #include <string_view>
 #include <utility>
 
+#include "platforms/cli/graph_workload.h"
 #include "platforms/cli/output.h"
 #include "platforms/config/text.h"
-#include "platforms/import/astra_sim.h"
+#include "platforms/import/astra_groups.h"
 #include "traces/chakra/groups.h"
 
 namespace weft::platforms {
@@ -44,12 +45,15 @@ chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, co
   if (file.empty()) return {};
   if (!files.is_prefix && !ranks) throw UsageError("--groups: expected with a prefix, or with --ranks");
   const std::uint32_t there_are = ranks.value_or(files.files.back().rank.value_or(0) + 1);
+  astra::UnusedGroups unused = unused_groups(prefix);
   try {
-    return astra::read_groups(file, there_are);
+    chakra::GroupTable::Named read = astra::read_groups(file, there_are, &unused);
+    print_warnings(remarks_of(unused));
+    return read;
   } catch (const InputError& error) {
     if (ranks) throw;
     // Where the number of ranks is not what it fails by, it fails again.
-    const chakra::GroupTable::Named of_more = astra::read_groups(file, astra::kAnyEnds);
+    const chakra::GroupTable::Named of_more = astra::read_groups(file, astra::kAnyEnds, &unused);
     std::uint32_t highest = 0;
     for (const auto& [name, members] : of_more) {
       for (const std::uint32_t rank : members) highest = std::max(highest, rank);

@@ -117,7 +117,8 @@ int convert(const ConvertOptions& options) {
   const traces::FileGuess guess = is_file ? traces::guess(fs::path(options.from)) : traces::FileGuess();
   // With the number of ranks a text workload is meant, whatever is wrong with it.
   const bool is_text =
-      is_file && (guess.kind == FileKind::kTextWorkload || (options.ranks != 0 && traces::is_plain_text(guess.kind)));
+      is_file && (guess.kind == FileKind::kTextWorkload ||
+                  (options.ranks != 0 && (traces::is_plain_text(guess.kind) || guess.kind == FileKind::kBinary)));
   if (is_text && !options.format.empty() && options.format != "et") {
     throw UsageError("--format: expected et, or none, with a text workload: convert the traces then");
   }

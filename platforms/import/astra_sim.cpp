@@ -9,7 +9,6 @@
 #include <cmath>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
 #include "platforms/config/document.h"
@@ -47,7 +46,11 @@ struct SystemFile {
   int splits = 0;
   double memory_GBps = 0;
   double peak_tflops = 0;
-  analytical::BusConfig bus;
+  double bus_latency_ns = 0;
+  double bus_overhead_ns = 0;
+  double bus_gap_ns = 0;
+  double bus_ns_per_byte = 0;
+  double reduction_ns = 1;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
@@ -66,13 +69,40 @@ struct SystemFile {
     visit("preferred-dataset-splits", splits, "", kPositive);
     visit("local-mem-bw", memory_GBps, "", Range{0, 1'000'000'000});
     visit("peak-perf", peak_tflops, "", Range{0, 1'000'000'000});
-    visit("L", bus.latency_ns, "", Range{0, 1'000'000'000});
-    visit("o", bus.overhead_ns, "", Range{0, 1'000'000'000});
-    visit("g", bus.gap_ns, "", Range{0, 1'000'000'000});
-    visit("G", bus.ns_per_byte);
-    visit("local-reduction-delay", bus.reduction_ns, "", Range{0, 1'000'000'000});
+    visit("L", bus_latency_ns, "", Range{0, 1'000'000'000});
+    visit("o", bus_overhead_ns, "", Range{0, 1'000'000'000});
+    visit("g", bus_gap_ns, "", Range{0, 1'000'000'000});
+    visit("G", bus_ns_per_byte);
+    visit("local-reduction-delay", reduction_ns, "", Range{0, 1'000'000'000});
   }
 };
+
+/// Of what ASTRA-sim holds as an integer, though files may have fractions.
+double as_whole(const fs::path& file, const char* key, double given, const char* unit, System& system) {
+  const double whole = std::floor(given);
+  if (whole < given) {
+    system.remarks.push_back(fmt::format("{}: {} {} counts as {} {}, as in ASTRA-sim, which reads it whole",
+                                         file.string(), key, given, whole, unit));
+  }
+  return whole;
+}
+
+/// ASTRA-sim reads L, o, g and G into 32-bit floating-point numbers, and then counts with the first three as integers.
+analytical::BusConfig bus_of(const SystemFile& given, const fs::path& file, System& system) {
+  const auto as_float = [](double value) { return static_cast<double>(static_cast<float>(value)); };
+  const auto as_ns = [&](const char* key, double value) {
+    return static_cast<std::int64_t>(as_whole(file, key, as_float(value), "ns", system));
+  };
+  analytical::BusConfig bus;
+  bus.modelled = true;
+  bus.latency_ns = as_ns("L", given.bus_latency_ns);
+  bus.overhead_ns = as_ns("o", given.bus_overhead_ns);
+  bus.gap_ns = as_ns("g", given.bus_gap_ns);
+  bus.ns_per_byte = as_float(given.bus_ns_per_byte);
+  bus.reduction_ns =
+      static_cast<std::int64_t>(as_whole(file, "local-reduction-delay", given.reduction_ns, "ns", system));
+  return bus;
+}
 
 bool flag(const Node& root, const char* key) {
   const nlohmann::json& value = root.child(key).raw();
@@ -97,6 +127,20 @@ YAML::Node load_yaml(const std::string& file, const std::string& expected) {
     if (!keys.insert(key).second) throw InputError(file, key, "each key once", in_quotes(key) + " twice");
   }
   return root;
+}
+
+/// A number in whichever notation ASTRA-sim's reader of YAML takes for one of that kind: 0x4, 50., +50, .5e3.
+nlohmann::json yaml_value(const YAML::Node& value, const Scalar& member) {
+  if (!value.IsScalar()) return "";
+  try {
+    if (std::holds_alternative<IntegerRef>(member)) return value.as<std::int64_t>();
+    if (std::holds_alternative<double*>(member)) {
+      if (const auto number = value.as<double>(); std::isfinite(number)) return number;
+    }
+  } catch (const YAML::BadConversion&) {  // whether it is a number all the same, or what it is, is for the caller
+  }
+  const nlohmann::json number = nlohmann::json::parse(value.Scalar(), nullptr, false);
+  return number.is_number() ? number : nlohmann::json(value.Scalar());
 }
 
 std::vector<DimensionConfig> read_network(const fs::path& file) {
@@ -125,9 +169,7 @@ std::vector<DimensionConfig> read_network(const fs::path& file) {
     const auto read = [&](const char* key, const Scalar& member, Range range, const char* expected) {
       const YAML::Node value = root[key][i];
       const std::string text = value.IsScalar() ? value.Scalar() : "";
-      const nlohmann::json number = nlohmann::json::parse(text, nullptr, false);
-      const nlohmann::json given = number.is_number() ? number : nlohmann::json(text);
-      if (!assign(member, range, given)) throw InputError(name, key, expected, text);
+      if (!assign(member, range, yaml_value(value, member))) throw InputError(name, key, expected, text);
     };
     read("topology", make_scalar(dimension.block), {}, "each of Ring, FullyConnected, Switch");
     read("npus_count", make_scalar(dimension.size), {2, 1 << 24}, "a whole number above 1");
@@ -260,6 +302,11 @@ void read_dimensions(const fs::path& network, System& system) {
     return;
   }
   const std::optional<std::vector<int>> sizes = read_logical_dimensions(network);
+  if (!sizes && !is_network_1(root)) {
+    throw InputError(network.string(), "",
+                     "topology and npus_count, logical-dims (of ns-3) or dimensions-count (of version 1.0)",
+                     root.empty() ? "an empty object" : in_quotes(root.begin().key()));
+  }
   if (!sizes) {
     system.config.dimensions = read_network_1(network, system.remarks);
     return;
@@ -281,21 +328,14 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
   read_dimensions(network, system);
 
   expect_kind(file, "a system file of ASTRA-sim", {traces::FileKind::kSystemFile});
-  std::error_code ignored;
-  const bool is_text = fs::exists(file, ignored) && !looks_like_json(file);
+  const bool is_text = is_system_text(file);
   Document document = is_text ? Document::from_text(system_text_to_json(file).dump(), file.string()) : load(file);
   const Node root = document.root();
   SystemFile given;
   root.read(given);
   // The delay counts whole nanoseconds before and after; where the file gives none, it is not scaled.
   if (root.has("endpoint-delay")) {
-    const double whole = std::floor(given.endpoint_delay_ns);
-    if (whole < given.endpoint_delay_ns) {
-      system.remarks.push_back(
-          fmt::format("{}: endpoint-delay {} counts as {} ns, as in ASTRA-sim, which reads it whole", file.string(),
-                      given.endpoint_delay_ns, whole));
-    }
-    given.endpoint_delay_ns = whole * injection_scale;
+    given.endpoint_delay_ns = as_whole(file, "endpoint-delay", given.endpoint_delay_ns, "ns", system) * injection_scale;
   }
   if (given.splits == 0) root.child("preferred-dataset-splits").fail("1 or more");
   if (is_text && !root.has("local-mem-bw")) {
@@ -303,7 +343,10 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
     system.remarks.push_back(file.string() + ": local-mem-bw is not given: reductions pass a memory of " +
                              std::to_string(std::lround(given.memory_GBps)) + " GB/s");
   }
-  if (given.memory_GBps <= 0) root.child("local-mem-bw").fail("a rate above 0 in GB/s");
+  if (given.memory_GBps == 0) {
+    system.has_memory_rate = false;
+    given.memory_GBps = system.config.end.memory_GBps;
+  }
   for (const auto& [name, operation] : enum_names(Operation{})) {
     read_algorithms(root.child(key_of(operation)), operation, given.algorithms[static_cast<std::size_t>(operation)],
                     given.window, file, system);
@@ -327,8 +370,7 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
   end.replay_only = flag(root, "replay-only");
   if (end.roofline && end.peak_tflops <= 0) root.child("peak-perf").fail("TFLOPS above 0 for the roofline");
 
-  given.bus.modelled = flag(root, "model-shared-bus");
-  if (given.bus.modelled) end.bus = given.bus;
+  if (flag(root, "model-shared-bus")) end.bus = bus_of(given, file, system);
   const auto by_node = root.get<std::string>("per-node-custom-implementation", "");
   if (!by_node.empty()) system.custom_nodes = read_custom_nodes(file.parent_path() / by_node);
   const auto remark = [&](const char* key, const char* why) {
@@ -384,7 +426,8 @@ std::uint32_t ends_of(const System& system, const fs::path& network) {
   return static_cast<std::uint32_t>(ends);
 }
 
-void read_memory(const fs::path& file, analytical::EndConfig& end, std::uint32_t ends) {
+void read_memory(const fs::path& file, System& system, std::uint32_t ends) {
+  analytical::EndConfig& end = system.config.end;
   using analytical::RemoteMemory;
   static const std::vector<std::pair<std::string_view, RemoteMemory>> types = {
       {"NO_MEMORY_EXPANSION", RemoteMemory::kNone},
@@ -401,11 +444,20 @@ void read_memory(const fs::path& file, analytical::EndConfig& end, std::uint32_t
         .fail("NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, PER_NODE_MEMORY_EXPANSION or MEMORY_POOL");
   }
   end.remote_memory = found->second;
-  if (end.remote_memory != RemoteMemory::kNone && !root.has("remote-mem-bw")) {
-    root.child("remote-mem-bw").fail("a rate in GB/s");
+  root.read("remote-mem-latency", end.remote_latency_ns, Range{0, 1'000'000'000'000});
+  end.remote_latency_ns = as_whole(file, "remote-mem-latency", end.remote_latency_ns, "ns", system);
+  double rate = 0;
+  root.read("remote-mem-bw", rate, Range{0, 1'000'000'000'000});
+  if (rate > 0 && rate < 1) {
+    system.remarks.push_back(fmt::format(
+        "{}: remote-mem-bw {} is below 1 GB/s, for which ASTRA-sim, which reads it whole, takes none: nothing that is "
+        "moved ends there",
+        file.string(), rate));
+    end.remote_GBps = rate;
+  } else if (rate >= 1) {
+    end.remote_GBps = as_whole(file, "remote-mem-bw", rate, "GB/s", system);
   }
-  root.read("remote-mem-latency", end.remote_latency_ns);
-  root.read("remote-mem-bw", end.remote_GBps);
+  system.has_remote_rate = rate > 0 || end.remote_memory == RemoteMemory::kNone;
   const bool by_node = end.remote_memory == RemoteMemory::kPerNode;
   if (by_node && !root.has("num-npus-per-node")) root.child("num-npus-per-node").fail("1 or more");
   root.read("num-npus-per-node", end.ends_per_node, kPositive);
@@ -417,40 +469,30 @@ void read_memory(const fs::path& file, analytical::EndConfig& end, std::uint32_t
         .fail("at least " + std::to_string(needed) + ", with num-npus-per-node " + std::to_string(end.ends_per_node) +
               " each, for the " + std::to_string(ends) + " of the network");
   }
-  if (end.remote_GBps <= 0) root.child("remote-mem-bw").fail("a rate above 0 in GB/s");
   document.check_unused();
 }
 
-std::map<std::string, std::vector<std::uint32_t>> read_groups(const fs::path& file, std::uint32_t ends) {
-  Document document = load(file);
-  return groups_of(document.root(), ends);
-}
-
-std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, std::uint32_t ends) {
-  std::map<std::string, std::vector<std::uint32_t>> groups;
-  if (!node.exists()) return groups;
-  for (const auto& [name, members] : node.members()) {
-    const std::string expected =
-        "\"all\", or a list of different ranks" + (ends == kAnyEnds ? "" : " below " + std::to_string(ends));
-    if (name == "0" || name.empty()) members.fail("another name, since 0 is everybody");
-    std::vector<std::uint32_t>& group = groups[name];
-    if (members.raw() == "all") {
-      if (ends == kAnyEnds) continue;
-      group.resize(ends);
-      std::iota(group.begin(), group.end(), 0U);
-      continue;
+void expect_rates(System& system, const fs::path& system_file, const fs::path& memory_file,
+                  const std::function<chakra::TraceDemands()>& traces) {
+  if (system.has_memory_rate && system.has_remote_rate) return;
+  const chakra::TraceDemands demands = traces();
+  analytical::EndConfig& end = system.config.end;
+  const std::string expected = "a rate above 0 in GB/s, which nodes of the traces need";
+  if (!system.has_memory_rate) {
+    const bool plans = system.config.collectives.inter_dimension != dimensions::InterDimension::kBaseline;
+    if (plans || demands.reduces || (end.roofline && demands.computes)) {
+      throw InputError(system_file.string(), "local-mem-bw", expected, "nothing");
     }
-    if (!members.raw().is_array()) members.fail(expected);
-    for (const Node& member : members.elements()) {
-      const nlohmann::json& rank = member.raw();
-      if (!rank.is_number_unsigned() || rank.get<std::uint64_t>() >= ends) member.fail(expected);
-      group.push_back(rank.get<std::uint32_t>());
-    }
-    if (group.empty() || std::set<std::uint32_t>(group.begin(), group.end()).size() != group.size()) {
-      members.fail(expected);
-    }
+    system.remarks.push_back(
+        fmt::format("{}: local-mem-bw is not given, and nothing in the traces needs it: the platform has {} GB/s",
+                    system_file.string(), end.memory_GBps));
   }
-  return groups;
+  if (system.has_remote_rate) return;
+  if (demands.moves_memory) throw InputError(memory_file.string(), "remote-mem-bw", expected, "nothing");
+  system.remarks.push_back(memory_file.string() +
+                           ": remote-mem-bw is not given, and nothing in the traces needs it: the platform has no "
+                           "remote memory");
+  end.remote_memory = analytical::RemoteMemory::kNone;
 }
 
 }  // namespace weft::platforms::astra

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "platforms/config/document.h"
 #include "sw/analytical/config.h"
+#include "traces/chakra/demands.h"
 
 /// ASTRA-sim's input files, as its code reads them (commit 518bd51). Every key is honoured or refused by name; keys
 /// that ASTRA-sim's own samples have and its code does not read are passed over and told as remarks. All that is wrong
@@ -22,7 +24,9 @@ struct System {
   std::map<std::uint64_t, std::filesystem::path> custom_nodes;  ///< of nodes
   /// What has no effect.
   std::vector<std::string> remarks;
-  bool has_links = true;  ///< false for a logical topology of ns-3, whose links are in another file
+  bool has_memory_rate = true;  ///< false: no local-mem-bw, nor a default of the file's version
+  bool has_remote_rate = true;  ///< false: no remote-mem-bw where there is a remote memory
+  bool has_links = true;        ///< false for a logical topology of ns-3, whose links are in another file
 };
 
 /// network.yml (`topology`, `npus_count`, `bandwidth` in GB/s of 2^30 bytes, `latency` in ns, one value a dimension,
@@ -43,14 +47,11 @@ void remark_algorithms(System& system, const std::filesystem::path& file, bool i
 std::uint32_t ends_of(const System& system, const std::filesystem::path& network);
 
 /// The remote memory file of a machine of `ends`, into what system.json has given.
-void read_memory(const std::filesystem::path& file, analytical::EndConfig& end, std::uint32_t ends);
+void read_memory(const std::filesystem::path& file, System& system, std::uint32_t ends);
 
-/// Of groups whose machine is not known yet: "all" is an empty list.
-constexpr std::uint32_t kAnyEnds = UINT32_MAX;
-
-/// The communicator groups file: ranks by group, different ones below `ends`, or "all" of them.
-std::map<std::string, std::vector<std::uint32_t>> read_groups(const std::filesystem::path& file, std::uint32_t ends);
-/// The same where they stand in a platform; none if they do not.
-std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, std::uint32_t ends);
+/// Of rates that the files do not give: throws InputError in the name of its file for one that the nodes of the traces
+/// need, and says in a remark what stands for the others. `traces` is asked only then.
+void expect_rates(System& system, const std::filesystem::path& system_file, const std::filesystem::path& memory_file,
+                  const std::function<chakra::TraceDemands()>& traces);
 
 }  // namespace weft::platforms::astra

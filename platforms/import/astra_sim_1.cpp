@@ -125,13 +125,37 @@ std::string trimmed(const std::string& text) {
 
 }  // namespace
 
-bool looks_like_json(const fs::path& file) {
+namespace {
+
+/// The first character that is no blank; none of what cannot be read: who reads it says what is wrong with it.
+char first_character(const fs::path& file) {
   try {
     traces::InputFile input(file);
-    return traces::without_blanks(input.peek(traces::kGuessed)).starts_with('{');
+    const std::string_view text = traces::without_blanks(input.peek(traces::kGuessed));
+    return text.empty() ? '\0' : text.front();
   } catch (const traces::FormatError&) {
-    return false;  // who reads it says what is wrong with it
+    return '\0';
   }
+}
+
+}  // namespace
+
+bool looks_like_json(const fs::path& file) {
+  return first_character(file) == '{';
+}
+
+bool is_system_text(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return false;
+  const char first = first_character(file);
+  if (first == '/') throw InputError(file.string(), "line 1", "an object of JSON, which has no comments", "a comment");
+  return first != '{' && first != '[';
+}
+
+bool is_network_1(const nlohmann::json& root) {
+  const auto keys = {"dimensions-count", "topology-name", "topologies-per-dim", "dimension-type",
+                     "units-count",      "links-count",   "link-latency",       "link-bandwidth"};
+  return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return root.contains(key); });
 }
 
 std::vector<DimensionConfig> read_network_1(const fs::path& file, std::vector<std::string>& remarks) {

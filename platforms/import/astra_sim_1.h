@@ -16,6 +16,13 @@ namespace weft::platforms::astra {
 /// lines of text. Either may be packed with gzip. False for a file that cannot be read, too.
 bool looks_like_json(const std::filesystem::path& file);
 
+/// Whether a system file is lines of text. Throws InputError for what is neither these nor an object of JSON: a list,
+/// or JSON behind a comment.
+bool is_system_text(const std::filesystem::path& file);
+
+/// Whether the object has a key of 1.0's networks that others do not have.
+bool is_network_1(const nlohmann::json& root);
+
 /// The network: `dimensions-count`, and for each dimension `topologies-per-dim` (or all of them in `topology-name`,
 /// such as Ring_AllToAll_Switch), `units-count`, `link-latency` in ns, `link-bandwidth` in GB/s of 2^30 bytes, as
 /// in 2.0, and maybe `links-count`: how many links of that rate join an end to the dimension. As version 1.0 does, a

@@ -5,7 +5,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
@@ -91,9 +93,44 @@ Wire wire_of(const fs::path& file, const WordLine& line, std::uint64_t nodes, co
   if (line.words.size() == 4) return wire;
   std::string unit;
   const std::optional<double> loss = number_before(line.words[4], unit);
-  if (!loss || *loss >= 1 || !unit.empty()) fail(file, line, "an error rate of 0 to 1", line.words[4]);
+  if (!loss || *loss >= 1 || !unit.empty()) fail(file, line, "an error rate from 0 to below 1", line.words[4]);
   wire.loss = *loss;
   return wire;
+}
+
+}  // namespace
+
+namespace {
+
+constexpr std::size_t kLinkWords = 5;
+
+/// A word, and the line that it stands in.
+struct Word {
+  const WordLine* line = nullptr;
+  std::string text;
+};
+
+std::vector<Word> words_of(const std::vector<WordLine>& lines) {
+  std::vector<Word> words;
+  for (const WordLine& line : lines) {
+    for (const std::string& word : line.words) words.push_back({&line, word});
+  }
+  return words;
+}
+
+/// ns-3 reads words, wherever lines end: links of five each. With fewer words there are lines without an error rate.
+std::vector<WordLine> link_lines(std::span<const Word> words, std::uint64_t links) {
+  const bool are_whole = words.size() == links * kLinkWords;
+  std::vector<WordLine> lines;
+  const WordLine* last = nullptr;
+  for (const Word& word : words) {
+    if (are_whole ? lines.empty() || lines.back().words.size() == kLinkWords : word.line != last) {
+      lines.push_back({word.line->number, {}});
+    }
+    last = word.line;
+    lines.back().words.push_back(word.text);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -102,51 +139,62 @@ WiredNetwork read_ns3_topology(const fs::path& file) {
   const std::string expected = "ns-3's topology, which begins with the numbers of nodes, switches and links";
   const std::vector<WordLine> lines = word_lines(file, expected);
   if (lines.empty()) throw InputError(file.string(), "", expected, "nothing");
+  const std::vector<Word> words = words_of(lines);
+  constexpr std::size_t kCounts = 3;
   std::vector<std::uint64_t> counts;
-  for (const std::string& word : lines.front().words) {
-    const std::optional<std::uint64_t> number = whole_number(word);
-    if (!number || *number > kMostNodes) fail(file, lines.front(), expected, word);
+  for (std::size_t i = 0; i < std::min(words.size(), kCounts); ++i) {
+    const std::optional<std::uint64_t> number = whole_number(words[i].text);
+    if (!number || *number > kMostNodes) fail(file, *words[i].line, expected, words[i].text);
     counts.push_back(*number);
   }
-  if (counts.size() != 3) {
-    fail(file, lines.front(),
-         "3 numbers: nodes, switches and links (files with more, such as of GPUs for each server, "
-         "are of another simulator)",
-         std::to_string(counts.size()) + " numbers");
-  }
+  if (counts.size() != kCounts) fail(file, lines.front(), expected, std::to_string(counts.size()) + " numbers");
   const std::uint64_t nodes = counts[0];
+  if (counts[1] > nodes) {
+    fail(file, lines.front(), "at most as many switches as nodes, " + std::to_string(nodes), words[1].text);
+  }
+  // The kind of the GPU ends the first line of another simulator's files.
+  const std::vector<std::string>& head = lines.front().words;
+  for (std::size_t i = kCounts; i < std::min(head.size(), kCounts + counts[1]); ++i) {
+    if (whole_number(head[i])) continue;
+    fail(file, lines.front(),
+         "the numbers of " + std::to_string(counts[1]) +
+             " switches after those of nodes, switches and links (files with more, such as of GPUs for each server, "
+             "are of another simulator)",
+         head[i]);
+  }
   std::set<std::uint64_t> switches;
-  std::size_t at = 1;
-  if (counts[1] > 0) {
-    if (lines.size() < 2) throw InputError(file.string(), "line 2", "the numbers of the switches", "nothing");
-    for (const std::string& word : lines[1].words) {
-      const std::optional<std::uint64_t> number = whole_number(word);
-      if (!number || *number >= nodes) {
-        fail(file, lines[1], "numbers of switches below " + std::to_string(nodes), word);
-      }
-      switches.insert(*number);
+  std::size_t at = kCounts;
+  for (; at < kCounts + counts[1]; ++at) {
+    if (at == words.size()) {
+      throw InputError(file.string(), "line " + std::to_string(words.back().line->number),
+                       "the numbers of " + std::to_string(counts[1]) + " switches", std::to_string(at - kCounts));
     }
-    if (switches.size() != counts[1]) {
-      fail(file, lines[1], std::to_string(counts[1]) + " switches", std::to_string(switches.size()) + " numbers");
+    const Word& word = words[at];
+    const std::optional<std::uint64_t> number = whole_number(word.text);
+    if (!number || *number >= nodes) {
+      fail(file, *word.line,
+           "the numbers of " + std::to_string(counts[1]) + " switches, below " + std::to_string(nodes), word.text);
     }
-    at = 2;
+    if (*number < nodes - counts[1]) {
+      fail(file, *word.line,
+           "switches with numbers above those of the " + std::to_string(nodes - counts[1]) + " ends, which are ranks",
+           word.text);
+    }
+    if (!switches.insert(*number).second) {
+      fail(file, *word.line, std::to_string(counts[1]) + " different switches", word.text + " twice");
+    }
   }
   WiredNetwork network;
   network.ends = static_cast<std::uint32_t>(nodes - switches.size());
-  for (const std::uint64_t number : switches) {
-    if (number >= network.ends) continue;
-    fail(file, lines[1],
-         "switches with numbers above those of the " + std::to_string(network.ends) + " ends, which are ranks",
-         std::to_string(number));
-  }
-  if (lines.size() - at != counts[2]) {
+  const std::vector<WordLine> links = link_lines(std::span(words).subspan(at), counts[2]);
+  if (links.size() != counts[2]) {
     throw InputError(file.string(), "line " + std::to_string(lines.front().number),
-                     std::to_string(counts[2]) + " links", std::to_string(lines.size() - at));
+                     std::to_string(counts[2]) + " links", std::to_string(links.size()));
   }
   if (counts[2] == 0) throw InputError(file.string(), "", "at least one link", "none");
   std::map<std::pair<std::string, std::string>, std::size_t> known;
-  for (; at < lines.size(); ++at) {
-    const Wire wire = wire_of(file, lines[at], nodes, switches);
+  for (const WordLine& link : links) {
+    const Wire wire = wire_of(file, link, nodes, switches);
     const auto [place, is_new] = known.try_emplace(std::minmax(wire.from, wire.to), network.wires.size());
     if (is_new) {
       network.wires.push_back(wire);
@@ -155,9 +203,9 @@ WiredNetwork read_ns3_topology(const fs::path& file) {
     Wire& first = network.wires[place->second];
     if (first.bits_per_second != wire.bits_per_second || first.nanoseconds != wire.nanoseconds ||
         first.loss != wire.loss) {
-      std::string got = lines[at].words[2];
-      for (std::size_t i = 3; i < lines[at].words.size(); ++i) got += " " + lines[at].words[i];
-      fail(file, lines[at], "the rate, delay and error rate of the link before that joins the same nodes", got);
+      std::string got = link.words[2];
+      for (std::size_t i = 3; i < link.words.size(); ++i) got += " " + link.words[i];
+      fail(file, link, "the rate, delay and error rate of the link before that joins the same nodes", got);
     }
     ++first.links;
   }

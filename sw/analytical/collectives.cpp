@@ -165,6 +165,7 @@ void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operat
   const auto is_tree = [](const Phase& phase) { return phase.algorithm == Algorithm::kDoubleBinaryTree; };
   const Plan::Phases& phases = plan->orders.front();
   had_group_tree_ |= !group.members.empty() && std::any_of(phases.begin(), phases.end(), is_tree);
+  had_outer_join_ |= group.members.empty() && (involved & 1U) == 0 && config_.joins_dimensions(operation);
   had_small_gather_ |= operation == Operation::kAllgather && bytes < config_.splits;
   if (plan->orders.front().empty()) {
     had_nobody_ = true;
@@ -397,6 +398,16 @@ std::vector<std::string> Collectives::remarks() const {
     remarks.emplace_back(
         "an Allgather has less than a byte for each of its chunks (splits) and is padded to that; in ASTRA-sim it "
         "never ends");
+  }
+  if (had_custom_chunks_) {
+    remarks.emplace_back(
+        "a collective with an implementation of its own runs once, where splits is above 1 (preferred-dataset-splits) "
+        "or an Allgather has no bytes; ASTRA-sim waits for further chunks of it, so that it never ends");
+  }
+  if (had_outer_join_) {
+    remarks.emplace_back(
+        "a collective of oneRing, oneDirect or oneHalvingDoubling has an involved_dim without the first dimension, and "
+        "joins all ends; in ASTRA-sim it never ends");
   }
   if (had_other_count_) {
     remarks.emplace_back(

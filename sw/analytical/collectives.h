@@ -89,8 +89,12 @@ class Collectives final : Actor, BusUser {
              std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions,
              std::uint64_t node = 0);
 
-  /// A rank runs a collective by itself, which ASTRA-sim counts as a chunk.
-  void count_custom(std::uint32_t rank) { ++ranks_[rank].chunks; }
+  /// A rank runs a collective by itself, which is a single chunk for ASTRA-sim; it waits for as many as it would cut an
+  /// own one into all the same.
+  void count_custom(std::uint32_t rank, Operation operation, std::int64_t bytes) {
+    ++ranks_[rank].chunks;
+    had_custom_chunks_ |= config_.splits > 1 || (operation == Operation::kAllgather && bytes == 0);
+  }
 
   /// Chunks that have been entered and not left, of all ranks.
   [[nodiscard]] std::int64_t unfinished() const { return unfinished_; }
@@ -319,11 +323,13 @@ class Collectives final : Actor, BusUser {
   std::int64_t last_reduced_ = 0;  ///< the bytes of the latest reduction,
   Time last_pass_;                 ///< and how long they take to pass the memory
   std::optional<Mismatch> mismatch_;
-  bool had_nobody_ = false;        ///< a collective of one member
-  bool had_group_tree_ = false;    ///< a tree in a listed group
-  bool had_overtaken_ = false;     ///< a packet that was sent before it was ready, since another was
-  bool had_small_gather_ = false;  ///< of less than a byte a chunk
-  bool had_other_count_ = false;   ///< a collective of all that ranks entered after different numbers of chunks
+  bool had_nobody_ = false;         ///< a collective of one member
+  bool had_group_tree_ = false;     ///< a tree in a listed group
+  bool had_overtaken_ = false;      ///< a packet that was sent before it was ready, since another was
+  bool had_small_gather_ = false;   ///< of less than a byte a chunk
+  bool had_custom_chunks_ = false;  ///< of a collective that ranks run by themselves
+  bool had_outer_join_ = false;     ///< a collective of all dimensions as one that leaves the first of them out
+  bool had_other_count_ = false;    ///< a collective of all that ranks entered after different numbers of chunks
 };
 
 }  // namespace weft::analytical

@@ -84,7 +84,11 @@ void Replay::advance(Time now, Graph& graph) {
 void Replay::issue_ready(Time now, Graph& graph) {
   while (const Node* node = graph.window->next()) {
     ++nodes_;
-    if (!graph.limited || node->type == NodeType::kMetadata) {
+    if (node->type == NodeType::kMetadata) {
+      // At once, so that what comes after it takes its place by its id among what is ready.
+      had_metadata_ = true;
+      graph.window->complete(node->id);
+    } else if (!graph.limited) {
       issue(now, graph, *node);
     } else {
       graph.ready[resource_of(*node)].push(node);
@@ -149,10 +153,8 @@ void Replay::issue(Time now, Graph& graph, const Node& node) {
     if (length == kNever) fail(graph, node, "takes longer than a run can, which counts to 53 days");
     call_done(now + length, graph, node);
   };
-  if (end_.replay_only && node.type != NodeType::kMetadata) return done_after(duration_of(node));
+  if (end_.replay_only) return done_after(duration_of(node));
   switch (node.type) {
-    case NodeType::kMetadata:
-      return done_after(Time());
     case NodeType::kCompute:
       return done_after(compute_time(graph, node));
     case NodeType::kMemoryLoad:
@@ -164,6 +166,7 @@ void Replay::issue(Time now, Graph& graph, const Node& node) {
       return issue_receive(now, graph, node);
     case NodeType::kCollective:
       return issue_collective(now, graph, node);
+    case NodeType::kMetadata:
     case NodeType::kInvalid:
       break;
   }
@@ -174,7 +177,7 @@ void Replay::done(Time now, Work work) {
   Graph& graph = *work.graph;
   const NodeType type = work.node->type;
   ended(now, graph, *work.node);
-  if (graph.limited && type != NodeType::kReceive && type != NodeType::kMetadata) {
+  if (graph.limited && type != NodeType::kReceive) {
     graph.busy[resource_of(*work.node)] = false;
   }
   graph.window->complete(work.node->id);
@@ -338,6 +341,9 @@ std::vector<std::string> Replay::remarks() const {
   }
   if (network_.mailboxes().had_empty()) {
     remarks.emplace_back("a message has no bytes, at which ASTRA-sim stops with an error");
+  }
+  if (had_metadata_) {
+    remarks.emplace_back("a trace has metadata nodes, which take no time and at which ASTRA-sim stops with an error");
   }
   const Dimension& first = network_.dimensions().front();
   if (network_.congestion() == Congestion::kAware && first.block == Block::kRing && first.size == 2) {

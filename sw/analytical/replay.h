@@ -75,7 +75,8 @@ class ReplayError : public std::runtime_error {
 /// time. A memory node takes floor(latency + floor(bytes / rate)), one at a time for a node's or a pool's memory.
 ///
 /// It begins when the simulation starts. Where a collective has an implementation of its own, `custom` names the prefix
-/// of Chakra files whose sends, receives and compute nodes are executed in its place, each as soon as it is ready.
+/// of Chakra files whose sends, receives and compute nodes are executed in its place, each as soon as it is ready
+/// (dimensions::CustomPlace).
 class Replay final : public sc_core::sc_module, public EventTarget, Listener, Actor {
  public:
   /// Attaches itself. The collectives of the network are its own. Throws traces::FormatError for files that are missing
@@ -116,8 +117,9 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   struct Graph {
     std::uint32_t end = 0;
     std::unique_ptr<chakra::TraceWindow> window;
-    bool limited = true;         ///< one node of a resource at a time
-    std::uint64_t instance = 0;  ///< the same for the graphs of ends that talk to each other
+    bool limited = true;                                  ///< one node of a resource at a time
+    std::uint64_t instance = 0;                           ///< the same for the graphs of ends that talk to each other
+    const std::vector<std::uint32_t>* members = nullptr;  ///< that its peers are numbers of; null: all ends
     Graph* parent = nullptr;
     const chakra::Node* parent_node = nullptr;
     std::array<std::priority_queue<const chakra::Node*, std::vector<const chakra::Node*>, HigherId>, kResources> ready;
@@ -125,7 +127,7 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   };
   struct End {
     Graph trace;
-    std::uint64_t customs = 0;  ///< collectives' own implementations that have run
+    std::map<std::uint64_t, std::uint64_t> customs;  ///< collectives' own implementations that have run, by group
     Time finished = kNever;
   };
   /// What an event or a collective's token stands for.
@@ -158,7 +160,8 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   void move_memory(Time now, std::uint64_t work);
   void memory_is_free(Time now, std::uint32_t memory);
   void issue_collective(Time now, Graph& graph, const chakra::Node& node);
-  void start_custom(Time now, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix);
+  void start_custom(Time now, Graph& graph, const chakra::Node& node, const std::filesystem::path& prefix,
+                    const dimensions::CustomPlace& place);
   void issue_send(Time now, Graph& graph, const chakra::Node& node);
   void issue_receive(Time now, Graph& graph, const chakra::Node& node);
   void call_done(Time at, Graph& graph, const chakra::Node& node);
@@ -197,6 +200,7 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   std::uint64_t nodes_ = 0;
   bool had_short_ = false;  ///< an involved_dim that does not name all dimensions
   bool left_out_ = false;   ///< dimensions, since a collective has no involved_dim
+  bool had_metadata_ = false;
 };
 
 }  // namespace weft::analytical

@@ -34,7 +34,7 @@ Time Replay::compute_time(const Graph& graph, const Node& node) {
     if (graph.limited && length != kNever) statistics_.add_compute(graph.end, length, roofline);
     return length;
   };
-  if (!end_.roofline || node.is_cpu_op()) return counted(duration_of(node));
+  if (!end_.roofline || !graph.limited || node.is_cpu_op()) return counted(duration_of(node));
   const auto operations = static_cast<double>(need(graph, node, node.num_ops(), "num_ops"));
   const auto bytes = static_cast<double>(need(graph, node, node.tensor_size(), "tensor_size"));
   const double peak = end_.peak_tflops * 1e12;
@@ -130,7 +130,10 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
     fail(graph, node, "is of group \"" + name + "\", to which end " + std::to_string(graph.end) + " does not belong");
   }
   const std::filesystem::path* custom = traces_.custom_of(node.id, operation);
-  if (custom != nullptr) return start_custom(now, graph, node, *custom);
+  if (custom != nullptr) {
+    collectives_.count_custom(graph.end, operation, bytes);
+    return start_custom(now, graph, node, *custom, traces_.custom_place(graph.end, name));
+  }
   collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}),
                      name.empty() ? involved_in(node) : Collectives::kAllDimensions, node.id);
 }
@@ -150,14 +153,16 @@ std::uint32_t Replay::involved_in(const Node& node) {
   return has_all ? Collectives::kAllDimensions : bits;
 }
 
-void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
-  collectives_.count_custom(graph.end);
+void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::filesystem::path& prefix,
+                          const dimensions::CustomPlace& place) {
   auto custom = std::make_unique<Graph>();
   custom->end = graph.end;
-  custom->window = std::make_unique<chakra::TraceWindow>(chakra::find_rank(prefix, graph.end),
+  custom->window = std::make_unique<chakra::TraceWindow>(chakra::find_rank(prefix, place.file),
                                                          chakra::TraceWindow::kReadAhead, records_);
   custom->limited = false;
-  custom->instance = ++ends_[graph.end].customs;
+  custom->members = place.members;
+  constexpr std::uint64_t kMostOfGroup = 1U << 18;
+  custom->instance = 1 + place.group * kMostOfGroup + ends_[graph.end].customs[place.group]++ % kMostOfGroup;
   custom->parent = &graph;
   custom->parent_node = &node;
   Graph& started = *custom;
@@ -167,22 +172,25 @@ void Replay::start_custom(Time now, Graph& graph, const Node& node, const std::f
 
 Mailboxes::Message Replay::message(const Graph& graph, const Node& node, bool sends) const {
   const std::int64_t own = graph.end;
-  const std::int64_t from = node.comm_src().value_or(own);
-  const std::int64_t to = node.comm_dst().value_or(own);
-  if ((sends ? from : to) != own) {
+  const char* const peer = sends ? "comm_dst" : "comm_src";
+  const std::int64_t self = (sends ? node.comm_src() : node.comm_dst()).value_or(own);
+  if (graph.members == nullptr && self != own) {
     fail(graph, node,
          std::string(sends ? "comm_src" : "comm_dst") + ": expected the end itself, " + std::to_string(own) + ", got " +
-             std::to_string(sends ? from : to));
+             std::to_string(self));
   }
-  const std::int64_t other = sends ? to : from;
-  if (other == own) {
-    fail(graph, node, std::string("says in ") + (sends ? "comm_dst" : "comm_src") + " no other end to exchange with");
-  }
-  if (other < 0 || other >= network_.ends()) {
+  std::int64_t other = (sends ? node.comm_dst() : node.comm_src()).value_or(graph.members == nullptr ? own : -1);
+  const std::int64_t ends =
+      graph.members == nullptr ? network_.ends() : static_cast<std::int64_t>(graph.members->size());
+  if (other < 0 || other >= ends) {
     fail(graph, node,
-         std::string(sends ? "comm_dst" : "comm_src") + ": expected an end below " + std::to_string(network_.ends()) +
-             ", got " + std::to_string(other));
+         std::string(peer) + ": expected " + (graph.members == nullptr ? "an end" : "a member of its group") +
+             " below " + std::to_string(ends) + ", got " + std::to_string(other));
   }
+  if (graph.members != nullptr) other = (*graph.members)[static_cast<std::size_t>(other)];
+  if (other == own) fail(graph, node, std::string("says in ") + peer + " no other end to exchange with");
+  const std::int64_t from = sends ? own : other;
+  const std::int64_t to = sends ? other : own;
   const std::int64_t tag = node.comm_tag();
   if (tag < 0 || tag > UINT32_MAX) {
     fail(graph, node, "comm_tag: expected 0 to " + std::to_string(UINT32_MAX) + ", got " + std::to_string(tag));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +36,14 @@ inline Involved involved_in(std::optional<std::vector<bool>> names, std::size_t 
   return involved;
 }
 
+/// Where a rank executes a collective's own implementation.
+struct CustomPlace {
+  std::uint64_t file = 0;  ///< of the prefix
+  /// By the numbers that its files have for ranks; null: these are the ranks themselves.
+  const std::vector<std::uint32_t>* members = nullptr;
+  std::uint64_t group = 0;  ///< a number for the group; everybody is 0
+};
+
 /// Execution graphs to be worked off, one for each rank: Chakra files, and what they name.
 struct Workload {
   std::filesystem::path prefix;  ///< of PREFIX.RANK.et
@@ -51,6 +61,17 @@ struct Workload {
   /// The same for single nodes, by id, which goes before.
   std::map<std::uint64_t, std::filesystem::path> custom_nodes;
 
+  /// Of the group of that key. An implementation of its own numbers its files and peers within the group, as in
+  /// ASTRA-sim: a rank takes the file of its place among the group's ranks in their order, and a peer is the member
+  /// that is listed there.
+  [[nodiscard]] CustomPlace custom_place(std::uint32_t rank, const std::string& key) const {
+    const auto group = groups.find(key);
+    if (key.empty() || group == groups.end()) return {rank};
+    const std::vector<std::uint32_t>& members = group->second;
+    const auto before = std::count_if(members.begin(), members.end(), [rank](auto member) { return member < rank; });
+    const auto number = static_cast<std::uint64_t>(std::distance(groups.begin(), group)) + 1;
+    return {static_cast<std::uint64_t>(before), &members, number};
+  }
   /// The key of the group that a rank means by the name.
   [[nodiscard]] std::string key_of(std::uint32_t rank, std::string name) const {
     const auto of_rank = keys.find(rank);

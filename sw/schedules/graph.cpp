@@ -63,7 +63,7 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
     group.member_of[member] = static_cast<int>(some.size());
     some.push_back(ranks_[member]);
   }
-  const std::string text = name.empty() ? "everybody" : "group " + name;
+  const std::string text = name.empty() ? "all ranks" : "group " + name;
   group.group = std::make_unique<collectives::DimensionGroup>(some, collectives_.dimensions, text);
   if (config_.library == Library::kCommunicators && some.size() > 1) {
     group.communicator = std::make_unique<collectives::Communicator>(some, collectives_, text);
@@ -73,7 +73,7 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
     }
   }
   group.rooted.resize(some.size());
-  group.buffers = std::make_unique<collectives::SharedBuffers>(some, "buffers of " + text);
+  group.buffers = std::make_unique<collectives::SharedBuffers>(some, "a buffer of " + text);
   if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
   return group;
 }

@@ -112,7 +112,7 @@ struct GraphResult {
 /// a gather or reduction by the switches of the pool, of the group that pg_name names.
 ///
 /// Where a collective has an implementation of its own (`custom`), the sends, receives and compute nodes of its files
-/// are executed in its place, each as soon as it is ready.
+/// are executed in its place, each as soon as it is ready (dimensions::CustomPlace).
 ///
 /// With data on, collectives and messages carry patterns, which every rank compares with what must come.
 class GraphEngine {
@@ -147,8 +147,9 @@ class GraphEngine {
   /// A graph that a rank works off: its trace, or a collective's own implementation.
   struct Graph {
     std::unique_ptr<chakra::TraceWindow> window;
-    bool limited = true;         ///< so many nodes of a resource at a time
-    std::uint64_t instance = 0;  ///< the same for the graphs of ranks that talk to each other
+    bool limited = true;                                  ///< so many nodes of a resource at a time
+    std::uint64_t instance = 0;                           ///< the same for the graphs of ranks that talk to each other
+    const std::vector<std::uint32_t>* members = nullptr;  ///< that its peers are numbers of; null: all ranks
     Graph* parent = nullptr;
     const chakra::Node* parent_node = nullptr;
     Time began;
@@ -175,7 +176,7 @@ class GraphEngine {
     std::unique_ptr<RemoteTransfers> transfers;
     Graph trace;
     std::unordered_map<const Graph*, std::unique_ptr<Graph>> customs;
-    std::uint64_t customs_begun = 0;
+    std::map<std::uint64_t, std::uint64_t> customs_begun;  ///< by group
     std::vector<Work> works;
     std::vector<std::uint64_t> free_works;
     std::map<std::string, std::int64_t> calls;      ///< collectives begun, by group
@@ -243,6 +244,7 @@ class GraphEngine {
     Call call = {};
   };
   void issue(End& end, Graph& graph, const chakra::Node& node, const Next& next);
+  void issue_by_type(End& end, Graph& graph, const chakra::Node& node, const Next& next);
   void issue_kernel(End& end, Graph& graph, const chakra::Node& node);
   /// The command stream for kernels of the node's stream.
   static std::uint32_t stream_of(End& end, const chakra::Node& node);

@@ -110,6 +110,14 @@ Bytes moved_by(const chakra::TraceWindow& window, const Node& node) {
 }  // namespace
 
 void GraphEngine::issue(End& end, Graph& graph, const Node& node, const Next& next) {
+  try {
+    issue_by_type(end, graph, node, next);
+  } catch (const firmware::OutOfMemory& error) {
+    fail(*graph.window, node, std::string("asks for more memory than there is: ") + error.what());
+  }
+}
+
+void GraphEngine::issue_by_type(End& end, Graph& graph, const Node& node, const Next& next) {
   switch (node.type) {
     case NodeType::kCompute:
       return node.is_cpu_op() ? issue_cpu(end, graph, node) : issue_kernel(end, graph, node);
@@ -380,11 +388,14 @@ std::string GraphEngine::held_by_others(const End& end) {
 
 void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const std::filesystem::path& prefix) {
   auto custom = std::make_unique<Graph>();
-  const auto number = static_cast<std::uint64_t>(end.rank->index);
-  custom->window = std::make_unique<chakra::TraceWindow>(chakra::find_rank(prefix, number),
+  const auto number = static_cast<std::uint32_t>(end.rank->index);
+  const dimensions::CustomPlace place = traces_.custom_place(number, traces_.key_of(number, node.pg_name()));
+  custom->window = std::make_unique<chakra::TraceWindow>(chakra::find_rank(prefix, place.file),
                                                          chakra::TraceWindow::kReadAhead, records_);
   custom->limited = false;
-  custom->instance = ++end.customs_begun;
+  custom->members = place.members;
+  constexpr std::uint64_t kMostOfGroup = 1ULL << 32;
+  custom->instance = 1 + place.group * kMostOfGroup + end.customs_begun[place.group]++;
   custom->parent = &graph;
   custom->parent_node = &node;
   custom->began = end.rank->processor->now();
@@ -396,23 +407,26 @@ void GraphEngine::start_custom(End& end, Graph& graph, const Node& node, const s
 void GraphEngine::issue_message(End& end, Graph& graph, const Node& node) {
   const bool sends = node.type == NodeType::kSend;
   const std::int64_t own = end.rank->index;
-  const std::int64_t from = node.comm_src().value_or(own);
-  const std::int64_t to = node.comm_dst().value_or(own);
-  if ((sends ? from : to) != own) {
+  const char* const peer = sends ? "comm_dst" : "comm_src";
+  const std::int64_t self = (sends ? node.comm_src() : node.comm_dst()).value_or(own);
+  if (graph.members == nullptr && self != own) {
     fail(*graph.window, node,
          std::string(sends ? "comm_src" : "comm_dst") + ": expected the rank itself, " + std::to_string(own) +
-             ", got " + std::to_string(sends ? from : to));
+             ", got " + std::to_string(self));
   }
-  const std::int64_t other = sends ? to : from;
+  std::int64_t other = (sends ? node.comm_dst() : node.comm_src()).value_or(graph.members == nullptr ? own : -1);
+  const auto ranks = static_cast<std::int64_t>(graph.members == nullptr ? ranks_.size() : graph.members->size());
+  if (other < 0 || other >= ranks) {
+    fail(*graph.window, node,
+         std::string(peer) + ": expected " + (graph.members == nullptr ? "a rank" : "a member of its group") +
+             " below " + std::to_string(ranks) + ", got " + std::to_string(other));
+  }
+  if (graph.members != nullptr) other = (*graph.members)[static_cast<std::size_t>(other)];
   if (other == own) {
-    fail(*graph.window, node,
-         std::string("says in ") + (sends ? "comm_dst" : "comm_src") + " no other rank to exchange with");
+    fail(*graph.window, node, std::string("says in ") + peer + " no other rank to exchange with");
   }
-  if (other < 0 || other >= static_cast<std::int64_t>(ranks_.size())) {
-    fail(*graph.window, node,
-         std::string(sends ? "comm_dst" : "comm_src") + ": expected a rank below " + std::to_string(ranks_.size()) +
-             ", got " + std::to_string(other));
-  }
+  const std::int64_t from = sends ? own : other;
+  const std::int64_t to = sends ? other : own;
   const MessageName name{graph.instance, static_cast<int>(from), static_cast<int>(to), node.comm_tag(),
                          need(*graph.window, node, node.comm_size(), "comm_size")};
   const std::uint64_t token = remember(end, graph, node);

@@ -5,6 +5,7 @@
 
 #include "hw/fabric/plan.h"
 #include "platforms/config/field_visitor.h"
+#include "platforms/import/astra_groups.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
 #include "platforms/import/wired_network.h"
@@ -72,14 +73,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return -1;
   const std::filesystem::path file = fuzz::file_of(data + 1, size - 1, "input");
   fuzz::accepted([&] {
-    analytical::EndConfig end;
+    System system;
     switch (data[0] % 8) {
       case 0:
         return make(file, good(kSystem, "system.json"));
       case 1:
         return make(good(kNetwork, "network.yml"), file);
       case 2:
-        return read_memory(file, end, kEnds);
+        return read_memory(file, system, kEnds);
       case 3:
         for (const auto& [name, ranks] : read_groups(file, kEnds))
           fuzz::expect(!ranks.empty() && ranks.size() <= kEnds);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "platforms/config/input_error.h"
+#include "platforms/import/astra_groups.h"
 #include "platforms/import/astra_sim.h"
 #include "tests/support/kernel.h"
 #include "tests/support/programs.h"
@@ -48,7 +49,7 @@ Outcome run(const Input& input) {
   const test::ExpectReports reports;  // SystemC's own of what comes out of run_to_end()
   try {
     astra::System system = astra::read_system(input.network, input.system);
-    astra::read_memory(input.memory, system.config.end, astra::ends_of(system, input.network));
+    astra::read_memory(input.memory, system, astra::ends_of(system, input.network));
     const auto congestion = input.aware ? analytical::Congestion::kAware : analytical::Congestion::kUnaware;
     Dispatcher dispatcher("dispatcher");
     analytical::Network network(dispatcher, system.config.network(), congestion, "congestion", input.rendezvous);

@@ -223,15 +223,9 @@ TEST_F(ImportCli, RefusesByName) {
   expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\n"),
          "network.yml: latency: expected a list of values, one a dimension, got nothing");
   write("network.yml", kNetwork);
-  write("groups.json", R"({"1": [0, 8]})");
-  expect(import("--analytical unaware --groups ../groups.json").err,
-         "groups.json: 1.1: expected \"all\", or a list of different ranks below 8, got 8");
   write("memory.json", R"({"memory-type": "BIG"})");
   expect(import("--analytical unaware --memory ../memory.json").err,
          "memory.json: memory-type: expected NO_MEMORY_EXPANSION");
-  write("memory.json", R"({"memory-type": "MEMORY_POOL"})");
-  expect(import("--analytical unaware --memory ../memory.json").err,
-         "memory.json: remote-mem-bw: expected a rate in GB/s");
   const auto nodes = [&](const json& file) {
     write("memory.json", file.dump());
     return import("--analytical unaware --memory ../memory.json").err;

@@ -273,6 +273,30 @@ TEST_F(ChakraCheck, SortsKindsByWeightWithTheFirstPlaceOfEach) {
   EXPECT_EQ(report.remarks[0].first.node, 1U);
 }
 
+/// By operations and bytes: nodes that ASTRA-sim's roofline does not end.
+TEST_F(ChakraCheck, CountsNodesOfARooflineWithoutBytesOrOperations) {
+  const auto compute = [](std::uint64_t id, std::int64_t operations, std::int64_t bytes) {
+    Node node = lasting(chakra_node(id));
+    node.attributes = {Attribute::integer("num_ops", operations), Attribute::integer("tensor_size", bytes)};
+    return node;
+  };
+  Node of_cpu = compute(5, 0, 0);
+  of_cpu.attributes.push_back(Attribute::boolean("is_cpu_op", true));
+  write({compute(1, 8, 8), compute(2, 8, 0), compute(3, 0, 8), compute(4, 0, 0), of_cpu});
+  CheckOptions options;
+  EXPECT_TRUE(check(find_trace(file()), options).remarks.empty());
+  options.roofline = true;
+  const CheckReport report = check(find_trace(file()), options);
+  EXPECT_EQ(report.found, 0U);
+  ASSERT_EQ(report.remarks.size(), 2U);
+  EXPECT_EQ(report.remarks[0].first.kind, Problem::kNoBytes);
+  EXPECT_EQ(report.remarks[0].count, 2U);
+  EXPECT_EQ(report.remarks[0].first.node, 2U);
+  EXPECT_EQ(report.remarks[1].first.kind, Problem::kNoOperations);
+  EXPECT_EQ(report.remarks[1].count, 1U);
+  EXPECT_EQ(report.remarks[1].first.node, 3U);
+}
+
 TEST_F(ChakraCheck, AFileOfAllRanksHasNoMessages) {
   CheckOptions options;
   options.ranks = 4;

@@ -78,8 +78,6 @@ TEST_F(ChakraCheck, FindsCollectivesThatDiffer) {
       found_in_ranks({{in_group(reduce(0, 8), "3")}, {in_group(reduce(7, 9), "3")}}),
       (Texts{"w.0.et: node 0 'n0': is of group \"3\", which neither the metadata of the trace nor a groups file "
              "names; expected a node \"## process_group:init ##\" that lists it, or a groups file {\"3\": [ranks]}",
-             "w.1.et: node 7 'n7': is of group \"3\", which neither the metadata of the trace nor a groups file "
-             "names; expected a node \"## process_group:init ##\" that lists it, or a groups file {\"3\": [ranks]}",
              "w.1.et: node 7 'n7': collective 1 of group 3 is ALL_REDUCE of 9 bytes; expected ALL_REDUCE of 8 "
              "bytes, as in rank 0, node 0"}));
   // Which ranks share some of the dimensions is not known here.

@@ -138,8 +138,10 @@ TEST_F(ChakraText, NamesTheLineThatIsWrong) {
   const std::string layer = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1";
   EXPECT_EQ(refused_text(""), "w.txt: expected a parallelism, got the end of the file");
   EXPECT_NE(refused_text("PIPE\n").find("w.txt:1: expected a parallelism, one of MICRO, DATA, "), std::string::npos);
-  EXPECT_EQ(refused_text("DATA 3\n"),
-            "w.txt:1: expected model_parallel_NPU_group:, checkpoints: or checkpoint_initiates:, got 3");
+  EXPECT_EQ(
+      refused_text("DATA 3\n"),
+      "w.txt:1: expected the end of the line, or a word such as model_parallel_NPU_group:, got 3: the number of layers "
+      "is the next line");
   EXPECT_EQ(refused_text("HYBRID_TRANSFORMER\n1\n"),
             "w.txt:1: expected model_parallel_NPU_group:, got the end of the line");
   EXPECT_EQ(refused_text("HYBRID_DLRM\n1\n"),

@@ -38,6 +38,8 @@ enum class Problem : std::uint8_t {
   kRoot,
   kOperations,
   kNoTime,
+  kNoBytes,
+  kNoOperations,
   kCpuCommunication,
   kCollectiveTimes,
   kTurns,

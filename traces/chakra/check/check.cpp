@@ -66,6 +66,16 @@ constexpr std::array<Words, kProblems> kWords = {{
      "without a roofline durations count (analytical.end.roofline=false; roofline-enabled 0 of a system file)"},
     {"compute node takes no time: it has no duration, operations or kernels",
      "compute nodes take no time: they have no duration, operations or kernels", ""},
+    {"compute node moves no bytes, and takes the time of its operations, where ASTRA-sim's roofline passes it over and "
+     "what depends on it may never begin",
+     "compute nodes move no bytes, and take the time of their operations, where ASTRA-sim's roofline passes them over "
+     "and what depends on them may never begin",
+     ""},
+    {"compute node has no operations, and takes the time of its bytes, where ASTRA-sim's roofline divides zero by "
+     "zero and ends it at no sensible time or never",
+     "compute nodes have no operations, and take the time of their bytes, where ASTRA-sim's roofline divides zero "
+     "by zero and ends them at no sensible time or never",
+     ""},
     {"collective or message is marked as an operation of the CPU, and uses the network all the same",
      "collectives and messages are marked as operations of the CPU, and use the network all the same", ""},
     {"group issues its collectives in an order that depends on times, which may differ between its ranks: a machine "

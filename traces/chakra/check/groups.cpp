@@ -156,7 +156,8 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
                              CheckReport& report) {
   const GroupTable::Found found = table_.find(rank, name);
   if (found.group == nullptr) {
-    if (!is_beyond(found, file, name, issued)) {
+    // One that several ranks miss is one group.
+    if (!is_beyond(found, file, name, issued) && missed_groups_.emplace(name, found.problem).second) {
       findings_.add(Problem::kGroup, files_.files[file], issued.first_node,
                     "is of group \"" + name + "\", " + found.problem, found.expected);
     }

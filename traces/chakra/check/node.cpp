@@ -129,6 +129,11 @@ void NodeCheck::compute(const Node& node, bool is_cpu_op) {
   if (roofline_ && !is_cpu_op && !node.num_ops()) {
     find(node, "COMP_NODE has no num_ops", "the attributes num_ops and tensor_size", Problem::kOperations);
   }
+  if (roofline_ && !is_cpu_op && node.num_ops() && node.tensor_size() == 0) {
+    find(node, "attribute tensor_size is 0", "1 or more", Problem::kNoBytes);
+  } else if (roofline_ && !is_cpu_op && node.num_ops() == 0) {
+    find(node, "attribute num_ops is 0", "1 or more", Problem::kNoOperations);
+  }
   if (node.cores() == 0) find(node, "attribute cores is 0", "1 or more, or none for all");
   not_negative(node, "cores", node.cores());
   static_cast<void>(node.stream());

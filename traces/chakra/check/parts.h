@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -285,8 +286,10 @@ class RankMatcher {
   std::vector<std::map<std::string, Issued>> issued_;  ///< by file and name
   std::map<std::string, Sequence> latest_;             ///< by name, to share what equal ranks issue
   std::map<std::string, Group> groups_;                ///< by key
-  std::deque<Issued> merged_;                          ///< of groups that go by several names on a rank
-  std::size_t sends_of_others_ = 0;                    ///< in files that have ended
+  /// What is wrong with names that mean no group, each once.
+  std::set<std::pair<std::string, std::string>> missed_groups_;
+  std::deque<Issued> merged_;        ///< of groups that go by several names on a rank
+  std::size_t sends_of_others_ = 0;  ///< in files that have ended
   std::size_t receives_of_others_ = 0;
   std::unique_ptr<JoinedGraph> joined_;
   /// What was joined, a group after the other.

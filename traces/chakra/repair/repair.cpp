@@ -39,6 +39,8 @@ constexpr std::array<std::string_view, kProblems> kDeeds = {
     "roots that are no rank of the group, or another one on another rank, now the lowest rank's or the group's first",
     "",
     "compute nodes without a time, now of 1 ns as in ASTRA-sim",
+    "",
+    "",
     "collectives and messages marked as operations of the CPU, no longer marked"};
 
 /// All ranks, with those that have no file as others' doubles.

@@ -150,6 +150,9 @@ class Parser {
         if (key != "DLRM_LAST_BOTTOM_LAYER:") --next_;
         workload_.last_bottom_layer = number("the index of the last bottom layer");
         has_last_bottom = true;
+      } else if (key.find_first_not_of("0123456789") == std::string::npos) {
+        fail("expected the end of the line, or a word such as model_parallel_NPU_group:, got " + key +
+             ": the number of layers is the next line");
       } else if (!take_simai(key)) {
         fail("expected model_parallel_NPU_group:, checkpoints: or checkpoint_initiates:, got " + key);
       }
