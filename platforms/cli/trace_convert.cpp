@@ -125,21 +125,17 @@ int convert(const ConvertOptions& options) {
     throw UsageError(
         fmt::format("--ranks: expected only with a text workload; {} is {}", options.from, traces::describe(guess)));
   }
-  try {
-    if (is_text) {
-      convert_text(options);
-    } else if (is_file) {
-      convert_file(options, options.from);
-    } else {
-      const TraceFiles files = chakra::find_trace(options.from);
-      if (options.ranks != 0) {
-        throw UsageError(
-            fmt::format("--ranks: expected only with a text workload; {} is the prefix of a trace", options.from));
-      }
-      convert_ranks(options, files);
+  if (is_text) {
+    convert_text(options);
+  } else if (is_file) {
+    convert_file(options, options.from);
+  } else {
+    const TraceFiles files = chakra::find_trace(options.from);
+    if (options.ranks != 0) {
+      throw UsageError(
+          fmt::format("--ranks: expected only with a text workload; {} is the prefix of a trace", options.from));
     }
-  } catch (const std::system_error& error) {
-    throw UsageError("TO: expected a place that can be written: " + std::string(error.what()));
+    convert_ranks(options, files);
   }
   return kDone;
 }
