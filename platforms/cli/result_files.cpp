@@ -172,7 +172,7 @@ fs::path ResultFiles::folder(const std::string& option, const fs::path& folder, 
     }
     return staged;
   } catch (const std::system_error& failed) {
-    if (is_full(failed)) throw;
+    if (is_full(failed)) fail(folder, failed.code().value());
     refuse(option, kFolder, folder, failed.what());
   }
 }
@@ -194,7 +194,7 @@ fs::path ResultFiles::file(const std::string& option, const fs::path& file, Resu
     if (kind != ResultKind::kTrace) expect_no_file_of_trace(option, file);
     return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {
-    if (is_full(error)) throw;
+    if (is_full(error)) fail(file, error.code().value());
     refuse(option, kFile, file, error.code().message());
   }
 }
@@ -224,10 +224,10 @@ void ResultFiles::take(const std::string& option, const fs::path& place, ResultK
   const fs::path path = fs::weakly_canonical(place);
   expect_not_read(option, place);
   if (const std::optional<std::string> other = other_than(kind, path)) {
-    throw UsageError(fmt::format(
-        "{}: expected a place for a new file, or one of the same kind to replace, {}, got {}, which is {}: remove it "
-        "first, or take another name",
-        option, describe(kind), in_quotes(place.string()), *other));
+    throw UsageError(
+        fmt::format("{}: expected a place for a new file, or one of the same kind to replace, got {}, which is {}, not "
+                    "{}: remove it first, or take another name",
+                    option, in_quotes(place.string()), *other, describe(kind)));
   }
   const auto [taken, is_new] = taken_.try_emplace(path, option);
   if (!is_new) {
