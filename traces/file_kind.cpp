@@ -396,10 +396,6 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-bool is_input(FileKind kind) {
-  return kind >= FileKind::kChakra && kind <= FileKind::kGroups && kind != FileKind::kTimeline;
-}
-
 bool is_trace_json(FileKind kind) {
   return kind == FileKind::kChakraJson || kind == FileKind::kChakraJsonizer || kind == FileKind::kChakraFeederJson;
 }

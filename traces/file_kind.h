@@ -88,8 +88,6 @@ FileGuess guess(InputFile& file);
 /// Opens the file, which may be a folder. Throws FormatError if it cannot be opened or is a gzip file without content.
 FileGuess guess(const std::filesystem::path& file);
 
-/// What Weft or a tool beside it reads as its own: a trace, a waveform, a platform, a part of a machine.
-[[nodiscard]] bool is_input(FileKind kind);
 /// Any kind of JSON.
 [[nodiscard]] bool is_json(FileKind kind);
 /// JSON that TraceReader reads.

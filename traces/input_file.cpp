@@ -10,8 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <stdexcept>
+#include <system_error>
 #include <utility>
 
+#include "traces/piped_input.h"
 #include "traces/read_files.h"
 
 namespace weft::traces {
@@ -84,6 +87,12 @@ class InputFile::Inflater {
   bool done_ = false;
 };
 
+bool is_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  return std::filesystem::exists(status) && !std::filesystem::is_directory(status);
+}
+
 InputFile::InputFile(std::filesystem::path file) : file_(std::move(file)) {
   begun_.resize(kGzipMagic.size());
   begun_.resize(read_stored(begun_.data(), begun_.size()));
@@ -91,7 +100,7 @@ InputFile::InputFile(std::filesystem::path file) : file_(std::move(file)) {
 }
 
 InputFile::~InputFile() {
-  if (descriptor_ > STDIN_FILENO) close(descriptor_);
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 std::string InputFile::name() const {
@@ -99,7 +108,7 @@ std::string InputFile::name() const {
 }
 
 std::optional<std::uint64_t> InputFile::rest() const {
-  if (!regular_ || is_gzip() || identity_.size < position_) return std::nullopt;
+  if (is_piped() || is_gzip() || identity_.size < position_) return std::nullopt;
   return identity_.size - position_;
 }
 
@@ -108,27 +117,32 @@ void InputFile::fail(const std::string& message) const {
 }
 
 void InputFile::open() {
-  const bool is_stdin = file_ == "-";
-  descriptor_ = is_stdin ? STDIN_FILENO : ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) fail(std::string("cannot open: ") + std::strerror(errno));
+  const auto fail_to_open = [this] { fail(std::string("cannot open: ") + std::strerror(errno)); };
   struct stat status {};
-  if (fstat(descriptor_, &status) != 0) fail(std::string("cannot open: ") + std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) fail("expected a file, got a folder");
-  const bool regular = S_ISREG(status.st_mode) && !is_stdin;
-  Identity identity;
-  if (regular) {
-    identity = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
+  if (!opened_) {
+    // Known before it is opened: to open a FIFO twice would wait for another who writes to it.
+    const bool is_stdin = file_ == "-";
+    if ((is_stdin ? fstat(STDIN_FILENO, &status) : stat(file_.c_str(), &status)) != 0) fail_to_open();
+    if (S_ISDIR(status.st_mode)) fail("expected a file, got a folder");
+    if (S_ISREG(status.st_mode)) note_read(status.st_dev, status.st_ino, name());
+    if (is_stdin || !S_ISREG(status.st_mode)) {
+      piped_ = PipedInput::of(file_, status);
+      if (piped_ == nullptr) fail_to_open();
+      opened_ = true;
+      return;
+    }
   }
-  if (!opened_ && S_ISREG(status.st_mode)) note_read(status.st_dev, status.st_ino, name());
-  if (opened_ && (identity != identity_ || !regular)) fail("was changed while it was read");
+  descriptor_ = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) fail_to_open();
+  const Identity identity = {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                             status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
+  if (opened_ && (identity != identity_ || !S_ISREG(status.st_mode))) fail("was changed while it was read");
   opened_ = true;
-  regular_ = regular;
   identity_ = identity;
 }
 
 void InputFile::park() {
-  if (descriptor_ <= STDIN_FILENO || !regular_) return;
+  if (descriptor_ < 0) return;
   close(std::exchange(descriptor_, -1));
   if (is_gzip()) return;
   // What was looked at is read again.
@@ -145,18 +159,36 @@ std::size_t InputFile::read_stored(char* to, std::size_t most) {
     begun_at_ += count;
     return count;
   }
-  if (descriptor_ < 0) open();
+  if (descriptor_ < 0 && !piped_) open();
+  if (piped_) return read_piped(to, most);
   std::size_t done = 0;
   while (done < most) {
-    const ssize_t got = regular_ ? pread(descriptor_, to + done, most - done, static_cast<off_t>(stored_at_))
-                                 : ::read(descriptor_, to + done, most - done);
+    const ssize_t got = pread(descriptor_, to + done, most - done, static_cast<off_t>(stored_at_));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(std::string("cannot read: ") + std::strerror(errno));
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
     stored_at_ += static_cast<std::uint64_t>(got);
   }
-  if (done < most && regular_ && stored_at_ < identity_.size) fail("was changed while it was read");
+  if (done < most && stored_at_ < identity_.size) fail("was changed while it was read");
+  return done;
+}
+
+std::size_t InputFile::read_piped(char* to, std::size_t most) {
+  std::size_t done = 0;
+  try {
+    while (done < most) {
+      const std::size_t got = piped_->read(stored_at_, to + done, most - done);
+      if (got == 0) break;
+      done += got;
+      stored_at_ += got;
+    }
+  } catch (const std::system_error& error) {
+    fail("cannot read: " + error.code().message());
+  } catch (const std::length_error&) {
+    fail("is no file but a pipe, of which more than " + std::to_string(PipedInput::kMostKept >> 20) +
+         " MiB cannot be read twice: write it to a file first");
+  }
   return done;
 }
 

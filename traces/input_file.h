@@ -14,6 +14,11 @@
 
 namespace weft::traces {
 
+class PipedInput;
+
+/// Whether something to read is there that is no folder: a file, a pipe or a device.
+[[nodiscard]] bool is_file(const std::filesystem::path& path);
+
 /// A file that is read from start to end; of a gzip file, what was packed into it. Which of the two it is, its first
 /// bytes tell, not its name.
 ///
@@ -21,8 +26,10 @@ namespace weft::traces {
 ///     for (std::size_t got = 0; (got = file.read(buffer, sizeof buffer)) > 0;) ...
 ///
 /// Beside what peek() gave and read() has not, it holds nothing of a plain file and some sixty kilobytes of a gzip
-/// file, however long they are. Throws FormatError: for a file that cannot be opened or read, that changes while it is
-/// read, and for a gzip file that is truncated or damaged.
+/// file, however long they are. Of a pipe, too, each InputFile gives all from the beginning (PipedInput), so that who
+/// looks at a file before it is read need not know what it is. Throws FormatError: for a file that cannot be opened or
+/// read, that changes while it is read, for a pipe of more than PipedInput keeps that is read again, and for a gzip
+/// file that is truncated or damaged.
 class InputFile {
  public:
   /// "-" is standard input.
@@ -43,6 +50,8 @@ class InputFile {
   void park();
 
   [[nodiscard]] bool is_gzip() const { return inflater_ != nullptr; }
+  /// A pipe, a device or standard input, which another program cannot open anew.
+  [[nodiscard]] bool is_piped() const { return piped_ != nullptr; }
   /// Of the file as it lies on the disk; 0 of a pipe.
   [[nodiscard]] std::uint64_t size() const { return identity_.size; }
   /// Bytes that read() has given.
@@ -65,12 +74,13 @@ class InputFile {
   void open();
   /// From the file as it lies there.
   std::size_t read_stored(char* to, std::size_t most);
+  std::size_t read_piped(char* to, std::size_t most);
   std::size_t read_some(char* to, std::size_t most);
 
   std::filesystem::path file_;
   int descriptor_ = -1;
-  bool opened_ = false;  ///< once, so that its identity is known
-  bool regular_ = false;
+  bool opened_ = false;                ///< once, so that its identity is known
+  std::shared_ptr<PipedInput> piped_;  ///< null of a regular file
   Identity identity_;
   std::uint64_t stored_at_ = 0;  ///< of the file as it lies there, bytes taken
   std::string begun_;            ///< the first bytes, read to see whether it is gzip

@@ -13,6 +13,19 @@ std::string small_letters(std::string_view text) {
   return small;
 }
 
+/// As people ask for it: in small letters, without the backslash of an escaped name, and without indices at its end.
+std::string plain_name(std::string_view text) {
+  std::string plain = small_letters(text);
+  plain.erase(std::remove(plain.begin(), plain.end(), '\\'), plain.end());
+  plain.erase(plain.find_last_not_of(' ') + 1);
+  while (plain.ends_with(']') || plain.ends_with(')')) {
+    const std::size_t open = plain.rfind(plain.back() == ']' ? '[' : '(');
+    if (open == std::string::npos || open == 0) break;
+    plain.resize(open);
+  }
+  return plain;
+}
+
 std::string_view leaf_of(std::string_view name) {
   return name.substr(name.rfind('.') + 1);
 }
@@ -52,23 +65,25 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 }
 
 NearestNames::NearestNames(std::string_view wanted, std::size_t most)
-    : wanted_(small_letters(wanted)), leaf_(leaf_of(wanted_)), most_(most) {}
+    : wanted_(small_letters(wanted)), plain_(plain_name(wanted)), leaf_(leaf_of(plain_)), most_(most) {}
 
 void NearestNames::look_at(std::string_view name) {
   constexpr std::size_t kFarthestScope = 40;
-  const std::string small = small_letters(name);
-  const bool same_leaf = leaf_of(small) == leaf_;
+  constexpr std::size_t kIndices = 16;  // by which names differ that are alike otherwise
+  const std::string plain = plain_name(name);
+  const bool same_leaf = leaf_of(plain) == leaf_;
   // Half of a short word changed is another word.
   const std::size_t slips = std::min(std::max<std::size_t>(1, leaf_.size() / 3), leaf_.size() / 2);
-  const bool like_leaf = !same_leaf && edit_distance(leaf_of(small), leaf_, slips) <= slips;
-  std::size_t limit = same_leaf ? kFarthestScope : like_leaf ? std::max<std::size_t>(slips, wanted_.size() / 3) : slips;
-  if (found_.size() == most_) limit = std::min(limit, distances_.back());
-  std::size_t distance = edit_distance(small, wanted_, limit);
+  const bool like_leaf = !same_leaf && edit_distance(leaf_of(plain), leaf_, slips) <= slips;
+  std::size_t limit = same_leaf ? kFarthestScope : like_leaf ? std::max<std::size_t>(slips, plain_.size() / 3) : slips;
+  if (found_.size() == most_) limit = std::min(limit, distances_.back() / kIndices);
+  std::size_t distance = edit_distance(plain, plain_, limit);
   if (distance > limit) {
     if (!same_leaf || found_.size() == most_) return;
     distance = kFarthestScope;
   }
   if (std::find(found_.begin(), found_.end(), name) != found_.end()) return;
+  distance = distance * kIndices + edit_distance(small_letters(name), wanted_, kIndices - 2);
   const auto at = std::upper_bound(distances_.begin(), distances_.end(), distance) - distances_.begin();
   if (static_cast<std::size_t>(at) == most_) return;
   distances_.insert(distances_.begin() + at, distance);

@@ -15,13 +15,15 @@ class NearestNames {
   explicit NearestNames(std::string_view wanted, std::size_t most = 3);
 
   void look_at(std::string_view name);
-  /// The nearest first: names with the same last part in another scope, and those a few letters away.
+  /// The nearest first: names with the same last part in another scope, and those a few letters away, whatever indices
+  /// follow, as in "tb.data[3]".
   [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
   /// "; did you mean "tb.clk" or "tb.dut.clk"?", or nothing.
   [[nodiscard]] std::string question() const;
 
  private:
   std::string wanted_;  ///< in small letters
+  std::string plain_;   ///< without indices and backslashes
   std::string leaf_;
   std::size_t most_;
   std::vector<std::string> found_;

@@ -17,6 +17,7 @@
 #include "traces/chakra/ranks.h"
 #include "traces/file_kind.h"
 #include "traces/format_error.h"
+#include "traces/input_file.h"
 #include "traces/temporary.h"
 
 namespace weft::platforms {
@@ -116,8 +117,7 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
 
 std::vector<fs::path> files_of_trace(const fs::path& source) {
   std::vector<fs::path> files = chakra::files_of_prefix(source);
-  std::error_code ignored;
-  if (fs::is_regular_file(source, ignored)) files.push_back(source);
+  if (traces::is_file(source)) files.push_back(source);
   return files;
 }
 
@@ -177,7 +177,7 @@ GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runne
   traces.source = named(workload, "traces");
   traces.prefix = traces.source;
   std::error_code ignored;
-  traces.shared = fs::is_regular_file(traces.source, ignored);
+  traces.shared = weft::traces::is_file(traces.source);
   if (traces.shared) traces.prefix = converted(traces.source);
   const fs::path beyond = chakra::find_rank(traces.prefix, ranks);
   if (!traces.shared && fs::exists(beyond, ignored)) {

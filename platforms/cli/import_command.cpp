@@ -190,7 +190,7 @@ int run(const ImportOptions& options) {
     files.spare(input);
   }
   files.spare(files_of_trace(options.workload));
-  const fs::path file = files.file("--out", options.out, kPlatformKinds);
+  const fs::path file = files.file("--out", options.out, ResultKind::kPlatform);
   astra::System system = astra::read_system(options.network, options.system, options.injection_scale);
   const std::uint32_t ends = astra::ends_of(system, options.network);
   if (!options.memory.empty()) astra::read_memory(options.memory, system, ends);

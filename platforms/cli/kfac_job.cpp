@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <system_error>
 
 #include "platforms/cli/job.h"
 #include "platforms/cli/kernel_digest.h"
@@ -14,6 +13,7 @@
 #include "sw/schedules/kfac.h"
 #include "sw/schedules/kfac_check.h"
 #include "sw/schedules/kfac_training.h"
+#include "traces/input_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -100,10 +100,8 @@ class KfacJob final : public Job {
     const Node network = platform.workload().child("network");
     const bool is_name = config_.network.find_first_of("./") == std::string::npos;
     if (is_name || !network.exists()) return;
-    std::error_code ignored;
-    const auto is_file = [&ignored](const fs::path& at) { return fs::is_regular_file(at, ignored); };
-    const fs::path file = network.file(is_file);
-    if (is_file(file)) config_.network = file.string();
+    const fs::path file = network.file(traces::is_file);
+    if (traces::is_file(file)) config_.network = file.string();
   }
 
   [[nodiscard]] std::vector<fs::path> inputs() const override {

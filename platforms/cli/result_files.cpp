@@ -22,6 +22,7 @@
 #include "platforms/config/text.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
+#include "traces/file_kind.h"
 #include "traces/format_error.h"
 #include "traces/read_files.h"
 #include "traces/whole_file.h"
@@ -77,21 +78,34 @@ std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& file) {
   return std::pair(status.st_dev, status.st_ino);
 }
 
-/// What is there, if it is a file that can be read.
-std::optional<traces::FileGuess> guess_of(const fs::path& file) {
+bool is_trace(const fs::path& file) {
   std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored) || access(file.c_str(), R_OK) != 0) return std::nullopt;
+  if (!fs::is_regular_file(file, ignored) || access(file.c_str(), R_OK) != 0) return false;
   try {
-    traces::FileGuess guessed = traces::guess(file);
+    const traces::FileKind kind = traces::guess(file).kind;
     traces::forget_read(file);  // to be looked at is not to be read
-    return guessed;
+    return kind == traces::FileKind::kChakra || traces::is_trace_json(kind);
   } catch (const traces::FormatError&) {
-    return std::nullopt;  // a damaged one
+    return false;  // a damaged one
   }
 }
 
-bool is_trace(traces::FileKind kind) {
-  return kind == traces::FileKind::kChakra || traces::is_trace_json(kind);
+/// Where systems keep devices and descriptors, but for memory that takes files.
+bool is_of_devices(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path place = fs::weakly_canonical(folder.empty() ? "." : folder, ignored);
+  const auto is_in = [&place](const fs::path& above) {
+    return std::mismatch(above.begin(), above.end(), place.begin(), place.end()).first == above.end();
+  };
+  return (is_in("/dev") && !is_in("/dev/shm")) || is_in("/proc");
+}
+
+bool is_stream(const fs::path& file) {
+  try {
+    return file == "-" || traces::find_target(file).is_stream;
+  } catch (const std::system_error&) {
+    return false;
+  }
 }
 
 /// Throws UsageError where readers of a trace that is there would take the file for one of its own.
@@ -105,13 +119,17 @@ void expect_no_file_of_trace(const std::string& option, const fs::path& place) {
   if (!name) return;
   for (const fs::path& other : chakra::files_of_prefix(name->prefix)) {
     if (!chakra::rank_name(other)) continue;
-    const auto there = guess_of(other);
-    if (!there || !is_trace(there->kind)) continue;
+    if (!is_trace(other)) continue;
     refuse_as(fmt::format("rank {}", name->rank), name->prefix, ", which has " + other.string());
   }
 }
 
 }  // namespace
+
+bool is_full(const std::system_error& error) {
+  const int value = error.code().value();
+  return value == ENOSPC || value == EDQUOT || value == EFBIG;
+}
 
 ResultFiles::~ResultFiles() {
   staged_.clear();
@@ -135,20 +153,28 @@ void ResultFiles::make_folder(const std::string& option, const fs::path& folder)
   if (!folder.empty() && !fs::is_directory(folder, error)) refuse(option, kFolder, folder, "it is a file");
 }
 
-fs::path ResultFiles::folder(const std::string& option, const fs::path& folder, std::span<const std::string_view> names,
-                             Kinds like) {
+bool ResultFiles::is_no_prefix(const fs::path& prefix) {
+  return is_stream(prefix) || is_of_devices(prefix.parent_path());
+}
+
+fs::path ResultFiles::folder(const std::string& option, const fs::path& folder, std::span<const NamedResult> results) {
   const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // "out/"
+  if (is_stream(path) || is_of_devices(path)) {
+    refuse(option, kFolder, folder, "several files do not go to standard output, a pipe or a device");
+  }
   make_folder(option, path);
   try {
     const fs::path& staged = stage(path);
-    for (const std::string_view name : names) {
-      if (traces::find_target(path / name).is_stream) refuse(option, kFile, path / name, "it is no file");
-      take(option, path / name, like);
+    std::vector<std::string>& names = staged_.at(fs::canonical(path)).names;
+    for (const NamedResult& result : results) {
+      if (traces::find_target(path / result.name).is_stream) refuse(option, kFile, path / result.name, "it is no file");
+      take(option, path / result.name, result.kind);
+      names.emplace_back(result.name);
     }
     lock(option, path, PlaceLock::Kind::kFolder);
-    staged_.at(fs::canonical(path)).names.assign(names.begin(), names.end());
     return staged;
   } catch (const std::system_error& failed) {
+    if (is_full(failed)) fail(folder, failed.code().value());
     refuse(option, kFolder, folder, failed.what());
   }
 }
@@ -168,19 +194,21 @@ void ResultFiles::spare(const fs::path& input) {
   if (const auto identity = identity_of(input)) inputs_.emplace(*identity, input);
 }
 
-fs::path ResultFiles::file(const std::string& option, const fs::path& file, Kinds like) {
+fs::path ResultFiles::file(const std::string& option, const fs::path& file, ResultKind kind) {
   try {
     if (!file.has_filename()) refuse(option, kFile, file, "it is a folder");
     if (file == "-") refuse(option, kFile, file, "standard output is /dev/stdout");
     const traces::WriteTarget target = traces::find_target(file);
     if (target.descriptor == STDOUT_FILENO) keep_standard_output();
     if (target.is_stream) return file;
+    if (is_of_devices(target.path.parent_path())) refuse(option, kFile, file, "no files are made among devices");
     make_folder(option, target.path.parent_path());
-    take(option, target.path, like);
+    take(option, target.path, kind);
     lock(option, target.path, PlaceLock::Kind::kFile);
-    if (std::none_of(like.begin(), like.end(), is_trace)) expect_no_file_of_trace(option, file);
+    if (kind != ResultKind::kTrace) expect_no_file_of_trace(option, file);
     return stage(target.path.parent_path()) / target.path.filename();
   } catch (const std::system_error& error) {
+    if (is_full(error)) fail(file, error.code().value());
     refuse(option, kFile, file, error.code().message());
   }
 }
@@ -206,16 +234,14 @@ void ResultFiles::expect_not_read(const std::string& option, const fs::path& pla
                                in_quotes(place.string())));
 }
 
-void ResultFiles::take(const std::string& option, const fs::path& place, Kinds like) {
+void ResultFiles::take(const std::string& option, const fs::path& place, ResultKind kind) {
   const fs::path path = fs::weakly_canonical(place);
   expect_not_read(option, place);
-  const std::optional<traces::FileGuess> there = guess_of(path);
-  if (there && traces::is_input(there->kind) && std::find(like.begin(), like.end(), there->kind) == like.end()) {
+  if (const std::optional<std::string> other = other_than(kind, path)) {
     throw UsageError(
-        fmt::format("{}: expected a place for a new file, or one of the same kind to replace, got {}, which is {}: "
-                    "remove it first, "
-                    "or take another name",
-                    option, in_quotes(place.string()), traces::describe(*there)));
+        fmt::format("{}: expected a place for a new file, or one of the same kind to replace, got {}, which is {}, not "
+                    "{}: remove it first, or take another name",
+                    option, in_quotes(place.string()), *other, describe(kind)));
   }
   const auto [taken, is_new] = taken_.try_emplace(path, option);
   if (!is_new) {
@@ -246,7 +272,7 @@ void ResultFiles::keep() {
   std::set<fs::path> placed;
   for (const auto& [from, to] : moves) placed.insert(to);
   for (auto& [folder, staged] : staged_) {
-    for (const std::string_view name : staged.names) {
+    for (const std::string& name : staged.names) {
       const fs::path old = folder / name;
       std::error_code ignored;
       if (!placed.contains(old)) fs::remove(old, ignored);

@@ -8,21 +8,32 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "platforms/cli/place_lock.h"
-#include "traces/file_kind.h"
+#include "platforms/cli/result_kind.h"
 #include "traces/temporary.h"
 
 namespace weft::platforms {
 
-/// What a run leaves in its folder. Not every run has all of them.
-inline constexpr std::string_view kRunFiles[] = {"config.json",  "ends.csv",     "links.csv",       "network.svg",
-                                                 "summary.json", "timeline.svg", "timeline.json.gz"};
+/// A file in a folder of results.
+struct NamedResult {
+  std::string_view name;
+  ResultKind kind;
+};
 
-/// Of platforms and patches of them that one of ours may replace.
-inline constexpr traces::FileKind kPlatformKinds[] = {traces::FileKind::kPlatform};
+/// What a run leaves in its folder. Not every run has all of them.
+inline constexpr NamedResult kRunFiles[] = {
+    {"config.json", ResultKind::kConfiguration}, {"ends.csv", ResultKind::kEndTable},
+    {"links.csv", ResultKind::kLinkTable},       {"network.svg", ResultKind::kPicture},
+    {"summary.json", ResultKind::kSummary},      {"timeline.svg", ResultKind::kPicture},
+    {"timeline.json.gz", ResultKind::kTimeline}};
+
+/// Whether a disk, or what the user may have of it, is full: that fails a command (exit 1), while another place that
+/// cannot be written is bad input.
+[[nodiscard]] bool is_full(const std::system_error& error);
 
 /// The files that a command writes. It asks for all places before its work, so that a place that cannot be written is
 /// known then, and writes to hidden folders beside them. keep() puts all into their places together. A command that
@@ -30,7 +41,7 @@ inline constexpr traces::FileKind kPlatformKinds[] = {traces::FileKind::kPlatfor
 ///
 ///     ResultFiles files;
 ///     const fs::path folder = files.folder("--out", out, kRunFiles);
-///     const fs::path waves = files.file("--vcd", options.vcd);
+///     const fs::path waves = files.file("--vcd", options.vcd, ResultKind::kWaves);
 ///     ...
 ///     write_file(folder / "summary.json", summary);
 ///     files.keep();
@@ -44,8 +55,6 @@ class ResultFiles {
   ResultFiles(const ResultFiles&) = delete;
   ResultFiles& operator=(const ResultFiles&) = delete;
 
-  using Kinds = std::span<const traces::FileKind>;
-
   /// A file that the command reads is not replaced, by whatever name: what would be written there is refused. Those
   /// that it has read are known (traces::read_as), those that it will read are named here, so that it is refused before
   /// the work. One that is not there needs no sparing.
@@ -53,17 +62,19 @@ class ResultFiles {
   void spare(const std::vector<std::filesystem::path>& inputs) {
     for (const std::filesystem::path& input : inputs) spare(input);
   }
-  /// Where to write what will be in `folder`, which is made with those above it. `names` are of files that results
-  /// there can have: one that is not written now is of an earlier command, and is removed when this one's take its
-  /// place. A file there that is some program's input (traces::is_input), if not of one of the kinds `like`, is not
-  /// replaced. Throws UsageError that names the option.
+  /// Whether several files cannot begin with it: it is a device, a pipe or "-", or lies among devices.
+  static bool is_no_prefix(const std::filesystem::path& prefix);
+  /// Where to write what will be in `folder`, which is made with those above it. `results` are all the files that can
+  /// be there: one that is not written now is of an earlier command, and is removed when this one's take its place.
+  /// Only what is of its own kind, or empty, is replaced or removed (other_than). Standard output, and places among
+  /// devices, take no folder. Throws UsageError that names the option, and std::system_error of a full disk.
   std::filesystem::path folder(const std::string& option, const std::filesystem::path& folder,
-                               std::span<const std::string_view> names = {}, Kinds like = {});
+                               std::span<const NamedResult> results);
   /// Where to write what will be `file`, whose folder is made with those above it. A device, a pipe and the like are
   /// written to at once: then it is `file` itself, and what else the command prints does not go to standard output if
   /// that is it. What may be replaced is as in folder(). What is no trace gets no name by which readers would take it
-  /// for a rank of one that is beside it, or for its groups. Throws UsageError that names the option.
-  std::filesystem::path file(const std::string& option, const std::filesystem::path& file, Kinds like = {});
+  /// for a rank of one that is beside it, or for its groups. Throws as folder() does.
+  std::filesystem::path file(const std::string& option, const std::filesystem::path& file, ResultKind kind);
 
   /// Throws std::system_error, and UsageError where a file has been read meanwhile that this would replace.
   void keep();
@@ -71,7 +82,7 @@ class ResultFiles {
  private:
   struct Staged {
     traces::Temporary folder;
-    std::vector<std::string_view> names;  ///< that results can have
+    std::vector<std::string> names;  ///< that results can have
   };
 
   /// Makes a folder with those above it.
@@ -79,7 +90,7 @@ class ResultFiles {
   /// The hidden folder for files of this one.
   const std::filesystem::path& stage(const std::filesystem::path& folder);
   void lock(const std::string& option, const std::filesystem::path& place, PlaceLock::Kind kind);
-  void take(const std::string& option, const std::filesystem::path& place, Kinds like);
+  void take(const std::string& option, const std::filesystem::path& place, ResultKind kind);
   void expect_not_read(const std::string& option, const std::filesystem::path& place) const;
 
   std::vector<traces::Temporary> made_;  ///< folders, from the outside in

@@ -22,6 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
+constexpr const char* kGraphEnding = ".dot";
+constexpr const char* kPictureEnding = ".svg";
+
 struct TopologyOptions {
   PlatformOptions platform;
   std::string out;
@@ -118,8 +121,8 @@ Network build(const std::string& name, const fabric::FabricConfig& config, int e
 /// The names of the files that were written.
 std::vector<std::string> write_pictures(const Network& network, const fs::path& folder) {
   const fabric::Topology& topology = network.plan->topology();
-  const std::string dot = network.name + ".dot";
-  const std::string svg = network.name + ".svg";
+  const std::string dot = network.name + kGraphEnding;
+  const std::string svg = network.name + kPictureEnding;
   write_file(folder / dot, to_dot(topology, network.name));
   write_file(folder / svg, to_svg(topology));
   return {dot, svg};
@@ -139,7 +142,15 @@ int run(const TopologyOptions& options) {
   });
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   ResultFiles files;
-  const fs::path folder = files.folder("--out", out);
+  std::vector<std::string> names;
+  for (const Network& network : networks) {
+    names.push_back(network.name + kGraphEnding);
+    names.push_back(network.name + kPictureEnding);
+  }
+  std::vector<NamedResult> results;
+  for (const std::string& name : names)
+    results.push_back({name, name.ends_with(kGraphEnding) ? ResultKind::kGraph : ResultKind::kPicture});
+  const fs::path folder = files.folder("--out", out, results);
   ordered_json json = ordered_json::array();
   std::string text;
   std::string wrote;

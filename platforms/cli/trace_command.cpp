@@ -18,16 +18,6 @@ namespace weft::platforms {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-using traces::FileKind;
-
-/// Of files of a trace, which another trace may replace.
-constexpr FileKind kTraceKinds[] = {FileKind::kChakra, FileKind::kChakraJson, FileKind::kChakraJsonizer,
-                                    FileKind::kChakraFeederJson, FileKind::kGroups};
-
-}  // namespace
-
 void warn_of_missing(const chakra::TraceFiles& files) {
   if (files.missing.empty()) return;
   print_warnings({fmt::format("rank {} has no file, and {} in all have none below rank {}", files.missing.front(),
@@ -101,16 +91,26 @@ fs::path TraceResult::file(const fs::path& to) {
                                  option_, in_quotes(prefix->string()), in_quotes(to.string())));
   }
   written_ = {place};
-  return files_.file(option_, place, kTraceKinds);
+  return files_.file(option_, place, ResultKind::kTrace);
 }
 
 fs::path TraceResult::prefix(const fs::path& to, std::vector<fs::path> written) {
+  if (ResultFiles::is_no_prefix(to)) {
+    throw UsageError(fmt::format(
+        "{}: expected a prefix, for several files, got {}: they do not go to standard output, a pipe or a device",
+        option_, in_quotes(to.string())));
+  }
   expect_no_other_trace(option_, to, written);
   written_ = std::move(written);
-  for (const fs::path& file : written_) names_.push_back(file.filename().string());
-  const std::vector<std::string_view> names(names_.begin(), names_.end());
+  std::vector<std::string> names;
+  for (const fs::path& file : written_) names.push_back(file.filename().string());
+  std::vector<NamedResult> results;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_groups = written_[i] == chakra::groups_file(to);
+    results.push_back({names[i], is_groups ? ResultKind::kGroups : ResultKind::kTrace});
+  }
   const fs::path folder = to.has_parent_path() ? to.parent_path() : fs::path(".");
-  return files_.folder(option_, folder, names, kTraceKinds) / to.filename();
+  return files_.folder(option_, folder, results) / to.filename();
 }
 
 void TraceResult::keep() {

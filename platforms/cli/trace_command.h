@@ -55,7 +55,8 @@ class TraceResult {
   /// Where to write what will be the file; "-" is standard output. Throws UsageError where it is of a rank that has
   /// another file of its prefix, and where its name is that of the groups of a prefix.
   std::filesystem::path file(const std::filesystem::path& to);
-  /// With which prefix to write what will be `written`, files of the prefix `to`. Throws UsageError.
+  /// With which prefix to write what will be `written`, files of the prefix `to`. Throws UsageError, also of standard
+  /// output and of places among devices.
   std::filesystem::path prefix(const std::filesystem::path& to, std::vector<std::filesystem::path> written);
 
   /// Throws std::system_error.
@@ -66,7 +67,6 @@ class TraceResult {
   std::string option_;
   ResultFiles files_;
   std::vector<std::filesystem::path> written_;
-  std::vector<std::string> names_;  ///< of those of a prefix, in their folder
 };
 
 /// "wrote 8 files, w.0.et to w.7.et"

@@ -4,12 +4,14 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "platforms/cli/output.h"
 #include "platforms/cli/trace_command.h"
+#include "traces/chakra/convert.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/repair.h"
+#include "traces/temporary.h"
+#include "traces/whole_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -52,10 +54,15 @@ int repair(const RepairCommandOptions& options) {
       files.is_prefix
           ? result.prefix(options.to, files_of_ranks(options.to, chakra::repaired_ranks(files, how), has_groups))
           : result.file(options.to);
-  const std::vector<chakra::Mended> mended = chakra::repair(files, to, how);
+  // What goes to a pipe is looked at before.
+  const bool is_stream = !files.is_prefix && traces::find_target(to).is_stream;
+  const auto folder = is_stream ? traces::Temporary::make_folder(fs::temp_directory_path()) : traces::Temporary();
+  const fs::path made = is_stream ? folder.path() / "mended.et" : to;
+  const std::vector<chakra::Mended> mended = chakra::repair(files, made, how);
   if (has_groups) write_groups(how.groups, to);
+  if (is_stream) chakra::convert_trace(made, to, chakra::TraceFormat::kProtobuf);
   result.keep();
-  const chakra::CheckReport left = chakra::check(chakra::find_trace(options.to), how);
+  const chakra::CheckReport left = chakra::check(chakra::find_trace(is_stream ? made : fs::path(options.to)), how);
   const int code = left.found == 0 ? kDone : kFailed;
   if (options.json) {
     ordered_json list = ordered_json::array();
@@ -75,7 +82,9 @@ int repair(const RepairCommandOptions& options) {
   print_wrote(result.written());
   if (left.found > 0) {
     const chakra::FindingKind& heaviest = left.kinds.front();
-    print(fmt::format("weft trace check still finds {} in it: {}\n  {}\n", left.found, heaviest.first.text(),
+    chakra::Finding first = heaviest.first;
+    if (is_stream) first.file = options.to;
+    print(fmt::format("weft trace check still finds {} in it: {}\n  {}\n", left.found, first.text(),
                       chakra::describe(heaviest.first.kind, heaviest.count)));
   }
   return code;
@@ -88,7 +97,9 @@ Command trace_repair_command(const Arguments& parent) {
   const Arguments app =
       parent.add_subcommand("repair", "Writes a trace without what weft run would refuse and can be mended");
   app.add_option("FROM", options->from, kTraceArgument).required();
-  app.add_option("TO", options->to, "The file, or for several ranks the prefix; not those of FROM").required();
+  app.add_option("TO", options->to,
+                 "The file, or for several ranks the prefix; not those of FROM; - is standard output for one rank")
+      .required();
   app.add_option("--groups", options->groups, "Communicator groups file; PREFIX.groups.json where it is there");
   app.add_option(
          "--ranks", options->ranks,

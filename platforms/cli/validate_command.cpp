@@ -177,7 +177,8 @@ int run(const ValidateOptions& options) {
   const std::vector<std::string> tables = options.tables.empty() ? default_tables() : options.tables;
   ResultFiles files;
   for (const std::string& table : tables) files.spare(table);
-  const fs::path markdown = options.markdown.empty() ? "" : files.file("--markdown", options.markdown);
+  const fs::path markdown =
+      options.markdown.empty() ? "" : files.file("--markdown", options.markdown, ResultKind::kAccuracy);
   std::vector<PublishedRow> rows;
   std::set<std::string> suites;
   for (const std::string& table : tables) {

@@ -28,25 +28,77 @@ void BlockOptions::add_to(const Arguments& app, bool needs_output) {
   app.add_option("--kind", kind, "Signal with the type of elements, where the inputs have none of their own");
 }
 
-vcd::BlockTrace BlockOptions::read(const std::string& file, bool with_data) const {
-  vcd::Reader reader(file);
-  const auto streams = [&](const char* option, const std::string& text, std::size_t parts) {
+BlockOptions::Names BlockOptions::Names::mapped(const std::vector<vcd::NameRule>& rules) const {
+  const auto map = [&rules](const std::string& name) { return name.empty() ? name : vcd::map_name(rules, name); };
+  Names theirs = *this;
+  theirs.sampling.clock = map(sampling.clock);
+  theirs.sampling.reset = map(sampling.reset);
+  for (vcd::StreamNames& input : theirs.inputs) input = vcd::map_names(rules, input);
+  if (output) theirs.output = vcd::map_names(rules, *output);
+  theirs.kind = map(kind);
+  return theirs;
+}
+
+std::vector<std::string> BlockOptions::Names::all() const {
+  std::vector<std::string> names = {sampling.clock};
+  for (const std::string& name : {sampling.reset, kind}) {
+    if (!name.empty()) names.push_back(name);
+  }
+  std::vector<vcd::StreamNames> streams = inputs;
+  if (output) streams.push_back(*output);
+  for (const vcd::StreamNames& stream : streams) {
+    for (std::string& name : vcd::all_names(stream)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+BlockOptions::Names BlockOptions::names_in(const vcd::Reader& file) const {
+  const auto stream = [&file](const char* option, const std::string& text) {
     try {
-      return vcd::parse_streams(text, parts, reader);
+      return vcd::parse_stream(text, file);
     } catch (const std::invalid_argument& error) {
       throw UsageError(std::string(option) + ": " + error.what());
     }
   };
+  Names names;
+  names.sampling = sampling;
+  for (const std::string& text : inputs) names.inputs.push_back(stream("--input", text));
+  if (!output.empty()) names.output = stream("--output", output);
+  names.kind = kind;
+  return names;
+}
+
+vcd::BlockTrace BlockOptions::read(vcd::Reader file, const Names& names, bool with_data) const {
   std::vector<vcd::StreamNames> all;
-  for (const std::string& text : inputs) {
-    for (vcd::StreamNames& names : streams("--input", text, split)) {
-      if (!kind.empty()) names.kind = kind;
-      all.push_back(std::move(names));
+  try {
+    for (const vcd::StreamNames& whole : names.inputs) {
+      for (vcd::StreamNames& input : vcd::split_stream(whole, split, file)) {
+        if (!names.kind.empty()) input.kind = names.kind;
+        all.push_back(std::move(input));
+      }
     }
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(std::string("--input: ") + error.what());
   }
-  if (output.empty()) return vcd::read_block(std::move(reader), sampling, all, nullptr, with_data);
-  const vcd::StreamNames out = streams("--output", output, 1).front();
-  return vcd::read_block(std::move(reader), sampling, all, &out, with_data);
+  return vcd::read_block(std::move(file), names.sampling, all, names.output ? &*names.output : nullptr, with_data);
+}
+
+vcd::BlockTrace BlockOptions::read(const std::string& file, bool with_data) const {
+  vcd::Reader reader(file);
+  const Names names = names_in(reader);
+  return read(std::move(reader), names, with_data);
+}
+
+std::vector<vcd::NameRule> parse_maps(const std::vector<std::string>& maps) {
+  std::vector<vcd::NameRule> rules;
+  for (const std::string& map : maps) {
+    const std::size_t equals = map.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError("--map: expected FROM=TO, such as \"tb.dut.*=top.*\", got \"" + map + "\"");
+    }
+    rules.push_back({map.substr(0, equals), map.substr(equals + 1)});
+  }
+  return rules;
 }
 
 Frequency clock_of(const vcd::BlockTrace& trace) {

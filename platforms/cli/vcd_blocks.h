@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,28 @@ struct BlockOptions {
   std::string output;
   std::string kind;
 
+  /// The signals of a file, each interface whole.
+  struct Names {
+    vcd::Sampling sampling;
+    std::vector<vcd::StreamNames> inputs;
+    std::optional<vcd::StreamNames> output;
+    std::string kind;
+
+    /// As another file has them.
+    [[nodiscard]] Names mapped(const std::vector<vcd::NameRule>& rules) const;
+    [[nodiscard]] std::vector<std::string> all() const;
+  };
+
   /// `output` is needed.
   void add_to(const Arguments& app, bool needs_output);
-  /// Throws UsageError and traces::FormatError.
+  /// These throw UsageError and traces::FormatError.
+  [[nodiscard]] Names names_in(const vcd::Reader& file) const;
+  [[nodiscard]] vcd::BlockTrace read(vcd::Reader file, const Names& names, bool with_data) const;
   [[nodiscard]] vcd::BlockTrace read(const std::string& file, bool with_data) const;
 };
+
+/// What --map says, FROM=TO each. Throws UsageError.
+std::vector<vcd::NameRule> parse_maps(const std::vector<std::string>& maps);
 
 /// The subcommands of `weft vcd` beside `compare`.
 Command info_command(const Arguments& parent);

@@ -27,6 +27,7 @@ struct CalibrateOptions {
   BlockOptions block;
   std::string file;
   std::vector<std::string> checks;
+  std::vector<std::string> maps;
   std::string at = "fabric.switch.reduction";
   std::string frequency;
   std::int64_t bytes = 0;
@@ -135,12 +136,17 @@ ordered_json patch_of(const vcd::Calibration& found, const vcd::BlockTrace& trac
 }
 
 int calibrate(const CalibrateOptions& options) {
+  const std::vector<vcd::NameRule> rules = parse_maps(options.maps);
+  if (!rules.empty() && options.checks.empty()) throw UsageError("--map: expected --check too, whose names it says");
   ResultFiles files;
   files.spare(options.file);
   for (const std::string& file : options.checks) files.spare(file);
-  const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out, kPlatformKinds);
-  const vcd::BlockTrace trace = options.block.read(options.file, false);
+  const fs::path out = options.out.empty() ? fs::path() : files.file("--out", options.out, ResultKind::kPatch);
+  vcd::Reader reader(options.file);
+  const BlockOptions::Names names = options.block.names_in(reader);
+  const vcd::BlockTrace trace = options.block.read(std::move(reader), names, false);
   print_warnings(trace.remarks);
+  print_warnings(vcd::remarks_of_idle(rules, names.all()));
   Frequency clock = clock_of(trace);  // which says where there are no values at all
   const std::int64_t bytes = options.bytes > 0 ? options.bytes : static_cast<std::int64_t>(trace.data_bits / 8);
   if (bytes == 0) {
@@ -164,7 +170,9 @@ int calibrate(const CalibrateOptions& options) {
   const vcd::Calibration found = vcd::calibrate(trace);
   std::vector<Checked> checks = {{options.file, vcd::residual(found, trace)}};
   for (const std::string& file : options.checks) {
-    checks.push_back({file, vcd::residual(found, options.block.read(file, false))});
+    vcd::Reader other(file);
+    const BlockOptions::Names theirs = rules.empty() ? options.block.names_in(other) : names.mapped(rules);
+    checks.push_back({file, vcd::residual(found, options.block.read(std::move(other), theirs, false))});
   }
   const ordered_json patch = patch_of(found, trace, clock, bytes, options.at);
   const bool good =
@@ -208,6 +216,9 @@ Command calibrate_command(const Arguments& parent) {
   app.add_option("--check", options->checks, "Another waveform of the block, to predict; can be repeated")
       .one_at_a_time()
       .type_name("FILE");
+  app.add_option("--map", options->maps,
+                 "FROM=TO, with * in both: names of WAVE to those of the --check files; RESET= if these have none")
+      .one_at_a_time();
   app.add_option("--tolerance", options->tolerance, "Cycles by which 99 of 100 predictions may be off; else exit 1")
       .shows_default();
   app.add_option("--bytes", options->bytes, "Of a beat; those of the data if it is left out")

@@ -34,13 +34,7 @@ const std::map<std::string, vcd::Unknowns>& unknowns_by_name() {
 
 int compare_waveforms(VcdOptions& options) {
   vcd::CompareOptions& chosen = options.compare;
-  for (const std::string& map : options.maps) {
-    const std::size_t equals = map.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      throw UsageError("--map: expected FROM=TO, such as \"tb.dut.*=top.*\", got \"" + map + "\"");
-    }
-    chosen.rules.push_back({map.substr(0, equals), map.substr(equals + 1)});
-  }
+  chosen.rules = parse_maps(options.maps);
   chosen.unknowns = unknowns_by_name().at(options.unknowns);
   if (options.tolerance >= 0) chosen.tolerance = static_cast<std::uint64_t>(options.tolerance);
   if (!options.input.valid.empty()) {

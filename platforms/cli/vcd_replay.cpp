@@ -127,8 +127,9 @@ int replay(const ReplayOptions& options) {
   check_wave_file(options.vcd);
   ResultFiles files;
   files.spare(options.file);
-  const fs::path stimulus = options.stimulus.empty() ? fs::path() : files.file("--stimulus", options.stimulus);
-  const fs::path waves = options.vcd.empty() ? fs::path() : files.file("--vcd", options.vcd, kWaveKinds);
+  const fs::path stimulus =
+      options.stimulus.empty() ? fs::path() : files.file("--stimulus", options.stimulus, ResultKind::kStimulus);
+  const fs::path waves = options.vcd.empty() ? fs::path() : files.file("--vcd", options.vcd, ResultKind::kWaves);
   const vcd::BlockTrace trace = options.block.read(options.file, true);
   print_warnings(trace.remarks);
   if (trace.data_bits == 0 || trace.data_bits % 32 != 0) {

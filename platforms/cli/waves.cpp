@@ -42,10 +42,11 @@ void WaveOptions::refuse_without_modules() const {
 
 WaveRecording::WaveRecording(const WaveOptions& options, Machine& machine, ResultFiles& files) : file_(options.file) {
   check_wave_file(options.file);
-  const fs::path staged = files.file("--vcd", file_, kWaveKinds);
+  const fs::path staged = files.file("--vcd", file_, ResultKind::kWaves);
   try {
     waves_ = std::make_unique<WaveFile>(staged, options.scopes, machine.dispatcher(), options.free_clocks);
   } catch (const std::system_error& error) {
+    if (is_full(error)) throw;
     throw UsageError("--vcd: expected a file that can be written, got " + in_quotes(options.file) + ": " +
                      error.what());
   }

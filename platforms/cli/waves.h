@@ -24,9 +24,6 @@ struct WaveOptions {
   void refuse_without_modules() const;
 };
 
-/// Of waveforms that one of ours may replace.
-inline constexpr traces::FileKind kWaveKinds[] = {traces::FileKind::kVcd, traces::FileKind::kFst};
-
 /// Throws UsageError where the file's name asks for a format whose program is not installed.
 void check_wave_file(const std::string& file);
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
-#include <system_error>
 
 #include "platforms/cli/accelerator.h"
 #include "platforms/cli/choices.h"
@@ -256,11 +255,7 @@ int run(const WorkloadOptions& options) {
         files_of_ranks(prefix, static_cast<std::uint64_t>(workload.ranks()), !workload.groups().empty());
     TraceResult result({}, "--out");
     const std::vector<RankSums> ranks = write_workload(workload, result.prefix(prefix, written));
-    try {
-      result.keep();
-    } catch (const std::system_error& error) {
-      throw UsageError("--out: expected a folder that can be written: " + std::string(error.what()));
-    }
+    result.keep();
     if (options.json) {
       print_json(to_json(options, workload, ranks, prefix));
       return kDone;

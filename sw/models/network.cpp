@@ -195,8 +195,7 @@ bool is_network_file(std::string_view name) {
   for (const std::string_view extension : {".csv", ".json", ".txt", ".gz"}) {
     if (name.ends_with(extension)) return true;
   }
-  std::error_code ignored;
-  return name.find('.') != std::string_view::npos && std::filesystem::is_regular_file(name, ignored);
+  return name.find('.') != std::string_view::npos && traces::is_file(name);
 }
 
 Network load_network(const std::filesystem::path& file) {

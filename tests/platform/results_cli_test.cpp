@@ -496,13 +496,6 @@ TEST_F(ResultsCli, InputsOfOthersAreNotReplaced) {
   fs::copy_file(folder_ / "groups.json", folder_ / "mine/config.json");
   EXPECT_EQ(weft("run ../small.json --out ../mine").code, 2);
   EXPECT_EQ(read_file(folder_ / "mine/config.json"), inputs[0].second);
-  // Of the same kind, or of none that is known, it is a result of before.
-  write("old.txt", "some words");
-  for (const char* const name : {"old.txt", "old.txt", "empty"}) {
-    if (std::string(name) == "empty") write(name, "");
-    EXPECT_EQ(weft("run ../small.json --out r --timeline ../" + std::string(name)).code, 0) << name;
-  }
-  EXPECT_EQ(weft("run ../small.json --out r --vcd ../model.vcd --vcd-scope '*'").code, 0);
 }
 
 /// A file that a command comes to read only by name in another is not replaced either.

@@ -190,6 +190,34 @@ TEST_F(VcdCliTest, CalibratesOnlyWithAClock) {
   EXPECT_EQ(json::parse(given.out)["clock"], "1GHz");
 }
 
+/// A file of another simulator has other scopes.
+TEST_F(VcdCliTest, CalibrationsAreCheckedByFilesWithOtherNames) {
+  const auto bench = [](const std::string& scope) {
+    std::string text = "$timescale 1ns $end\n" + scope +
+                       "$var wire 1 ! clk $end\n$var wire 1 # v $end\n$var wire 8 % d [7:0] $end\n"
+                       "$var wire 1 & w $end\n$upscope $end\n$enddefinitions $end\n";
+    for (int i = 0; i < 12; ++i) text += fmt::format("#{}\n0!\n1#\n1&\nb{:b} %\n#{}\n1!\n", 2 * i, i, 2 * i + 1);
+    return text;
+  };
+  write("icarus.vcd", bench("$scope module tb $end\n"));
+  write("verilator.vcd", bench("$scope module TOP $end\n$scope module tb $end\n"));
+  const std::string calibrate =
+      "vcd calibrate ../icarus.vcd --clock tb.clk --input valid=tb.v,data=tb.d --output valid=tb.w ";
+  const std::string check = calibrate + "--check ../verilator.vcd ";
+  expect_refused(
+      {"no map", check.c_str(), {"../verilator.vcd: expected a signal \"tb.clk\"; did you mean \"TOP.tb.clk"}});
+  const Ran mapped = weft(check + "--map 'tb.*=TOP.tb.*' --json");
+  ASSERT_NE(mapped.out, "") << mapped.err;
+  const json residual = json::parse(mapped.out)["residual"];
+  ASSERT_EQ(residual.size(), 2U);
+  EXPECT_EQ(residual[0]["transactions"], residual[1]["transactions"]);
+  EXPECT_EQ(residual[0]["mean"], residual[1]["mean"]);
+  EXPECT_EQ(mapped.err, "");
+  EXPECT_NE(weft(check + "--map 'tb.*=TOP.tb.*' --map a=b").err.find("the map a=b has no effect"), std::string::npos);
+  expect_refused({"nothing to check", (calibrate + "--map a=b").c_str(), {"--map: expected --check too"}});
+  expect_refused({"no rule", (check + "--map a").c_str(), {"--map: expected FROM=TO, such as"}});
+}
+
 /// Files that other tools wrote, each read as these read it.
 TEST_F(VcdCliTest, ReadsTheFilesOfUsers) {
   if (test::skips_without_shared("cases", "vcd_dialects_test and vcd_input_test write files of these kinds")) return;

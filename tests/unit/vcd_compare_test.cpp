@@ -427,6 +427,28 @@ TEST_F(VcdCompare, SamplesAsFlipFlopsDo) {
   EXPECT_EQ(seen, (std::vector<std::string>{"20 0010 x", "30 0011 1", "40 0100 1", "70 0111 1"}));
 }
 
+/// What $dumpon restates is no event, whether the clock is 1 there or 0; what follows at the same time is one.
+TEST_F(VcdCompare, DumpsThatGoOnAreNoEdges) {
+  const std::string header =
+      "$timescale 1ns $end $var wire 1 c clk $end $var wire 4 d d $end $enddefinitions $end\n"
+      "#0 $dumpvars 0c b1 d $end #5 1c #10 0c #12 $dumpoff xc bx d $end\n";
+  const auto edges = [&](const std::string& rest) {
+    Sampler sampler(write("d.vcd", header + rest), {"clk", "", false}, {"d"});
+    std::vector<std::string> seen;
+    while (sampler.next()) seen.push_back(std::to_string(sampler.time()) + " " + std::string(sampler.value(0)));
+    return seen;
+  };
+  using Seen = std::vector<std::string>;
+  EXPECT_EQ(edges("#26 $dumpon 1c b10 d $end #30 0c #35 1c\n"), (Seen{"5 0001", "35 0010"}));
+  EXPECT_EQ(edges("#31 $dumpon 0c b10 d $end #35 1c b11 d\n"), (Seen{"5 0001", "35 0010"}));
+  EXPECT_EQ(edges("#35 $dumpon 0c b10 d $end 1c b11 d\n"), (Seen{"5 0001", "35 0010"}));
+  EXPECT_EQ(edges("#26 $dumpon 1c b10 d $end #27 $dumpoff xc $end #28 $dumpon 1c $end #30 0c #35 1c\n"),
+            (Seen{"5 0001", "35 0010"}));
+  // Restated while values are known: it rose.
+  EXPECT_EQ(edges("#31 $dumpon 0c b10 d $end #35 $dumpall 1c b10 d $end #36 $dumpall 1c b10 d $end\n"),
+            (Seen{"5 0001", "35 0010"}));
+}
+
 TEST_F(VcdCompare, MapsNames) {
   const std::vector<NameRule> rules = {
       {"tb.clk", "top.clock"}, {"tb.*_i", "top.in.*"}, {"tb.*", "top.*"}, {"x*", "one"}};

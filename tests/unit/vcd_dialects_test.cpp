@@ -385,6 +385,23 @@ TEST_F(VcdDialects, SuggestsTheNearestNames) {
   EXPECT_EQ(why_not(scope),
             "names.vcd: expected a signal that \"tb.dud.*\" chooses anew; did you mean \"tb.dut.*\" or \"tb.*\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.something.else")[0], "expected a signal \"tb.something.else\"");
+  EXPECT_EQ(sampled("array.vcd", "tb.mem[7]")[0],
+            "expected a signal \"tb.mem[7]\"; did you mean \"tb.mem[0]\" or \"tb.mem[1]\"?");
+}
+
+/// Brackets and points may be of the name itself.
+TEST_F(VcdDialects, SuggestsNamesWithBracketsAndPoints) {
+  write("escaped.vcd",
+        "$scope module tb $end $var wire 1 ! clk $end $scope module d $end $var reg 8 # \\esc.name[3] [7:0] $end "
+        "$scope module esc $end $var wire 1 $ \\w$!@ $end $upscope $end $upscope $end $upscope $end "
+        "$enddefinitions $end\n");
+  for (const std::string name : {"tb.d.esc.nam[3]", "tb.d.esc.nam", "tb.d.esc.name", "tb.d.esc.name[4]",
+                                 "tb.d.\\esc.name[2] ", "d.esc.name[3]", "TB.D.ESC.NAME[3]"}) {
+    EXPECT_NE(sampled("escaped.vcd", name)[0].find("tb.d.esc.name[3]\""), std::string::npos)
+        << sampled("escaped.vcd", name)[0];
+  }
+  EXPECT_EQ(sampled("escaped.vcd", "tb.d.\\w$!@")[0],
+            "expected a signal \"tb.d.\\w$!@\"; did you mean \"tb.d.esc.w$!@\"?");
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include "traces/vcd/input.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "tests/support/vcd.h"
 #include "traces/program.h"
@@ -96,8 +98,19 @@ TEST_F(VcdInput, ReadsFstByItsProgram) {
   EXPECT_EQ(why_not(file), "a.fst: expected FST that fst2vcd reads; it says: it cannot");
   install("fst2vcd", "kill -SEGV $$");
   EXPECT_EQ(why_not(file), "a.fst: expected FST that fst2vcd reads; it ended with exit code 139");
-  EXPECT_EQ(why_not(gzip("b.fst.gz", kFst)),
-            "b.fst.gz: expected a VCD file, got FST in gzip, which fst2vcd reads once it is unpacked: gunzip it");
+}
+
+/// The program goes back and forth in a file, which a pipe is none of.
+TEST_F(VcdInput, ReadsFstFromPipesAndGzip) {
+  write("text", kText);
+  install("fst2vcd", "test -f \"$1\" && test $(wc -c <\"$1\") = 330 && cat " + (folder_ / "text").string());
+  EXPECT_EQ(changes_of(gzip("b.fst.gz", kFst)), changes_of(folder_ / "text"));
+  const std::string fifo = folder_ / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const std::string file = binary("a.fst", kFst);
+  std::thread writer([&] { std::ofstream(fifo, std::ios::binary) << std::ifstream(file, std::ios::binary).rdbuf(); });
+  EXPECT_EQ(changes_of(fifo), changes_of(folder_ / "text"));
+  writer.join();
 }
 
 TEST_F(VcdInput, NamesWhatIsNoWaveform) {

@@ -125,19 +125,21 @@ class Port {
 
 }  // namespace
 
-std::vector<StreamNames> parse_streams(const std::string& text, std::size_t split, const Reader& file) {
+StreamNames parse_stream(const std::string& text, const Reader& file) {
+  if (text.find('=') != std::string::npos) return parse_pairs(text);
   const Names known(file.header(), file.file());
   StreamNames whole;
-  if (text.find('=') != std::string::npos) {
-    whole = parse_pairs(text);
-  } else {
-    for (const auto& [name, member] : kMembers) {
-      const std::string full = text + std::string(name);
-      if (known.find(full)) whole.*member = full;
-    }
-    if (whole.valid.empty()) static_cast<void>(known.get(text + "valid"));  // says what there is
+  for (const auto& [name, member] : kMembers) {
+    const std::string full = text + std::string(name);
+    if (known.find(full)) whole.*member = full;
   }
+  if (whole.valid.empty()) static_cast<void>(known.get(text + "valid"));  // says what there is
+  return whole;
+}
+
+std::vector<StreamNames> split_stream(const StreamNames& whole, std::size_t split, const Reader& file) {
   if (split <= 1) return {whole};
+  const Names known(file.header(), file.file());
   std::vector<StreamNames> parts(split);
   for (const auto& [name, member] : kMembers) {
     if ((whole.*member).empty()) continue;
@@ -147,6 +149,25 @@ std::vector<StreamNames> parse_streams(const std::string& text, std::size_t spli
     }
   }
   return parts;
+}
+
+std::vector<StreamNames> parse_streams(const std::string& text, std::size_t split, const Reader& file) {
+  return split_stream(parse_stream(text, file), split, file);
+}
+
+StreamNames map_names(const std::vector<NameRule>& rules, StreamNames names) {
+  for (const auto& [name, member] : kMembers) {
+    if (!(names.*member).empty()) names.*member = map_name(rules, names.*member);
+  }
+  return names;
+}
+
+std::vector<std::string> all_names(const StreamNames& names) {
+  std::vector<std::string> all;
+  for (const auto& [name, member] : kMembers) {
+    if (!(names.*member).empty()) all.push_back(names.*member);
+  }
+  return all;
 }
 
 BlockTrace read_block(Reader reader, const Sampling& sampling, const std::vector<StreamNames>& inputs,

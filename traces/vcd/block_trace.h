@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/vcd/name_rules.h"
 #include "traces/vcd/sampler.h"
 
 namespace weft::vcd {
@@ -26,6 +27,14 @@ struct StreamNames {
 /// by side, the first one in the lowest bits. Throws std::invalid_argument of text that is none, and
 /// traces::FormatError of signals that the file does not have or that cannot be split.
 std::vector<StreamNames> parse_streams(const std::string& text, std::size_t split, const Reader& file);
+/// The same in two steps, between which names can become those of another file (map_names).
+StreamNames parse_stream(const std::string& text, const Reader& file);
+std::vector<StreamNames> split_stream(const StreamNames& whole, std::size_t split, const Reader& file);
+
+/// With each name as the rules have it (map_name).
+StreamNames map_names(const std::vector<NameRule>& rules, StreamNames names);
+/// Those that there are.
+std::vector<std::string> all_names(const StreamNames& names);
 
 /// One beat of an interface.
 struct Beat {

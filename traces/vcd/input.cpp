@@ -5,13 +5,16 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "traces/file_kind.h"
 #include "traces/format_error.h"
 #include "traces/input_file.h"
 #include "traces/program.h"
+#include "traces/whole_file.h"
 
 namespace weft::vcd {
 namespace {
@@ -33,20 +36,30 @@ Input::Input(std::string file) : file_(std::move(file)) {
   stored_ = std::make_unique<traces::InputFile>(file_);
   const traces::FileGuess guess = traces::guess(*stored_);
   if (guess.kind == FileKind::kFst) {
-    if (guess.is_gzip) refuse(", got FST in gzip, which fst2vcd reads once it is unpacked: gunzip it");
-    if (file_ == "-") refuse(" on standard input, got FST: name its file, or pipe it through fst2vcd");
     if (!traces::Program::is_installed(kFstReader)) {
       refuse(", got FST, which fst2vcd of Debian's package gtkwave reads: install it, or convert the file where it is");
     }
-    stored_.reset();
-    const std::string path = file_.starts_with('-') ? "./" + file_ : file_;
-    unpacked_ =
-        std::make_unique<traces::Program>(std::vector<std::string>{kFstReader, path}, traces::Program::Way::kFrom);
+    open_fst();
     return;
   }
   // Of text that is nothing else the reader says the line.
   const bool reads = guess.kind == FileKind::kVcd || guess.kind == FileKind::kText || guess.kind == FileKind::kEmpty;
   if (!reads && !begins_as_vcd(stored_->peek(traces::kGuessed))) traces::refuse(file_, "a VCD file", guess);
+}
+
+void Input::open_fst() {
+  std::string path = file_.starts_with('-') ? "./" + file_ : file_;
+  if (stored_->is_piped() || stored_->is_gzip()) {
+    copy_ = traces::Temporary::make_folder(std::filesystem::temp_directory_path());
+    path = copy_.path() / "waves.fst";
+    traces::WholeFile copy(path);
+    std::vector<char> block(traces::WholeFile::kBlock);
+    for (std::size_t got = 0; (got = stored_->read(block.data(), block.size())) > 0;) copy.write({block.data(), got});
+    copy.close();
+  }
+  stored_.reset();
+  unpacked_ =
+      std::make_unique<traces::Program>(std::vector<std::string>{kFstReader, path}, traces::Program::Way::kFrom);
 }
 
 Input::~Input() = default;

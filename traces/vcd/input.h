@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "traces/temporary.h"
+
 namespace weft::traces {
 class InputFile;
 class Program;
@@ -13,7 +15,8 @@ class Program;
 namespace weft::vcd {
 
 /// The text of a waveform as it is consumed, whatever its size. What the file is, its first bytes say: of gzip it is
-/// what was packed, and FST goes through fst2vcd, of Debian's package gtkwave.
+/// what was packed, and FST goes through fst2vcd, of Debian's package gtkwave. FST that comes through a pipe or in gzip
+/// is in a temporary file meanwhile, since fst2vcd goes back and forth in it.
 ///
 /// Throws traces::FormatError where that cannot be done, and of a file that is something else, with what helps.
 class Input {
@@ -28,8 +31,11 @@ class Input {
   std::size_t read(char* to, std::size_t most);
 
  private:
+  void open_fst();
+
   std::string file_;
   std::unique_ptr<traces::InputFile> stored_;  ///< null of FST
+  traces::Temporary copy_;                     ///< of nothing where fst2vcd can open the file itself
   std::unique_ptr<traces::Program> unpacked_;
 };
 

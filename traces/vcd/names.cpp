@@ -211,9 +211,7 @@ std::optional<Selection> Names::find(std::string_view name) const {
 
 Selection Names::get(std::string_view name) const {
   if (std::optional<Selection> found = find(name)) return *found;
-  const std::size_t bracket = name.rfind('[');
-  const bool has_range = bracket != std::string_view::npos && parse_range(name.substr(bracket));
-  traces::NearestNames nearest(has_range ? name.substr(0, bracket) : name);
+  traces::NearestNames nearest(name);
   std::vector<std::string_view> elements;
   for (const Signal& signal : header_.signals) {
     nearest.look_at(signal.name);

@@ -123,6 +123,7 @@ void Sampler::put(const Change& change, const Target& target) {
     extend_bits(change.value, reader_.header().all_nets[change.net].width, part_);
     part_.copy(&watched.now[target.at], target.part_length, target.part_from);
   }
+  if (change.section == Section::kDumpon) watched.before = watched.now;
 }
 
 /// A parameter may turn out to be real, and a real a string, as of MyHDL's enumerations.

@@ -22,7 +22,12 @@ struct Sampling {
 /// whatever changes with it. An edge goes from 0, x or z to 1, once the clock was 0. While reset is active, or is x or
 /// z, edges do not count.
 ///
-/// Signals, clock and reset are named as in Names. In $dumpoff everything is x. Throws traces::FormatError, also of a
+/// $dumpoff makes everything x, and $dumpon says again what values are by then (IEEE 1800-2017 sections 21.7.2.3 and
+/// 21.7.3): that is no event of the design, so that what $dumpon says counts as having been there just before. A clock
+/// that it says to be 1 has no edge there, and an edge at the same time behind it sees these values. A clock that is 1
+/// in $dumpall and was 0 has risen.
+///
+/// Signals, clock and reset are named as in Names. Throws traces::FormatError, also of a
 /// signal or bits that the file does not have, and of values that a signal of its kind cannot have.
 class Sampler {
  public:
