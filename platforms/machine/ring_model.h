@@ -19,8 +19,9 @@ struct RingLane {
 };
 
 /// Rings that share the interfaces of their members. All chunks of a lane follow each other on one link, in the order
-/// in which they were asked for. A member's thread takes one completion after the other and does one thing at a time,
-/// as RingMember's coroutine does.
+/// in which they were asked for. What gives slots back goes at once: that it waits for the turns of chunks
+/// (nic::NicConfig::turn) is left out, which with two slots makes shares up to a fifth too high. A member's thread
+/// takes one completion after the other and does one thing at a time, as RingMember's coroutine does.
 struct RingModel {
   std::vector<RingLane> lanes;  ///< by member
   int rings = 1;

@@ -189,7 +189,7 @@ TEST(CompressedActivations, CostPassesOverWhatIsKept) {
     const double bytes = (algorithm == KfacAlgorithm::kD ? 2.5 : 2.0) * static_cast<double>(all.activation_bytes);
     const double peak = static_cast<double>(machine.accelerator.hbm.rate.count()) / 8;
     EXPECT_GT(part(kept, KfacPart::kCompression) * 1e-12, 0.9 * bytes / peak);
-    EXPECT_NEAR(part(kept, KfacPart::kForwardBackward) / part(all, KfacPart::kForwardBackward), 1, 1e-3);
+    EXPECT_NEAR(part(kept, KfacPart::kForwardBackward) / part(all, KfacPart::kForwardBackward), 1, 2e-3);
     EXPECT_GT(kept.measured, all.measured);
   }
 }

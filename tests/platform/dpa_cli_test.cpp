@@ -82,7 +82,7 @@ TEST_F(CliTest, DpaAndMachinesAgreeOnWhatBinds) {
                          "collectives": {"algorithm": "multicast", "multicast": {"placement": "dpa", "subgroups": 8,
                                                                                   "queue_depth": 8192}}})");
   for (const auto& [platform, in_dpa, in_machine] :
-       {std::array{"bluefield-3-pair", "DMA", "dma_write"}, {"slow.json", "host memory", "memory"}}) {
+       {std::array{"bluefield-3-pair", "DMA", "dma_write"}, {"../slow.json", "host memory", "memory"}}) {
     const json said = dpa(platform);
     EXPECT_EQ(said["threads_for"][0]["binds"]["datagram"], nullptr);
     EXPECT_EQ(said["threads_for"][1]["binds"]["datagram"], in_dpa);

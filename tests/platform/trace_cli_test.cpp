@@ -318,9 +318,24 @@ TEST_F(TraceCli, ASingleFileBreaksNoPrefix) {
   EXPECT_NE(ran["warnings"].dump().find("and w.1.et beside it is not read"), std::string::npos);
 }
 
+/// Of 8 ranks, whose first two have an AllReduce of group 1.
+class TraceCliOfAGroup : public TraceCli {
+ protected:
+  TraceCliOfAGroup() {
+    write("sum.json", R"({"metadata": {"version": "0.0.4"}, "nodes": [{"id": 1, "name": "sum", "type": "COMM_COLL_NODE",
+        "attr": [{"name": "comm_type", "int64_val": 0}, {"name": "comm_size", "int64_val": 64},
+                 {"name": "pg_name", "string_val": "1"}]}]})");
+    write("work.json", R"({"metadata": {"version": "0.0.4"}, "nodes": [
+        {"id": 1, "name": "work", "type": "COMP_NODE", "duration_micros": 5}]})");
+    for (int r = 0; r < 8; ++r) {
+      const std::string from = r < 2 ? "../sum.json" : "../work.json";
+      EXPECT_EQ(weft("trace convert " + from + " w." + std::to_string(r) + ".et").code, 0);
+    }
+  }
+};
+
 /// The file of the highest rank is lost, and the groups say so.
-TEST_F(TraceCli, ARankThatGroupsListHasNoFile) {
-  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 8").code, 0);
+TEST_F(TraceCliOfAGroup, ARankThatGroupsListHasNoFile) {
   write("work/w.groups.json", R"({"1": [0, 8]})");
   const std::string refused =
       "weft: w.groups.json: 1.1: expected \"all\", or a list of different ranks below 8, got 8; rank 8 has no file, "
@@ -334,8 +349,7 @@ TEST_F(TraceCli, ARankThatGroupsListHasNoFile) {
 }
 
 /// What is wrong with a file that lies beside the traces is told of that file.
-TEST_F(TraceCli, FaultsOfGroupsAreTheFiles) {
-  ASSERT_EQ(weft("trace convert ../w.txt w --ranks 8").code, 0);
+TEST_F(TraceCliOfAGroup, FaultsOfGroupsAreTheFiles) {
   write("work/w.groups.json", R"({"1": [0, 9]})");
   EXPECT_EQ(weft("run ideal-ring-8 --traces w").err,
             "weft: w.groups.json: 1.1: expected \"all\", or a list of different ranks below 8, got 9\n");

@@ -404,7 +404,7 @@ TEST_F(VcdCompare, TakesBitsOfVectors) {
   refuses("mem[3][1]", "bits of mem[3], which has one bit, not \"mem[3][1]\"");
   refuses("r[0]", "bits of r, which has no bits, not \"r[0]\"");
   refuses("q[0]", "a signal \"q[0]\"");
-  refuses("d[a]", "a signal \"d[a]\"");
+  refuses("d[a]", "a signal \"d[a]\"; did you mean \"d\"?");
   EXPECT_THROW(Sampler(file, {"clks", "", false}, {}), traces::FormatError);
 }
 
