@@ -197,7 +197,9 @@ std::vector<IdleFields> GraphJob::idle() const {
     if (is_idle) idle.push_back({std::string("workload.") + field, {}, why, false, {}});
   };
   add(engine_->result().transfers == 0, "memories", "nothing was loaded or stored in this run");
-  if (config_.library == schedules::Library::kDimensions) {
+  // What says the same is no setting without effect.
+  if (config_.library == schedules::Library::kDimensions &&
+      machine_->config().collectives.algorithm != collectives::Algorithm::kDimensions) {
     idle.push_back({"collectives.algorithm", {}, "workload.library is dimensions", false, {}});
   }
   if (!step_) return idle;
