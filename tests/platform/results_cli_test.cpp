@@ -212,18 +212,23 @@ TEST_F(ResultsCli, ASignalKeepsWhatARunHasFinished) {
 TEST_F(ResultsCli, ASignalKeepsStepsThatAreFinished) {
   std::array<std::string, 2> runs = {"workload.kind=fsdp",
                                      "workload={\"kind\":\"kfac\",\"network\":\"nano-conv\","
-                                     "\"algorithm\":\"spd\",\"steps\":10000,"
+                                     "\"algorithm\":\"spd\",\"steps\":100,"
                                      "\"skip_equal_steps\":false}"};
   for (const std::string& workload : runs) {
-    const pid_t run = start_long(
-        {"run", "../small.json", "--timeline-ranks", "0", "--set", workload, "--set", "workload.steps=1000"});
-    ASSERT_TRUE(comes([&] { return last_line().find(", 2 % done") != std::string::npos; })) << last_line();
+    const pid_t run =
+        start_long({"run", "../small.json", "--timeline-ranks", "0", "--set", workload, "--set", "workload.steps=100"});
+    const auto percent = [this] {
+      const std::string line = last_line();
+      const std::size_t end = line.find(" % done");
+      return end == std::string::npos ? -1 : std::stoi(line.substr(line.rfind(' ', end - 1) + 1));
+    };
+    ASSERT_TRUE(comes([&] { return percent() >= 3; })) << last_line();
     kill(run, SIGTERM);
     static_cast<void>(status_of(run));
     const json summary = json::parse(read_file(folder_ / "work/out/small/summary.json"));
     EXPECT_EQ(summary["partial"]["ended_by"], "SIGTERM") << last_line();
-    EXPECT_GT(summary["steps_us"].size(), 10U);
-    EXPECT_LT(summary["steps_us"].size(), 1000U);
+    EXPECT_GT(summary["steps_us"].size(), 1U);
+    EXPECT_LT(summary["steps_us"].size(), 100U);
   }
 }
 
