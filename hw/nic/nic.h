@@ -342,6 +342,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   static bool may_number(const QueuePair& pair) { return pair.next_psn - pair.acknowledged <= kMostOutstanding; }
   [[nodiscard]] bool loops(const QueuePair& pair) const;
   WayOut& way_of(const QueuePair& pair) { return may_loop_ && loops(pair) ? loop_ : wire_; }
+  /// Wire bytes that each queue pair of a way sends in its turn.
+  [[nodiscard]] std::int64_t turn_of(const WayOut& way) const;
   void fill(Time now, WayOut& way);
   Fetched cut_packet(Time now, std::uint32_t number);
   Time form(Time now, Packet& packet, const Job& job, std::uint64_t from);

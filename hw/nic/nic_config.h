@@ -101,9 +101,11 @@ struct NicConfig {
         "Payload read and not yet sent; two segments at the least. 0B: what keeps the link busy until memory answers, "
         "64KiB at the least, 512KiB of a scale-up port",
         Range{0, 1LL << 40});
-    visit("turn", turn,
-          "Wire bytes that a queue pair sends before the next one that has something does; a segment at the least",
-          Range{0, 1LL << 40});
+    visit(
+        "turn", turn,
+        "Wire bytes that a queue pair sends before the next one that has something does; a segment at the least. With "
+        "recovery, so few that all have their turn in an eighth of ack_timeout",
+        Range{0, 1LL << 40});
     visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted",
           Range{1'000, 1'000'000'000'000});
     visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});

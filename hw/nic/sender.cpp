@@ -150,6 +150,16 @@ Time Nic::fetch(Time now, Packet& packet, std::uint64_t address) {
   return std::max(now, data.tail - data.spread);
 }
 
+std::int64_t Nic::turn_of(const WayOut& way) const {
+  if (!recovers_) [[likely]]
+    return config_.turn.count();
+  // Who waits for a turn makes no progress: a round of all is an eighth of the timeout at most.
+  constexpr std::int64_t kPart = 8;
+  const std::int64_t round =
+      scaled(transmitter_.rate().count() / 8, config_.ack_timeout.count() / kPart, 1'000'000'000'000);
+  return std::min(config_.turn.count(), round / static_cast<std::int64_t>(way.ring.size()));
+}
+
 void Nic::fill(Time now, WayOut& way) {
   while (!way.ring.empty() && (way.fetched.size() < 2 || way.bytes < config_.read_ahead.count())) {
     const std::uint32_t number = way.ring.front();
@@ -167,7 +177,7 @@ void Nic::fill(Time now, WayOut& way) {
       way.turn += entry.wire_bytes;
       if (paces_ && !pair.grouped) [[unlikely]]
         note_paced(now, number, entry.wire_bytes);
-      if (way.turn < config_.turn.count() && &way_of(pair) == &way) continue;
+      if (way.turn < turn_of(way) && &way_of(pair) == &way) continue;
     }
     way.turn = 0;
     way.ring.pop_front();

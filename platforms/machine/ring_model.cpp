@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <optional>
 
 namespace weft::platforms {
@@ -48,6 +49,7 @@ class Replay {
     };
     std::vector<Filled> filled;
     std::vector<Time> returned;
+    std::vector<Time> notified;  ///< when the member before knows of them
     std::size_t sent = 0;
   };
 
@@ -93,11 +95,10 @@ class Replay {
       }
       Time at = mine.now;
       if (mine.sent >= slots_) {
-        Member& next = member(ring, position + 1);
+        const Member& next = member(ring, position + 1);
         const std::size_t slot = mine.sent - slots_;
-        if (!is_returned(next, slot)) return std::nullopt;
-        const RingLane& lane = lane_of(position);
-        at = std::max(at, next.returned[slot] + model_.post + lane.notice + lane.way + lane.visible + model_.wake);
+        if (next.notified.size() <= slot) return std::nullopt;
+        at = std::max(at, next.notified[slot]);
       }
       return at + model_.post;
     }
@@ -106,27 +107,47 @@ class Replay {
 
   [[nodiscard]] const RingLane& lane_of(int position) const { return model_.lanes[static_cast<std::size_t>(position)]; }
 
+  /// When a member asks for the next message that gives a slot back; nothing while that hangs on others.
+  std::optional<Time> notice(Member& mine) const {
+    const std::size_t slot = mine.notified.size();
+    if (!is_returned(mine, slot)) return std::nullopt;
+    return mine.returned[slot] + model_.post;
+  }
+
+  /// What is asked for first, a chunk or a message that gives a slot back, goes next.
   bool send_next() {
-    std::optional<Time> earliest;
-    std::size_t of_ring = 0;
-    int from = 0;
+    struct Next {
+      Time at = kNever;
+      std::size_t ring = 0;
+      int from = 0;
+      bool is_notice = false;
+    };
+    Next next;
+    const auto consider = [&next](std::optional<Time> at, std::size_t ring, int from, bool is_notice) {
+      if (at && *at < next.at) next = {*at, ring, from, is_notice};
+    };
     for (std::size_t ring = 0; ring < static_cast<std::size_t>(model_.rings); ++ring) {
       for (int position = 0; position < size_; ++position) {
-        const std::optional<Time> at = request(ring, position);
-        if (!at || (earliest && *at >= *earliest)) continue;
-        earliest = at;
-        of_ring = ring;
-        from = position;
+        consider(request(ring, position), ring, position, false);
+        consider(notice(member(ring, position)), ring, position, true);
       }
     }
-    if (!earliest) return false;
-    const RingLane& lane = lane_of(from);
-    Member& mine = member(of_ring, from);
-    mine.now = *earliest;
-    Time& link = link_free_[static_cast<std::size_t>(from)];
-    link = std::max(link, *earliest + lane.request) + lane.length;
+    if (next.at == kNever) return false;
+    Member& mine = member(next.ring, next.from);
+    Time& link = link_free_[static_cast<std::size_t>(next.from)];
+    if (next.is_notice) {
+      // On the own link, to the member before.
+      const RingLane& back = lane_of((next.from + size_ - 1) % size_);
+      const Time ready = next.at + back.notice;
+      const Time waits = model_.notice_waits(lane_of(next.from), ready, link);
+      mine.notified.push_back(ready + waits + back.way + back.visible + model_.wake);
+      return true;
+    }
+    const RingLane& lane = lane_of(next.from);
+    mine.now = next.at;
+    link = std::max(link, next.at + lane.request) + lane.length;
     const Time there = link + lane.way;
-    member(of_ring, from + 1).arrived.push_back(there + lane.visible);
+    member(next.ring, next.from + 1).arrived.push_back(there + lane.visible);
     mine.acknowledged.push_back(there + lane.way + lane.visible);
     ++mine.sent;
     step_on(mine);
@@ -139,6 +160,86 @@ class Replay {
   int group_;
   std::vector<Time> link_free_;  ///< by lane
   std::vector<Member> members_;
+};
+
+/// Chunks through staging from each member to the next, all members alike.
+class StagedFlow {
+ public:
+  static int chunks(int slots) { return 16 * slots; }
+
+  StagedFlow(const RingModel& model, const RingLane& lane, int slots)
+      : model_(model),
+        lane_(lane),
+        slots_(slots),
+        batch_(std::max(slots / 4, 1)),
+        rings_(static_cast<std::size_t>(model.rings)) {}
+
+  Time run() {
+    while (send_next()) continue;
+    return end_;
+  }
+
+ private:
+  struct Ring {
+    int sent = 0;
+    Time thread;
+    Time engine;
+    std::deque<Time> notices;    ///< asked for and not on their way
+    std::vector<Time> returned;  ///< batches of slots
+  };
+
+  /// When the next chunk is asked for; nothing while its slot is away.
+  [[nodiscard]] std::optional<Time> request(const Ring& ring) const {
+    if (ring.sent == chunks(slots_)) return std::nullopt;
+    Time at = ring.thread;
+    if (ring.sent >= slots_) {
+      const auto batch = static_cast<std::size_t>((ring.sent - slots_) / batch_);
+      if (ring.returned.size() <= batch) return std::nullopt;
+      at = std::max(at, ring.returned[batch]);
+    }
+    return at + model_.post;
+  }
+
+  bool send_next() {
+    Ring* next = nullptr;
+    Time at = kNever;
+    bool is_notice = false;
+    for (Ring& ring : rings_) {
+      if (const std::optional<Time> asked = request(ring); asked && *asked < at) {
+        next = &ring;
+        at = *asked;
+        is_notice = false;
+      }
+      if (!ring.notices.empty() && ring.notices.front() < at) {
+        next = &ring;
+        at = ring.notices.front();
+        is_notice = true;
+      }
+    }
+    if (next == nullptr) return false;
+    if (is_notice) {
+      next->notices.pop_front();
+      const Time ready = at + lane_.notice;
+      next->returned.push_back(ready + model_.notice_waits(lane_, ready, link_) + lane_.way + lane_.visible +
+                               model_.wake);
+      return true;
+    }
+    next->thread = at;
+    link_ = std::max(link_, at + lane_.request) + lane_.length;
+    next->engine =
+        std::max(next->engine, link_ + lane_.way + lane_.visible + model_.wake + model_.post) + model_.engine;
+    end_ = std::max(end_, next->engine + model_.wake);
+    if (++next->sent % batch_ == 0) next->notices.push_back(next->engine + model_.wake + model_.post);
+    return true;
+  }
+
+  const RingModel& model_;
+  const RingLane& lane_;
+  int slots_;
+  int batch_;
+  Time link_;  ///< is free
+  Time end_;
+  std::vector<Ring> rings_;
 };
 
 }  // namespace
@@ -157,31 +258,12 @@ double RingModel::reduce_scatter(int slots) const {
 
 double RingModel::staged_flow(int slots) const {
   // Members do alike, so that one lane tells: the one on which a slot is away longest for its length.
-  const auto batch = std::max(slots / 4, 1);
-  const int chunks = 16 * slots;
   double least = 1;
   for (const RingLane& lane : lanes) {
-    Time link;
-    std::vector<Time> thread(static_cast<std::size_t>(rings));
-    std::vector<Time> engines(static_cast<std::size_t>(rings));
-    std::vector<std::vector<Time>> returned(static_cast<std::size_t>(rings));
-    Time end;
-    for (int i = 0; i < chunks; ++i) {
-      for (std::size_t ring = 0; ring < static_cast<std::size_t>(rings); ++ring) {
-        Time& now = thread[ring];
-        if (i >= slots) now = std::max(now, returned[ring][static_cast<std::size_t>((i - slots) / batch)]);
-        now += post;
-        link = std::max(link, now + lane.request) + lane.length;
-        Time& busy = engines[ring];
-        busy = std::max(busy, link + lane.way + lane.visible + wake + post) + engine;
-        end = busy + wake;
-        if ((i + 1) % batch == 0) {
-          returned[ring].push_back(end + post + lane.notice + lane.way + lane.visible + wake);
-        }
-      }
-    }
-    const double sent = static_cast<double>(std::int64_t{chunks} * rings) * static_cast<double>(slowest().count());
-    least = std::min(least, sent / static_cast<double>(end.count()));
+    const Time took = StagedFlow(*this, lane, slots).run();
+    const double sent =
+        static_cast<double>(std::int64_t{StagedFlow::chunks(slots)} * rings) * static_cast<double>(slowest().count());
+    least = std::min(least, sent / static_cast<double>(took.count()));
   }
   return least;
 }

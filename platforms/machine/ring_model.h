@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "hw/core/quantity.h"
@@ -14,13 +15,14 @@ struct RingLane {
   Time request;  ///< from the thread's write to the first byte on the link: the interface, and memory
   Time notice;   ///< the same of an empty message, which needs no memory
   Time length;   ///< a chunk on the slowest link of the way
+  Time turn;     ///< what a queue pair sends at most before another's empty message
   Time way;      ///< links and switches
   Time visible;  ///< from the last byte to its completion
 };
 
 /// Rings that share the interfaces of their members. All chunks of a lane follow each other on one link, in the order
-/// in which they were asked for. What gives slots back goes at once: that it waits for the turns of chunks
-/// (nic::NicConfig::turn) is left out, which with two slots makes shares up to a fifth too high. A member's thread
+/// in which they were asked for. A message that gives slots back waits for those before it, a turn of each ring at most
+/// (nic::NicConfig::turn). A member's thread
 /// takes one completion after the other and does one thing at a time, as RingMember's coroutine does.
 struct RingModel {
   std::vector<RingLane> lanes;  ///< by member
@@ -34,6 +36,11 @@ struct RingModel {
   [[nodiscard]] double reduce_scatter(int slots) const;
   /// The same of a Broadcast and of an Allgather through staging, whose slots come back a quarter of them at a time.
   [[nodiscard]] double staged_flow(int slots) const;
+
+  /// How long an empty message that is ready waits for chunks that have the link until `link_free`.
+  [[nodiscard]] Time notice_waits(const RingLane& lane, Time ready, Time link_free) const {
+    return std::clamp(link_free - ready, Time(), lane.turn * rings);
+  }
 
  private:
   [[nodiscard]] Time slowest() const;

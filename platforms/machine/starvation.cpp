@@ -91,6 +91,8 @@ RingModel ring_model(const MachineConfig& config, const fabric::Plan& network, c
     lane.request = lane.notice + nic.read_latency + memory;
     lane.length = std::max(transfer_time(wire, way.rate), transfer_time(rings.chunk, nic.dma_rate)) *
                   (inside ? channels : of_interface) / model.rings;
+    const Bytes turn = std::max(nic.turn, Bytes(plan.config().wire_bytes(segment)));
+    lane.turn = std::min(lane.length, transfer_time(turn, way.rate));
     lane.way = way.time;
     lane.visible = nic.packet_cost + nic.write_latency;
     model.lanes.push_back(lane);

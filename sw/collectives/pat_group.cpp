@@ -81,9 +81,9 @@ Task PatGroup::reduce_scatter(int member, std::uint64_t input, std::uint64_t out
   const Channels& through = channels(Direction::kUp);
   std::vector<Task> tasks;
   for (std::size_t c = 0; c < used(bytes); ++c) {
-    PatMember::Work todo = work(Direction::kUp, member, bytes, size_of(type), c);
-    const std::uint64_t target = output + todo.blocks[0].offset - own;
-    tasks.push_back(through[c][static_cast<std::size_t>(member)]->reduce_scatter(input, target, std::move(todo), type));
+    PatMember::Work part = work(Direction::kUp, member, bytes, size_of(type), c);
+    const std::uint64_t target = output + part.blocks[0].offset - own;
+    tasks.push_back(through[c][static_cast<std::size_t>(member)]->reduce_scatter(input, target, std::move(part), type));
   }
   co_await firmware::fan_out(*ranks_[static_cast<std::size_t>(member)]->processor, name_, "reduce-scatter",
                              std::move(tasks));

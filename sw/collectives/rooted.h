@@ -21,9 +21,8 @@ inline EnumNames<Rooted> enum_names(Rooted /*tag*/) {
 ///
 /// chain        each to the next
 /// direct       the root to all
-/// k-nomial     of radix k: a number's parent has its lowest digit to base k that is not 0 as 0, so that the root has
-/// up
-///              to k - 1 children for each of the ceil(log_k n) digits; the largest subtree comes first. UCC's
+/// k-nomial     of radix k: a number's parent has its lowest digit to base k that is not 0 as 0, so that the root
+///              has up to k - 1 children for each of the ceil(log_k n) digits; the largest subtree comes first. UCC's
 ///              (src/components/tl/ucp/bcast/bcast_knomial.c) and Open MPI's (ompi_coll_base_topo_build_kmtree)
 /// binomial     k-nomial of radix 2 (Thakur, Rabenseifner and Gropp 2005, section 3.2)
 /// binary-tree  level l holds numbers 2^l - 1 to 2^(l+1) - 2, of which n has the children n + 2^l and n + 2^(l+1).

@@ -30,7 +30,7 @@ struct Rank {
   Time line_latency;    ///< of a hop of its lines with flags, beyond one of words with flags
   memory::BackingStore* store = nullptr;  ///< debug access to its memory; null when data is off
   MemoryMap memory{Bytes()};
-  RemoteWindow remote;  ///< of memory beyond its own, where the machine has any
+  RemoteWindow remote;                ///< of memory beyond its own, where the machine has any
   std::int64_t multicast_came = 0;    ///< chunks of multicasts that came as such
   std::int64_t multicast_missed = 0;  ///< and that it had to fetch
   /// What collectives have followed of their configuration: bits that are theirs.

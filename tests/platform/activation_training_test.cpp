@@ -172,9 +172,9 @@ TEST(CompressedActivations, ABatchThatDidNotFitFits) {
 }
 
 TEST(CompressedActivations, CostPassesOverWhatIsKept) {
+  // What collectives take from computing, cores and memory, depends on what runs beside them: here there are none.
   platforms::MachineConfig machine = two_accelerators();
-  // What collectives take from computing depends on what runs beside them.
-  machine.accelerator.array.shared_cores = false;
+  machine.accelerators = machine.per_node = 1;
   for (const KfacAlgorithm algorithm : {KfacAlgorithm::kSgd, KfacAlgorithm::kD, KfacAlgorithm::kSpd}) {
     KfacConfig config = resnet(algorithm, 4);
     const KfacResult all = step_of(machine, config);
@@ -189,7 +189,7 @@ TEST(CompressedActivations, CostPassesOverWhatIsKept) {
     const double bytes = (algorithm == KfacAlgorithm::kD ? 2.5 : 2.0) * static_cast<double>(all.activation_bytes);
     const double peak = static_cast<double>(machine.accelerator.hbm.rate.count()) / 8;
     EXPECT_GT(part(kept, KfacPart::kCompression) * 1e-12, 0.9 * bytes / peak);
-    EXPECT_NEAR(part(kept, KfacPart::kForwardBackward) / part(all, KfacPart::kForwardBackward), 1, 2e-3);
+    EXPECT_NEAR(part(kept, KfacPart::kForwardBackward) / part(all, KfacPart::kForwardBackward), 1, 1e-3);
     EXPECT_GT(kept.measured, all.measured);
   }
 }

@@ -12,6 +12,7 @@
 
 #include "platforms/machine/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "tests/support/ideal.h"
 #include "tests/support/kernel.h"
 #include "tests/support/reports.h"
 
@@ -299,30 +300,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 // --- Time ---
 
-/// Everything but the links costs nothing: neither latency nor overhead, and memory and engines are as fast as may be.
 MachineConfig ideal_ring(int ranks) {
   MachineConfig config;
   config.accelerators = ranks;
   config.per_node = 1;
   config.fabric.topology = fabric::Shape::kRing;
   config.fabric.link.rate = 400_Gbps;
-  config.fabric.link.propagation = Time();
   config.fabric.link.lanes = 2;
-  config.fabric.switch_config.latency = Time();
-  config.fabric.header = Bytes();
-  config.nic.message_cost = Time();
-  config.nic.packet_cost = Time();
-  config.nic.dma_rate = Rate(1LL << 60);
-  config.nic.read_latency = Time();
-  config.nic.write_latency = Time();
-  config.accelerator.hbm.rate = Rate(1'000'000'000'000'000);
-  config.accelerator.hbm.efficiency = 1.0;
-  config.accelerator.hbm.latency = Time();
-  config.accelerator.array.copy_rate = Rate(1LL << 60);
-  config.accelerator.array.copy_overhead = Time();
-  config.firmware.wake_cycles = 0;
-  config.firmware.post_cycles = 0;
-  config.firmware.poll_cycles = 0;
+  test::leave_links_alone(config);
   return config;
 }
 

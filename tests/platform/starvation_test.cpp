@@ -66,14 +66,12 @@ void expect_shares(MachineConfig config, CollectiveOp op, const std::string& wha
       if (each.find(what) != std::string::npos) line = each;
     }
     const double share = share_of_links(config, op);
-    // With two slots, what gives them back waits for the turns of chunks, which the replay leaves out.
-    const double above = slots == 2 ? 1.22 : 1.15;
     if (line.empty()) {
-      EXPECT_GT(share, slots == 2 ? 0.75 : 0.85);
+      EXPECT_GT(share, 0.85);
       continue;
     }
     EXPECT_GT(named_share(line) / share, 0.95) << line;
-    EXPECT_LT(named_share(line) / share, above) << line;
+    EXPECT_LT(named_share(line) / share, 1.15) << line;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "platforms/machine/machine.h"
 #include "sw/collectives/communicator.h"
 #include "sw/collectives/pattern.h"
+#include "tests/support/ideal.h"
 #include "tests/support/kernel.h"
 
 namespace weft::platforms {
@@ -213,7 +214,6 @@ TEST(BroadcastTree, StandsBesideAnyAlgorithm) {
 
 // --- Time ---
 
-/// Everything but the links costs nothing.
 MachineConfig ideal_star(BroadcastAlgorithm algorithm, int ranks) {
   MachineConfig config = broadcasts_of(algorithm, ranks);
   config.data = false;
@@ -221,20 +221,7 @@ MachineConfig ideal_star(BroadcastAlgorithm algorithm, int ranks) {
   config.fabric.hosts_per_leaf = 64;
   config.fabric.segment = 4_KiB;
   config.fabric.link.rate = 400_Gbps;
-  config.fabric.link.propagation = Time();
-  config.fabric.switch_config.latency = Time();
-  config.fabric.header = Bytes();
-  config.nic.message_cost = Time();
-  config.nic.packet_cost = Time();
-  config.nic.dma_rate = Rate(1LL << 60);
-  config.nic.read_latency = Time();
-  config.nic.write_latency = Time();
-  config.accelerator.hbm.rate = Rate(1'000'000'000'000'000);
-  config.accelerator.hbm.efficiency = 1.0;
-  config.accelerator.hbm.latency = Time();
-  config.firmware.wake_cycles = 0;
-  config.firmware.post_cycles = 0;
-  config.firmware.poll_cycles = 0;
+  test::leave_links_alone(config);
   return config;
 }
 

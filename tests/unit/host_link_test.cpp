@@ -49,7 +49,8 @@ Rates measure(const HostLink::Config& config, std::uint32_t bytes, bool reads, b
     Time next = now;
     if (reads) {
       const Time asked = now + link.wait_to_read(now);
-      next = std::max(next, link.read(now, now, HostLink::Answer(asked + memory), offset, bytes).tail - config.read_latency - memory);
+      next = std::max(next, link.read(now, now, HostLink::Answer(asked + memory), offset, bytes).tail -
+                                config.read_latency - memory);
     }
     if (writes) {
       link.write(now, now + memory, Time(), offset, bytes);

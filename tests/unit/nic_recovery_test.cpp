@@ -354,9 +354,8 @@ TEST(Recovery, AsksForWhatFoundNoRoomToBeHeld) {
 }
 
 TEST(Recovery, DoesNotMistakeSlownessForLoss) {
-  // 40 queue pairs share the link packet by packet: each message takes several timeouts.
+  // 40 queue pairs share the link: each message takes several timeouts.
   BenchConfig config = lossy(0, 0_B, 1);
-  config.nic.turn = 4_KiB;
   config.data = false;
   config.network.link.rate = 100_Gbps;
   Bench bench(config);

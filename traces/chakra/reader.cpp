@@ -158,7 +158,8 @@ bool TraceReader::next_record(std::string_view& record) {
   const std::optional<std::uint64_t> rest = input_->rest();
   if (rest && length > buffered() + *rest) fail_short(buffered() + *rest);
   if (length == 0 && has_metadata_) {
-    if (record_at_ <= 1) fail("expected a Chakra trace, got zeros from the first byte on: a copy that lost its contents");
+    if (record_at_ <= 1)
+      fail("expected a Chakra trace, got zeros from the first byte on: a copy that lost its contents");
     const std::string begin = std::to_string(record_at_);
     fail("expected a node, got a record of no bytes, as where zeros follow a trace: " +
          (input_->is_gzip() ? "gzip -dc FILE | head -c " + begin : "head -c " + begin + " FILE") +
