@@ -61,8 +61,20 @@ std::vector<std::string> PublishedRow::command_lines() const {
   return split(arguments, " less ");
 }
 
-std::vector<std::string> PublishedRow::paths() const {
-  return split(metric, " + ");
+std::vector<PublishedRow::Term> PublishedRow::terms() const {
+  std::vector<Term> terms;
+  for (const std::string& added : split(metric, " + ")) {
+    double sign = 1;
+    for (std::string& text : split(added, " - ")) {
+      Term term;
+      term.sign = std::exchange(sign, -1);
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), term.value);
+      const bool is_value = error == std::errc() && std::string_view(end) == unit;
+      if (!is_value) term.path = std::move(text);
+      terms.push_back(std::move(term));
+    }
+  }
+  return terms;
 }
 
 double PublishedRow::in_unit(const std::string& path, double value) const {
@@ -85,7 +97,7 @@ std::vector<PublishedRow> read_published(const CsvTable& table) {
     read.published = row.number("published");
     read.unit = row.text("unit");
     try {
-      for (const std::string& path : read.paths()) static_cast<void>(read.in_unit(path, 0));
+      for (const PublishedRow::Term& term : read.terms()) static_cast<void>(read.in_unit(term.path, 0));
     } catch (const std::invalid_argument& error) {
       row.fail("unit", error.what());
     }

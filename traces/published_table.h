@@ -16,7 +16,9 @@
 ///     platform   the platform file to run
 ///     arguments  the rest of the command line; "A less B" where the measured value is that of one run less that of
 ///                another
-///     metric     path of the result's value (traces/json_path.h), or several with " + " between them
+///     metric     path of the result's value (traces/json_path.h), or several with " + " or " - " between them; a term
+///     may
+///                be a value in the row's unit instead, such as "2.16us" that a profiler adds to what it times
 ///     published  the measured value
 ///     unit       its unit; may be empty. A value whose name says another one (time_us for ms) is converted
 ///     tolerance  "10%" of the published value, or an absolute one with the row's unit such as "0.5us"; "-" or empty
@@ -42,8 +44,14 @@ struct Tolerance {
 struct PublishedRow {
   /// The command lines that it needs: one, or that of what is taken off as well.
   [[nodiscard]] std::vector<std::string> command_lines() const;
-  [[nodiscard]] std::vector<std::string> paths() const;
-  /// What a run says at one of the paths, in the row's unit.
+  /// Of `metric`: a path of the result, or where it is empty a value in the row's unit.
+  struct Term {
+    std::string path;
+    double value = 0;
+    double sign = 1;
+  };
+  [[nodiscard]] std::vector<Term> terms() const;
+  /// What a run says at a path, in the row's unit.
   [[nodiscard]] double in_unit(const std::string& path, double value) const;
 
   std::string file;

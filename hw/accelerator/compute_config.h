@@ -22,17 +22,18 @@ EnumNames<DataType> enum_names(DataType);
 
 /// What the array draws. Defaults: H100 SXM5.
 ///
-/// An operation has an energy by its type, a byte of HBM has one, and the part draws `idle` all the time. Energies of
-/// caches and of moving on the die are within them. No vendor publishes the first: that of 16-bit operands is what the
-/// board's power leaves for an operation at the rate that large products hold under it; where that was not measured, a
-/// long product draws 95 % of the board's power beside `idle`, HBM the rest. 8-bit operands take half, tf32 twice as
-/// much (663 W in bf16 and 662 W in fp8 were measured on an H200), 4-bit ones half of those of 8 bits, and vector units
-/// draw the board's power at their peak, as tensor cores do on float64. So the model tells how energy divides between
-/// kernels and what a cap costs, and is no better than the board's power for the total.
+/// An operation has an energy by its type, a byte of HBM has two, of HBM itself and of its way to the array and back,
+/// and the part draws `idle` all the time. Energies of caches and of what else moves on the die are within them. No
+/// vendor publishes the first: that of 16-bit operands is what the board's power leaves for an operation at the rate
+/// that large products hold under it; where that was not measured, a long product draws 95 % of the board's power
+/// beside `idle`, HBM the rest. 8-bit operands take half, tf32 twice as much (663 W in bf16 and 662 W in fp8 were
+/// measured on an H200), 4-bit ones half of those of 8 bits, and vector units draw the board's power at their peak, as
+/// tensor cores do on float64. So the model tells how energy divides between kernels and what a cap costs, and is no
+/// better than the board's power for the total.
 ///
 /// Under `cap` the clock of the array falls until the average power of a kernel, at the rate of HBM that tiles are
 /// chosen for, is within it. Voltage follows the clock, so that an operation's energy goes with its square, down to
-/// `lowest_voltage`, below which only the clock falls. `idle` and the energy of HBM's bytes stay. Where the kernel
+/// `lowest_voltage`, below which only the clock falls. `idle` and what HBM draws for its bytes stay. Where the kernel
 /// draws too much at `lowest_clock` too, as one that streams does when the cap leaves little for HBM, the array pauses
 /// for part of the time, as boards do that gate their clocks: bytes then come as slowly as the cap allows. Approximate:
 /// real regulators average over a fraction of a second, not a kernel, so that a burst after a pause runs at the full
@@ -43,22 +44,28 @@ EnumNames<DataType> enum_names(DataType);
 /// compute/accelerator/benchmarks, August 2026), where Weft's burst has 815. At 500 W they reach 0.60 of the peak
 /// (pytorch/ao of 2024, roofline_utils, of the H100 with HBM2e). A later version of that file has 0.69, of a machine
 /// that it does not tell.
+///
+/// What passes over memory without computing was measured on an H100 (docs/models.md): threads that sleep on all SMs
+/// draw 133 W, and reads of random numbers from 0.1 to 3.1 TB/s 126 to 134 pJ a byte above it, of which 31.2 are HBM's.
+/// Zeros draw 88 pJ, copies 127 to 154, and a byte from the last-level cache alone 48 to 53. Other parts have no such
+/// figure, so that their passes over memory draw too little.
 struct PowerConfig {
-  Power idle = Power(80'000);
+  Power idle = Power(133'000);
   Power cap{};
   /// "between 200.00 W and 700.00 W" is what nvidia-smi says of H100 when asked for less (stackhpc/
   /// ansible-slurm-appliance, pull request 975).
   Power lowest_cap = Power(200'000);
-  Energy tensor_16bit = Energy(1'150);
-  Energy tensor_8bit = Energy(575);
-  Energy tensor_tf32 = Energy(2'300);
-  Energy vector_fp32 = Energy(10'200);
+  Energy tensor_16bit = Energy(928);
+  Energy tensor_8bit = Energy(464);
+  Energy tensor_tf32 = Energy(1'856);
+  Energy vector_fp32 = Energy(9'360);
   Energy memory_byte = Energy(31'200);
-  double lowest_voltage = 0.764;
+  Energy moved_byte = Energy(99'000);
+  double lowest_voltage = 0.75;
 
   template <typename Visitor>
   void fields(Visitor&& visit) {
-    visit("idle", idle, "Drawn all the time, HBM's refresh included");
+    visit("idle", idle, "Drawn all the time at the full clock, HBM's refresh included");
     visit("cap", cap, "Average power of a kernel that lowers the clock of the array; 0: none");
     visit("lowest_cap", lowest_cap, "Least that the board takes for a cap; 0: anything above idle");
     visit("tensor_16bit", tensor_16bit, "Energy of an operation of tensor cores on bf16 and fp16");
@@ -67,6 +74,8 @@ struct PowerConfig {
     visit("vector_fp32", vector_fp32, "Energy of an operation of the float32 vector units");
     visit("memory_byte", memory_byte,
           "Energy of a byte to or from HBM: of a kernel under the cap, and of a run where nothing is said of stacks");
+    visit("moved_byte", moved_byte,
+          "Energy of such a byte of a kernel on its way to or from the array, beside HBM's own; 0pJ: not known");
     visit("lowest_voltage", lowest_voltage, "Share of the clock below which the voltage stays");
   }
 };
@@ -106,16 +115,20 @@ struct ComputeConfig {
   Rate memory{};
   [[nodiscard]] Rate sustained_memory() const { return memory > Rate() ? memory : planned_memory; }
 
-  // Fitted to published measurements, of bursts that end before a power limit acts.
-  Time launch = Time(4'580'000);
-  Time tile_latency = Time(1'090'000);
-  Rate operand_rate = Rate(130'000'000'000'000);
-  double sustained = 0.86;
-  Time tile_latency_tf32 = Time(3'850'000);
-  double sustained_tf32 = 0.658;
+  /// Own measurement of an H100 (docs/models.md): a kernel that scales 512 elements from HBM lasts 1.54 us, and the
+  /// next one in its stream begins 1.02 us later.
+  Time launch = Time(2'560'000);
 
-  /// From the FlashAttention-3 forward speeds at head sizes 64 and 128, by hand.
-  double softmax_exposed = 0.45;
+  // Fitted to published measurements, of bursts that end before a power limit acts.
+  Time tile_latency = Time(1'040'000);
+  Rate operand_rate = Rate(130'000'000'000'000);
+  double sustained = 0.859;
+  Time tile_latency_tf32 = Time(3'720'000);
+  double sustained_tf32 = 0.651;
+
+  /// From the FlashAttention-3 forward speeds at head sizes 64 and 128, by hand: those of 4,096 tokens and more are met
+  /// in the mean.
+  double softmax_exposed = 0.48;
   /// Luo et al., Dissecting the NVIDIA Hopper Architecture through Microbenchmarking (arXiv 2501.12084): mma reaches
   /// 62.9 % of Hopper's peak on average, which takes wgmma.
   double synchronous_tensor = 0.629;

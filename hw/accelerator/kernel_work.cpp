@@ -25,7 +25,7 @@ void apply_caps(const ComputeConfig& config, KernelWork& work) {
   const double memory = seconds(transfer_time(work.read + work.written, config.sustained_memory()));
   const auto voltage = [&](double clock) { return std::max(clock, power.lowest_voltage); };
   const auto dynamic = [&](double clock) {
-    return work.array_energy * voltage(clock) * voltage(clock) + work.memory_energy;
+    return (work.array_energy + work.moving_energy) * voltage(clock) * voltage(clock) + work.memory_energy;
   };
   const auto busy = [&](double clock) { return std::max(std::max(compute, cache) / clock, memory); };
   const auto fits = [&](double clock) {
@@ -53,6 +53,7 @@ void apply_caps(const ComputeConfig& config, KernelWork& work) {
   work.compute = whole;
   work.cache = to_time(cache / clock);
   work.array_energy *= voltage(clock) * voltage(clock);
+  work.moving_energy *= voltage(clock) * voltage(clock);
   work.clock = clock;
 }
 
@@ -155,7 +156,9 @@ void settle(const ComputeConfig& config, KernelWork& work, const Seconds& parts)
     given = until;
   }
   *std::max_element(work.parts.begin(), work.parts.end()) += work.compute - given;
-  work.memory_energy = static_cast<double>((work.read + work.written).count()) * joules(config.power.memory_byte);
+  const auto bytes = static_cast<double>((work.read + work.written).count());
+  work.memory_energy = bytes * joules(config.power.memory_byte);
+  work.moving_energy = bytes * joules(config.power.moved_byte);
   apply_caps(config, work);
 }
 
@@ -174,6 +177,7 @@ void append(KernelWork& work, const KernelWork& next) {
   }
   work.array_energy += next.array_energy;
   work.memory_energy += next.memory_energy;
+  work.moving_energy += next.moving_energy;
   work.clock = std::min(work.clock, next.clock);
   work.paused += next.paused;
 }
@@ -245,6 +249,7 @@ KernelWork with_warm_operands(const ComputeConfig& config, KernelWork work) {
   work.read = left(work.read);
   work.written = left(work.written);
   work.memory_energy *= lost;
+  work.moving_energy *= lost;
   return work;
 }
 
@@ -275,8 +280,12 @@ std::vector<std::pair<Cost, Time>> breakdown(const KernelWork& work, Rate memory
   return costs;
 }
 
+double drawn(const KernelWork& work) {
+  return work.array_energy + work.memory_energy + work.moving_energy;
+}
+
 double energy(const PowerConfig& power, const KernelWork& work, Rate memory) {
-  return work.array_energy + work.memory_energy + watts(power.idle) * seconds(estimate(work, memory));
+  return drawn(work) + watts(power.idle) * seconds(estimate(work, memory));
 }
 
 }  // namespace weft::accelerator

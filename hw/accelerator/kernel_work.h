@@ -58,6 +58,7 @@ struct KernelWork {
   std::array<Time, kCosts> parts{};
   double array_energy = 0;   ///< joules of the operations
   double memory_energy = 0;  ///< joules of HBM's bytes
+  double moving_energy = 0;  ///< and of their way to the array and back
   double clock = 1;          ///< share of the clock that the caps leave
   Time paused{};             ///< of `compute`, in which the array waits for the power cap at its lowest clock
   std::int64_t blocks = 0;   ///< of a persistent kernel, see Command
@@ -91,6 +92,9 @@ void lengthen(KernelWork& work, Cost cost, Time more, bool follows_clock);
 /// The parts of estimate() that are not 0, largest first; they add up to it. What is hidden behind HBM, or HBM's time
 /// if that is hidden, is not among them. A cap's part is what it adds to the time of the kernel without it.
 [[nodiscard]] std::vector<std::pair<Cost, Time>> breakdown(const KernelWork& work, Rate memory);
+
+/// Joules beside what the part draws idle.
+[[nodiscard]] double drawn(const KernelWork& work);
 
 /// Joules over estimate(), with what the part draws idle.
 [[nodiscard]] double energy(const PowerConfig& power, const KernelWork& work, Rate memory);

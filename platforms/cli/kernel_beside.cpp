@@ -103,7 +103,7 @@ std::array<Placed, 2> place_beside(const accelerator::ComputeConfig& compute, co
       placed.at(i) = {shapes.at(i).work(partition(held, sms.at(i)), nullptr), sms.at(i)};
       const accelerator::KernelWork& work = placed.at(i).work;
       const double seconds = static_cast<double>(estimate(work, compute.sustained_memory()).count()) * 1e-12;
-      if (seconds > 0) power += (work.array_energy + work.memory_energy) / seconds;
+      if (seconds > 0) power += drawn(work) / seconds;
     }
     return power;
   };

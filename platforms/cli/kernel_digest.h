@@ -20,7 +20,8 @@ class KernelDigest {
                                      work.written.count(), work.cached.count(), work.blocks, work.tiles}) {
       add(static_cast<std::uint64_t>(value));
     }
-    for (const double value : {work.array_energy, work.clock}) add(std::bit_cast<std::uint64_t>(value));
+    for (const double value : {work.array_energy, work.moving_energy, work.clock})
+      add(std::bit_cast<std::uint64_t>(value));
   }
   void add(const std::vector<schedules::PlannedKernel>& kernels) {
     for (const schedules::PlannedKernel& kernel : kernels) add(kernel.work);

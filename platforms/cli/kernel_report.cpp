@@ -179,9 +179,11 @@ void print_report(const KernelRow& row, const TimedOn& on) {
   }
   text += fmt::format("intensity   {:.4g} FLOP/byte; the ridge is at {:.4g}\n", intensity(row), ridge(row));
   if (row.plan.units > 0) text += "plan        " + plan_text(row) + "\n";
-  text += fmt::format("energy      {:.4g} mJ: operations {:.4g}, HBM {:.4g}, idle {:.4g}; {:.4g} W on average\n",
-                      row.energy * 1e3, row.work.array_energy * 1e3, row.work.memory_energy * 1e3,
-                      (row.energy - row.work.array_energy - row.work.memory_energy) * 1e3, row.power);
+  text += fmt::format(
+      "energy      {:.4g} mJ: operations {:.4g}, HBM {:.4g}, moving its bytes {:.4g}, idle {:.4g}; {:.4g} W on "
+      "average\n",
+      row.energy * 1e3, row.work.array_energy * 1e3, row.work.memory_energy * 1e3, row.work.moving_energy * 1e3,
+      (row.energy - drawn(row.work)) * 1e3, row.power);
   text += "clock       " + clock_text(row, on) + "\n";
   if (!row.note.empty()) text += "note        " + row.note + "\n";
   print(text);

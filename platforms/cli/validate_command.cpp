@@ -151,8 +151,10 @@ PublishedResult judge(const PublishedRow& row, const std::vector<const Run*>& ru
   for (const Run* run : runs) {
     if (!run->message.empty()) return traces::broken(row, run->message);
     try {
-      for (const std::string& path : row.paths()) {
-        value += (run == runs.front() ? 1 : -1) * row.in_unit(path, traces::resolve_number(run->output, path));
+      for (const auto& [path, constant, sign] : row.terms()) {
+        if (path.empty() && run != runs.front()) continue;  // of the row, not of a run
+        const double said = path.empty() ? constant : row.in_unit(path, traces::resolve_number(run->output, path));
+        value += (run == runs.front() ? sign : -sign) * said;
       }
     } catch (const traces::PathError& error) {
       return traces::broken(row, error.what());

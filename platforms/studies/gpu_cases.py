@@ -7,6 +7,7 @@ import time
 import torch
 
 import gpu_operations as gpu
+import gpu_power
 from gpu_meter import Profile, is_spin, pynvml
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -296,4 +297,5 @@ def run_figures(meter):
 
 
 SECTIONS = {"gemm": run_gemm, "passes": run_passes, "attention": run_attention, "convolution": run_convolution,
-            "types": run_types, "held": run_held, "factors": run_factors, "figures": run_figures, "beside": run_beside}
+            "types": run_types, "held": run_held, "factors": run_factors, "figures": run_figures, "beside": run_beside,
+            "power": gpu_power.run_power}

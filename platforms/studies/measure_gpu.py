@@ -5,9 +5,10 @@
     platforms/studies/measure_gpu.py [--seconds N] [--only SECTION,...] [--out FILE]
     platforms/studies/measure_gpu.py --table FILE [--part PART] [--prefix SUITES] [--source TEXT]
 
-The first form measures. It needs PyTorch with CUDA; Triton and pynvml add a copy on some SMs, and clocks and power. Each row
-of the CSV that it prints is a median. --seconds is a budget: what does not fit is left out. The second form turns such CSV
-into a table for `weft validate`.
+The first form measures. It needs PyTorch with CUDA; Triton, pynvml and CuPy add a copy on some SMs, clocks and power, and
+power against rates. Each row of the CSV that it prints is a median. --seconds is a budget: what does not fit is left out.
+The second form turns such CSV into a table for `weft validate`. CUPTI's durations end with the kernel, Weft's times with the
+start of the next one in its stream: --gap is taken off these.
 
 A repetition is: flush, spin, the operation, spin. The flush reads 256 MiB, so that no operand and no changed line is in
 L2; kernels that only pass over memory come after writing of as much, since what they write stays in L2 otherwise, and
@@ -56,7 +57,9 @@ def table(options):
     with open(options.table) as file:
         for row in csv.DictReader(file):
             if row["arguments"] and float(row["value"]) > 0:
-                writer.writerow([options.prefix + row["suite"], options.part, row["arguments"], row["metric"],
+                alone = row["metric"] == "rows[0].time_us" and row["suite"] != "held"
+                writer.writerow([options.prefix + row["suite"], options.part, row["arguments"],
+                                 row["metric"] + (f" - {options.gap:g}us" if alone else ""),
                                  f"{float(row['value']):g}", row["unit"], "", options.source])
 
 
@@ -69,6 +72,7 @@ def main():
     parser.add_argument("--table", default="", help="CSV of measurements to turn into a table")
     parser.add_argument("--part", default="h100-sxm", help="column platform of the table")
     parser.add_argument("--prefix", default="h100-own-", help="what suites begin with")
+    parser.add_argument("--gap", type=float, default=1.02, help="us from a kernel's end to the start of the next one")
     parser.add_argument("--source", default="measured by platforms/studies/measure_gpu.py", help="column source")
     options = parser.parse_args()
     table(options) if options.table else measure(options)

@@ -60,7 +60,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const char* label, con
   command.cached = static_cast<std::uint64_t>(work.cached.count());
   command.blocks = static_cast<std::uint32_t>(work.blocks);
   command.tiles = static_cast<std::uint32_t>(work.tiles);
-  command.energy = work.array_energy;
+  command.energy = work.array_energy + work.moving_energy;
   command.label = label;
   return command;
 }
@@ -74,7 +74,7 @@ chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work) {
   kernel.cached = work.cached.count();
   kernel.blocks = work.blocks;
   kernel.tiles = work.tiles;
-  kernel.energy_nj = rounded(work.array_energy / kNanojoule, "the energy of a kernel in nJ");
+  kernel.energy_nj = rounded((work.array_energy + work.moving_energy) / kNanojoule, "the energy of a kernel in nJ");
   return kernel;
 }
 

@@ -132,6 +132,7 @@ PlannedKernel Offload::adam_of(std::uint64_t piece) const {
   kernel.work.cache = Time(part(kernel.work.cache.count()));
   kernel.work.array_energy *= share;
   kernel.work.memory_energy *= share;
+  kernel.work.moving_energy *= share;
   return kernel;
 }
 

@@ -124,7 +124,7 @@ TEST_F(CliTest, BadInput) {
        {"compute.power.cap: ", "200W", "50W"}},
       {"cap below idle",
        "kernel copy --bytes 1KiB --set compute.power.cap=50W --set compute.power.lowest_cap=0W",
-       {"compute.power.cap: ", "80W", "50W"}},
+       {"compute.power.cap: ", "133W", "50W"}},
       {"power without unit", "kernel copy --bytes 1KiB --set compute.power.idle=50", {"a power", "700W", "50"}},
       {"energy without unit",
        "kernel copy --bytes 1KiB --set compute.power.memory_byte=3",

@@ -108,7 +108,7 @@ TEST(Energy, OfAStepIsThatOfItsKernelsAndBytes) {
   double memory = 0;
   const auto add = [&](const std::vector<schedules::PlannedKernel>& kernels) {
     for (const schedules::PlannedKernel& kernel : kernels) {
-      operations += kernel.work.array_energy;
+      operations += kernel.work.array_energy + kernel.work.moving_energy;
       memory += kernel.work.memory_energy;
     }
   };

@@ -135,9 +135,12 @@ TEST_P(WorkloadKernels, AreThoseOfFsdp) {
 
 TEST_P(WorkloadKernels, AreCutByTensorAndSequenceParallelism) {
   const auto operations = [](const Sum& sum) {
-    std::int64_t energy = 0;
-    for (const KernelDemand& kernel : sum.kernels) energy += kernel.energy_nj;
-    return static_cast<double>(energy);
+    double energy = 0;
+    for (const KernelDemand& kernel : sum.kernels) {
+      const auto bytes = static_cast<double>(kernel.read + kernel.written);
+      energy += static_cast<double>(kernel.energy_nj) - bytes * joules(accelerator::PowerConfig().moved_byte) * 1e9;
+    }
+    return energy;
   };
   const auto moved = [](const Sum& sum) {
     std::int64_t bytes = 0;

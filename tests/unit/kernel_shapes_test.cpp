@@ -351,15 +351,16 @@ TEST(Breakdown, NamesTheLimit) {
 
 TEST(PowerModel, CountsOperationsBytesAndIdling) {
   const KernelWork work = kernel_work(kH100, Gemm{.m = 8192, .n = 8192, .k = 8192});
-  EXPECT_DOUBLE_EQ(work.array_energy, work.flops * 1.15e-12);
+  EXPECT_DOUBLE_EQ(work.array_energy, work.flops * 0.928e-12);
   EXPECT_DOUBLE_EQ(work.memory_energy, static_cast<double>((work.read + work.written).count()) * 31.2e-12);
+  EXPECT_DOUBLE_EQ(work.moving_energy, static_cast<double>((work.read + work.written).count()) * 99e-12);
   const double seconds = microseconds(estimate(work, kMemory)) * 1e-6;
   const double total = energy(kH100.power, work, kMemory);
-  EXPECT_NEAR(total, work.array_energy + work.memory_energy + 80 * seconds, 1e-9);
-  // A burst draws more than the board may for long, and a copy far less.
-  EXPECT_NEAR(total / seconds, 1035, 30);
+  EXPECT_NEAR(total, work.array_energy + work.memory_energy + work.moving_energy + 133 * seconds, 1e-9);
+  // A burst draws more than the board may for long, and a copy less: 487 to 510 W were measured of random numbers.
+  EXPECT_NEAR(total / seconds, 1004, 30);
   const KernelWork copy = kernel_work(kH100, Copy{1_GiB});
-  EXPECT_LT(energy(kH100.power, copy, kMemory) / (microseconds(estimate(copy, kMemory)) * 1e-6), 200);
+  EXPECT_NEAR(energy(kH100.power, copy, kMemory) / (microseconds(estimate(copy, kMemory)) * 1e-6), 500, 40);
 }
 
 TEST(PowerModel, ACapLowersTheClockOfWhatExceedsItAlone) {
@@ -406,7 +407,7 @@ TEST(PowerModel, LargeProductsHoldTheirMeasuredRates) {
 
 TEST(PowerModel, LowerCapsTakeLonger) {
   Time last;
-  for (const int watts : {700, 600, 500, 400, 300, 200, 120, 90}) {
+  for (const int watts : {700, 600, 500, 400, 300, 200, 150, 140}) {
     ComputeConfig capped = kH100;
     capped.power.cap = Power(watts * 1000);
     const Time now = time_of(Gemm{.m = 8192, .n = 8192, .k = 8192}, capped);
@@ -449,7 +450,7 @@ TEST(Partition, HasItsShareOfTheArray) {
   EXPECT_EQ(half_plan.waves, 2);
   EXPECT_NEAR(microseconds(on_half.compute) / microseconds(whole.compute), 2, 0.001);
   // A kernel of few tiles does not need the rest.
-  const Gemm small{.m = 512, .n = 512, .k = 8192};
+  const Gemm small{.m = 256, .n = 512, .k = 1024};
   EXPECT_LT(microseconds(kernel_work(half, small).compute), 1.4 * microseconds(kernel_work(kH100, small).compute));
 }
 

@@ -99,12 +99,12 @@ TEST(ProductTypes, Int8DrawsHalfOfSixteenBitsWhereItIsTwiceAsFast) {
   config.lacks = "fp8";
   config.tensor_8bit = config.tensor_16bit;
   config.power.tensor_8bit = config.power.tensor_16bit;
-  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kFp8), 1.15);
-  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 1.15 / 2);
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kFp8), 0.928);
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 0.928 / 2);
   config.tensor_int8 = config.tensor_16bit;
-  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 1.15);
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 0.928);
   config.tensor_int8 = Compute();
-  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 1.15);
+  EXPECT_DOUBLE_EQ(pj_of(config, DataType::kInt8), 0.928);
   // Units of int8 that fp8 runs on, as a TPU v5p has.
   config.tensor_8bit = config.tensor_int8 = 2 * config.tensor_16bit;
   config.power.tensor_8bit = 500_fJ;

@@ -60,9 +60,27 @@ TEST(PublishedTable, ReadsRows) {
 TEST(PublishedTable, ReadsDifferencesOfRunsAndSumsOfValues) {
   const auto rows = rows_of("s,p,run --x less run,a.b + a.c,1,us,-,src\ns,p,run,a.b,1,us,-,src\n");
   EXPECT_EQ(rows[0].command_lines(), (std::vector<std::string>{"run --x", "run"}));
-  EXPECT_EQ(rows[0].paths(), (std::vector<std::string>{"a.b", "a.c"}));
+  ASSERT_EQ(rows[0].terms().size(), 2U);
+  EXPECT_EQ(rows[0].terms()[0].path, "a.b");
+  EXPECT_EQ(rows[0].terms()[1].path, "a.c");
   EXPECT_EQ(rows[1].command_lines(), std::vector<std::string>{"run"});
-  EXPECT_EQ(rows[1].paths(), std::vector<std::string>{"a.b"});
+  ASSERT_EQ(rows[1].terms().size(), 1U);
+  EXPECT_EQ(rows[1].terms()[0].path, "a.b");
+}
+
+TEST(PublishedTable, ReadsTermsThatAreTakenOffAndValues) {
+  const auto terms = rows_of("s,p,run,a.b - a.c + 2.5us - 1us,1,us,-,src\n")[0].terms();
+  ASSERT_EQ(terms.size(), 4U);
+  EXPECT_EQ(terms[0].sign, 1);
+  EXPECT_EQ(terms[1].path, "a.c");
+  EXPECT_EQ(terms[1].sign, -1);
+  EXPECT_EQ(terms[2].path, "");
+  EXPECT_EQ(terms[2].value, 2.5);
+  EXPECT_EQ(terms[2].sign, 1);
+  EXPECT_EQ(terms[3].value, 1);
+  EXPECT_EQ(terms[3].sign, -1);
+  // A value in another unit is the name of a result, which no run has.
+  EXPECT_EQ(rows_of("s,p,run,a + 2ms,1,us,-,src\n")[0].terms()[1].path, "2ms");
 }
 
 TEST(PublishedTable, ConvertsToTheRowsUnit) {

@@ -55,6 +55,7 @@ class Factorisation {
       work_.read = to_bytes(matrices);
       work_.written = to_bytes(matrices);
       work_.memory_energy = 2 * matrices * joules(config_.power.memory_byte);
+      work_.moving_energy = 2 * matrices * joules(config_.power.moved_byte);
     }
     work_.flops = flops;
     return work_;
@@ -97,6 +98,7 @@ class Factorisation {
       product.read += to_bytes(updated);
       product.cached += to_bytes(updated);
       product.memory_energy += updated * joules(config_.power.memory_byte);
+      product.moving_energy += updated * joules(config_.power.moved_byte);
     }
     append(work_, product);
   }
