@@ -12,6 +12,12 @@
 #include "traces/text_file.h"
 
 namespace weft::traces {
+namespace {
+
+/// More than any table has; columns are looked for one by one.
+constexpr std::size_t kMostColumns = 1024;
+
+}  // namespace
 
 /// Splits text into records. Keeps the line number, because a quoted field may span lines.
 class CsvParser {
@@ -142,6 +148,10 @@ CsvTable CsvTable::parse(std::string_view text, std::string file) {
     throw FormatError(table.file_, 0, "expected a line that names the columns, found none");
   }
   const std::vector<std::string>& columns = table.header_.fields;
+  if (columns.size() > kMostColumns) {
+    throw FormatError(table.file_, table.header_.line,
+                      fmt::format("expected at most {} columns, found {}", kMostColumns, columns.size()));
+  }
   for (auto column = columns.begin(); column != columns.end(); ++column) {
     if (column->empty()) {
       throw FormatError(table.file_, table.header_.line,

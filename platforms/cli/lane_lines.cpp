@@ -76,6 +76,10 @@ LaneLine line_of(const vcd::BlockTrace& trace, const Chunk& chunk, std::size_t b
     }
     if (beat == nullptr) continue;
     if (beat->adds) line.adds |= 1U << input;
+    if (beat->adds && beat->data.size() != trace.data_bits) {
+      refuse(trace, fmt::format("expected {} bits of data at input {}, as at the first, got {}", trace.data_bits, input,
+                                beat->data.size()));
+    }
     if (!beat->kind.empty()) line.kind = type_of(trace, beat->kind);
   }
   return line;

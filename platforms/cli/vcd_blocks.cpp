@@ -115,8 +115,11 @@ bool is_clock_of_engines(Frequency clock) {
 std::uint64_t number_of(const vcd::BlockTrace& trace, const std::string& bits, const char* what) {
   std::uint64_t value = 0;
   for (const char bit : bits) {
-    if (bit != '0' && bit != '1') {
-      throw traces::FormatError(trace.file, 0, std::string("expected a known ") + what + ", got \"" + bits + "\"");
+    const bool is_too_long = value > UINT64_MAX / 2;
+    if (is_too_long || (bit != '0' && bit != '1')) {
+      throw traces::FormatError(trace.file, 0,
+                                std::string("expected a known ") + what + (is_too_long ? " of at most 64 bits" : "") +
+                                    ", got \"" + bits + "\"");
     }
     value = 2 * value + (bit == '1' ? 1 : 0);
   }

@@ -16,8 +16,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr double kLeastRate = 1e9 / 8;  // bytes a second, of links and memories of a machine
-constexpr double kMostRate = 1e15 / 8;
+constexpr double kLeastRate = kLeastLinkRate / 8;  // bytes a second, of links and memories of a machine
+constexpr double kMostRate = kMostLinkRate / 8;
 constexpr double kMostDmaRate = 1e18 / 8;  // of what moves data within an accelerator
 
 std::string rate_text(double bytes_per_second) {

@@ -72,7 +72,7 @@ struct SystemFile {
     visit("L", bus_latency_ns, "", Range{0, 1'000'000'000});
     visit("o", bus_overhead_ns, "", Range{0, 1'000'000'000});
     visit("g", bus_gap_ns, "", Range{0, 1'000'000'000});
-    visit("G", bus_ns_per_byte);
+    visit("G", bus_ns_per_byte, "", Range{0, 1'000'000'000});
     visit("local-reduction-delay", reduction_ns, "", Range{0, 1'000'000'000});
   }
 };

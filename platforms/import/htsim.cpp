@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <map>
 
 #include "platforms/config/input_error.h"
@@ -67,6 +68,10 @@ Tiers read(const fs::path& file) {
   static const std::vector<std::string> of_tiers = {
       "downlink_speed_gbps", "downlink_latency_ns", "radix_down", "radix_up", "bundle",
       "switch_latency_ns",   "oversubscribed",      "queue_down", "queue_up"};
+  constexpr double kMostSwitchTime = 1e5;  // of a machine's
+  static const std::map<std::string, double> limits = {{"downlink_speed_gbps", kMostLinkRate / 1e9},
+                                                       {"downlink_latency_ns", kMostFlight},
+                                                       {"switch_latency_ns", kMostSwitchTime}};
   Tiers result{file, {}, {}, {}};
   Values* values = &result.head;
   for (const WordLine& line : word_lines(file, "htsim's fat tree")) {
@@ -81,6 +86,10 @@ Tiers read(const fs::path& file) {
     if (!number || *number > 1U << 24) {
       fail_at(file, line, "one whole number after " + key,
               in_quotes(join(std::vector<std::string>(line.words.begin() + 1, line.words.end()), " ")));
+    }
+    const auto most = limits.find(key);
+    if (most != limits.end() && static_cast<double>(*number) > most->second) {
+      fail_at(file, line, key + " of at most " + std::to_string(std::llround(most->second)), line.words[1]);
     }
     if (key == "tier") {
       if (*number >= kMostTiers) fail_at(file, line, "tier 0, 1 or 2", line.words[1]);

@@ -86,8 +86,10 @@ Wire wire_of(const fs::path& file, const WordLine& line, std::uint64_t nodes, co
   if (wire.from == wire.to) fail(file, line, "two different nodes", line.words[0] + " " + line.words[1]);
   const std::optional<double> rate = rate_of(line.words[2]);
   if (!rate) fail(file, line, "a rate, such as 400Gbps", line.words[2]);
+  if (*rate < kLeastLinkRate || *rate > kMostLinkRate) fail(file, line, "a rate from 1Gbps to 1000Tbps", line.words[2]);
   const std::optional<double> delay = time_of(line.words[3]);
   if (!delay) fail(file, line, "a delay, such as 0.0005ms", line.words[3]);
+  if (*delay > kMostFlight) fail(file, line, "a delay of at most 1ms", line.words[3]);
   wire.bits_per_second = *rate;
   wire.nanoseconds = *delay;
   if (line.words.size() == 4) return wire;

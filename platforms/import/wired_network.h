@@ -12,6 +12,11 @@
 /// InputError with file, line or key and what was expected; FormatError for a file that cannot be read.
 namespace weft::platforms::astra {
 
+/// What links of a machine can have, in bits a second and in nanoseconds of flight.
+inline constexpr double kLeastLinkRate = 1e9;
+inline constexpr double kMostLinkRate = 1e15;
+inline constexpr double kMostFlight = 1e6;
+
 struct Wire {
   std::string from;  ///< "end0", or a switch by another name
   std::string to;

@@ -295,7 +295,8 @@ class Collectives final : Actor, BusUser {
   void make_packet(Time now, std::uint32_t number);
   bool send_packet(Time now, std::uint32_t number);
   void packet_ready(Time now, std::uint32_t number);
-  void prepare(Time now, std::uint32_t number, std::int64_t bytes, bool from_network, bool reduced, bool goes_on);
+  void prepare_packet(Time now, std::uint32_t number, std::int64_t bytes, bool from_network, bool reduced,
+                      bool goes_on);
   void exchange(Time now, std::uint32_t number, std::uint32_t to, std::uint32_t from, std::int64_t bytes);
   void tree_received(Time now, std::uint32_t number);
   void tree_ready(Time now, std::uint32_t number);

@@ -79,13 +79,13 @@ void Collectives::make_packet(Time now, std::uint32_t number) {
   const std::int64_t bytes = packet_bytes(stream, packets.made++);
   if (packets.fresh > 0) {
     --packets.fresh;
-    return prepare(now, number, bytes, false, false, false);
+    return prepare_packet(now, number, bytes, false, false, false);
   }
   const bool goes_on = packets.following > packets.width;
   --packets.following;
   const bool always = phase.operation == Operation::kReduceScatter;
   const bool reduced = always || (phase.operation == Operation::kAllReduce && packets.odd_turn);
-  prepare(now, number, bytes, true, reduced, goes_on);
+  prepare_packet(now, number, bytes, true, reduced, goes_on);
 }
 
 void Collectives::packet_ready(Time now, std::uint32_t number) {
@@ -144,8 +144,8 @@ void Collectives::receive(Time now, std::uint32_t number, std::uint32_t from, st
 }
 
 /// A packet passes the bus where that is modelled, but in listed groups, which have a delay of their own.
-void Collectives::prepare(Time now, std::uint32_t number, std::int64_t bytes, bool from_network, bool reduced,
-                          bool goes_on) {
+void Collectives::prepare_packet(Time now, std::uint32_t number, std::int64_t bytes, bool from_network, bool reduced,
+                                 bool goes_on) {
   const Stream& stream = streams_[number];
   const bool tree = phase_of(stream).algorithm == Algorithm::kDoubleBinaryTree;
   const std::uint64_t packet = tree ? 0 : (stream.packets.made - 1) % kMostPackets;
@@ -175,7 +175,7 @@ void Collectives::reduce(Time now, std::uint32_t number, std::uint32_t packet) {
     last_pass_ = whole_ns(static_cast<double>(bytes) / bytes_per_second * kNsPerSecond);
   }
   const std::uint64_t what = (std::uint64_t{packet} * kMostStreams + number) * kKinds + kReady;
-  agenda_.call(last_pass_ == kNever ? kNever : now + 3 * last_pass_, stream.rank, Entry(actor_, what));
+  agenda_.call(last_pass_ == kNever ? kNever : after(now, 3 * last_pass_), stream.rank, Entry(actor_, what));
 }
 
 void Collectives::received(Time now, std::uint32_t number) {
@@ -201,7 +201,7 @@ void Collectives::begin_tree(Time now, std::uint32_t number) {
   const TreePlace& tree = stream.tree;
   if (tree.count() == 0) {
     stream.climb = Climb::kBegun;
-    return prepare(now, number, phase.bytes, false, false, false);
+    return prepare_packet(now, number, phase.bytes, false, false, false);
   }
   stream.climb = tree.count() == 1 ? Climb::kOneChild : Climb::kTwoChildren;
   for (std::uint32_t i = 0; i < tree.count(); ++i) {
@@ -215,16 +215,16 @@ void Collectives::tree_received(Time now, std::uint32_t number) {
   switch (stream.climb) {
     case Climb::kTwoChildren:
       stream.climb = Climb::kOneChild;
-      return prepare(now, number, bytes, true, true, false);
+      return prepare_packet(now, number, bytes, true, true, false);
     case Climb::kOneChild:
       stream.climb = stream.tree.parent == TreePlace::kNone ? Climb::kDown : Climb::kUp;
-      return prepare(now, number, bytes, true, true, true);
+      return prepare_packet(now, number, bytes, true, true, true);
     default:
       break;
   }
   const bool leaf = stream.tree.count() == 0;
   stream.climb = leaf ? Climb::kDone : Climb::kDown;
-  prepare(now, number, bytes, true, !leaf, !leaf);
+  prepare_packet(now, number, bytes, true, !leaf, !leaf);
 }
 
 void Collectives::tree_ready(Time now, std::uint32_t number) {

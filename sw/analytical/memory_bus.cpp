@@ -106,12 +106,12 @@ void MemoryBuses::send_next(Time now, Place place) {
   other.before = other.state;
   other.state = Port::State::kReceiving;
   other.row = 0;
-  post(now + whole_ns(static_cast<double>(wait) + data + static_cast<double>(config_.latency_ns) +
-                      static_cast<double>(config_.overhead_ns)),
+  post(after(now, whole_ns(static_cast<double>(wait) + data + static_cast<double>(config_.latency_ns) +
+                           static_cast<double>(config_.overhead_ns))),
        partner, kReceived);
   port.sends.pop_front();
   port.state = Port::State::kSending;
-  post(now + whole_ns(static_cast<double>(wait) + data), place, kSent);
+  post(after(now, whole_ns(static_cast<double>(wait) + data)), place, kSent);
 }
 
 void MemoryBuses::received(Time now, Place place) {
@@ -154,8 +154,8 @@ void MemoryBuses::answered(Time now, Place place, const Move& move) {
 }
 
 void MemoryBuses::reduce_first(Time now, Place place) {
-  const std::int64_t ns = place.end.reductions.front().bytes / 100 * config_.reduction_ns + 50;
-  post(now + Time(ns * kPsInNs), place, kReduced);
+  const auto hundreds = static_cast<double>(place.end.reductions.front().bytes / 100);
+  post(after(now, whole_ns(hundreds * static_cast<double>(config_.reduction_ns) + 50)), place, kReduced);
 }
 
 void MemoryBuses::reduced(Time now, Place place) {

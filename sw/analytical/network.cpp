@@ -143,7 +143,7 @@ void Network::transmit(Time now, std::uint32_t from, std::uint32_t to, std::int6
   ++messages_;
   if (congestion_ == Congestion::kUnaware || from == to) {
     const Time length = unaware(from, to, bytes);
-    return agenda_.post(length == kNever ? kNever : now + length, Entry(actor_, flight * kKinds + kArrival));
+    return agenda_.post(after(now, length), Entry(actor_, flight * kKinds + kArrival));
   }
   if (congestion_ == Congestion::kCutThrough) {
     const std::uint32_t index = segments_.take();
@@ -204,8 +204,8 @@ void Network::carry(Time now, std::uint32_t link, std::uint32_t carried) {
   links_[link].busy = true;
   const double length = ns_on_link(0, under_way_[carried].bytes);
   const Time arrives = whole_ns(dimensions_.front().latency_ns + length);
-  agenda_.post(arrives == kNever ? kNever : now + arrives, Entry(actor_, carried * kKinds + kStop));
-  agenda_.post(now + whole_ns(length), Entry(actor_, link * kKinds + kLinkFree));
+  agenda_.post(after(now, arrives), Entry(actor_, carried * kKinds + kStop));
+  agenda_.post(after(now, whole_ns(length)), Entry(actor_, link * kKinds + kLinkFree));
 }
 
 void Network::link_is_free(Time now, std::uint32_t link) {

@@ -161,4 +161,9 @@ inline Time whole_ns(double ns) {
   return ns < kMost ? Time(static_cast<std::int64_t>(ns) * 1000) : kNever;
 }
 
+/// So much later; kNever where that cannot be counted.
+inline Time after(Time now, Time length) {
+  return length < kNever - now ? now + length : kNever;
+}
+
 }  // namespace weft::analytical

@@ -151,7 +151,7 @@ void Replay::issue(Time now, Graph& graph, const Node& node) {
   begun(now, graph, node);
   const auto done_after = [&](Time length) {
     if (length == kNever) fail(graph, node, "takes longer than a run can, which counts to 53 days");
-    call_done(now + length, graph, node);
+    call_done(after(now, length), graph, node);
   };
   if (end_.replay_only) return done_after(duration_of(node));
   switch (node.type) {

@@ -61,7 +61,7 @@ void Replay::issue_memory(Time now, Graph& graph, const Node& node) {
   }
   if (end_.remote_memory == RemoteMemory::kPerEnd) {
     const Time length = remote_memory_time(graph, node);
-    return call_done(length == kNever ? kNever : now + length, graph, node);
+    return call_done(after(now, length), graph, node);
   }
   SharedMemory& memory = memories_[memory_of(graph)];
   const std::uint64_t work = remember({&graph, &node});
@@ -73,7 +73,7 @@ void Replay::issue_memory(Time now, Graph& graph, const Node& node) {
 void Replay::move_memory(Time now, std::uint64_t work) {
   const Graph& graph = *works_[work].graph;
   const Time length = remote_memory_time(graph, *works_[work].node);
-  const Time at = length == kNever ? kNever : now + length;
+  const Time at = after(now, length);
   agenda_.call(at, graph.end, Entry(actor_, work * kKinds + kNodeDone));
   agenda_.call(at, graph.end, Entry(actor_, memory_of(graph) * kKinds + kMemoryFree));
 }
@@ -92,7 +92,7 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
   if (!type.has_value()) fail(graph, node, "has no comm_type");
   if (*type == CollectiveType::kBroadcast) {
     const Time length = duration_of(node);
-    return call_done(length == kNever ? kNever : now + length, graph, node);
+    return call_done(after(now, length), graph, node);
   }
   Operation operation{};
   std::int64_t bytes = 0;

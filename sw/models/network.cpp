@@ -19,12 +19,15 @@
 namespace weft::models {
 namespace {
 
-/// Beyond any real layer: with these, counts of operations stay within 63 bits.
+/// Beyond any real layer.
 constexpr std::int64_t kMaxChannels = 1 << 18;
 constexpr std::int64_t kMaxKernel = 1 << 6;
 constexpr std::int64_t kMaxImage = 1 << 14;
 constexpr std::int64_t kMaxSide = 1 << 20;
 constexpr std::int64_t kMaxBatch = 1 << 20;
+constexpr std::int64_t kMaxBranches = 1 << 10;
+/// Of a sample, in the passes through all layers and the products that give factors: counts stay within 63 bits.
+constexpr double kMaxOperations = 1e18;
 
 const std::initializer_list<std::string_view> kColumns = {
     "layer",  "kind",       "channels_in", "channels_out", "kernel_height", "kernel_width",
@@ -107,6 +110,8 @@ Move read_move(const Row& row, MoveKind kind) {
     expect_same_channels(row, shape);
   } else if (shape.channels_out % shape.channels_in != 0) {
     row.fail("channels_out", fmt::format("a multiple of the {} channels that come in", shape.channels_in));
+  } else if (shape.channels_out / shape.channels_in > kMaxBranches) {
+    row.fail("channels_out", fmt::format("at most {} branches of {} channels", kMaxBranches, shape.channels_in));
   }
   return {kind, shape.channels_in * shape.height * shape.width, shape.channels_out * shape.positions()};
 }
@@ -132,11 +137,18 @@ Layer read_layer(const Row& row) {
   return layer;
 }
 
+double operations(const Layer& layer) {
+  const auto a = static_cast<double>(factor_a(layer));
+  const auto g = static_cast<double>(factor_g(layer));
+  return 2 * static_cast<double>(layer.positions()) * (3 * a * g + a * a + g * g);
+}
+
 template <typename Rows>
 std::vector<Layer> read_layers(const Rows& rows) {
   std::vector<Layer> layers;
   std::vector<Move> moves;
   std::set<std::string> names;
+  double sum = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!names.insert(rows[i].required("layer")).second) rows[i].fail("layer", "a name that no other row has");
     if (const std::optional<MoveKind> kind = move_kind(rows[i].text("kind"))) {
@@ -146,6 +158,13 @@ std::vector<Layer> read_layers(const Rows& rows) {
     }
     layers.push_back(read_layer(rows[i]));
     layers.back().before = std::exchange(moves, {});
+    sum += operations(layers.back());
+    if (sum > kMaxOperations) {
+      rows[i].fail(
+          "channels_in",
+          fmt::format("layers of at most {:.0e} operations a sample, this one and those before it having {:.1e}",
+                      kMaxOperations, sum));
+    }
   }
   return layers;
 }

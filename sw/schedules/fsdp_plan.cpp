@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/schedules/fsdp_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -38,6 +40,16 @@ void check_linear(const FsdpConfig& config, const models::Transformer& model) {
   }
 }
 
+/// Counts of operations and bytes stay well within 63 bits.
+void check_operations(const FsdpConfig& config, const models::Transformer& model) {
+  constexpr double kMostOperations = 1e18;
+  const double tokens = static_cast<double>(config.sequences) * static_cast<double>(config.sequence);
+  const double operations = tokens * models::convention_flops_per_token(model, config.sequence);
+  if (operations <= kMostOperations) return;
+  throw ConfigError("workload.sequences", fmt::format("expected a step of at most {:.0e} operations a rank, got {:.1e}",
+                                                      kMostOperations, operations));
+}
+
 }  // namespace
 
 FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& compute, int shards) {
@@ -51,6 +63,7 @@ FsdpPlan::FsdpPlan(const FsdpConfig& config, const accelerator::ComputeConfig& c
     if (model.encoder != 0) model.encoder = config.layers;
   }
   check_linear(config, model);
+  check_operations(config, model);
   root_elements = static_cast<std::uint64_t>(models::unit_parameters(model, UnitKind::kEmbedding) +
                                              models::unit_parameters(model, UnitKind::kHead));
   models::StepShape shape;

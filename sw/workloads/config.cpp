@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sw/workloads/config.h"
 
+#include <algorithm>
 #include <string>
 
 namespace weft::workloads {
@@ -60,6 +61,27 @@ void check_experts(const WorkloadConfig& config) {
   }
 }
 
+/// Counts of operations, bytes and tokens stay well within 63 bits.
+void check_counts(const WorkloadConfig& config) {
+  constexpr double kMostOperations = 1e18;
+  constexpr double kMostParameters = 1e17;
+  const models::Transformer& model = config.model;
+  const auto experts = static_cast<double>(std::max<std::int64_t>(config.experts, 1));
+  const double weights = 3 * experts * static_cast<double>(model.ffn) * static_cast<double>(model.d_model);
+  if (static_cast<double>(model.layers) * weights > kMostParameters) {
+    throw WorkloadError("--experts", "expected at most 1e17 parameters in all experts");
+  }
+  const double attention = 12 * static_cast<double>(model.attentions()) * static_cast<double>(model.query_width());
+  const double a_token =
+      static_cast<double>(convention_flops_per_token(model, 0)) + attention * static_cast<double>(config.sequence);
+  const double operations = a_token * static_cast<double>(config.batch) * static_cast<double>(config.sequence) *
+                            static_cast<double>(config.steps) * static_cast<double>(config.top_k) /
+                            static_cast<double>(config.parallel.ranks());
+  if (operations > kMostOperations) {
+    throw WorkloadError("--batch", "expected a workload of at most 1e18 operations a rank");
+  }
+}
+
 void check_linear(const WorkloadConfig& config) {
   if (!config.is_float8()) return;
   if (!models::is_fused(models::UnitKind::kBlock, config.fusion)) {
@@ -103,18 +125,11 @@ void WorkloadConfig::check() const {
   }
   must_be_multiple("--batch", batch, replicas() * microbatches,
                    "ep x fsdp x dp ranks with " + std::to_string(microbatches) + " microbatches each");
+  check_counts(*this);
   check_pipeline(*this);
   check_experts(*this);
   check_linear(*this);
   check_async_tensor_parallel(*this);
-  // Counts of operations and bytes stay well within 63 bits.
-  constexpr double kMostOperations = 1e18;
-  const double operations = static_cast<double>(convention_flops_per_token(model, sequence)) *
-                            static_cast<double>(batch) * static_cast<double>(sequence) *
-                            static_cast<double>(steps * top_k) / static_cast<double>(parallel.ranks());
-  if (operations > kMostOperations) {
-    throw WorkloadError("--batch", "expected a workload of at most 1e18 operations a rank");
-  }
 }
 
 }  // namespace weft::workloads

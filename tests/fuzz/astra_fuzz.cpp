@@ -21,6 +21,8 @@ constexpr std::string_view kNetwork =
     "topology: [ Ring, Switch ]\nnpus_count: [ 2, 4 ]\nbandwidth: [ 50.0, 25.0 ]\nlatency: [ 500.0, 1.0 ]\n";
 constexpr std::string_view kSystem = R"({"scheduling-policy": "LIFO", "preferred-dataset-splits": 4,
   "local-mem-bw": 50, "all-reduce-implementation": ["ring", "halvingDoubling"]})";
+constexpr std::string_view kCustom = R"({"preferred-dataset-splits": 4, "local-mem-bw": 50,
+  "per-node-custom-implementation": "input"})";
 constexpr std::string_view kLogical = R"({"logical-dims": ["2", "2"]})";
 constexpr std::uint32_t kEnds = 8;
 /// Of networks that are planned: larger ones take longer than a fuzzer has.
@@ -89,8 +91,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return wire(read_ns3_topology(file));
       case 5:
         return static_cast<void>(read_ns3_config(file));
-      default:
+      case 6:
         return wire(read_htsim_topology(file));
+      default:
+        return static_cast<void>(
+            read_system(good(kNetwork, "network.yml"), good(kCustom, "system.json")).custom_nodes.size());
     }
   });
   return 0;

@@ -3,6 +3,7 @@
 // and converted, or refused by a FormatError. What is written is read back equal, and what is repaired has nothing to
 // be found.
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/twin.h"
 #include "traces/chakra/check.h"
 #include "traces/chakra/convert.h"
 #include "traces/chakra/kernels.h"
@@ -40,17 +41,6 @@ void read_attributes(const Node& node) {
   }
 }
 
-/// The other rank of what a rank does: receives for its sends, and nothing for every third node.
-Node twin(Node node) {
-  const bool is_message = node.type == NodeType::kSend || node.type == NodeType::kReceive;
-  if (is_message) node.type = node.type == NodeType::kSend ? NodeType::kReceive : NodeType::kSend;
-  for (Attribute& attribute : node.attributes) {
-    if (!is_message || (attribute.name != "comm_src" && attribute.name != "comm_dst")) continue;
-    attribute.name = attribute.name == "comm_src" ? "comm_dst" : "comm_src";
-  }
-  return node;
-}
-
 void copy(const fs::path& file, const fs::path& own, const fs::path& other) {
   TraceReader reader(file);
   TraceWriter writer(own, reader.metadata());
@@ -59,7 +49,7 @@ void copy(const fs::path& file, const fs::path& own, const fs::path& other) {
   for (Node node; reader.next(node);) {
     read_attributes(node);
     writer.write(node);
-    if (++count % 3 != 0) others.write(twin(node));
+    if (++count % 3 != 0) others.write(weft::fuzz::twin(node));
   }
   writer.close();
   others.close();

@@ -7,11 +7,11 @@ folder=${1:?a folder}
 here=$(cd "$(dirname "$0")/../.." && pwd)
 shared=$here/../shared
 inputs=$here/docs/inputs
-mkdir -p "$folder"/{chakra,vcd,platform,edges,memory_trace,text_workload,astra}
+mkdir -p "$folder"/{chakra,run,vcd,platform,edges,memory_trace,text_workload,astra,model}
 
 seed() { cat >"$folder/$1"; }
-# with BYTE FILE TO: astra_fuzz's input, whose first byte says which of the files it is.
-with() { { printf "$1"; cat "$2"; } >"$folder/astra/$3"; }
+# with BYTE FILE TO: input of a fuzzer whose first byte says what the file is, or what becomes of it.
+with() { { printf "$1"; cat "$2"; } >"$folder/$3"; }
 # found PATTERN: files of shared/ that a fuzzer can begin with.
 found() { [[ -d $shared ]] && find "$shared/cases" "$shared/astra" -name "$1" -size -9k || true; }
 # name_of FILE: one that no other has, of its folder and itself.
@@ -77,6 +77,9 @@ seed chakra/feeder.json <<'END'
 {"Id": 2, "Name": "b", "NodeType": 7, "comm_type": 0, "comm_size": 64, "is_cpu_op": false, "data_deps": [1]}]}
 END
 for name in compute.et attributes.et ddp.0.json jsonizer.json; do packed "chakra/$name"; done
+for file in "$folder"/chakra/*; do
+  for byte in 0 1 2 11 15; do with "\\$byte" "$file" "run/$(basename "$file")-$byte"; done
+done
 for file in $(found '*.et') $(found '*jsonizer.json'); do cp "$file" "$folder/chakra/$(name_of "$file")"; done
 
 # Waveforms
@@ -150,6 +153,27 @@ packed platform/patch.json
 for file in $(found 'p.json') $(found 'hi-rate.json') $(found 'analytical-2.json') $(found 'l82*.json'); do
   cp "$file" "$folder/platform/$(name_of "$file")"
 done
+
+seed platform/kfac.json <<'END'
+{"accelerators": 4, "per_node": 1, "workload": {"kind": "kfac", "network": "resnet50", "batch": 8, "algorithm": "spd", "fusion": "optimal",
+ "compression": {"method": "none"}, "activations": {"method": "dct", "ratio": 0.25}}}
+END
+seed platform/fsdp.json <<'END'
+{"accelerators": 8, "workload": {"kind": "fsdp", "model": "llama3-8b", "sequences": 2, "sequence": 2048, "layers": 2, "recompute": "full",
+ "shards": 4, "fusion": "fused", "linear": "float8"}}
+END
+seed platform/transformer.json <<'END'
+{"accelerators": 8, "workload": {"kind": "transformer", "model": "llama3-8b", "parallel": "tp=2,cp=2,pp=2", "layers": 4, "microbatches": 2,
+ "schedule": "interleaved", "virtual_stages": 2, "sequence_parallel": true, "library": "communicators", "kernels": 2}}
+END
+seed platform/bank.json <<'END'
+{"accelerators": 2, "accelerator": {"part": "h100-sxm", "hbm": {"detail": "bank", "stacks": {"count": 5, "clock": "1ns", "mapping": "128B"}}},
+ "workload": {"kind": "chakra", "traces": "w", "groups": {"1": [0, 1], "2": "all"}, "compute": "duration"}}
+END
+seed platform/config.json <<'END'
+{"weft": {"version": "1"}, "file": "/a/p.json", "platform": {"accelerators": 2, "fabric": {"link": {"rate": "1Gbps"}}},
+ "values": {"fabric.link.rate": {"source": "command line", "value": "1Gbps"}}}
+END
 
 # Its words, for -dict: names of fields, and of what they can be.
 {
@@ -247,11 +271,11 @@ packed text_workload/simai.txt
 for file in $(found '*.txt'); do cp "$file" "$folder/text_workload/$(name_of "$file")"; done
 
 # ASTRA-sim's network, system, memory and group files, and topologies of ns-3 and htsim
-with '\0' "$inputs/network.yml" network
-with '\0' "$inputs/ns3-logical.json" logical
-with '\1' "$inputs/system.json" system
-with '\2' "$inputs/memory.json" no-memory
-with '\4' "$inputs/ns3-topology.txt" ns3-topology
+with '\0' "$inputs/network.yml" astra/network
+with '\0' "$inputs/ns3-logical.json" astra/logical
+with '\1' "$inputs/system.json" astra/system
+with '\2' "$inputs/memory.json" astra/no-memory
+with '\4' "$inputs/ns3-topology.txt" astra/ns3-topology
 printf '\0{"dimensions-count": 1, "topologies-per-dim": ["Ring"], "units-count": [4], "links-count": [2], "link-latency": [500],
 "link-bandwidth": [25]}' | seed astra/network-1
 printf '\1{"scheduling-policy": "LIFO", "endpoint-delay": 10, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 4,
@@ -268,7 +292,32 @@ Tier 1\nDownlink_speed_Gbps 200\nRadix_Up 2\nRadix_Down 2\nDownlink_Latency_ns 5
 Downlink_Latency_ns 500\n' | seed astra/htsim-3
 printf '\6Nodes 8\nTiers 2\nTier 0\nDownlink_speed_Gbps 200\nRadix_Up 4\nRadix_Down 4\nDownlink_Latency_ns 500
 Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 4\nBundle 2\nDownlink_Latency_ns 500\n' | seed astra/htsim-2
-for file in $(found '*.yml'); do with '\0' "$file" "$(name_of "$file")"; done
-for file in $(found 'sys*.json') $(found '*chunks.json'); do with '\1' "$file" "$(name_of "$file")"; done
-for file in $(found 'mem*.json'); do with '\2' "$file" "$(name_of "$file")"; done
-for file in $(found 'comm*.json') $(found '*groups.json'); do with '\3' "$file" "$(name_of "$file")"; done
+for file in $(found '*.yml'); do with '\0' "$file" "astra/$(name_of "$file")"; done
+printf '\7{"4": "custom", 7: ./a/b}\n' | seed astra/custom-nodes
+for file in $(found 'sys*.json') $(found '*chunks.json'); do with '\1' "$file" "astra/$(name_of "$file")"; done
+for file in $(found 'mem*.json'); do with '\2' "$file" "astra/$(name_of "$file")"; done
+for file in $(found 'comm*.json') $(found '*groups.json'); do with '\3' "$file" "astra/$(name_of "$file")"; done
+
+# Networks of layers, transformers and published measurements
+for table in "$here"/sw/models/networks/*.csv; do
+  head -n 12 "$table" >"$folder/part"
+  with '\0' "$folder/part" "model/$(basename "$table" .csv)"
+done
+printf '\0{"name": "a", "batch": 16, "layers": [{"layer": "hidden", "kind": "linear", "channels_in": 784, "channels_out": 256, "bias": true},
+{"layer": "pool", "kind": "max-pool", "channels_in": 4, "channels_out": 4, "kernel_height": 2, "kernel_width": 2, "stride": 2, "pad_height": 0,
+"pad_width": 0, "height": 8, "width": 8, "bias": false}, {"layer": "norm", "kind": "residual-norm", "channels_in": 8, "channels_out": 8,
+"height": 4, "width": 4, "bias": true}]}' | seed model/layers.json
+head -n 8 "$here/sw/models/transformers.csv" >"$folder/part"
+with '\1' "$folder/part" model/transformers
+printf '\1name,layers,d_model,ffn,heads,kv_heads,head_dim,vocab,gated,tied,positions,bias,norm,sequence,encoder,relative,dropout
+small,2,64,256,4,2,16,128,yes,no,0,no,rms,64,,,
+large,4096,1048576,1048576,4096,4096,4096,1048576,no,yes,1048576,yes,layer,1048576,4096,32,yes\n' | seed model/transformers-2
+for table in "$here"/traces/published/*.csv; do
+  head -n 6 "$table" >"$folder/part"
+  with '\2' "$folder/part" "model/$(basename "$table" .csv)"
+done
+rm -f "$folder/part"
+printf '\2suite,platform,arguments,metric,published,unit,tolerance,source
+a,p,collective --op all_gather less collective --op reduce,rows[bytes=1024].busbw + rows[0].bytes,1.5,GB/s,10%%,b
+a,p,run,step.time_us,5,ms,0.5ms,"c, d"
+b,p,run,"rows[-1][""op""]",5,,-,e\n' | seed model/published

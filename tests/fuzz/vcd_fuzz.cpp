@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -169,6 +170,30 @@ void calibrate(const std::filesystem::path& file, const vcd::CompareOptions& opt
   });
 }
 
+/// Each vector of an even number of bits as two interfaces side by side, under a name that a rule gives back.
+void split(const std::filesystem::path& file, const vcd::Header& header, const vcd::Sampling& sampling) {
+  constexpr int kMostSplit = 4;
+  const vcd::Names names(header, file);
+  int count = 0;
+  for (const vcd::Signal& signal : header.signals) {
+    const bool is_wide = signal.kind == SignalKind::kBits && signal.width > 1 && vcd::Names::has_values(signal);
+    if (!is_wide || ++count > kMostSplit) continue;
+    const std::vector<vcd::NameRule> rules = {{"top.*.x", "*"}};
+    const std::string name = vcd::map_name(rules, "top." + names.name_of(signal) + ".x");
+    fuzz::expect(name == names.name_of(signal));
+    fuzz::accepted([&] {
+      vcd::Reader reader(file);
+      std::vector<vcd::StreamNames> parts;
+      try {
+        parts = vcd::parse_streams("valid=" + name + ",data=" + name, 2, reader);
+      } catch (const std::invalid_argument&) {
+        return;  // a name with a comma in it
+      }
+      static_cast<void>(vcd::read_block(std::move(reader), sampling, parts, nullptr, true));
+    });
+  }
+}
+
 /// Its signals of one bit in all the roles that an interface has.
 void compare(const std::filesystem::path& file, const vcd::Header& header) {
   std::vector<std::string> bits;
@@ -206,6 +231,7 @@ void compare(const std::filesystem::path& file, const vcd::Header& header) {
   options.tolerance = 2;
   compare_both();
   calibrate(file, options);
+  split(file, header, options.sampling);
 }
 
 }  // namespace

@@ -175,6 +175,21 @@ TEST(Schedule, Float8GathersABytePerWeight) {
   EXPECT_GT(alone.stages[1].kernels.size(), plan.stages[1].kernels.size());
 }
 
+/// Sequences and their tokens each within their limits, and more together than 64 bits count.
+TEST(Schedule, StepsHaveAtMostSoManyOperations) {
+  FsdpConfig workload = two_blocks();
+  workload.sequences = 1 << 20;
+  workload.sequence = 1 << 24;
+  try {
+    const schedules::FsdpPlan plan(workload, accelerator::ComputeConfig(), 8);
+    ADD_FAILURE();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.path(), "workload.sequences");
+    EXPECT_EQ(error.expected().find("expected a step of at most 1e+18 operations a rank, got "), 0U)
+        << error.expected();
+  }
+}
+
 /// Of a block, in bytes for each of its parameters that a rank keeps.
 TEST(Schedule, ShardsAndTheirSumsAreCast) {
   FsdpConfig workload = two_blocks();

@@ -334,6 +334,9 @@ TEST_F(ImportPackets, RefusesByName) {
   write("short.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n");
   write("rate.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 fast 1us 0\n");
   write("delay.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1year 0\n");
+  write("fast.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1e300Gbps 1us 0\n");
+  write("slow.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 0.1bps 1us 0\n");
+  write("long.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1e300s 0\n");
   write("node.txt", "3 1 2\n2\n0 2 1Gbps 1us 0\n1 7 1Gbps 1us 0\n");
   write("apart.txt", "3 1 3\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n1 2 2Gbps 1us 0\n");
   write("no.txt", "TOPOLOGY_FILE no/such.txt\n");
@@ -348,6 +351,8 @@ TEST_F(ImportPackets, RefusesByName) {
   write("radix.topo", tree.replace(tree.find("Radix_Down 4"), 12, "Radix_Down 8"));
   tree = kFatTree;
   write("up.topo", tree.replace(tree.find("Radix_Up 2"), 10, "Radix_Up 16777216"));
+  tree = kFatTree;
+  write("speed.topo", tree.replace(tree.find("Downlink_speed_Gbps 200"), 23, "Downlink_speed_Gbps 2000000"));
   const std::string begin = "import astra-sim --system ../system.json --workload ../traces/w --out p.json ";
   const std::string logical = "--network ../logical.json ";
   const std::string yml = "--network ../network.yml ";
@@ -375,6 +380,18 @@ TEST_F(ImportPackets, RefusesByName) {
            {"no switch",
             logical + "--ns3-topology ../direct.txt",
             {"direct.txt: end0 - end1: expected at least one switch", "network.yml of Ring"}},
+           {"a rate beyond links",
+            logical + "--ns3-topology ../fast.txt",
+            {"fast.txt: line 4: expected a rate from 1Gbps to 1000Tbps, got \"1e300Gbps\""}},
+           {"a rate below links",
+            logical + "--ns3-topology ../slow.txt",
+            {"slow.txt: line 4: expected a rate from 1Gbps to 1000Tbps, got \"0.1bps\""}},
+           {"a delay beyond links",
+            logical + "--ns3-topology ../long.txt",
+            {"long.txt: line 4: expected a delay of at most 1ms, got \"1e300s\""}},
+           {"a speed beyond links",
+            yml + "--htsim-topology ../speed.topo",
+            {"speed.topo: line 7: expected downlink_speed_gbps of at most 1000000, got 2000000"}},
            {"two parts", logical + "--ns3-topology ../cut.txt", {"cut.txt: expected a connected graph"}},
            {"a node",
             logical + "--ns3-topology ../node.txt",

@@ -219,6 +219,40 @@ TEST_F(VcdCliTest, CalibrationsAreCheckedByFilesWithOtherNames) {
 }
 
 /// Files that other tools wrote, each read as these read it.
+/// What lies beyond the width of the first input has no place in a lane, and a number beyond 64 bits has none anywhere.
+TEST_F(VcdCliTest, ReplaysInputsOfOneWidth) {
+  const auto port = [](const std::string& name, int data, int id, int kind) {
+    return fmt::format(
+        "$var wire 1 {0}v {0}valid $end\n$var wire {1} {0}d {0}data $end\n$var wire {2} {0}i {0}id $end\n"
+        "$var wire {3} {0}k {0}kind $end\n",
+        name, data, id, kind);
+  };
+  const auto replay = [&](int data, int id, const std::string& bits, int kind, const std::string& type) {
+    std::string text = "$timescale 1ns $end\n$scope module tb $end\n$var wire 1 ! clk $end\n" +
+                       port("a_", 32, id, kind) + port("b_", data, id, kind) +
+                       "$upscope $end\n$enddefinitions $end\n#0 0! 0a_v 0b_v\n";
+    for (int edge = 1; edge <= 6; ++edge) {
+      text += fmt::format("#{} 1!\n#{} 0!\n", 10 * edge - 5, 10 * edge);
+      if (edge == 1) {
+        text += fmt::format("1a_v 1b_v b101 a_d b1{0} b_d b{1} a_i b{1} b_i b{2} a_k b{2} b_k\n",
+                            std::string(static_cast<std::size_t>(data) - 1, '0'), bits, type);
+      }
+      if (edge == 2) text += "0a_v 0b_v\n";
+    }
+    write("lane.vcd", text);
+    return weft("vcd replay ../lane.vcd --clock tb.clk --input tb.a_ --input tb.b_ --stimulus ../beats.txt");
+  };
+  const Ran good = replay(32, 64, std::string(64, '1'), 2, "1");
+  EXPECT_EQ(good.code, 0) << good.err;
+  for (const auto& [ran, message] :
+       {std::pair(replay(4096, 4, "0", 2, "1"), "expected 32 bits of data at input 1, as at the first, got 4096"),
+        {replay(32, 70, "1" + std::string(69, '0'), 2, "1"), "expected a known id of at most 64 bits, got \"1000"},
+        {replay(32, 4, "0", 70, "1" + std::string(69, '0')), "expected a known kind of elements of at most 64 bits"}}) {
+    EXPECT_EQ(ran.code, 2) << ran.out;
+    EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
+  }
+}
+
 TEST_F(VcdCliTest, ReadsTheFilesOfUsers) {
   if (test::skips_without_shared("cases", "vcd_dialects_test and vcd_input_test write files of these kinds")) return;
   const std::filesystem::path cases = test::shared("cases");

@@ -107,6 +107,14 @@ TEST(Analytical, DirectAndHalvingWhereLinksAreSharedAsAstraSim) {
   EXPECT_EQ(run({ring_of(8)}, {Algorithm::kHalvingDoubling}, Operation::kAllReduce, kBytes).last, 63'168);
 }
 
+TEST(Analytical, RefusesReductionsOfTimesThatNobodyCounts) {
+  const BusConfig bus{true, 10, 10, 10, 0, 1'000'000'000};
+  test::fresh_kernel();
+  Bench bench({ring_of(2)}, Congestion::kUnaware, config_of({Algorithm::kRing}), bus);
+  constexpr std::int64_t kHundreds = 7LL << 44;  // by 1 s each, of which 64 bits of picoseconds would show 46 days
+  EXPECT_THROW(bench.run(Operation::kAllReduce, 8 * 100 * kHundreds), ConfigError);
+}
+
 TEST(Analytical, PacketsPassTheSharedBusAsInAstraSim) {
   const BusConfig bus{true, 10, 10, 10, 0.001, 1};
   for (const Congestion congestion : {Congestion::kUnaware, Congestion::kAware}) {

@@ -215,6 +215,9 @@ TEST_F(ChakraCheck, AnAttributeIsThereOnce) {
   const Node node = collective_node(1, CollectiveType::kAllReduce, 8);
   EXPECT_EQ(found({with(node, Attribute::integer("comm_size", 16))}),
             Texts{"w.0.et: node 1 'n1': attribute comm_size is there twice, with different values; expected it once"});
+  Node many = node;
+  for (int i = 0; i < 32; ++i) many = with(many, Attribute::integer("x" + std::to_string(i % 20), i));
+  EXPECT_EQ(found({with(many, Attribute::integer("comm_size", 16))}).size(), 1U);
   // Nothing is open where both say the same, or where nobody reads it.
   EXPECT_EQ(found({with(node, Attribute::integer("comm_size", 8))}), Texts());
   EXPECT_EQ(found({with(with(node, Attribute::integer("x", 8)), Attribute::integer("x", 9))}), Texts());

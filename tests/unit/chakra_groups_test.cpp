@@ -103,6 +103,13 @@ TEST(ChakraProcessGroups, ListRanksInSeveralWays) {
 TEST(ChakraProcessGroups, AreNotLookedForInEndlessNests) {
   const std::string deep(100'000, '[');
   EXPECT_NE(process_groups_of(metadata(deep + "\"pg_name\"" + std::string(deep.size(), ']'))).problem, "");
+  // Nor shown.
+  for (const std::string before : {"[{\"pg_name\": ", "[{\"pg_name\": \"1\", \"ranks\": "}) {
+    const ProcessGroupList read = process_groups_of(metadata(before + deep + std::string(deep.size(), ']') + "}]"));
+    EXPECT_TRUE(read.groups.empty());
+    EXPECT_EQ(read.problem.find("expected a JSON list of groups with pg_name and ranks, got " + before), 0U)
+        << read.problem;
+  }
 }
 
 TEST(ChakraProcessGroups, OfAListThatIsCutAreTheWholeOnes) {

@@ -95,6 +95,9 @@ TEST(Csv, SaysWhatIsMalformed) {
   EXPECT_EQ(parse_error("# only\n"), "t.csv: expected a line that names the columns, found none");
   EXPECT_EQ(parse_error("\na,b,a\n"), "t.csv:2: column 'a' is named twice");
   EXPECT_EQ(parse_error("a,,b\n"), "t.csv:1: expected a name for column 2, found none");
+  std::string wide = "c0";
+  for (int column = 1; column <= 1024; ++column) wide += ",c" + std::to_string(column);
+  EXPECT_EQ(parse_error(wide + "\n"), "t.csv:1: expected at most 1024 columns, found 1025");
   EXPECT_EQ(parse_error("a,b\n1,2\n3\n"), "t.csv:3: expected 2 fields (a, b), found 1");
   EXPECT_EQ(parse_error("a\n\"1\n2\n"), "t.csv:2: expected a closing quote for the field that starts here");
   EXPECT_EQ(parse_error("a\n\"1\"2\n"), "t.csv:2: expected a comma or the end of the line after a closing quote");

@@ -170,6 +170,7 @@ TEST(AddressMap, SaysWhatIsWrongWithAHash) {
   fails("bank^row2", "a bit of the row after bank^row:, not \"2\"");
   fails("bank^row:-1", "a bit of the row after bank^row:");
   fails("bank^row:13", "bits of the row, which has 14, for the 2 of bank from bit 13");
+  fails("bank^row:2147483647", "bits of the row, which has 14, for the 2 of bank from bit 2147483647");
   fails("bank^row,bank^row,bank^row,bank^row,bank^row,bank^row,bank^row,bank^row,bank^row", "at most 8 fields");
 }
 
@@ -191,6 +192,7 @@ TEST(AddressMap, SaysWhatIsWrong) {
   fails("pseudo_channel,offset,bank_group,column,bank,stack_id,row", "offset first");
   fails("offset,column:2,pseudo_channel,bank_group,column,bank,stack_id,row",
         "the 4 highest bits of column side by side, for inline ECC that covers 15 bursts", 15);
+  fails("offset,column:1,column:2147483647", "5 bits of column in all, as the geometry has, not 2147483648");
   fails("offset:x,row", "a number of bits after offset:");
   fails("offset:-1,row", "a number of bits after offset:");
 }

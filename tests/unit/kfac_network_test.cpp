@@ -97,6 +97,11 @@ TEST(KfacNetwork, ErrorsSayWhereAndWhat) {
             ":2: column 'kernel_height': expected an integer from 1 to 64, got ''");
   EXPECT_EQ(table_error("a,branches,8,12,,,,,,4,4,no"),
             ":2: column 'channels_out': expected a multiple of the 8 channels that come in, got '12'");
+  EXPECT_EQ(table_error("a,branches,8,8200,,,,,,4,4,no"),
+            ":2: column 'channels_out': expected at most 1024 branches of 8 channels, got '8200'");
+  EXPECT_EQ(table_error("a,linear,8,4,,,,,,1,1,no\nb,conv,262144,262144,2,2,1,0,0,16384,16384,no"),
+            ":3: column 'channels_in': expected layers of at most 1e+18 operations a sample, this one and those before "
+            "it having 1.1e+21, got '262144'");
   EXPECT_EQ(table_error("a,concat,8,8,,,2,,,4,4,no"),
             ":2: column 'stride': expected nothing for a concat layer, got '2'");
   EXPECT_EQ(table_error("a,concat,8,8,,,,,,4,4,yes"),

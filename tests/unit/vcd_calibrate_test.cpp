@@ -3,8 +3,11 @@
 #include "traces/vcd/calibrate.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "tests/support/programs.h"
@@ -216,6 +219,23 @@ TEST_F(VcdCalibrate, FindsAnElasticOne) {
   EXPECT_LT(residual.mean, 0.5);
   // Of another block it says nothing: the measure can fail.
   EXPECT_GT(vcd::residual(calibrate(simulate(0, 1)), other).p99, 2U);
+}
+
+/// A range of another width than the variable says nothing, whatever its numbers are.
+TEST(BlockTrace, SplitsAVectorWithARangeOfAnotherWidth) {
+  const std::filesystem::path file =
+      std::filesystem::path(testing::TempDir()) / ("weft_split_" + std::to_string(getpid()) + ".vcd");
+  std::ofstream(file)
+      << "$scope module t $end $var wire 8 ! d [2147483647:2147483640] $end "
+         "$var wire 8 \" e [2147483647:2147483644] $end $upscope $end $enddefinitions $end\n#0 b0 ! b0 \"\n";
+  const Reader reader(file);
+  std::vector<StreamNames> parts = parse_streams("valid=t.d", 2, reader);
+  EXPECT_EQ(parts.at(0).valid, "t.d[2147483643:2147483640]");
+  EXPECT_EQ(parts.at(1).valid, "t.d[2147483647:2147483644]");
+  parts = parse_streams("valid=t.e", 2, reader);
+  EXPECT_EQ(parts.at(0).valid, "t.e[3:0]");
+  EXPECT_EQ(parts.at(1).valid, "t.e[7:4]");
+  std::filesystem::remove(file);
 }
 
 TEST_F(VcdCalibrate, SaysWhatIsWrong) {

@@ -63,6 +63,26 @@ TEST(Workload, RefusesWhatDoesNotDivide) {
             "--sequence: expected at most the 100 positions of small, got 144");
   EXPECT_EQ(message("dp=2", [](WorkloadConfig& c) { c.batch = 1LL << 40; }),
             "--batch: expected a workload of at most 1e18 operations a rank");
+  // Before anything that is counted in 64 bits is larger.
+  EXPECT_EQ(message("dp=2",
+                    [](WorkloadConfig& c) {
+                      c.batch = 1LL << 30, c.sequence = 1LL << 30;
+                      c.experts = 4096, c.top_k = 4096;
+                    }),
+            "--batch: expected a workload of at most 1e18 operations a rank");
+  EXPECT_EQ(message("dp=2",
+                    [](WorkloadConfig& c) {
+                      c.model.layers = c.model.heads = c.model.kv_heads = c.model.head_dim = 4096;
+                      c.sequence = 1LL << 30;
+                    }),
+            "--batch: expected a workload of at most 1e18 operations a rank");
+  EXPECT_EQ(message("dp=2",
+                    [](WorkloadConfig& c) {
+                      c.model.layers = c.experts = 4096;
+                      c.model.d_model = c.model.ffn = 1 << 20;
+                      c.batch = 2, c.sequence = 2;
+                    }),
+            "--experts: expected at most 1e17 parameters in all experts");
 }
 
 TEST(Workload, RefusesSchedulesThatCannotBe) {

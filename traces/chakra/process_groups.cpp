@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "traces/json_depth.h"
+
 namespace weft::chakra {
 namespace {
 
@@ -14,8 +16,9 @@ using nlohmann::json;
 constexpr std::size_t kMostShown = 60;  ///< characters of a text in a message
 constexpr int kMostNested = 8;          ///< lists and texts around an entry
 
+/// Discarded where it is no JSON, or deeper than what it is shown by can go.
 json parsed(std::string_view text) {
-  return json::parse(text, nullptr, false);
+  return traces::too_deep_at(text) ? json(json::value_t::discarded) : json::parse(text, nullptr, false);
 }
 
 std::optional<std::uint64_t> rank_of(const json& value) {

@@ -54,11 +54,9 @@ std::string part_of(const std::string& name, const Signal& signal, std::size_t i
                                           signal.name, count, width));
   }
   const auto each = static_cast<int>(width / count);
-  const std::optional<BitRange> range = parse_range(signal.range);
-  const int left = range ? range->left : signal.width - 1;
-  const int right = range ? range->right : 0;
-  const int step = left >= right ? 1 : -1;
-  const int low = right + step * each * static_cast<int>(index);
+  const BitRange range = range_of(signal);
+  const int step = range.falls() ? 1 : -1;
+  const int low = range.right + step * each * static_cast<int>(index);
   return each == 1 ? fmt::format("{}[{}]", name, low) : fmt::format("{}[{}:{}]", name, low + step * (each - 1), low);
 }
 

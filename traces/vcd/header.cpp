@@ -79,6 +79,11 @@ std::optional<BitRange> parse_range(std::string_view text) {
   return BitRange{*left, *right};
 }
 
+BitRange range_of(const Signal& signal) {
+  const std::optional<BitRange> range = parse_range(signal.range);
+  return range && range->width() == signal.width ? *range : BitRange{signal.width - 1, 0};
+}
+
 std::optional<PlainRange> plain_range(std::string_view text) {
   if (text.empty() || (text.back() != ']' && text.back() != ')')) return std::nullopt;
   const std::size_t begin = text.rfind(text.back() == ']' ? '[' : '(');

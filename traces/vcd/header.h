@@ -92,6 +92,8 @@ struct BitRange {
   bool operator==(const BitRange&) const = default;
 };
 std::optional<BitRange> parse_range(std::string_view text);
+/// Of a signal's bits. Where the file says none, or one of another width, it is that of most tools.
+BitRange range_of(const Signal& signal);
 /// The range at the end of a text, with blanks within or as VHDL writes it ("(7 downto 0)", "(3)"), as parse_range()
 /// reads it, and where it begins.
 struct PlainRange {

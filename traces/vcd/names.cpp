@@ -20,12 +20,6 @@ bool is_one(const Signal& a, const Signal& b) {
                                       [](const auto& x, const auto& y) { return x.net == y.net; });
 }
 
-/// Where the file does not say the range it is that of most tools.
-BitRange range_of(const Signal& signal) {
-  const std::optional<BitRange> range = parse_range(signal.range);
-  return range && range->width() == signal.width ? *range : BitRange{signal.width - 1, 0};
-}
-
 std::string description(const Signal& signal) {
   if (signal.kind != SignalKind::kBits || signal.width == 1) return signal.type;
   return signal.type + " " + (signal.range.empty() ? fmt::format("of {} bits", signal.width) : signal.range);

@@ -52,7 +52,7 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
       interleave_bits_(bits_of(interleave.count())),
       covers_(static_cast<std::uint64_t>(covers)),
       covers_bits_(bits_of(covers + 1)),
-      capacity_(static_cast<std::uint64_t>(geometry.capacity().count() * stacks) / (covers_ + 1) *
+      capacity_(static_cast<std::uint64_t>((geometry.capacity() * stacks).count()) / (covers_ + 1) *
                 std::max<std::uint64_t>(1, covers_)) {
   std::array<int, kFields> wanted{};
   wanted[kOffset] = bits_of(geometry.burst.count());
@@ -86,9 +86,10 @@ AddressMap::AddressMap(const Geometry& geometry, std::string_view given, const s
                           "a number of bits after " + std::string(name) + ":, not \"" + std::string(number) + "\"");
       }
     }
-    if (have[field] + bits > wanted[field]) {
+    if (bits > wanted[field] - have[field]) {
       throw ConfigError(path, std::to_string(wanted[field]) + " bits of " + std::string(name) +
-                                  " in all, as the geometry has, not " + std::to_string(have[field] + bits));
+                                  " in all, as the geometry has, not " +
+                                  std::to_string(std::int64_t{have[field]} + bits));
     }
     if (field == kOffset) {
       if (shift != have[kOffset]) throw ConfigError(path, "offset first, for a burst lies in one place");
@@ -160,7 +161,7 @@ void AddressMap::add_mixes(std::string_view hash, const std::array<int, kFields>
 }
 
 void AddressMap::add_mix(Field field, int from, int bits, int row_bits, const std::string& path) {
-  if (from + bits > row_bits) {
+  if (from > row_bits - bits) {
     throw ConfigError(path, "bits of the row, which has " + std::to_string(row_bits) + ", for the " +
                                 std::to_string(bits) + " of " + std::string(kNames[field]) + " from bit " +
                                 std::to_string(from));

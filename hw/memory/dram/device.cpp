@@ -20,6 +20,9 @@ void check_at_least(int value, int least, const std::string& path, const char* n
   }
 }
 
+/// Of a time at another clock: sums of some do not overflow, and no device has so many.
+constexpr std::int64_t kMostClocks = 1 << 28;
+
 }  // namespace
 
 Device Device::at_clock(Time clock) const {
@@ -30,9 +33,9 @@ Device Device::at_clock(Time clock) const {
   const std::int64_t now = clock.count();
   for (int* each : {&t.cl, &t.cwl, &t.rcdrd, &t.rcdwr, &t.rp, &t.ras, &t.rc, &t.wr, &t.rtp, &t.rrds, &t.rrdl, &t.faw,
                     &t.wtrs, &t.wtrl, &t.rtw, &t.rfc, &t.rfcpb, &t.rrefd}) {
-    *each = static_cast<int>((*each * before + now - 1) / now);
+    *each = static_cast<int>(std::min((*each * before + now - 1) / now, kMostClocks));
   }
-  t.refi = static_cast<int>(t.refi * before / now);
+  t.refi = static_cast<int>(std::min(t.refi * before / now, kMostClocks));
   t.rtw = std::max(t.rtw, t.cl + t.bl - t.cwl);  // rounding must not let data collide
   return device;
 }

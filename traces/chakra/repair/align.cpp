@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 
 #include "traces/chakra/repair/parts.h"
 
@@ -22,21 +23,37 @@ struct Part {
   std::size_t b_end;
 };
 
+/// Where in a sequence the next collective of each type is, for places that only grow.
+class NextOfType {
+ public:
+  NextOfType(const std::vector<Aligned>& in, std::size_t end) : in_(in), end_(end) {}
+
+  /// The end if there is none.
+  std::size_t operator()(std::size_t from, CollectiveType type) {
+    std::size_t& next = next_[static_cast<std::size_t>(type)];
+    next = std::max(next, from);
+    while (next < end_ && in_[next].type != type) ++next;
+    return next;
+  }
+
+ private:
+  const std::vector<Aligned>& in_;
+  std::size_t end_;
+  std::array<std::size_t, kCollectiveTypes> next_{};
+};
+
 /// Of equal types alone, first come first served.
 void pair_types(const std::vector<Aligned>& a, const std::vector<Aligned>& b, Part part, Pairs& pairs) {
+  NextOfType next_in_a(a, part.a_end);
+  NextOfType next_in_b(b, part.b_end);
   while (part.a < part.a_end && part.b < part.b_end) {
     if (a[part.a].type == b[part.b].type) {
       pairs.emplace_back(part.a++, part.b++);
       continue;
     }
     // Whichever comes to the other's type sooner.
-    const auto skip = [](const std::vector<Aligned>& in, std::size_t from, std::size_t end, CollectiveType type) {
-      std::size_t at = from;
-      while (at < end && in[at].type != type) ++at;
-      return at;
-    };
-    const std::size_t next_a = skip(a, part.a, part.a_end, b[part.b].type);
-    const std::size_t next_b = skip(b, part.b, part.b_end, a[part.a].type);
+    const std::size_t next_a = next_in_a(part.a, b[part.b].type);
+    const std::size_t next_b = next_in_b(part.b, a[part.a].type);
     const bool moves_a = next_a < part.a_end && (next_b == part.b_end || next_a - part.a <= next_b - part.b);
     if (moves_a) {
       part.a = next_a;
