@@ -148,9 +148,12 @@ class alignas(64) Routes {
     return all[(policy_ == Policy::kDmodk ? packet.destination : own_hash(packet)) % all.count];
   }
 
-  /// What tells flows apart: source, destination and queue pair.
+  /// What tells flows apart: source, destination and queue pair. What sums of a tree were last added from is no source:
+  /// they keep their order.
   static std::uint32_t flow_hash(const Packet& packet) {
-    std::uint64_t h = packet.source * 0x9e3779b97f4a7c15ULL ^ packet.destination * 0xc2b2ae3d27d4eb4fULL;
+    const bool sums = packet.opcode == Opcode::kReduce || packet.opcode == Opcode::kResult;
+    const std::uint32_t source = sums ? 0 : packet.source;
+    std::uint64_t h = source * 0x9e3779b97f4a7c15ULL ^ packet.destination * 0xc2b2ae3d27d4eb4fULL;
     h = (h ^ packet.queue_pair) * 0xff51afd7ed558ccdULL;
     return static_cast<std::uint32_t>(h >> 32);
   }

@@ -262,6 +262,7 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
   for (const CollectiveOp each : parts_of(op)) {
     auto communicator = std::make_unique<Communicator>(machine.ranks(), machine.config().collectives, "collectives");
     if (const auto operation = operation_of(each)) communicator->check(*operation);
+    if (each == CollectiveOp::kBarrier) communicator->check_barrier();
     if (const auto rooted = rooted_of(each); rooted && !communicator->has(*rooted)) {
       const bool broadcast = *rooted == collectives::Rooted::kBroadcast;
       throw ConfigError(

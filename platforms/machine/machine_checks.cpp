@@ -40,6 +40,17 @@ void check_order(const fabric::Plan& plan, const nic::Nic::Config& nic, const st
                                                  interface + ".reorder=1MiB beside it keeps most of them");
 }
 
+/// While old and new routes mix, packets of a queue pair overtake each other, and some find no way left.
+void check_reroutings(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
+  const std::vector<fabric::Rerouting>& all = plan.reroutings();
+  const auto first = std::find_if(all.begin(), all.end(), [](const auto& each) { return each.at > Time(); });
+  if (nic.recovery || nic.reorder > Bytes() || first == all.end()) return;
+  throw ConfigError(interface + ".recovery", "expected true, since " + plan.path() +
+                                                 ".reroute_after changes routes at " + to_text(first->at) +
+                                                 ": packets on their way then can overtake each other or find no way "
+                                                 "left, and would be dropped and not sent again");
+}
+
 /// A thread that polls keeps its hardware thread, and what waits for a place in a queue needs one to be posted.
 void check_polling(const MachineConfig& config) {
   const std::pair<const char*, const nic::Nic::Config*> interfaces[] = {{"nic", &config.nic},
@@ -171,6 +182,7 @@ void check_machine(const MachineConfig& config) {
 void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {
   check_recovery(plan, nic, interface);
   check_order(plan, nic, interface);
+  check_reroutings(plan, nic, interface);
   check_host_link(nic, plan.config(), interface);
   check_ack_timeout(nic, plan, interface);
   check_marking(plan);

@@ -319,16 +319,22 @@ Group* Communicator::switches(NcclAlgorithm algorithm) {
     options.pieces = nvls_steps(static_cast<std::uint64_t>(config_.nccl.nvls_channels * nodes.per_node()));
     if (algorithm == NcclAlgorithm::kNvlsTree) options.across = TwoLevel::Across::kTrees;
   }
-  if (nodes.count() > 1 && nodes.per_node() > 1) {
-    switches_ = TwoLevel::join(ranks_, options, name);
-  } else if (auto group = InNetworkGroup::join(ranks_, options.in_network, name)) {
-    group->allocate_scratch(name);
-    switches_ = std::move(group);
+  std::string why = "the switches have no room for the reduction trees of " + name;
+  try {
+    if (nodes.count() > 1 && nodes.per_node() > 1) {
+      switches_ = TwoLevel::join(ranks_, options, name);
+    } else if (auto group = InNetworkGroup::join(ranks_, options.in_network, name)) {
+      group->allocate_scratch(name);
+      switches_ = std::move(group);
+    }
+  } catch (const ConfigError& error) {
+    // Nobody has asked for it by name, and the collective is under way.
+    why = std::string("the switches cannot sum for ") + name + " (" + error.what() + ")";
   }
   if (switches_ == nullptr) {
     follow(ranks_.front()->followed, Followed::kFull);
     nccl_.nvls = nccl_.collnet = false;
-    remark_ = "the switches have no room for the reduction trees of " + name + ", so that it takes rings or trees";
+    remark_ = why + ", so that it takes rings or trees";
   }
   return switches_.get();
 }

@@ -166,6 +166,7 @@ class Communicator {
 
   /// Throws ConfigError for a collective that the algorithm has not.
   void check(dimensions::Operation operation) const { group_->check(operation); }
+  void check_barrier() const { group_->check(dimensions::Operation::kAllReduce); }
   /// Gathers every member's block into all of `buffer`. The own block is in place already.
   firmware::Task allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule);
   /// Sums `input` over all members and leaves the own block at `output`. With several nodes of several members, partial

@@ -212,9 +212,21 @@ void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
 }
 
 void DimensionGroup::check(Operation operation) const {
-  for (const dimensions::Algorithm algorithm : plan_config_.algorithms[static_cast<std::size_t>(operation)]) {
-    if (is_possible(operation, algorithm)) continue;
-    throw ConfigError("collectives.dimensions." + std::string(name_of(operation)), possible_names(operation));
+  const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1) order.push_back(d);
+  }
+  // With Themis any dimension can be the last.
+  const bool in_order = config_.inter_dimension == dimensions::InterDimension::kBaseline;
+  for (std::size_t orders = in_order ? std::min<std::size_t>(order.size(), 1) : order.size(); orders > 0; --orders) {
+    for (const dimensions::Phase& phase : dimensions::phases_in(plan_config_, operation, 0, order, sizes)) {
+      if (is_possible(phase.operation, phase.algorithm)) continue;
+      throw ConfigError("collectives.dimensions." + std::string(name_of(phase.operation)),
+                        possible_names(phase.operation) +
+                            (phase.operation == operation ? "" : " for a phase of " + std::string(name_of(operation))));
+    }
+    std::rotate(order.begin(), order.begin() + 1, order.end());
   }
 }
 

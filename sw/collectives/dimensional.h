@@ -84,7 +84,8 @@ class DimensionGroup final : public Group {
   [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] const std::vector<int>& sizes() const { return sizes_; }
 
-  /// Throws ConfigError where the algorithm of a dimension has no such collective, as begin() does.
+  /// Throws ConfigError where the algorithm of a dimension has no such collective, or not that of a phase of it, as
+  /// begin() does.
   void check(dimensions::Operation operation) const override;
   [[nodiscard]] bool has(Rooted /*what*/) const override { return true; }
 

@@ -2,6 +2,7 @@
 #include "sw/collectives/flagged_ring.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sw/collectives/followed.h"
 
@@ -68,10 +69,18 @@ void FlaggedRingMember::take(const nic::Completion& entry) {
 void FlaggedRingMember::return_slots() {
   while (!held_.empty() && moved_ >= held_.front().moved &&
          (held_.front().sent == kNowhere || held_.front().sent < acknowledged_.count())) {
+    const bool ends = held_.front().ends;
     held_.pop_front();
-    ++emptied_;
+    if (++emptied_ == batch_ || ends) previous_.give_back(std::exchange(emptied_, 0));
   }
-  for (; emptied_ >= batch_; emptied_ -= batch_) previous_.give_back(batch_);
+}
+
+void FlaggedRingMember::end_batch() {
+  if (!held_.empty()) {
+    held_.back().ends = true;
+  } else if (emptied_ > 0) {
+    previous_.give_back(std::exchange(emptied_, 0));
+  }
 }
 
 bool FlaggedRingMember::can_begin(const Step& step) const {
@@ -109,7 +118,7 @@ void FlaggedRingMember::send_begun(Flags flags) {
     const Begun& next = under_way_.front();
     if ((next.waits && moved_ < next.moved) || (next.goes && !next_.has_room(window_))) return;
     if (next.goes && next_.leaves && !is_written()) return;
-    if (next.holds_slot) held_.push_back({next.goes ? next_.chunks : kNowhere, next.moved});
+    if (next.holds_slot) held_.push_back({next.goes ? next_.chunks : kNowhere, next.moved, false});
     if (!next.goes) continue;
     next_.send(next.from, slot_at(next_.slots, next_.chunks, window_, SlotLane::kLongestLines), next.bytes, flags,
                true);
@@ -130,9 +139,10 @@ Task FlaggedRingMember::run(Steps steps, std::optional<ElementType> type, Flags 
     send_begun(flags);
     return_slots();
     // The caller may change what copies read.
-    if (!step && under_way_.empty() && moved_ == begun_) co_return;
+    if (!step && under_way_.empty() && moved_ == begun_) break;
     take(co_await completions_->next());
   }
+  end_batch();
 }
 
 // A group of chunks goes all the way round before the next, so that nobody waits in a circle (see

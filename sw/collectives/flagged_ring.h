@@ -65,6 +65,7 @@ class FlaggedRingMember {
   struct Held {
     std::uint64_t sent;  ///< number of the chunk as sent on, or kNowhere
     std::uint64_t moved;
+    bool ends;  ///< its batch, whatever is in that
   };
 
   /// All `steps`, with sums in units of `type`, or without.
@@ -77,6 +78,8 @@ class FlaggedRingMember {
   [[nodiscard]] bool is_written() const;
   void take(const nic::Completion& entry);
   void return_slots();
+  /// Slots of a collective are given back without those of the next, so that its batches begin as any other's.
+  void end_batch();
   /// All blocks once round the ring, chunk by chunk; each member begins with its block number `first_block` back.
   [[nodiscard]] Steps round(const BlockMap& blocks, int first_block, std::uint64_t input,
                             std::optional<std::uint64_t> output, Flags flags) const;

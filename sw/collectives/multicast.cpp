@@ -13,10 +13,10 @@ using firmware::QueuePair;
 
 namespace {
 
-constexpr std::uint32_t kKeyShift = 8;            // of a meeting's message: the round is below
 constexpr std::uint32_t kValue = (1U << 29) - 1;  // of an immediate
 constexpr std::uint32_t kSpareReceives = 8;       // of a connection, so that hardly a message has to be repeated
 constexpr std::uint32_t kMostChunks = 1U << 24;
+constexpr std::uint32_t kKeys = 8;  // of a group: what is late of a task is refused in the next ones
 
 /// Rounds of a dissemination barrier (Hensgen, Finkel and Manber 1988).
 int rounds_of(int size) {
@@ -62,8 +62,12 @@ MulticastMember::MulticastMember(firmware::Rank& rank, const Interface& place, i
 void MulticastMember::join(const std::vector<std::unique_ptr<MulticastMember>>& members,
                            const std::vector<std::uint32_t>& groups) {
   const std::size_t size = members.size();
+  std::vector<nic::MemoryRegions*> interfaces;
+  for (const auto& member : members) interfaces.push_back(&member->place_.nic->regions());
+  const std::uint32_t first_key = nic::MemoryRegions::reserve(interfaces, kKeys);
   for (std::size_t i = 0; i < size; ++i) {
     MulticastMember& member = *members[i];
+    member.first_key_ = first_key;
     for (std::size_t k = 0; k < member.right_.size(); ++k) {
       QueuePair::connect(member.right_[k], members[(i + (std::size_t{1} << k)) % size]->left_[k]);
     }
@@ -82,10 +86,6 @@ void MulticastMember::join(const std::vector<std::unique_ptr<MulticastMember>>& 
       member.open_receiver(member.receivers_[s], received, s);
     }
   }
-}
-
-void MulticastMember::fail(const std::string& what) const {
-  SC_REPORT_FATAL(place_.processor->name(), (name_ + ": " + what).c_str());
 }
 
 void MulticastMember::begin(std::uint64_t buffer, const BlockMap& blocks) {
@@ -163,17 +163,18 @@ firmware::Task MulticastMember::obey(Step step) {
 
 firmware::Task MulticastMember::distribute_here(std::uint64_t buffer, BlockMap blocks) {
   begin(buffer, blocks);
-  co_await meet(0);
+  co_await meet();
   firmware::Processor& processor = *place_.processor;
   nic::MemoryRegions& regions = place_.nic->regions();
-  task_.key = regions.add(buffer, task_.bytes);
+  task_.key = first_key_ + static_cast<std::uint32_t>(task_.number % kKeys);
+  regions.open(task_.key, buffer, task_.bytes);
   const auto count = static_cast<int>(receivers_.size());
   for (int i = 0; i < count; ++i) {
     processor.spawn(name_ + " receiver " + std::to_string(i) + " of member " + std::to_string(position_), 1 + i,
                     receive(receivers_[static_cast<std::size_t>(i)]));
   }
   co_await until([this, count] { return ready_ == count; });
-  co_await meet(task_.key);
+  co_await meet();
   phases_.barrier = processor.now();
   const std::int64_t cutoffs = counters_.cutoffs;
   open_.set(task_.number);
@@ -224,12 +225,9 @@ void MulticastMember::take(const nic::Completion& entry) {
 
 void MulticastMember::hear(std::uint32_t what, std::uint32_t value) {
   switch (static_cast<Say>(what)) {
-    case Say::kMeet: {
-      Round& round = rounds_[value & ((1U << kKeyShift) - 1)];
-      ++round.came;
-      if (value >> kKeyShift != 0) round.key = value >> kKeyShift;
+    case Say::kMeet:
+      ++rounds_[value];
       break;
-    }
     case Say::kTurn:
       turns_.increment();
       break;
@@ -247,19 +245,15 @@ void MulticastMember::hear(std::uint32_t what, std::uint32_t value) {
   }
 }
 
-firmware::Task MulticastMember::meet(std::uint32_t key) {
+firmware::Task MulticastMember::meet() {
   if (meetings_++ == 0) {
     for (auto* pairs : {&right_, &left_}) {
       for (QueuePair& pair : *pairs) pair.receive(0, 0, kSpareReceives);
     }
   }
   for (std::uint32_t k = 0; k < rounds_.size(); ++k) {
-    right_[k].send_immediate(say(Say::kMeet, key << kKeyShift | k));
-    co_await until([this, k] { return rounds_[k].came >= meetings_; });
-    if (key != 0 && rounds_[k].key != key) {
-      fail("members have different memory keys for the same buffer, " + std::to_string(key) + " and " +
-           std::to_string(rounds_[k].key) + ": they must register memory in the same order");
-    }
+    right_[k].send_immediate(say(Say::kMeet, k));
+    co_await until([this, k] { return rounds_[k] >= meetings_; });
   }
 }
 

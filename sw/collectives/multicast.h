@@ -136,8 +136,8 @@ struct MulticastPhases {
 
 /// One member's part. A collective is a task:
 ///
-/// 1. All meet, so that everybody has the task; the buffer gets a memory key; all meet again, because what finds no
-///    receive posted is lost.
+/// 1. All meet, so that everybody has the task; the buffer gets the next of the group's memory keys; all meet again,
+///    because what finds no receive posted is lost.
 /// 2. Fast path. A source cuts its block into chunks, which it multicasts with an immediate of 8 bits of task and 24
 ///    bits of chunk, chunk i of a block to subgroup i modulo their number. Of P sources in M chains, those at the head
 ///    of a chain begin, and each hands the turn to the next when it has sent. A thread for each subgroup takes what
@@ -164,15 +164,15 @@ class MulticastMember {
   static int groups(const MulticastConfig& config, int size) {
     return (config.trees == 0 ? size : std::min(config.trees, size)) * config.subgroups;
   }
-  /// Joins the members, by `groups` of the fabric.
+  /// Joins the members, by `groups` of the fabric and memory keys that all have.
   static void join(const std::vector<std::unique_ptr<MulticastMember>>& members,
                    const std::vector<std::uint32_t>& groups);
 
   /// Distributes each source's block, at `buffer` + its extent, to all. More chunks than an immediate can tell apart
-  /// end the simulation with a message, and so do memory keys that differ among members.
+  /// end the simulation with a message.
   firmware::Task distribute(std::uint64_t buffer, BlockMap blocks);
   firmware::Task barrier() {
-    return perform([this] { return meet(0); });
+    return perform([this] { return meet(); });
   }
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -218,7 +218,6 @@ class MulticastMember {
     Time cutoff;
   };
 
-  void fail(const std::string& what) const;
   [[nodiscard]] bool copies() const { return config_.transport == MulticastTransport::kDatagram; }
   [[nodiscard]] Extent extent_of(std::uint32_t chunk) const { return extent_of(chunk, map_.source_of(chunk)); }
   [[nodiscard]] Extent extent_of(std::uint32_t chunk, int source) const;
@@ -242,8 +241,8 @@ class MulticastMember {
   }
   void take(const nic::Completion& entry);
   void hear(std::uint32_t what, std::uint32_t value);
-  /// Returns when all members have entered, with the same `key`.
-  firmware::Task meet(std::uint32_t key);
+  /// Returns when all members have entered.
+  firmware::Task meet();
   /// Between chunks that this member multicasts, from one to the next.
   [[nodiscard]] Time gap() const;
   firmware::Task send();
@@ -299,12 +298,9 @@ class MulticastMember {
   Time all_sent_;
   std::uint64_t tasks_ = 0;
   std::uint64_t meetings_ = 0;
-  struct Round {
-    std::uint64_t came = 0;
-    std::uint32_t key = 0;  ///< of the latest
-  };
-  std::vector<Round> rounds_;  ///< of meetings
-  firmware::Counter turns_;    ///< that have been handed to this member
+  std::vector<std::uint64_t> rounds_;  ///< of meetings: messages that have come
+  std::uint32_t first_key_ = 0;        ///< of those that its tasks take in turn
+  firmware::Counter turns_;            ///< that have been handed to this member
   std::uint64_t turns_taken_ = 0;
   firmware::Counter open_;  ///< tasks whose fast path has begun
   int ready_ = 0;

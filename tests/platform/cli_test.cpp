@@ -289,7 +289,7 @@ TEST_F(CliTest, FaultsAreGoneRoundOrReported) {
   EXPECT_NE(people.out.find("fabric: " + damaged.dump() + " packets damaged, most on "), std::string::npos)
       << people.out;
 
-  for (const std::string& more : {std::string(), std::string("--set fabric.reroute_after=10us "), recovery}) {
+  for (const std::string& more : {std::string(), "--set fabric.reroute_after=10us " + recovery, recovery}) {
     const Ran cut = weft((all_reduce + tree).append(more) + faults(R"([{"link":"leaf1","from":"20us","down":true}])"));
     EXPECT_EQ(cut.code, 1) << cut.err;
     EXPECT_EQ(cut.out, "");

@@ -212,6 +212,42 @@ TEST(Dimensions, RefuseWhatAnAlgorithmHasNot) {
   }
 }
 
+/// A Barrier is an AllReduce, whose phases are ReduceScatters in all dimensions but the last.
+TEST(Dimensions, RefuseWhatAPhaseHasNot) {
+  const auto error = [](CollectiveOp op, const std::vector<std::string>& blocks, const auto& change) {
+    test::fresh_kernel();
+    MachineConfig config = machine_of(blocks, Operation::kReduceScatter, Algorithm::kBruck);
+    change(config.collectives.dimensions);
+    Machine machine(config);
+    try {
+      run_collective(machine, op, {1024}, ElementType::kFp32);
+    } catch (const ConfigError& thrown) {
+      EXPECT_EQ(machine.dispatcher().handled(), 0u) << "ran before";
+      return std::string(thrown.what());
+    }
+    return std::string("none");
+  };
+  const auto as_it_is = [](auto& /*config*/) {};
+  const std::string expected =
+      "collectives.dimensions.reduce_scatter: expected ring or direct or halvingDoubling or bidirectionalRing for a "
+      "phase of all_reduce";
+  EXPECT_EQ(error(CollectiveOp::kAllReduce, {"Ring(2)", "Ring(2)"}, as_it_is), expected);
+  EXPECT_EQ(error(CollectiveOp::kBarrier, {"Ring(2)", "Ring(2)"}, as_it_is), expected);
+  EXPECT_EQ(error(CollectiveOp::kAllReduce, {"Ring(4)"}, as_it_is), "none");
+  // Bruck's algorithm cannot sum, but does not have to.
+  const auto last = [](auto& config) {
+    config.reduce_scatter = {Algorithm::kRing};
+    config.all_reduce = {Algorithm::kBruck, Algorithm::kRing};
+  };
+  EXPECT_EQ(error(CollectiveOp::kAllReduce, {"Ring(2)", "Ring(2)"}, last), "none");
+  EXPECT_NE(error(CollectiveOp::kAllReduce, {"Ring(2)", "Ring(2)"},
+                  [&](auto& config) {
+                    last(config);
+                    config.inter_dimension = dimensions::InterDimension::kThemis;
+                  }),
+            "none");
+}
+
 TEST(Dimensions, RefuseWhatCannotBeTheirs) {
   const auto error = [](const auto& change) {
     test::fresh_kernel();

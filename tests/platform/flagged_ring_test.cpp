@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "platforms/machine/collective_run.h"
@@ -164,6 +165,29 @@ TEST(FlaggedRing, TakesProtocolsInTurn) {
 }
 
 // What is long goes as without the choice, also behind what was short, but for what a ring's first collective posts.
+// One after itself, one after a short one, and again. What is left is when the last acknowledgements of the one before
+// are taken, which give slots back.
+TEST(FlaggedRing, TakesAsLongWhateverRanBefore) {
+  for (const auto& [ranks, per_node] : {std::pair{8, 1}, std::pair{16, 8}}) {
+    test::fresh_kernel();
+    MachineConfig config = machine_of(ranks, per_node);
+    config.collectives.algorithm = Algorithm::kRing;
+    config.collectives.protocol = Protocol::kLl128;
+    config.collectives.channels = 2;
+    config.accelerator.array.line_latency = 5_us;
+    config.fabric.link.propagation = 10_us;
+    Machine machine(config);
+    const auto bytes = static_cast<std::uint64_t>(ranks) * (64 << 10);
+    const std::vector<CollectiveResult> results =
+        run_collective(machine, CollectiveOp::kAllgather, {bytes, 1024, bytes, bytes}, ElementType::kFp32);
+    for (const std::size_t later : {2, 3}) {
+      EXPECT_NEAR(static_cast<double>(results[later].time.count()) / static_cast<double>(results[0].time.count()), 1,
+                  0.04)
+          << ranks << " ranks: " << to_text(results[0].time) << ", then " << to_text(results[later].time);
+    }
+  }
+}
+
 TEST(FlaggedRing, LeavesLongBuffersToRings) {
   MachineConfig config = machine_of(8, 8);
   const std::vector<std::uint64_t> sizes = {1024, 64 << 20, 1024, 64 << 20};

@@ -91,6 +91,29 @@ void expect_all_in_place(std::uint64_t seed) {
   }
 }
 
+/// Sums keep their order beside other traffic of their outputs, whichever operand of each came last.
+TEST(InNetworkOptions, PutEveryByteInPlaceWhereFlowsTakeTurns) {
+  for (const OwnBlock own_block : {OwnBlock::kNetwork, OwnBlock::kLocal}) {
+    test::fresh_kernel();
+    MachineConfig config;
+    config.accelerators = 8;
+    config.per_node = 1;
+    config.fabric.radix = 8;
+    config.fabric.hosts_per_leaf = 4;
+    config.fabric.switch_config.flow_queues = 4;
+    config.fabric.switch_config.reduction.trees = 64;
+    config.collectives.algorithm = Algorithm::kInNetwork;
+    config.collectives.in_network.own_block = own_block;
+    config.data = true;
+    Machine machine(config);
+    const std::vector<std::uint64_t> sizes = {71'656, 200'000};
+    for (const CollectiveResult& result :
+         run_collective(machine, CollectiveOp::kAllgatherReduceScatter, sizes, ElementType::kFp32)) {
+      EXPECT_EQ(result.wrong, 0) << result.bytes << " bytes, own block by the " << weft::name_of(own_block);
+    }
+  }
+}
+
 TEST(InNetworkOptions, PutEveryByteInPlace) {
   for (const std::uint64_t seed : test::seeds(120)) {
     SCOPED_TRACE("WEFT_TEST_SEED=" + std::to_string(seed));

@@ -536,22 +536,5 @@ TEST(MulticastErrors, SayWhatToChange) {
   EXPECT_EQ(message_of(config), "firmware.cores: expected at least 1, got 0");
 }
 
-TEST(MulticastErrors, MemoryKeysMustAgree) {
-  test::fresh_kernel();
-  Machine machine(machine_of(3));
-  machine.nic(1).regions().add(0, 64);
-  Communicator communicator(machine.ranks(), machine.config().collectives, "all");
-  for (int r = 0; r < 3; ++r) {
-    machine.rank(r).processor->spawn("rank " + std::to_string(r), 0, communicator.broadcast(r, 0, 0, 1024));
-  }
-  test::ExpectReports reports;
-  EXPECT_THROW(machine.run(), sc_core::sc_report);
-  ASSERT_FALSE(reports.messages().empty());
-  EXPECT_NE(
-      reports.messages()[0].find("all multicast: members have different memory keys for the same buffer, 2 and 1"),
-      std::string::npos)
-      << reports.messages()[0];
-}
-
 }  // namespace
 }  // namespace weft::platforms

@@ -154,5 +154,21 @@ TEST(Nvls, WithoutRoomInTheSwitchesIsRingsAndSaysSo) {
       "the switches have no room for the reduction trees of collectives by nvls, so that it takes rings or trees");
 }
 
+/// A lost operand would be lost for good, and rings have the interfaces repeat what they lose.
+TEST(Collnet, OverLinksThatLosePacketsIsRingsAndSaysSo) {
+  MachineConfig config = nccl_of(4, 1);
+  config.fabric.switch_config.reduction.trees = 16;
+  config.fabric.faults = {{.loss = 0.001}};
+  config.nic.recovery = true;
+  config.collectives.nccl.collnet = true;
+  const NcclRun outcome = nccl_sum(config, 64 << 10);
+  EXPECT_EQ(outcome.wrong, 0);
+  EXPECT_FALSE(outcome.across);
+  EXPECT_EQ(outcome.remark,
+            "the switches cannot sum for collectives by collnet (fabric.link.replay: expected true, since faults.0 "
+            "damages packets: the network adds packets up, and nobody sends an operand again), so that it takes rings "
+            "or trees");
+}
+
 }  // namespace
 }  // namespace weft::platforms

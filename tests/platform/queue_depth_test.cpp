@@ -204,5 +204,22 @@ TEST(Overtaking, IsRefusedWithoutRecovery) {
   EXPECT_EQ(refusal(config), "none");
 }
 
+TEST(Rerouting, IsRefusedWithoutRecovery) {
+  MachineConfig config = machine_of(Algorithm::kRing, 0, 0);
+  config.fabric.spines = 2;
+  config.fabric.faults = {{.link = "leaf0-spine0", .from = 3_us, .until = 50_us, .down = true}};
+  EXPECT_EQ(refusal(config), "none") << "who waits for the link keeps its turn";
+  config.fabric.reroute_after = 2_us;
+  EXPECT_EQ(refusal(config),
+            "nic.recovery: expected true, since fabric.reroute_after changes routes at 5us: packets on their way then "
+            "can overtake each other or find no way left, and would be dropped and not sent again");
+  config.nic.recovery = true;
+  EXPECT_EQ(refusal(config), "none");
+  // What is down from the start is avoided from the start.
+  config.nic.recovery = false;
+  config.fabric.faults[0].from = config.fabric.faults[0].until = Time();
+  EXPECT_EQ(refusal(config), "none");
+}
+
 }  // namespace
 }  // namespace weft::platforms

@@ -446,6 +446,29 @@ TEST(MemoryRegions, GiveAKeyAgainOnlyAfterAllOthers) {
   EXPECT_EQ(regions.add(0, 1), 77u);
 }
 
+TEST(MemoryRegions, ReserveTheSameKeysAtSeveralInterfaces) {
+  MemoryRegions one;
+  MemoryRegions other;
+  EXPECT_EQ(one.add(0, 1), 1u);
+  EXPECT_EQ(one.add(0, 1), 2u);
+  const std::uint32_t first = MemoryRegions::reserve({&one, &other}, 2);
+  EXPECT_EQ(first, 3u);
+  EXPECT_FALSE(other.covers(first, 100, 1, Time())) << "nobody has opened it";
+  for (MemoryRegions* regions : {&one, &other}) {
+    regions->open(first + 1, 100, 10);
+    EXPECT_TRUE(regions->covers(first + 1, 109, 1, Time()));
+    regions->remove(first + 1, 5_us);
+    EXPECT_FALSE(regions->covers(first + 1, 109, 1, 5_us));
+    regions->open(first + 1, 200, 10);
+    EXPECT_FALSE(regions->covers(first + 1, 100, 1, 6_us));
+    EXPECT_TRUE(regions->covers(first + 1, 200, 1, 6_us));
+  }
+  EXPECT_EQ(other.add(0, 1), 1u);
+  EXPECT_EQ(other.add(0, 1), 2u);
+  EXPECT_EQ(other.add(0, 1), 5u) << "those between are reserved";
+  EXPECT_THROW(MemoryRegions::reserve({&one, &other}, MemoryRegions::kKeys - 4), std::length_error);
+}
+
 // --- Loop-back ---
 
 TEST(Loopback, MovesMemoryWithoutTheWire) {
