@@ -90,16 +90,16 @@ EnumNames<Cost> enum_names(Cost) {
 void too_long(double s) {
   char number[32];
   std::snprintf(number, sizeof number, "%.3g", s);
-  throw ConfigError("accelerator.compute",
-                    std::string("expected rates at which each kernel ends within the 106 days that simulated time "
-                                "holds; one would take ") +
-                        number + " s");
+  throw KernelOverflow("accelerator.compute",
+                       std::string("expected rates at which each kernel ends within the 106 days that simulated time "
+                                   "holds; one would take ") +
+                           number + " s");
 }
 
 void too_large(double bytes) {
   char number[32];
   std::snprintf(number, sizeof number, "%.3g", bytes);
-  throw ConfigError(
+  throw KernelOverflow(
       "workload", std::string("expected kernels that move less than 8 EiB each; one would move ") + number + " bytes");
 }
 

@@ -17,6 +17,13 @@
 /// machine.
 namespace weft::accelerator {
 
+/// A kernel that takes more than simulated time holds, or moves more bytes than can be counted: rates are far too low,
+/// or the workload is far too large.
+class KernelOverflow : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
+
 /// What a kernel's time can go to.
 enum class Cost : std::uint8_t {
   kLaunch,        ///< start and end of the kernels

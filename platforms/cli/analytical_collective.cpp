@@ -223,7 +223,6 @@ int run_analytical_collective(const AnalyticalCollectiveOptions& options) {
                           });
   std::optional<Interrupted> interrupted;
   try {
-    const Interruptible rows;
     Progress progress(
         dispatcher, [&done] { return done.done(); }, Progress::kTimes);
     line = &progress;

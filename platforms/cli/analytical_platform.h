@@ -18,14 +18,10 @@ struct AnalyticalPlatform {
 
   [[nodiscard]] std::unique_ptr<analytical::Network> make_network(Dispatcher& dispatcher) const;
 
-  /// Does what `action` does, with all that it finds wrong in the configuration told as an error of the file.
+  /// checked_against() the file.
   template <typename Action>
   auto checked(Action&& action) const -> decltype(action()) {
-    try {
-      return std::forward<Action>(action)();
-    } catch (const ConfigError& error) {
-      throw explain(document, error);
-    }
+    return checked_against(document, std::forward<Action>(action));
   }
 
   Document document;

@@ -48,7 +48,6 @@ int run_analytical(const AnalyticalRunOptions& options) {
   if (probe) replay->record(*probe, static_cast<std::uint32_t>(options.timeline_ranks));
   std::optional<Interrupted> interrupted;
   try {
-    const Interruptible results;
     const Progress progress(
         dispatcher,
         [&replay, all = nodes * network->ends()] {

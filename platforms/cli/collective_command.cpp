@@ -194,16 +194,13 @@ void apply_algorithm(CollectiveOptions& options) {
   set("collectives.broadcast.algorithm", options.algorithm);
 }
 
-int run(CollectiveOptions options) {
+int run_machine(const CollectiveOptions& options, Platform& platform, const std::vector<std::uint64_t>& sizes) {
   const auto type = value_of<ElementType>(options.type);
   const std::uint64_t element = size_of(type);
-  const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
-  if (is_analytical(options.platform)) return run_analytical(options, sizes, element);
-  apply_algorithm(options);
-  Platform platform(options.platform);
   platform.ignore_workload();
   platform.document().check_unused();
   const Stopwatch watch;
+  auto building = std::make_unique<BuildingLine>(what_is_built(platform.machine()));
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
   if (options.platform.data) {
     const auto op = value_of<CollectiveOp>(options.op);
@@ -224,8 +221,8 @@ int run(CollectiveOptions options) {
     std::vector<std::uint64_t> works = sizes;
     if (!options.cold) works.insert(works.begin(), sizes.front());
     ListProgress done(machine.dispatcher(), std::move(works));
-    const Interruptible rows;
-    Progress progress(machine.dispatcher(), [&done] { return done.done(); });
+    Progress progress(
+        machine.dispatcher(), [&done] { return done.done(); }, Progress::kEvents, std::move(building));
     const auto add = [&](const CollectiveResult& result, bool measured) {
       done.end_one();
       if (!measured) return;
@@ -294,6 +291,15 @@ int run(CollectiveOptions options) {
   if (interrupted) throw Interrupted(*interrupted);
   const bool wrong = std::any_of(results.begin(), results.end(), [](const auto& result) { return result.wrong > 0; });
   return wrong ? kFailed : kDone;
+}
+
+int run(CollectiveOptions options) {
+  const std::uint64_t element = size_of(value_of<ElementType>(options.type));
+  const std::vector<std::uint64_t> sizes = parse_sizes(options.bytes, "--bytes", element);
+  if (is_analytical(options.platform)) return run_analytical(options, sizes, element);
+  apply_algorithm(options);
+  Platform platform(options.platform);
+  return checked_against(platform.document(), [&] { return run_machine(options, platform, sizes); });
 }
 
 }  // namespace

@@ -111,20 +111,26 @@ class GraphJob final : public Job {
     const GraphResult result = engine_->result();
     const auto [first, last] = std::minmax_element(result.finished.begin(), result.finished.end());
     const double share = last->count() > 0 ? 100.0 * static_cast<double>(busy().count()) / last->count() : 0;
-    std::string text = fmt::format(
-        "first rank done  {:>12}\nlast rank done   {:>12}\n  computing      {:>12}  {:5.1f} %, the mean over ranks\n"
-        "nodes            {:>12}\ncollectives      {:>12}\nmessages         {:>12}\n",
-        short_time(*first), short_time(*last), short_time(busy()), share, result.nodes, result.collectives,
-        result.messages);
-    if (machine_->has_remote_memory()) text += fmt::format("memory transfers {:>12}\n", result.transfers);
+    std::string text;
+    const auto row = [&text](const char* name, const std::string& cell) {
+      text += fmt::format("{:<22}{}\n", name, cell);
+    };
+    const auto number = [](auto value) { return fmt::format("{:>12}", value); };
+    row("first rank done", number(short_time(*first)));
+    row("last rank done", number(short_time(*last)));
+    row("  computing", fmt::format("{:>12}  {:5.1f} %, the mean over ranks", short_time(busy()), share));
+    row("nodes", number(result.nodes));
+    row("collectives", number(result.collectives));
+    row("messages", number(result.messages));
+    if (machine_->has_remote_memory()) row("memory transfers", number(result.transfers));
     if (step_) {
       const Speed speed = speed_of(*last);
-      text += fmt::format(
-          "step time        {:>12}\ntokens/s per GPU {:>12.0f}\nTFLOPS per GPU   {:>12.1f}\nMFU              {:>10.1f} "
-          "%\n",
-          short_time(*last / step_->config.steps), speed.tokens_per_s, speed.tflops, speed.mfu * 100);
+      row("step time", number(short_time(*last / step_->config.steps)));
+      row("tokens/s per GPU", fmt::format("{:>12.0f}", speed.tokens_per_s));
+      row("TFLOPS per GPU", fmt::format("{:>12.1f}", speed.tflops));
+      row("MFU", fmt::format("{:>10.1f} %", speed.mfu * 100));
     }
-    if (result.wrong >= 0) text += fmt::format("wrong elements   {:>12}\n", result.wrong);
+    if (result.wrong >= 0) row("wrong elements", number(result.wrong));
     return text;
   }
   [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }

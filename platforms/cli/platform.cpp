@@ -31,6 +31,13 @@ std::vector<std::string> all_overrides(const PlatformOptions& options) {
   return all;
 }
 
+/// Of a time, a size or a count that is too large.
+std::string causes_text(const Document& document) {
+  const std::vector<std::string> causes = document.farthest();
+  if (causes.empty()) return "";
+  return std::string("; the likely cause") + (causes.size() == 1 ? " is " : "s are ") + join(causes, ", ");
+}
+
 }  // namespace
 
 void PlatformOptions::add_to(const Arguments& app) {
@@ -99,6 +106,10 @@ Machine& build_machine(const MachineConfig& config) {
   return *machine;
 }
 
+std::string what_is_built(const MachineConfig& config) {
+  return fmt::format("{} accelerators", config.accelerators);
+}
+
 void require_host_memory(double bytes) {
   std::ifstream meminfo("/proc/meminfo");
   std::string line;
@@ -137,6 +148,14 @@ UsageError explain(const Document& document, const ConfigError& error) {
   // Some modules give the noun phrase that is expected, others a whole sentence.
   if (error.expected().find("expected ") == std::string::npos) return UsageError(document.explain(error).what());
   return UsageError(document.explain(error).file() + ": " + error.path() + ": " + error.expected());
+}
+
+UsageError explain(const Document& document, const accelerator::KernelOverflow& error) {
+  return UsageError(explain(document, static_cast<const ConfigError&>(error)).what() + causes_text(document));
+}
+
+UsageError explain(const Document& document, const QuantityOverflow& error) {
+  return UsageError(document.file() + ": " + error.what() + causes_text(document));
 }
 
 UsageError Platform::memory_error(const std::length_error& error) const {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/accelerator/kernel_work.h"
 #include "platforms/cli/command.h"
 #include "platforms/config/document.h"
 #include "platforms/machine/idle_fields.h"
@@ -49,12 +50,33 @@ nlohmann::ordered_json configuration(const Document& document);
 /// that is destroyed: taking 16,384 accelerators apart would cost half a minute, and nobody would gain by it.
 Machine& build_machine(const MachineConfig& config);
 
+/// For a BuildingLine: "1024 accelerators".
+std::string what_is_built(const MachineConfig& config);
+
 /// With data on, the bytes of simulated memories are bytes of this machine. Throws UsageError if it does not have them,
 /// before the system ends the run, or another, for want of memory.
 void require_host_memory(double bytes);
 
 /// What hw/ or sw/ found wrong in a document, as an error of its file.
 UsageError explain(const Document& document, const ConfigError& error);
+
+/// The same of what is too large for simulated time or for 64 bits, with the values that may have made it so.
+UsageError explain(const Document& document, const accelerator::KernelOverflow& error);
+UsageError explain(const Document& document, const QuantityOverflow& error);
+
+/// Does what `action` does, with all that it finds wrong in the configuration told as an error of the document.
+template <typename Action>
+auto checked_against(const Document& document, Action&& action) -> decltype(action()) {
+  try {
+    return std::forward<Action>(action)();
+  } catch (const accelerator::KernelOverflow& error) {
+    throw explain(document, error);
+  } catch (const ConfigError& error) {
+    throw explain(document, error);
+  } catch (const QuantityOverflow& error) {
+    throw explain(document, error);
+  }
+}
 
 /// A platform as it was read: the machine, and the workload for those who want it.
 class Platform {
@@ -73,13 +95,11 @@ class Platform {
   /// Fields that --set or a patch gives and an option replaces.
   [[nodiscard]] std::vector<IdleFields> replaced() const;
 
-  /// Does what `action` does, with all that it finds wrong in the configuration told as an error of this file.
+  /// checked_against() this file, where a memory may be too small, too.
   template <typename Action>
   auto checked(Action&& action) -> decltype(action()) {
     try {
-      return std::forward<Action>(action)();
-    } catch (const ConfigError& error) {
-      throw explain(document_, error);
+      return checked_against(document_, std::forward<Action>(action));
     } catch (const std::length_error& error) {
       throw memory_error(error);
     }

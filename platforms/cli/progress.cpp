@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-
-#include "platforms/cli/signals.h"
 
 namespace weft::platforms {
 namespace {
@@ -82,13 +82,49 @@ void StatusLine::hide() {
   shown_ = false;
 }
 
-Progress::Progress(Dispatcher& dispatcher, std::function<double()> done, std::uint64_t events)
-    : dispatcher_(dispatcher), done_(std::move(done)) {
-  dispatcher.on_progress(events, [this] { look(); });
+BuildingLine::BuildingLine(std::string what, double quiet)
+    : what_(std::move(what)), quiet_(std::max(quiet, line_.interval())) {
+  // Signals are for the thread that builds.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+BuildingLine::~BuildingLine() {
+  {
+    const std::lock_guard lock(mutex_);
+    built_ = true;
+  }
+  end_.notify_one();
+  thread_.join();
+}
+
+void BuildingLine::run() {
+  constexpr double kLeast = 0.1;
+  std::unique_lock lock(mutex_);
+  for (double wait = quiet_; !end_.wait_for(lock, std::chrono::duration<double>(wait), [this] { return built_; });) {
+    line_.show(fmt::format("builds {}, {:.0f} s", what_, line_.seconds()));
+    wait = std::max(line_.interval(), kLeast);
+  }
+}
+
+Progress::Progress(Dispatcher& dispatcher, std::function<double()> done, std::uint64_t events,
+                   std::unique_ptr<BuildingLine> building)
+    : dispatcher_(dispatcher), done_(std::move(done)), building_(std::move(building)) {
+  dispatcher.on_progress(1, [this, events] { begin(events); });
 }
 
 Progress::~Progress() {
   dispatcher_.on_progress(0, {});
+}
+
+void Progress::begin(std::uint64_t events) {
+  building_.reset();
+  interruptible_.emplace();
+  dispatcher_.on_progress(events, [this] { look(); });
 }
 
 void Progress::look() {

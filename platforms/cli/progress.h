@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "hw/core/dispatcher.h"
 #include "platforms/cli/output.h"
+#include "platforms/cli/signals.h"
 
 /// How far a long command has come.
 namespace weft::platforms {
@@ -62,6 +68,7 @@ class StatusLine {
 
   [[nodiscard]] bool due() const { return watch_.seconds() - shown_at_ >= interval_; }
   [[nodiscard]] double seconds() const { return watch_.seconds(); }
+  [[nodiscard]] double interval() const { return interval_; }
   void show(std::string_view text);
   /// Removes it from a terminal, where another line is to be printed.
   void hide();
@@ -74,17 +81,42 @@ class StatusLine {
   Stopwatch watch_;
 };
 
-/// Shows how far the events of a dispatcher have come, and ends them where a signal came: what runs them throws
-/// Interrupted.
+/// Says that something large is being built, and for how long, as long as it lives: in a thread of its own, since what
+/// builds it looks at no clock. A signal ends the program meanwhile, as nothing is there to be kept.
+class BuildingLine {
+ public:
+  /// `what` is a noun phrase, such as "1048576 accelerators". What takes no longer than `quiet` goes without saying.
+  explicit BuildingLine(std::string what, double quiet = 2);
+  ~BuildingLine();
+  BuildingLine(const BuildingLine&) = delete;
+  BuildingLine& operator=(const BuildingLine&) = delete;
+
+ private:
+  void run();
+
+  std::string what_;
+  double quiet_;
+  StatusLine line_;
+  bool built_ = false;
+  std::mutex mutex_;
+  std::condition_variable end_;
+  std::thread thread_;
+};
+
+/// Shows how far the events of a dispatcher have come, and from the first of them on is Interruptible: what runs them
+/// throws Interrupted where a signal came.
 class Progress {
  public:
-  static constexpr std::uint64_t kEvents = 1 << 18;
+  /// Few enough that one at which a thread of many ranks begins, which may take milliseconds, is not noticed.
+  static constexpr std::uint64_t kEvents = 1 << 12;
   /// Of an analytical network, where one has all that happens at a time.
   static constexpr std::uint64_t kTimes = 1 << 6;
 
   /// `done` tells what part of the run is done, in 0 to 1, or less than 0 where that is not known. Looks every so many
   /// events.
-  explicit Progress(Dispatcher& dispatcher, std::function<double()> done = {}, std::uint64_t events = kEvents);
+  /// What is `building` ends when the first event has run, since SystemC elaborates until then.
+  explicit Progress(Dispatcher& dispatcher, std::function<double()> done = {}, std::uint64_t events = kEvents,
+                    std::unique_ptr<BuildingLine> building = nullptr);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -93,10 +125,13 @@ class Progress {
   void hide() { line_.hide(); }
 
  private:
+  void begin(std::uint64_t events);
   void look();
 
   Dispatcher& dispatcher_;
   std::function<double()> done_;
+  std::unique_ptr<BuildingLine> building_;
+  std::optional<Interruptible> interruptible_;
   StatusLine line_;
   TimeLeft left_;
 };

@@ -112,12 +112,7 @@ IdleSettings idle_settings(Platform& platform, const Job& job, MachineUse use) {
   return IdleSettings(platform.document(), platform.machine(), use, std::move(more));
 }
 
-int run(const RunOptions& options) {
-  if (is_analytical(options.platform)) {
-    options.waves.refuse_without_modules();
-    return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
-  }
-  Platform platform(options.platform);
+int run_machine(const RunOptions& options, Platform& platform) {
   const std::unique_ptr<Job> job = make_job(platform);
   platform.document().check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
@@ -128,10 +123,11 @@ int run(const RunOptions& options) {
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
   const std::unique_ptr<TimelineProbe> probe =
       open_timeline(files, options.timeline, out, folder, options.timeline_ranks);
-  const Stopwatch building;
+  auto building = std::make_unique<BuildingLine>(what_is_built(platform.machine()));
+  const Stopwatch build_watch;
   Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
   platform.checked([&] { job->build(machine); });
-  const double build_seconds = building.seconds();
+  const double build_seconds = build_watch.seconds();
   if (options.platform.data) {
     require_host_memory(static_cast<double>(machine.rank(0).memory.used()) * machine.size());
   }
@@ -153,8 +149,8 @@ int run(const RunOptions& options) {
   platform.checked([&] { job->start(); });
   std::optional<Interrupted> interrupted;
   {
-    const Interruptible results;
-    const Progress progress(machine.dispatcher(), [&job] { return job->progress(); });
+    const Progress progress(
+        machine.dispatcher(), [&job] { return job->progress(); }, Progress::kEvents, std::move(building));
     try {
       platform.checked([&] { machine.run(); });
       job->check();
@@ -255,6 +251,15 @@ int run(const RunOptions& options) {
                       (probe ? " and " + timeline.string() : "") + (waves ? " and " + waves->file().string() : "")));
   }
   return job->wrong() > 0 ? kFailed : kDone;
+}
+
+int run(const RunOptions& options) {
+  if (is_analytical(options.platform)) {
+    options.waves.refuse_without_modules();
+    return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
+  }
+  Platform platform(options.platform);
+  return checked_against(platform.document(), [&] { return run_machine(options, platform); });
 }
 
 int run_traces(const RunOptions& options) {

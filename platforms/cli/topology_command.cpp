@@ -13,6 +13,7 @@
 #include "platforms/cli/command.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform.h"
+#include "platforms/cli/progress.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/cli/topology_picture.h"
 
@@ -135,6 +136,7 @@ int run(const TopologyOptions& options) {
   const MachineConfig& machine = platform.machine();
   std::vector<Network> networks;
   platform.checked([&] {
+    const BuildingLine building(fmt::format("the networks of {}", what_is_built(machine)));
     networks.push_back(build("fabric", machine.fabric, machine.accelerators, machine.seed));
     if (machine.per_node > 1) {
       networks.push_back(build("scale_up.fabric", machine.scale_up.fabric, machine.per_node, machine.seed));

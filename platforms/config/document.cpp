@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/config/document.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -154,7 +155,7 @@ std::string Document::file_of(std::string_view path) const {
   return opened != opened_.end() ? opened->second : file_;
 }
 
-void Document::record(const std::string& path, const json& value, const Node::Layer* layer) {
+void Document::record(const std::string& path, const json& value, const Node::Layer* layer, double times) {
   std::string source = "default";
   if (layer != nullptr && layer->part != nullptr) {
     source = (layer->part->kind == kListFile ? "file " : "part ") + layer->part->name;
@@ -166,7 +167,7 @@ void Document::record(const std::string& path, const json& value, const Node::La
              : before != before_.end() ? before->second
                                        : "file";
   }
-  records_[path] = {std::make_unique<json>(value), std::move(source)};
+  records_[path] = {std::make_unique<json>(value), std::move(source), times};
 }
 
 json Document::effective() const {
@@ -224,6 +225,22 @@ void Document::check_unused(const json& value, const std::string& path, const Pa
 bool Document::gives(const std::string& path) const {
   const auto found = records_.find(path);
   return found != records_.end() && found->second.source != "default";
+}
+
+std::vector<std::string> Document::farthest() const {
+  constexpr double kFar = 1000;
+  constexpr std::size_t kMost = 3;
+  std::vector<std::pair<double, std::string>> far;
+  for (const auto& [path, record] : records_) {
+    // A seed may be any number.
+    if (record.times < kFar || path == "seed") continue;
+    const json& value = *record.value;
+    far.emplace_back(-record.times, path + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
+  }
+  std::sort(far.begin(), far.end());
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(far.size(), kMost); ++i) names.push_back(far[i].second);
+  return names;
 }
 
 InputError Document::explain(const ConfigError& error) const {

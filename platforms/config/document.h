@@ -179,6 +179,11 @@ class Document {
   /// Whether some source gives a value that was read at the path.
   [[nodiscard]] bool gives(const std::string& path) const;
 
+  /// The values by which times and sizes may have become too large, "PATH=VALUE": times, sizes and counts of more than
+  /// a thousand times their defaults, rates, clocks and shares of less than a thousandth. The farthest first, three at
+  /// the most.
+  [[nodiscard]] std::vector<std::string> farthest() const;
+
   /// Puts the file, and the value if there was one, to an error that hw/ or sw/ found in its configuration.
   [[nodiscard]] InputError explain(const ConfigError& error) const;
 
@@ -188,6 +193,7 @@ class Document {
   struct Record {
     std::unique_ptr<nlohmann::json> value;
     std::string source;
+    double times = 1;  ///< its weight_of() to that of the default
   };
 
   Document(std::unique_ptr<nlohmann::json> tree, std::string file, std::span<const std::string> overrides,
@@ -200,7 +206,7 @@ class Document {
   /// What the value at the path of the document was overridden by; empty if it was not.
   [[nodiscard]] std::string overrider(std::string_view path) const;
   [[nodiscard]] std::string file_of(std::string_view path) const;
-  void record(const std::string& path, const nlohmann::json& value, const Node::Layer* layer);
+  void record(const std::string& path, const nlohmann::json& value, const Node::Layer* layer, double times = 1);
   void check_unused(const nlohmann::json& value, const std::string& path, const Part* part) const;
 
   std::string file_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platforms/config/field_visitor.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -281,6 +282,30 @@ json value_of(const Scalar& scalar) {
                         [](auto* member) { return json(*member); },
                         [](const IntegerRef& ref) { return json(ref.load()); },
                         [](const EnumRef& ref) { return json(ref.names.at(ref.load())); },
+                    },
+                    scalar);
+}
+
+double weight_of(const Scalar& scalar) {
+  constexpr double kMega = 1e6;
+  constexpr double kGiga = 1e9;
+  const auto inverse = [](std::int64_t count, double usual) {
+    return count > 0 ? usual / static_cast<double>(count) : 0;
+  };
+  return std::visit(Overloaded{
+                        [&](Time* member) { return static_cast<double>(member->count()) / kMega; },
+                        [&](Bytes* member) { return static_cast<double>(member->count()) / 1024; },
+                        [&](Energy* member) { return static_cast<double>(member->count()) / kGiga; },
+                        [&](Rate* member) { return inverse(member->count(), kGiga); },
+                        [&](Frequency* member) { return inverse(member->count(), kGiga); },
+                        [&](Compute* member) { return inverse(member->count(), kMega * kMega); },
+                        [&](Power* member) { return inverse(member->count(), 1000); },
+                        [](double* member) {
+                          const double value = std::abs(*member);
+                          return value == 0 || value >= 1 ? value : 1 / value;
+                        },
+                        [](const IntegerRef& ref) { return std::abs(static_cast<double>(ref.load())); },
+                        [](const auto&) { return 0.0; },
                     },
                     scalar);
 }

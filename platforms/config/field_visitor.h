@@ -76,6 +76,10 @@ std::string expectation(const Scalar& scalar, Range range);
 std::string expectation(const Scalar& scalar, Range range, const nlohmann::json& got);
 /// The member's value as the user would write it.
 nlohmann::json value_of(const Scalar& scalar);
+/// What the member does for times and sizes, in units of what is common of its kind (1 us, 1 KiB, 1 Gb/s, 1 GHz,
+/// 1 TFLOPS, 1 W): how long, large or many it is, or how slow or weak; of a share, and of a number above 1, which may
+/// be either, how far it is from 1. 0 for what is off or is no amount.
+double weight_of(const Scalar& scalar);
 /// Stores `value` in the member; false, and the member untouched, if it is not what `expectation` says.
 bool assign(const Scalar& scalar, Range range, const nlohmann::json& value);
 

@@ -139,13 +139,14 @@ void Node::read_fields(const std::function<void(FieldVisitor&)>& fields) const {
 }
 
 void Node::read_scalar(const Scalar& scalar, Range range) const {
+  const double usual = std::max(weight_of(scalar), 1.0);
   if (exists()) {
     const Layer& top = layers_.front();
     if (!assign(scalar, range, *top.value)) fail(top, expectation(scalar, range, *top.value));
   }
   // What an upper source replaces is still known and no mistake, even if it has another shape.
   for (std::size_t i = 1; i < layers_.size(); ++i) document_->whole_.insert(layers_[i].value);
-  document_->record(path_, value_of(scalar), exists() ? &layers_.front() : nullptr);
+  document_->record(path_, value_of(scalar), exists() ? &layers_.front() : nullptr, weight_of(scalar) / usual);
 }
 
 void Node::read_list(const ListRef& list) const {

@@ -10,6 +10,7 @@
 
 #include "platforms/config/other_values.h"
 #include "platforms/machine/idle_collector.h"
+#include "sw/collectives/pat.h"
 
 namespace weft::platforms {
 namespace {
@@ -105,11 +106,17 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
         {"collectives.channels", "collectives.chunk", "collectives.slots", "collectives.queue_pairs",
          "accelerator.relay", "accelerator.line_latency"},
         "no ring or tree carried anything in this run");
+    add(Followed::kChunk, {"collectives.chunk"},
+        "all that rings of this run carried has flags, and chunks of a length of their own");
     // What nccl may take depends on it.
     if (config.collectives.algorithm != Algorithm::kNccl) {
       add(Followed::kRings, {"collectives.protocol"}, "no ring or tree carried anything in this run");
     }
   }
+  idle.add(has_followed(use.followed, Followed::kRings) && !has_followed(use.followed, Followed::kSlots) &&
+               !has_followed(use.followed, Followed::kLaneSlots) &&
+               config.collectives.slots >= collectives::PatMember::kMostSlots,
+           "collectives.slots", "a connection of PAT uses " + std::to_string(collectives::PatMember::kMostSlots));
   if (config.collectives.algorithm == Algorithm::kNccl) {
     add(Followed::kNvls, {"collectives.nccl.nvls"}, "no AllReduce of this run goes another way with it");
     add(Followed::kCollnet, {"collectives.nccl.collnet"}, "no AllReduce of this run goes another way with it");
@@ -266,6 +273,8 @@ MachineUse use_of(Machine& machine) {
     const memory::RemoteDma::Counters& remote = machine.remote_dma(i).counters();
     use.moves = use.moves || remote.loads > 0 || remote.stores > 0;
   }
+  use.nic.read_ahead = machine.config().nic.read_ahead;
+  use.port.read_ahead = machine.config().scale_up.port.read_ahead;
   const bool asked = uses_switches(machine.config().collectives, use);
   use.nic.sums = asked || sums(machine.network());
   use.port.groups = false;

@@ -26,12 +26,13 @@ struct IdleFields {
 /// What interfaces of one kind have done, and the networks that join them.
 struct InterfaceUse {
   bool sends = true;
-  bool refuses = true;  ///< somebody found no receive posted
-  bool fetches = true;  ///< work requests from memory
-  bool ahead = true;    ///< a packet came ahead of its turn
-  bool groups = true;   ///< the network had some: multicast, or reductions
-  bool sums = true;     ///< its switches added something up, or were to
-  Time until = kNever;  ///< the run's end, after which no fault begins
+  bool refuses = true;         ///< somebody found no receive posted
+  bool fetches = true;         ///< work requests from memory
+  bool ahead = true;           ///< a packet came ahead of its turn
+  bool groups = true;          ///< the network had some: multicast, or reductions
+  bool sums = true;            ///< its switches added something up, or were to
+  Time until = kNever;         ///< the run's end, after which no fault begins
+  Bytes read_ahead = Bytes();  ///< what they read ahead; 0: not known
   /// Whether the platform gives a value at a path itself, beside what stands there by default; null: not known.
   std::function<bool(const std::string& path)> gives;
 };

@@ -126,6 +126,8 @@ void add_interface(IdleCollector& idle, const nic::Nic::Config& nic, const fabri
   idle.add(nic.dcqcn.enabled && !marks, path + ".dcqcn", network_path + ".switch.marking.min is 0B");
   idle.add(nic.pcie.generation == 0, path + ".pcie", path + ".pcie.generation is 0", {"generation"});
   idle.add(nic.context_cache.entries == 0, path + ".context_cache.context", path + ".context_cache.entries is 0");
+  idle.add(use.read_ahead > Bytes() && nic.read_ahead > use.read_ahead, path + ".read_ahead",
+           "no more than " + to_text(use.read_ahead) + " is read ahead, as 0B sets it, since that keeps the link busy");
   idle.add(!use.fetches, path + ".work_queue.fetch", "no work request was fetched from memory");
 }
 

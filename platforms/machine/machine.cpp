@@ -9,6 +9,8 @@
 #include "platforms/machine/machine_checks.h"
 #include "platforms/machine/round_trip.h"
 #include "platforms/machine/starvation.h"
+#include "sw/collectives/followed.h"
+#include "sw/collectives/slot_lane.h"
 
 namespace weft::platforms {
 namespace {
@@ -85,6 +87,26 @@ void check_answered(const std::vector<std::unique_ptr<nic::Nic>>& interfaces, co
 
 void append(std::vector<std::string>& all, std::vector<std::string> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+/// Fields of which what carried something used no more than a part.
+std::vector<std::string> describe_capped(const collectives::Communicator::Config& config, int members,
+                                         std::uint32_t followed) {
+  using collectives::Followed;
+  std::vector<std::string> lines;
+  const auto counts_as = [&lines](const std::string& field, int value, int most, const char* why) {
+    if (value <= most) return;
+    lines.push_back("collectives." + field + ": " + std::to_string(value) + " counts as " + std::to_string(most) +
+                    ", " + why);
+  };
+  if (has_followed(followed, Followed::kLaneSlots) && !has_followed(followed, Followed::kSlots)) {
+    counts_as("slots", config.slots, collectives::SlotLane::kMostUnderWay,
+              "the most that connections of trees, and of rings with flags, use");
+  }
+  if (has_followed(followed, Followed::kMulticast)) {
+    counts_as("multicast.trees", config.multicast.trees, members, "one for each member");
+  }
+  return lines;
 }
 
 }  // namespace
@@ -407,6 +429,9 @@ void Machine::run() {
 
 std::vector<std::string> Machine::warnings() const {
   std::vector<std::string> lines = config_.accelerator.hbm.warnings("accelerator.hbm");
+  std::uint32_t followed = 0;
+  for (const firmware::Rank& rank : ranks_) followed |= rank.followed;
+  append(lines, describe_capped(config_.collectives, size(), followed));
   append(lines, network_->partitions());
   for (const auto& node : nodes_) append(lines, node->partitions());
   const auto describe = [&](const std::vector<std::unique_ptr<nic::Nic>>& interfaces, const nic::NicConfig& config,

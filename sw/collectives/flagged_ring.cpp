@@ -126,7 +126,7 @@ void FlaggedRingMember::send_begun(Flags flags) {
 }
 
 Task FlaggedRingMember::run(Steps steps, std::optional<ElementType> type, Flags flags) {
-  follow(rank_.followed, Followed::kRings);
+  for (const Followed what : {Followed::kRings, Followed::kLaneSlots}) follow(rank_.followed, what);
   if (flags != flags_ && size_ > 1) {
     // What takes less time must not overtake what is under way.
     while (acknowledged_.count() < next_.chunks) take(co_await completions_->next());

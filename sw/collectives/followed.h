@@ -33,6 +33,9 @@ enum class Followed : std::uint32_t {
   kBroadcastTree = 1U << 20,    ///< a Broadcast down a tree of BroadcastConfig
   kFp32 = 1U << 21,             ///< in-network: a sum in a streaming tree of this type; others follow in their order
   kPat = 1U << 25,              ///< nccl: one of blocks that goes another way with `pat` than without
+  kSlots = 1U << 26,            ///< rings without flags, which use all their `slots`
+  kLaneSlots = 1U << 27,        ///< trees and rings with flags, which use SlotLane::kMostUnderWay at the most
+  kChunk = 1U << 28,            ///< what is cut into chunks of `chunk` at the most: all but rings with flags
 };
 inline constexpr std::uint32_t kAllFollowed = ~0U;
 

@@ -106,7 +106,7 @@ void PatMember::move(std::uint64_t source, std::uint64_t other, std::uint64_t ta
 }
 
 void PatMember::begin() {
-  follow(rank_.followed, Followed::kRings);
+  for (const Followed what : {Followed::kRings, Followed::kChunk}) follow(rank_.followed, what);
   for (Dimension& dimension : dimensions_) {
     dimension.out_begin = dimension.out.chunks;
     dimension.in_begin = dimension.in.chunks;

@@ -176,7 +176,7 @@ class RingMember::Flow {
 
 Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Counter* got) {
   if (size_ == 1) co_return;
-  follow(rank_.followed, Followed::kRings);
+  for (const Followed what : {Followed::kRings, Followed::kSlots, Followed::kChunk}) follow(rank_.followed, what);
   const auto chunks_of = [&](int block) { return cut(blocks(block)); };
   std::uint64_t coming = 0;
   std::uint64_t going = 0;
@@ -203,7 +203,7 @@ Task RingMember::allgather(std::uint64_t buffer, BlockMap blocks, firmware::Coun
 
 Task RingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
   if (size_ == 1) co_return;
-  follow(rank_.followed, Followed::kRings);
+  for (const Followed what : {Followed::kRings, Followed::kSlots, Followed::kChunk}) follow(rank_.followed, what);
   const Chunks chunks = cut(part);
   const bool receives = position_ != root;
   const bool sends = (position_ + 1) % size_ != root;
@@ -219,7 +219,7 @@ Task RingMember::broadcast(std::uint64_t buffer, Extent part, int root) {
 
 Task RingMember::reduce_scatter(std::uint64_t input, std::uint64_t output, BlockMap blocks, ElementType type,
                                 firmware::Counter* ready) {
-  follow(rank_.followed, Followed::kRings);
+  for (const Followed what : {Followed::kRings, Followed::kSlots, Followed::kChunk}) follow(rank_.followed, what);
   if (size_ == 1) {
     if (ready != nullptr) co_await ready->reach(1);
     const Extent own = blocks(0);

@@ -88,7 +88,7 @@ void TreeMember::begin(Half& half, const Message& message, std::uint64_t source,
 }
 
 Task TreeMember::up(Message message, firmware::Counter& summed) {
-  follow(rank_.followed, Followed::kRings);
+  for (const Followed what : {Followed::kRings, Followed::kLaneSlots, Followed::kChunk}) follow(rank_.followed, what);
   prepare(up_, message);
   const Chunks chunks{message.part, message.chunk};
   for (std::uint64_t i = 0; i < chunks.count(); ++i) {
@@ -128,7 +128,7 @@ void TreeMember::return_slots() {
 }
 
 Task TreeMember::down(Message message, firmware::Counter& summed) {
-  follow(rank_.followed, Followed::kRings);
+  for (const Followed what : {Followed::kRings, Followed::kLaneSlots, Followed::kChunk}) follow(rank_.followed, what);
   prepare(down_, message);
   const Chunks chunks{message.part, message.chunk};
   const auto copied = [this] { return down_.moved == down_.begun; };

@@ -54,6 +54,13 @@ std::vector<std::string> extremes_of(const json& field) {
   return values;
 }
 
+/// A run that takes longer is one.
+constexpr int kOutOfTime = 128 + 24;  // SIGXCPU
+std::string run_for_seconds(int seconds, const std::string& arguments) {
+  return "--version >/dev/null; (ulimit -S -t " + std::to_string(seconds) + "; exec " WEFT_BINARY " " + arguments +
+         " >/dev/null)";
+}
+
 struct FieldsCase {
   const char* name;
   const char* fields;   ///< with which the paths of its fields begin
@@ -63,6 +70,8 @@ struct FieldsCase {
 void PrintTo(const FieldsCase& each, std::ostream* out) {
   *out << each.fields;
 }
+
+using ExtremesOfKernels = test::CliTest;
 
 class Extremes : public test::CliTest, public testing::WithParamInterface<FieldsCase> {};
 
@@ -79,10 +88,7 @@ TEST_P(Extremes, RunOrAreRefused) {
     const auto path = field["path"].get<std::string>();
     if (!path.starts_with(GetParam().fields) || left_out.contains(path)) continue;
     for (const std::string& value : extremes_of(field)) {
-      // A run that takes longer is one.
-      constexpr int kOutOfTime = 128 + 24;  // SIGXCPU
-      const Ran ran = weft(std::string("--version >/dev/null; (ulimit -S -t 2; exec " WEFT_BINARY " ") +
-                           GetParam().command + " --set '" + path + "=" + value + "' >/dev/null)");
+      const Ran ran = weft(run_for_seconds(2, std::string(GetParam().command) + " --set '" + path + "=" + value + "'"));
       EXPECT_TRUE(ran.code == 0 || ran.code == 2 || ran.code == kOutOfTime)
           << path << "=" << value << ": " << ran.code << " " << ran.err;
       if (ran.code == 2) {
@@ -93,6 +99,27 @@ TEST_P(Extremes, RunOrAreRefused) {
     }
   }
   EXPECT_GT(tried, 10);
+}
+
+/// Times and rates of kernels lead to what has no name of its own: the refusal has that of the field.
+TEST_F(ExtremesOfKernels, ARefusalNamesTheField) {
+  int tried = 0;
+  for (const json& field : json::parse(weft("describe --json").out)) {
+    const auto path = field["path"].get<std::string>();
+    const auto type = field["type"].get<std::string>();
+    const bool is_asked = type == "time" || type == "number" || type.ends_with("rate") || type == "frequency";
+    if (!path.starts_with("accelerator.compute.") || !is_asked) continue;
+    for (const std::string& value : extremes_of(field)) {
+      const Ran ran = weft(run_for_seconds(1,
+                                           "run ../small.json --timeline-ranks 0 --set accelerators=1 --set per_node=1 "
+                                           "--set '" +
+                                               path + "=" + value + "'"));
+      EXPECT_TRUE(ran.code == 0 || ran.code == 2 || ran.code == kOutOfTime) << path << "=" << value << ": " << ran.err;
+      if (ran.code == 2) EXPECT_NE(ran.err.find(path), std::string::npos) << path << "=" << value << ": " << ran.err;
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 30);
 }
 
 constexpr const char* kTiny = "collective ../ring.json --op all_reduce --bytes 4KiB --no-warmup";

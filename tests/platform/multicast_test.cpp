@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "platforms/machine/collective_run.h"
-#include "platforms/machine/machine.h"
 #include "sw/collectives/communicator.h"
-#include "tests/support/kernel.h"
+#include "tests/support/multicast.h"
 #include "tests/support/random_network.h"
 #include "tests/support/reports.h"
 
@@ -20,11 +18,11 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
+using namespace test_multicast;
 using collectives::Algorithm;
 using collectives::Communicator;
 using collectives::Extent;
 using collectives::MulticastCopy;
-using collectives::MulticastCounters;
 using collectives::MulticastTransport;
 using firmware::Task;
 using test::Draw;
@@ -35,18 +33,6 @@ constexpr bool kFast = true;
 #else
 constexpr bool kFast = false;
 #endif
-
-MachineConfig machine_of(int ranks) {
-  MachineConfig config;
-  config.accelerators = ranks;
-  config.per_node = 1;
-  config.fabric.radix = 16;
-  config.fabric.hosts_per_leaf = 4;
-  config.fabric.segment = 4_KiB;
-  config.collectives.algorithm = Algorithm::kMulticast;
-  config.data = true;
-  return config;
-}
 
 /// Bytes that depend on where they are.
 std::vector<std::byte> content(std::uint64_t seed, Extent extent) {
@@ -133,21 +119,6 @@ Rounds::Round round_of(const Machine& machine, int root, std::uint64_t bytes) {
   return {root, bytes, std::vector<Time>(static_cast<std::size_t>(machine.size()))};
 }
 
-fabric::Fault loss(double share, const std::string& link = "*") {
-  fabric::Fault fault;
-  fault.link = link;
-  fault.loss = share;
-  return fault;
-}
-
-/// Lossy links, with a NIC that repeats what it must.
-void lose(MachineConfig& config, double share) {
-  if (share > 0) config.fabric.faults.push_back(loss(share));
-  config.nic.recovery = true;
-  config.nic.ack_timeout = 30_us;
-  config.nic.retry_limit = 1000;
-}
-
 struct Counts {
   MulticastCounters all;
   std::int64_t no_receive = 0;
@@ -228,17 +199,6 @@ TEST(MulticastProperty, EveryByteIsInPlaceAndStays) {
   EXPECT_GT(counts.refused, 0) << "nothing came after a key was removed";
 }
 
-MulticastCounters totals(const CollectiveResult& result) {
-  return result.multicast.value_or(MulticastCounters{});
-}
-
-std::vector<CollectiveResult> collective(const MachineConfig& config, CollectiveOp op,
-                                         const std::vector<std::uint64_t>& sizes) {
-  test::fresh_kernel();
-  Machine machine(config);
-  return run_collective(machine, op, sizes, ElementType::kFp32);
-}
-
 TEST(Multicast, TaskNumbersComeAgain) {
   // 8 bits tell tasks apart: the 257th has the number of the first, and late chunks of the 256th are not its own.
   test::fresh_kernel();
@@ -305,74 +265,6 @@ TEST(Multicast, NothingIsFetchedWhereNothingIsLost) {
       }
     }
   }
-}
-
-Time sum_of(const MulticastTimes& times) {
-  Time sum;
-  MulticastTimes::each([&](const char* /*name*/, auto field) { sum += times.*field; });
-  return sum;
-}
-
-/// The phases of the rank that ends last are its whole time.
-TEST(Multicast, PhasesAddUpToTheTime) {
-  for (const auto transport : {MulticastTransport::kDatagram, MulticastTransport::kConnection}) {
-    for (const auto op : {CollectiveOp::kAllgather, CollectiveOp::kBroadcast}) {
-      MachineConfig config = machine_of(12);
-      config.collectives.multicast.transport = transport;
-      config.collectives.entry = 3_us;
-      for (const CollectiveResult& result : collective(config, op, {4, 1000, 65540, 1 << 20})) {
-        ASSERT_TRUE(result.phases.has_value());
-        EXPECT_EQ(sum_of(*result.phases), result.time);
-        MulticastTimes::each([&](const char* name, auto field) { EXPECT_GE(*result.phases.*field, Time()) << name; });
-        EXPECT_GT(result.phases->barrier, 3_us);
-        EXPECT_EQ(result.phases->cutoff, Time());
-        EXPECT_EQ(result.phases->recovery, Time());
-        EXPECT_GT(result.phases->handshake, Time());
-        const double share = op == CollectiveOp::kAllgather ? 11.0 / 12 : 1.0;
-        const auto least = static_cast<std::int64_t>(static_cast<double>(result.bytes / 12 * 12) * share);
-        EXPECT_GE(result.phases->fast_path, transfer_time(Bytes(least), config.fabric.link.rate));
-      }
-    }
-  }
-}
-
-/// One link loses packets: whoever is behind it waits for its timer, fetches, and is the last.
-TEST(Multicast, PhasesSayWhoseCutOffAndRecoveryItWas) {
-  constexpr int kLosing = 3;
-  MachineConfig config = machine_of(8);
-  config.nic.recovery = true;
-  config.fabric.faults = {loss(0.02, "end3")};
-  const CollectiveResult result = collective(config, CollectiveOp::kBroadcast, {4 << 20})[0];
-  EXPECT_EQ(result.wrong, 0);
-  ASSERT_GT(totals(result).missing, 0);
-  ASSERT_TRUE(result.phases.has_value());
-  EXPECT_EQ(result.phases->rank, kLosing);
-  EXPECT_EQ(sum_of(*result.phases), result.time);
-  // The timer is five times what 4 MiB and a turn take, of which the fast path is about one.
-  const Time whole = transfer_time(4_MiB, config.fabric.link.rate) + config.collectives.multicast.activation;
-  EXPECT_NEAR(static_cast<double>((result.phases->fast_path + result.phases->cutoff).count()),
-              5.0 * static_cast<double>(whole.count()), 1e6);
-  EXPECT_GT(result.phases->cutoff, result.phases->fast_path);
-  EXPECT_GT(result.phases->recovery, Time());
-  EXPECT_LT(result.phases->handshake, result.phases->recovery);
-}
-
-/// They are the Allgather's beside a ReduceScatter, and nobody's of what is no multicast.
-TEST(Multicast, PhasesAreThoseOfADistribution) {
-  const MachineConfig config = machine_of(4);
-  const CollectiveResult both = collective(config, CollectiveOp::kAllgatherReduceScatter, {1 << 20})[0];
-  ASSERT_TRUE(both.phases.has_value());
-  EXPECT_LE(sum_of(*both.phases), both.time);
-  MachineConfig offloaded = config;
-  offloaded.dpa.cores = 4;
-  offloaded.dpa.threads = 4;
-  offloaded.collectives.multicast.placement = collectives::MulticastPlacement::kDpa;
-  const CollectiveResult by_nic = collective(offloaded, CollectiveOp::kBroadcast, {1 << 20})[0];
-  ASSERT_TRUE(by_nic.phases.has_value());
-  EXPECT_EQ(sum_of(*by_nic.phases), by_nic.time);
-  EXPECT_FALSE(collective(config, CollectiveOp::kBarrier, {4})[0].phases.has_value());
-  EXPECT_FALSE(collective(config, CollectiveOp::kAllReduce, {4096})[0].phases.has_value());
-  EXPECT_FALSE(collective(machine_of(1), CollectiveOp::kBroadcast, {4096})[0].phases.has_value());
 }
 
 /// Broadcast: the fast path does not know how many there are; what grows is the two meetings, and the levels of the

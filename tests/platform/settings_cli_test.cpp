@@ -3,6 +3,7 @@
 // named changes a result.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -85,14 +86,29 @@ TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
   const std::string radix = "--set fabric.hosts_per_leaf=4 ";  // all on one leaf
   for (const auto& [command, named, unnamed] : std::vector<Case>{
            {kCollective + radix,
-            {"nic.rnr_timer=99us", "nic.rnr_limit=1s", "nic.group_rate=1Gbps", "nic.work_queue.fetch=1",
-             "fabric.link.lanes=4", "fabric.link.replay=true", "fabric.radix=128", "fabric.spines=3",
-             "fabric.routing=ecmp", "fabric.switch.reduction.fp32=1", "accelerator.slice=2us",
-             "accelerator.line_latency=1us", "workload.steps=2", "accelerator.hbm.stacks.device.geometry.channels=2",
-             "remote_memory.kind=pool", "firmware.access_cycles=1", "firmware.port_cycles=1", "firmware.entry_cycles=1",
-             "firmware.placement=pack"},
-            {"nic.message_cost=99us", "fabric.link.rate=100Gbps", "nic.dma_rate=10Gbps", "collectives.chunk=4KiB",
-             "firmware.clock=1GHz", "scale_up.port.read_latency=9us"}},
+            {"nic.rnr_timer=99us",
+             "nic.rnr_limit=1s",
+             "nic.group_rate=1Gbps",
+             "nic.work_queue.fetch=1",
+             "fabric.link.lanes=4",
+             "fabric.link.replay=true",
+             "fabric.radix=128",
+             "fabric.spines=3",
+             "fabric.routing=ecmp",
+             "fabric.switch.reduction.fp32=1",
+             "accelerator.slice=2us",
+             "accelerator.line_latency=1us",
+             "workload.steps=2",
+             "accelerator.hbm.stacks.device.geometry.channels=2",
+             "remote_memory.kind=pool",
+             "firmware.access_cycles=1",
+             "firmware.port_cycles=1",
+             "firmware.entry_cycles=1",
+             "firmware.placement=pack",
+             "nic.read_ahead=1TiB",
+             "scale_up.port.read_ahead=1GiB"},
+            {"nic.read_ahead=32KiB", "nic.message_cost=99us", "fabric.link.rate=100Gbps", "nic.dma_rate=10Gbps",
+             "collectives.chunk=4KiB", "firmware.clock=1GHz", "scale_up.port.read_latency=9us"}},
            {"collective dgx-h100 --op all_gather --bytes 64KiB --algorithm in-network --no-warmup ",
             {"collectives.chunk=64KiB", "collectives.slots=8", "collectives.channels=2", "collectives.piece=1MiB",
              "collectives.pieces=4", "collectives.in_network.lock=communicator", "collectives.in_network.window=128",
@@ -115,12 +131,12 @@ TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
             {"collectives.nccl.nvls=false", "collectives.nccl.pat=false"},
             {}},
            {"collective dgx-h100 --set per_node=1 --set accelerators=16 --op all_gather --bytes 16KiB --no-warmup ",
-            {"collectives.nccl.nvls=false"},
+            {"collectives.nccl.nvls=false", "collectives.slots=64"},
             {"collectives.nccl.pat=false", "collectives.chunk=256B", "collectives.protocol=ll"}},
            {"collective dgx-h100 --set per_node=1 --set accelerators=16 --op all_gather --bytes 16KiB --set "
             "collectives.protocol=ll "
             "--no-warmup ",
-            {"collectives.nccl.pat=false"},
+            {"collectives.nccl.pat=false", "collectives.chunk=64KiB"},
             {}},
            {"collective dgx-h100 --op all_reduce --bytes 16MiB --algorithm in-network --type bf16 --no-warmup ",
             {"scale_up.fabric.switch.reduction.fp32=1", "scale_up.fabric.switch.reduction.int32=1",
@@ -164,6 +180,38 @@ TEST_F(SettingsCli, WhatIsNamedChangesNothing) {
       EXPECT_NE(without(result), without(plain)) << set;
     }
   }
+}
+
+/// What has an effect, but not all that is set.
+TEST_F(SettingsCli, ValuesThatCountAsLessSayAsWhat) {
+  const std::string slots = "collective ../small.json --op all_reduce --bytes 64KiB --no-warmup ";
+  const std::string counts = "weft: warning: collectives.slots: 64 counts as 32, the most that connections of trees";
+  EXPECT_NE(weft(slots + "--algorithm tree --set collectives.slots=64").err.find(counts), std::string::npos);
+  for (const char* whole :
+       {"--algorithm tree --set collectives.slots=32", "--algorithm ring --set collectives.slots=64"}) {
+    EXPECT_EQ(weft(slots + whole).err.find("counts as"), std::string::npos) << whole;
+  }
+  const std::string trees =
+      "collective ../small.json --op all_gather --bytes 64KiB --no-warmup --algorithm multicast --set per_node=1 "
+      "--set collectives.multicast.trees=";
+  EXPECT_NE(weft(trees + "100").err.find("collectives.multicast.trees: 100 counts as 4, one for each member"),
+            std::string::npos);
+  EXPECT_EQ(weft(trees + "4").err.find("counts as"), std::string::npos);
+}
+
+/// What leads beyond simulated time, by way of what has no name.
+TEST_F(SettingsCli, WhatIsTooLargeNamesItsLikelyCause) {
+  const std::string one = "run ../small.json --timeline-ranks 0 --set accelerators=1 --set per_node=1 --set ";
+  for (const std::string set : {"accelerator.compute.launch=9223372036854775807ps",
+                                "accelerator.compute.tensor_16bit=1FLOPS", "accelerator.compute.operand_rate=1Kbps",
+                                "accelerator.compute.sustained=1e-16", "accelerator.hbm.core_rate=1bps"}) {
+    const Ran ran = weft(one + set);
+    EXPECT_EQ(ran.code, 2) << set;
+    EXPECT_TRUE(ran.err.ends_with("; the likely cause is " + set + "\n")) << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+  // Those of the platform itself are no news.
+  EXPECT_EQ(weft("run ../small.json --timeline-ranks 0 --seed 4611686018427387904").err, "");
 }
 
 /// A switch without room for a tree adds nothing up, and the field is why.

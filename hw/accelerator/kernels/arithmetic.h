@@ -24,7 +24,7 @@ inline double bytes_per_second(Rate rate) {
 inline double per_second(Compute rate) {
   return static_cast<double>(rate.count());
 }
-/// Throws ConfigError: a kernel is too long for simulated time, or moves more than 8 EiB.
+/// Throws KernelOverflow: a kernel is too long for simulated time, or moves more than 8 EiB.
 [[noreturn]] void too_long(double s);
 [[noreturn]] void too_large(double bytes);
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hw/core/dispatcher.h"
+#include "tests/support/kernel.h"
+#include "tests/support/sockets.h"
+
+/// A dispatcher whose targets write down what they see.
+namespace weft::test_dispatcher {
+
+constexpr std::int64_t kSlot = 1024;            // ps
+constexpr std::int64_t kWindow = 8192 * kSlot;  // what the wheel reaches
+
+struct Seen {
+  std::int64_t time;
+  std::string target;
+  std::uint32_t tag;
+  std::uint64_t data;
+  auto operator<=>(const Seen&) const = default;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Seen& seen) {
+  return out << seen.time << " ps " << seen.target << '/' << seen.tag << '/' << seen.data;
+}
+
+class Recorder final : public EventTarget {
+ public:
+  Recorder(Dispatcher& dispatcher, std::string name, std::vector<Seen>& log) : name_(std::move(name)), log_(log) {
+    dispatcher.attach(*this, name_);
+  }
+  void on_event(Time now, std::uint32_t tag, std::uint64_t data) override {
+    log_.push_back({now.count(), name_, tag, data});
+    if (reaction) reaction(now, tag, data);
+  }
+  std::function<void(Time, std::uint32_t, std::uint64_t)> reaction;
+
+ private:
+  std::string name_;
+  std::vector<Seen>& log_;
+};
+
+/// A dispatcher with recorders that are attached in the order of `names`, and a place to post from.
+class Bench {
+ public:
+  explicit Bench(const std::vector<std::string>& names) : dispatcher("dispatcher"), script("script", dispatcher) {
+    for (const std::string& name : names) targets.push_back(std::make_unique<Recorder>(dispatcher, name, log));
+  }
+  std::vector<Seen> log;
+  Dispatcher dispatcher;
+  test::Script script;
+  std::vector<std::unique_ptr<Recorder>> targets;
+};
+
+}  // namespace weft::test_dispatcher
