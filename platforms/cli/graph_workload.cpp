@@ -90,6 +90,15 @@ std::vector<std::string> remarks_of(const chakra::CheckReport& report, Runner ru
   return remarks;
 }
 
+/// The files that take the place of collectives, as the check looks them up.
+chakra::Implementations implementations_of(const dimensions::Workload& traces) {
+  chakra::Implementations result{{}, traces.custom_nodes};
+  for (const auto& [operation, prefix] : traces.custom) {
+    for (const chakra::CollectiveType type : types_of(operation)) result.by_type[type] = prefix;
+  }
+  return result;
+}
+
 /// Finds what cannot be run, and what names of groups mean.
 GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document& document, Runner runner) {
   chakra::CheckOptions options;
@@ -99,6 +108,7 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   const Node end = document.root().child("analytical").child("end");
   options.roofline = runner == Runner::kAnalytical && end.get("roofline", false) && !end.get("replay_only", false);
   options.order = runner == Runner::kMachine;
+  options.implementations = implementations_of(traces);
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);
   traces.groups.insert(report.groups.begin(), report.groups.end());
@@ -114,6 +124,21 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
 }
 
 }  // namespace
+
+std::vector<chakra::CollectiveType> types_of(Operation operation) {
+  using chakra::CollectiveType;
+  switch (operation) {
+    case Operation::kAllReduce:
+      return {CollectiveType::kAllReduce, CollectiveType::kBarrier};
+    case Operation::kAllgather:
+      return {CollectiveType::kAllGather};
+    case Operation::kReduceScatter:
+      return {CollectiveType::kReduceScatter, CollectiveType::kReduceScatterBlock};
+    case Operation::kAllToAll:
+      break;
+  }
+  return {CollectiveType::kAllToAll};
+}
 
 std::vector<fs::path> files_of_trace(const fs::path& source) {
   std::vector<fs::path> files = chakra::files_of_prefix(source);

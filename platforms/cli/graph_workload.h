@@ -30,6 +30,9 @@ std::vector<std::filesystem::path> files_of_traces(const dimensions::Workload& w
 /// not read, and what reads them. Else nothing.
 std::vector<std::string> remarks_of_shared(const std::filesystem::path& file);
 
+/// The types of nodes that are the operation.
+std::vector<chakra::CollectiveType> types_of(dimensions::Operation operation);
+
 /// What nodes of a trace ask for, which is a file or a prefix. Throws traces::FormatError.
 chakra::TraceDemands demands_of(const std::filesystem::path& trace);
 /// To read groups of a trace with: nothing that is wrong with those that no node names is refused.

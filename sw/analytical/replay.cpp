@@ -154,6 +154,7 @@ void Replay::issue(Time now, Graph& graph, const Node& node) {
     call_done(now + length, graph, node);
   };
   if (end_.replay_only) return done_after(duration_of(node));
+  if (graph.parent != nullptr) expect_part(graph, node);
   switch (node.type) {
     case NodeType::kCompute:
       return done_after(compute_time(graph, node));

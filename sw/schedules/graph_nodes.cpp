@@ -78,6 +78,14 @@ bool in_switch(const chakra::TraceWindow& window, const Node& node) {
   return *value;
 }
 
+/// Of a collective's own implementation.
+void expect_part(const chakra::TraceWindow& window, const Node& node) {
+  if (node.type == NodeType::kSend || node.type == NodeType::kReceive || node.type == NodeType::kCompute) return;
+  fail(window, node,
+       "is of type " + chakra::name_of(node.type) +
+           ", which no implementation of a collective has: expected COMM_SEND_NODEs, COMM_RECV_NODEs and COMP_NODEs");
+}
+
 Time duration_of(const chakra::TraceWindow& window, const Node& node) {
   constexpr std::uint64_t kLongest = 9'000'000'000'000'000;
   if (node.duration_nanos() > kLongest) {
@@ -118,6 +126,7 @@ void GraphEngine::issue(End& end, Graph& graph, const Node& node, const Next& ne
 }
 
 void GraphEngine::issue_by_type(End& end, Graph& graph, const Node& node, const Next& next) {
+  if (graph.parent != nullptr) expect_part(*graph.window, node);
   switch (node.type) {
     case NodeType::kCompute:
       return node.is_cpu_op() ? issue_cpu(end, graph, node) : issue_kernel(end, graph, node);

@@ -56,6 +56,7 @@ void RankMatcher::add_collective(std::size_t file, const Node& node, std::uint32
   }
   if (!files_.is_prefix && !shared_) return;
   Issued& issued = names(file, node.pg_name(), node.id);
+  if (const auto* own = implementations_.of(node.id, type)) issued.uses.try_emplace(own, node.id, type);
   if (leaves_out) return;
   issued.collectives->push_back({size, root, node.id, place, type});
 }
@@ -171,10 +172,18 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
   if (!name.empty() && !group.key.empty()) report.groups.try_emplace(group.key, group.ranks);
   if (group.key != name) report.keys[rank][name] = group.key;
   remark(found.way, file, issued, name, group);
+  use_implementations(file, issued, group);
   Group& of_key = groups_[group.key];
   of_key.group = &group;
   of_key.name = name;
   add_member(of_key, rank, file, issued);
+}
+
+void RankMatcher::use_implementations(std::size_t file, const Issued& issued, const GroupMembers& group) {
+  for (const auto& [prefix, first] : issued.uses) {
+    if (!used_.emplace(prefix, &group).second) continue;
+    uses_.push_back({prefix, first.second, &group, &files_.files[file], first.first});
+  }
 }
 
 /// What a rank issues by all of its names for the group, in one order.
