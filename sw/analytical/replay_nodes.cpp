@@ -144,15 +144,16 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
     return start_custom(now, graph, node, *custom, traces_.custom_place(graph.end, name));
   }
   collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}),
-                     name.empty() ? involved_in(node) : Collectives::kAllDimensions, node.id);
+                     name.empty() ? involved_in(node, operation) : Collectives::kAllDimensions, node.id);
 }
 
 /// A bit for each dimension, of a collective of everybody. A named group has all dimensions, whatever the node says.
-std::uint32_t Replay::involved_in(const Node& node) {
+std::uint32_t Replay::involved_in(const Node& node, Operation operation) {
   const std::size_t count = network_.dimensions().size();
   const dimensions::Involved involved = dimensions::involved_in(node.involved_dim(), count);
-  had_short_ |= involved.is_short;
-  left_out_ |= involved.is_default;
+  const bool joins = collectives_.joins_dimensions(operation);  // then all are one, and none is left out
+  had_short_ |= involved.is_short && !joins;
+  left_out_ |= involved.is_default && !joins;
   std::uint32_t bits = 0;
   bool has_all = true;
   for (std::size_t i = 0; i < count; ++i) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,8 @@ enum class Problem : std::uint8_t {
   kLeftOut,
   kVersion,
   kMachineOnly,
+  kAllDimensions,
+  kNoDuration,
   kEmptyImplementation,
   kNoNodes,
 };
@@ -139,6 +142,11 @@ struct CheckOptions {
   GroupTable::Named groups;  ///< of a groups file
   bool order = false;        ///< what comes first may be chosen
   Implementations implementations;
+  /// Collectives whose algorithm takes all dimensions for one (oneRing and the like): they join all ranks, whatever
+  /// their involved_dim.
+  std::set<CollectiveType> one_dimension;
+  /// All that a node does is to take its duration, as with ASTRA-sim's replay-only: nothing else of it is read.
+  bool replay = false;
 };
 
 /// Finds all that keeps a trace from being run, in one pass over its files.
@@ -162,8 +170,8 @@ struct CheckOptions {
 ///
 /// Where only times make the order of collectives differ between ranks it is a remark, too: a machine takes one that
 /// all can follow, and ASTRA-sim's arithmetic stops. So it is where ranks that do one thing at a time wait for each
-/// other. Only collectives of all dimensions are compared: which ranks take part in a collective of some dimensions is
-/// for the machine to say.
+/// other. Of everybody's collectives only those of all dimensions are compared: which ranks take part in a collective
+/// of some dimensions is for the machine to say.
 ///
 /// The files of collectives' own implementations are checked as far as the trace uses them: that there is one for each
 /// rank of the group, and no other nodes in them than sends, receives, compute nodes and metadata; in each what is

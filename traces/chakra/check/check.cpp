@@ -121,6 +121,14 @@ constexpr std::array<Words, kProblems> kWords = {{
      "files are of a version of the schema that is not known, and are read as of 1.0.0", ""},
     {"collective is a REDUCE, GATHER or SCATTER: Weft's machine runs it, its ASTRA-sim arithmetic does not",
      "collectives are REDUCEs, GATHERs or SCATTERs: Weft's machine runs them, its ASTRA-sim arithmetic does not", ""},
+    {"collective joins all ranks of its group, whatever its involved_dim: groups, implementations of their own, "
+     "oneRing, "
+     "oneDirect and oneHalvingDoubling have one dimension",
+     "collectives join all ranks of their groups, whatever their involved_dim: groups, implementations of their own, "
+     "oneRing, oneDirect and oneHalvingDoubling have one dimension",
+     ""},
+    {"node has no duration, and takes 1 ns, as in ASTRA-sim with replay-only",
+     "nodes have no duration, and take 1 ns, as in ASTRA-sim with replay-only", ""},
     {"file of a collective's own implementation has no nodes: the collective ends at once on its rank, and in "
      "ASTRA-sim "
      "it never ends",
@@ -278,7 +286,7 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
     }
     for (Node node; reader.next(node); ++report.nodes) {
       graph.add(node);
-      nodes.add(node);
+      options.replay ? nodes.add_replayed(node) : nodes.add(node);
     }
     if (graph.size() == 0) findings.add(Problem::kNoNodes, file, std::nullopt, "has no nodes", "");
     for (const std::string& member : reader.left_out()) {
