@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "platforms/config/text.h"
+#include "sw/collectives/communicator.h"
 #include "traces/chakra/check.h"
 #include "traces/chakra/convert.h"
 #include "traces/chakra/ranks.h"
@@ -35,6 +36,11 @@ fs::path converted(const fs::path& trace) {
   return made;
 }
 
+[[noreturn]] void refuse(const chakra::FindingKind& kind) {
+  throw traces::FormatError(kind.first.file, 0,
+                            kind.first.problem_text() + "; " + describe(kind.first.kind, kind.count));
+}
+
 /// The heaviest finding, what helps against it, and how to see the others.
 [[noreturn]] void refuse(const chakra::CheckReport& report, const dimensions::Workload& traces) {
   const chakra::FindingKind& heaviest = report.kinds.front();
@@ -43,7 +49,8 @@ fs::path converted(const fs::path& trace) {
   if (report.found > heaviest.count) {
     text += "; findings of " + std::to_string(report.kinds.size()) + " kinds in all, which weft trace check lists";
   }
-  throw traces::FormatError(traces.shared ? traces.source.string() : first.file, 0, text);
+  const bool is_conversion = traces.shared && first.file == traces.prefix.string();
+  throw traces::FormatError(is_conversion ? traces.source.string() : first.file, 0, text);
 }
 
 /// Compute nodes without a duration, where durations are what counts.
@@ -90,6 +97,49 @@ std::vector<std::string> remarks_of(const chakra::CheckReport& report, Runner ru
   return remarks;
 }
 
+/// The types of nodes that are the operation.
+std::vector<chakra::CollectiveType> types_of(Operation operation) {
+  using chakra::CollectiveType;
+  switch (operation) {
+    case Operation::kAllReduce:
+      return {CollectiveType::kAllReduce, CollectiveType::kBarrier};
+    case Operation::kAllgather:
+      return {CollectiveType::kAllGather};
+    case Operation::kReduceScatter:
+      return {CollectiveType::kReduceScatter, CollectiveType::kReduceScatterBlock};
+    case Operation::kAllToAll:
+      break;
+  }
+  return {CollectiveType::kAllToAll};
+}
+
+/// Whether a finding is about a collective's own implementation.
+bool is_of_implementation(const chakra::Finding& finding, const dimensions::Workload& traces) {
+  if (finding.kind == chakra::Problem::kImplementation) return true;
+  const auto file = chakra::rank_name(finding.file);
+  if (!file || file->prefix == traces.prefix) return false;
+  const auto is_its = [&](const auto& entry) { return entry.second == file->prefix; };
+  return std::any_of(traces.custom.begin(), traces.custom.end(), is_its) ||
+         std::any_of(traces.custom_nodes.begin(), traces.custom_nodes.end(), is_its);
+}
+
+/// Collectives that join all ranks whatever they involve.
+std::set<chakra::CollectiveType> one_dimension_in(Document& document, Runner runner) {
+  std::set<chakra::CollectiveType> result;
+  if (runner == Runner::kAnalytical) {
+    analytical::AnalyticalConfig arithmetic;
+    document.root().read("analytical", arithmetic);
+    return one_dimension_of(arithmetic);
+  }
+  // In a machine all operations join the dimensions or none does.
+  collectives::Communicator::Config machine;
+  document.root().read("collectives", machine);
+  const std::vector<dimensions::Algorithm>& algorithms = machine.dimensions.all_reduce;
+  if (algorithms.empty() || !joins_dimensions(algorithms.front())) return result;
+  for (int type = 0; type < chakra::kCollectiveTypes; ++type) result.insert(chakra::CollectiveType{type});
+  return result;
+}
+
 /// Finds what cannot be run, and what names of groups mean.
 GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document& document, Runner runner) {
   chakra::CheckOptions options;
@@ -97,8 +147,11 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   options.shared = traces.shared;
   options.groups = traces.groups;
   const Node end = document.root().child("analytical").child("end");
-  options.roofline = runner == Runner::kAnalytical && end.get("roofline", false) && !end.get("replay_only", false);
+  options.replay = runner == Runner::kAnalytical && end.get("replay_only", false);
+  options.roofline = runner == Runner::kAnalytical && end.get("roofline", false) && !options.replay;
   options.order = runner == Runner::kMachine;
+  options.implementations = implementations_of(traces);
+  options.one_dimension = one_dimension_in(document, runner);
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);
   traces.groups.insert(report.groups.begin(), report.groups.end());
@@ -114,6 +167,25 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
 }
 
 }  // namespace
+
+chakra::Implementations implementations_of(const dimensions::Workload& traces) {
+  chakra::Implementations result{{}, traces.custom_nodes};
+  for (const auto& [operation, prefix] : traces.custom) {
+    for (const chakra::CollectiveType type : types_of(operation)) result.by_type[type] = prefix;
+  }
+  return result;
+}
+
+std::set<chakra::CollectiveType> one_dimension_of(const analytical::AnalyticalConfig& arithmetic) {
+  std::set<chakra::CollectiveType> result;
+  if (arithmetic.dimensions.empty()) return result;
+  analytical::DimensionConfig first = arithmetic.dimensions.front();
+  for (const auto& [name, operation] : enum_names(Operation{})) {
+    if (!joins_dimensions(first.algorithm(operation))) continue;
+    for (const chakra::CollectiveType type : types_of(operation)) result.insert(type);
+  }
+  return result;
+}
 
 std::vector<fs::path> files_of_trace(const fs::path& source) {
   std::vector<fs::path> files = chakra::files_of_prefix(source);
@@ -162,6 +234,19 @@ astra::UnusedGroups unused_groups(const fs::path& trace) {
 fs::path trace_folder() {
   static const auto folder = traces::Temporary::make_folder(fs::temp_directory_path());
   return folder.path();
+}
+
+void expect_implementations(const dimensions::Workload& traces, std::uint32_t ranks) {
+  if (traces.custom.empty() && traces.custom_nodes.empty()) return;
+  chakra::CheckOptions options;
+  options.ranks = ranks;
+  options.shared = traces.shared;
+  options.groups = traces.groups;
+  options.implementations = implementations_of(traces);
+  const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
+  for (const chakra::FindingKind& kind : report.kinds) {
+    if (is_of_implementation(kind.first, traces)) refuse(kind);
+  }
 }
 
 GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner) {

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "platforms/config/document.h"
 #include "platforms/import/astra_groups.h"
+#include "sw/analytical/config.h"
 #include "sw/dimensions/workload.h"
+#include "traces/chakra/check.h"
 #include "traces/chakra/demands.h"
 
 namespace weft::platforms {
@@ -30,6 +33,11 @@ std::vector<std::filesystem::path> files_of_traces(const dimensions::Workload& w
 /// not read, and what reads them. Else nothing.
 std::vector<std::string> remarks_of_shared(const std::filesystem::path& file);
 
+/// What chakra::check is told of implementations that collectives have of their own, and of algorithms that join all
+/// ranks whatever a collective involves.
+chakra::Implementations implementations_of(const dimensions::Workload& traces);
+std::set<chakra::CollectiveType> one_dimension_of(const analytical::AnalyticalConfig& arithmetic);
+
 /// What nodes of a trace ask for, which is a file or a prefix. Throws traces::FormatError.
 chakra::TraceDemands demands_of(const std::filesystem::path& trace);
 /// To read groups of a trace with: nothing that is wrong with those that no node names is refused.
@@ -40,6 +48,9 @@ struct GraphWorkload {
   std::uint64_t nodes = 0;           ///< of a rank, the mean
   std::vector<std::string> remarks;  ///< how things are taken that traces leave open
 };
+
+/// Throws traces::FormatError for what is wrong with files that take the place of the traces' collectives.
+void expect_implementations(const dimensions::Workload& traces, std::uint32_t ranks);
 
 /// The `workload` of a platform, of kind chakra: files lie relative to the platform's. They are checked
 /// (chakra::check), and their groups are those of the workload and of their metadata. Throws InputError, and

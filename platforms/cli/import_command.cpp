@@ -20,6 +20,7 @@
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
 #include "traces/chakra/groups.h"
+#include "traces/input_file.h"
 
 namespace weft::platforms {
 namespace {
@@ -177,6 +178,19 @@ std::string groups_of_traces(const ImportOptions& options, std::vector<std::stri
   return beside->string();
 }
 
+/// What a run would refuse of the files that take the place of collectives; it reads the traces, which use them.
+void expect_implementations(const ImportOptions& options, const astra::System& system, const ordered_json& workload,
+                            std::uint32_t ends) {
+  if (system.config.end.replay_only || files_of_trace(options.workload).empty()) return;
+  dimensions::Workload traces;
+  traces.prefix = options.workload;
+  traces.shared = weft::traces::is_file(options.workload);
+  traces.custom = system.custom;
+  traces.custom_nodes = system.custom_nodes;
+  if (workload.contains("groups")) traces.groups = workload["groups"].get<decltype(traces.groups)>();
+  platforms::expect_implementations(traces, ends);
+}
+
 /// Which of the files has a key.
 const std::string& file_of(const ImportOptions& options, const std::string& key) {
   if (key == "bandwidth" || key == "latency") return options.network;
@@ -211,6 +225,7 @@ int run(const ImportOptions& options) {
     workload["groups"] = astra::read_groups(groups, ends, &unused);
     for (std::string& remark : remarks_of(unused)) system.remarks.push_back(std::move(remark));
   }
+  expect_implementations(options, system, workload, ends);
   for (const auto& [name, operation] : enum_names(Operation{})) {
     const auto custom = system.custom.find(operation);
     if (custom != system.custom.end()) workload["custom"][std::string(name)] = seen_from(options.out, custom->second);

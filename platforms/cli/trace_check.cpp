@@ -7,6 +7,7 @@
 #include "platforms/cli/graph_workload.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/trace_command.h"
+#include "platforms/import/astra_sim.h"
 #include "traces/chakra/check.h"
 
 namespace weft::platforms {
@@ -18,6 +19,7 @@ struct CheckCommandOptions {
   std::string trace;
   std::string groups;
   std::uint32_t ranks = 0;
+  std::string system;
   bool roofline = false;
   bool json = false;
 };
@@ -48,11 +50,24 @@ void print_kinds(const std::vector<chakra::FindingKind>& kinds, const char* befo
   }
 }
 
+/// What ASTRA-sim's arithmetic does with traces by its system file.
+void follow(const astra::System& system, chakra::CheckOptions& how) {
+  const analytical::EndConfig& end = system.config.end;
+  how.replay = end.replay_only;
+  how.roofline = (how.roofline || end.roofline) && !how.replay;
+  dimensions::Workload traces;
+  traces.custom = system.custom;
+  traces.custom_nodes = system.custom_nodes;
+  how.implementations = implementations_of(traces);
+  how.one_dimension = one_dimension_of(system.config);
+}
+
 int check(const CheckCommandOptions& options) {
   chakra::CheckOptions how;
   const chakra::TraceFiles files = chakra::find_trace(options.trace);
   if (options.ranks > 0) how.ranks = options.ranks;
   how.roofline = options.roofline;
+  if (!options.system.empty()) follow(astra::read_system_alone(options.system), how);
   how.shared = !files.is_prefix && options.ranks > 0;
   how.groups = read_groups_beside(files, options.trace, options.groups, how.ranks);
   const chakra::CheckReport report = chakra::check(files, how);
@@ -90,6 +105,10 @@ Command trace_check_command(const Arguments& parent) {
       .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
   app.add_flag("--roofline", options->roofline,
                "For a run that counts operations in place of durations, as with roofline-enabled 1 of a system file");
+  app.add_option(
+      "--system", options->system,
+      "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
+      "roofline-enabled and replay-only");
   app.add_flag("--json", options->json, "Print JSON, with each finding");
   return {app, [options] { return check(*options); }};
 }

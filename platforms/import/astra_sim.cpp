@@ -320,13 +320,9 @@ void read_dimensions(const fs::path& network, System& system) {
   }
 }
 
-}  // namespace
-
-System read_system(const fs::path& network, const fs::path& file, double injection_scale) {
-  System system;
+/// Into the dimensions that the system has.
+void read_system_file(const fs::path& file, double injection_scale, System& system) {
   std::vector<DimensionConfig>& dimensions = system.config.dimensions;
-  read_dimensions(network, system);
-
   expect_kind(file, "a system file of ASTRA-sim", {traces::FileKind::kSystemFile});
   const bool is_text = is_system_text(file);
   Document document = is_text ? Document::from_text(system_text_to_json(file).dump(), file.string()) : load(file);
@@ -368,7 +364,8 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
   end.peak_tflops = given.peak_tflops;
   end.roofline = flag(root, "roofline-enabled");
   end.replay_only = flag(root, "replay-only");
-  if (end.roofline && end.peak_tflops <= 0) root.child("peak-perf").fail("TFLOPS above 0 for the roofline");
+  if (end.roofline && !end.replay_only && end.peak_tflops <= 0)
+    root.child("peak-perf").fail("TFLOPS above 0 for the roofline");
 
   if (flag(root, "model-shared-bus")) end.bus = bus_of(given, file, system);
   const auto by_node = root.get<std::string>("per-node-custom-implementation", "");
@@ -388,6 +385,22 @@ System read_system(const fs::path& network, const fs::path& file, double injecti
     remark(key, "asks for a log of ASTRA-sim's, which Weft does not write");
   }
   document.check_unused();
+}
+
+}  // namespace
+
+System read_system(const fs::path& network, const fs::path& file, double injection_scale) {
+  System system;
+  read_dimensions(network, system);
+  read_system_file(file, injection_scale, system);
+  return system;
+}
+
+System read_system_alone(const fs::path& file) {
+  constexpr std::size_t kMostAlgorithms = 64;
+  System system;
+  system.config.dimensions.resize(kMostAlgorithms);
+  read_system_file(file, 1, system);
   return system;
 }
 
@@ -470,29 +483,6 @@ void read_memory(const fs::path& file, System& system, std::uint32_t ends) {
               " each, for the " + std::to_string(ends) + " of the network");
   }
   document.check_unused();
-}
-
-void expect_rates(System& system, const fs::path& system_file, const fs::path& memory_file,
-                  const std::function<chakra::TraceDemands()>& traces) {
-  if (system.has_memory_rate && system.has_remote_rate) return;
-  const chakra::TraceDemands demands = traces();
-  analytical::EndConfig& end = system.config.end;
-  const std::string expected = "a rate above 0 in GB/s, which nodes of the traces need";
-  if (!system.has_memory_rate) {
-    const bool plans = system.config.collectives.inter_dimension != dimensions::InterDimension::kBaseline;
-    if (plans || demands.reduces || (end.roofline && demands.computes)) {
-      throw InputError(system_file.string(), "local-mem-bw", expected, "nothing");
-    }
-    system.remarks.push_back(
-        fmt::format("{}: local-mem-bw is not given, and nothing in the traces needs it: the platform has {} GB/s",
-                    system_file.string(), end.memory_GBps));
-  }
-  if (system.has_remote_rate) return;
-  if (demands.moves_memory) throw InputError(memory_file.string(), "remote-mem-bw", expected, "nothing");
-  system.remarks.push_back(memory_file.string() +
-                           ": remote-mem-bw is not given, and nothing in the traces needs it: the platform has no "
-                           "remote memory");
-  end.remote_memory = analytical::RemoteMemory::kNone;
 }
 
 }  // namespace weft::platforms::astra

@@ -36,6 +36,10 @@ struct System {
 System read_system(const std::filesystem::path& network, const std::filesystem::path& system,
                    double injection_scale = 1);
 
+/// system.json without a network: what it says of the traces that are run. Its dimensions are as many as it may name
+/// algorithms for, and none of a network.
+System read_system_alone(const std::filesystem::path& system);
+
 /// "all-reduce-implementation", the key of an operation's algorithms in system.json.
 std::string key_of(dimensions::Operation operation);
 

@@ -89,6 +89,9 @@ class Collectives final : Actor, BusUser {
              std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions,
              std::uint64_t node = 0);
 
+  /// Whether the operation's algorithm takes all dimensions for one, so that ends join it whatever they involve.
+  [[nodiscard]] bool joins_dimensions(Operation operation) const { return config_.joins_dimensions(operation); }
+
   /// A rank runs a collective by itself, which is a single chunk for ASTRA-sim; it waits for as many as it would cut an
   /// own one into all the same.
   void count_custom(std::uint32_t rank, Operation operation, std::int64_t bytes) {

@@ -28,10 +28,10 @@ Replay::Replay(sc_core::sc_module_name name, Dispatcher& dispatcher, Network& ne
       traces_(std::move(traces)),
       collectives_(network, collectives, *this, end.bus),
       statistics_(network.ends()) {
-  if (end_.roofline && end_.peak_tflops <= 0) {
+  if (end_.roofline && !end_.replay_only && end_.peak_tflops <= 0) {
     throw ConfigError("analytical.end.peak_tflops", "expected more than 0 for the roofline");
   }
-  if (end_.remote_memory != RemoteMemory::kNone && end_.remote_GBps <= 0) {
+  if (end_.remote_memory != RemoteMemory::kNone && !end_.replay_only && end_.remote_GBps <= 0) {
     throw ConfigError("analytical.end.remote_GBps", "expected more than 0");
   }
   std::uint32_t id = 0;
@@ -64,7 +64,8 @@ void Replay::start_of_simulation() {
   dispatcher_.post(Time(), *this, 0);
 }
 
-Replay::Resource Replay::resource_of(const Node& node) {
+Replay::Resource Replay::resource_of(const Node& node) const {
+  if (end_.replay_only && node.is_cpu_op()) return kCpu;
   if (node.type == NodeType::kReceive) return kReceiving;
   if (node.type == NodeType::kCollective || node.type == NodeType::kSend) return kCommunication;
   if (node.is_cpu_op()) return kCpu;
@@ -134,7 +135,8 @@ void Replay::begun(Time now, const Graph& graph, const Node& node) {
   const std::optional<Activity> activity = activity_of(node);
   if (!graph.limited || !activity) return;
   statistics_.begin(now, graph.end, *activity);
-  if (*activity == Activity::kCommunication && node.type != NodeType::kReceive) {
+  const bool communicates = *activity == Activity::kCommunication && !end_.replay_only;
+  if (communicates && node.type != NodeType::kReceive) {
     statistics_.add_bytes(graph.end, node.comm_size().value_or(0));
   }
   if (timeline_ && timeline_->draws(graph.end)) timeline_->begin(now, graph.end, node);
@@ -154,6 +156,7 @@ void Replay::issue(Time now, Graph& graph, const Node& node) {
     call_done(after(now, length), graph, node);
   };
   if (end_.replay_only) return done_after(duration_of(node));
+  if (graph.parent != nullptr) expect_part(graph, node);
   switch (node.type) {
     case NodeType::kCompute:
       return done_after(compute_time(graph, node));
@@ -175,11 +178,8 @@ void Replay::issue(Time now, Graph& graph, const Node& node) {
 
 void Replay::done(Time now, Work work) {
   Graph& graph = *work.graph;
-  const NodeType type = work.node->type;
   ended(now, graph, *work.node);
-  if (graph.limited && type != NodeType::kReceive) {
-    graph.busy[resource_of(*work.node)] = false;
-  }
+  if (graph.limited) graph.busy[resource_of(*work.node)] = false;
   graph.window->complete(work.node->id);
   advance(now, graph);
 }
@@ -244,7 +244,12 @@ std::string Replay::receives_left() const {
     if (waits.nothing() || ends_[to].finished != kNever || ++told > kMostTold) continue;
     // With rendezvous it is the mailboxes' own entry.
     const bool named = waits.actor() == actor_;
-    const std::string node = named ? works_[waits.what() / kKinds].node->label() : "a receive";
+    std::string node = "a receive";
+    if (named) {
+      const Work& work = works_[waits.what() / kKinds];
+      node = work.node->label();
+      if (work.graph->parent != nullptr) node += " of " + work.graph->window->file().string();
+    }
     text += "\n  end " + std::to_string(to) + ": " + node + " waits for a message of end " + std::to_string(from) +
             " with tag " + std::to_string(purpose & UINT32_MAX);
     for (const auto& [other, waiting] : left) {

@@ -76,7 +76,10 @@ class ReplayError : public std::runtime_error {
 ///
 /// It begins when the simulation starts. Where a collective has an implementation of its own, `custom` names the prefix
 /// of Chakra files whose sends, receives and compute nodes are executed in its place, each as soon as it is ready
-/// (dimensions::CustomPlace).
+/// (dimensions::CustomPlace); compute nodes take their durations there. Other nodes in such files are refused.
+///
+/// With `replay_only` nothing is read of a node but its type, its duration and whether it is the CPU's, where
+/// communication can be as well.
 class Replay final : public sc_core::sc_module, public EventTarget, Listener, Actor {
  public:
   /// Attaches itself. The collectives of the network are its own. Throws traces::FormatError for files that are missing
@@ -150,9 +153,9 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   void ended(Time now, const Graph& graph, const chakra::Node& node);
   void done(Time now, Work work);
   void finish(Time now, Graph& graph);
-  [[nodiscard]] static Resource resource_of(const chakra::Node& node);
+  [[nodiscard]] Resource resource_of(const chakra::Node& node) const;
   [[nodiscard]] static Time duration_of(const chakra::Node& node);
-  [[nodiscard]] std::uint32_t involved_in(const chakra::Node& node);
+  [[nodiscard]] std::uint32_t involved_in(const chakra::Node& node, Operation operation);
   [[nodiscard]] Time compute_time(const Graph& graph, const chakra::Node& node);
   [[nodiscard]] Time remote_memory_time(const Graph& graph, const chakra::Node& node) const;
   [[nodiscard]] std::uint32_t memory_of(const Graph& graph) const;
@@ -177,6 +180,8 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   std::uint64_t remember(Work work);
   Work recall(std::uint64_t token);
   [[noreturn]] static void fail(const Graph& graph, const chakra::Node& node, const std::string& message);
+  /// Of a collective's own implementation.
+  static void expect_part(const Graph& graph, const chakra::Node& node);
   [[nodiscard]] static std::int64_t need(const Graph& graph, const chakra::Node& node,
                                          std::optional<std::int64_t> value, const char* attribute);
   [[nodiscard]] Mailboxes::Message message(const Graph& graph, const chakra::Node& node, bool sends) const;

@@ -15,6 +15,15 @@ void Replay::fail(const Graph& graph, const Node& node, const std::string& messa
   throw traces::FormatError(graph.window->file().string(), 0, node.label() + " " + message);
 }
 
+void Replay::expect_part(const Graph& graph, const Node& node) {
+  using chakra::NodeType;
+  if (node.type == NodeType::kSend || node.type == NodeType::kReceive || node.type == NodeType::kCompute) return;
+  fail(graph, node,
+       "is of type " + chakra::name_of(node.type) +
+           ", which no implementation of a collective has: expected COMM_SEND_NODEs, COMM_RECV_NODEs and "
+           "COMP_NODEs");
+}
+
 std::int64_t Replay::need(const Graph& graph, const Node& node, std::optional<std::int64_t> value,
                           const char* attribute) {
   if (!value.has_value()) fail(graph, node, std::string("has no ") + attribute);
@@ -135,15 +144,16 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
     return start_custom(now, graph, node, *custom, traces_.custom_place(graph.end, name));
   }
   collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}),
-                     name.empty() ? involved_in(node) : Collectives::kAllDimensions, node.id);
+                     name.empty() ? involved_in(node, operation) : Collectives::kAllDimensions, node.id);
 }
 
 /// A bit for each dimension, of a collective of everybody. A named group has all dimensions, whatever the node says.
-std::uint32_t Replay::involved_in(const Node& node) {
+std::uint32_t Replay::involved_in(const Node& node, Operation operation) {
   const std::size_t count = network_.dimensions().size();
   const dimensions::Involved involved = dimensions::involved_in(node.involved_dim(), count);
-  had_short_ |= involved.is_short;
-  left_out_ |= involved.is_default;
+  const bool joins = collectives_.joins_dimensions(operation);  // then all are one, and none is left out
+  had_short_ |= involved.is_short && !joins;
+  left_out_ |= involved.is_default && !joins;
   std::uint32_t bits = 0;
   bool has_all = true;
   for (std::size_t i = 0; i < count; ++i) {

@@ -270,6 +270,7 @@ std::vector<std::string> GraphEngine::unfinished() const {
     for (const Work& work : end->works) {
       if (work.node == nullptr || ++works > kMostTold) continue;
       line += separator + chakra::name_of(work.node->type) + " " + work.node->label();
+      if (work.graph->parent != nullptr) line += " of " + work.graph->window->file().string();
       separator = ", ";
     }
     if (works > kMostTold) line += " and " + std::to_string(works - kMostTold) + " more";

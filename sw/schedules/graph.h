@@ -112,7 +112,11 @@ struct GraphResult {
 /// a gather or reduction by the switches of the pool, of the group that pg_name names.
 ///
 /// Where a collective has an implementation of its own (`custom`), the sends, receives and compute nodes of its files
-/// are executed in its place, each as soon as it is ready (dimensions::CustomPlace).
+/// are executed in its place, each as soon as it is ready (dimensions::CustomPlace), and other nodes refused. Compute
+/// nodes cost there what they do with `auto`, or their duration if that is configured.
+///
+/// A collective of a group that `pg_name` names joins all of it, as does one whose algorithm takes all dimensions for
+/// one (oneRing and the like), whatever its involved_dim.
 ///
 /// With data on, collectives and messages carry patterns, which every rank compares with what must come.
 class GraphEngine {

@@ -78,6 +78,14 @@ bool in_switch(const chakra::TraceWindow& window, const Node& node) {
   return *value;
 }
 
+/// Of a collective's own implementation.
+void expect_part(const chakra::TraceWindow& window, const Node& node) {
+  if (node.type == NodeType::kSend || node.type == NodeType::kReceive || node.type == NodeType::kCompute) return;
+  fail(window, node,
+       "is of type " + chakra::name_of(node.type) +
+           ", which no implementation of a collective has: expected COMM_SEND_NODEs, COMM_RECV_NODEs and COMP_NODEs");
+}
+
 Time duration_of(const chakra::TraceWindow& window, const Node& node) {
   constexpr std::uint64_t kLongest = 9'000'000'000'000'000;
   if (node.duration_nanos() > kLongest) {
@@ -118,6 +126,7 @@ void GraphEngine::issue(End& end, Graph& graph, const Node& node, const Next& ne
 }
 
 void GraphEngine::issue_by_type(End& end, Graph& graph, const Node& node, const Next& next) {
+  if (graph.parent != nullptr) expect_part(*graph.window, node);
   switch (node.type) {
     case NodeType::kCompute:
       return node.is_cpu_op() ? issue_cpu(end, graph, node) : issue_kernel(end, graph, node);
@@ -159,7 +168,10 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     command.cores = static_cast<std::uint32_t>(cores);
     end.rank->accelerator.submit(command);
   };
-  const bool lists = config_.compute == ComputeTime::kAuto || config_.compute == ComputeTime::kKernels;
+  // Implementations are written with durations, and the setting is for the trace.
+  const bool is_own = graph.parent != nullptr && config_.compute != ComputeTime::kDuration;
+  const ComputeTime counted = is_own ? ComputeTime::kAuto : config_.compute;
+  const bool lists = counted == ComputeTime::kAuto || counted == ComputeTime::kKernels;
   const std::vector<chakra::KernelDemand> kernels =
       lists ? chakra::kernels_of(node) : std::vector<chakra::KernelDemand>();
   if (!kernels.empty()) {
@@ -167,11 +179,11 @@ void GraphEngine::issue_kernel(End& end, Graph& graph, const Node& node) {
     end.rank->accelerator.notify(stream, *end.events, remember(end, graph, node));
     return;
   }
-  if (config_.compute == ComputeTime::kKernels) fail(*graph.window, node, "has no kernels");
+  if (counted == ComputeTime::kKernels) fail(*graph.window, node, "has no kernels");
   accelerator::KernelWork kernel;
   const std::uint64_t nanos = node.duration_nanos();
-  const bool lasts = config_.compute == ComputeTime::kDuration ||
-                     (config_.compute == ComputeTime::kAuto && (nanos > 0 || !node.num_ops()));
+  const bool lasts =
+      counted == ComputeTime::kDuration || (counted == ComputeTime::kAuto && (nanos > 0 || !node.num_ops()));
   if (lasts) {
     kernel.compute = duration_of(*graph.window, node);
   } else {
@@ -194,16 +206,13 @@ GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, 
     fail(*graph.window, node,
          "is of group \"" + name + "\", to which rank " + std::to_string(end.rank->index) + " does not belong");
   }
+  const bool joins = dimensions::joins_dimensions(collectives_.dimensions.algorithm(Operation::kAllReduce, 0));
+  const bool has_own = node.type == NodeType::kCollective && custom_of(node) != nullptr;
+  if (!name.empty() || joins || has_own) return found->second;
   const std::size_t count = groups_.at("").group->sizes().size();
   const auto has = [](const std::vector<bool>& list, bool value) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
-  if (!name.empty()) {
-    std::vector<bool> names = node.involved_dim().value_or(std::vector<bool>());
-    names.resize(std::min(names.size(), count));
-    if (!has(names, false)) return found->second;
-    fail(*graph.window, node, "leaves dimensions out (involved_dim), of which its group \"" + name + "\" has one");
-  }
   const dimensions::Involved involved = dimensions::involved_in(node.involved_dim(), count);
   had_short_ |= involved.is_short;
   left_out_ |= involved.is_default;

@@ -284,6 +284,33 @@ TEST_F(Graphs, ACollectiveCanHaveAnImplementationOfItsOwn) {
   EXPECT_EQ(result.messages, 12U);
   EXPECT_EQ(result.nodes, 3U * (2 + 2 * 5));
   EXPECT_GE(result.finished.front(), 4_us);
+  // Its nodes have durations, whatever the trace's cost.
+  config_.compute = schedules::ComputeTime::kOperations;
+  EXPECT_EQ(run().finished, result.finished);
+  write({collective_node(7, CollectiveType::kAllReduce, 8)}, "ring.1.et");
+  EXPECT_EQ(error(),
+            "ring.1.et: node 7 'n7' is of type COMM_COLL_NODE, which no implementation of a collective has: expected "
+            "COMM_SEND_NODEs, COMM_RECV_NODEs and COMP_NODEs");
+}
+
+TEST_F(Graphs, CollectivesJoinAllWhateverTheyInvolve) {
+  const auto time = [this](const std::vector<bool>& involved, const std::string& group) {
+    Node node = of_group(collective_node(0, CollectiveType::kAllReduce, 60'000), group);
+    if (!involved.empty()) node.attributes.push_back(Attribute::booleans("involved_dim", involved));
+    traces({node});
+    return run().finished.front();
+  };
+  workload_.groups = {{"x", {0, 1, 2, 3, 4, 5}}};
+  EXPECT_EQ(time({false}, "x"), time({}, "x"));
+  using dimensions::Algorithm;
+  collectives::DimensionsConfig& dimensions = machine_.collectives.dimensions;
+  dimensions.sizes = {3, 2};
+  dimensions.all_reduce = dimensions.all_gather = {Algorithm::kOneRing};
+  dimensions.reduce_scatter = dimensions.all_to_all = {Algorithm::kOneRing};
+  const Time all = time({true, true}, "");
+  for (const std::vector<bool>& involved : {std::vector<bool>{false, true}, {true, false}, {true}, {}}) {
+    EXPECT_EQ(time(involved, ""), all);
+  }
 }
 
 TEST_F(Graphs, ACollectiveMayInvolveSomeDimensions) {

@@ -243,11 +243,6 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   EXPECT_EQ(
       error(),
       "w.2.et: node 3 'n3' is of group \"x\", which neither the metadata of the trace nor the workload's groups name");
-  workload_.groups = {{"x", {0, 2}}};
-  Node some = of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x");
-  some.attributes.push_back(Attribute::booleans("involved_dim", {false}));
-  trace(2, {some});
-  EXPECT_EQ(error(), "w.2.et: node 3 'n3' leaves dimensions out (involved_dim), of which its group \"x\" has one");
   trace(2, {of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x")});
   workload_.groups = {{"x", {0, 1}}};
   EXPECT_EQ(error(), "w.2.et: node 3 'n3' is of group \"x\", to which rank 2 does not belong");

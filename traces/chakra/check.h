@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,7 @@ enum class Problem : std::uint8_t {
   kDanglingDependency,
   kCycle,
   kType,
+  kImplementation,
   kAttribute,
   kPeer,
   kSharedMessage,
@@ -58,6 +61,9 @@ enum class Problem : std::uint8_t {
   kLeftOut,
   kVersion,
   kMachineOnly,
+  kAllDimensions,
+  kNoDuration,
+  kEmptyImplementation,
   kNoNodes,
 };
 inline constexpr int kProblems = static_cast<int>(Problem::kNoNodes) + 1;
@@ -118,6 +124,15 @@ struct CheckReport {
   std::shared_ptr<const JoinedOrder> order;
 };
 
+/// Prefixes of files that are executed in place of collectives, with a file for each rank of the group.
+struct Implementations {
+  std::map<CollectiveType, std::filesystem::path> by_type;
+  std::map<std::uint64_t, std::filesystem::path> by_node;  ///< of single nodes, by id, which goes before
+
+  /// Null where the collective has none.
+  [[nodiscard]] const std::filesystem::path* of(std::uint64_t node, CollectiveType type) const;
+};
+
 struct CheckOptions {
   std::size_t most = 1000;  ///< findings to keep
   /// Of the machine; none: as many as there are files.
@@ -126,6 +141,12 @@ struct CheckOptions {
   bool roofline = false;     ///< compute nodes take their time from operations, as with ASTRA-sim's roofline-enabled
   GroupTable::Named groups;  ///< of a groups file
   bool order = false;        ///< what comes first may be chosen
+  Implementations implementations;
+  /// Collectives whose algorithm takes all dimensions for one (oneRing and the like): they join all ranks, whatever
+  /// their involved_dim.
+  std::set<CollectiveType> one_dimension;
+  /// All that a node does is to take its duration, as with ASTRA-sim's replay-only: nothing else of it is read.
+  bool replay = false;
 };
 
 /// Finds all that keeps a trace from being run, in one pass over its files.
@@ -149,8 +170,12 @@ struct CheckOptions {
 ///
 /// Where only times make the order of collectives differ between ranks it is a remark, too: a machine takes one that
 /// all can follow, and ASTRA-sim's arithmetic stops. So it is where ranks that do one thing at a time wait for each
-/// other. Only collectives of all dimensions are compared: which ranks take part in a collective of some dimensions is
-/// for the machine to say.
+/// other. Of everybody's collectives only those of all dimensions are compared: which ranks take part in a collective
+/// of some dimensions is for the machine to say.
+///
+/// The files of collectives' own implementations are checked as far as the trace uses them: that there is one for each
+/// rank of the group, and no other nodes in them than sends, receives, compute nodes and metadata; in each what is
+/// wrong with its ids, dependencies and attributes; and between them messages, which are numbered within the group.
 ///
 /// A machine without what a node asks for is not found: only a run shows it.
 ///

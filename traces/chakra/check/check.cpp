@@ -35,6 +35,11 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"dependency closes a cycle", "dependencies close cycles", "weft trace repair leaves them out"},
     {"node is of a type that cannot be executed", "nodes are of types that cannot be executed",
      "weft trace repair makes them METADATA_NODEs, which take no time"},
+    {"file of a collective's own implementation is missing, or has a node that is no part of one",
+     "files of collectives' own implementations are missing, or have nodes that are no part of one",
+     "each rank of the group has a file of COMM_SEND_NODEs, COMM_RECV_NODEs and COMP_NODEs (named by workload.custom "
+     "of "
+     "a platform, all-reduce-implementation-custom and the like of a system file of ASTRA-sim)"},
     {"attribute is missing, or not what it should be", "attributes are missing, or not what they should be",
      "weft trace repair makes nodes that cannot do without METADATA_NODEs"},
     {"send or receive has no other rank of the trace as its peer",
@@ -116,6 +121,20 @@ constexpr std::array<Words, kProblems> kWords = {{
      "files are of a version of the schema that is not known, and are read as of 1.0.0", ""},
     {"collective is a REDUCE, GATHER or SCATTER: Weft's machine runs it, its ASTRA-sim arithmetic does not",
      "collectives are REDUCEs, GATHERs or SCATTERs: Weft's machine runs them, its ASTRA-sim arithmetic does not", ""},
+    {"collective joins all ranks of its group, whatever its involved_dim: groups, implementations of their own, "
+     "oneRing, "
+     "oneDirect and oneHalvingDoubling have one dimension",
+     "collectives join all ranks of their groups, whatever their involved_dim: groups, implementations of their own, "
+     "oneRing, oneDirect and oneHalvingDoubling have one dimension",
+     ""},
+    {"node has no duration, and takes 1 ns, as in ASTRA-sim with replay-only",
+     "nodes have no duration, and take 1 ns, as in ASTRA-sim with replay-only", ""},
+    {"file of a collective's own implementation has no nodes: the collective ends at once on its rank, and in "
+     "ASTRA-sim "
+     "it never ends",
+     "files of collectives' own implementations have no nodes: the collectives end at once on their ranks, and in "
+     "ASTRA-sim they never end",
+     ""},
     {"rank has a file without any node, and does nothing", "ranks have files without any node, and do nothing", ""},
 }};
 
@@ -267,7 +286,7 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
     }
     for (Node node; reader.next(node); ++report.nodes) {
       graph.add(node);
-      nodes.add(node);
+      options.replay ? nodes.add_replayed(node) : nodes.add(node);
     }
     if (graph.size() == 0) findings.add(Problem::kNoNodes, file, std::nullopt, "has no nodes", "");
     for (const std::string& member : reader.left_out()) {
@@ -278,6 +297,7 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
     ++report.ranks;
   }
   matcher.find_groups(report);
+  check_implementations(matcher.uses(), findings);
   matcher.compare(report);
   findings.finish(report);
   return report;

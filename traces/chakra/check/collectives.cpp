@@ -189,9 +189,16 @@ void RankMatcher::compare(const std::string& what, const Part& reference, const 
     if (!is_size) return;
   }
   if (ours.size() == theirs.size()) return;
-  findings_.add(Problem::kCollectiveOrder, file, std::nullopt,
-                "the rank issues " + std::to_string(ours.size()) + " collectives " + what,
-                std::to_string(theirs.size()) + ", as rank " + std::to_string(reference.rank) + " does");
+  const auto beside = [](const Part& of) -> std::string {
+    const std::size_t left_out = of.issued != nullptr ? of.issued->left_out : 0;
+    if (left_out == 0) return "";
+    return " and " + std::to_string(left_out) + (left_out == 1 ? " that leaves" : " that leave") +
+           " dimensions out (involved_dim)";
+  };
+  findings_.add(
+      Problem::kCollectiveOrder, file, std::nullopt,
+      "the rank issues " + std::to_string(ours.size()) + " collectives " + what + beside(part),
+      std::to_string(theirs.size()) + beside(reference) + ", as rank " + std::to_string(reference.rank) + " does");
 }
 
 }  // namespace weft::chakra

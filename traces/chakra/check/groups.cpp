@@ -10,6 +10,12 @@
 #include "traces/text_file.h"
 
 namespace weft::chakra {
+namespace {
+
+constexpr const char* kLeavesOut = "leaves dimensions out in its involved_dim";
+constexpr const char* kNoList = "none";
+
+}  // namespace
 
 void RankMatcher::add_groups(std::size_t file, const Node& node) {
   const RankFile& in = files_.files[file];
@@ -48,16 +54,21 @@ void RankMatcher::add_collective(std::size_t file, const Node& node, std::uint32
                                  std::int64_t size) {
   const std::int64_t root = has_root(type) ? node.comm_root().value_or(kNotNamed) : kNotNamed;
   const auto dimensions = node.involved_dim();
-  const bool leaves_out = dimensions && std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end();
+  bool leaves_out = dimensions && std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end();
+  const std::filesystem::path* const own = implementations_.of(node.id, type);
+  if (leaves_out && (own != nullptr || one_dimension_.contains(type))) {
+    findings_.add(Problem::kAllDimensions, files_.files[file], node, kLeavesOut, kNoList);
+    leaves_out = false;
+  }
   // Of others, other ranks may name it.
-  if (has_root(type) && root == kNotNamed && (!files_.is_prefix || leaves_out)) {
+  if (has_root(type) && root == kNotNamed && (!files_.is_prefix || (leaves_out && node.pg_name().empty()))) {
     findings_.add(Problem::kNoRoot, files_.files[file], node, name_of(type) + " names no root",
                   "the attribute comm_root");
   }
   if (!files_.is_prefix && !shared_) return;
   Issued& issued = names(file, node.pg_name(), node.id);
-  if (leaves_out) return;
-  issued.collectives->push_back({size, root, node.id, place, type});
+  if (own != nullptr) issued.uses.try_emplace(own, node.id, type);
+  issued.collectives->push_back({size, root, node.id, place, type, leaves_out});
 }
 
 /// Ranks that issue the same share one list of it.
@@ -171,10 +182,46 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
   if (!name.empty() && !group.key.empty()) report.groups.try_emplace(group.key, group.ranks);
   if (group.key != name) report.keys[rank][name] = group.key;
   remark(found.way, file, issued, name, group);
+  use_implementations(file, issued, group);
   Group& of_key = groups_[group.key];
   of_key.group = &group;
   of_key.name = name;
+  if (group.key.empty() && !shared_) return add_member(of_key, rank, file, of_everybody(issued));
+  // What a file has for all ranks counts once.
+  if (!group.key.empty() && (!shared_ || rank == group.sorted->front())) remark_dimensions(file, issued);
   add_member(of_key, rank, file, issued);
+}
+
+void RankMatcher::remark_dimensions(std::size_t file, const Issued& issued) {
+  for (const Collective& each : *issued.collectives) {
+    if (each.leaves_out) findings_.add(Problem::kAllDimensions, files_.files[file], each.id, kLeavesOut, kNoList);
+  }
+}
+
+const RankMatcher::Issued& RankMatcher::of_everybody(const Issued& issued) {
+  constexpr auto kNone = UINT32_MAX;
+  const std::vector<Collective>& all = *issued.collectives;
+  if (std::none_of(all.begin(), all.end(), [](const Collective& each) { return each.leaves_out; })) return issued;
+  std::vector<std::uint32_t> places;  // among those that stay
+  Issued whole{issued.first_node, std::make_shared<std::vector<Collective>>(), {}};
+  for (const Collective& each : all) {
+    places.push_back(each.leaves_out ? kNone : static_cast<std::uint32_t>(whole.collectives->size()));
+    if (!each.leaves_out) whole.collectives->push_back(each);
+  }
+  whole.left_out = all.size() - whole.collectives->size();
+  for (const std::uint32_t place : issued.by_time) {
+    if (places[place] != kNone) whole.by_time.push_back(places[place]);
+  }
+  if (std::is_sorted(whole.by_time.begin(), whole.by_time.end())) whole.by_time = {};
+  merged_.push_back(std::move(whole));
+  return merged_.back();
+}
+
+void RankMatcher::use_implementations(std::size_t file, const Issued& issued, const GroupMembers& group) {
+  for (const auto& [prefix, first] : issued.uses) {
+    if (!used_.emplace(prefix, &group).second) continue;
+    uses_.push_back({prefix, first.second, &group, &files_.files[file], first.first});
+  }
 }
 
 /// What a rank issues by all of its names for the group, in one order.
@@ -182,7 +229,8 @@ void RankMatcher::add_member(Group& group, std::uint32_t rank, std::size_t file,
   const auto [member, is_new] = group.members.try_emplace(rank, Member{file, &issued});
   if (is_new || shared_) return;
   const Issued& before = *member->second.issued;
-  Issued merged{before.first_node, std::make_shared<std::vector<Collective>>(), {}, true};
+  Issued merged{
+      before.first_node, std::make_shared<std::vector<Collective>>(), {}, true, before.left_out + issued.left_out};
   std::merge(before.collectives->begin(), before.collectives->end(), issued.collectives->begin(),
              issued.collectives->end(), std::back_inserter(*merged.collectives), in_order);
   merged_.push_back(std::move(merged));

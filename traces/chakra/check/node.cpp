@@ -20,9 +20,24 @@ constexpr std::array<std::string_view, 19> kRead = {
 }  // namespace
 
 bool NodeCheck::add(const Node& node) {
+  return add(node, [&] { check(node); });
+}
+
+bool NodeCheck::add_replayed(const Node& node) {
+  return add(node, [&] {
+    duration(node);
+    static_cast<void>(node.is_cpu_op());
+    if (!is_known(node.type)) return unknown_type(node);
+    if (node.duration_nanos() > 0 || node.type == NodeType::kMetadata) return;
+    find(node, name_of(node.type) + " has no duration", "duration_micros", Problem::kNoDuration);
+  });
+}
+
+template <typename Check>
+bool NodeCheck::add(const Node& node, const Check& check) {
   const std::uint64_t before = findings_.found();
   try {
-    check(node);
+    check();
   } catch (const AttributeError& error) {
     // Its text begins with the label, which the finding has as well.
     const std::string text = error.what();
@@ -44,16 +59,23 @@ void NodeCheck::find(const Node& node, std::string problem, std::string expected
   findings_.add(kind, file_, node, std::move(problem), std::move(expected));
 }
 
+void NodeCheck::unknown_type(const Node& node) {
+  find(node, "its type is " + name_of(node.type), "a node type of the schema, 1 to 7", Problem::kType);
+}
+
+void NodeCheck::duration(const Node& node) {
+  if (node.duration_nanos() <= kMostNanos) return;
+  find(node, "its duration is " + std::to_string(node.duration_nanos()) + " ns",
+       "at most " + std::to_string(kMostNanos));
+}
+
 void NodeCheck::check(const Node& node) {
   if (lists_process_groups(node)) matcher_.add_groups(index_, node);
   if (!has_one_meaning(node)) return;
-  if (node.duration_nanos() > kMostNanos) {
-    find(node, "its duration is " + std::to_string(node.duration_nanos()) + " ns",
-         "at most " + std::to_string(kMostNanos));
-  }
+  duration(node);
   const bool is_cpu_op = node.is_cpu_op();
   if (!is_known(node.type)) {
-    return find(node, "its type is " + name_of(node.type), "a node type of the schema, 1 to 7", Problem::kType);
+    return unknown_type(node);
   }
   switch (node.type) {
     case NodeType::kInvalid:

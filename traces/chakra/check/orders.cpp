@@ -87,7 +87,7 @@ void RankMatcher::compare_orders(CheckReport& report) {
     findings_.add(Problem::kCollectiveTimes, files_.files[each.file], each.node, each.problem, each.expected);
   }
   // Turns would stop by the same.
-  if (!times_differ_.empty()) return;
+  if (!times_differ_.empty() || !takes_turns_) return;
   const JoinedRun run(*joined_, Rules{.joins_rooted = false, .as_begun = true, .one_at_a_time = true});
   if (run.ends()) return;
   const std::uint32_t held_up = run.held_up();

@@ -129,6 +129,19 @@ struct JoinedStep {
   std::uint32_t awaited;
 };
 
+/// An implementation of its own, and the group of the collective that has it.
+struct ImplementationUse {
+  const std::filesystem::path* prefix = nullptr;
+  CollectiveType type{};
+  const GroupMembers* group = nullptr;
+  const RankFile* file = nullptr;  ///< that has the first such collective
+  std::uint64_t node = 0;
+};
+/// Of each rank in the group's list: its place among the sorted ranks.
+[[nodiscard]] std::vector<std::uint32_t> places_of(const GroupMembers& group);
+/// Finds what is wrong with files that are executed in place of collectives.
+void check_implementations(const std::vector<ImplementationUse>& uses, FindingList& findings);
+
 /// Compares what ranks say to each other.
 class RankMatcher {
  public:
@@ -147,6 +160,11 @@ class RankMatcher {
   void end_file(std::size_t file, const GraphCheck& graph);
   /// Of the machine; 0 if nobody says.
   [[nodiscard]] std::uint32_t ranks() const { return ranks_; }
+  /// The files are an implementation that ranks of the group execute, each its nodes as soon as they are ready. Of a
+  /// group of its own, peers are numbers in the group's list, and files places among its sorted ranks.
+  void implement(const GroupMembers& group);
+  /// Which groups use which implementations; after find_groups().
+  [[nodiscard]] const std::vector<ImplementationUse>& uses() const { return uses_; }
   /// After all files: which groups are used, and where names mean none.
   void find_groups(CheckReport& report);
   /// Then, compares.
@@ -173,6 +191,7 @@ class RankMatcher {
     std::uint64_t id;
     std::uint32_t place;  ///< in the file; from end_file() on in the order of issue, a vertex of the file
     CollectiveType type;
+    bool leaves_out = false;  ///< dimensions, unless its group is another than everybody
 
     bool operator==(const Collective&) const = default;
   };
@@ -185,7 +204,10 @@ class RankMatcher {
     /// Their places in the order in which they could begin if nothing took time but what has a duration; empty where
     /// it is the same order.
     std::vector<std::uint32_t> by_time;
-    bool is_merged = false;  ///< by_time is not known
+    bool is_merged = false;    ///< by_time is not known
+    std::size_t left_out = 0;  ///< collectives that leave dimensions out, and are not among these
+    /// The first collective with each implementation of its own.
+    std::map<const std::filesystem::path*, std::pair<std::uint64_t, CollectiveType>> uses = {};
   };
   struct Member {
     std::size_t file;
@@ -222,6 +244,10 @@ class RankMatcher {
   void mend(const Channel& channel, std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
   void find_group(std::size_t file, std::uint32_t rank, const std::string& name, const Issued& issued,
                   CheckReport& report);
+  /// What everybody's group has of it: all but collectives that leave dimensions out.
+  const Issued& of_everybody(const Issued& issued);
+  void remark_dimensions(std::size_t file, const Issued& issued);
+  void use_implementations(std::size_t file, const Issued& issued, const GroupMembers& group);
   void remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,
               const GroupMembers& group);
   /// Whether all that is wrong with a group is that some of its ranks have no file; they are reported together.
@@ -271,6 +297,12 @@ class RankMatcher {
   std::uint32_t ranks_;
   bool shared_;
   bool wants_order_;
+  bool takes_turns_ = true;  ///< a rank has one collective or send under way at a time
+  Implementations implementations_;
+  std::set<CollectiveType> one_dimension_;
+  std::vector<ImplementationUse> uses_;
+  std::set<std::pair<const std::filesystem::path*, const GroupMembers*>> used_;
+  std::vector<std::uint32_t> place_of_peer_;  ///< empty: peers are ranks
   GroupTable table_;
   /// A rank that a group lists and that has no file, and who lists it.
   struct Beyond {
@@ -288,7 +320,7 @@ class RankMatcher {
   std::map<std::string, Group> groups_;                ///< by key
   /// What is wrong with names that mean no group, each once.
   std::set<std::pair<std::string, std::string>> missed_groups_;
-  std::deque<Issued> merged_;        ///< of groups that go by several names on a rank
+  std::deque<Issued> merged_;  ///< of groups that go by several names on a rank, or without what leaves dimensions out
   std::size_t sends_of_others_ = 0;  ///< in files that have ended
   std::size_t receives_of_others_ = 0;
   std::unique_ptr<JoinedGraph> joined_;
@@ -327,8 +359,14 @@ class NodeCheck {
 
   /// The one that the graph has taken last. Whether it can be run, for all that it says itself.
   bool add(const Node& node);
+  /// The same where nothing is read but its duration.
+  bool add_replayed(const Node& node);
 
  private:
+  template <typename Check>
+  bool add(const Node& node, const Check& check);
+  void duration(const Node& node);
+  void unknown_type(const Node& node);
   void find(const Node& node, std::string problem, std::string expected, Problem kind = Problem::kAttribute);
   void check(const Node& node);
   bool has_one_meaning(const Node& node);

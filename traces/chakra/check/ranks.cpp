@@ -35,6 +35,8 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
       ranks_(ranks_of(files, options)),
       shared_(options.shared),
       wants_order_(options.order),
+      implementations_(options.implementations),
+      one_dimension_(options.one_dimension),
       table_(ranks_, options.groups),
       issued_(files.files.size()),
       joined_(std::make_unique<JoinedGraph>(files.files.size())) {
@@ -57,6 +59,20 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
 
 RankMatcher::~RankMatcher() = default;
 
+std::vector<std::uint32_t> places_of(const GroupMembers& group) {
+  std::vector<std::uint32_t> places;
+  for (const std::uint32_t rank : group.ranks) {
+    const auto place = std::lower_bound(group.sorted->begin(), group.sorted->end(), rank);
+    places.push_back(static_cast<std::uint32_t>(place - group.sorted->begin()));
+  }
+  return places;
+}
+
+void RankMatcher::implement(const GroupMembers& group) {
+  takes_turns_ = false;
+  if (!group.key.empty()) place_of_peer_ = places_of(group);
+}
+
 void RankMatcher::add_message(std::size_t file, const Node& node, std::uint32_t place, std::int64_t peer) {
   const bool is_send = node.type == NodeType::kSend;
   const char* const what = is_send ? "comm_dst" : "comm_src";
@@ -70,10 +86,13 @@ void RankMatcher::add_message(std::size_t file, const Node& node, std::uint32_t 
     return;
   }
   const std::optional<std::uint32_t> own = rank_of(file);
-  if (own && peer == static_cast<std::int64_t>(*own)) return refuse("another rank than the file's own");
+  const bool is_numbered = !place_of_peer_.empty();
+  if (own && !is_numbered && peer == static_cast<std::int64_t>(*own)) return refuse("another rank than the file's own");
   if (!files_.is_prefix) return;
   if (peer >= static_cast<std::int64_t>(ranks_)) return refuse("a rank from 0 to " + std::to_string(ranks_ - 1));
-  const auto other = static_cast<std::uint32_t>(peer);
+  auto other = static_cast<std::uint32_t>(peer);
+  if (is_numbered) other = place_of_peer_[other];
+  if (own && is_numbered && other == *own) return refuse("another place in the group's list than the rank's own");
   // A rank without a file was reported once; what it would have said cannot be known.
   if (!file_of_.contains(other)) return;
   if (is_send) {

@@ -27,6 +27,7 @@ constexpr std::array<std::string_view, kProblems> kDeeds = {
     "dependencies on nodes that are not in the file, left out",
     "dependencies that close a cycle, left out",
     "nodes of a type that cannot be executed, now METADATA_NODEs, which take no time",
+    "",
     "nodes with attributes missing, or not what they should be, now METADATA_NODEs, which take no time",
     "sends and receives without another rank as their peer, now with that of a group of two, or METADATA_NODEs",
     "sends and receives of a trace of all ranks, now METADATA_NODEs",
