@@ -98,7 +98,8 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   options.groups = traces.groups;
   const Node end = document.root().child("analytical").child("end");
   options.roofline = runner == Runner::kAnalytical && end.get("roofline", false) && !end.get("replay_only", false);
-  options.order = runner == Runner::kMachine;
+  options.machine = runner == Runner::kMachine;
+  options.order = options.machine;
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);
   if (report.found > 0) refuse(report, traces);
   traces.groups.insert(report.groups.begin(), report.groups.end());

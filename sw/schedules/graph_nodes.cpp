@@ -7,6 +7,7 @@
 #include "sw/collectives/reference.h"
 #include "sw/schedules/graph.h"
 #include "sw/schedules/kernel_work.h"
+#include "traces/chakra/check.h"
 #include "traces/chakra/kernels.h"
 #include "traces/chakra/ranks.h"
 #include "traces/format_error.h"
@@ -97,11 +98,10 @@ std::uint64_t need(const chakra::TraceWindow& window, const Node& node, std::opt
 
 /// What a kernel moves, 0 where the node does not say.
 Bytes moved_by(const chakra::TraceWindow& window, const Node& node) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 52;
   const std::int64_t bytes = node.tensor_size().value_or(0);
-  if (bytes > kMost) {
+  if (bytes > chakra::kMostMoved) {
     fail(window, node,
-         "tensor_size: expected at most " + std::to_string(kMost) +
+         "tensor_size: expected at most " + std::to_string(chakra::kMostMoved) +
              " bytes, 4 PiB, which a kernel's slices can ask of one memory, got " + std::to_string(bytes));
   }
   return Bytes(bytes);
@@ -198,12 +198,7 @@ GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, 
   const auto has = [](const std::vector<bool>& list, bool value) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
-  if (!name.empty()) {
-    std::vector<bool> names = node.involved_dim().value_or(std::vector<bool>());
-    names.resize(std::min(names.size(), count));
-    if (!has(names, false)) return found->second;
-    fail(*graph.window, node, "leaves dimensions out (involved_dim), of which its group \"" + name + "\" has one");
-  }
+  if (!name.empty()) return found->second;  // all of it, whatever dimensions the node names
   const dimensions::Involved involved = dimensions::involved_in(node.involved_dim(), count);
   had_short_ |= involved.is_short;
   left_out_ |= involved.is_default;

@@ -231,6 +231,22 @@ TEST_F(Graphs, TheSameRunGivesTheSameTimes) {
   EXPECT_EQ(run().finished, run().finished);
 }
 
+/// All of a group take part, as in ASTRA-sim, whatever dimensions a collective names.
+TEST_F(Graphs, AGroupHasNoDimensionsToLeaveOut) {
+  workload_.groups = {{"x", {0, 2}}};
+  const Node plain = of_group(collective_node(3, CollectiveType::kAllReduce, 80'000), "x");
+  Node some = plain;
+  some.attributes.push_back(Attribute::booleans("involved_dim", {false, true}));
+  const auto ran = [this](const Node& first, const Node& last) {
+    traces({kernel_node(0, 1)});
+    trace(0, {first});
+    trace(2, {last});
+    return run();
+  };
+  EXPECT_EQ(ran(some, plain).finished, ran(plain, plain).finished);
+  EXPECT_EQ(ran(some, some).messages, ran(plain, plain).messages);
+}
+
 // --- What is wrong with the input ---
 
 TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
@@ -243,11 +259,6 @@ TEST_F(Graphs, RefuseWhatNobodyCanExecute) {
   EXPECT_EQ(
       error(),
       "w.2.et: node 3 'n3' is of group \"x\", which neither the metadata of the trace nor the workload's groups name");
-  workload_.groups = {{"x", {0, 2}}};
-  Node some = of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x");
-  some.attributes.push_back(Attribute::booleans("involved_dim", {false}));
-  trace(2, {some});
-  EXPECT_EQ(error(), "w.2.et: node 3 'n3' leaves dimensions out (involved_dim), of which its group \"x\" has one");
   trace(2, {of_group(collective_node(3, CollectiveType::kAllReduce, 8), "x")});
   workload_.groups = {{"x", {0, 1}}};
   EXPECT_EQ(error(), "w.2.et: node 3 'n3' is of group \"x\", to which rank 2 does not belong");

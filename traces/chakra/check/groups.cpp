@@ -49,14 +49,16 @@ void RankMatcher::add_collective(std::size_t file, const Node& node, std::uint32
   const std::int64_t root = has_root(type) ? node.comm_root().value_or(kNotNamed) : kNotNamed;
   const auto dimensions = node.involved_dim();
   const bool leaves_out = dimensions && std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end();
+  const bool is_across = leaves_out && node.pg_name().empty();
   // Of others, other ranks may name it.
-  if (has_root(type) && root == kNotNamed && (!files_.is_prefix || leaves_out)) {
+  if (has_root(type) && root == kNotNamed && (!files_.is_prefix || is_across)) {
     findings_.add(Problem::kNoRoot, files_.files[file], node, name_of(type) + " names no root",
                   "the attribute comm_root");
   }
   if (!files_.is_prefix && !shared_) return;
   Issued& issued = names(file, node.pg_name(), node.id);
-  if (leaves_out) return;
+  if (is_across) return;
+  if (leaves_out) issued.across.push_back(node.id);
   issued.collectives->push_back({size, root, node.id, place, type});
 }
 
@@ -174,7 +176,26 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
   Group& of_key = groups_[group.key];
   of_key.group = &group;
   of_key.name = name;
-  add_member(of_key, rank, file, issued);
+  add_member(of_key, rank, file, issued.across.empty() ? issued : whole(rank, file, issued, group));
+}
+
+const RankMatcher::Issued& RankMatcher::whole(std::uint32_t rank, std::size_t file, const Issued& issued,
+                                              const GroupMembers& group) {
+  if (!group.key.empty()) {
+    for (const std::uint64_t node : issued.across) {
+      if (shared_ && rank > 0) break;
+      findings_.add(Problem::kInvolved, files_.files[file], node,
+                    "leaves dimensions out, and is of group \"" + traces::one_line(group.key) + "\"",
+                    "either involved_dim or pg_name");
+    }
+    return issued;
+  }
+  Issued rest{issued.first_node, std::make_shared<std::vector<Collective>>(*issued.collectives), {}, true};
+  std::erase_if(*rest.collectives, [&](const Collective& each) {
+    return std::find(issued.across.begin(), issued.across.end(), each.id) != issued.across.end();
+  });
+  merged_.push_back(std::move(rest));
+  return merged_.back();
 }
 
 /// What a rank issues by all of its names for the group, in one order.

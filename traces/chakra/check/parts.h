@@ -186,6 +186,8 @@ class RankMatcher {
     /// it is the same order.
     std::vector<std::uint32_t> by_time;
     bool is_merged = false;  ///< by_time is not known
+    /// Those that name dimensions to leave out, which counts where the group is everybody.
+    std::vector<std::uint64_t> across = {};
   };
   struct Member {
     std::size_t file;
@@ -227,6 +229,8 @@ class RankMatcher {
   /// Whether all that is wrong with a group is that some of its ranks have no file; they are reported together.
   bool is_beyond(const GroupTable::Found& found, std::size_t file, const std::string& name, const Issued& issued);
   void report_beyond();
+  /// Without those that leave dimensions out, where the group is everybody; a group has none to leave out.
+  const Issued& whole(std::uint32_t rank, std::size_t file, const Issued& issued, const GroupMembers& group);
   void add_member(Group& group, std::uint32_t rank, std::size_t file, const Issued& issued);
   void dispute(Group& group);
   [[nodiscard]] std::vector<Part> parts_of(const Group& group) const;
@@ -237,7 +241,9 @@ class RankMatcher {
   void differ_by_durations(const std::string& what, const std::vector<Part>& parts);
   /// Joins what the ranks of a group issue, all of which fit.
   /// Nothing where one of them waits for itself in its file, and has no vertex; then false.
-  bool join(const std::string& what, const std::vector<Part>& parts);
+  bool join(const std::string& what, const Group& group, const std::vector<Part>& parts);
+  /// By the lowest rank's collectives, the ranks that they begin or end at.
+  [[nodiscard]] static std::vector<std::int64_t> roots_of(const Group& group, const std::vector<Part>& parts);
   bool join(const Message& send, const Message& receive, bool is_alike);
   /// Whether ranks wait for each other, in the joined graph.
   void compare_orders(CheckReport& report);
@@ -249,6 +255,8 @@ class RankMatcher {
   [[nodiscard]] bool is_of_one_group(const std::vector<JoinedStep>& circle) const;
   /// Whether dependencies leave it no order that all of its ranks can follow.
   [[nodiscard]] bool contradicts(const JoinedGroup& group) const;
+  /// What stops ranks behind circles that can be mended, which are opened.
+  void add_circles_behind(JoinedRun run, std::vector<std::vector<JoinedStep>>& circles) const;
   /// Of groups with roots that contradict themselves.
   [[nodiscard]] std::vector<std::vector<JoinedStep>> circles_of_rooted_groups() const;
   [[nodiscard]] std::string described(std::uint32_t vertex) const;
@@ -256,7 +264,8 @@ class RankMatcher {
     return name_of(collective.type) + " of " + std::to_string(collective.size) + " bytes";
   }
   /// Which of the groups have orders of their collectives that dependencies contradict, by place.
-  [[nodiscard]] std::vector<bool> contradictions(const std::vector<std::vector<Part>>& groups);
+  [[nodiscard]] std::vector<bool> contradictions(const std::vector<const Group*>& groups,
+                                                 const std::vector<std::vector<Part>>& parts);
   void compare_roots(const std::string& what, const Group& group, const std::vector<Part>& parts, CheckReport& report);
   void compare(const std::string& what, const Part& reference, const Part& part);
   void align_group(const Group& group, bool all_fit, std::vector<Part> parts,
@@ -271,6 +280,7 @@ class RankMatcher {
   std::uint32_t ranks_;
   bool shared_;
   bool wants_order_;
+  bool machine_;
   GroupTable table_;
   /// A rank that a group lists and that has no file, and who lists it.
   struct Beyond {
@@ -288,7 +298,7 @@ class RankMatcher {
   std::map<std::string, Group> groups_;                ///< by key
   /// What is wrong with names that mean no group, each once.
   std::set<std::pair<std::string, std::string>> missed_groups_;
-  std::deque<Issued> merged_;        ///< of groups that go by several names on a rank
+  std::deque<Issued> merged_;        ///< of groups that go by several names on a rank, or that some are taken out of
   std::size_t sends_of_others_ = 0;  ///< in files that have ended
   std::size_t receives_of_others_ = 0;
   std::unique_ptr<JoinedGraph> joined_;
@@ -316,14 +326,15 @@ class RankMatcher {
 class NodeCheck {
  public:
   NodeCheck(const RankFile& file, std::size_t index, FindingList& findings, const GraphCheck& graph,
-            RankMatcher& matcher, CheckReport& report, bool roofline = false)
+            RankMatcher& matcher, CheckReport& report, const CheckOptions& options)
       : index_(index),
         file_(file),
         findings_(findings),
         graph_(graph),
         matcher_(matcher),
         report_(report),
-        roofline_(roofline) {}
+        roofline_(options.roofline),
+        machine_(options.machine) {}
 
   /// The one that the graph has taken last. Whether it can be run, for all that it says itself.
   bool add(const Node& node);
@@ -331,13 +342,17 @@ class NodeCheck {
  private:
   void find(const Node& node, std::string problem, std::string expected, Problem kind = Problem::kAttribute);
   void check(const Node& node);
-  bool has_one_meaning(const Node& node);
+  bool has_one_meaning(const Node& node, std::span<const std::string_view> read);
   void mark_cpu(const Node& node);
   void missing(const Node& node, const std::string& attribute, const std::string& expected);
   bool not_negative(const Node& node, const std::string& attribute, std::optional<std::int64_t> value);
   bool size(const Node& node, const std::string& attribute, std::optional<std::int64_t> value, bool is_needed);
   void memory(const Node& node);
-  void compute(const Node& node, bool is_cpu_op);
+  void compute(const Node& node);
+  /// Whether it can be taken, of those that go by it.
+  bool duration(const Node& node);
+  bool operations(const Node& node);
+  void roofline(const Node& node);
   void message(const Node& node);
   void collective(const Node& node);
   void roots(const Node& node, CollectiveType type);
@@ -350,6 +365,7 @@ class NodeCheck {
   RankMatcher& matcher_;
   CheckReport& report_;
   bool roofline_;
+  bool machine_;
 };
 
 }  // namespace weft::chakra

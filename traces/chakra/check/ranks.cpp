@@ -35,6 +35,7 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
       ranks_(ranks_of(files, options)),
       shared_(options.shared),
       wants_order_(options.order),
+      machine_(options.machine),
       table_(ranks_, options.groups),
       issued_(files.files.size()),
       joined_(std::make_unique<JoinedGraph>(files.files.size())) {
