@@ -323,7 +323,9 @@ TEST_F(ChakraCheck, FindsCirclesByWayOfRootsThatStopAMachine) {
                          [](const FindingKind& kind) { return kind.first.kind == Problem::kRootedCircle; });
     };
     EXPECT_EQ(remarks_circle(report), found == 0);
-    if (found > 0) EXPECT_EQ(report.kinds[0].first.kind, Problem::kCircle);
+    if (found > 0) {
+      EXPECT_EQ(report.kinds[0].first.kind, Problem::kCircle);
+    }
     // In ASTRA-sim's arithmetic what has a root waits for nobody.
     options.machine = false;
     const CheckReport analytical = check(find_trace(file("w")), options);

@@ -371,6 +371,7 @@ TEST_F(VcdDialects, SuggestsTheNearestNames) {
                            "$upscope $end\n",
                            "b1 #\n", ""));
   EXPECT_EQ(sampled("names.vcd", "top.data")[0], "expected a signal \"top.data\"; did you mean \"tb.data\"?");
+  EXPECT_EQ(sampled("names.vcd", "tb.clock")[0], "expected a signal \"tb.clock\"; did you mean \"tb.clk\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.dat")[0], "expected a signal \"tb.dat\"; did you mean \"tb.data\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.Data[3]")[0], "expected a signal \"tb.Data[3]\"; did you mean \"tb.data\"?");
   write("array.vcd",
