@@ -30,6 +30,16 @@ std::string_view leaf_of(std::string_view name) {
   return name.substr(name.rfind('.') + 1);
 }
 
+/// Whether one is the other with letters left out, as "clk" of "clock".
+bool abbreviates(std::string_view a, std::string_view b) {
+  constexpr std::size_t kShortest = 3;
+  if (a.size() > b.size()) std::swap(a, b);
+  if (a.size() < kShortest || b.size() > 2 * a.size() || a.front() != b.front()) return false;
+  std::size_t found = 0;
+  for (const char letter : b) found += found < a.size() && a[found] == letter ? 1 : 0;
+  return found == a.size();
+}
+
 }  // namespace
 
 std::string without_numbers(std::string_view text) {
@@ -74,8 +84,10 @@ void NearestNames::look_at(std::string_view name) {
   const bool same_leaf = leaf_of(plain) == leaf_;
   // Half of a short word changed is another word.
   const std::size_t slips = std::min(std::max<std::size_t>(1, leaf_.size() / 3), leaf_.size() / 2);
-  const bool like_leaf = !same_leaf && edit_distance(leaf_of(plain), leaf_, slips) <= slips;
+  const bool is_short = !same_leaf && abbreviates(leaf_of(plain), leaf_);
+  const bool like_leaf = !same_leaf && (is_short || edit_distance(leaf_of(plain), leaf_, slips) <= slips);
   std::size_t limit = same_leaf ? kFarthestScope : like_leaf ? std::max<std::size_t>(slips, plain_.size() / 3) : slips;
+  if (is_short) limit = std::max(limit, std::max(plain.size(), plain_.size()) - std::min(plain.size(), plain_.size()));
   if (found_.size() == most_) limit = std::min(limit, distances_.back() / kIndices);
   std::size_t distance = edit_distance(plain, plain_, limit);
   if (distance > limit) {

@@ -15,8 +15,8 @@ class NearestNames {
   explicit NearestNames(std::string_view wanted, std::size_t most = 3);
 
   void look_at(std::string_view name);
-  /// The nearest first: names with the same last part in another scope, and those a few letters away, whatever indices
-  /// follow, as in "tb.data[3]".
+  /// The nearest first: names with the same last part in another scope, those a few letters away and those with
+  /// letters left out (clk of clock), whatever indices follow, as in "tb.data[3]".
   [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
   /// "; did you mean "tb.clk" or "tb.dut.clk"?", or nothing.
   [[nodiscard]] std::string question() const;

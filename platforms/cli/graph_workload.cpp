@@ -149,7 +149,8 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   const Node end = document.root().child("analytical").child("end");
   options.replay = runner == Runner::kAnalytical && end.get("replay_only", false);
   options.roofline = runner == Runner::kAnalytical && end.get("roofline", false) && !options.replay;
-  options.order = runner == Runner::kMachine;
+  options.machine = runner == Runner::kMachine;
+  options.order = options.machine;
   options.implementations = implementations_of(traces);
   options.one_dimension = one_dimension_in(document, runner);
   const chakra::CheckReport report = chakra::check(chakra::find_trace(traces.prefix), options);

@@ -20,6 +20,7 @@
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
 #include "traces/chakra/groups.h"
+#include "traces/chakra/ranks.h"
 #include "traces/input_file.h"
 
 namespace weft::platforms {
@@ -191,6 +192,16 @@ void expect_implementations(const ImportOptions& options, const astra::System& s
   platforms::expect_implementations(traces, ends);
 }
 
+/// The platform names them, and a run reads them later.
+void expect_traces(const fs::path& workload) {
+  std::error_code ignored;
+  if (traces::is_file(workload) && !fs::is_regular_file(workload, ignored)) {
+    throw UsageError("--workload: expected files that stay, since the platform names them for weft run to read, got " +
+                     in_quotes(workload.string()) + ", a pipe or a device");
+  }
+  static_cast<void>(chakra::find_trace(workload));
+}
+
 /// Which of the files has a key.
 const std::string& file_of(const ImportOptions& options, const std::string& key) {
   if (key == "bandwidth" || key == "latency") return options.network;
@@ -209,7 +220,7 @@ int run(const ImportOptions& options) {
   const std::uint32_t ends = astra::ends_of(system, options.network);
   if (!options.memory.empty()) astra::read_memory(options.memory, system, ends);
   if (!system.has_memory_rate && options.congestion.empty()) {
-    throw InputError(options.system, "local-mem-bw", "a rate above 0 in GB/s, which a machine needs", "nothing");
+    throw InputError(options.system, "local-mem-bw", "a rate above 0 in GB/s, which a machine needs", "0 or none");
   }
   astra::expect_rates(system, options.system, options.memory, [&] { return demands_of(options.workload); });
   system.config.collectives.queues = options.queues;
@@ -220,6 +231,7 @@ int run(const ImportOptions& options) {
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};
   const std::string groups = groups_of_traces(options, system.remarks);
+  expect_traces(options.workload);
   if (!groups.empty()) {
     astra::UnusedGroups unused = unused_groups(options.workload);
     workload["groups"] = astra::read_groups(groups, ends, &unused);

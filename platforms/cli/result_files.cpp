@@ -235,7 +235,7 @@ void ResultFiles::expect_not_read(const std::string& option, const fs::path& pla
 }
 
 void ResultFiles::take(const std::string& option, const fs::path& place, ResultKind kind) {
-  const fs::path path = fs::weakly_canonical(place);
+  const fs::path path = fs::weakly_canonical(fs::absolute(place));  // that of a file that is not there yet, too
   expect_not_read(option, place);
   if (const std::optional<std::string> other = other_than(kind, path)) {
     throw UsageError(
@@ -261,7 +261,7 @@ void ResultFiles::keep() {
   for (const auto& [from, to] : moves) {
     const traces::WriteTarget target = traces::find_target(to);
     if (target.is_stream) fail(to, EEXIST);
-    const auto taken = taken_.find(fs::weakly_canonical(to));
+    const auto taken = taken_.find(fs::weakly_canonical(fs::absolute(to)));
     expect_not_read(taken != taken_.end() ? taken->second : "--out", to);
     std::error_code ignored;
     if (target.permissions) fs::permissions(from, fs::perms(*target.permissions), ignored);

@@ -67,7 +67,7 @@ void print_table(const std::string& trace, const TraceStatistics& sums) {
     lines.push_back({"  " + std::move(what), std::move(count), std::move(more)});
   };
   line("ranks", std::to_string(sums.ranks));
-  line("files", short_bytes(static_cast<double>(sums.file_bytes)));
+  if (sums.file_bytes > 0) line("files", short_bytes(static_cast<double>(sums.file_bytes)));
   line("nodes", std::to_string(sums.nodes),
        sums.ranks > 1 ? in_range(sums.fewest_nodes, sums.most_nodes) + " a rank" : "");
   for (const auto& [type, nodes] : sums.by_type) {

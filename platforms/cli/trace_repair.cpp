@@ -24,6 +24,7 @@ struct RepairCommandOptions {
   std::string to;
   std::string groups;
   std::uint32_t ranks = 0;
+  bool roofline = false;
   bool json = false;
 };
 
@@ -62,6 +63,7 @@ int repair(const RepairCommandOptions& options) {
   if (has_groups) write_groups(how.groups, to);
   if (is_stream) chakra::convert_trace(made, to, chakra::TraceFormat::kProtobuf);
   result.keep();
+  how.roofline = options.roofline;
   const chakra::CheckReport left = chakra::check(chakra::find_trace(is_stream ? made : fs::path(options.to)), how);
   const int code = left.found == 0 ? kDone : kFailed;
   if (options.json) {
@@ -106,6 +108,8 @@ Command trace_repair_command(const Arguments& parent) {
          "How many ranks there are, if not as many as the highest has below it; with a FILE.et, it is the trace of all "
          "of them")
       .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
+  app.add_flag("--roofline", options->roofline,
+               "Says what weft trace check --roofline still finds, which nothing in a trace can mend");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return repair(*options); }};
 }

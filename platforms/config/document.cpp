@@ -77,12 +77,22 @@ Document::Document(std::unique_ptr<json> tree, std::string file, std::span<const
   if (has_platform(*tree_)) {
     origin_ = (*tree_)[kOrigin].get<std::string>();
     for (const auto& [path, value] : (*tree_)[kValues].items()) {
-      const std::string source = value.is_object() ? value.value("source", std::string()) : std::string();
-      if (source == kByHand || source.starts_with(kByPatch)) before_.emplace(path, source);
+      const auto source = value.is_object() ? value.find("source") : value.end();
+      if (!value.is_object() || (source != value.end() && !source->is_string())) {
+        const std::string at = join_path(kValues, path);
+        throw InputError(file_, value.is_object() ? join_path(at, "source") : at,
+                         value.is_object() ? "where the value came from, a string as a run wrote it"
+                                           : "an object with value and source, as a run wrote it",
+                         got_text(value.is_object() ? *source : value));
+      }
+      if (source == value.end()) continue;
+      const auto& name = source->get_ref<const std::string&>();
+      if (name == kByHand || name.starts_with(kByPatch)) before_.emplace(path, name);
     }
     json platform = std::move((*tree_)[kPlatform]);
     *tree_ = std::move(platform);
-    traces::forget_read(file_);  // a run that is run again writes its results anew
+    // The same run writes its results anew, and another one does not take their place.
+    if (patches.empty() && overrides.empty()) traces::forget_read(file_);
   }
   for (const std::string& name : patches)
     patch(load_json_object(name, "a patch of a platform", may_be_platform), "", name);

@@ -18,7 +18,7 @@ void expect_rates(System& system, const fs::path& system_file, const fs::path& m
     const bool plans =
         !end.replay_only && system.config.collectives.inter_dimension != dimensions::InterDimension::kBaseline;
     if (plans || demands.reduces || (end.roofline && demands.computes)) {
-      throw InputError(system_file.string(), "local-mem-bw", expected, "nothing");
+      throw InputError(system_file.string(), "local-mem-bw", expected, "0 or none");
     }
     system.remarks.push_back(
         fmt::format("{}: local-mem-bw is not given, and nothing in the traces needs it: the platform has {} GB/s",

@@ -172,7 +172,7 @@ std::vector<DimensionConfig> read_network(const fs::path& file) {
       if (!assign(member, range, yaml_value(value, member))) throw InputError(name, key, expected, text);
     };
     read("topology", make_scalar(dimension.block), {}, "each of Ring, FullyConnected, Switch");
-    read("npus_count", make_scalar(dimension.size), {2, 1 << 24}, "a whole number above 1");
+    read("npus_count", make_scalar(dimension.size), {2, 1 << 24}, "a whole number from 2 to 16777216");
     read("bandwidth", make_scalar(dimension.bandwidth_GiBps), {0, 1'000'000'000}, "a rate above 0, to 1e9 GB/s");
     read("latency", make_scalar(dimension.latency_ns), {0, 1'000'000'000'000}, "0 to 1e12 ns");
     if (dimension.bandwidth_GiBps <= 0) throw InputError(name, "bandwidth", "a rate above 0 in GB/s", "0");

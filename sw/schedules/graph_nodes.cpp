@@ -7,6 +7,7 @@
 #include "sw/collectives/reference.h"
 #include "sw/schedules/graph.h"
 #include "sw/schedules/kernel_work.h"
+#include "traces/chakra/check.h"
 #include "traces/chakra/kernels.h"
 #include "traces/chakra/ranks.h"
 #include "traces/format_error.h"
@@ -105,11 +106,10 @@ std::uint64_t need(const chakra::TraceWindow& window, const Node& node, std::opt
 
 /// What a kernel moves, 0 where the node does not say.
 Bytes moved_by(const chakra::TraceWindow& window, const Node& node) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 52;
   const std::int64_t bytes = node.tensor_size().value_or(0);
-  if (bytes > kMost) {
+  if (bytes > chakra::kMostMoved) {
     fail(window, node,
-         "tensor_size: expected at most " + std::to_string(kMost) +
+         "tensor_size: expected at most " + std::to_string(chakra::kMostMoved) +
              " bytes, 4 PiB, which a kernel's slices can ask of one memory, got " + std::to_string(bytes));
   }
   return Bytes(bytes);

@@ -231,6 +231,22 @@ TEST_F(Graphs, TheSameRunGivesTheSameTimes) {
   EXPECT_EQ(run().finished, run().finished);
 }
 
+/// All of a group take part, as in ASTRA-sim, whatever dimensions a collective names.
+TEST_F(Graphs, AGroupHasNoDimensionsToLeaveOut) {
+  workload_.groups = {{"x", {0, 2}}};
+  const Node plain = of_group(collective_node(3, CollectiveType::kAllReduce, 80'000), "x");
+  Node some = plain;
+  some.attributes.push_back(Attribute::booleans("involved_dim", {false, true}));
+  const auto ran = [this](const Node& first, const Node& last) {
+    traces({kernel_node(0, 1)});
+    trace(0, {first});
+    trace(2, {last});
+    return run();
+  };
+  EXPECT_EQ(ran(some, plain).finished, ran(plain, plain).finished);
+  EXPECT_EQ(ran(some, some).messages, ran(plain, plain).messages);
+}
+
 // --- What is wrong with the input ---
 
 TEST_F(Graphs, RefuseWhatNobodyCanExecute) {

@@ -2,6 +2,8 @@
 // What weft import astra-sim and runs of what it writes refuse, and how they say where they stop. Runs the binary.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -65,6 +67,26 @@ TEST_F(ImportCli, RefusesWhatVersionOneHasAndWeftNot) {
   expect(system(std::string(kSystem1) + "boost-mode: 1\n"), "line 11: expected each key once, got \"boost-mode\"");
   expect(system("scheduling-policy:\n"), "line 1: expected a value of scheduling-policy, got nothing");
   expect(system("scheduling-policy: LIFO\n"), "preferred-dataset-splits: expected 1 or more, got nothing");
+}
+
+/// A platform names its traces, which a run reads later.
+TEST_F(ImportCli, RefusesTracesThatARunWouldNotFind) {
+  const std::string begin =
+      "import astra-sim --network ../network.yml --system ../system.json --out p.json --workload ";
+  const Ran missing = weft(begin + "nothere");
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_NE(missing.err.find("nothere: expected a file, or a prefix with files nothere.0.et, nothere.1.et, ...; there "
+                             "is neither"),
+            std::string::npos)
+      << missing.err;
+  ASSERT_EQ(std::system(("mkfifo " + (folder_ / "work/pipe").string()).c_str()), 0);
+  const Ran pipe = weft(begin + "pipe");
+  EXPECT_EQ(pipe.code, 2);
+  EXPECT_NE(pipe.err.find("--workload: expected files that stay, since the platform names them for weft run to read, "
+                          "got \"pipe\", a pipe or a device"),
+            std::string::npos)
+      << pipe.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "work/p.json"));
 }
 
 TEST_F(ImportCli, NamesTheFileOfAKeyThatAMachineHasNot) {
@@ -212,7 +234,7 @@ TEST_F(ImportCli, RefusesByName) {
   expect(network("topology: [ Ring ]\nnpus_count: [ 8, 2 ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n"),
          "npus_count: expected 1 values");
   expect(network("topology: [ Ring ]\nnpus_count: [ 1 ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n"),
-         "npus_count: expected a whole number above 1, got 1");
+         "npus_count: expected a whole number from 2 to 16777216, got 1");
   expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 0 ]\nlatency: [ 5 ]\n"),
          "bandwidth: expected a rate above 0 in GB/s, got 0");
   expect(network("topology: [ Ring ]\nnpus_count: [ 8 ]\nbandwidth: [ 1e10 ]\nlatency: [ 5 ]\n"),

@@ -310,6 +310,37 @@ TEST_F(ResultsCli, AConfigurationRunsAgain) {
   EXPECT_EQ(config["platform"]["fabric"]["edges"], "edges.json");
   EXPECT_EQ(config["values"]["seed"], json({{"value", 7}, {"source", "command line"}}));
   EXPECT_EQ(config["weft"], first["weft"]);
+  // Another run does not take the place of the one that it is made from.
+  const Ran other = weft("run results/config.json --out results --set accelerators=3");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("expected another file than results/config.json, which is read"), std::string::npos)
+      << other.err;
+  EXPECT_EQ(json::parse(read_file(folder_ / "work/results/config.json")), config);
+}
+
+TEST_F(ResultsCli, AConfigurationSaysItsSourcesAsARunDoes) {
+  ASSERT_EQ(weft("run ../small.json --out results --seed 7").code, 0);
+  const json config = json::parse(read_file(folder_ / "work/results/config.json"));
+  const auto refused = [&](const char* path, const json& value) {
+    json odd = config;
+    odd[json::json_pointer(path)] = value;
+    std::ofstream(folder_ / "work/odd.json") << odd.dump();
+    const Ran ran = weft("run odd.json --out again");
+    EXPECT_EQ(ran.code, 2);
+    return ran.err;
+  };
+  EXPECT_NE(refused("/values/seed/source", 3).find("odd.json: values.seed.source: expected where the value came from"),
+            std::string::npos);
+  EXPECT_NE(refused("/values/seed/source", nullptr).find("odd.json: values.seed.source: expected "), std::string::npos);
+  EXPECT_NE(refused("/values/seed", "file").find("odd.json: values.seed: expected an object with value and source"),
+            std::string::npos);
+}
+
+/// The same file by two names is one.
+TEST_F(ResultsCli, TwoOptionsDoNotWriteToOneFile) {
+  const Ran ran = weft("run ../small.json --out results --vcd x.vcd --timeline ./x.vcd --timeline-ranks 1");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("expected another file than --"), std::string::npos) << ran.err;
 }
 
 }  // namespace

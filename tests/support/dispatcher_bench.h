@@ -59,4 +59,30 @@ class Bench {
   std::vector<std::unique_ptr<Recorder>> targets;
 };
 
+/// A stream of events of which each posts others, as a pure function of an event's number.
+struct Stream {
+  std::uint64_t seed;
+  std::uint64_t limit;
+
+  struct Child {
+    std::int64_t delay;
+    std::size_t target;
+    std::uint32_t tag;
+  };
+  static std::uint64_t mix(std::uint64_t z) {
+    z = (z + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL;
+    return (z ^ (z >> 31)) * 0x94d049bb133111ebULL >> 7;
+  }
+  [[nodiscard]] std::size_t children(std::uint64_t event) const { return mix(seed ^ event) % 3; }
+  [[nodiscard]] Child child(std::uint64_t event, std::size_t i) const {
+    const std::uint64_t r = mix(mix(seed + event) + i);
+    static constexpr std::int64_t kRanges[] = {1, 3, 256, 1000, 100'000, kWindow, 3 * kWindow, 1'000'000'000'000};
+    const std::int64_t range = kRanges[r % 8];
+    return {static_cast<std::int64_t>(mix(r) % static_cast<std::uint64_t>(range)), r / 8 % 5,
+            static_cast<std::uint32_t>(r / 64 % 3)};
+  }
+};
+
+inline const std::vector<std::string> kFive = {"e", "d", "c", "b", "a"};
+
 }  // namespace weft::test_dispatcher

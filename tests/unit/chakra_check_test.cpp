@@ -41,6 +41,42 @@ TEST_F(ChakraCheck, ARooflineNeedsOperations) {
   EXPECT_EQ(report.kinds.at(0).first.kind, Problem::kOperations);
 }
 
+/// Where a duration counts, operations and bytes may be anything; on the CPU kernels and cores as well.
+TEST_F(ChakraCheck, WhatARunDoesNotGoByStopsNothing) {
+  const Attribute zero_cores = Attribute::integer("cores", 0);
+  const std::vector<Attribute> operations = {
+      Attribute::integer("num_ops", 1'000'000'000), Attribute::integer("num_ops", -1),
+      Attribute::text("num_ops", "many"), Attribute::text("tensor_size", "8"), Attribute::integer("tensor_size", -8)};
+  CheckOptions roofline;
+  roofline.roofline = true;
+  for (const Attribute& each : operations) {
+    const Node timed = with(lasting(chakra_node(1)), each);
+    const Node twice = with(timed, Attribute::integer(each.name, 77));
+    const Node of_cpu = with(with(twice, Attribute::boolean("is_cpu_op", true)), zero_cores);
+    EXPECT_EQ(found({timed}), Texts()) << each.name;
+    EXPECT_EQ(found({twice}), Texts()) << each.name;
+    EXPECT_EQ(found({of_cpu}), Texts()) << each.name;
+    EXPECT_EQ(check(find_trace(write({of_cpu})), roofline).found, 0U) << each.name;
+    EXPECT_EQ(check(find_trace(write({timed})), roofline).found, 1U) << each.name;
+    const CheckReport untimed = check(find_trace(write({with(chakra_node(1), each)})));
+    const bool is_count = each.value == Value(std::int64_t{1'000'000'000});
+    // Without operations the bytes are not asked for either.
+    EXPECT_EQ(untimed.found, is_count || each.name == "tensor_size" ? 0U : 1U) << each.name;
+  }
+  Node send = message_node(1, NodeType::kSend, 1, 0, 8);
+  send.duration_micros = 10'000'000'000'000;
+  const Node receive = with(message_node(1, NodeType::kReceive, 0, 0, 8), Attribute::text("is_cpu_op", "no"));
+  EXPECT_EQ(found_in_ranks({{send}, {receive}}), Texts());
+  Node broadcast = collective_node(1, CollectiveType::kBroadcast, 8);
+  broadcast.duration_micros = send.duration_micros;
+  EXPECT_EQ(found({broadcast}).size(), 1U) << "ASTRA-sim's arithmetic goes by it";
+  const fs::path cores = write({with(lasting(chakra_node(1)), zero_cores)});
+  EXPECT_EQ(check(find_trace(cores)).found, 1U);
+  CheckOptions analytical;
+  analytical.machine = false;
+  EXPECT_EQ(check(find_trace(cores), analytical).found, 0U) << "only a machine has cores";
+}
+
 TEST_F(ChakraCheck, RootsThatContradictAndVersionsBeyondAreRemarkedOn) {
   Node broadcast = collective_node(0, CollectiveType::kBroadcast, 8);
   broadcast.attributes.push_back(Attribute::integer("comm_root", 0));
@@ -161,8 +197,6 @@ TEST_F(ChakraCheck, FindsTypesAndAttributes) {
                    node + "COMM_RECV_NODE has no attribute comm_size; expected a number of bytes"}));
   EXPECT_EQ(found({plain(NodeType::kMemoryLoad)}),
             Texts{node + "MEM_LOAD_NODE has no attribute tensor_size; expected a number of bytes"});
-  EXPECT_EQ(found({with(plain(NodeType::kCompute), Attribute::integer("num_ops", 5))}),
-            Texts{node + "COMP_NODE has no attribute tensor_size; expected a number of bytes"});
   EXPECT_EQ(found({with(plain(NodeType::kCompute), Attribute::integer("cores", 0))}),
             Texts{node + "attribute cores is 0; expected 1 or more, or none for all"});
   EXPECT_EQ(found({with(plain(NodeType::kMemoryStore), Attribute::integer("tensor_size", -1))}),
@@ -181,7 +215,9 @@ TEST_F(ChakraCheck, FindsTypesAndAttributes) {
             Texts{node + "attribute comm_src is -1; expected at least 0"});
   Node lasts = chakra_node(4);
   lasts.duration_micros = 10'000'000'000'000;
-  EXPECT_EQ(found({lasts}), Texts{node + "its duration is 10000000000000000 ns; expected at most 9000000000000000"});
+  EXPECT_EQ(found({lasts}), Texts{node + "duration_micros is 10000000000000; expected at most 9000000000000"});
+  EXPECT_EQ(found({with(chakra_node(4), Attribute::natural("duration_nanos", 9'000'000'000'000'001))}),
+            Texts{node + "attribute duration_nanos is 9000000000000001; expected at most 9000000000000000"});
   EXPECT_EQ(found({with(plain(NodeType::kCollective), Attribute::integer("comm_type", 9))}), Texts()) << "a barrier";
 }
 

@@ -405,7 +405,7 @@ TEST_F(VcdCompare, SaysWhatIsWrong) {
     o.signals = {"*"};
     o.interface = {};
   });
-  fails(file + ": expected a signal that \"q*\" chooses anew", [](auto& o) {
+  fails(file + ": expected a signal that \"q*\" names and nothing before it", [](auto& o) {
     o.signals = {"q*"};
     o.interface = {};
     o.tolerance.reset();

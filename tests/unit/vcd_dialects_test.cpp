@@ -266,7 +266,7 @@ TEST_F(VcdDialects, OddDeclarationsRefuseNothing) {
       {"enum 3 $ odd", "b1 $\n", nullptr},
       {"wire 4 $ odd", "sIDLE $\n", "expected bits for tb.odd, got \"IDLE\""},
       {"wire 4 $ odd", "r1.5 $\n", "expected bits for tb.odd, got \"1.5\""},
-      {"wire 4 $ odd", "b10101 $\n", "expected at most 4 bits for tb.odd, got \"0101\""},
+      {"wire 4 $ odd", "b10101 $\n", "expected at most 4 bits for tb.odd, got more, of which the last are \"0101\""},
       {"real 64 $ odd", "b101 $\n", "expected a real number for tb.odd, got \"101\""},
       {"wire 1 $", "1$\n", nullptr},
       {"wire 8 $ \\odd.name[3:0]", "b1 $\n", nullptr},
@@ -371,6 +371,7 @@ TEST_F(VcdDialects, SuggestsTheNearestNames) {
                            "$upscope $end\n",
                            "b1 #\n", ""));
   EXPECT_EQ(sampled("names.vcd", "top.data")[0], "expected a signal \"top.data\"; did you mean \"tb.data\"?");
+  EXPECT_EQ(sampled("names.vcd", "tb.clock")[0], "expected a signal \"tb.clock\"; did you mean \"tb.clk\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.dat")[0], "expected a signal \"tb.dat\"; did you mean \"tb.data\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.Data[3]")[0], "expected a signal \"tb.Data[3]\"; did you mean \"tb.data\"?");
   write("array.vcd",
@@ -383,7 +384,8 @@ TEST_F(VcdDialects, SuggestsTheNearestNames) {
   scope.interface = {};
   scope.signals = {"tb.dud.*"};
   EXPECT_EQ(why_not(scope),
-            "names.vcd: expected a signal that \"tb.dud.*\" chooses anew; did you mean \"tb.dut.*\" or \"tb.*\"?");
+            "names.vcd: expected a signal that \"tb.dud.*\" names and nothing before it; did you mean \"tb.dut.*\" or "
+            "\"tb.*\"?");
   EXPECT_EQ(sampled("names.vcd", "tb.something.else")[0], "expected a signal \"tb.something.else\"");
   EXPECT_EQ(sampled("array.vcd", "tb.mem[7]")[0],
             "expected a signal \"tb.mem[7]\"; did you mean \"tb.mem[0]\" or \"tb.mem[1]\"?");

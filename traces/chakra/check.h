@@ -78,6 +78,9 @@ inline constexpr std::uint64_t kMostNanos = 9'000'000'000'000'000;
 /// Of a message, or of a collective over all ranks: what a double counts exactly.
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 53;
 
+/// Of what a kernel that is counted by its operations moves: more do not fit the slices of one memory.
+inline constexpr std::int64_t kMostMoved = std::int64_t{1} << 52;
+
 /// Something in a trace that cannot be executed, or not as it was meant.
 struct Finding {
   Problem kind = Problem::kAttribute;
@@ -139,6 +142,7 @@ struct CheckOptions {
   std::optional<std::uint32_t> ranks;
   bool shared = false;       ///< a single file is the trace of all ranks
   bool roofline = false;     ///< compute nodes take their time from operations, as with ASTRA-sim's roofline-enabled
+  bool machine = true;       ///< what a machine alone reads of a compute node counts
   GroupTable::Named groups;  ///< of a groups file
   bool order = false;        ///< what comes first may be chosen
   Implementations implementations;
@@ -153,8 +157,8 @@ struct CheckOptions {
 ///
 /// In each file: ids that are there twice, dependencies on ids that are not there or on the node itself, cycles, node
 /// types that the schema does not have, attributes that a node's type needs and that are missing, of another kind or
-/// there twice with different values, sizes and tags that no run takes; sends and receives that name no other rank of
-/// the trace.
+/// there twice with different values, durations, sizes and tags that no run takes; sends and receives that name no
+/// other rank of the trace.
 ///
 /// Between ranks: files that are missing or that the machine has no rank for; sends without a receive of the same
 /// source, destination, tag and size, and receives without a send; groups that nothing names, to which a rank does not

@@ -202,7 +202,7 @@ std::vector<std::string> chosen_signals(const CompareOptions& options, const Rea
     } else {
       throw traces::FormatError(
           options.reference, 0,
-          "expected a signal that \"" + pattern + "\" chooses anew" + scopes_like(pattern, reference));
+          "expected a signal that \"" + pattern + "\" names and nothing before it" + scopes_like(pattern, reference));
     }
   }
   return chosen;

@@ -138,9 +138,10 @@ void Sampler::check(const Change& change, const Signal& signal) const {
                                : signal.kind == SignalKind::kBits ? "bits"
                                : signal.kind == SignalKind::kReal ? "a real number"
                                                                   : "a string";
-  throw traces::FormatError(
-      reader_.file(), reader_.line(),
-      "expected " + expected + " for " + signal.name + ", got \"" + std::string(change.value.substr(0, 60)) + '"');
+  throw traces::FormatError(reader_.file(), reader_.line(),
+                            "expected " + expected + " for " + signal.name +
+                                (change.cut ? ", got more, of which the last are \"" : ", got \"") +
+                                std::string(change.value.substr(0, 60)) + '"');
 }
 
 /// Takes all changes of one time and then looks for an edge, so that the order within a time does not matter.

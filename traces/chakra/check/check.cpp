@@ -41,7 +41,7 @@ constexpr std::array<Words, kProblems> kWords = {{
      "of "
      "a platform, all-reduce-implementation-custom and the like of a system file of ASTRA-sim)"},
     {"attribute is missing, or not what it should be", "attributes are missing, or not what they should be",
-     "weft trace repair makes nodes that cannot do without METADATA_NODEs"},
+     "weft trace repair leaves out what a node can do without, and makes the others METADATA_NODEs"},
     {"send or receive has no other rank of the trace as its peer",
      "sends and receives have no other rank of the trace as their peer",
      "weft trace repair takes the other rank of a group of two, and leaves out the rest"},
@@ -65,7 +65,7 @@ constexpr std::array<Words, kProblems> kWords = {{
      "weft trace repair takes the one that most ranks have, the largest of such"},
     {"root is no rank of its group, or another one on another rank",
      "roots are no ranks of their groups, or other ones on other ranks",
-     "weft trace repair takes the group's first rank"},
+     "weft trace repair takes the lowest rank's, or the group's first rank where that is none of it"},
     {"compute node has no num_ops, by which a roofline counts its time",
      "compute nodes have no num_ops, by which a roofline counts their time",
      "without a roofline durations count (analytical.end.roofline=false; roofline-enabled 0 of a system file)"},
@@ -279,7 +279,7 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
     const RankFile& file = files.files[i];
     TraceReader reader(file.file);
     GraphCheck graph(file, findings);
-    NodeCheck nodes(file, i, findings, graph, matcher, report, options.roofline);
+    NodeCheck nodes(file, i, findings, graph, matcher, report, options);
     if (const std::string& version = reader.metadata().version; is_beyond_known(version)) {
       findings.add(Problem::kVersion, file, std::nullopt, "is of version " + traces::one_line(version),
                    "1.0.0 or below");

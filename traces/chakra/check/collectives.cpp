@@ -93,7 +93,7 @@ void RankMatcher::compare(const Group& group, CheckReport& report) {
     }
   }
   if (!all_fit) return;
-  if (join(what, parts)) {
+  if (join(what, group, parts)) {
     first_other != nullptr ? differ_in_time(what, parts, *first_other) : differ_by_durations(what, parts);
   }
   compare_roots(what, group, parts, report);

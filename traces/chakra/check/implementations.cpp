@@ -59,7 +59,7 @@ void check_files(const ImplementationUse& use, const TraceFiles& files, FindingL
     const RankFile file{files.files[i].file, use.group->key.empty() ? files.files[i].rank : std::nullopt};
     TraceReader reader(file.file);
     GraphCheck graph(file, findings);
-    NodeCheck nodes(file, i, findings, graph, matcher, report);
+    NodeCheck nodes(file, i, findings, graph, matcher, report, options);
     for (Node node; reader.next(node);) {
       graph.add(node);
       if (is_part(node.type)) {

@@ -22,7 +22,7 @@ class JoinedGraph {
   using Unit = std::uint32_t;
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  enum class Kind : std::uint8_t { kCollective, kRooted, kMessage };
+  enum class Kind : std::uint8_t { kCollective, kFromRoot, kToRoot, kMessage };
 
   explicit JoinedGraph(std::size_t files) : first_of_(files, kNone) {}
 
@@ -37,7 +37,8 @@ class JoinedGraph {
   /// the send, and the second, the receive, does not end before that has begun. `like` is the first unit of those that
   /// could be taken for each other, kNone for a new kind; units that are alike are joined with the same files, one
   /// after the other.
-  Unit join(Kind kind, std::span<const Vertex> members, Unit like);
+  /// `root` is the place of one of the members.
+  Unit join(Kind kind, std::span<const Vertex> members, Unit like, std::uint32_t root = 0);
   /// Takes back all that was joined.
   void part();
 
@@ -47,6 +48,10 @@ class JoinedGraph {
   [[nodiscard]] std::uint64_t id_of(Vertex vertex) const { return ids_[vertex]; }
   [[nodiscard]] Unit unit_of(Vertex vertex) const { return unit_of_[vertex]; }
   [[nodiscard]] Kind kind_of(Unit unit) const { return units_[unit].kind; }
+  [[nodiscard]] bool has_root(Unit unit) const {
+    return kind_of(unit) == Kind::kFromRoot || kind_of(unit) == Kind::kToRoot;
+  }
+  [[nodiscard]] Vertex root(Unit unit) const { return members(unit)[units_[unit].root]; }
   [[nodiscard]] Unit like(Unit unit) const { return units_[unit].like; }
   /// The next of those that are alike; kNone behind the last one.
   [[nodiscard]] Unit next_alike(Unit unit) const { return units_[unit].next; }
@@ -65,6 +70,7 @@ class JoinedGraph {
     std::size_t begin;  ///< of its members
     Unit like;
     Unit next = kNone;
+    std::uint32_t root;  ///< among its members
     Kind kind;
   };
   struct File {
@@ -89,9 +95,16 @@ class JoinedRun {
   using Vertex = JoinedGraph::Vertex;
   using Unit = JoinedGraph::Unit;
 
+  /// When a collective with a root ends on a rank.
+  enum class Rooted : std::uint8_t {
+    kJoined,   ///< when all have begun it
+    kReached,  ///< when those have begun it without whom no order of its messages could end it: who has what the rank
+               ///< gets, and somebody who takes what it gives
+    kApart     ///< at once
+  };
+
   struct Rules {
-    /// A collective with a root ends at a rank when all have begun it; else it waits for nobody.
-    bool joins_rooted = true;
+    Rooted rooted = Rooted::kJoined;
     /// Of units that are alike, the first that a rank begins is the first that the others begin, as in a run that goes
     /// by type and size; else they are as they were joined.
     bool as_begun = false;
@@ -116,6 +129,8 @@ class JoinedRun {
   /// Of a run by the joined units, without as_begun and one_at_a_time: all circles that follow from what each vertex
   /// waits for first.
   [[nodiscard]] std::vector<Circle> circles() const;
+  /// Goes on as if what the circle's ranks wait for had begun.
+  void open(const Circle& circle);
   /// Of a run in which not all ends: a vertex that waits for its turn, else any that was not begun.
   [[nodiscard]] Vertex held_up() const;
 
@@ -124,6 +139,8 @@ class JoinedRun {
 
   void begin(Vertex vertex);
   void arrive(Unit unit, Vertex vertex);
+  void reach(Unit unit, Vertex vertex);
+  void go_on();
   void end(Vertex vertex);
   void make_ready(Vertex vertex);
   [[nodiscard]] bool takes_turns(Vertex vertex) const;
@@ -137,7 +154,8 @@ class JoinedRun {
   std::vector<std::size_t> ends_;  ///< of what waits for each
   std::vector<Vertex> behind_;
   std::vector<std::uint32_t> arrived_;         ///< by unit
-  std::vector<std::vector<Vertex>> arrivals_;  ///< by unit, where they are taken as begun
+  std::vector<std::vector<Vertex>> arrivals_;  ///< by unit, where they are taken as begun or reached
+  std::vector<bool> roots_begun_;              ///< by unit, where they are reached
   std::vector<Unit> taken_;
   std::unordered_map<std::uint64_t, Unit> next_;  ///< by file and the first that is alike
   struct Turns {

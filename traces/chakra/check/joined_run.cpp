@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "traces/chakra/check/joined_graph.h"
 
@@ -20,15 +21,18 @@ JoinedRun::JoinedRun(const JoinedGraph& graph, Rules rules)
     for (const Vertex before : graph.before(vertex)) behind_[--ends_[before]] = vertex;
   }
   ends_.push_back(behind_.size());
-  if (rules_.as_begun) {
-    arrivals_.resize(graph.units());
-    taken_.assign(size, JoinedGraph::kNone);
-  }
+  if (rules_.as_begun || rules_.rooted == Rooted::kReached) arrivals_.resize(graph.units());
+  if (rules_.rooted == Rooted::kReached) roots_begun_.resize(graph.units());
+  if (rules_.as_begun) taken_.assign(size, JoinedGraph::kNone);
   order_.reserve(size);
   for (Vertex vertex = 0; vertex < size; ++vertex) {
     waits_for_[vertex] = static_cast<std::uint32_t>(graph.before(vertex).size());
     if (waits_for_[vertex] == 0) make_ready(vertex);
   }
+  go_on();
+}
+
+void JoinedRun::go_on() {
   while (next_ready_ < ready_.size()) begin(ready_[next_ready_++]);
 }
 
@@ -67,8 +71,30 @@ void JoinedRun::begin(Vertex vertex) {
   const Unit joined = graph_.unit_of(vertex);
   if (joined < rules_.first || joined >= rules_.end) return end(vertex);
   const Unit unit = take(vertex);
-  if (graph_.kind_of(unit) == JoinedGraph::Kind::kRooted && !rules_.joins_rooted) return end(vertex);
-  arrive(unit, vertex);
+  if (!graph_.has_root(unit) || rules_.rooted == Rooted::kJoined) return arrive(unit, vertex);
+  rules_.rooted == Rooted::kReached ? reach(unit, vertex) : end(vertex);
+}
+
+/// Of a BROADCAST and SCATTER others have nothing before the root, and it gives to somebody; the other way round a
+/// root has all only when all have begun.
+void JoinedRun::reach(Unit unit, Vertex vertex) {
+  const std::size_t root = graph_.file_of(graph_.root(unit));
+  if (graph_.file_of(vertex) == root) roots_begun_[unit] = true;
+  const std::size_t members = graph_.members(unit).size();
+  const std::uint32_t arrived = ++arrived_[unit];
+  const bool has_other = members == 1 || arrived > 1;
+  const auto waits = [&](Vertex each) {
+    const bool is_root = graph_.file_of(each) == root;
+    if (graph_.kind_of(unit) == JoinedGraph::Kind::kFromRoot) return is_root ? !has_other : !roots_begun_[unit];
+    return is_root ? arrived < members : !has_other;
+  };
+  std::vector<Vertex>& here = arrivals_[unit];
+  here.push_back(vertex);
+  const auto ended = std::stable_partition(here.begin(), here.end(), waits);
+  for (auto each = ended; each != here.end(); ++each) {
+    if (states_[*each] == State::kBegun) end(*each);
+  }
+  here.erase(ended, here.end());
 }
 
 void JoinedRun::arrive(Unit unit, Vertex vertex) {
@@ -108,6 +134,11 @@ void JoinedRun::end(Vertex vertex) {
 /// What the vertex waits for, in its file or as another's part of the unit.
 JoinedRun::Vertex JoinedRun::cause(Vertex vertex) const {
   const bool has_begun = states_[vertex] == State::kBegun;
+  if (has_begun && rules_.rooted == Rooted::kReached) {
+    const Unit unit = graph_.unit_of(vertex);
+    const bool gets = graph_.kind_of(unit) == JoinedGraph::Kind::kFromRoot && graph_.root(unit) != vertex;
+    if (gets) return graph_.root(unit);
+  }
   for (const Vertex other : has_begun ? graph_.members(graph_.unit_of(vertex)) : graph_.before(vertex)) {
     if (has_begun ? states_[other] == State::kWaiting : states_[other] != State::kEnded) return other;
   }
@@ -142,6 +173,13 @@ std::vector<JoinedRun::Circle> JoinedRun::circles() const {
     circles.push_back(std::move(circle));
   }
   return circles;
+}
+
+void JoinedRun::open(const Circle& circle) {
+  for (const Step& step : circle) {
+    if (states_[step.awaited] == State::kBegun) end(step.awaited);
+  }
+  go_on();
 }
 
 JoinedRun::Vertex JoinedRun::held_up() const {

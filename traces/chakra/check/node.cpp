@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string_view>
 
@@ -11,11 +12,11 @@ namespace {
 
 constexpr std::int64_t kMostTag = UINT32_MAX;
 
-/// What a run reads.
-constexpr std::array<std::string_view, 19> kRead = {
-    "is_cpu_op", "num_ops",   "tensor_size", "comm_type",      "comm_size",    "comm_src",      "comm_dst",
-    "comm_tag",  "comm_root", "root",        "root_rank",      "involved_dim", "comm_priority", "pg_name",
-    "stream",    "cores",     "kernels",     "duration_nanos", "in_switch"};
+// What a run reads of nodes that exchange.
+constexpr std::array<std::string_view, 4> kOfMessages = {"comm_size", "comm_src", "comm_dst", "comm_tag"};
+constexpr std::array<std::string_view, 10> kOfCollectives = {"comm_type",     "comm_size", "comm_src",  "comm_dst",
+                                                             "comm_root",     "root",      "root_rank", "involved_dim",
+                                                             "comm_priority", "pg_name"};
 
 }  // namespace
 
@@ -25,7 +26,7 @@ bool NodeCheck::add(const Node& node) {
 
 bool NodeCheck::add_replayed(const Node& node) {
   return add(node, [&] {
-    duration(node);
+    if (!duration(node)) return;
     static_cast<void>(node.is_cpu_op());
     if (!is_known(node.type)) return unknown_type(node);
     if (node.duration_nanos() > 0 || node.type == NodeType::kMetadata) return;
@@ -63,20 +64,9 @@ void NodeCheck::unknown_type(const Node& node) {
   find(node, "its type is " + name_of(node.type), "a node type of the schema, 1 to 7", Problem::kType);
 }
 
-void NodeCheck::duration(const Node& node) {
-  if (node.duration_nanos() <= kMostNanos) return;
-  find(node, "its duration is " + std::to_string(node.duration_nanos()) + " ns",
-       "at most " + std::to_string(kMostNanos));
-}
-
 void NodeCheck::check(const Node& node) {
   if (lists_process_groups(node)) matcher_.add_groups(index_, node);
-  if (!has_one_meaning(node)) return;
-  duration(node);
-  const bool is_cpu_op = node.is_cpu_op();
-  if (!is_known(node.type)) {
-    return unknown_type(node);
-  }
+  if (!is_known(node.type)) return unknown_type(node);
   switch (node.type) {
     case NodeType::kInvalid:
       find(node, "its type is INVALID_NODE", "a type that can be executed", Problem::kType);
@@ -86,15 +76,15 @@ void NodeCheck::check(const Node& node) {
       memory(node);
       break;
     case NodeType::kCompute:
-      compute(node, is_cpu_op);
+      compute(node);
       break;
     case NodeType::kSend:
     case NodeType::kReceive:
-      if (is_cpu_op) mark_cpu(node);
+      mark_cpu(node);
       message(node);
       break;
     case NodeType::kCollective:
-      if (is_cpu_op) mark_cpu(node);
+      mark_cpu(node);
       collective(node);
       break;
     case NodeType::kMetadata:
@@ -102,27 +92,27 @@ void NodeCheck::check(const Node& node) {
   }
 }
 
-/// Readers differ in which of two attributes they take.
-bool NodeCheck::has_one_meaning(const Node& node) {
-  const auto is_read = [](const Attribute& attribute) {
-    return std::find(kRead.begin(), kRead.end(), attribute.name) != kRead.end();
-  };
+/// Readers differ in which of two attributes they take. What nobody reads may be there as often as it likes.
+bool NodeCheck::has_one_meaning(const Node& node, std::span<const std::string_view> read) {
   bool has = true;
-  // Nobody looks for a second one of thousands that no run reads.
-  const bool has_many = node.attributes.size() > kRead.size();
   for (auto first = node.attributes.begin(); first != node.attributes.end(); ++first) {
-    if (has_many && !is_read(*first)) continue;
+    if (std::find(read.begin(), read.end(), first->name) == read.end()) continue;
     const auto second = std::find_if(std::next(first), node.attributes.end(),
                                      [&](const Attribute& each) { return each.name == first->name; });
     if (second == node.attributes.end() || second->value == first->value) continue;
-    if (!is_read(*first)) continue;
     find(node, "attribute " + first->name + " is there twice, with different values", "it once");
     has = false;
   }
   return has;
 }
 
+/// A run does not ask for it.
 void NodeCheck::mark_cpu(const Node& node) {
+  try {
+    if (!node.is_cpu_op()) return;
+  } catch (const AttributeError&) {
+    return;
+  }
   find(node, name_of(node.type) + " is marked as an operation of the CPU", "is_cpu_op false",
        Problem::kCpuCommunication);
 }
@@ -143,7 +133,24 @@ bool NodeCheck::size(const Node& node, const std::string& attribute, std::option
   return not_negative(node, attribute, value) && value;
 }
 
+bool NodeCheck::duration(const Node& node) {
+  constexpr std::array<std::string_view, 1> kDuration = {"duration_nanos"};
+  if (!has_one_meaning(node, kDuration)) return false;
+  if (node.duration_nanos() <= kMostNanos) return true;
+  if (node.find(kDuration.front()) != nullptr) {
+    find(node, "attribute duration_nanos is " + std::to_string(node.duration_nanos()),
+         "at most " + std::to_string(kMostNanos));
+  } else {
+    find(node, "duration_micros is " + std::to_string(node.duration_micros),
+         "at most " + std::to_string(kMostNanos / 1000));
+  }
+  return false;
+}
+
 void NodeCheck::memory(const Node& node) {
+  constexpr std::array<std::string_view, 4> kOfMemory = {"is_cpu_op", "tensor_size", "in_switch", "pg_name"};
+  if (!has_one_meaning(node, kOfMemory)) return;
+  static_cast<void>(node.is_cpu_op());
   size(node, "tensor_size", node.tensor_size(), true);
   const Attribute* in_switch = node.find("in_switch");
   if (in_switch == nullptr) return;
@@ -152,28 +159,56 @@ void NodeCheck::memory(const Node& node) {
   if (*value) matcher_.use_group(index_, node);
 }
 
-void NodeCheck::compute(const Node& node, bool is_cpu_op) {
-  not_negative(node, "num_ops", node.num_ops());
-  if (roofline_ && !is_cpu_op && !node.num_ops()) {
-    find(node, "COMP_NODE has no num_ops", "the attributes num_ops and tensor_size", Problem::kOperations);
+/// By its duration, which goes first, or by its operations: what a run does not go by may be anything.
+void NodeCheck::compute(const Node& node) {
+  constexpr std::array<std::string_view, 1> kWhere = {"is_cpu_op"};
+  if (!has_one_meaning(node, kWhere)) return;
+  const bool is_cpu_op = node.is_cpu_op();
+  bool has_kernels = false;
+  if (machine_ && !is_cpu_op) {
+    constexpr std::array<std::string_view, 3> kOfMachine = {"stream", "cores", "kernels"};
+    if (!has_one_meaning(node, kOfMachine)) return;
+    if (node.cores() == 0) find(node, "attribute cores is 0", "1 or more, or none for all");
+    not_negative(node, "cores", node.cores());
+    static_cast<void>(node.stream());
+    has_kernels = !kernels_of(node).empty();
   }
-  if (roofline_ && !is_cpu_op && node.num_ops() && node.tensor_size() == 0) {
+  if (roofline_ && !is_cpu_op) return roofline(node);
+  if (!duration(node) || is_cpu_op || has_kernels || node.duration_nanos() > 0) return;
+  if (node.find("num_ops") == nullptr) {
+    return find(node, "COMP_NODE takes no time", "duration_micros, or the attribute num_ops", Problem::kNoTime);
+  }
+  ++report_.operations_without_time;
+  if (machine_) operations(node);
+}
+
+bool NodeCheck::operations(const Node& node) {
+  constexpr std::array<std::string_view, 2> kOfOperations = {"num_ops", "tensor_size"};
+  if (!has_one_meaning(node, kOfOperations)) return false;
+  const bool counts = not_negative(node, "num_ops", node.num_ops());
+  if (machine_ && !roofline_ && node.tensor_size() > kMostMoved) {
+    find(node, "attribute tensor_size is " + std::to_string(*node.tensor_size()),
+         "at most " + std::to_string(kMostMoved));
+    return false;
+  }
+  return not_negative(node, "tensor_size", node.tensor_size()) && counts;
+}
+
+void NodeCheck::roofline(const Node& node) {
+  if (!operations(node)) return;
+  if (!node.num_ops()) {
+    return find(node, "COMP_NODE has no num_ops", "the attributes num_ops and tensor_size", Problem::kOperations);
+  }
+  if (!node.tensor_size()) return missing(node, "tensor_size", "a number of bytes");
+  if (node.tensor_size() == 0) {
     find(node, "attribute tensor_size is 0", "1 or more", Problem::kNoBytes);
-  } else if (roofline_ && !is_cpu_op && node.num_ops() == 0) {
+  } else if (node.num_ops() == 0) {
     find(node, "attribute num_ops is 0", "1 or more", Problem::kNoOperations);
-  }
-  if (node.cores() == 0) find(node, "attribute cores is 0", "1 or more, or none for all");
-  not_negative(node, "cores", node.cores());
-  static_cast<void>(node.stream());
-  size(node, "tensor_size", node.tensor_size(), node.num_ops().has_value());
-  const bool has_kernels = !kernels_of(node).empty();
-  if (!is_cpu_op && !has_kernels && node.duration_nanos() == 0 && node.num_ops()) ++report_.operations_without_time;
-  if (!is_cpu_op && !has_kernels && node.duration_nanos() == 0 && !node.num_ops()) {
-    find(node, "COMP_NODE takes no time", "duration_micros, or the attribute num_ops", Problem::kNoTime);
   }
 }
 
 void NodeCheck::message(const Node& node) {
+  if (!has_one_meaning(node, kOfMessages)) return;
   const bool is_send = node.type == NodeType::kSend;
   const std::string own = is_send ? "comm_src" : "comm_dst";
   const std::string other = is_send ? "comm_dst" : "comm_src";
@@ -215,6 +250,7 @@ void NodeCheck::roots(const Node& node, CollectiveType type) {
 }
 
 void NodeCheck::collective(const Node& node) {
+  if (!has_one_meaning(node, kOfCollectives)) return;
   const std::optional<CollectiveType> type = node.comm_type();
   if (!type) missing(node, "comm_type", "a collective, 0 to 9");
   static_cast<void>(node.comm_priority());
@@ -232,7 +268,10 @@ void NodeCheck::collective(const Node& node) {
   }
   roots(node, *type);
   ++report_.collectives[*type];
-  if (*type == CollectiveType::kBroadcast && node.duration_nanos() == 0) ++report_.broadcasts_without_time;
+  // ASTRA-sim's arithmetic takes it from there.
+  if (*type == CollectiveType::kBroadcast && duration(node) && node.duration_nanos() == 0) {
+    ++report_.broadcasts_without_time;
+  }
   if (has_root(*type) && *type != CollectiveType::kBroadcast) {
     find(node, "is a " + name_of(*type), "a BROADCAST, or a collective without a root", Problem::kMachineOnly);
   }

@@ -13,10 +13,34 @@ namespace {
 constexpr std::uint32_t kNone = JoinedGraph::kNone;
 /// Of a circle, in a message.
 constexpr std::size_t kMostLines = 8;
+/// Of opening circles to see what is behind them.
+constexpr int kMostTimes = 64;
+
+JoinedGraph::Kind kind_of(CollectiveType type) {
+  if (!has_root(type)) return JoinedGraph::Kind::kCollective;
+  const bool is_from = type == CollectiveType::kBroadcast || type == CollectiveType::kScatter;
+  return is_from ? JoinedGraph::Kind::kFromRoot : JoinedGraph::Kind::kToRoot;
+}
 
 }  // namespace
 
-bool RankMatcher::join(const std::string& what, const std::vector<Part>& parts) {
+/// As it is taken in a run: the first that a rank names, else the group's first rank.
+std::vector<std::int64_t> RankMatcher::roots_of(const Group& group, const std::vector<Part>& parts) {
+  const std::int64_t first = group.group != nullptr ? group.group->ranks.front() : parts.front().rank;
+  std::vector<std::int64_t> roots(parts.front().all->size(), kNotNamed);
+  for (const Part& part : parts) {
+    for (std::size_t i = 0; i < part.all->size(); ++i) {
+      std::int64_t& root = roots[part.number(i)];
+      if (root == kNotNamed) root = (*part.all)[i].root;
+    }
+  }
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    if (roots[i] == kNotNamed && has_root((*parts.front().all)[i].type)) roots[i] = first;
+  }
+  return roots;
+}
+
+bool RankMatcher::join(const std::string& what, const Group& group, const std::vector<Part>& parts) {
   const std::vector<Collective>& reference = *parts.front().all;
   // By number the vertices of all parts; a node that waits for itself in its file has none.
   std::vector<std::uint32_t> members(reference.size() * parts.size(), kNone);
@@ -28,12 +52,15 @@ bool RankMatcher::join(const std::string& what, const std::vector<Part>& parts) 
     }
   }
   joined_groups_.push_back({static_cast<std::uint32_t>(joined_->units()), what, &reference});
+  const std::vector<std::int64_t> roots = roots_of(group, parts);
   std::map<std::tuple<CollectiveType, std::int64_t, std::int64_t>, std::uint32_t> alike;
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const Collective& each = reference[i];
-    const auto kind = has_root(each.type) ? JoinedGraph::Kind::kRooted : JoinedGraph::Kind::kCollective;
-    std::uint32_t& like = alike.try_emplace({each.type, each.size, each.root}, kNone).first->second;
-    const std::uint32_t unit = joined_->join(kind, std::span(members).subspan(i * parts.size(), parts.size()), like);
+    const auto root = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.rank == roots[i]; });
+    const auto place = root != parts.end() ? static_cast<std::uint32_t>(root - parts.begin()) : 0;
+    std::uint32_t& like = alike.try_emplace({each.type, each.size, roots[i]}, kNone).first->second;
+    const std::uint32_t unit =
+        joined_->join(kind_of(each.type), std::span(members).subspan(i * parts.size(), parts.size()), like, place);
     if (like == kNone) like = unit;
   }
   return true;
@@ -49,13 +76,16 @@ bool RankMatcher::join(const Message& send, const Message& receive, bool is_alik
 }
 
 /// Tries, one after the other, what leaves more to the ranks: each unit as it stands in the files; of equal ones the
-/// first for the first; and collectives with a root that end on a rank before others have begun them.
+/// first for the first; and collectives with a root that end on a rank as soon as they can, which in ASTRA-sim's
+/// arithmetic is at once.
 void RankMatcher::compare_orders(CheckReport& report) {
   using Rules = JoinedRun::Rules;
+  using Rooted = JoinedRun::Rooted;
   if (joined_->units() == 0) return;
   const auto ends = [&](const Rules& rules) {
     const JoinedRun run(*joined_, rules);
-    if (run.ends() && rules.joins_rooted && wants_order_ && findings_.found() == 0) report.order = order_of(run);
+    if (run.ends() && rules.rooted == Rooted::kJoined && wants_order_ && findings_.found() == 0)
+      report.order = order_of(run);
     return run.ends();
   };
   std::vector<JoinedRun::Circle> circles;
@@ -63,9 +93,11 @@ void RankMatcher::compare_orders(CheckReport& report) {
   if (!ends({})) circles = JoinedRun(*joined_, {}).circles();
   if (!circles.empty() && ends({.as_begun = true})) circles.clear();
   if (!circles.empty()) {
-    std::vector<JoinedRun::Circle> refused = circles_of_rooted_groups();
-    const JoinedRun run(*joined_, Rules{.joins_rooted = false});
-    if (!run.ends() && !ends({.joins_rooted = false, .as_begun = true})) {
+    const Rooted rooted = machine_ ? Rooted::kReached : Rooted::kApart;
+    std::vector<JoinedRun::Circle> refused;
+    if (machine_) refused = circles_of_rooted_groups();
+    JoinedRun run(*joined_, Rules{.rooted = rooted});
+    if (!run.ends() && !ends({.rooted = rooted, .as_begun = true})) {
       const std::size_t of_rooted_groups = refused.size();
       for (JoinedRun::Circle& circle : run.circles()) {
         const bool is_known = is_of_one_group(circle) &&
@@ -74,6 +106,7 @@ void RankMatcher::compare_orders(CheckReport& report) {
                               });
         if (!is_known) refused.push_back(std::move(circle));
       }
+      add_circles_behind(std::move(run), refused);
     }
     is_refused = !refused.empty();
     if (is_refused) circles = std::move(refused);
@@ -88,11 +121,32 @@ void RankMatcher::compare_orders(CheckReport& report) {
   }
   // Turns would stop by the same.
   if (!times_differ_.empty() || !takes_turns_) return;
-  const JoinedRun run(*joined_, Rules{.joins_rooted = false, .as_begun = true, .one_at_a_time = true});
+  const JoinedRun run(*joined_, Rules{.rooted = Rooted::kApart, .as_begun = true, .one_at_a_time = true});
   if (run.ends()) return;
   const std::uint32_t held_up = run.held_up();
   findings_.add(Problem::kTurns, files_.files[joined_->file_of(held_up)], joined_->id_of(held_up),
                 described(held_up) + " never has its turn if nothing takes time", "one order on all ranks");
+}
+
+void RankMatcher::add_circles_behind(JoinedRun run, std::vector<JoinedRun::Circle>& circles) const {
+  // Of those that are alike another one may be meant.
+  const auto is_certain = [&](const JoinedRun::Circle& circle) {
+    return std::all_of(circle.begin(), circle.end(), [&](const JoinedStep& step) {
+      const std::uint32_t unit = joined_->unit_of(step.awaited);
+      return joined_->like(unit) == unit && joined_->next_alike(unit) == kNone;
+    });
+  };
+  std::vector<JoinedRun::Circle> in_front = run.circles();
+  for (int i = 0; i < kMostTimes; ++i) {
+    const bool is_mended =
+        std::any_of(in_front.begin(), in_front.end(), [this](const auto& circle) { return is_of_one_group(circle); });
+    if (!is_mended) return;
+    for (const JoinedRun::Circle& circle : in_front) run.open(circle);
+    in_front = run.circles();
+    for (const JoinedRun::Circle& circle : in_front) {
+      if (!is_of_one_group(circle) && is_certain(circle)) circles.push_back(circle);
+    }
+  }
 }
 
 bool RankMatcher::contradicts(const JoinedGroup& group) const {
@@ -155,10 +209,11 @@ std::string RankMatcher::described(std::uint32_t vertex) const {
   return described((*group.collectives)[unit - group.first]) + " " + group.what;
 }
 
-std::vector<bool> RankMatcher::contradictions(const std::vector<std::vector<Part>>& groups) {
+std::vector<bool> RankMatcher::contradictions(const std::vector<const Group*>& groups,
+                                              const std::vector<std::vector<Part>>& parts) {
   std::vector<bool> contradict(groups.size());
   // Repaired files have no cycles: all can be joined.
-  for (const std::vector<Part>& parts : groups) join("", parts);
+  for (std::size_t i = 0; i < groups.size(); ++i) join("", *groups[i], parts[i]);
   if (!JoinedRun(*joined_, {}).ends() && !JoinedRun(*joined_, {.as_begun = true}).ends()) {
     for (std::size_t i = 0; i < groups.size(); ++i) contradict[i] = contradicts(joined_groups_[i]);
   }

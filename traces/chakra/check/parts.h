@@ -263,7 +263,9 @@ class RankMatcher {
   void differ_by_durations(const std::string& what, const std::vector<Part>& parts);
   /// Joins what the ranks of a group issue, all of which fit.
   /// Nothing where one of them waits for itself in its file, and has no vertex; then false.
-  bool join(const std::string& what, const std::vector<Part>& parts);
+  bool join(const std::string& what, const Group& group, const std::vector<Part>& parts);
+  /// By the lowest rank's collectives, the ranks that they begin or end at.
+  [[nodiscard]] static std::vector<std::int64_t> roots_of(const Group& group, const std::vector<Part>& parts);
   bool join(const Message& send, const Message& receive, bool is_alike);
   /// Whether ranks wait for each other, in the joined graph.
   void compare_orders(CheckReport& report);
@@ -275,6 +277,8 @@ class RankMatcher {
   [[nodiscard]] bool is_of_one_group(const std::vector<JoinedStep>& circle) const;
   /// Whether dependencies leave it no order that all of its ranks can follow.
   [[nodiscard]] bool contradicts(const JoinedGroup& group) const;
+  /// What stops ranks behind circles that can be mended, which are opened.
+  void add_circles_behind(JoinedRun run, std::vector<std::vector<JoinedStep>>& circles) const;
   /// Of groups with roots that contradict themselves.
   [[nodiscard]] std::vector<std::vector<JoinedStep>> circles_of_rooted_groups() const;
   [[nodiscard]] std::string described(std::uint32_t vertex) const;
@@ -282,7 +286,8 @@ class RankMatcher {
     return name_of(collective.type) + " of " + std::to_string(collective.size) + " bytes";
   }
   /// Which of the groups have orders of their collectives that dependencies contradict, by place.
-  [[nodiscard]] std::vector<bool> contradictions(const std::vector<std::vector<Part>>& groups);
+  [[nodiscard]] std::vector<bool> contradictions(const std::vector<const Group*>& groups,
+                                                 const std::vector<std::vector<Part>>& parts);
   void compare_roots(const std::string& what, const Group& group, const std::vector<Part>& parts, CheckReport& report);
   void compare(const std::string& what, const Part& reference, const Part& part);
   void align_group(const Group& group, bool all_fit, std::vector<Part> parts,
@@ -303,6 +308,7 @@ class RankMatcher {
   std::vector<ImplementationUse> uses_;
   std::set<std::pair<const std::filesystem::path*, const GroupMembers*>> used_;
   std::vector<std::uint32_t> place_of_peer_;  ///< empty: peers are ranks
+  bool machine_;
   GroupTable table_;
   /// A rank that a group lists and that has no file, and who lists it.
   struct Beyond {
@@ -348,14 +354,15 @@ class RankMatcher {
 class NodeCheck {
  public:
   NodeCheck(const RankFile& file, std::size_t index, FindingList& findings, const GraphCheck& graph,
-            RankMatcher& matcher, CheckReport& report, bool roofline = false)
+            RankMatcher& matcher, CheckReport& report, const CheckOptions& options)
       : index_(index),
         file_(file),
         findings_(findings),
         graph_(graph),
         matcher_(matcher),
         report_(report),
-        roofline_(roofline) {}
+        roofline_(options.roofline),
+        machine_(options.machine) {}
 
   /// The one that the graph has taken last. Whether it can be run, for all that it says itself.
   bool add(const Node& node);
@@ -365,17 +372,20 @@ class NodeCheck {
  private:
   template <typename Check>
   bool add(const Node& node, const Check& check);
-  void duration(const Node& node);
   void unknown_type(const Node& node);
   void find(const Node& node, std::string problem, std::string expected, Problem kind = Problem::kAttribute);
   void check(const Node& node);
-  bool has_one_meaning(const Node& node);
+  bool has_one_meaning(const Node& node, std::span<const std::string_view> read);
   void mark_cpu(const Node& node);
   void missing(const Node& node, const std::string& attribute, const std::string& expected);
   bool not_negative(const Node& node, const std::string& attribute, std::optional<std::int64_t> value);
   bool size(const Node& node, const std::string& attribute, std::optional<std::int64_t> value, bool is_needed);
   void memory(const Node& node);
-  void compute(const Node& node, bool is_cpu_op);
+  void compute(const Node& node);
+  /// Whether it can be taken, of those that go by it.
+  bool duration(const Node& node);
+  bool operations(const Node& node);
+  void roofline(const Node& node);
   void message(const Node& node);
   void collective(const Node& node);
   void roots(const Node& node, CollectiveType type);
@@ -388,6 +398,7 @@ class NodeCheck {
   RankMatcher& matcher_;
   CheckReport& report_;
   bool roofline_;
+  bool machine_;
 };
 
 }  // namespace weft::chakra

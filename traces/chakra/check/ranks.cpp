@@ -37,6 +37,7 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
       wants_order_(options.order),
       implementations_(options.implementations),
       one_dimension_(options.one_dimension),
+      machine_(options.machine),
       table_(ranks_, options.groups),
       issued_(files.files.size()),
       joined_(std::make_unique<JoinedGraph>(files.files.size())) {

@@ -190,7 +190,7 @@ Node node_from_feeder_json(const json& object) {
       node.data_dependencies = feeder_ids(value, key);
     } else if (key == "ctrlDeps" || key == "ctrl_deps") {
       node.control_dependencies = feeder_ids(value, key);
-    } else {
+    } else if (!value.is_null()) {  // nothing is no attribute
       node.attributes.push_back(attribute_from_feeder_json(key, value));
     }
   }

@@ -155,12 +155,17 @@ void erase(Node& node, std::string_view attribute) {
   std::erase_if(node.attributes, [&](const Attribute& each) { return each.name == attribute; });
 }
 
-bool takes_no_time(const Node& node) {
+/// Whether it is a BROADCAST, which can do without a duration, and has one that cannot be taken.
+bool lasts_too_long(const Node& node) {
   try {
-    return node.type == NodeType::kCompute && !node.is_cpu_op() && node.duration_nanos() == 0 && !node.num_ops() &&
-           kernels_of(node).empty();
+    if (node.type != NodeType::kCollective || node.comm_type() != CollectiveType::kBroadcast) return false;
   } catch (const AttributeError&) {
-    return false;  // what is wrong with it comes later
+    return false;
+  }
+  try {
+    return node.duration_nanos() > kMostNanos;
+  } catch (const AttributeError&) {
+    return true;
   }
 }
 
@@ -196,6 +201,11 @@ void mend(Node& node, std::optional<std::uint32_t> rank, const Log& log) {
     erase(node, "is_cpu_op");
     node.attributes.push_back(Attribute::boolean("is_cpu_op", false));
   }
+  if (lasts_too_long(node)) {
+    log(Problem::kAttribute, node.id);
+    erase(node, "duration_nanos");
+    node.duration_micros = 0;
+  }
   if (takes_no_time(node)) {
     log(Problem::kNoTime, node.id);
     erase(node, "duration_nanos");
@@ -212,6 +222,15 @@ void mend(Node& node, std::optional<std::uint32_t> rank, const Log& log) {
   set_integer(node, own, *rank);
 }
 
+bool takes_no_time(const Node& node) {
+  try {
+    return node.type == NodeType::kCompute && !node.is_cpu_op() && node.duration_nanos() == 0 && !node.num_ops() &&
+           kernels_of(node).empty();
+  } catch (const AttributeError&) {
+    return false;  // what is wrong with it comes later
+  }
+}
+
 void leave_out(Node& node) {
   // Groups are listed all the same; nothing else that it has may be taken for such a list.
   if (!lists_process_groups(node)) node.inputs.reset();
@@ -220,8 +239,40 @@ void leave_out(Node& node) {
   node.attributes.clear();
 }
 
+void strip(Node& node) {
+  // Of attributes that are there twice with different values nobody knows which one is meant.
+  const auto is_sound = [&](const Attribute& attribute) {
+    const auto is_other = [&](const Attribute& each) {
+      return each.name == attribute.name && each.value != attribute.value;
+    };
+    if (std::any_of(node.attributes.begin(), node.attributes.end(), is_other)) return false;
+    try {
+      if (attribute.name == "is_cpu_op") return static_cast<void>(node.is_cpu_op()), true;
+      if (attribute.name == "kernels") return static_cast<void>(kernels_of(node)), true;
+      if (attribute.name == "stream" || attribute.name == "comm_priority")
+        return node.integer(attribute.name).has_value();
+      const std::int64_t least = attribute.name == "cores" ? 1 : 0;
+      const std::int64_t most = attribute.name == "duration_nanos" ? std::int64_t{kMostNanos} : INT64_MAX;
+      return node.integer(attribute.name) >= least && node.integer(attribute.name) <= most;
+    } catch (const AttributeError&) {
+      return false;
+    }
+  };
+  std::vector<std::string_view> optional = {"is_cpu_op", "comm_priority"};
+  if (node.type == NodeType::kCompute) {
+    optional = {"is_cpu_op", "stream", "cores", "kernels", "duration_nanos", "num_ops", "tensor_size"};
+  }
+  std::vector<std::string> unsound;
+  for (const Attribute& each : node.attributes) {
+    const bool is_optional = std::find(optional.begin(), optional.end(), each.name) != optional.end();
+    if (is_optional && !is_sound(each)) unsound.push_back(each.name);
+  }
+  for (const std::string& name : unsound) erase(node, name);
+}
+
 void apply(const Edit& edit, Node& node) {
   if (edit.is_left_out) return leave_out(node);
+  if (edit.is_stripped) strip(node);
   if (edit.size) set_integer(node, "comm_size", *edit.size);
   if (edit.peer) set_integer(node, node.type == NodeType::kSend ? "comm_dst" : "comm_src", *edit.peer);
   if (!edit.root) return;

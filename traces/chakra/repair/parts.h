@@ -28,6 +28,7 @@ class MendLog {
 /// What becomes of a node.
 struct Edit {
   bool is_left_out = false;
+  bool is_stripped = false;
   std::optional<std::int64_t> size;
   std::optional<std::int64_t> peer;
   std::optional<std::int64_t> root;
@@ -39,7 +40,11 @@ using Log = std::function<void(Problem, std::uint64_t node)>;
 [[nodiscard]] std::vector<Node> read_mended(const RankFile& file, const Log& log);
 /// What a node says itself, as far as that can be put right without knowing others.
 void mend(Node& node, std::optional<std::uint32_t> rank, const Log& log);
+/// A compute node that says nothing of its time; false where what it says cannot be read.
+[[nodiscard]] bool takes_no_time(const Node& node);
 void leave_out(Node& node);
+/// Leaves out attributes that cannot be taken and that the node can do without.
+void strip(Node& node);
 void apply(const Edit& edit, Node& node);
 /// Puts a number in place of what the attribute holds.
 void set_integer(Node& node, std::string_view attribute, std::int64_t value);

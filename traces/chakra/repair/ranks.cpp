@@ -48,7 +48,7 @@ void RankMatcher::mend(std::vector<Edits>& edits, MendLog& log) {
       orders.push_back(std::move(parts));
     }
   }
-  const std::vector<bool> contradict = contradictions(orders);
+  const std::vector<bool> contradict = contradictions(out_of_order, orders);
   for (std::size_t i = 0; i < orders.size(); ++i) {
     align_group(*out_of_order[i], !contradict[i], std::move(orders[i]), edits, log);
   }

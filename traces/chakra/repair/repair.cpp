@@ -28,7 +28,8 @@ constexpr std::array<std::string_view, kProblems> kDeeds = {
     "dependencies that close a cycle, left out",
     "nodes of a type that cannot be executed, now METADATA_NODEs, which take no time",
     "",
-    "nodes with attributes missing, or not what they should be, now METADATA_NODEs, which take no time",
+    "nodes with attributes missing, or not what they should be, now without these, or METADATA_NODEs, which take no "
+    "time",
     "sends and receives without another rank as their peer, now with that of a group of two, or METADATA_NODEs",
     "sends and receives of a trace of all ranks, now METADATA_NODEs",
     "sends and receives without a counterpart, now METADATA_NODEs",
@@ -136,7 +137,7 @@ class Repair {
     CheckReport counts;
     FindingList nothing(0);
     GraphCheck graph(file, nothing);
-    NodeCheck check(file, index, findings_, graph, matcher_, counts);
+    NodeCheck check(file, index, findings_, graph, matcher_, counts, {});
     for (Node& node : read_mended(file, log)) {
       graph.add(node);
       prepare(index, node, log);
@@ -149,11 +150,20 @@ class Repair {
         edits_[index][node.id].is_left_out = true;
       } else if (!check.add(node)) {
         log(findings_.latest(), node.id);
-        edits_[index][node.id].is_left_out = true;
+        Edit& edit = edits_[index][node.id];
+        edit.is_stripped = can_do_without(check, node);
+        edit.is_left_out = !edit.is_stripped;
       }
     }
     graph.check();
     matcher_.end_file(index, graph);
+  }
+
+  /// Whether the node can be run without what is wrong with it.
+  static bool can_do_without(NodeCheck& check, Node node) {
+    const std::size_t attributes = node.attributes.size();
+    strip(node);
+    return node.attributes.size() < attributes && !takes_no_time(node) && check.add(node);
   }
 
   /// Whether the group says who the peer is, which the node does not.
