@@ -231,12 +231,12 @@ int run(const ImportOptions& options) {
 
   ordered_json workload = {{"kind", "chakra"}, {"traces", seen_from(options.out, options.workload)}};
   const std::string groups = groups_of_traces(options, system.remarks);
-  expect_traces(options.workload);
   if (!groups.empty()) {
     astra::UnusedGroups unused = unused_groups(options.workload);
     workload["groups"] = astra::read_groups(groups, ends, &unused);
     for (std::string& remark : remarks_of(unused)) system.remarks.push_back(std::move(remark));
   }
+  expect_traces(options.workload);
   expect_implementations(options, system, workload, ends);
   for (const auto& [name, operation] : enum_names(Operation{})) {
     const auto custom = system.custom.find(operation);

@@ -95,8 +95,8 @@ class BuildingLine {
   void run();
 
   std::string what_;
-  double quiet_;
   StatusLine line_;
+  double quiet_;  ///< which the line's interval is known for
   bool built_ = false;
   std::mutex mutex_;
   std::condition_variable end_;

@@ -26,6 +26,12 @@ using test::read_file;
 
 using InterruptedCli = test::ResultsTest;
 
+/// What a line says is done, or -1.
+int percent_of(const std::string& line) {
+  const std::size_t end = line.find(" % done");
+  return end == std::string::npos ? -1 : std::stoi(line.substr(line.rfind(' ', end - 1) + 1));
+}
+
 TEST_F(InterruptedCli, ASignalKeepsWhatARunHasFinished) {
   fs::create_directories(folder_ / "tmp");
   const std::vector<std::pair<int, std::string>> signals = {
@@ -62,12 +68,7 @@ TEST_F(InterruptedCli, ASignalKeepsStepsThatAreFinished) {
   for (const std::string& workload : runs) {
     const pid_t run =
         start_long({"run", "../small.json", "--timeline-ranks", "0", "--set", workload, "--set", "workload.steps=100"});
-    const auto percent = [this] {
-      const std::string line = last_line();
-      const std::size_t end = line.find(" % done");
-      return end == std::string::npos ? -1 : std::stoi(line.substr(line.rfind(' ', end - 1) + 1));
-    };
-    ASSERT_TRUE(comes([&] { return percent() >= 3; })) << last_line();
+    ASSERT_TRUE(comes([&] { return percent_of(last_line()) >= 3; })) << last_line();
     kill(run, SIGTERM);
     static_cast<void>(status_of(run));
     const json summary = json::parse(read_file(folder_ / "work/out/small/summary.json"));
@@ -87,6 +88,8 @@ TEST_F(InterruptedCli, ASignalKeepsRowsThatAreDone) {
     if (is_json) words.emplace_back("--json");
     const pid_t run = start_long(words, out);
     close(out);
+    // Those before it are done.
+    ASSERT_TRUE(comes([&] { return percent_of(last_line()) >= 1; })) << last_line();
     if (!is_json) {
       EXPECT_NE(read_file(rows).find("  1048576 "), std::string::npos) << "before the end";
     }

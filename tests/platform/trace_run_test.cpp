@@ -144,7 +144,9 @@ std::vector<Broken> broken_traces() {
        {{sum(1, 64, {{"comm_type", 5}, {"comm_root", 1}})}, {sum(1, 64, {{"comm_type", 5}, {"comm_root", 0}})}},
        "its root is 0; expected 1, as in rank 0"},
       {"no file", {{sum(1)}}, "has no file; expected files of all ranks from 0 to 3", 3},
-      {"kind of a value", {{node(1, "COMP_NODE", {{"num_ops", "many"}})}, none}, "attribute num_ops is string_val"},
+      {"kind of a value",
+       {{node(1, "MEM_LOAD_NODE", {{"tensor_size", "many"}})}, none},
+       "attribute tensor_size is string_val"},
   };
 }
 

@@ -404,7 +404,7 @@ TEST_F(ChakraCheck, CollectivesOfGroupsLeaveNoDimensionsOut) {
   EXPECT_EQ(report.remarks[0].first.kind, Problem::kAllDimensions);
   EXPECT_EQ(report.remarks[0].count, 4U);
   EXPECT_EQ(report.remarks[0].first.problem_text(),
-            "node 1 'n1': leaves dimensions out, and is of group \"1\"; expected either involved_dim or pg_name");
+            "node 1 'n1': leaves dimensions out in its involved_dim; expected none");
 }
 
 /// What a root sends it may send before the others receive it.
