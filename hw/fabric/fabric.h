@@ -48,10 +48,6 @@ class Fabric final : public sc_core::sc_module {
   /// other for ever (find_lane in deadlock.h).
   std::optional<std::uint32_t> create_group(const std::vector<std::uint32_t>& ends, const GroupOptions& options);
   void destroy_group(std::uint32_t id);
-  /// The lane on which ends send the operands of a group's reductions: that of its trees, so that they wait for no
-  /// other traffic on the link to the switch either. 0, where all else starts, for multicast and where a tree has no
-  /// lane of its own.
-  [[nodiscard]] std::uint8_t operand_lane(std::uint32_t group) const;
   /// Whether there was one, ever.
   [[nodiscard]] bool had_groups() const { return had_groups_; }
   /// That of now.

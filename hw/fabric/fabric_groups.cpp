@@ -174,17 +174,6 @@ void Fabric::destroy_group(std::uint32_t id) {
   group_trees_.set(id, {});
 }
 
-std::uint8_t Fabric::operand_lane(std::uint32_t group) const {
-  std::uint8_t lane = 0;
-  for (const std::uint32_t number : group_trees_.of(group)) {
-    if (number == GroupTrees::kNone) continue;
-    const GroupTree& tree = trees_.at(number);
-    if (!tree.reduces || tree.lane == Switch::kSendersLane) return 0;
-    lane = tree.lane;
-  }
-  return lane;
-}
-
 const SpanningTree& Fabric::tree(std::uint32_t group) const {
   static const SpanningTree none;
   const std::uint32_t number = group_trees_.of(group)[group_trees_.epoch(dispatcher_.now())];

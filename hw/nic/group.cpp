@@ -2,7 +2,6 @@
 // Queue pairs of groups: multicast, and operands and results of reductions in the network.
 #include <algorithm>
 #include <cassert>
-#include <memory>
 
 #include "hw/nic/nic.h"
 #include "hw/nic/tags.h"
@@ -23,12 +22,9 @@ std::uint32_t Nic::create_group_sender(std::uint64_t completion_address, std::ui
   return number;
 }
 
-std::uint32_t Nic::create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window,
-                                           std::uint8_t lane) {
+std::uint32_t Nic::create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window) {
   const std::uint32_t number = create_group_sender(completion_address, group);
   pairs_[number].group().window = static_cast<std::uint32_t>(window);
-  pairs_[number].group().lane = lane;
-  if (lane != 0 && operands_ == nullptr) operands_ = std::make_unique<WayOut>();
   if (group_ends_.size() <= group) group_ends_.resize(group + 1);
   group_ends_[group].queue_pairs[window > 0 ? 1 : 0] = number;
   return number;
@@ -54,7 +50,6 @@ Fetched Nic::cut_group_packet(Time now, std::uint32_t number, Packet& packet) {
   packet.address = (request.remote_address + job.cut) | static_cast<std::uint64_t>(request.remote_key)
                                                             << Packet::kAddressBits;
   if (reduces) {
-    packet.lane = pair.group().lane;
     packet.opcode = Opcode::kReduce;
     packet.queue_pair = static_cast<std::uint32_t>(request.type);
     packet.immediate = request.taker;
@@ -97,39 +92,7 @@ void Nic::receive_group(Time now, Packet& packet) {
   }
   release(packet, drained - now);
   packets_.give_back(&packet);
-  if (!wire_.ring.empty() || !wire_.fetched.empty() || owes_control() || operands_ != nullptr) pump(now);
-}
-
-/// Packet by packet in turn, as at a switch's output, as far as each lane has credit and data.
-void Nic::pump_lanes(Time now) {
-  for (;;) {
-    fill(now, wire_);
-    fill(now, *operands_);
-    WayOut* first = nullptr;
-    Packet* packet = nullptr;
-    Time next = kNever;
-    for (WayOut* way : {operands_sent_ ? &wire_ : operands_.get(), operands_sent_ ? operands_.get() : &wire_}) {
-      const bool is_control = !way->control.empty();
-      if (!is_control && way->fetched.empty()) continue;
-      Packet* const head = is_control ? way->control.front() : way->fetched.front().packet;
-      const std::uint32_t wire_bytes = is_control ? control_bytes_ : way->fetched.front().wire_bytes;
-      const Time credit = transmitter_.credit_at(head->lane, wire_bytes, now);
-      if (credit == kNever) transmitter_.wait_for_credit();
-      const Time ready = is_control ? now : way->fetched.front().ready;
-      const Time at = std::max({now, transmitter_.free_at(), credit, ready});
-      if (at >= next) continue;
-      next = at;
-      first = way;
-      packet = head;
-    }
-    if (first == nullptr) return;
-    if (next > now) return arm(next, packet);
-    operands_sent_ = first == operands_.get();
-    take_first(now, *first);
-    if (probe_ != nullptr) [[unlikely]]
-      draw(*packet, now);
-    transmitter_.send(*packet, now);
-  }
+  if (!wire_.ring.empty() || !wire_.fetched.empty() || owes_control()) pump(now);
 }
 
 Time Nic::take_result(Time now, const Packet& packet, std::uint32_t number) {

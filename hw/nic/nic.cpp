@@ -280,7 +280,7 @@ std::vector<std::string> Nic::left_over() {
     std::string line = left_over_of(i);
     if (!line.empty()) lines.push_back(std::move(line));
   }
-  if (!wire_.fetched.empty() || (operands_ != nullptr && !operands_->fetched.empty())) {
+  if (!wire_.fetched.empty()) {
     lines.push_back(std::string(name()) + ": packets wait for " + (transmitter_.waiting() ? "credit" : "the link"));
   }
   if (memory_.under_way() != 0) {

@@ -136,7 +136,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time engine_free_;
   std::vector<QueuePair> pairs_;
   WayOut wire_;
-  std::unique_ptr<WayOut> operands_;  ///< on lanes of their own; null where there are none
 
   MemoryRegions regions_;
   Time pump_at_ = kNever;
@@ -165,9 +164,8 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   void start_at(std::uint32_t queue_pair, std::uint32_t send_psn, std::uint32_t receive_psn);
 
   /// A queue pair of group `group` of the fabric for reductions with up to `window` chunks open, or for multicast if
-  /// that is 0. Operands leave on `lane`; on another than the first they wait for nothing that leaves on that.
-  std::uint32_t create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window,
-                                        std::uint8_t lane = 0);
+  /// that is 0.
+  std::uint32_t create_group_queue_pair(std::uint64_t completion_address, std::uint32_t group, int window);
   /// One for multicast that receives nothing.
   std::uint32_t create_group_sender(std::uint64_t completion_address, std::uint32_t group);
 
@@ -248,7 +246,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     std::uint32_t id = 0;
     std::uint32_t window = 0;   ///< 0: multicast
     std::uint32_t results = 0;  ///< that have come
-    std::uint8_t lane = 0;      ///< of operands
   };
   /// What comes of a group.
   struct GroupEnd {
@@ -344,10 +341,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] bool has_something(QueuePair& pair) const;
   static bool may_number(const QueuePair& pair) { return pair.next_psn - pair.acknowledged <= kMostOutstanding; }
   [[nodiscard]] bool loops(const QueuePair& pair) const;
-  WayOut& way_of(const QueuePair& pair) {
-    if (may_loop_ && loops(pair)) return loop_;
-    return operands_ != nullptr && pair.grouped && pair.group().lane != 0 ? *operands_ : wire_;
-  }
+  WayOut& way_of(const QueuePair& pair) { return may_loop_ && loops(pair) ? loop_ : wire_; }
   /// Wire bytes that each queue pair of a way sends in its turn.
   [[nodiscard]] std::int64_t turn_of(const WayOut& way) const;
   void fill(Time now, WayOut& way);
@@ -356,7 +350,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Time fetch(Time now, Packet& packet, std::uint64_t address);
   void pump(Time now);
   void pump_loop(Time now);
-  void pump_lanes(Time now);
   /// The first packet of a way leaves.
   void take_first(Time now, WayOut& way);
   [[nodiscard]] bool owes_control() const { return !wire_.control.empty() || !loop_.control.empty(); }
@@ -492,7 +485,6 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   ByteTime group_time_;
   Random random_;  ///< of retries
   WayOut loop_;
-  bool operands_sent_ = false;                        ///< by the latest packet, so that it is the others' turn
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
   Time taken_until_;                                  ///< work requests, from their doorbells
   Time group_free_;                                   ///< by when groups have been served at their rate

@@ -90,8 +90,7 @@ void Nic::end_read(Time now) {
   read.packet->tail_lag_ps = static_cast<std::uint32_t>(data.spread.count());
   const Time ready = std::max(now, data.tail - data.spread);
   if (read.dropped) return packets_.give_back(read.packet);
-  const bool is_looped = may_loop_ && read.packet->destination == end_;
-  WayOut& way = is_looped ? loop_ : read.packet->lane != 0 ? *operands_ : wire_;
+  WayOut& way = may_loop_ && read.packet->destination == end_ ? loop_ : wire_;
   std::size_t place = 0;
   while (way.fetched[place].ready != kNever) ++place;
   assert(way.fetched[place].packet == read.packet);

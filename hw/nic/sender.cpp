@@ -202,8 +202,6 @@ void Nic::arm(Time at, const Packet* next) {
 void Nic::pump(Time now) {
   if (may_loop_) [[unlikely]]
     pump_loop(now);
-  if (operands_ != nullptr) [[unlikely]]
-    return pump_lanes(now);
   fill(now, wire_);
   while (!wire_.control.empty() || !wire_.fetched.empty()) {
     const bool is_control = !wire_.control.empty();
@@ -242,7 +240,7 @@ void Nic::take_first(Time now, WayOut& way) {
   way.bytes -= first.wire_bytes;
   if (recovers_ && !pairs_[first.queue_pair].grouped) [[unlikely]]
     note_sent(now, *first.packet, first.queue_pair);
-  if (first.packet->opcode != Opcode::kReadRequest && &way != &loop_)
+  if (first.packet->opcode != Opcode::kReadRequest && &way == &wire_)
     counters_.bytes_sent += first.packet->payload_bytes;
 }
 

@@ -140,10 +140,7 @@ class GroupQueuePair : public WorkQueue {
   /// `window` is that of the group's reductions; 0 makes it one for multicast. Completions go to `completions`.
   GroupQueuePair(Interface&& interface, CompletionQueue& completions, std::uint32_t group, int window) = delete;
   GroupQueuePair(const Interface& interface, CompletionQueue& completions, std::uint32_t group, int window)
-      : WorkQueue(interface,
-                  interface.nic->create_group_queue_pair(completions.address(), group, window,
-                                                         window == 0 ? 0 : interface.network->operand_lane(group)),
-                  true) {}
+      : WorkQueue(interface, interface.nic->create_group_queue_pair(completions.address(), group, window), true) {}
 
   /// One that only multicasts: what others send comes to another queue pair of this member.
   static GroupQueuePair for_sending(const Interface& interface, CompletionQueue& completions, std::uint32_t group) {

@@ -112,19 +112,6 @@ TEST(Nvls, IsFasterThanRings) {
   EXPECT_LT(nvls, nccl_run(config, CollectiveOp::kAllReduce, 64 << 20).time);
 }
 
-/// Operands have their tree's lane, so that they do not wait behind multicasts whose receivers are full.
-TEST(InNetworkNode, AnAllgatherBesideAReduceScatterTakesTwoThirdsOfBoth) {
-  constexpr std::uint64_t kBytes = 64 << 20;
-  MachineConfig config = nccl_of(8, 8);
-  config.collectives.algorithm = Algorithm::kInNetwork;
-  const auto time_of = [&config](CollectiveOp op) { return nccl_run(config, op, kBytes).time; };
-  const Time both = time_of(CollectiveOp::kAllgather) + time_of(CollectiveOp::kReduceScatter);
-  const Time beside = time_of(CollectiveOp::kAllgatherReduceScatter);
-  EXPECT_LT(3 * beside, 2 * both);
-  config.scale_up.fabric.link.lanes = 1;
-  EXPECT_GT(10 * time_of(CollectiveOp::kAllgatherReduceScatter), 11 * beside);
-}
-
 TEST(Nvls, GoesThroughTreesAcrossNodes) {
   for (const int nodes : {2, 3}) {
     MachineConfig config = nccl_of(4 * nodes, 4);
