@@ -146,6 +146,12 @@ Cost units_of(const ComputeConfig& config, DataType type) {
   return type == DataType::kFp32 ? Cost::kVector : Cost::kTensor;
 }
 
+void count_bytes(const PowerConfig& power, KernelWork& work, double bytes) {
+  const double voltage = std::max(work.clock, power.lowest_voltage);
+  work.memory_energy += bytes * joules(power.memory_byte);
+  work.moving_energy += bytes * joules(power.moved_byte) * voltage * voltage;
+}
+
 void settle(const ComputeConfig& config, KernelWork& work, const Seconds& parts) {
   double sum = 0;
   Time given;
@@ -156,9 +162,7 @@ void settle(const ComputeConfig& config, KernelWork& work, const Seconds& parts)
     given = until;
   }
   *std::max_element(work.parts.begin(), work.parts.end()) += work.compute - given;
-  const auto bytes = static_cast<double>((work.read + work.written).count());
-  work.memory_energy = bytes * joules(config.power.memory_byte);
-  work.moving_energy = bytes * joules(config.power.moved_byte);
+  count_bytes(config.power, work, static_cast<double>((work.read + work.written).count()));
   apply_caps(config, work);
 }
 

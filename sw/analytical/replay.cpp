@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "traces/chakra/check.h"
 #include "traces/chakra/ranks.h"
 
 namespace weft::analytical {
@@ -156,7 +157,11 @@ void Replay::issue(Time now, Graph& graph, const Node& node) {
     call_done(after(now, length), graph, node);
   };
   if (end_.replay_only) return done_after(duration_of(node));
-  if (graph.parent != nullptr) expect_part(graph, node);
+  if (graph.parent != nullptr && !chakra::is_part_of_implementation(node.type)) {
+    fail(graph, node,
+         "is of type " + chakra::name_of(node.type) + ", which no implementation of a collective has: expected " +
+             chakra::kImplementationParts);
+  }
   switch (node.type) {
     case NodeType::kCompute:
       return done_after(compute_time(graph, node));

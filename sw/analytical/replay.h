@@ -180,8 +180,6 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   std::uint64_t remember(Work work);
   Work recall(std::uint64_t token);
   [[noreturn]] static void fail(const Graph& graph, const chakra::Node& node, const std::string& message);
-  /// Of a collective's own implementation.
-  static void expect_part(const Graph& graph, const chakra::Node& node);
   [[nodiscard]] static std::int64_t need(const Graph& graph, const chakra::Node& node,
                                          std::optional<std::int64_t> value, const char* attribute);
   [[nodiscard]] Mailboxes::Message message(const Graph& graph, const chakra::Node& node, bool sends) const;

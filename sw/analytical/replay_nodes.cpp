@@ -15,15 +15,6 @@ void Replay::fail(const Graph& graph, const Node& node, const std::string& messa
   throw traces::FormatError(graph.window->file().string(), 0, node.label() + " " + message);
 }
 
-void Replay::expect_part(const Graph& graph, const Node& node) {
-  using chakra::NodeType;
-  if (node.type == NodeType::kSend || node.type == NodeType::kReceive || node.type == NodeType::kCompute) return;
-  fail(graph, node,
-       "is of type " + chakra::name_of(node.type) +
-           ", which no implementation of a collective has: expected COMM_SEND_NODEs, COMM_RECV_NODEs and "
-           "COMP_NODEs");
-}
-
 std::int64_t Replay::need(const Graph& graph, const Node& node, std::optional<std::int64_t> value,
                           const char* attribute) {
   if (!value.has_value()) fail(graph, node, std::string("has no ") + attribute);

@@ -79,20 +79,11 @@ bool in_switch(const chakra::TraceWindow& window, const Node& node) {
   return *value;
 }
 
-/// Of a collective's own implementation.
-void expect_part(const chakra::TraceWindow& window, const Node& node) {
-  if (node.type == NodeType::kSend || node.type == NodeType::kReceive || node.type == NodeType::kCompute) return;
-  fail(window, node,
-       "is of type " + chakra::name_of(node.type) +
-           ", which no implementation of a collective has: expected COMM_SEND_NODEs, COMM_RECV_NODEs and COMP_NODEs");
-}
-
 Time duration_of(const chakra::TraceWindow& window, const Node& node) {
-  constexpr std::uint64_t kLongest = 9'000'000'000'000'000;
-  if (node.duration_nanos() > kLongest) {
+  if (node.duration_nanos() > chakra::kMostNanos) {
     fail(window, node,
-         "lasts " + std::to_string(node.duration_nanos()) + " ns: expected at most " + std::to_string(kLongest) +
-             ", 104 days, since simulated time reaches 106");
+         "lasts " + std::to_string(node.duration_nanos()) + " ns: expected at most " +
+             std::to_string(chakra::kMostNanos) + ", 104 days, since simulated time reaches 106");
   }
   return Time(static_cast<std::int64_t>(node.duration_nanos())) * 1000;
 }
@@ -126,7 +117,11 @@ void GraphEngine::issue(End& end, Graph& graph, const Node& node, const Next& ne
 }
 
 void GraphEngine::issue_by_type(End& end, Graph& graph, const Node& node, const Next& next) {
-  if (graph.parent != nullptr) expect_part(*graph.window, node);
+  if (graph.parent != nullptr && !chakra::is_part_of_implementation(node.type)) {
+    fail(*graph.window, node,
+         "is of type " + chakra::name_of(node.type) + ", which no implementation of a collective has: expected " +
+             chakra::kImplementationParts);
+  }
   switch (node.type) {
     case NodeType::kCompute:
       return node.is_cpu_op() ? issue_cpu(end, graph, node) : issue_kernel(end, graph, node);

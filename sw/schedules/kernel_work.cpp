@@ -19,6 +19,11 @@ Time on_the_array(const accelerator::KernelWork& work) {
   return work.clock < 1 ? std::max(work.compute, work.cache) : work.compute;
 }
 
+/// Joules of what belongs to the kernel: HBM counts its own.
+double on_the_die(const accelerator::KernelWork& work) {
+  return work.array_energy + work.moving_energy;
+}
+
 struct ToWork {
   const accelerator::ComputeConfig& compute;
 
@@ -60,7 +65,7 @@ accelerator::Command kernel_command(std::uint32_t stream, const char* label, con
   command.cached = static_cast<std::uint64_t>(work.cached.count());
   command.blocks = static_cast<std::uint32_t>(work.blocks);
   command.tiles = static_cast<std::uint32_t>(work.tiles);
-  command.energy = work.array_energy + work.moving_energy;
+  command.energy = on_the_die(work);
   command.label = label;
   return command;
 }
@@ -74,7 +79,7 @@ chakra::KernelDemand kernel_demand(const accelerator::KernelWork& work) {
   kernel.cached = work.cached.count();
   kernel.blocks = work.blocks;
   kernel.tiles = work.tiles;
-  kernel.energy_nj = rounded((work.array_energy + work.moving_energy) / kNanojoule, "the energy of a kernel in nJ");
+  kernel.energy_nj = rounded(on_the_die(work) / kNanojoule, "the energy of a kernel in nJ");
   return kernel;
 }
 

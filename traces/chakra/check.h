@@ -127,6 +127,10 @@ struct CheckReport {
   std::shared_ptr<const JoinedOrder> order;
 };
 
+/// What such files are made of that are executed in place of a collective, beside METADATA_NODEs, which do nothing.
+inline constexpr const char* kImplementationParts = "COMM_SEND_NODEs, COMM_RECV_NODEs and COMP_NODEs";
+[[nodiscard]] bool is_part_of_implementation(NodeType type);
+
 /// Prefixes of files that are executed in place of collectives, with a file for each rank of the group.
 struct Implementations {
   std::map<CollectiveType, std::filesystem::path> by_type;

@@ -66,6 +66,9 @@ inline double with_sharing(const ComputeConfig& config, double shared, double al
   return shared + (1 - held) * std::max(0.0, alone - shared);
 }
 
+/// Adds the energy of bytes of HBM, and of their way to the array and back at the clock that the work has.
+void count_bytes(const PowerConfig& power, KernelWork& work, double bytes);
+
 /// Completes the work of one kernel of which times, bytes and `array_energy` are known: its parts, so that they add up
 /// to `compute`; HBM's energy; and the caps of clock and power.
 void settle(const ComputeConfig& config, KernelWork& work, const Seconds& parts);

@@ -54,8 +54,8 @@ class Factorisation {
       const double matrices = static_cast<double>(batch_) * rectangle_bytes(n_, n_);
       work_.read = to_bytes(matrices);
       work_.written = to_bytes(matrices);
-      work_.memory_energy = 2 * matrices * joules(config_.power.memory_byte);
-      work_.moving_energy = 2 * matrices * joules(config_.power.moved_byte);
+      work_.memory_energy = work_.moving_energy = 0;
+      count_bytes(config_.power, work_, 2 * matrices);
     }
     work_.flops = flops;
     return work_;
@@ -97,8 +97,7 @@ class Factorisation {
       lengthen(product, Cost::kTiles, transfer_time(to_bytes(fits_ ? updated : 2 * updated), rate), fits_);
       product.read += to_bytes(updated);
       product.cached += to_bytes(updated);
-      product.memory_energy += updated * joules(config_.power.memory_byte);
-      product.moving_energy += updated * joules(config_.power.moved_byte);
+      count_bytes(config_.power, product, updated);
     }
     append(work_, product);
   }

@@ -38,8 +38,7 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"file of a collective's own implementation is missing, or has a node that is no part of one",
      "files of collectives' own implementations are missing, or have nodes that are no part of one",
      "each rank of the group has a file of COMM_SEND_NODEs, COMM_RECV_NODEs and COMP_NODEs (named by workload.custom "
-     "of "
-     "a platform, all-reduce-implementation-custom and the like of a system file of ASTRA-sim)"},
+     "of a platform, all-reduce-implementation-custom and the like of a system file of ASTRA-sim)"},
     {"attribute is missing, or not what it should be", "attributes are missing, or not what they should be",
      "weft trace repair leaves out what a node can do without, and makes the others METADATA_NODEs"},
     {"send or receive has no other rank of the trace as its peer",
@@ -122,16 +121,14 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"collective is a REDUCE, GATHER or SCATTER: Weft's machine runs it, its ASTRA-sim arithmetic does not",
      "collectives are REDUCEs, GATHERs or SCATTERs: Weft's machine runs them, its ASTRA-sim arithmetic does not", ""},
     {"collective joins all ranks of its group, whatever its involved_dim: groups, implementations of their own, "
-     "oneRing, "
-     "oneDirect and oneHalvingDoubling have one dimension",
+     "oneRing, oneDirect and oneHalvingDoubling have one dimension",
      "collectives join all ranks of their groups, whatever their involved_dim: groups, implementations of their own, "
      "oneRing, oneDirect and oneHalvingDoubling have one dimension",
      ""},
     {"node has no duration, and takes 1 ns, as in ASTRA-sim with replay-only",
      "nodes have no duration, and take 1 ns, as in ASTRA-sim with replay-only", ""},
     {"file of a collective's own implementation has no nodes: the collective ends at once on its rank, and in "
-     "ASTRA-sim "
-     "it never ends",
+     "ASTRA-sim it never ends",
      "files of collectives' own implementations have no nodes: the collectives end at once on their ranks, and in "
      "ASTRA-sim they never end",
      ""},

@@ -12,11 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_part(NodeType type) {
-  return type == NodeType::kSend || type == NodeType::kReceive || type == NodeType::kCompute ||
-         type == NodeType::kMetadata;
-}
-
 /// "an ALL_REDUCE", or the node's type where that says more.
 std::string kind_of(const Node& node) {
   std::string kind = name_of(node.type);
@@ -62,14 +57,13 @@ void check_files(const ImplementationUse& use, const TraceFiles& files, FindingL
     NodeCheck nodes(file, i, findings, graph, matcher, report, options);
     for (Node node; reader.next(node);) {
       graph.add(node);
-      if (is_part(node.type)) {
+      if (is_part_of_implementation(node.type)) {
         nodes.add(node);
         continue;
       }
-      findings.add(
-          Problem::kImplementation, file, node,
-          "is " + kind_of(node) + " in the implementation of " + name_of(use.type),
-          "COMM_SEND_NODEs, COMM_RECV_NODEs and COMP_NODEs, which the implementation of a collective is made of");
+      findings.add(Problem::kImplementation, file, node,
+                   "is " + kind_of(node) + " in the implementation of " + name_of(use.type),
+                   std::string(kImplementationParts) + ", which the implementation of a collective is made of");
     }
     if (graph.size() == 0) {
       findings.add(Problem::kEmptyImplementation, file, std::nullopt, "has no nodes",
@@ -82,6 +76,11 @@ void check_files(const ImplementationUse& use, const TraceFiles& files, FindingL
 }
 
 }  // namespace
+
+bool is_part_of_implementation(NodeType type) {
+  return type == NodeType::kSend || type == NodeType::kReceive || type == NodeType::kCompute ||
+         type == NodeType::kMetadata;
+}
 
 const fs::path* Implementations::of(std::uint64_t node, CollectiveType type) const {
   if (const auto own = by_node.find(node); own != by_node.end()) return &own->second;

@@ -89,7 +89,11 @@ void JoinedRun::reach(Unit unit, Vertex vertex) {
     return is_root ? arrived < members : !has_other;
   };
   std::vector<Vertex>& here = arrivals_[unit];
+  // Others wait for the root, for a second one, or for all.
+  const bool tells_others = graph_.file_of(vertex) == root || arrived == 2 || arrived == members;
+  if (!tells_others && !waits(vertex)) return end(vertex);
   here.push_back(vertex);
+  if (!tells_others) return;
   const auto ended = std::stable_partition(here.begin(), here.end(), waits);
   for (auto each = ended; each != here.end(); ++each) {
     if (states_[*each] == State::kBegun) end(*each);
