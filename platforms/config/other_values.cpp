@@ -48,7 +48,8 @@ std::vector<std::int64_t> other_counts(std::int64_t count, Range range, Extremes
   const bool tries = extremes == Extremes::kTried;
   const std::int64_t step = tries ? 8 : 2;
   const std::int64_t most = tries ? range.max : std::min(range.max, std::max(kFar, count));
-  std::vector<std::int64_t> all = {range.min, count / 2, count + 1};
+  std::vector<std::int64_t> all = {range.min, count / 2};
+  if (count < range.max) all.push_back(count + 1);
   if (count > 0) all.push_back(count - 1);
   for (std::int64_t less = count / step; less > range.min; less /= step) all.push_back(less);
   for (std::int64_t more = std::max<std::int64_t>(count, 1); more <= most / step;) all.push_back(more *= step);

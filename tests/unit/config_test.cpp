@@ -368,6 +368,10 @@ TEST(ConfigValues, AreIndifferentWhereNoOtherChangesAResult) {
   EXPECT_FALSE(is_indifferent_to("label", channels));
   EXPECT_FALSE(is_indifferent_to("store", channels));
   EXPECT_FALSE(is_indifferent_to("nothing", channels));
+  // The largest value that a field can hold has no neighbour above it.
+  config.clock = Frequency(INT64_MAX);
+  EXPECT_FALSE(is_indifferent_to("clock", [&] { return static_cast<std::uint64_t>(config.clock.count() > 1); }));
+  config.clock = EngineConfig().clock;
   // Where everything else is refused, nothing is known.
   EXPECT_FALSE(is_indifferent_to("clock", [&] {
     return config.clock == 1000_MHz ? std::uint64_t{1} : throw ConfigError("clock", "expected 1000MHz");
