@@ -40,6 +40,16 @@ bool abbreviates(std::string_view a, std::string_view b) {
   return found == a.size();
 }
 
+/// Whether it begins as `word` does, but for a slip: "llama3-8b" as "lama3".
+bool begins_like(std::string_view name, std::string_view word) {
+  constexpr std::size_t kShortest = 5;
+  if (word.size() < kShortest || name.size() <= word.size() + 1) return false;
+  for (std::size_t size = word.size() - 1; size <= word.size() + 1; ++size) {
+    if (edit_distance(name.substr(0, size), word, 1) <= 1) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string without_numbers(std::string_view text) {
@@ -91,7 +101,7 @@ void NearestNames::look_at(std::string_view name) {
   if (found_.size() == most_) limit = std::min(limit, distances_.back() / kIndices);
   std::size_t distance = edit_distance(plain, plain_, limit);
   if (distance > limit) {
-    if (!same_leaf || found_.size() == most_) return;
+    if (found_.size() == most_ || !(same_leaf || begins_like(leaf_of(plain), leaf_))) return;
     distance = kFarthestScope;
   }
   if (std::find(found_.begin(), found_.end(), name) != found_.end()) return;

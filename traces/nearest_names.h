@@ -16,7 +16,7 @@ class NearestNames {
 
   void look_at(std::string_view name);
   /// The nearest first: names with the same last part in another scope, those a few letters away and those with
-  /// letters left out (clk of clock), whatever indices follow, as in "tb.data[3]".
+  /// letters left out (clk of clock), whatever indices follow, as in "tb.data[3]"; then those that begin so.
   [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
   /// "; did you mean "tb.clk" or "tb.dut.clk"?", or nothing.
   [[nodiscard]] std::string question() const;

@@ -12,13 +12,41 @@
 #include "traces/nearest_names.h"
 
 namespace weft::platforms {
+namespace {
+
+/// "weft trace check"
+std::string path_of(const CLI::App* app) {
+  const CLI::App* parent = app->get_parent();
+  return parent == nullptr ? app->get_name() : path_of(parent) + " " + app->get_name();
+}
+
+std::string with_help(const std::string& error, const CLI::App* app) {
+  return error + (error.ends_with('?') ? " See " : ". See ") + path_of(app) + " --help";
+}
+
+/// What is wrong with words that the command does not take.
+std::string unexpected(const CLI::App* app) {
+  const std::vector<std::string> words = app->remaining();
+  const auto option = std::find_if(words.begin(), words.end(), [](const auto& word) { return word.starts_with('-'); });
+  if (option == words.end()) return "expected no further argument, got " + in_quotes(words.front());
+  const std::string name = option->substr(0, option->find('='));
+  traces::NearestNames near(name);
+  for (const CLI::Option* known : app->get_options()) {
+    if (known->get_group().empty()) continue;
+    for (const std::string& each : known->get_lnames()) near.look_at("--" + each);
+  }
+  return "expected an option of " + path_of(app) + ", got " + in_quotes(name) + near.question();
+}
+
+}  // namespace
 
 const Option& Option::required() const {
   option_->required();
   return *this;
 }
 const Option& Option::check(const OneOf& values) const {
-  option_->check(CLI::IsMember(values.values));
+  option_->check(CLI::Validator([names = values.values](const std::string& text) { return not_one_of(names, text); },
+                                "{" + join(values.values, ",") + "}"));
   return *this;
 }
 const Option& Option::check(const Within& bounds) const {
@@ -111,26 +139,24 @@ CommandLine::CommandLine(const std::string& doc, const std::string& name, const 
 }
 CommandLine::~CommandLine() = default;
 
+/// The command that the arguments led to.
+const CLI::App* CommandLine::command() const {
+  const CLI::App* app = app_.get();
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return app;
+}
+
 /// A word where a command belongs that is none.
 void CommandLine::check_commands(int argc, char** argv) const {
   const CLI::App* app = app_.get();
-  std::string path = app->get_name();
   for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
-    const std::vector<const CLI::App*> commands = app->get_subcommands([](const CLI::App* /*all*/) { return true; });
-    if (commands.empty() || app->get_require_subcommand_min() == 0) return;
-    const auto next = std::find_if(commands.begin(), commands.end(),
-                                   [&](const CLI::App* command) { return command->check_name(argv[i]); });
-    if (next == commands.end()) {
-      traces::NearestNames near(argv[i]);
-      std::string names;
-      for (const CLI::App* command : commands) {
-        near.look_at(command->get_name());
-        names += (names.empty() ? "" : ", ") + command->get_name();
-      }
-      throw UsageError(path + ": expected one of " + names + ", got " + in_quotes(argv[i]) + near.question());
+    std::vector<std::string> names;
+    for (const CLI::App* each : app->get_subcommands([](const CLI::App* /*all*/) { return true; })) {
+      names.push_back(each->get_name());
     }
-    app = *next;
-    path += " " + app->get_name();
+    if (names.empty() || app->get_require_subcommand_min() == 0) return;
+    if (const std::string error = not_one_of(names, argv[i]); !error.empty()) throw UsageError(with_help(error, app));
+    app = app->get_subcommand(argv[i]);
   }
 }
 
@@ -139,8 +165,10 @@ std::optional<std::string> CommandLine::parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
     return std::nullopt;
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError(with_help(unexpected(command()), command()));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) throw UsageError(error.what());
+    if (error.get_exit_code() != 0) throw UsageError(with_help(error.what(), command()));
     std::ostringstream text;
     app_->exit(error, text, text);
     return text.str();

@@ -115,6 +115,7 @@ class CommandLine {
   void parse(const std::string& text);
 
  private:
+  [[nodiscard]] const CLI::App* command() const;
   void check_commands(int argc, char** argv) const;
 
   std::unique_ptr<CLI::App> app_;

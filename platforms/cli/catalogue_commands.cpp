@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -15,6 +16,7 @@
 #include "platforms/cli/platform.h"
 #include "platforms/config/catalogue.h"
 #include "platforms/config/field_visitor.h"
+#include "platforms/config/text.h"
 #include "platforms/machine/machine.h"
 #include "sw/analytical/config.h"
 #include "sw/schedules/fsdp_plan.h"
@@ -52,12 +54,21 @@ std::string first_line(const std::string& text, std::size_t indent) {
   return end == std::string::npos ? lines : lines.substr(0, end) + "...";
 }
 
+void check_kind(Catalogue& catalogue, const std::string& kind) {
+  if (kind.empty()) return;
+  std::set<std::string> kinds;
+  for (const std::string& name : catalogue.names("")) kinds.insert(catalogue.find(name)->kind);
+  const std::string error = not_one_of({kinds.begin(), kinds.end()}, kind);
+  if (!error.empty()) throw UsageError("--kind: " + error);
+}
+
 /// Of a kind with all of their sources, of all kinds on a line each.
 int parts(const std::string& kind, bool as_json) {
   Catalogue catalogue;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   std::string text;
   std::size_t width = 0;
+  check_kind(catalogue, kind);
   const std::vector<std::string> names = catalogue.names(kind);
   for (const std::string& name : names) width = std::max(width, name.size());
   for (const std::string& name : names) {

@@ -66,14 +66,10 @@ int run(int argc, char** argv) {
       run_command(app),   collective_command(app), kernel_command(app),   validate_command(app), bench_command(app),
       dpa_command(app),   platforms_command(app),  parts_command(app),    describe_command(app), topology_command(app),
       trace_command(app), import_command(app),     workload_command(app), memory_command(app),   vcd_command(app)};
-  try {
-    check_words(argc, argv);
-    if (const std::optional<std::string> help = line.parse(argc, argv)) {
-      print(*help);
-      return kDone;
-    }
-  } catch (const UsageError& error) {
-    return fail(kBadInput, std::string(error.what()) + ". See weft --help");
+  check_words(argc, argv);
+  if (const std::optional<std::string> help = line.parse(argc, argv)) {
+    print(*help);
+    return kDone;
   }
   for (const Command& command : commands) {
     if (!command.app.given()) continue;

@@ -73,6 +73,13 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+std::string not_one_of(const std::vector<std::string>& names, const std::string& text) {
+  if (std::find(names.begin(), names.end(), text) != names.end()) return "";
+  traces::NearestNames near(text);
+  for (const std::string& name : names) near.look_at(name);
+  return "expected one of " + join(names, ", ") + ", got " + in_quotes(text) + near.question();
+}
+
 json parse_json(const std::string& text, const std::string& file) {
   try {
     return traces::parse_json(text);

@@ -31,6 +31,8 @@ std::optional<std::uint64_t> whole_number(std::string_view text);
 
 /// The candidate nearest to `word` by edit distance, or empty if none is near enough to be a slip of the pen.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+/// "expected one of ring, tree, got "rng"; did you mean "ring"?", or nothing if it is one of them.
+std::string not_one_of(const std::vector<std::string>& names, const std::string& text);
 
 /// `text` as JSON. Throws InputError with line and column if it is not, and with the path of a key that stands twice.
 nlohmann::json parse_json(const std::string& text, const std::string& file);
