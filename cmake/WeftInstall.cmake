@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the libraries and their headers and exports find_package(weft), a target for each folder: weft::core, weft::nic,
-# ... Folders install their own data, and platforms/ the command. Of the command's own code in platforms/cli, one header is
-# installed, so that users need no CLI11. What changes here must keep docs/example building: tests/package.
+# ... Folders install their own data, and platforms/ the command. Of the command's own code, in platforms/cli and
+# platforms/commands, one header is installed. What changes here must keep docs/example building: tests/package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -9,11 +9,11 @@ get_property(libraries GLOBAL PROPERTY WEFT_LIBRARIES)
 install(TARGETS ${libraries} EXPORT weftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(folder hw sw traces platforms)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
-          FILES_MATCHING PATTERN "*.h" PATTERN "cli" EXCLUDE PATTERN "parts" EXCLUDE
+          FILES_MATCHING PATTERN "*.h" PATTERN "cli" EXCLUDE PATTERN "commands" EXCLUDE PATTERN "parts" EXCLUDE
           # These include what protoc generates, or are parts of one source.
           PATTERN "chakra/message.h" EXCLUDE PATTERN "chakra/check/parts.h" EXCLUDE PATTERN "chakra/repair/parts.h" EXCLUDE)
 endforeach()
-install(FILES ${PROJECT_SOURCE_DIR}/platforms/cli/command_line.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/platforms/cli)
+install(FILES ${PROJECT_SOURCE_DIR}/platforms/commands/command_line.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/platforms/commands)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/hw/rtl/ DESTINATION ${CMAKE_INSTALL_DATADIR}/weft/rtl FILES_MATCHING PATTERN "*.sv")
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 set(weft_rtl ${CMAKE_INSTALL_DATADIR}/weft/rtl)

@@ -2,7 +2,7 @@
 #include <systemc>
 
 #include "hw/rtl/blocks.h"
-#include "platforms/cli/command_line.h"
+#include "platforms/commands/command_line.h"
 
 int sc_main(int argc, char** argv) {
   weft::rtl::provide_blocks();

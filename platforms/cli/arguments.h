@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "platforms/config/input_error.h"
 
 namespace CLI {
 class App;
@@ -19,12 +20,6 @@ class Option;
 /// What a command says of its arguments. CLI11 does it, and is compiled in arguments.cpp alone: it takes as long as a
 /// whole command, and longer with sanitizers.
 namespace weft::platforms {
-
-/// A wrong option, or a combination of options that means nothing. The text is the whole message.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// A value has to be one of these.
 struct OneOf {

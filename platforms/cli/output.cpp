@@ -6,68 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <utility>
 
-#include "platforms/cli/version.h"
+#include "platforms/results/version.h"
+#include "platforms/results/write_file.h"
 #include "traces/text_file.h"
-#include "traces/whole_file.h"
 
 namespace weft::platforms {
-
-namespace fs = std::filesystem;
-using nlohmann::ordered_json;
-
-std::string in_columns(const std::vector<std::vector<std::string>>& lines) {
-  std::vector<std::size_t> widths;
-  for (const auto& line : lines) {
-    widths.resize(std::max(widths.size(), line.size()));
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
-  std::string text;
-  for (const auto& line : lines) {
-    std::string row;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      row += i == 0 ? fmt::format("{:<{}}", line[i], widths[i]) : fmt::format("  {:>{}}", line[i], widths[i]);
-    }
-    row.erase(row.find_last_not_of(' ') + 1);
-    text += row + "\n";
-  }
-  return text;
-}
-
-std::string short_number(double value) {
-  if (value != 0 && std::abs(value) < 0.01) return fmt::format("{:.2e}", value);
-  return fmt::format("{:.{}f}", value, std::abs(value) < 10 ? 3 : std::abs(value) < 1000 ? 2 : 0);
-}
-
-std::string short_time(Time time) {
-  const double ps = static_cast<double>(time.count());
-  if (ps < 1e3) return fmt::format("{} ps", time.count());
-  if (ps < 1e6) return fmt::format("{:.3g} ns", ps * 1e-3);
-  if (ps < 1e9) return fmt::format("{:.4g} us", ps * 1e-6);
-  if (ps < 1e12) return fmt::format("{:.4g} ms", ps * 1e-9);
-  return fmt::format("{:.4g} s", ps * 1e-12);
-}
-
-std::string short_bytes(double bytes) {
-  constexpr double kMebi = 1 << 20;
-  if (bytes < kMebi) return fmt::format("{:.0f} B", bytes);
-  return fmt::format("{:.1f} MiB", bytes / kMebi);
-}
-
-ordered_json to_us(const std::vector<Time>& times) {
-  ordered_json json = ordered_json::array();
-  for (const Time time : times) json.push_back(to_us(time));
-  return json;
-}
-
-std::string to_hex(std::uint64_t value) {
-  return fmt::format("{:016x}", value);
-}
-
 namespace {
 
 bool is_kept = false;  // standard output
@@ -89,7 +35,7 @@ void print(const std::string& text) {
 }
 
 void print_json(const nlohmann::ordered_json& json) {
-  ordered_json result = json;
+  nlohmann::ordered_json result = json;
   if (json.is_object() && !json.contains("weft")) {
     result = {{"weft", version_json()}};
     result.update(json);
@@ -130,36 +76,6 @@ void print_error(const std::string& text) {
   }
   // Where it cannot be written, the exit code says it.
   std::fputs(("weft: " + shown).c_str(), stderr);
-}
-
-std::string to_text(const nlohmann::ordered_json& json) {
-  return json.dump(2, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace) + "\n";
-}
-
-void write_file(const fs::path& file, const std::string& text) {
-  traces::WholeFile whole(file);
-  whole.write(text);
-  whole.close();
-}
-
-void write_file(const fs::path& file, const nlohmann::ordered_json& json) {
-  write_file(file, to_text(json));
-}
-
-namespace {
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-}  // namespace
-
-Stopwatch::Stopwatch() : cpu_began_(platforms::cpu_seconds()) {}
-
-double Stopwatch::cpu_seconds() const {
-  return platforms::cpu_seconds() - cpu_began_;
 }
 
 }  // namespace weft::platforms

@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "platforms/results/format.h"
+
 namespace weft::platforms {
 namespace {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "hw/core/dispatcher.h"
-#include "platforms/cli/output.h"
 #include "platforms/cli/signals.h"
+#include "platforms/results/stopwatch.h"
 
 /// How far a long command has come.
 namespace weft::platforms {

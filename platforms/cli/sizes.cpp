@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "hw/core/quantity.h"
-#include "platforms/cli/command.h"
+#include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 
 namespace weft::platforms {

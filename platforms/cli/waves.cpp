@@ -4,7 +4,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "platforms/cli/command.h"
+#include "platforms/cli/arguments.h"
+#include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "traces/vcd/output.h"
 

@@ -9,7 +9,7 @@
 #include "platforms/cli/arguments.h"
 #include "platforms/cli/result_files.h"
 #include "platforms/machine/machine.h"
-#include "platforms/machine/wave_file.h"
+#include "platforms/machine/waves/wave_file.h"
 
 /// --vcd of the commands that run models.
 namespace weft::platforms {

@@ -33,4 +33,10 @@ class InputError : public std::runtime_error {
   std::string got_;
 };
 
+/// A wrong option, or a combination of options that means nothing. The text is the whole message.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace weft::platforms

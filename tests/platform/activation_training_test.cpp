@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "platforms/cli/accelerator.h"
+#include "platforms/machine/find_accelerator.h"
 #include "tests/support/kfac_training.h"
 #include "tests/support/reports.h"
 

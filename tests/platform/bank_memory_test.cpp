@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "platforms/machine/collective_run.h"
-#include "platforms/machine/energy.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "platforms/results/energy.h"
 #include "sw/schedules/fsdp.h"
 #include "tests/support/kernel.h"
 #include "tests/support/machine_checkers.h"

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "tests/support/ideal.h"
 #include "tests/support/kernel.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "sw/collectives/blocks.h"
 #include "tests/support/kernel.h"

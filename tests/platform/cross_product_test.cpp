@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "platforms/config/document.h"
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "sw/collectives/reference.h"
 #include "tests/support/kernel.h"

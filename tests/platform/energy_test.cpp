@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The energy of whole machines, against the closed form for what they move and compute.
-#include "platforms/machine/energy.h"
+#include "platforms/results/energy.h"
 
 #include <gtest/gtest.h>
 
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "sw/schedules/fsdp.h"
 #include "tests/support/kernel.h"
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "sw/collectives/communicator.h"
 #include "tests/support/kernel.h"

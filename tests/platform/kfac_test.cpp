@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "platforms/cli/accelerator.h"
+#include "platforms/machine/find_accelerator.h"
 #include "tests/support/kfac_schedule.h"
 
 namespace weft {

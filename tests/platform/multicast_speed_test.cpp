@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "tests/support/kernel.h"
 

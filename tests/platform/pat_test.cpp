@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "sw/collectives/pat_group.h"
 #include "sw/collectives/reference.h"

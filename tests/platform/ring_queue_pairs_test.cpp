@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "sw/collectives/in_turn.h"
 #include "tests/support/kernel.h"

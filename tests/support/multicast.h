@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "tests/support/kernel.h"
 

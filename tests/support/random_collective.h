@@ -11,7 +11,7 @@
 
 #include "hw/core/element.h"
 #include "platforms/config/field_visitor.h"
-#include "platforms/machine/collective_run.h"
+#include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "tests/support/random_network.h"
 

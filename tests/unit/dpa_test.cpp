@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/cli/dpa_bench.h"
+#include "platforms/commands/dpa_bench.h"
 #include "platforms/config/document.h"
 #include "tests/support/firmware_bench.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "hw/accelerator/kernel.h"
-#include "platforms/cli/accelerator.h"
+#include "platforms/machine/find_accelerator.h"
 
 namespace weft::accelerator {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/cli/accelerator.h"
+#include "platforms/machine/find_accelerator.h"
 #include "sw/kfac/layer_kernels.h"
 #include "sw/kfac/packing.h"
 #include "sw/kfac/placement.h"

@@ -8,7 +8,7 @@
 
 #include "hw/memory/bank_hbm.h"
 #include "hw/memory/hbm.h"
-#include "platforms/machine/wave_file.h"
+#include "platforms/machine/waves/wave_file.h"
 #include "tests/support/dram.h"
 #include "tests/support/nb_master.h"
 #include "tests/support/sockets.h"

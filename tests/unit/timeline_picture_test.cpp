@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platforms/cli/timeline_picture.h"
+#include "platforms/results/pictures/timeline_picture.h"
 
 #include <gtest/gtest.h>
 

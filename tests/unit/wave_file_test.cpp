@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waveforms of models: changes in any order, clocks that stand still, scopes.
-#include "platforms/machine/wave_file.h"
+#include "platforms/machine/waves/wave_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was told in any order is written in that of time, in however many parts it was told.
-#include "platforms/machine/wave_order.h"
+#include "platforms/machine/waves/wave_order.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "platforms/machine/wave_writer.h"
+#include "platforms/machine/waves/wave_writer.h"
 #include "tests/support/vcd.h"
 
 namespace weft::platforms {

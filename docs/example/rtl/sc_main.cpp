@@ -5,7 +5,7 @@
 #include "Vmy_lane.h"
 #include "hw/rtl/reduction_lane.h"
 #include "hw/rtl/voq_arbiter.h"
-#include "platforms/cli/command_line.h"
+#include "platforms/commands/command_line.h"
 
 int sc_main(int argc, char** argv) {
   weft::rtl::provide_reduction_lane<Vmy_lane, /*children=*/4, /*bytes=*/64>("my-lane");

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "platforms/machine/platform.h"
+
+namespace weft::platforms {
+
+struct AnalyticalRunOptions {
+  PlatformOptions platform;
+  std::string out;
+  std::string timeline;
+  int timeline_ranks = 0;  ///< ends to draw
+  bool json = false;
+};
+
+/// `weft run` of a platform with an analytical network: Chakra traces in ASTRA-sim's arithmetic. Returns an ExitCode.
+int run_analytical(const AnalyticalRunOptions& options);
+
+}  // namespace weft::platforms

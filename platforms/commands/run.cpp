@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft run: a workload on a machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+#include "platforms/cli/output.h"
+#include "platforms/cli/platform_options.h"
+#include "platforms/cli/progress.h"
+#include "platforms/cli/result_files.h"
+#include "platforms/cli/signals.h"
+#include "platforms/cli/timeline_option.h"
+#include "platforms/cli/waves.h"
+#include "platforms/commands/analytical/platform.h"
+#include "platforms/commands/analytical/run.h"
+#include "platforms/commands/command.h"
+#include "platforms/config/text.h"
+#include "platforms/import/astra_groups.h"
+#include "platforms/jobs/collective_details.h"
+#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/job.h"
+#include "platforms/jobs/kernels_alone.h"
+#include "platforms/machine/borrowed_remark.h"
+#include "platforms/machine/idle_settings.h"
+#include "platforms/machine/platform.h"
+#include "platforms/results/energy_summary.h"
+#include "platforms/results/format.h"
+#include "platforms/results/link_summary.h"
+#include "platforms/results/stopwatch.h"
+#include "platforms/results/summary.h"
+#include "platforms/results/version.h"
+#include "platforms/results/write_file.h"
+#include "traces/chakra/groups.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostSwitches = 1024;  ///< in a picture that one can still read
+
+struct RunOptions {
+  PlatformOptions platform;
+  std::string traces;
+  std::string groups;
+  std::string out;
+  std::string timeline;
+  int timeline_ranks = 8;
+  WaveOptions waves;
+  bool json = false;
+};
+
+/// The file that is given, or else the one that lies beside the traces; empty if there is none.
+fs::path groups_of(const RunOptions& options) {
+  if (!options.groups.empty()) return options.groups;
+  return chakra::find_groups(options.traces).value_or(fs::path());
+}
+
+/// Chakra traces in place of the platform's workload, with their groups.
+std::string workload_of(const RunOptions& options) {
+  ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(options.traces))}};
+  if (const fs::path groups = groups_of(options); !groups.empty()) {
+    astra::UnusedGroups unused = unused_groups(options.traces);
+    for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds, &unused)) {
+      workload["groups"][name] = members.empty() ? ordered_json("all") : ordered_json(members);
+    }
+    print_warnings(remarks_of(unused));
+  }
+  return "workload=" + workload.dump();
+}
+
+/// What is wrong with a workload of --traces is wrong with its files, unless --set changes it.
+[[noreturn]] void fail_in_file(const RunOptions& options, const InputError& error) {
+  static const std::string kGroups = "workload.groups.";
+  const bool is_ours =
+      error.file() == "--set" && std::none_of(options.platform.overrides.begin(), options.platform.overrides.end(),
+                                              [](const auto& each) { return each.starts_with("workload"); });
+  if (is_ours && error.path().starts_with(kGroups)) {
+    throw InputError(groups_of(options).string(), error.path().substr(kGroups.size()), error.expected(), error.got());
+  }
+  if (is_ours && error.path() == "workload.traces") throw InputError(options.traces, "", error.expected(), "");
+  throw error;
+}
+
+std::unique_ptr<Job> make_job(Platform& platform) {
+  const Node workload = platform.workload();
+  // A misspelt key may be why it is not there, and says more.
+  if (!workload.exists()) platform.document().check_unused();
+  if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"fsdp\", \"model\": \"llama3-8b\"}");
+  const auto kind = workload.require<std::string>("kind");
+  if (kind == "fsdp") return make_fsdp_job(platform);
+  if (kind == "kfac") return make_kfac_job(platform);
+  if (kind == "chakra") return make_graph_job(platform);
+  if (kind == "transformer") return make_transformer_job(platform);
+  workload.child("kind").fail("\"fsdp\", \"kfac\", \"transformer\" or \"chakra\"");
+}
+
+/// What is not in the figures above it.
+std::string prepared_text(const Baseline& prepared) {
+  return fmt::format("before that             {:>10}  and {} to measure the machine\n", short_time(prepared.at),
+                     joules_text(prepared.energy.total()));
+}
+
+IdleSettings idle_settings(Platform& platform, const Job& job, MachineUse use) {
+  use.by_algorithm = job.follows_algorithm();
+  use.kernels_on = job.kernels_on();
+  std::vector<IdleFields> more = platform.replaced();
+  for (IdleFields& field : job.idle()) more.push_back(std::move(field));
+  return IdleSettings(platform.document(), platform.machine(), use, std::move(more));
+}
+
+int run_machine(const RunOptions& options, Platform& platform) {
+  const std::unique_ptr<Job> job = make_job(platform);
+  platform.document().check_unused();
+  const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
+  ResultFiles files;
+  files.spare(job->inputs());
+  if (!options.traces.empty()) files.spare(groups_of(options));
+  const fs::path folder = files.folder("--out", out, kRunFiles);
+  const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
+  const std::unique_ptr<TimelineProbe> probe =
+      open_timeline(files, options.timeline, out, folder, options.timeline_ranks);
+  auto building = std::make_unique<BuildingLine>(what_is_built(platform.machine()));
+  const Stopwatch build_watch;
+  Machine& machine = platform.checked([&]() -> Machine& { return build_machine(platform.machine()); });
+  platform.checked([&] { job->build(machine); });
+  const double build_seconds = build_watch.seconds();
+  if (options.platform.data) {
+    require_host_memory(static_cast<double>(machine.rank(0).memory.used()) * machine.size());
+  }
+
+  if (probe) {
+    machine.record(*probe);
+    job->record(*probe, options.timeline_ranks);
+  }
+
+  const std::unique_ptr<WaveRecording> waves = open_waves(options.waves, machine, files);
+
+  std::optional<Baseline> prepared;
+  job->set_begins([&] { prepared = take_baseline(machine, machine.dispatcher().now()); });
+
+  LeftOut left_out(machine);
+  job->set_left_out(left_out);
+
+  const Stopwatch running;
+  platform.checked([&] { job->start(); });
+  std::optional<Interrupted> interrupted;
+  {
+    const Progress progress(
+        machine.dispatcher(), [&job] { return job->progress(); }, Progress::kEvents, std::move(building));
+    try {
+      platform.checked([&] { machine.run(); });
+      job->check();
+    } catch (const DeadlockError& error) {
+      job->check();
+      throw std::runtime_error(error.text(job->unfinished()));
+    } catch (const Interrupted& by) {
+      interrupted = by;
+      interrupted->kept = fmt::format("{} are simulated, {:.0f} % of the work", short_time(machine.dispatcher().now()),
+                                      100 * job->progress());
+    }
+  }
+  if (waves) waves->close();
+
+  const Time end = machine.end();
+  std::optional<Baseline> begun = prepared;
+  if (left_out.any()) begun = left_out.moved(prepared ? &*prepared : nullptr);
+  const Baseline* since = begun ? &*begun : nullptr;
+  const LinkBaseline* links_since = begun ? begun->links.get() : nullptr;
+  const Time span = begun ? end - begun->at : end;
+  ordered_json summary = {{"weft", version_json()},
+                          {"platform", platform.name()},
+                          {"description", platform.description()},
+                          {"file", platform.document().file()},
+                          {"workload", job->workload()},
+                          {"accelerators", machine.size()},
+                          {"simulated_us", to_us(end + left_out.time())}};
+  summary["partial"] = partial_json(interrupted);
+  summary.update(interrupted ? job->finished() : job->summary());
+  summary["links"] = link_summary(machine, span, links_since);
+  summary["memory"] = memory_summary(machine, span, since);
+  summary["counters"] = counter_summary(machine, span, since);
+  EnergyAccount energy = account_energy(machine, end);
+  if (begun) energy = energy.since(begun->energy);
+  summary["energy"] = energy_summary(energy);
+  summary["prepared"] = nullptr;
+  if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
+  summary["simulator"] = simulator_summary(machine, build_seconds, running);
+  std::vector<std::string> warnings = job->remarks();
+  for (const std::string& line : machine.warnings()) warnings.push_back(line);
+  if (job->follows_algorithm()) {
+    for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);
+  }
+  if (const std::string fetched = fetched_text(machine); !fetched.empty()) warnings.push_back(fetched);
+  MachineUse use = use_of(machine);
+  if (const std::string borrowed = borrowed_remark(platform.document()); use.kernels && !borrowed.empty()) {
+    warnings.push_back(borrowed);
+  }
+  summary["warnings"] = warnings;
+  std::optional<IdleSettings> idle;  // which is known at the end alone
+  if (!interrupted) idle = idle_settings(platform, *job, std::move(use));
+  summary["without_effect"] = idle ? idle->json() : ordered_json::array();
+  summary["configuration"] = "config.json";
+  summary["timeline"] = nullptr;
+  if (probe) {
+    probe->close();
+    summary["timeline"] = options.timeline.empty() ? "timeline.json.gz" : timeline.string();
+    if (probe->picture()) write_file(folder / "timeline.svg", probe->picture()->svg());
+  }
+  summary["waves"] = waves ? ordered_json(waves->file().string()) : ordered_json(nullptr);
+  write_file(folder / "config.json", configuration(platform.document()));
+  write_file(folder / "links.csv", link_table(machine, span, links_since));
+  if (machine.network().switch_count() <= kMostSwitches) {
+    write_file(folder / "network.svg", to_svg(machine.network().topology(), network_heat(machine, span, links_since)));
+  }
+  std::string told;
+  std::string remarks_on_links;
+  std::optional<KernelTimes> kernels;
+  if (!interrupted) {
+    told = job->text();
+    remarks_on_links = link_remarks(machine);
+    // From here on the machine's counters and its time are of what comes after the run.
+    if (!waves) kernels = measure_kernels_alone(machine, since);
+    told += to_text(kernels);
+  }
+  summary["kernels"] = to_json(kernels);
+  write_file(folder / "summary.json", summary);
+  files.keep();
+  print_warnings(warnings);
+
+  if (interrupted) {
+    if (options.json) print_json(summary);
+    interrupted->kept += "; " + (out / "summary.json").string() + " has what is finished";
+    throw Interrupted(*interrupted);
+  }
+  if (options.json) {
+    print_json(summary);
+  } else {
+    print(fmt::format("{}: {}\n\n{}\n{}", platform.name(), job->title(), told, energy_text(energy)));
+    if (prepared) print(prepared_text(*prepared));
+    if (!remarks_on_links.empty()) print("\n" + remarks_on_links);
+    if (const std::string text = idle->text(); !text.empty()) print("\n" + text + "\n");
+    const ordered_json& simulator = summary["simulator"];
+    print(fmt::format("\n{:.1f} M events, {:.1f} M hops in {:.1f} s, {:.1f} s of processor time\nwrote {}{}\n",
+                      simulator["events"].get<double>() * 1e-6, simulator["hops"].get<double>() * 1e-6,
+                      simulator["wall_s"].get<double>(), simulator["cpu_s"].get<double>(),
+                      (out / "summary.json").string(),
+                      (probe ? " and " + timeline.string() : "") + (waves ? " and " + waves->file().string() : "")));
+  }
+  return job->wrong() > 0 ? kFailed : kDone;
+}
+
+int run(const RunOptions& options) {
+  if (is_analytical(options.platform)) {
+    options.waves.refuse_without_modules();
+    return run_analytical({options.platform, options.out, options.timeline, options.timeline_ranks, options.json});
+  }
+  Platform platform(options.platform);
+  return checked_against(platform.document(), [&] { return run_machine(options, platform); });
+}
+
+int run_traces(const RunOptions& options) {
+  if (!options.timeline.empty() && options.timeline_ranks == 0) {
+    throw UsageError("--timeline: expected --timeline-ranks of at least 1 beside it, got 0, which draws nothing");
+  }
+  if (options.traces.empty()) {
+    if (!options.groups.empty()) throw UsageError("--groups: expected only with --traces");
+    return run(options);
+  }
+  RunOptions with_traces = options;
+  // In place of the platform's own, so that it comes before what --set says of it.
+  std::vector<std::string>& overrides = with_traces.platform.overrides;
+  overrides.insert(overrides.begin(), workload_of(options));
+  try {
+    return run(with_traces);
+  } catch (const InputError& error) {
+    fail_in_file(options, error);
+  }
+}
+
+}  // namespace
+
+Command run_command(const Arguments& parent) {
+  auto options = std::make_shared<RunOptions>();
+  const Arguments app = parent.add_subcommand("run", "Runs a platform's workload and tells where its time goes");
+  add_platform_options(app, options->platform);
+  app.add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
+  app.add_option("--groups", options->groups,
+                 "Of --traces: communicator groups file; PREFIX.groups.json where it is there");
+  app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
+  app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
+      .type_name("FILE");
+  app.add_option("--timeline-ranks", options->timeline_ranks,
+                 "Accelerators, or ends of an analytical network, to draw; 0 for no picture")
+      .shows_default()
+      .check(Within(0, 1 << 20));
+  options->waves.add_to(app);
+  app.add_flag("--json", options->json, "Print summary.json");
+  return {app, [options] { return run_traces(*options); }};
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft trace check: all that keeps a trace from being run.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/output.h"
+#include "platforms/commands/trace/trace.h"
+#include "platforms/import/astra_sim.h"
+#include "platforms/jobs/graph_workload.h"
+#include "traces/chakra/check.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct CheckCommandOptions {
+  std::string trace;
+  std::string groups;
+  std::uint32_t ranks = 0;
+  std::string system;
+  bool roofline = false;
+  bool json = false;
+};
+
+ordered_json to_json(const chakra::Finding& finding) {
+  ordered_json json = {{"file", finding.file},
+                       {"node", nullptr},
+                       {"name", finding.name},
+                       {"problem", finding.problem},
+                       {"expected", finding.expected}};
+  if (finding.node) json["node"] = *finding.node;
+  return json;
+}
+
+ordered_json to_json(const std::vector<chakra::FindingKind>& kinds) {
+  ordered_json json = ordered_json::array();
+  for (const chakra::FindingKind& kind : kinds) {
+    json.push_back({{"what", chakra::describe(kind.first.kind, kind.count)},
+                    {"count", kind.count},
+                    {"first", to_json(kind.first)}});
+  }
+  return json;
+}
+
+void print_kinds(const std::vector<chakra::FindingKind>& kinds, const char* before) {
+  for (const chakra::FindingKind& kind : kinds) {
+    print(before + chakra::describe(kind.first.kind, kind.count) + "\n  " + kind.first.text() + "\n");
+  }
+}
+
+/// What ASTRA-sim's arithmetic does with traces by its system file.
+void follow(const astra::System& system, chakra::CheckOptions& how) {
+  const analytical::EndConfig& end = system.config.end;
+  how.replay = end.replay_only;
+  how.roofline = (how.roofline || end.roofline) && !how.replay;
+  dimensions::Workload traces;
+  traces.custom = system.custom;
+  traces.custom_nodes = system.custom_nodes;
+  how.implementations = implementations_of(traces);
+  how.one_dimension = one_dimension_of(system.config);
+}
+
+int check(const CheckCommandOptions& options) {
+  chakra::CheckOptions how;
+  const chakra::TraceFiles files = chakra::find_trace(options.trace);
+  if (options.ranks > 0) how.ranks = options.ranks;
+  how.roofline = options.roofline;
+  if (!options.system.empty()) follow(astra::read_system_alone(options.system), how);
+  how.shared = !files.is_prefix && options.ranks > 0;
+  how.groups = read_groups_beside(files, options.trace, options.groups, how.ranks);
+  const chakra::CheckReport report = chakra::check(files, how);
+  if (how.shared) print_warnings(remarks_of_shared(options.trace));
+  if (options.json) {
+    ordered_json findings = ordered_json::array();
+    for (const chakra::Finding& finding : report.findings) findings.push_back(to_json(finding));
+    print_json(ordered_json{{"ranks", report.ranks},
+                            {"nodes", report.nodes},
+                            {"found", report.found},
+                            {"kinds", to_json(report.kinds)},
+                            {"remarks", to_json(report.remarks)},
+                            {"findings", std::move(findings)}});
+  } else {
+    print_kinds(report.kinds, "");
+    print_kinds(report.remarks, "remark: ");
+    print(fmt::format("{} {}, {} nodes, {}\n", report.ranks, report.ranks == 1 ? "rank" : "ranks", report.nodes,
+                      report.found == 0   ? std::string("no findings")
+                      : report.found == 1 ? std::string("1 finding")
+                                          : fmt::format("{} findings", report.found)));
+  }
+  return report.found == 0 ? kDone : kFailed;
+}
+
+}  // namespace
+
+Command trace_check_command(const Arguments& parent) {
+  auto options = std::make_shared<CheckCommandOptions>();
+  const Arguments app =
+      parent.add_subcommand("check", "Finds all that weft run would refuse; exits with 1 if there is any");
+  app.add_option("TRACE", options->trace, kTraceArgument).required();
+  app.add_option("--groups", options->groups, "Communicator groups file; PREFIX.groups.json where it is there");
+  app.add_option("--ranks", options->ranks,
+                 "Of the machine, if not as many as there are files; with a FILE.et, it is the trace of all of them")
+      .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
+  app.add_flag("--roofline", options->roofline,
+               "For a run that counts operations in place of durations, as with roofline-enabled 1 of a system file");
+  app.add_option(
+      "--system", options->system,
+      "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
+      "roofline-enabled and replay-only");
+  app.add_flag("--json", options->json, "Print JSON, with each finding");
+  return {app, [options] { return check(*options); }};
+}
+
+}  // namespace weft::platforms

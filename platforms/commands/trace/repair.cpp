@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft trace repair: a trace without what can be mended.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "platforms/cli/output.h"
+#include "platforms/commands/trace/trace.h"
+#include "traces/chakra/convert.h"
+#include "traces/chakra/groups.h"
+#include "traces/chakra/repair.h"
+#include "traces/temporary.h"
+#include "traces/whole_file.h"
+
+namespace weft::platforms {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct RepairCommandOptions {
+  std::string from;
+  std::string to;
+  std::string groups;
+  std::uint32_t ranks = 0;
+  bool roofline = false;
+  bool json = false;
+};
+
+ordered_json to_json(const chakra::Mended& mended) {
+  ordered_json json = {{"what", mended.text()}, {"count", mended.count}, {"file", mended.file}, {"node", nullptr}};
+  if (mended.node) json["node"] = *mended.node;
+  return json;
+}
+
+/// The trace that was written says its groups as the one that was read.
+void write_groups(const chakra::GroupTable::Named& groups, const fs::path& to) {
+  std::vector<chakra::RankGroup> listed;
+  for (const auto& [name, ranks] : groups) listed.push_back({name, {ranks.begin(), ranks.end()}});
+  chakra::write_groups(chakra::groups_file(to), listed);
+}
+
+int repair(const RepairCommandOptions& options) {
+  const chakra::TraceFiles files = chakra::find_trace(options.from);
+  chakra::CheckOptions how;
+  if (options.ranks > 0) how.ranks = options.ranks;
+  how.shared = !files.is_prefix && options.ranks > 0;
+  how.groups = read_groups_beside(files, options.from, options.groups, how.ranks);
+  const bool has_groups = files.is_prefix && !how.groups.empty();
+  std::vector<fs::path> inputs = {groups_beside(files, options.from, options.groups)};
+  for (const chakra::RankFile& file : files.files) inputs.push_back(file.file);
+  TraceResult result(inputs);
+  const fs::path to =
+      files.is_prefix
+          ? result.prefix(options.to, files_of_ranks(options.to, chakra::repaired_ranks(files, how), has_groups))
+          : result.file(options.to);
+  // What goes to a pipe is looked at before.
+  const bool is_stream = !files.is_prefix && traces::find_target(to).is_stream;
+  const auto folder = is_stream ? traces::Temporary::make_folder(fs::temp_directory_path()) : traces::Temporary();
+  const fs::path made = is_stream ? folder.path() / "mended.et" : to;
+  const std::vector<chakra::Mended> mended = chakra::repair(files, made, how);
+  if (has_groups) write_groups(how.groups, to);
+  if (is_stream) chakra::convert_trace(made, to, chakra::TraceFormat::kProtobuf);
+  result.keep();
+  how.roofline = options.roofline;
+  const chakra::CheckReport left = chakra::check(chakra::find_trace(is_stream ? made : fs::path(options.to)), how);
+  const int code = left.found == 0 ? kDone : kFailed;
+  if (options.json) {
+    ordered_json list = ordered_json::array();
+    for (const chakra::Mended& each : mended) list.push_back(to_json(each));
+    print_json(ordered_json{{"mended", list}, {"files", result.written().size()}, {"left", left.found}});
+    return code;
+  }
+  for (const chakra::Mended& each : mended) print(each.text() + "\n");
+  if (mended.empty()) {
+    print(!files.is_prefix ? how.ranks ? "nothing to mend\n"
+                                       : "nothing to mend; with --ranks N, the file is the trace of all of them\n"
+          : how.ranks
+              ? "nothing to mend\n"
+              : fmt::format("nothing to mend in the {} ranks that there are; --ranks N, if there are to be more\n",
+                            files.files.size()));
+  }
+  print_wrote(result.written());
+  if (left.found > 0) {
+    const chakra::FindingKind& heaviest = left.kinds.front();
+    chakra::Finding first = heaviest.first;
+    if (is_stream) first.file = options.to;
+    print(fmt::format("weft trace check still finds {} in it: {}\n  {}\n", left.found, first.text(),
+                      chakra::describe(heaviest.first.kind, heaviest.count)));
+  }
+  return code;
+}
+
+}  // namespace
+
+Command trace_repair_command(const Arguments& parent) {
+  auto options = std::make_shared<RepairCommandOptions>();
+  const Arguments app =
+      parent.add_subcommand("repair", "Writes a trace without what weft run would refuse and can be mended");
+  app.add_option("FROM", options->from, kTraceArgument).required();
+  app.add_option("TO", options->to,
+                 "The file, or for several ranks the prefix; not those of FROM; - is standard output for one rank")
+      .required();
+  app.add_option("--groups", options->groups, "Communicator groups file; PREFIX.groups.json where it is there");
+  app.add_option(
+         "--ranks", options->ranks,
+         "How many ranks there are, if not as many as the highest has below it; with a FILE.et, it is the trace of all "
+         "of them")
+      .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
+  app.add_flag("--roofline", options->roofline,
+               "Says what weft trace check --roofline still finds, which nothing in a trace can mend");
+  app.add_flag("--json", options->json, "Print JSON");
+  return {app, [options] { return repair(*options); }};
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft trace: looks at Chakra execution traces, checks and repairs them, and converts them from and to other formats.
+#include "platforms/commands/trace/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "platforms/cli/output.h"
+#include "platforms/config/text.h"
+#include "platforms/import/astra_groups.h"
+#include "platforms/jobs/graph_workload.h"
+#include "traces/chakra/groups.h"
+
+namespace weft::platforms {
+
+namespace fs = std::filesystem;
+
+void warn_of_missing(const chakra::TraceFiles& files) {
+  if (files.missing.empty()) return;
+  print_warnings({fmt::format("rank {} has no file, and {} in all have none below rank {}", files.missing.front(),
+                              files.missing.size(), *files.files.back().rank)});
+}
+
+fs::path groups_beside(const chakra::TraceFiles& files, const std::string& prefix, const std::string& groups) {
+  if (!groups.empty()) return groups;
+  return files.is_prefix ? chakra::find_groups(prefix).value_or(fs::path()) : fs::path();
+}
+
+chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
+                                             const std::string& groups, std::optional<std::uint32_t> ranks) {
+  const fs::path file = groups_beside(files, prefix, groups);
+  if (file.empty()) return {};
+  if (!files.is_prefix && !ranks) throw UsageError("--groups: expected with a prefix, or with --ranks");
+  const std::uint32_t there_are = ranks.value_or(files.files.back().rank.value_or(0) + 1);
+  astra::UnusedGroups unused = unused_groups(prefix);
+  try {
+    chakra::GroupTable::Named read = astra::read_groups(file, there_are, &unused);
+    print_warnings(remarks_of(unused));
+    return read;
+  } catch (const InputError& error) {
+    if (ranks) throw;
+    // Where the number of ranks is not what it fails by, it fails again.
+    const chakra::GroupTable::Named of_more = astra::read_groups(file, astra::kAnyEnds, &unused);
+    std::uint32_t highest = 0;
+    for (const auto& [name, members] : of_more) {
+      for (const std::uint32_t rank : members) highest = std::max(highest, rank);
+    }
+    throw UsageError(fmt::format("{}; rank {} has no file, and --ranks {} says how many ranks there are to be",
+                                 error.what(), highest, std::uint64_t{highest} + 1));
+  }
+}
+
+std::vector<fs::path> files_of_ranks(const fs::path& prefix, std::uint64_t ranks, bool has_groups) {
+  std::vector<fs::path> files;
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) files.push_back(chakra::rank_file(prefix, rank));
+  if (has_groups) files.push_back(chakra::groups_file(prefix));
+  return files;
+}
+
+void expect_no_other_trace(const std::string& option, const fs::path& prefix, const std::vector<fs::path>& written) {
+  std::vector<fs::path> ours = written;
+  std::sort(ours.begin(), ours.end());
+  for (const fs::path& file : chakra::files_of_prefix(prefix)) {
+    if (std::binary_search(ours.begin(), ours.end(), file)) continue;
+    throw UsageError(
+        fmt::format("{}: expected no files of another trace with the prefix {}, got {}, which would be taken for one "
+                    "of this trace: remove it, or take another prefix",
+                    option, in_quotes(prefix.string()), in_quotes(file.string())));
+  }
+}
+
+fs::path TraceResult::file(const fs::path& to) {
+  const fs::path place = to == "-" ? fs::path("/dev/stdout") : to;
+  if (const auto name = chakra::rank_name(place)) {
+    // Two files of a rank are no trace.
+    std::error_code ignored;
+    for (const std::string_view ending : chakra::kTraceEndings) {
+      const fs::path other = chakra::rank_file(name->prefix, name->rank, ending);
+      if (other.filename() == place.filename() || !fs::exists(other, ignored)) continue;
+      throw UsageError(fmt::format(
+          "{}: expected a name that no reader takes for rank {} of the trace {}, which has {}, got {}: take "
+          "a prefix of its own",
+          option_, name->rank, in_quotes(name->prefix.string()), other.string(), in_quotes(to.string())));
+    }
+  }
+  if (const auto prefix = chakra::prefix_of_groups(place)) {
+    throw UsageError(fmt::format("{}: expected a name that no reader takes for the groups of the trace {}, got {}",
+                                 option_, in_quotes(prefix->string()), in_quotes(to.string())));
+  }
+  written_ = {place};
+  return files_.file(option_, place, ResultKind::kTrace);
+}
+
+fs::path TraceResult::prefix(const fs::path& to, std::vector<fs::path> written) {
+  if (ResultFiles::is_no_prefix(to)) {
+    throw UsageError(fmt::format(
+        "{}: expected a prefix, for several files, got {}: they do not go to standard output, a pipe or a device",
+        option_, in_quotes(to.string())));
+  }
+  expect_no_other_trace(option_, to, written);
+  written_ = std::move(written);
+  std::vector<std::string> names;
+  for (const fs::path& file : written_) names.push_back(file.filename().string());
+  std::vector<NamedResult> results;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_groups = written_[i] == chakra::groups_file(to);
+    results.push_back({names[i], is_groups ? ResultKind::kGroups : ResultKind::kTrace});
+  }
+  const fs::path folder = to.has_parent_path() ? to.parent_path() : fs::path(".");
+  return files_.folder(option_, folder, results) / to.filename();
+}
+
+void TraceResult::keep() {
+  files_.keep();
+}
+
+void print_wrote(const std::vector<fs::path>& files) {
+  if (files.size() == 1) {
+    print("wrote " + files[0].string() + "\n");
+  } else {
+    print(fmt::format("wrote {} files, {} to {}\n", files.size(), files.front().string(), files.back().string()));
+  }
+}
+
+Command trace_command(const Arguments& parent) {
+  const Arguments app =
+      parent.add_subcommand("trace", "Looks at Chakra execution traces, checks, repairs and converts them");
+  app.require_subcommand(1, 1);
+  const std::vector<Command> commands = {trace_info_command(app), trace_check_command(app), trace_repair_command(app),
+                                         trace_convert_command(app)};
+  return {app, [commands] {
+            for (const Command& each : commands) {
+              if (each.app.given()) return each.run();
+            }
+            return static_cast<int>(kDone);
+          }};
+}
+
+}  // namespace weft::platforms

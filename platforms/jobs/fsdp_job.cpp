@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "platforms/config/other_values.h"
+#include "platforms/jobs/job.h"
+#include "platforms/jobs/kernel_digest.h"
+#include "platforms/results/format.h"
+#include "platforms/results/speed.h"
+#include "platforms/results/summary.h"
+#include "platforms/results/write_file.h"
+#include "sw/schedules/fsdp.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+using schedules::FsdpConfig;
+using schedules::FsdpResult;
+
+/// Of the last step.
+Speed speed_of(const FsdpResult& result, const MachineConfig& machine) {
+  return speed_of(result.steps.empty() ? Time() : result.steps.back(), static_cast<double>(result.tokens_per_rank_step),
+                  result.model_flops_per_token, machine);
+}
+
+ordered_json to_json(const FsdpResult& result, const Speed& speed) {
+  const ordered_json steps = to_us(result.steps);
+  ordered_json json = {{"step_time_us", steps.empty() ? ordered_json(0) : steps.back()}, {"steps_us", steps}};
+  json.update(to_json(speed));
+  json["executed_tflops_per_gpu"] = speed.step_s > 0 ? result.operations_per_rank_step / speed.step_s * 1e-12 : 0;
+  json["breakdown_us"] = {{"compute", to_us(result.compute)},
+                          {"exposed_allgather", to_us(result.exposed_allgather)},
+                          {"exposed_reduce_scatter", to_us(result.exposed_reduce_scatter)},
+                          {"exposed_all_reduce", to_us(result.exposed_all_reduce)},
+                          {"exposed_offload", to_us(result.exposed_offload)},
+                          {"other", to_us(result.other)}};
+  json["wrong"] = nullptr;
+  if (result.wrong >= 0) json["wrong"] = result.wrong;
+  // Parts of one name, such as buffers, together.
+  ordered_json& memory = json["accelerator_memory_bytes"] = ordered_json::object();
+  for (const auto& [what, bytes] : result.memory) memory[what] = memory.value(what, std::uint64_t{0}) + bytes;
+  json["remote_memory_bytes"] = result.remote_bytes;
+  return json;
+}
+
+std::string to_text(const FsdpResult& result, const Speed& speed) {
+  const auto part = [&speed](Time time) {
+    return fmt::format("{:>10}  {:5.1f} %", short_time(time),
+                       speed.step_s > 0 ? to_seconds(time) / speed.step_s * 100 : 0);
+  };
+  std::string text;
+  const auto row = [&](std::string_view what, const std::string& value) {
+    text += fmt::format("{:<24}{}\n", what, value);
+  };
+  row("step time", fmt::format("{:>10}", short_time(result.steps.empty() ? Time() : result.steps.back())));
+  row("  compute", part(result.compute));
+  row("  exposed allgather", part(result.exposed_allgather));
+  row("  exposed reduce-scatter", part(result.exposed_reduce_scatter));
+  if (result.copies > 1) row("  exposed all-reduce", part(result.exposed_all_reduce));
+  if (result.remote_bytes > 0) row("  exposed offload", part(result.exposed_offload));
+  row("  other", part(result.other));
+  row("tokens/s per GPU", fmt::format("{:>10.0f}", speed.tokens_per_s));
+  row("TFLOPS per GPU", fmt::format("{:>10.1f}", speed.tflops));
+  row("MFU", fmt::format("{:>8.1f} %", speed.mfu * 100));
+  if (result.wrong >= 0) row("wrong elements", fmt::format("{:>10}", result.wrong));
+  return text;
+}
+
+/// Kernels of all steps of one rank, by which progress is told.
+double kernels_of(const schedules::FsdpPlan& plan, int steps) {
+  std::size_t kernels = plan.optimizer.size();
+  for (const schedules::Stage& stage : plan.stages) kernels += stage.kernels.size() + stage.tail.size();
+  return static_cast<double>(kernels) * steps;
+}
+
+class FsdpJob final : public Job {
+ public:
+  explicit FsdpJob(Platform& platform) { platform.workload().read(config_); }
+
+  void build(Machine& machine) override {
+    machine_ = &machine;
+    const MachineConfig& config = machine.config();
+    fsdp_ = std::make_unique<schedules::Fsdp>(machine.ranks(), config_, config.collectives,
+                                              config.accelerator.array.compute);
+  }
+  void record(Probe& probe, int ranks) override { fsdp_->record(probe, ranks); }
+  void start() override { fsdp_->start(); }
+  [[nodiscard]] double progress() const override {
+    // An optimiser in pieces has more kernels than the plan.
+    return std::min(1.0, static_cast<double>(machine_->accelerator(0).counters().kernels) /
+                             kernels_of(fsdp_->plan(), config_.steps));
+  }
+  [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
+    return [this](const accelerator::ComputeConfig& compute) { return digest_of(config_, compute); };
+  }
+  [[nodiscard]] std::vector<IdleFields> idle() const override;
+  [[nodiscard]] std::string title() const override {
+    return fmt::format("{} on {} accelerators, step {} of {}", config_.model, machine_->size(),
+                       fsdp_->result().steps.size(), config_.steps);
+  }
+  [[nodiscard]] ordered_json workload() const override { return {{"kind", "fsdp"}, {"model", config_.model}}; }
+  [[nodiscard]] ordered_json summary() const override {
+    const FsdpResult result = fsdp_->result();
+    ordered_json json = to_json(result, speed_of(result, machine_->config()));
+    json["remarks"] = fsdp_->remarks();
+    return json;
+  }
+  [[nodiscard]] ordered_json finished() const override { return {{"steps_us", to_us(fsdp_->finished())}}; }
+  [[nodiscard]] std::string text() const override {
+    const FsdpResult result = fsdp_->result();
+    std::string text = to_text(result, speed_of(result, machine_->config()));
+    for (const std::string& remark : fsdp_->remarks()) text += "\n" + remark + "\n";
+    return text;
+  }
+  [[nodiscard]] std::int64_t wrong() const override { return fsdp_->result().wrong; }
+
+ private:
+  [[nodiscard]] int shards() const { return machine_->size() / fsdp_->result().copies; }
+  /// Of all that is planned for a step.
+  [[nodiscard]] std::uint64_t digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const;
+
+  FsdpConfig config_;
+  Machine* machine_ = nullptr;
+  std::unique_ptr<schedules::Fsdp> fsdp_;
+};
+
+std::uint64_t FsdpJob::digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const {
+  const schedules::FsdpPlan plan(config, compute, shards());
+  KernelDigest digest;
+  for (const schedules::Stage& stage : plan.stages) {
+    digest.add(stage.kernels);
+    digest.add(stage.tail);
+  }
+  for (const schedules::Gather& gather : plan.gathers) {
+    digest.add(gather.bytes);
+    digest.add(static_cast<std::uint64_t>(gather.first_use));
+    digest.add(static_cast<std::uint64_t>(gather.last_use));
+    digest.add(gather.before);
+  }
+  for (const schedules::Scatter& scatter : plan.scatters) {
+    digest.add(scatter.elements);
+    digest.add(scatter.sums);
+  }
+  digest.add(plan.optimizer);
+  digest.add(plan.scaling);
+  for (const std::uint64_t bytes : plan.activations) digest.add(bytes);
+  for (const std::uint64_t value :
+       {plan.block_gathered_bytes, static_cast<std::uint64_t>(plan.block_buffers), plan.root_activations,
+        plan.recomputed_activations, static_cast<std::uint64_t>(plan.operations)}) {
+    digest.add(value);
+  }
+  return digest.value();
+}
+
+std::vector<IdleFields> FsdpJob::idle() const {
+  std::vector<IdleFields> idle;
+  const std::string path = "workload";
+  if (!config_.offload.activations) {
+    idle.push_back({path + ".offload.buffers", {}, path + ".offload.activations is false", false, {}});
+  }
+  if (!config_.offload.optimizer) {
+    idle.push_back({path + ".offload.piece", {}, path + ".offload.optimizer is false", false, {}});
+  }
+  if (shards() == 1) {
+    for (const char* field : {".forward_prefetch", ".backward_prefetch", ".limit_all_gathers"}) {
+      idle.push_back({path + field, {}, "every rank has all parameters, so that nothing is gathered", false, {}});
+    }
+  }
+  auto tried = std::make_shared<FsdpConfig>(config_);
+  idle.push_back(
+      {path, {}, "the step is planned as it is with any value", false, [this, tried](std::string_view field) {
+         // Others say how the plan is carried out.
+         constexpr std::string_view kOfPlan[] = {"code", "recompute", "attention", "reshard_after_forward"};
+         return std::find(std::begin(kOfPlan), std::end(kOfPlan), field) != std::end(kOfPlan) &&
+                is_indifferent([&](FieldVisitor& visitor) { tried->fields(visitor); }, field,
+                               [&] { return digest_of(*tried, machine_->config().accelerator.array.compute); },
+                               Extremes::kLeftOut);
+       }});
+  return idle;
+}
+
+}  // namespace
+
+std::unique_ptr<Job> make_fsdp_job(Platform& platform) {
+  return std::make_unique<FsdpJob>(platform);
+}
+
+}  // namespace weft::platforms

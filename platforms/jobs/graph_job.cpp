@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/job.h"
+#include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/transformer_workload.h"
+#include "platforms/results/format.h"
+#include "platforms/results/speed.h"
+#include "platforms/results/summary.h"
+#include "sw/schedules/graph.h"
+
+namespace weft::platforms {
+namespace {
+
+using nlohmann::ordered_json;
+using schedules::GraphResult;
+
+class GraphJob final : public Job {
+ public:
+  explicit GraphJob(Platform& platform) {
+    GraphWorkload read = read_graph_workload(
+        platform.document(), static_cast<std::uint32_t>(platform.machine().accelerators), Runner::kMachine);
+    traces_ = std::move(read.traces);
+    remarks_ = std::move(read.remarks);
+    nodes_ = read.nodes;
+    platform.workload().read(config_);
+  }
+  GraphJob(Platform& platform, TransformerStep step) : step_(std::move(step)) {
+    traces_ = step_->traces;
+    nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
+    platform.workload().read(config_);
+  }
+
+  /// AllToAlls do not, nor any with the library `dimensions`.
+  [[nodiscard]] bool follows_algorithm() const override { return false; }
+
+  void build(Machine& machine) override {
+    machine_ = &machine;
+    const MachineConfig& config = machine.config();
+    engine_ = std::make_unique<schedules::GraphEngine>(machine.ranks(), config_, config.collectives,
+                                                       config.accelerator.array.compute, traces_);
+    if (step_) allocate();
+  }
+  void record(Probe& probe, int ranks) override { engine_->record(probe, ranks); }
+  void start() override { engine_->start(); }
+  [[nodiscard]] double progress() const override {
+    const double share =
+        static_cast<double>(engine_->done_by_first()) / static_cast<double>(std::max<std::uint64_t>(nodes_, 1));
+    return std::min(1.0, share);
+  }
+  [[nodiscard]] std::vector<std::string> unfinished() const override { return engine_->unfinished(); }
+  [[nodiscard]] std::vector<std::string> remarks() const override {
+    std::vector<std::string> all = remarks_;
+    if (engine_ != nullptr) {
+      for (std::string& remark : engine_->remarks()) all.push_back(std::move(remark));
+    }
+    return all;
+  }
+  [[nodiscard]] std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const override {
+    return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
+  }
+  [[nodiscard]] std::vector<IdleFields> idle() const override;
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_traces(traces_); }
+  [[nodiscard]] std::string title() const override {
+    return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
+  }
+  [[nodiscard]] ordered_json workload() const override {
+    if (step_) {
+      return {
+          {"kind", "transformer"}, {"model", step_->config.model.name}, {"parallel", step_->config.parallel.text()}};
+    }
+    return {{"kind", "chakra"}, {"traces", traces_.source.string()}};
+  }
+  [[nodiscard]] ordered_json summary() const override {
+    const GraphResult result = engine_->result();
+    ordered_json finish = ordered_json::array();
+    for (const Time time : result.finished) finish.push_back(static_cast<double>(time.count()) * 1e-3);
+    const auto [first, last] = std::minmax_element(result.finished.begin(), result.finished.end());
+    ordered_json json = {{"first_finish_ns", static_cast<double>(first->count()) * 1e-3},
+                         {"last_finish_ns", static_cast<double>(last->count()) * 1e-3},
+                         {"finish_ns", finish},
+                         {"nodes", result.nodes},
+                         {"collectives", result.collectives},
+                         {"messages", result.messages},
+                         {"breakdown_us", {{"compute", to_us(busy())}, {"not_computing", to_us(*last - busy())}}},
+                         {"wrong", nullptr}};
+    if (machine_->has_remote_memory()) json["memory_transfers"] = result.transfers;
+    if (step_) {
+      const Speed speed = speed_of(*last);
+      json["step_time_us"] = speed.step_s * 1e6;
+      json.update(to_json(speed));
+      const workloads::RankSums& rank = largest();
+      json["accelerator_memory_bytes"] = {{"parameters, gradients and optimizer", rank.state_bytes},
+                                          {"gathered parameters", rank.gathered_bytes},
+                                          {"activations", rank.activation_bytes}};
+    }
+    if (result.wrong >= 0) json["wrong"] = result.wrong;
+    return json;
+  }
+  [[nodiscard]] ordered_json finished() const override {
+    const GraphResult result = engine_->result();
+    return {{"nodes", result.nodes}, {"collectives", result.collectives}, {"messages", result.messages}};
+  }
+  [[nodiscard]] std::string text() const override {
+    const GraphResult result = engine_->result();
+    const auto [first, last] = std::minmax_element(result.finished.begin(), result.finished.end());
+    const double share = last->count() > 0 ? 100.0 * static_cast<double>(busy().count()) / last->count() : 0;
+    std::string text;
+    const auto row = [&text](const char* name, const std::string& cell) {
+      text += fmt::format("{:<22}{}\n", name, cell);
+    };
+    const auto number = [](auto value) { return fmt::format("{:>12}", value); };
+    row("first rank done", number(short_time(*first)));
+    row("last rank done", number(short_time(*last)));
+    row("  computing", fmt::format("{:>12}  {:5.1f} %, the mean over ranks", short_time(busy()), share));
+    row("nodes", number(result.nodes));
+    row("collectives", number(result.collectives));
+    row("messages", number(result.messages));
+    if (machine_->has_remote_memory()) row("memory transfers", number(result.transfers));
+    if (step_) {
+      const Speed speed = speed_of(*last);
+      row("step time", number(short_time(*last / step_->config.steps)));
+      row("tokens/s per GPU", fmt::format("{:>12.0f}", speed.tokens_per_s));
+      row("TFLOPS per GPU", fmt::format("{:>12.1f}", speed.tflops));
+      row("MFU", fmt::format("{:>10.1f} %", speed.mfu * 100));
+    }
+    if (result.wrong >= 0) row("wrong elements", number(result.wrong));
+    return text;
+  }
+  [[nodiscard]] std::int64_t wrong() const override { return engine_->result().wrong; }
+
+ private:
+  [[nodiscard]] std::uint64_t digest_on(const accelerator::ComputeConfig& compute) const;
+  /// The rank whose step needs the most memory.
+  [[nodiscard]] const workloads::RankSums& largest() const {
+    return *std::max_element(step_->ranks.begin(), step_->ranks.end(),
+                             [](const auto& a, const auto& b) { return memory_of(a) < memory_of(b); });
+  }
+  [[nodiscard]] static std::int64_t memory_of(const workloads::RankSums& rank) {
+    return rank.state_bytes + rank.gathered_bytes + rank.activation_bytes;
+  }
+  /// A step that was made here has to fit, as FSDP's. All ranks take as much as one, since buffers lie alike on all.
+  void allocate() {
+    const auto bytes = static_cast<std::uint64_t>(memory_of(largest()));
+    for (firmware::Rank* rank : machine_->ranks()) {
+      try {
+        rank->memory.allocate("parameters, gradients, optimizer and activations of a step", bytes);
+      } catch (const firmware::OutOfMemory& error) {
+        throw firmware::OutOfMemory(error.what() + std::string("; workload.recompute makes activations fewer"),
+                                    error.path());
+      }
+    }
+  }
+
+  /// Of steps that take so long together.
+  [[nodiscard]] Speed speed_of(Time span) const {
+    const workloads::WorkloadConfig& config = step_->config;
+    const double tokens = static_cast<double>(config.batch) * static_cast<double>(config.sequence) / machine_->size();
+    return weft::platforms::speed_of(span / config.steps, tokens,
+                                     models::convention_flops_per_token(config.model, config.sequence, false),
+                                     machine_->config());
+  }
+  /// Of a core array, the mean over ranks.
+  [[nodiscard]] Time busy() const {
+    Time sum;
+    for (int r = 0; r < machine_->size(); ++r) sum += machine_->accelerator(r).counters().busy;
+    return sum / machine_->size();
+  }
+
+  std::optional<TransformerStep> step_;  ///< none for traces of others
+  schedules::GraphConfig config_;
+  dimensions::Workload traces_;
+  std::vector<std::string> remarks_;
+  std::uint64_t nodes_ = 0;  ///< of a rank, more or less
+  Machine* machine_ = nullptr;
+  std::unique_ptr<schedules::GraphEngine> engine_;
+};
+
+std::uint64_t GraphJob::digest_on(const accelerator::ComputeConfig& compute) const {
+  KernelDigest digest;
+  if (step_) digest.add(step_->kernels_on(compute));
+  if (!engine_->estimates()) return digest.value();
+  // Any operations, on the whole array and on a part of it: they take their time from the same fields.
+  for (const double operations : {1e3, 1e6, 1e9, 1e12}) {
+    for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{1} << 30}) {
+      digest.add(accelerator::tensor_work(compute, operations, Bytes(bytes)));
+      digest.add(accelerator::tensor_work(partition(compute, std::max<std::int64_t>(1, compute.sms / 2)), operations,
+                                          Bytes(bytes)));
+    }
+  }
+  return digest.value();
+}
+
+std::vector<IdleFields> GraphJob::idle() const {
+  std::vector<IdleFields> idle;
+  const auto add = [&idle](bool is_idle, const char* field, const std::string& why) {
+    if (is_idle) idle.push_back({std::string("workload.") + field, {}, why, false, {}});
+  };
+  add(engine_->result().transfers == 0, "memories", "nothing was loaded or stored in this run");
+  // What says the same is no setting without effect.
+  if (config_.library == schedules::Library::kDimensions &&
+      machine_->config().collectives.algorithm != collectives::Algorithm::kDimensions) {
+    idle.push_back({"collectives.algorithm", {}, "workload.library is dimensions", false, {}});
+  }
+  if (!step_) return idle;
+  const workloads::WorkloadConfig& config = step_->config;
+  using workloads::Axis;
+  const workloads::Parallelism& parallel = config.parallel;
+  for (const char* field : {"sequence_parallel", "weight_gradients", "async_tensor_parallel"}) {
+    add(parallel.degree(Axis::kTensor) == 1, field, "tp of workload.parallel is 1");
+  }
+  add(parallel.degree(Axis::kPipeline) == 1, "schedule", "pp of workload.parallel is 1");
+  add(parallel.degree(Axis::kShard) == 1, "prefetch", "fsdp of workload.parallel is 1");
+  add(config.experts == 0, "top_k", "workload.experts is 0");
+  add(config.fusion == models::Fusion::kFused, "code", "workload.fusion is fused");
+  return idle;
+}
+
+}  // namespace
+
+std::unique_ptr<Job> make_transformer_job(Platform& platform) {
+  return platform.checked([&] { return std::make_unique<GraphJob>(platform, generate_step(platform)); });
+}
+
+std::unique_ptr<Job> make_graph_job(Platform& platform) {
+  return std::make_unique<GraphJob>(platform);
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "hw/core/probe.h"
+#include "platforms/machine/idle_fields.h"
+#include "platforms/machine/platform.h"
+#include "platforms/results/left_out.h"
+
+namespace weft::platforms {
+
+/// What `weft run` does on a machine: a kind of workload. Made from the platform's `workload`, which it reads whole.
+class Job {
+ public:
+  virtual ~Job() = default;
+
+  /// The files that it reads beside the platform's.
+  [[nodiscard]] virtual std::vector<std::filesystem::path> inputs() const { return {}; }
+  /// Whether all of its collectives are by collectives.algorithm.
+  [[nodiscard]] virtual bool follows_algorithm() const { return true; }
+  /// Makes its firmware. What it finds wrong in the configuration is thrown as ConfigError or std::length_error.
+  virtual void build(Machine& machine) = 0;
+  /// Draws what the first `ranks` ranks do.
+  virtual void record(Probe& probe, int ranks) = 0;
+  /// `begins` is called when a run that prepares itself first (it measures its machine, say) begins what it is for.
+  virtual void set_begins(std::function<void()> /*begins*/) {}
+  /// Of a job that leaves out what would be equal to what it has done, and says so there.
+  virtual void set_left_out(LeftOut& /*left_out*/) {}
+  virtual void start() = 0;
+  /// Share of the work that is done.
+  [[nodiscard]] virtual double progress() const = 0;
+  /// After the run: throws what its firmware has met in its input.
+  virtual void check() const {}
+  /// Of a run in which nothing can happen any more: who has what under way, a line each.
+  [[nodiscard]] virtual std::vector<std::string> unfinished() const { return {}; }
+
+  /// How its input is taken where that leaves something open, a line each.
+  [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
+
+  // After the run:
+  /// See MachineUse.
+  [[nodiscard]] virtual std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on() const {
+    return {};
+  }
+  /// Fields of `workload` that change nothing.
+  [[nodiscard]] virtual std::vector<IdleFields> idle() const { return {}; }
+  /// "what on how many".
+  [[nodiscard]] virtual std::string title() const = 0;
+  /// As summary.json has it.
+  [[nodiscard]] virtual nlohmann::ordered_json workload() const = 0;
+  [[nodiscard]] virtual nlohmann::ordered_json summary() const = 0;
+  /// Of a run that was ended before: what is finished of that.
+  [[nodiscard]] virtual nlohmann::ordered_json finished() const = 0;
+  /// For people.
+  [[nodiscard]] virtual std::string text() const = 0;
+  /// Elements that are not what they should be; -1 where data is off.
+  [[nodiscard]] virtual std::int64_t wrong() const = 0;
+};
+
+std::unique_ptr<Job> make_fsdp_job(Platform& platform);
+std::unique_ptr<Job> make_graph_job(Platform& platform);
+std::unique_ptr<Job> make_kfac_job(Platform& platform);
+std::unique_ptr<Job> make_transformer_job(Platform& platform);
+
+}  // namespace weft::platforms

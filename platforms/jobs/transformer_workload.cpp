@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/jobs/transformer_workload.h"
+
+#include <algorithm>
+#include <string>
+
+#include "platforms/jobs/graph_workload.h"
+#include "platforms/jobs/kernel_digest.h"
+#include "sw/schedules/kernel_work.h"
+#include "sw/workloads/options.h"
+
+namespace weft::platforms {
+namespace {
+
+using workloads::StepOptions;
+using workloads::TransformerWorkload;
+using workloads::WorkloadError;
+
+/// "--top-k: expected ..." as the platform's key and what is expected of it.
+ConfigError of_platform(const WorkloadError& error) {
+  const std::string text = error.what();
+  std::string key = text.substr(2, std::min(text.find(' '), text.find(':')) - 2);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return {"workload." + key, text.substr(text.find(": ") + 2)};
+}
+
+models::Transformer find_model(const std::string& name) {
+  try {
+    return find_decoder(models::load_transformers(), name);
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError("workload.model", error.what());
+  }
+}
+
+/// What distinguishes a kernel from others for an accelerator.
+std::vector<std::int64_t> key_of(const models::Kernel& kernel) {
+  struct Key {
+    std::vector<std::int64_t> operator()(const models::Gemm& g) const {
+      return {0, g.batch, g.m, g.n, g.k, g.element_bytes, g.fast_accumulation};
+    }
+    std::vector<std::int64_t> operator()(const models::FlashAttention& a) const {
+      return {1,          a.batch,  a.heads,    a.kv_heads,    a.queries,      a.keys,
+              a.head_dim, a.causal, a.backward, a.synchronous, a.element_bytes};
+    }
+    std::vector<std::int64_t> operator()(const models::Elementwise& e) const {
+      return {2, e.bytes_read, e.bytes_written, e.launches};
+    }
+  };
+  return std::visit(Key(), kernel.shape);
+}
+
+TransformerStep generate(const StepOptions& options, const MachineConfig& machine) {
+  TransformerStep step;
+  step.config = options.config(find_model(options.model));
+  const std::int64_t ranks = step.config.parallel.ranks();
+  if (ranks != machine.accelerators) {
+    throw ConfigError("workload.parallel", "expected degrees whose product is the " +
+                                               std::to_string(machine.accelerators) + " accelerators, got " +
+                                               std::to_string(ranks));
+  }
+  time_on(machine.accelerator.compute(), machine.accelerator.hbm.sustained(), step.config);
+  step.kernels = std::make_shared<std::map<std::vector<std::int64_t>, models::Kernel>>();
+  step.config.demand = [kernels = step.kernels, demand = step.config.demand](const models::Kernel& kernel) {
+    kernels->try_emplace(key_of(kernel), kernel);
+    return demand(kernel);
+  };
+  const TransformerWorkload workload(step.config);
+  step.traces.prefix = trace_folder() / options.model;
+  step.traces.source = step.config.model.name + ", " + step.config.parallel.text();
+  for (const chakra::RankGroup& group : workload.groups()) {
+    step.traces.groups[group.name].assign(group.ranks.begin(), group.ranks.end());
+  }
+  step.ranks = write_workload(workload, step.traces.prefix);
+  return step;
+}
+
+}  // namespace
+
+std::uint64_t TransformerStep::kernels_on(const accelerator::ComputeConfig& compute) const {
+  KernelDigest digest;
+  for (const auto& [key, kernel] : *kernels) digest.add(schedules::kernel_work(compute, kernel));
+  return digest.value();
+}
+
+void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::WorkloadConfig& config) {
+  config.time = [compute, memory](const models::Kernel& kernel) {
+    return estimate(schedules::kernel_work(compute, kernel), memory).count();
+  };
+  config.demand = [compute](const models::Kernel& kernel) {
+    return schedules::kernel_demand(schedules::kernel_work(compute, kernel));
+  };
+}
+
+TransformerStep generate_step(Platform& platform) {
+  StepOptions options;
+  platform.workload().read(options);
+  try {
+    return generate(options, platform.machine());
+  } catch (const WorkloadError& error) {
+    throw of_platform(error);
+  }
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "platforms/results/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace weft::platforms {
+
+using nlohmann::ordered_json;
+
+std::string in_columns(const std::vector<std::vector<std::string>>& lines) {
+  std::vector<std::size_t> widths;
+  for (const auto& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (const auto& line : lines) {
+    std::string row;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      row += i == 0 ? fmt::format("{:<{}}", line[i], widths[i]) : fmt::format("  {:>{}}", line[i], widths[i]);
+    }
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  }
+  return text;
+}
+
+std::string short_number(double value) {
+  if (value != 0 && std::abs(value) < 0.01) return fmt::format("{:.2e}", value);
+  return fmt::format("{:.{}f}", value, std::abs(value) < 10 ? 3 : std::abs(value) < 1000 ? 2 : 0);
+}
+
+std::string short_time(Time time) {
+  const double ps = static_cast<double>(time.count());
+  if (ps < 1e3) return fmt::format("{} ps", time.count());
+  if (ps < 1e6) return fmt::format("{:.3g} ns", ps * 1e-3);
+  if (ps < 1e9) return fmt::format("{:.4g} us", ps * 1e-6);
+  if (ps < 1e12) return fmt::format("{:.4g} ms", ps * 1e-9);
+  return fmt::format("{:.4g} s", ps * 1e-12);
+}
+
+std::string short_bytes(double bytes) {
+  constexpr double kMebi = 1 << 20;
+  if (bytes < kMebi) return fmt::format("{:.0f} B", bytes);
+  return fmt::format("{:.1f} MiB", bytes / kMebi);
+}
+
+ordered_json to_us(const std::vector<Time>& times) {
+  ordered_json json = ordered_json::array();
+  for (const Time time : times) json.push_back(to_us(time));
+  return json;
+}
+
+std::string to_hex(std::uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
+
+}  // namespace weft::platforms

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "hw/core/quantity.h"
+
+/// Figures as people and JSON have them.
+namespace weft::platforms {
+
+/// Cells in columns, two blanks apart: the first one left-aligned, the others right-aligned.
+std::string in_columns(const std::vector<std::vector<std::string>>& lines);
+
+/// Three significant decimals, for people.
+std::string short_number(double value);
+/// The time with a unit that suits it: "1.24 ms".
+std::string short_time(Time time);
+
+/// Exact below a MiB, which all else counts in.
+std::string short_bytes(double bytes);
+
+/// Microseconds, for JSON.
+inline double to_us(Time time) {
+  return static_cast<double>(time.count()) * 1e-6;
+}
+nlohmann::ordered_json to_us(const std::vector<Time>& times);
+inline double to_seconds(Time time) {
+  return static_cast<double>(time.count()) * 1e-12;
+}
+std::string to_hex(std::uint64_t value);
+
+}  // namespace weft::platforms

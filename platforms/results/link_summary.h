@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "platforms/machine/machine.h"
+#include "platforms/results/pictures/topology_picture.h"
+
+/// What the counters of links and switches say after a run.
+namespace weft::platforms {
+
+/// Counters of all links at some time, from which what comes later is counted.
+struct LinkBaseline;
+[[nodiscard]] std::shared_ptr<const LinkBaseline> link_baseline(Machine& machine);
+/// The counters of the one with those of the other, so many times, but for the most that was queued.
+[[nodiscard]] std::shared_ptr<const LinkBaseline> with_links_added(const LinkBaseline& one, const LinkBaseline& other,
+                                                                   int times);
+
+/// Of each network, its counters together (`totals`); the links by what they join: their number, mean and highest
+/// utilisation, and bytes on the wire; and the busiest links with all of their counters. Utilisation is the share of
+/// `span` in which a link was sending. Here and below `span` begins with `since`, or with the run; the most that was
+/// queued is that of the whole run.
+nlohmann::ordered_json link_summary(Machine& machine, Time span, const LinkBaseline* since = nullptr);
+
+/// The totals of each network alone, in the same place.
+nlohmann::ordered_json link_totals(Machine& machine);
+
+/// Every link of all networks with its counters, in CSV.
+std::string link_table(Machine& machine, Time span, const LinkBaseline* since = nullptr);
+
+/// A line for each network in which packets were dropped, damaged, marked or paused: what people should know.
+std::string link_remarks(Machine& machine);
+
+/// The utilisation of the links of the network between NICs, of either direction the higher one. `since` must live as
+/// long.
+Heat network_heat(Machine& machine, Time span, const LinkBaseline* since = nullptr);
+
+}  // namespace weft::platforms

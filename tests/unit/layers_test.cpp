@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The house as docs/architecture.md draws it: who includes whom, and how long files are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Source {
+  std::string path;  ///< "hw/fabric/link.h"
+  int lines = 0;
+  std::vector<std::string> includes;  ///< of Weft's own
+};
+
+/// Of files and of what they include, with "/": what lies deeper belongs to the folder too.
+std::string folder_of(const std::string& path) {
+  const std::size_t first = path.find('/');
+  const std::size_t second = path.find('/', first + 1);
+  return path.substr(0, second == std::string::npos ? first : second);
+}
+
+std::vector<Source> sources_of(const std::vector<std::string>& tops) {
+  std::vector<Source> all;
+  for (const std::string& top : tops) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(WEFT_SOURCE_DIR) / top)) {
+      if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
+      Source source{fs::relative(entry.path(), WEFT_SOURCE_DIR).string(), 0, {}};
+      std::ifstream file(entry.path());
+      for (std::string line; std::getline(file, line); ++source.lines) {
+        constexpr std::string_view kInclude = "#include \"";
+        if (!line.starts_with(kInclude)) continue;
+        const std::string what = line.substr(kInclude.size(), line.find('"', kInclude.size()) - kInclude.size());
+        if (what.find('/') != std::string::npos) source.includes.push_back(what);
+      }
+      all.push_back(std::move(source));
+    }
+  }
+  return all;
+}
+
+/// Higher ones may include lower ones. 0: everybody may, and it includes nobody.
+int layer_of(const std::string& path) {
+  static const std::map<std::string, int> kLayers = {{"hw/core", 1},
+                                                     {"platforms/config", 10},
+                                                     {"platforms/import", 11},
+                                                     {"platforms/machine", 11},
+                                                     {"platforms/results", 12},
+                                                     {"platforms/jobs", 13},
+                                                     {"platforms/cli", 13},
+                                                     {"platforms/commands", 14},
+                                                     {"platforms", 15}};
+  if (path.starts_with("traces/")) return 0;
+  const auto found = kLayers.find(folder_of(path));
+  if (found != kLayers.end()) return found->second;
+  EXPECT_FALSE(path.starts_with("platforms/")) << path << " is in none of the rooms of platforms";
+  return path.starts_with("hw/") ? 2 : 3;
+}
+
+TEST(Layers, AreIncludedFromAboveAlone) {
+  const std::vector<Source> sources = sources_of({"hw", "sw", "traces", "platforms"});
+  EXPECT_GT(sources.size(), 500U);
+  for (const Source& source : sources) {
+    for (const std::string& include : source.includes) {
+      const bool is_own = folder_of(include) == folder_of(source.path);
+      const int mine = layer_of(source.path);
+      const int other = layer_of(include);
+      // Folders of hw and of sw stand side by side: the next test sees to them. So do formats of traces.
+      const bool is_beside = mine == other && mine <= 3;
+      EXPECT_TRUE(is_own || is_beside || other < mine) << source.path << " includes " << include;
+    }
+  }
+}
+
+TEST(Layers, HaveNoCirclesOfFolders) {
+  std::map<std::string, std::set<std::string>> below;
+  for (const Source& source : sources_of({"hw", "sw", "traces", "platforms"})) {
+    for (const std::string& include : source.includes) below[folder_of(source.path)].insert(folder_of(include));
+  }
+  // Folders whose includes are all settled are taken away until none is left.
+  while (!below.empty()) {
+    const auto settled = std::find_if(below.begin(), below.end(), [&below](const auto& folder) {
+      return std::none_of(folder.second.begin(), folder.second.end(),
+                          [&](const std::string& other) { return other != folder.first && below.contains(other); });
+    });
+    if (settled == below.end()) break;
+    below.erase(settled);
+  }
+  for (const auto& [folder, others] : below) ADD_FAILURE() << folder << " is in a circle or includes one";
+}
+
+TEST(Layers, HaveFilesOfOnePurpose) {
+  constexpr int kLongest = 500;
+  for (const Source& source : sources_of({"hw", "sw", "traces", "platforms", "tests", "docs"})) {
+    EXPECT_LE(source.lines, kLongest) << source.path;
+  }
+}
+
+}  // namespace
+}  // namespace weft
