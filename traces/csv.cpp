@@ -9,7 +9,7 @@
 #include <cmath>
 #include <utility>
 
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::traces {
 namespace {

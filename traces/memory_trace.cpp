@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "traces/file_kind.h"
+#include "traces/files/file_kind.h"
 #include "traces/format_error.h"
 
 namespace weft::traces {

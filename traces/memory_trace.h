@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/input_file.h"
+#include "traces/files/input_file.h"
 
 namespace weft::traces {
 

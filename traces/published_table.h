@@ -16,8 +16,8 @@
 ///     platform   the platform file to run
 ///     arguments  the rest of the command line; "A less B" where the measured value is that of one run less that of
 ///                another
-///     metric     path of the result's value (traces/json_path.h), or several with " + " or " - " between them; a term
-///     may
+///     metric     path of the result's value (traces/json/json_path.h), or several with " + " or " - " between them; a
+///     term may
 ///                be a value in the row's unit instead, such as "2.16us" that a profiler adds to what it times
 ///     published  the measured value
 ///     unit       its unit; may be empty. A value whose name says another one (time_us for ms) is converted

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/gzip_file.h"
+#include "traces/files/gzip_file.h"
 
 namespace weft::traces {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "hw/fabric/plan.h"
+#include "hw/fabric/topology/plan.h"
 
 namespace weft::fabric {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hw/fabric/fabric_config.h"
-#include "hw/fabric/topology.h"
+#include "hw/fabric/topology/topology.h"
 
 namespace weft::fabric {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "hw/fabric/plan.h"
-#include "hw/fabric/spanning_tree.h"
-#include "hw/fabric/switch.h"
-#include "hw/fabric/topology.h"
+#include "hw/fabric/switch/switch.h"
+#include "hw/fabric/topology/plan.h"
+#include "hw/fabric/topology/spanning_tree.h"
+#include "hw/fabric/topology/topology.h"
 
 namespace weft::fabric {
 

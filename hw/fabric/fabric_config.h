@@ -7,7 +7,7 @@
 
 #include "hw/core/fields.h"
 #include "hw/fabric/link.h"
-#include "hw/fabric/switch.h"
+#include "hw/fabric/switch/switch.h"
 
 namespace weft::fabric {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "hw/fabric/deadlock.h"
 #include "hw/fabric/fabric.h"
+#include "hw/fabric/topology/deadlock.h"
 
 namespace weft::fabric {
 namespace {

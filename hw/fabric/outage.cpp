@@ -8,7 +8,7 @@
 #include <set>
 
 #include "hw/core/number_text.h"
-#include "hw/fabric/deadlock.h"
+#include "hw/fabric/topology/deadlock.h"
 
 namespace weft::fabric {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "hw/fabric/fabric_config.h"
-#include "hw/fabric/routing.h"
-#include "hw/fabric/topology.h"
+#include "hw/fabric/topology/routing.h"
+#include "hw/fabric/topology/topology.h"
 
 namespace weft::fabric {
 

@@ -18,7 +18,7 @@
 #include "hw/core/random.h"
 #include "hw/core/register_file.h"
 #include "hw/core/stall.h"
-#include "hw/fabric/topology.h"
+#include "hw/fabric/topology/topology.h"
 #include "hw/nic/host_link.h"
 #include "hw/nic/memory_regions.h"
 #include "hw/nic/nic_config.h"

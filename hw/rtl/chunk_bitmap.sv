@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receive bitmap of a SmartNIC: which chunks of a multicast collective have come, how many are missing, and the next
 // run of missing ones, which is what is fetched again. The model is weft::collectives::ChunkMap
-// (sw/collectives/chunk_map.h): `begin_*` is its begin(), `set_*` set(), `find_*` next_hole().
+// (sw/collectives/multicast/chunk_map.h): `begin_*` is its begin(), `set_*` set(), `find_*` next_hole().
 //
 //   begin  all of `begin_size` chunks are missing, of which `begin_own` are never sent: those of the member itself.
 //          Clears a word of 64 chunks each cycle; `ready` is 0 meanwhile, and nothing is taken. Ends a find without answer.

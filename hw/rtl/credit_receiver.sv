@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving end of a link with credits: a buffer for each lane, whose space is given back by the packet, when its
-// last beat has been taken (as a switch does it: fabric::Switch::release in hw/fabric/switch.cpp). The model of the
+// last beat has been taken (as a switch does it: fabric::Switch::release in hw/fabric/switch/switch.cpp). The model of the
 // protocol is fabric::Transmitter (hw/fabric/link.h).
 //
 // A lane's beat can be taken from the cycle after it came from the wire; `out_ready` has a bit for each lane, and so many

@@ -2,7 +2,7 @@
 // Sum of two 32-bit words of elements of one kind, three cycles later: one fp32 or int32 element, or two of bf16 or
 // fp16. A word whose `adds` is 0 counts as nothing: the other one comes out as it is, and of two of them zeros do. The
 // model is weft::add (hw/core/element.h) and, for words that add nothing, ReductionModel::add_up
-// (hw/fabric/reduction_model.cpp). Registers move where `enable` is 1.
+// (hw/fabric/reduction/reduction_model.cpp). Registers move where `enable` is 1.
 module reduction_adder (
     input         clk,
     input         enable,

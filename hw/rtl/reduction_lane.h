@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "hw/fabric/reduction_lane_engine.h"
+#include "hw/fabric/reduction/reduction_lane_engine.h"
 #include "hw/rtl/pins.h"
 
 /// Joins a SystemC module with the pins of hw/rtl/reduction_lane.sv to the switches of a platform. What `verilator

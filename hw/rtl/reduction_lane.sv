@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The adders of a reduction tree's node: one beat from each child that takes part becomes their sum. The model is
-// ReductionModel::add_up (hw/fabric/reduction_model.cpp), bit for bit: beats are added in the order of the children,
+// ReductionModel::add_up (hw/fabric/reduction/reduction_model.cpp), bit for bit: beats are added in the order of the children,
 // ((c0 + c1) + c2) + ..., whatever order they come in; one with `in_adds` 0 counts and adds nothing.
 //
 // Streams have valid and ready: a beat is handed over at a rising edge at which both are 1, and valid, once 1, keeps its

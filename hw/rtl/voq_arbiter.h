@@ -7,7 +7,7 @@
 #include <string>
 #include <systemc>
 
-#include "hw/fabric/output_arbiter.h"
+#include "hw/fabric/switch/output_arbiter.h"
 #include "hw/rtl/pins.h"
 
 /// Joins a SystemC module with the pins of hw/rtl/voq_arbiter.sv to the switches of a platform: it then chooses the

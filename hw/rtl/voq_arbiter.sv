@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arbiter of a switch's output over virtual output queues: a lane in turn, then an input of that lane in turn. The
-// model is fabric::Switch::serve (hw/fabric/switch.cpp), without weights, flow queues and limits of the crossbar.
+// model is fabric::Switch::serve (hw/fabric/switch/switch.cpp), without weights, flow queues and limits of the crossbar.
 //
 // An input waits in a lane if its bit of `waiting` is 1; its first packet may be sent if that of `credit` is. Bits are
 // numbered lane * INPUTS + input. In a lane the input is chosen before its credit is looked at: a lane whose next input

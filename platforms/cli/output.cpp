@@ -11,7 +11,7 @@
 
 #include "platforms/results/version.h"
 #include "platforms/results/write_file.h"
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::platforms {
 namespace {

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "platforms/cli/signals.h"
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::platforms {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "traces/temporary.h"
+#include "traces/files/temporary.h"
 
 namespace weft::platforms {
 

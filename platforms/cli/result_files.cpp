@@ -22,10 +22,10 @@
 #include "platforms/config/text.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
-#include "traces/file_kind.h"
+#include "traces/files/file_kind.h"
+#include "traces/files/read_files.h"
+#include "traces/files/whole_file.h"
 #include "traces/format_error.h"
-#include "traces/read_files.h"
-#include "traces/whole_file.h"
 
 namespace weft::platforms {
 namespace {

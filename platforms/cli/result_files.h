@@ -14,7 +14,7 @@
 
 #include "platforms/cli/place_lock.h"
 #include "platforms/cli/result_kind.h"
-#include "traces/temporary.h"
+#include "traces/files/temporary.h"
 
 namespace weft::platforms {
 

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "traces/file_kind.h"
+#include "traces/files/file_kind.h"
+#include "traces/files/input_file.h"
+#include "traces/files/read_files.h"
 #include "traces/format_error.h"
-#include "traces/input_file.h"
-#include "traces/json_beginning.h"
-#include "traces/read_files.h"
+#include "traces/json/json_beginning.h"
 
 namespace weft::platforms {
 namespace {

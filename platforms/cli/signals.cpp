@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "platforms/cli/process.h"
-#include "traces/temporary.h"
+#include "traces/files/temporary.h"
 
 namespace weft::platforms {
 namespace {

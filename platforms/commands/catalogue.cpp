@@ -20,10 +20,10 @@
 #include "platforms/machine/platform.h"
 #include "sw/analytical/config.h"
 #include "sw/schedules/fsdp_plan.h"
-#include "sw/schedules/graph.h"
-#include "sw/schedules/kfac_config.h"
+#include "sw/schedules/graph/graph.h"
+#include "sw/schedules/kfac/kfac_config.h"
 #include "sw/workloads/options.h"
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::platforms {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "hw/fabric/topology.h"
+#include "hw/fabric/topology/topology.h"
 #include "platforms/cli/choices.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/result_files.h"
@@ -22,7 +22,7 @@
 #include "platforms/results/write_file.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
-#include "traces/input_file.h"
+#include "traces/files/input_file.h"
 
 namespace weft::platforms {
 namespace {

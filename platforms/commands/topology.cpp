@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "hw/fabric/credit_loop.h"
-#include "hw/fabric/measures.h"
-#include "hw/fabric/plan.h"
+#include "hw/fabric/topology/measures.h"
+#include "hw/fabric/topology/plan.h"
 #include "platforms/cli/output.h"
 #include "platforms/cli/platform_options.h"
 #include "platforms/cli/progress.h"

@@ -23,10 +23,10 @@
 #include "platforms/commands/command.h"
 #include "platforms/config/text.h"
 #include "platforms/results/write_file.h"
-#include "traces/data_path.h"
-#include "traces/json_path.h"
+#include "traces/files/data_path.h"
+#include "traces/files/temporary.h"
+#include "traces/json/json_path.h"
 #include "traces/published_table.h"
-#include "traces/temporary.h"
 
 namespace weft::platforms {
 namespace {

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/config/text.h"
-#include "traces/json_depth.h"
-#include "traces/json_text.h"
-#include "traces/read_files.h"
+#include "traces/files/read_files.h"
+#include "traces/json/json_depth.h"
+#include "traces/json/json_text.h"
 
 namespace weft::platforms {
 namespace {

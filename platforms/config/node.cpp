@@ -8,8 +8,8 @@
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
 #include "traces/csv.h"
-#include "traces/json_depth.h"
-#include "traces/json_text.h"
+#include "traces/json/json_depth.h"
+#include "traces/json/json_text.h"
 
 namespace weft::platforms {
 

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/config/input_error.h"
-#include "traces/file_kind.h"
-#include "traces/json_text.h"
+#include "traces/files/file_kind.h"
+#include "traces/files/text_file.h"
+#include "traces/json/json_text.h"
 #include "traces/nearest_names.h"
-#include "traces/text_file.h"
 
 namespace weft::platforms {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 /// Small helpers for messages and dotted paths.
 namespace weft::platforms {

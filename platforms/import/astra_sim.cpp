@@ -15,8 +15,8 @@
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim_1.h"
 #include "platforms/import/wired_network.h"
-#include "traces/file_kind.h"
-#include "traces/text_file.h"
+#include "traces/files/file_kind.h"
+#include "traces/files/text_file.h"
 
 namespace weft::platforms::astra {
 namespace {

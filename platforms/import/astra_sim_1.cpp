@@ -7,7 +7,7 @@
 
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::platforms::astra {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::platforms::astra {
 

@@ -13,7 +13,7 @@
 #include "platforms/results/format.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
-#include "sw/schedules/graph.h"
+#include "sw/schedules/graph/graph.h"
 
 namespace weft::platforms {
 namespace {

@@ -16,10 +16,10 @@
 #include "traces/chakra/check.h"
 #include "traces/chakra/convert.h"
 #include "traces/chakra/ranks.h"
-#include "traces/file_kind.h"
+#include "traces/files/file_kind.h"
+#include "traces/files/input_file.h"
+#include "traces/files/temporary.h"
 #include "traces/format_error.h"
-#include "traces/input_file.h"
-#include "traces/temporary.h"
 
 namespace weft::platforms {
 

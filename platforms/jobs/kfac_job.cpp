@@ -10,10 +10,10 @@
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/results/format.h"
 #include "platforms/results/summary.h"
-#include "sw/schedules/kfac.h"
-#include "sw/schedules/kfac_check.h"
-#include "sw/schedules/kfac_training.h"
-#include "traces/input_file.h"
+#include "sw/schedules/kfac/kfac.h"
+#include "sw/schedules/kfac/kfac_check.h"
+#include "sw/schedules/kfac/kfac_training.h"
+#include "traces/files/input_file.h"
 
 namespace weft::platforms {
 namespace {

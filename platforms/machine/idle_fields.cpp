@@ -10,7 +10,7 @@
 
 #include "platforms/config/other_values.h"
 #include "platforms/machine/idle_collector.h"
-#include "sw/collectives/pat.h"
+#include "sw/collectives/pat/pat.h"
 
 namespace weft::platforms {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "traces/data_path.h"
+#include "traces/files/data_path.h"
 
 namespace weft::platforms {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "hw/fabric/plan.h"
+#include "hw/fabric/topology/plan.h"
 #include "hw/nic/nic.h"
 #include "platforms/machine/machine.h"
 

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "platforms/config/text.h"
-#include "traces/data_path.h"
+#include "traces/files/data_path.h"
+#include "traces/files/text_file.h"
 #include "traces/nearest_names.h"
-#include "traces/text_file.h"
 
 namespace weft::platforms {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "hw/core/quantity.h"
 
-/// A replay of the chunks of RingMember (sw/collectives/ring.h) in numbers alone, for what its staging slots let
+/// A replay of the chunks of RingMember (sw/collectives/ring/ring.h) in numbers alone, for what its staging slots let
 /// through.
 namespace weft::platforms {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hw/fabric/plan.h"
+#include "hw/fabric/topology/plan.h"
 #include "hw/nic/nic_config.h"
 
 /// How long packets and their answers take through a network in which nothing else is under way.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hw/fabric/plan.h"
+#include "hw/fabric/topology/plan.h"
 #include "hw/nic/nic_config.h"
 #include "platforms/machine/machine.h"
 #include "platforms/machine/ring_model.h"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "traces/whole_file.h"
+#include "traces/files/whole_file.h"
 
 namespace weft::platforms {
 

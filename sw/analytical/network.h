@@ -50,7 +50,7 @@ struct Dimension {
 /// Ends send and receive through its mailboxes(), and what they do is on its agenda().
 ///
 /// What it leaves out is what Weft's fabric has: packets, pipelining over links, credits, switches that are busy.
-/// Checked against ASTRA-sim's results in tests/unit/analytical_test.cpp.
+/// Checked against ASTRA-sim's results in tests/unit/workload/analytical_test.cpp.
 class Network final : Actor {
  public:
   /// Throws ConfigError with a path below `path` for congestion in several dimensions. Attaches its agenda.

@@ -8,7 +8,7 @@
 #include "sw/collectives/followed.h"
 #include "sw/collectives/hierarchical.h"
 #include "sw/collectives/nodes.h"
-#include "sw/collectives/ring_group.h"
+#include "sw/collectives/ring/ring_group.h"
 
 namespace weft::collectives {
 

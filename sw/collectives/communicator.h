@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "hw/core/fields.h"
-#include "sw/collectives/dimensional.h"
 #include "sw/collectives/group.h"
-#include "sw/collectives/in_network.h"
-#include "sw/collectives/multicast.h"
+#include "sw/collectives/in_network/in_network.h"
+#include "sw/collectives/in_network/two_level.h"
+#include "sw/collectives/line/dimensional.h"
+#include "sw/collectives/multicast/multicast.h"
 #include "sw/collectives/nccl_choice.h"
-#include "sw/collectives/pat_group.h"
-#include "sw/collectives/tree_broadcast.h"
-#include "sw/collectives/tree_group.h"
-#include "sw/collectives/two_level.h"
+#include "sw/collectives/pat/pat_group.h"
+#include "sw/collectives/tree/tree_broadcast.h"
+#include "sw/collectives/tree/tree_group.h"
 #include "sw/firmware/rank.h"
 
 namespace weft::collectives {

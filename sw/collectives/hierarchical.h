@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sw/collectives/nodes.h"
-#include "sw/collectives/ring_group.h"
+#include "sw/collectives/ring/ring_group.h"
 
 namespace weft::collectives {
 

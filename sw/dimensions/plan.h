@@ -20,8 +20,8 @@ inline EnumNames<Operation> enum_names(Operation /*tag*/) {
           {"all_to_all", Operation::kAllToAll}};
 }
 
-/// ASTRA-sim's arithmetic has the first four (sw/analytical), firmware all (sw/collectives/line_algorithms.h). The next
-/// three, given for the first dimension, mean one dimension of all ends. kNone leaves a dimension out.
+/// ASTRA-sim's arithmetic has the first four (sw/analytical), firmware all (sw/collectives/line/line_algorithms.h). The
+/// next three, given for the first dimension, mean one dimension of all ends. kNone leaves a dimension out.
 enum class Algorithm : std::uint8_t {
   kRing,
   kDirect,

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "hw/memory/remote_dma.h"
-#include "hw/memory/remote_target.h"
+#include "hw/memory/remote/remote_dma.h"
+#include "hw/memory/remote/remote_target.h"
 #include "sw/firmware/memory_map.h"
 #include "sw/firmware/processor.h"
 

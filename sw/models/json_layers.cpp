@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "traces/json_text.h"
+#include "traces/json/json_text.h"
 
 namespace weft::models {
 

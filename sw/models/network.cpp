@@ -12,9 +12,9 @@
 
 #include "sw/models/json_layers.h"
 #include "traces/csv.h"
-#include "traces/data_path.h"
-#include "traces/json_text.h"
-#include "traces/text_file.h"
+#include "traces/files/data_path.h"
+#include "traces/files/text_file.h"
+#include "traces/json/json_text.h"
 
 namespace weft::models {
 namespace {

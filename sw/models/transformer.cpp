@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "traces/csv.h"
-#include "traces/data_path.h"
+#include "traces/files/data_path.h"
 
 namespace weft::models {
 namespace {

@@ -3,7 +3,7 @@
 // that is read as any other, or they are refused. The first byte says which file it is.
 #include <nlohmann/json.hpp>
 
-#include "hw/fabric/plan.h"
+#include "hw/fabric/topology/plan.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/import/astra_groups.h"
 #include "platforms/import/astra_machine.h"

@@ -3,8 +3,8 @@
 // all ends, or they are refused.
 #include "hw/fabric/credit_loop.h"
 #include "hw/fabric/fabric_config.h"
-#include "hw/fabric/measures.h"
-#include "hw/fabric/plan.h"
+#include "hw/fabric/topology/measures.h"
+#include "hw/fabric/topology/plan.h"
 #include "platforms/config/document.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -12,7 +12,7 @@
 #include "sw/workloads/options.h"
 #include "sw/workloads/workload.h"
 #include "tests/fuzz/fuzz.h"
-#include "traces/json_path.h"
+#include "traces/json/json_path.h"
 #include "traces/published_table.h"
 
 using namespace weft;  // NOLINT(google-build-using-namespace)

@@ -11,7 +11,7 @@
 #include "sw/analytical/config.h"
 #include "sw/analytical/replay.h"
 #include "sw/firmware/memory_map.h"
-#include "sw/schedules/graph.h"
+#include "sw/schedules/graph/graph.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/twin.h"
 #include "traces/chakra/check.h"

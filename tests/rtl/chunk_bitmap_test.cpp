@@ -7,7 +7,7 @@
 
 #include "Vchunk_bitmap.h"
 #include "hw/core/random.h"
-#include "sw/collectives/chunk_map.h"
+#include "sw/collectives/multicast/chunk_map.h"
 #include "tests/rtl/ports.h"
 #include "tests/rtl/recorder.h"
 #include "tests/rtl/simulators.h"

@@ -11,7 +11,7 @@
 #include "hw/rtl/blocks.h"
 #include "platforms/machine/machine.h"
 #include "sw/collectives/communicator.h"
-#include "tests/support/lane_bench.h"
+#include "tests/support/benches/lane_bench.h"
 
 namespace weft::platforms {
 namespace {

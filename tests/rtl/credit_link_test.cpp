@@ -12,7 +12,7 @@
 #include "tests/rtl/ports.h"
 #include "tests/rtl/recorder.h"
 #include "tests/rtl/simulators.h"
-#include "tests/support/fabric_end.h"
+#include "tests/support/benches/fabric_end.h"
 
 namespace weft::test {
 namespace {

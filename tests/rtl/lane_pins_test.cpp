@@ -6,7 +6,7 @@
 
 #include "Vlane_4x8.h"
 #include "hw/core/random.h"
-#include "hw/fabric/modelled_lane.h"
+#include "hw/fabric/reduction/modelled_lane.h"
 #include "tests/rtl/ports.h"
 
 namespace weft::test {

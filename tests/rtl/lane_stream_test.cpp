@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "Vlane_4x8.h"
-#include "hw/fabric/reduction_model.h"
+#include "hw/fabric/reduction/reduction_model.h"
 #include "tests/rtl/element_pairs.h"
 #include "tests/rtl/ports.h"
 

@@ -11,7 +11,7 @@
 #include "tests/rtl/ports.h"
 #include "tests/rtl/recorder.h"
 #include "tests/rtl/simulators.h"
-#include "tests/support/star.h"
+#include "tests/support/benches/star.h"
 
 namespace weft::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "platforms/machine/machine.h"
-#include "sw/schedules/graph.h"
+#include "sw/schedules/graph/graph.h"
 #include "tests/support/chakra.h"
 #include "tests/support/kernel.h"
 #include "tests/support/reports.h"

@@ -18,8 +18,8 @@
 #include "sw/kfac/arithmetic.h"
 #include "sw/kfac/compression_kernels.h"
 #include "sw/kfac/packing.h"
-#include "sw/schedules/kfac_config.h"
-#include "sw/schedules/kfac_plan.h"
+#include "sw/schedules/kfac/kfac_config.h"
+#include "sw/schedules/kfac/kfac_plan.h"
 
 /// Training as one process would do it, without a machine: the ranks' parts one after the other, sums as written.
 namespace weft::test {

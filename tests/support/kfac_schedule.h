@@ -2,7 +2,7 @@
 #pragma once
 
 #include "platforms/machine/machine.h"
-#include "sw/schedules/kfac.h"
+#include "sw/schedules/kfac/kfac.h"
 #include "tests/support/kernel.h"
 
 /// K-FAC schedules on machines of default parts.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "platforms/machine/machine.h"
-#include "sw/schedules/kfac_training.h"
+#include "sw/schedules/kfac/kfac_training.h"
 #include "tests/support/kernel.h"
 #include "tests/support/kfac_reference.h"
 

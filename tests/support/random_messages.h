@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/support/nic_bench.h"
+#include "tests/support/benches/nic_bench.h"
 #include "tests/support/random_network.h"
 
 /// Messages at random, for networks at random.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hw/core/random.h"
-#include "hw/fabric/plan.h"
+#include "hw/fabric/topology/plan.h"
 
 namespace weft::test {
 

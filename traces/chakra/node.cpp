@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::chakra {
 namespace {

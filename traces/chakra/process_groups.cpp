@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "traces/json_depth.h"
+#include "traces/json/json_depth.h"
 
 namespace weft::chakra {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "traces/chakra/node.h"
-#include "traces/output_file.h"
+#include "traces/files/output_file.h"
 
 namespace weft::chakra {
 

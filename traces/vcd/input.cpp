@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "traces/file_kind.h"
+#include "traces/files/file_kind.h"
+#include "traces/files/input_file.h"
+#include "traces/files/program.h"
+#include "traces/files/whole_file.h"
 #include "traces/format_error.h"
-#include "traces/input_file.h"
-#include "traces/program.h"
-#include "traces/whole_file.h"
 
 namespace weft::vcd {
 namespace {

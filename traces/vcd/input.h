@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "traces/temporary.h"
+#include "traces/files/temporary.h"
 
 namespace weft::traces {
 class InputFile;

@@ -8,10 +8,10 @@
 #include <system_error>
 #include <utility>
 
-#include "traces/output_file.h"
-#include "traces/program.h"
-#include "traces/temporary.h"
-#include "traces/whole_file.h"
+#include "traces/files/output_file.h"
+#include "traces/files/program.h"
+#include "traces/files/temporary.h"
+#include "traces/files/whole_file.h"
 
 namespace weft::vcd {
 namespace {

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "traces/whole_file.h"
+#include "traces/files/whole_file.h"
 
 namespace weft::vcd {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/background.h"
+#include "traces/files/background.h"
 #include "traces/vcd/header.h"
 #include "traces/vcd/output.h"
 

@@ -28,9 +28,9 @@ EnumNames<ConvolutionPass> enum_names(ConvolutionPass);
 /// dilation, changes of layout, biases and activations that are fused.
 ///
 /// Compared with forward and backward of ResNets in float32 on RTX 2080 Ti, with batch normalisation and activations,
-/// as SPD-KFAC's authors publish it (tests/unit/kernel_published_test.cpp), no parameter chosen for it: 22 % short for
-/// ResNet-50 on 32 images and 35 % for ResNet-152 on 8. The published times have a framework's host beside the kernels,
-/// and additions, pooling and copies that are left out there. No convolution alone is checked.
+/// as SPD-KFAC's authors publish it (tests/unit/platform/kernel_published_test.cpp), no parameter chosen for it: 22 %
+/// short for ResNet-50 on 32 images and 35 % for ResNet-152 on 8. The published times have a framework's host beside
+/// the kernels, and additions, pooling and copies that are left out there. No convolution alone is checked.
 struct Convolution {
   std::int64_t batch = 1;
   std::int64_t channels_in = 0;

@@ -28,9 +28,9 @@ struct Cholesky {
 /// One parameter, `panel_step`, was chosen for the sum of the 108 inversions of ResNet-50's factors (sizes 64 to 4,608)
 /// that SPD-KFAC's authors publish for RTX 2080 Ti in float32, 274 ms. Held out: the 312 inversions of ResNet-152, 676
 /// ms (-2 %); both networks' inversions distributed with load balancing (+5 and -2 %) and one after the other (-18 and
-/// -5 %), see tests/unit/kernel_published_test.cpp. Times of single sizes are not published; the cubic that FACTS.md
-/// derives from the same sums is met within 12 % from 512 to 4,608. The published library may factor panels on the
-/// host, and the step is then the way there and back; other parts inherit it. Left out: pivoting (LU), iterative
+/// -5 %), see tests/unit/platform/kernel_published_test.cpp. Times of single sizes are not published; the cubic that
+/// FACTS.md derives from the same sums is met within 12 % from 512 to 4,608. The published library may factor panels on
+/// the host, and the step is then the way there and back; other parts inherit it. Left out: pivoting (LU), iterative
 /// refinement, a look-ahead that overlaps a panel with the update before.
 struct Inverse {
   std::int64_t batch = 1;

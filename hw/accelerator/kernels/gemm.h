@@ -29,8 +29,8 @@ namespace weft::accelerator {
 /// rows exceed the part's peak as they stand: they are compared through a model of how they were recorded
 /// (tests/published/gemm_table.h). For float32 the library switches between kernels in ways that this model does not
 /// follow. float32 on vector units was compared with the 108 factor products of ResNet-50 on RTX 2080 Ti
-/// (tests/unit/kernel_published_test.cpp): their sum is 4 % too long and the mean error 11 %; only the largest split of
-/// k, 32, was chosen with them in sight.
+/// (tests/unit/platform/kernel_published_test.cpp): their sum is 4 % too long and the mean error 11 %; only the largest
+/// split of k, 32, was chosen with them in sight.
 struct Gemm {
   std::int64_t batch = 1;
   std::int64_t m = 0;

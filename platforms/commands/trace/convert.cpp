@@ -12,8 +12,8 @@
 #include "traces/chakra/convert.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/text/workload.h"
-#include "traces/file_kind.h"
-#include "traces/text_file.h"
+#include "traces/files/file_kind.h"
+#include "traces/files/text_file.h"
 
 namespace weft::platforms {
 namespace {

@@ -10,8 +10,8 @@
 #include "traces/chakra/convert.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/repair.h"
-#include "traces/temporary.h"
-#include "traces/whole_file.h"
+#include "traces/files/temporary.h"
+#include "traces/files/whole_file.h"
 
 namespace weft::platforms {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "hw/fabric/reduction_engine.h"
+#include "hw/fabric/reduction/reduction_engine.h"
 #include "platforms/commands/command.h"
 #include "traces/format_error.h"
 

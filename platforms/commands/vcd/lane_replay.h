@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "hw/core/dispatcher.h"
-#include "hw/fabric/lane_waves.h"
-#include "hw/fabric/modelled_lane.h"
+#include "hw/fabric/reduction/lane_waves.h"
+#include "hw/fabric/reduction/modelled_lane.h"
 #include "platforms/commands/vcd/lane_lines.h"
 #include "traces/vcd/block_trace.h"
 

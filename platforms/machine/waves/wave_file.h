@@ -15,7 +15,7 @@
 #include "hw/core/waves.h"
 #include "platforms/machine/waves/wave_order.h"
 #include "platforms/machine/waves/wave_writer.h"
-#include "traces/background.h"
+#include "traces/files/background.h"
 #include "traces/vcd/writer.h"
 
 namespace weft::platforms {

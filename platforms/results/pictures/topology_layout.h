@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hw/fabric/topology.h"
+#include "hw/fabric/topology/topology.h"
 
 /// Where everything of a picture of a network goes. Trees stand by levels; in networks with coordinates two dimensions
 /// make a tile, and further ones join tiles; the groups of a dragonfly, and all else, stand on a circle. What is too

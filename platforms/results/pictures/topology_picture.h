@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "hw/fabric/topology.h"
+#include "hw/fabric/topology/topology.h"
 #include "platforms/results/pictures/topology_layout.h"
 
 /// Pictures of a network. Parallel links are one line, the thicker the more they are.

@@ -8,7 +8,7 @@
 
 #include "traces/chakra/check/parts.h"
 #include "traces/chakra/reader.h"
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::chakra {
 namespace {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "traces/chakra/check/parts.h"
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::chakra {
 namespace {

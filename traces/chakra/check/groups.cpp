@@ -7,7 +7,7 @@
 
 #include "traces/chakra/check/joined_graph.h"
 #include "traces/chakra/check/parts.h"
-#include "traces/text_file.h"
+#include "traces/files/text_file.h"
 
 namespace weft::chakra {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "traces/file_kind.h"
-#include "traces/json_text.h"
+#include "traces/files/file_kind.h"
+#include "traces/json/json_text.h"
 
 namespace weft::chakra {
 namespace {

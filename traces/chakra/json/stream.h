@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/input_file.h"
+#include "traces/files/input_file.h"
 
 namespace weft::chakra {
 

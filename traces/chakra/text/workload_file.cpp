@@ -10,10 +10,10 @@
 
 #include "traces/chakra/check.h"
 #include "traces/chakra/text/workload.h"
-#include "traces/file_kind.h"
+#include "traces/files/file_kind.h"
+#include "traces/files/text_file.h"
 #include "traces/format_error.h"
 #include "traces/nearest_names.h"
-#include "traces/text_file.h"
 
 namespace weft::chakra {
 namespace {

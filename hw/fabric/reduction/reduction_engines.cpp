@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hw/fabric/reduction/reduction_engines.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "hw/fabric/implementations.h"
+#include "hw/fabric/reduction/modelled_lane.h"
+#include "hw/fabric/reduction/reduction_lane_engine.h"
+#include "hw/fabric/reduction/reduction_model.h"
+
+namespace weft::fabric {
+namespace {
+
+Implementations<ReductionMaker>& blocks() {
+  static Implementations<ReductionMaker> all({"model"});
+  return all;
+}
+
+}  // namespace
+
+void provide_reduction_engine(const std::string& name, ReductionMaker make) {
+  blocks().provide(name, std::move(make));
+}
+
+void check_reduction_engine(const std::string& name, const std::string& path) {
+  blocks().check(name, path);
+}
+
+std::unique_ptr<ReductionEngine> make_reduction_engine(const ReductionSite& site) {
+  if (const ReductionMaker* make = blocks().find(site.config.implementation)) return (*make)(site);
+  if (site.config.bounded()) {
+    LaneShape shape = ModelledLane::shape_of(site.config);
+    shape.children = std::min(shape.children, site.ports);
+    const PinsMaker lane = [&site, shape](auto& /*clk*/, auto& /*reset*/) {
+      return std::make_unique<ModelledLane>(site.config, shape);
+    };
+    return std::make_unique<ReductionLaneEngine>("reduction", shape, lane, site);
+  }
+  return std::make_unique<ReductionModel>(site.config, site.ports, site.packets);
+}
+
+}  // namespace weft::fabric

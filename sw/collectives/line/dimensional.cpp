@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/line/dimensional.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "sw/collectives/followed.h"
+#include "sw/collectives/line/line_algorithms.h"
+#include "sw/collectives/nodes.h"
+
+namespace weft::collectives {
+
+using dimensions::Operation;
+using firmware::Rank;
+using firmware::Task;
+
+namespace {
+
+/// A chunk has two phases in each dimension but one, which an immediate must tell apart.
+constexpr std::size_t kMostDimensions = Passage::kSteps / 2;
+
+/// A dimension of the machine, and what Themis goes by: the rate of what leaves a rank there, and a message's way.
+struct MachineDimension {
+  int size;
+  dimensions::DimensionCost cost;
+};
+
+dimensions::DimensionCost cost_of(const fabric::LinkConfig& link, const fabric::FabricConfig& network, int links) {
+  constexpr double kCopyBytesPerNs = 1e6;  // reductions are not the network's
+  return {2 * link.propagation + network.switch_config.latency, static_cast<double>(link.rate.count()) / 8e9 * links,
+          kCopyBytesPerNs};
+}
+
+/// Within the node and across nodes, or those of a network with coordinates.
+std::vector<MachineDimension> machine_dimensions(const Rank& rank) {
+  const fabric::Fabric& network = *rank.scale_out.network;
+  const fabric::FabricConfig& config = network.config();
+  const auto ends = static_cast<int>(network.topology().ends.size());
+  if (rank.scale_up.nic != nullptr) {
+    const fabric::Fabric& node = *rank.scale_up.network;
+    const auto within = static_cast<int>(node.topology().ends.size());
+    return {{within, cost_of(node.config().link, node.config(), 1)}, {ends / within, cost_of(config.link, config, 1)}};
+  }
+  const fabric::Grid* grid = network.topology().grid.get();
+  if (grid == nullptr) return {{ends, cost_of(config.link, config, 1)}};
+  std::vector<MachineDimension> all;
+  if (grid->hosts > 1) all.push_back({static_cast<int>(grid->hosts), cost_of(config.link, config, 1)});
+  for (std::uint32_t d = 0; d < grid->dimensions; ++d) {
+    int size = 0;
+    for (std::uint32_t r = 0; r < grid->routers; ++r) {
+      size = std::max(size, grid->coordinates[r * grid->dimensions + d] + 1);
+    }
+    const bool own = config.topology == fabric::Shape::kDimensions;
+    const bool joined =
+        own ? config.dimensions[d].block.starts_with("FullyConnected") : config.topology == fabric::Shape::kHyperX;
+    all.push_back({size, cost_of(own ? config.dimensions[d].link : config.link, config,
+                                 (own ? config.dimensions[d].links : 1) * (joined ? size - 1 : 1))});
+  }
+  return all;
+}
+
+}  // namespace
+
+dimensions::Algorithm DimensionsConfig::algorithm(Operation operation, std::size_t dimension) const {
+  const std::vector<dimensions::Algorithm>* all = &all_to_all;
+  if (operation == Operation::kAllReduce) all = &all_reduce;
+  if (operation == Operation::kAllgather) all = &all_gather;
+  if (operation == Operation::kReduceScatter) all = &reduce_scatter;
+  return (*all)[std::min(dimension, all->size() - 1)];
+}
+
+struct DimensionGroup::Run {
+  int member = 0;
+  Call call;
+  std::int64_t priority = 0;
+  std::uint64_t granule = 1;
+  int chunks = 1;
+  int chunks_left = 1;
+  std::vector<std::uint64_t> buffers;      ///< of an AllToAll: where blocks are before each phase, and after the last
+  std::optional<std::int64_t> on_the_way;  ///< the number of its buffer
+  std::function<void()> done;
+};
+
+struct DimensionGroup::Chunk {
+  std::shared_ptr<Run> run;
+  int index = 0;
+  std::uint32_t stream = 0;
+  dimensions::Plan::Phases phases;
+  std::size_t next = 0;         ///< phase
+  std::vector<Extent> within;   ///< AllReduce: what is whole, and below what this member has of it
+  std::vector<bool> scattered;  ///< otherwise: dimensions in which a member has only its own blocks
+};
+
+namespace {
+
+/// Whether all operations take all dimensions for one; none may be different, since they share lines.
+bool joins_dimensions(const DimensionsConfig& config) {
+  int joined = 0;
+  for (const auto& [text, operation] : enum_names(Operation{})) {
+    joined += dimensions::joins_dimensions(config.algorithm(operation, 0)) ? 1 : 0;
+  }
+  for (const auto* algorithms : {&config.all_reduce, &config.all_gather, &config.reduce_scatter, &config.all_to_all}) {
+    if (algorithms->empty() || std::none_of(algorithms->begin() + 1, algorithms->end(), dimensions::joins_dimensions)) {
+      continue;
+    }
+    throw ConfigError("collectives.dimensions",
+                      "expected oneRing, oneDirect, oneHalvingDoubling in the first dimension alone");
+  }
+  const int all = static_cast<int>(enum_names(Operation{}).size());
+  if (joined != 0 && joined != all) {
+    throw ConfigError("collectives.dimensions",
+                      "expected oneRing, oneDirect or oneHalvingDoubling for all operations or for none");
+  }
+  return joined != 0;
+}
+
+}  // namespace
+
+DimensionGroup::DimensionGroup(const std::vector<Rank*>& ranks, const DimensionsConfig& config, const std::string& name)
+    : ranks_(ranks), config_(config), members_(ranks.size()), on_the_way_(ranks, "blocks on their way in " + name) {
+  find_dimensions(config);
+  join_lines(name);
+}
+
+void DimensionGroup::find_dimensions(const DimensionsConfig& config) {
+  const auto need = [](const auto& algorithms, const char* name) {
+    if (!algorithms.empty()) return;
+    throw ConfigError("collectives.dimensions." + std::string(name), "expected at least one algorithm, got none");
+  };
+  need(config.all_reduce, "all_reduce");
+  need(config.all_gather, "all_gather");
+  need(config.reduce_scatter, "reduce_scatter");
+  need(config.all_to_all, "all_to_all");
+  need(config.rooted, "rooted");
+  const std::vector<MachineDimension> known = machine_dimensions(*ranks_.front());
+  std::vector<int> machine = config.sizes;
+  if (machine.empty()) {
+    for (const MachineDimension& dimension : known) machine.push_back(dimension.size);
+  }
+  if (joins_dimensions(config)) machine = {std::accumulate(machine.begin(), machine.end(), 1, std::multiplies<>())};
+  // Dimensions that a user has made up are as good as the network's ends.
+  const auto cost = [&](std::size_t d) {
+    return d < known.size() && known[d].size == machine[d] ? known[d].cost : known.front().cost;
+  };
+  const auto all = static_cast<int>(ranks_.front()->scale_out.network->topology().ends.size());
+  const auto product = std::accumulate(machine.begin(), machine.end(), std::int64_t{1}, std::multiplies<>());
+  if (product != all) {
+    throw ConfigError("collectives.dimensions.sizes", "expected sizes of which the product is the machine's " +
+                                                          std::to_string(all) + " accelerators, got " +
+                                                          std::to_string(product));
+  }
+  // The coordinates that members have in each dimension, and whether all combinations are members, in order.
+  std::vector<std::vector<int>> used;
+  std::size_t combinations = 1;
+  int stride = 1;
+  for (const int size : machine) {
+    std::set<int> coordinates;
+    for (const Rank* rank : ranks_) coordinates.insert(rank->index / stride % size);
+    used.emplace_back(coordinates.begin(), coordinates.end());
+    combinations *= coordinates.size();
+    stride *= size;
+  }
+  bool grid = combinations == ranks_.size();
+  for (std::size_t m = 0; grid && m < ranks_.size(); ++m) {
+    int index = 0;
+    int at = 1;
+    auto rest = static_cast<int>(m);
+    for (std::size_t d = 0; d < machine.size(); ++d) {
+      const int count = static_cast<int>(used[d].size());
+      index += used[d][static_cast<std::size_t>(rest % count)] * at;
+      rest /= count;
+      at *= machine[d];
+    }
+    grid = index == ranks_[m]->index;
+  }
+  std::vector<std::size_t> kept;
+  for (std::size_t d = 0; grid && d < machine.size(); ++d) {
+    if (used[d].size() == 1) continue;
+    kept.push_back(d);
+    sizes_.push_back(static_cast<int>(used[d].size()));
+  }
+  if (!grid) {
+    kept = {0};
+    sizes_ = {size()};
+  }
+  if (sizes_.size() > kMostDimensions) {
+    throw ConfigError("collectives.dimensions.sizes", "expected at most " + std::to_string(kMostDimensions) +
+                                                          " dimensions, got " + std::to_string(sizes_.size()));
+  }
+  for (const std::size_t d : kept) {
+    costs_.push_back(cost(d));
+    rooted_.push_back(config.rooted_algorithm(d));
+  }
+  stride = 1;
+  for (const int size : sizes_) {
+    strides_.push_back(stride);
+    stride *= size;
+  }
+  plan_config_.optimization = config.optimization;
+  plan_config_.active_chunks = config.active_chunks;
+  if (config.inter_dimension == dimensions::InterDimension::kThemis &&
+      config.optimization == dimensions::Optimization::kBaseline) {
+    throw ConfigError("collectives.dimensions.inter_dimension",
+                      "expected baseline with optimization baseline, where the order of dimensions does not matter");
+  }
+  for (const auto& [text, operation] : enum_names(Operation{})) {
+    std::vector<dimensions::Algorithm>& algorithms = plan_config_.algorithms[static_cast<std::size_t>(operation)];
+    for (const std::size_t d : kept) algorithms.push_back(in_one_dimension(config.algorithm(operation, d)));
+  }
+}
+
+void DimensionGroup::check(Operation operation) const {
+  const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1) order.push_back(d);
+  }
+  // With Themis any dimension can be the last.
+  const bool in_order = config_.inter_dimension == dimensions::InterDimension::kBaseline;
+  for (std::size_t orders = in_order ? std::min<std::size_t>(order.size(), 1) : order.size(); orders > 0; --orders) {
+    for (const dimensions::Phase& phase : dimensions::phases_in(plan_config_, operation, 0, order, sizes)) {
+      if (is_possible(phase.operation, phase.algorithm)) continue;
+      throw ConfigError("collectives.dimensions." + std::string(name_of(phase.operation)),
+                        possible_names(phase.operation) +
+                            (phase.operation == operation ? "" : " for a phase of " + std::string(name_of(operation))));
+    }
+    std::rotate(order.begin(), order.begin() + 1, order.end());
+  }
+}
+
+void DimensionGroup::join_lines(const std::string& name) {
+  for (Member& member : members_) member.lines.resize(sizes_.size());
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    members_[m].moved = &ranks_[m]->processor->create_completion_queue("a copy of " + name + ", queue");
+  }
+  for (std::size_t d = 0; d < sizes_.size(); ++d) {
+    LineMember::Options options;
+    options.active = config_.active_chunks;
+    options.dimension = static_cast<int>(d);
+    options.dimensions = static_cast<int>(sizes_.size());
+    for (int base = 0; base < size(); ++base) {
+      if (coordinate(base, d) != 0) continue;
+      std::vector<int> line;
+      line.reserve(static_cast<std::size_t>(sizes_[d]));
+      for (int i = 0; i < sizes_[d]; ++i) line.push_back(base + i * strides_[d]);
+      auto joined = LineMember::join(pick(ranks_, line), options, static_cast<int>(d) + 1,
+                                     name + " dimension " + std::to_string(d) + " from member " + std::to_string(base));
+      for (std::size_t i = 0; i < line.size(); ++i) {
+        members_[static_cast<std::size_t>(line[i])].lines[d] = joined[i].get();
+        lines_.push_back(std::move(joined[i]));
+      }
+    }
+  }
+}
+
+void DimensionGroup::begin(int member, Call call, std::function<void()> done) {
+  if (!call.rooted) check(call.operation);
+  Member& mine = members_[static_cast<std::size_t>(member)];
+  auto run = std::make_shared<Run>();
+  run->member = member;
+  const bool sums = call.rooted
+                        ? *call.rooted == Rooted::kReduce
+                        : call.operation == Operation::kAllReduce || call.operation == Operation::kReduceScatter;
+  run->granule = sums ? size_of(call.type) : call.granule;
+  if (!call.blocks) call.blocks = even_blocks({0, call.bytes}, size(), run->granule);
+  if (!call.rooted && call.operation == Operation::kAllToAll) {
+    run->buffers = {call.input};
+    std::uint64_t between = 0;
+    if (sizes_.size() > 1) {
+      run->on_the_way = mine.all_to_alls++;
+      between = on_the_way_.enter(*run->on_the_way, call.bytes);
+    }
+    for (std::size_t left = sizes_.size(); left-- > 0;) run->buffers.push_back(left % 2 == 0 ? call.output : between);
+  }
+  // A chunk that has nothing for somebody is a message all the same: there are no more than have something.
+  run->chunks = run->chunks_left = static_cast<int>(std::clamp<std::uint64_t>(
+      call.bytes / run->granule / members_.size(), 1, static_cast<std::uint64_t>(config_.splits)));
+  run->priority = mine.begun;
+  if (config_.scheduling == dimensions::Scheduling::kFifo) run->priority = -mine.begun;
+  if (config_.scheduling == dimensions::Scheduling::kExplicit) run->priority = call.priority;
+  ++mine.begun;
+  std::uint32_t& followed = ranks_[static_cast<std::size_t>(member)]->followed;
+  follow(followed, Followed::kDimensions);
+  if (mine.running++ > 0) follow(followed, Followed::kSeveral);
+  if (!call.rooted && call.operation != Operation::kAllToAll) follow(followed, Followed::kOrder);
+  run->call = std::move(call);
+  run->done = std::move(done);
+  std::optional<dimensions::Themis> themis;
+  if (config_.inter_dimension == dimensions::InterDimension::kThemis && !run->call.rooted) {
+    themis.emplace(plan_config_, std::vector<std::uint32_t>(sizes_.begin(), sizes_.end()), costs_);
+  }
+  for (int i = 0; i < run->chunks; ++i) {
+    auto chunk = std::make_shared<Chunk>();
+    chunk->phases = phases_of(*run, themis ? &*themis : nullptr);
+    chunk->run = run;
+    chunk->index = i;
+    chunk->stream = mine.streams++;
+    chunk->within = {split({0, run->call.bytes}, static_cast<std::uint64_t>(run->chunks), static_cast<std::uint64_t>(i),
+                           run->granule)};
+    chunk->scattered.assign(sizes_.size(), run->call.operation == Operation::kAllgather);
+    go_on(chunk);
+  }
+}
+
+dimensions::Plan::Phases DimensionGroup::phases_of(const Run& run, dimensions::Themis* themis) const {
+  const Call& call = run.call;
+  const bool gathers = call.operation == Operation::kAllgather;
+  const auto bytes = static_cast<std::int64_t>(call.bytes) / run.chunks / (gathers ? size() : 1);
+  if (themis != nullptr) return themis->next(call.operation, bytes);
+  const std::vector<std::uint32_t> sizes(sizes_.begin(), sizes_.end());
+  std::vector<std::uint32_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (!call.rooted) return dimensions::phases_in(plan_config_, call.operation, bytes, order, sizes);
+  if (*call.rooted == Rooted::kBroadcast || *call.rooted == Rooted::kScatter) std::reverse(order.begin(), order.end());
+  dimensions::Plan::Phases phases;
+  for (const std::uint32_t d : order) {
+    if (takes_part(run.member, call.root, d)) phases.push_back({{}, {}, d, sizes[d], bytes});
+  }
+  return phases;
+}
+
+void DimensionGroup::go_on(const std::shared_ptr<Chunk>& chunk) {
+  Run& run = *chunk->run;
+  if (chunk->next == chunk->phases.size()) {
+    if (--run.chunks_left > 0) return;
+    if (run.on_the_way) on_the_way_.leave(*run.on_the_way);
+    --members_[static_cast<std::size_t>(run.member)].running;
+    return run.done();
+  }
+  const dimensions::Phase& next = chunk->phases[chunk->next];
+  const bool smallest = config_.intra_dimension == dimensions::IntraDimension::kSmallestFirst;
+  const std::int64_t size = smallest ? next.bytes : 0;
+  // A rooted collective's members have different phases, each of a dimension of its own.
+  const Passage::Name name{chunk->stream, run.call.rooted ? next.dimension : static_cast<std::uint32_t>(chunk->next)};
+  const auto begin = [this, chunk] {
+    Phase phase = phase_of(*chunk);
+    ++chunk->next;
+    return phase;
+  };
+  members_[static_cast<std::size_t>(run.member)].lines[next.dimension]->enqueue(begin, name, {run.priority, size},
+                                                                                [this, chunk] { go_on(chunk); });
+}
+
+Phase DimensionGroup::phase_of(Chunk& chunk) const {
+  const Run& run = *chunk.run;
+  const dimensions::Phase& plan = chunk.phases[chunk.next];
+  const std::size_t d = plan.dimension;
+  if (run.call.rooted) return rooted_phase(chunk, d);
+  const auto count = static_cast<std::uint64_t>(sizes_[d]);
+  Phase phase;
+  phase.operation = plan.operation;
+  phase.algorithm = plan.algorithm;
+  phase.type = run.call.type;
+  phase.block.resize(count);
+  const bool gathers = plan.operation == Operation::kAllgather;
+  if (run.call.operation == Operation::kAllReduce) {
+    if (gathers) chunk.within.pop_back();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Extent block = split(chunk.within.back(), count, i, run.granule);
+      block.offset += run.call.input;
+      append(phase.block[i], block);
+    }
+    if (plan.operation == Operation::kReduceScatter) {
+      const auto own = static_cast<std::uint64_t>(coordinate(run.member, d));
+      chunk.within.push_back(split(chunk.within.back(), count, own, run.granule));
+    }
+    return phase;
+  }
+  // Of each member's block, this chunk's part.
+  const bool exchanges = plan.operation == Operation::kAllToAll;
+  if (exchanges) phase.output.resize(count);
+  if (gathers) chunk.scattered[d] = false;
+  const std::uint64_t from = exchanges ? run.buffers[chunk.next] : run.call.input;
+  for (int i = 0; i < size(); ++i) {
+    bool here = true;
+    for (std::size_t e = 0; e < sizes_.size(); ++e) {
+      here = here && (!chunk.scattered[e] || coordinate(i, e) == coordinate(run.member, e));
+    }
+    if (!here) continue;
+    const Extent part = split(run.call.blocks(i), static_cast<std::uint64_t>(run.chunks),
+                              static_cast<std::uint64_t>(chunk.index), run.granule);
+    const auto place = static_cast<std::size_t>(coordinate(i, d));
+    append(phase.block[place], {from + part.offset, part.bytes});
+    if (exchanges) append(phase.output[place], {run.buffers[chunk.next + 1] + part.offset, part.bytes});
+  }
+  if (plan.operation == Operation::kReduceScatter) chunk.scattered[d] = true;
+  return phase;
+}
+
+bool DimensionGroup::takes_part(int member, int root, std::size_t dimension) const {
+  for (std::size_t e = 0; e < dimension; ++e) {
+    if (coordinate(member, e) != coordinate(root, e)) return false;
+  }
+  return true;
+}
+
+Phase DimensionGroup::rooted_phase(const Chunk& chunk, std::size_t d) const {
+  const Run& run = *chunk.run;
+  Phase phase;
+  phase.rooted = run.call.rooted;
+  phase.rooted_algorithm = rooted_[d];
+  phase.radix = config_.radix;
+  phase.root = coordinate(run.call.root, d);
+  phase.type = run.call.type;
+  phase.block.resize(static_cast<std::size_t>(sizes_[d]));
+  if (*phase.rooted == Rooted::kBroadcast || *phase.rooted == Rooted::kReduce) {
+    append(phase.block[0], {run.call.input + chunk.within.front().offset, chunk.within.front().bytes});
+    return phase;
+  }
+  // Members above have been served already, or have yet to be.
+  for (int i = 0; i < size(); ++i) {
+    if (i / (strides_[d] * sizes_[d]) != run.member / (strides_[d] * sizes_[d])) continue;
+    const Extent part = split(run.call.blocks(i), static_cast<std::uint64_t>(run.chunks),
+                              static_cast<std::uint64_t>(chunk.index), run.granule);
+    append(phase.block[static_cast<std::size_t>(coordinate(i, d))], {run.call.input + part.offset, part.bytes});
+  }
+  return phase;
+}
+
+Task DimensionGroup::run(int member, Call call) {
+  firmware::Counter done(*ranks_[static_cast<std::size_t>(member)]->processor, "a collective of its dimensions");
+  begin(member, std::move(call), [&done] { done.increment(); });
+  co_await done.reach(1);
+}
+
+Task DimensionGroup::move(int member, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
+  if (from == to || bytes == 0) co_return;
+  Member& mine = members_[static_cast<std::size_t>(member)];
+  ranks_[static_cast<std::size_t>(member)]->accelerator.copy(0, from, to, bytes, *mine.moved, 0);
+  co_await mine.moved->next();
+}
+
+Task DimensionGroup::allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) {
+  const Extent last = blocks(size() - 1);
+  Call call{.operation = Operation::kAllgather,
+            .input = buffer,
+            .bytes = last.offset + last.bytes,
+            .granule = granule,
+            .blocks = std::move(blocks)};
+  co_await run(member, std::move(call));
+}
+
+Task DimensionGroup::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
+                                    ElementType type) {
+  const Extent last = blocks(size() - 1);
+  const Extent own = blocks(member);
+  Call call{.operation = Operation::kReduceScatter,
+            .input = input,
+            .bytes = last.offset + last.bytes,
+            .type = type,
+            .blocks = std::move(blocks)};
+  co_await run(member, std::move(call));
+  co_await move(member, input + own.offset, output, own.bytes);
+}
+
+Task DimensionGroup::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  Call call{.operation = Operation::kAllReduce, .input = buffer, .bytes = bytes, .type = type};
+  co_await run(member, std::move(call));
+}
+
+Task DimensionGroup::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
+  if (size() == 1) co_return co_await move(member, input, output, bytes);
+  Call call{.operation = Operation::kAllToAll, .input = input, .output = output, .bytes = bytes};
+  co_await run(member, std::move(call));
+}
+
+Task DimensionGroup::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
+  co_await rooted(member, Rooted::kBroadcast, root, buffer, bytes, ElementType::kFp32);
+}
+
+Task DimensionGroup::rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes,
+                            ElementType type) {
+  const bool cuts = what == Rooted::kGather || what == Rooted::kScatter;
+  Call call{
+      .input = buffer, .bytes = bytes, .type = type, .granule = cuts ? size_of(type) : 1, .rooted = what, .root = root};
+  co_await run(member, std::move(call));
+}
+
+}  // namespace weft::collectives

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/graph/graph.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "traces/chakra/ranks.h"
+#include "traces/format_error.h"
+
+namespace weft::schedules {
+
+using chakra::Node;
+using chakra::NodeType;
+using firmware::Rank;
+using firmware::Task;
+
+namespace {
+
+constexpr std::size_t kMostTold = 8;  // ranks in a report, and nodes of each
+constexpr std::uint64_t kWake = 1ULL << 60;
+
+}  // namespace
+
+GraphEngine::GraphEngine(std::vector<Rank*> ranks, const GraphConfig& config,
+                         const collectives::Communicator::Config& collectives,
+                         const accelerator::ComputeConfig& compute, dimensions::Workload traces)
+    : ranks_(std::move(ranks)),
+      config_(config),
+      collectives_(collectives),
+      compute_(compute),
+      traces_(std::move(traces)) {
+  std::vector<std::uint32_t> everybody(ranks_.size());
+  for (std::size_t r = 0; r < ranks_.size(); ++r) everybody[r] = static_cast<std::uint32_t>(r);
+  traces_.groups.try_emplace("", everybody);
+  remote_shared_ = firmware::MemoryMap(Bytes(static_cast<std::int64_t>(ranks_.front()->remote.shared)));
+  for (const auto& [name, members] : traces_.groups) add_group(name, members);
+  for (Rank* rank : ranks_) {
+    End& end = *ends_.emplace_back(std::make_unique<End>());
+    end.rank = rank;
+    end.events = &rank->processor->create_completion_queue("a node of its trace, queue");
+    end.messages = std::make_unique<Messages>(*rank, *end.events, tags_);
+    end.transfers = std::make_unique<RemoteTransfers>(*rank, *end.events);
+    const auto number = static_cast<std::uint64_t>(rank->index);
+    end.trace.window = std::make_unique<chakra::TraceWindow>(
+        traces_.shared ? traces_.prefix : chakra::find_rank(traces_.prefix, number), chakra::TraceWindow::kReadAhead,
+        records_);
+    if (traces_.shared) end.trace.window->set_name(traces_.source);
+  }
+  if (traces_.order != nullptr) order_.emplace(traces_.order, config_.communications);
+  for (const auto& end : ends_) messages_.push_back(end->messages.get());
+  for (const auto& end : ends_) end->messages->join(&messages_);
+}
+
+GraphEngine::~GraphEngine() = default;
+
+GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std::vector<std::uint32_t>& members) {
+  GroupOf& group = groups_[name];
+  group.name = name;
+  group.member_of.assign(ranks_.size(), -1);
+  std::vector<Rank*> some;
+  for (const std::uint32_t member : members) {
+    group.member_of[member] = static_cast<int>(some.size());
+    some.push_back(ranks_[member]);
+  }
+  const std::string text = name.empty() ? "all ranks" : "group " + name;
+  group.group = std::make_unique<collectives::DimensionGroup>(some, collectives_.dimensions, text);
+  if (config_.library == Library::kCommunicators && some.size() > 1) {
+    group.communicator = std::make_unique<collectives::Communicator>(some, collectives_, text);
+    group.callers.resize(some.size());
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      group.callers[i].kernel.emplace(*some[i], collectives_.algorithm, "a kernel of " + text);
+    }
+  }
+  group.rooted.resize(some.size());
+  group.buffers = std::make_unique<collectives::SharedBuffers>(some, "a buffer of " + text);
+  if (some.front()->remote.in_switch()) group.remote = std::make_unique<RemoteGroup>(some, remote_shared_, text);
+  return group;
+}
+
+void GraphEngine::record(Probe& probe, int ranks) {
+  for (int r = 0; r < std::min(ranks, static_cast<int>(ends_.size())); ++r) {
+    End& end = *ends_[static_cast<std::size_t>(r)];
+    end.probe = &probe;
+    const std::string process = "accelerator " + std::to_string(end.rank->index);
+    end.tracks = {probe.add_track(process, "CPU nodes"), probe.add_track(process, "compute nodes"),
+                  probe.add_track(process, "communication nodes")};
+    if (end.rank->remote.exists()) end.tracks[kMemory] = probe.add_track(process, "memory nodes");
+  }
+}
+
+void GraphEngine::start() {
+  for (const auto& end : ends_) end->rank->processor->spawn("graph", 0, run(*end));
+}
+
+Task GraphEngine::run(End& end) {
+  try {
+    advance(end, end.trace);
+    while (end.finished == kNever) take(end, co_await end.events->next());
+  } catch (const std::invalid_argument& error) {
+    throw traces::FormatError(end.trace.window->file().string(), 0, error.what());
+  }
+}
+
+void GraphEngine::take(End& end, const nic::Completion& entry) {
+  if (RemoteTransfers::is_mine(entry)) return done(end, recall(end, end.transfers->take(entry)));
+  if (entry.id == kWake) return advance(end, end.trace);
+  if (!Messages::is_mine(entry)) return done(end, recall(end, entry.id));
+  if (const auto token = end.messages->take(entry)) done(end, recall(end, *token));
+}
+
+GraphEngine::Resource GraphEngine::resource_of(const Node& node) {
+  if (node.type == NodeType::kCompute && node.is_cpu_op()) return kCpu;
+  if (node.type == NodeType::kMemoryLoad || node.type == NodeType::kMemoryStore) return kMemory;
+  return node.type == NodeType::kCompute ? kCompute : kCommunication;
+}
+
+int GraphEngine::limit(Resource resource) const {
+  if (resource == kCpu) return 1;
+  if (resource == kCompute) return config_.kernels;
+  const int most = resource == kMemory ? config_.memories : config_.communications;
+  return most == 0 ? INT32_MAX : most;
+}
+
+/// Issues what its dependencies and resources allow.
+void GraphEngine::advance(End& end, Graph& graph) {
+  try {
+    end.holds_back = false;
+    issue_ready(end, graph);
+    if (order_) wake_others(end);
+  } catch (const chakra::AttributeError& error) {
+    throw traces::FormatError(graph.window->file().string(), 0, error.what());
+  }
+  if (graph.window->done()) finish(end, graph);
+}
+
+void GraphEngine::issue_ready(End& end, Graph& graph) {
+  while (const Node* node = graph.window->next()) {
+    if (node->type == NodeType::kMetadata) {
+      graph.window->complete(node->id);
+      ++end.done;
+    } else if (!graph.limited || node->type == NodeType::kReceive) {
+      issue(end, graph, *node, {});
+    } else {
+      graph.ready[resource_of(*node)].push(node);
+    }
+  }
+  for (int r = 0; r < kResources; ++r) {
+    std::vector<const Node*> held;
+    const auto put_back = [&] {
+      for (const Node* node : held) graph.ready[r].push(node);
+      held.clear();
+    };
+    while (!graph.ready[r].empty() && graph.busy[r] < limit(static_cast<Resource>(r))) {
+      const Node& node = *graph.ready[r].top();
+      graph.ready[r].pop();
+      const std::optional<Next> next = next_of(end, graph, node);
+      if (!next) {
+        held.push_back(&node);
+        continue;
+      }
+      ++graph.busy[r];
+      issue(end, graph, node, *next);
+      put_back();  // it may be the next by now
+    }
+    put_back();
+  }
+}
+
+BeginOrder::Item GraphEngine::item_of(const End& end, const Graph& graph, const Node& node) const {
+  const bool is_of_trace = graph.parent == nullptr && node.type != NodeType::kReceive;
+  return order_ && is_of_trace ? order_->item_of(end.rank->index, node.id) : BeginOrder::kNone;
+}
+
+void GraphEngine::wake_others(const End& end) {
+  if (!order_->has_changed()) return;
+  for (const auto& other : ends_) {
+    if (other.get() != &end && std::exchange(other->holds_back, false)) other->events->signal(kWake);
+  }
+}
+
+void GraphEngine::done(End& end, Work work) {
+  Graph& graph = *work.graph;
+  const Node& node = *work.node;
+  const Resource resource = resource_of(node);
+  if (graph.limited && node.type != NodeType::kReceive) --graph.busy[resource];
+  if (end.probe != nullptr) {
+    end.probe->slice(end.tracks[resource], node.name, work.began, end.rank->processor->now());
+  }
+  ++end.done;
+  if (order_ && resource == kCommunication) {
+    const BeginOrder::Item item = item_of(end, graph, node);
+    if (item != BeginOrder::kNone) order_->end(end.rank->index, item);
+  }
+  graph.window->complete(node.id);
+  advance(end, graph);
+}
+
+void GraphEngine::finish(End& end, Graph& graph) {
+  if (graph.parent == nullptr) {
+    if (end.finished == kNever) end.finished = end.rank->processor->now();
+    return;
+  }
+  const Work work{graph.parent, graph.parent_node, graph.began};
+  if (end.customs.erase(&graph) != 0) done(end, work);
+}
+
+std::uint64_t GraphEngine::remember(End& end, Graph& graph, const Node& node) {
+  if (end.free_works.empty()) {
+    end.free_works.push_back(end.works.size());
+    end.works.emplace_back();
+  }
+  const std::uint64_t token = end.free_works.back();
+  end.free_works.pop_back();
+  end.works[token] = {&graph, &node, end.rank->processor->now()};
+  return token;
+}
+
+GraphEngine::Work GraphEngine::recall(End& end, std::uint64_t token) {
+  end.free_works.push_back(token);
+  return std::exchange(end.works[token], {});
+}
+
+GraphResult GraphEngine::result() const {
+  GraphResult result;
+  for (const auto& end : ends_) {
+    result.finished.push_back(end->finished);
+    result.nodes += end->done;
+    result.collectives += end->collectives;
+    result.messages += end->messages->count();
+    result.transfers += end->transfers->count();
+    if (end->rank->store == nullptr) continue;
+    result.wrong =
+        std::max<std::int64_t>(result.wrong, 0) + end->wrong + end->messages->wrong() + end->transfers->wrong();
+  }
+  return result;
+}
+
+std::string GraphEngine::held_back(Resource resource) const {
+  const Node* first = nullptr;
+  int rank = 0;
+  std::size_t ranks = 0;
+  for (const auto& end : ends_) {
+    const auto& ready = end->trace.ready[resource];
+    if (ready.empty() || end->trace.busy[resource] < limit(resource)) continue;
+    ++ranks;
+    if (first != nullptr) continue;
+    first = ready.top();
+    rank = end->rank->index;
+  }
+  if (first == nullptr) return {};
+  const bool communicates = resource == kCommunication;
+  const std::string field = communicates ? "workload.communications" : "workload.memories";
+  return "rank " + std::to_string(rank) + (ranks > 1 ? " and " + std::to_string(ranks - 1) + " more" : "") +
+         " could begin more, the former " + chakra::name_of(first->type) + " " + first->label() + ", but " + field +
+         " is " + std::to_string(limit(resource)) + ": ranks that begin " +
+         (communicates ? "collectives or sends" : "collectives of a remote memory") +
+         " in a different order wait for each other; " + field + "=0 lets any number be under way";
+}
+
+std::vector<std::string> GraphEngine::unfinished() const {
+  std::vector<std::string> lines;
+  std::size_t count = 0;
+  for (const auto& end : ends_) {
+    if (end->finished != kNever) continue;
+    if (++count > kMostTold) continue;
+    std::string line = "rank " + std::to_string(end->rank->index) + " has under way";
+    const char* separator = " ";
+    std::size_t works = 0;
+    for (const Work& work : end->works) {
+      if (work.node == nullptr || ++works > kMostTold) continue;
+      line += separator + chakra::name_of(work.node->type) + " " + work.node->label();
+      if (work.graph->parent != nullptr) line += " of " + work.graph->window->file().string();
+      separator = ", ";
+    }
+    if (works > kMostTold) line += " and " + std::to_string(works - kMostTold) + " more";
+    lines.push_back(line);
+  }
+  if (count > 0) {
+    std::size_t held = 0;
+    for (const auto& end : ends_) {
+      std::string line = held_by_others(*end);
+      if (!line.empty() && ++held <= kMostTold) lines.insert(lines.begin(), std::move(line));
+    }
+    for (const Resource resource : {kCommunication, kMemory}) {
+      if (std::string line = held_back(resource); !line.empty()) lines.insert(lines.begin(), std::move(line));
+    }
+    lines.insert(lines.begin(), traces_.prefix.string() + ": " + std::to_string(count) + " of " +
+                                    std::to_string(ends_.size()) + " ranks have not done their traces");
+  }
+  return lines;
+}
+
+}  // namespace weft::schedules

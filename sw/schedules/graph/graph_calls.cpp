@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives that groups do one after the other, and how a collective ends.
+#include "sw/schedules/graph/graph.h"
+
+namespace weft::schedules {
+
+using collectives::Rooted;
+using dimensions::Operation;
+using firmware::Task;
+
+Task GraphEngine::work_off(End& end, GroupOf& group, Caller& caller) {
+  while (!caller.calls.empty()) {
+    const Call call = caller.calls.front();
+    caller.calls.pop_front();
+    co_await caller.kernel->begin();
+    co_await run(group, call);
+    caller.kernel->end();
+    end_collective(end, group, call);
+  }
+  caller.runs = false;
+}
+
+Task GraphEngine::run(GroupOf& group, const Call& call) const {
+  collectives::Communicator& communicator = *group.communicator;
+  const std::uint64_t bytes = call.contents.bytes;
+  if (call.rooted) {
+    co_await communicator.rooted(call.member, *call.rooted, call.root, call.input, bytes, config_.type);
+    co_return;
+  }
+  switch (call.contents.operation) {
+    case Operation::kAllgather:
+      co_await communicator.allgather(call.member, call.input, bytes, size_of(config_.type));
+      break;
+    case Operation::kReduceScatter:
+      co_await communicator.reduce_scatter(call.member, call.input,
+                                           call.input + call.contents.block(call.member).offset, bytes, config_.type);
+      break;
+    default:
+      co_await communicator.all_reduce(call.member, call.input, bytes, config_.type);
+  }
+}
+
+void GraphEngine::end_collective(End& end, GroupOf& group, const Call& call) const {
+  if (end.rank->store != nullptr) end.wrong += wrong(end, call);
+  group.buffers->leave(call.number);
+  end.events->signal(call.token);
+}
+
+void GraphEngine::fill(End& end, const Call& call) {
+  const bool from_root = call.rooted == Rooted::kBroadcast || call.rooted == Rooted::kScatter;
+  if (from_root) return call.contents.fill_broadcast(*end.rank->store, call.input, call.member, call.root);
+  call.contents.fill(*end.rank->store, call.input, call.member);
+}
+
+/// Of a Reduce and a Gather the root alone has a result.
+std::int64_t GraphEngine::wrong(const End& end, const Call& call) {
+  const collectives::Reference& contents = call.contents;
+  const memory::BackingStore& store = *end.rank->store;
+  if (call.rooted == Rooted::kBroadcast) {
+    return contents.wrong_copy(store, call.input, {0, contents.bytes}, call.root);
+  }
+  if (call.rooted == Rooted::kScatter) {
+    return contents.wrong_copy(store, call.input, contents.block(call.member), call.root);
+  }
+  if (call.rooted && call.member != call.root) return 0;
+  std::uint64_t result = call.input;
+  if (contents.operation == Operation::kReduceScatter) result += contents.block(call.member).offset;
+  if (contents.operation == Operation::kAllToAll && contents.members > 1) result += contents.bytes;
+  return contents.wrong(store, result, call.member);
+}
+
+}  // namespace weft::schedules

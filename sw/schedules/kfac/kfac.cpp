@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/kfac/kfac.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "hw/core/number_text.h"
+#include "sw/compression/selection.h"
+#include "sw/schedules/kernel_work.h"
+#include "sw/schedules/kfac/kfac_member.h"
+
+namespace weft::schedules {
+
+using collectives::Communicator;
+using firmware::Rank;
+using firmware::Task;
+
+namespace {
+
+constexpr std::uint64_t kCount = 4;
+
+KfacPart part_of(KfacTraffic traffic) {
+  switch (traffic) {
+    case KfacTraffic::kGradients:
+    case KfacTraffic::kDelayed:
+      return KfacPart::kGradientComm;
+    case KfacTraffic::kFactors:
+      return KfacPart::kFactorComm;
+    case KfacTraffic::kInverses:
+      break;
+  }
+  return KfacPart::kInverseComm;
+}
+
+models::Network network_of(const KfacConfig& config) {
+  try {
+    models::Network network = models::is_network_file(config.network) ? models::load_network(config.network)
+                                                                      : models::find_network(config.network);
+    if (config.batch != 0) network.batch = config.batch;
+    return network;
+  } catch (const std::exception& error) {
+    throw ConfigError("workload.network", error.what());
+  }
+}
+
+const models::Network& checked(const models::Network& network) {
+  if (network.layers.empty()) throw ConfigError("workload.network", "expected a network with at least one layer");
+  return network;
+}
+
+[[noreturn]] void refuse(const std::string& field, const std::string& expected, std::int64_t got) {
+  throw ConfigError("workload." + field, "expected " + expected + ", got " + std::to_string(got));
+}
+
+/// Switches that would have no effect are mistaken.
+void check_switches(const KfacConfig& config) {
+  const std::string name(name_of(config.algorithm));
+  const auto expect_algorithms = [&name](const char* field, auto value, const std::string& why) {
+    if (value == decltype(value)::kAlgorithm) return;
+    throw ConfigError("workload." + std::string(field),
+                      "expected algorithm with " + name + ", " + why + ", got " + std::string(name_of(value)));
+  };
+  if (!config.second_order()) {
+    const std::string why = "which has no factors";
+    expect_algorithms("pipelining", config.pipelining, why);
+    expect_algorithms("fusion", config.fusion, why);
+    expect_algorithms("placement", config.placement, why);
+    for (const auto& [field, interval] : {std::pair("factor_interval", config.factor_interval),
+                                          std::pair("inverse_interval", config.inverse_interval)}) {
+      if (interval != 1) refuse(field, "1 with " + name + ", " + why, interval);
+    }
+  }
+  if (config.local_factors()) {
+    expect_algorithms("fusion", config.fusion, "which sends no factors");
+    expect_algorithms("placement", config.placement, "whose layers' owners invert");
+  }
+  if (config.second_order() && config.merges_factors() && !config.pipelined()) {
+    throw ConfigError(
+        "workload.fusion",
+        "expected none, threshold or all with factors that are sent after the backward pass (pipelining), "
+        "got " +
+            std::string(name_of(config.fusion)));
+  }
+  if (config.averages()) return;
+  const std::string why = "1 with " + name + ", since dasgd alone averages weights";
+  if (config.delay != 1) refuse("delay", why, config.delay);
+  if (config.averaging_interval != 1) refuse("averaging_interval", why, config.averaging_interval);
+}
+
+/// Until a step of dear has been given gradients by an earlier one, or dasgd has merged an average.
+int fewest_steps(const KfacConfig& config) {
+  return config.lag() + (config.averages() ? config.averaging_interval : 1);
+}
+
+/// `config` for a network that can be trained so, with the number of steps that it asks for.
+KfacConfig checked(KfacConfig config) {
+  check_switches(config);
+  if (fewest_steps(config) > KfacConfig::kMostSteps) {
+    refuse("averaging_interval",
+           "at most " + std::to_string(KfacConfig::kMostSteps - config.delay) + " with a delay of " +
+               std::to_string(config.delay) + ", since no run has more than " + std::to_string(KfacConfig::kMostSteps) +
+               " steps",
+           config.averaging_interval);
+  }
+  if (config.steps == 0) {
+    config.steps = static_cast<int>(std::min<std::int64_t>(config.lag() + config.period(), KfacConfig::kMostSteps));
+  }
+  if (config.steps < fewest_steps(config)) {
+    refuse("steps",
+           "at least " + std::to_string(fewest_steps(config)) + ", the first that has what an earlier step of " +
+               std::string(name_of(config.algorithm)) + " sent",
+           config.steps);
+  }
+  const auto check_share = [](const std::string& path, double share) {
+    if (share > 0 && share <= 1) return;
+    throw ConfigError(path, "expected more than 0 and at most 1, got " + to_text(share));
+  };
+  if (!(config.kl_clip >= 0)) {
+    throw ConfigError("workload.kl_clip", "expected 0 or more, got " + to_text(config.kl_clip));
+  }
+  if (!(config.equal_within >= 0 && config.equal_within <= 1)) {
+    throw ConfigError("workload.equal_within", "expected from 0 to 1, got " + std::to_string(config.equal_within));
+  }
+  if (config.activations.on()) check_share("workload.activations.ratio", config.activations.ratio);
+  if (!config.compression.on()) return config;
+  check_share("workload.compression.ratio", config.compression.ratio);
+  if (config.algorithm == KfacAlgorithm::kDear || config.averages()) {
+    throw ConfigError("workload.compression.method", "expected none with " + std::string(name_of(config.algorithm)) +
+                                                         ", which sends no gradients by an AllReduce");
+  }
+  return config;
+}
+
+Communicator::Config with(const Communicator::Config& platform, KfacCollectives which) {
+  Communicator::Config config = platform;
+  if (which != KfacCollectives::kPlatform) config.broadcast.algorithm = collectives::BroadcastAlgorithm::kAutomatic;
+  switch (which) {
+    case KfacCollectives::kPlatform:
+      break;
+    case KfacCollectives::kRing:
+      config.algorithm = collectives::Algorithm::kRing;
+      break;
+    case KfacCollectives::kNccl:
+      config.algorithm = collectives::Algorithm::kNccl;
+      break;
+    case KfacCollectives::kHierarchical:
+      config.algorithm = collectives::Algorithm::kHierarchical;
+      break;
+    case KfacCollectives::kInNetwork:
+      config.algorithm = collectives::Algorithm::kInNetwork;
+      break;
+    case KfacCollectives::kMulticast:
+      config.algorithm = collectives::Algorithm::kMulticast;
+      break;
+  }
+  return config;
+}
+
+/// Whose kernel a Broadcast has: one down a tree has none, as a multicast.
+collectives::Algorithm broadcast_kernel(const Communicator::Config& config) {
+  const bool tree = config.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic;
+  return tree ? collectives::Algorithm::kMulticast : config.algorithm;
+}
+
+/// Collectives of one kind; what is wrong with an algorithm is told of the field that chose it.
+std::unique_ptr<Communicator> communicator(const std::vector<Rank*>& ranks, const Communicator::Config& platform,
+                                           KfacCollectives which, const char* field, const char* name) {
+  try {
+    return std::make_unique<Communicator>(ranks, with(platform, which), name);
+  } catch (const ConfigError& error) {
+    if (which == KfacCollectives::kPlatform || error.path() != "collectives.algorithm") throw;
+    throw ConfigError(std::string("workload.") + field, error.expected());
+  }
+}
+
+}  // namespace
+
+Kfac::Kfac(std::vector<Rank*> ranks, const KfacConfig& config, const Communicator::Config& collectives,
+           const accelerator::ComputeConfig& compute)
+    : Kfac(std::move(ranks), network_of(config), config, collectives, compute) {}
+
+Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& config,
+           const Communicator::Config& collectives, const accelerator::ComputeConfig& compute)
+    : ranks_(std::move(ranks)),
+      config_(checked(config)),
+      layout_(ranks_, checked(network), config_),
+      plan_(std::move(network), config_, compute, static_cast<int>(ranks_.size()), layout_) {
+  all_reduce_group_ = communicator(ranks_, collectives, config.all_reduces, "all_reduces", "all-reduce");
+  if (config.second_order()) {
+    broadcast_group_ = communicator(ranks_, collectives, config.broadcasts, "broadcasts", "broadcast");
+    if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
+      const bool platform = config.broadcasts == KfacCollectives::kPlatform;
+      throw ConfigError(platform ? "collectives.algorithm" : "workload.broadcasts",
+                        "expected one that has a Broadcast here, for inverses, such as ring or nccl, got " +
+                            std::string(platform ? name_of(collectives.algorithm) : name_of(config.broadcasts)) +
+                            (platform ? "; or one for inverses alone in workload.broadcasts" : ""));
+    }
+  }
+  decisions_ = plan_.unmeasured();
+  if (profiles()) {
+    profile_buffer_ = firmware::allocate_together(ranks_, "what collectives are measured with", kProfileBytes);
+    profile_step_ = plan_.profile();
+  } else {
+    plan_steps();
+  }
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i],
+                                                   with(collectives, config.all_reduces).algorithm,
+                                                   broadcast_kernel(with(collectives, config.broadcasts))));
+    if (!config.compression.estimates()) continue;
+    members_.back()->placed = &ranks_[i]->processor->create_completion_queue("sparse gradients to be in place");
+  }
+}
+
+Kfac::~Kfac() = default;
+
+void Kfac::record(Probe& probe, int ranks) {
+  for (int i = 0; i < std::min(ranks, static_cast<int>(members_.size())); ++i) {
+    Member& member = *members_[static_cast<std::size_t>(i)];
+    const std::string process = "accelerator " + std::to_string(member.rank.index);
+    member.probe = &probe;
+    const bool dear = config_.algorithm == KfacAlgorithm::kDear;
+    member.tracks = {probe.add_track(process, dear ? "reduce-scatter, allgather" : "all-reduce"),
+                     probe.add_track(process, "broadcast"), probe.add_track(process, "exposed"),
+                     probe.add_track(process, "steps")};
+  }
+}
+
+void Kfac::start() {
+  for (auto& member : members_) {
+    firmware::Processor& processor = *member->rank.processor;
+    const std::string name = "kfac rank " + std::to_string(member->index);
+    processor.spawn(name + " launch", 0, run(*member));
+    processor.spawn(name + " progress", 0, watch(*member));
+    processor.spawn(name + " all-reduce", 1, communicate(*member, false));
+    if (broadcast_group_ != nullptr) processor.spawn(name + " broadcast", 2, communicate(*member, true));
+  }
+}
+
+void Kfac::enqueue(Member& member, const KfacStage& stage) {
+  if (stage.doers.has(member.index)) {
+    for (const PlannedKernel& kernel : stage.kernels) {
+      member.rank.accelerator.submit(kernel_command(kComputeStream, kernel.label, kernel.work));
+    }
+  }
+  member.rank.accelerator.notify(kComputeStream, member.progress, 0);
+}
+
+Task Kfac::run(Member& member) {
+  if (profiles()) {
+    co_await profile(member);
+    if (after_profile_) std::exchange(after_profile_, nullptr)();
+  }
+  member.began = member.rank.processor->now();
+  if (profiles() && member.probe != nullptr) {
+    member.probe->slice(member.tracks[3], "profile", Time(), member.began);
+  }
+  if (!times_ && repeats_.left_out && longest_row_ > kRowToShorten) {
+    times_.emplace(ranks_.size(), config_.equal_within);
+  }
+  member.last_end = member.began;
+  member.step_began = member.began;
+  member.decided.set(1);
+  std::uint64_t submitted = 0;
+  for (std::size_t position = 0; has_position(position); ++position) {
+    const KfacStep& plan = step(positions_[position].number);
+    std::array<std::size_t, kKfacTraffics> asked{};
+    for (const KfacStage& stage : plan.stages) {
+      if (submitted > kAhead) co_await member.stages.reach(submitted - kAhead);
+      for (std::size_t t = 0; t < kKfacTraffics; ++t) {
+        if (stage.after[t] == asked[t]) continue;
+        asked[t] = stage.after[t];
+        const std::uint64_t needed = sent_before(position, static_cast<KfacTraffic>(t)) + asked[t];
+        member.rank.accelerator.wait(kComputeStream, static_cast<std::uint32_t>(t), needed);
+        co_await member.arrived[t].reach(needed);
+      }
+      if (stage.behind_metrics) {
+        co_await member.stages.reach(submitted);
+        co_await member.rank.processor->delay(config_.metrics_wait());
+      }
+      if (stage.doers.has(member.index)) {
+        co_await member.rank.processor->delay(config_.launch * static_cast<std::int64_t>(stage.kernels.size()));
+      }
+      member.submitted.push_back({&stage, static_cast<int>(position), &stage == &plan.stages.back()});
+      enqueue(member, stage);
+      ++submitted;
+      if (stage.host_waits) co_await member.stages.reach(submitted);
+    }
+  }
+}
+
+void Kfac::attribute_wait(Member& member, KfacTraffic traffic, Time from, Time to) {
+  // What was on its way meanwhile is what was waited for, be it ahead of it in the queue.
+  Time rest = to - from;
+  for (const Member::Transfer& transfer : member.transfers) {
+    if ((transfer.traffic == KfacTraffic::kInverses) != (traffic == KfacTraffic::kInverses)) continue;
+    const Time overlap = std::min(transfer.to, to) - std::max(transfer.from, from);
+    if (overlap <= Time()) continue;
+    member.parts[index(part_of(transfer.traffic))] += overlap;
+    if (transfer.times != nullptr) transfer.times->exposed += overlap;
+    rest = rest - overlap;
+  }
+  member.parts[index(part_of(traffic))] += rest;
+}
+
+void Kfac::end_stage(Member& member, const KfacStage& stage) {
+  const Time now = member.rank.processor->now();
+  Time computed = now - member.last_end;
+  for (std::size_t t = 0; t < kKfacTraffics; ++t) {
+    const Time sum = member.rank.accelerator.waited(t);
+    const Time stood = sum - member.waited[t];
+    member.waited[t] = sum;
+    if (stood <= Time()) continue;
+    const Time from = now - computed;
+    attribute_wait(member, static_cast<KfacTraffic>(t), from, from + stood);
+    computed = computed - stood;
+    if (member.probe != nullptr) {
+      constexpr std::array<const char*, kKfacTraffics> kNames = {"waits for gradients", "waits for factors",
+                                                                 "waits for inverses", "waits for an earlier step"};
+      member.probe->slice(member.tracks[2], kNames[t], from, from + stood);
+    }
+  }
+  if (stage.behind_metrics) {
+    const Time averaging = config_.metrics_wait();
+    const Time from = now - computed;
+    if (member.probe != nullptr) member.probe->slice(member.tracks[2], "averages metrics", from, from + averaging);
+    member.parts[index(KfacPart::kForwardBackward)] += averaging;
+    computed = computed - averaging;
+  }
+  member.parts[index(stage.part)] += computed;
+  member.last_end = now;
+  if (times_) times_->stage_ended(static_cast<std::size_t>(member.index), now);
+  if (arithmetic_ && stage.doers.has(member.index)) arithmetic_(member.rank, member.index, stage);
+}
+
+void Kfac::end_step(Member& member, std::size_t position) {
+  const Position& ended = positions_[position];
+  member.finished = ended.last() + 1 == config_.steps + (has_rest() ? 1 : 0);
+  if (ended.number == config_.steps) {
+    member.rest_end = member.last_end + member.left_out;
+    return;
+  }
+  if (member.probe != nullptr) {
+    const std::string as_well = ended.also > 0 ? ", then " + std::to_string(ended.also) + " left out" : "";
+    member.probe->slice(member.tracks[3], "step " + std::to_string(ended.number + 1) + as_well, member.step_began,
+                        member.last_end);
+  }
+  member.latest.emplace_back(member.last_end - member.step_began, member.parts);
+  if (member.latest.size() > KfacStepTimes::kMostSteps) member.latest.pop_front();
+  member.step_began = member.last_end;
+  for (int number = ended.number; number <= ended.last(); ++number) {
+    // A step that is left out is the one a cycle before it.
+    const std::size_t back =
+        number == ended.number ? 1 : ended.cycle - static_cast<std::size_t>(number - ended.number - 1) % ended.cycle;
+    const auto& [time, parts] = member.latest[member.latest.size() - back];
+    if (number > ended.number) member.left_out += time;
+    member.ends.push_back(member.last_end + member.left_out);
+    if (!steps_shown(config_).has(number)) continue;
+    for (std::size_t p = 0; p < kKfacParts; ++p) member.kept[p] += parts[p];
+  }
+  if (times_) {
+    const std::size_t before = times_->ended();
+    times_->step_ended(static_cast<std::size_t>(member.index));
+    if (times_->ended() > before) repeats_.ended(before);
+  }
+  member.parts = {};
+  std::erase_if(member.transfers, [](const Member::Transfer& transfer) { return transfer.to != kNever; });
+}
+
+Task Kfac::watch(Member& member) {
+  while (!member.finished) {
+    co_await member.progress.next();
+    const Member::Submitted done = member.submitted.front();
+    member.submitted.pop_front();
+    if (done.step < 0) {
+      const Time now = member.rank.processor->now();
+      member.profile_times.push_back(now - member.last_end);
+      member.last_end = now;
+      member.profile_stages.increment();
+      continue;
+    }
+    end_stage(member, *done.stage);
+    member.stages.increment();
+    hand_over(member, static_cast<std::size_t>(done.step));
+    if (done.ends_step) end_step(member, static_cast<std::size_t>(done.step));
+  }
+  if (left_out_ == 0) co_return;
+  for (firmware::Counter& ready : member.ready) ready.increment();  // who waited for what is left out
+}
+
+void Kfac::hand_over(Member& member, std::size_t position) {
+  const int number = positions_[position].number;
+  const KfacStep& plan = step(number);
+  const bool detailed = member.index == 0 && steps_shown(config_).has(number) && &plan == &fullest();
+  for (; member.handed < plan.messages.size() && plan.messages[member.handed].ready == member.stage; ++member.handed) {
+    const KfacMessage& message = plan.messages[member.handed];
+    if (detailed) detailed_began_ = member.step_began;
+    member.queues[is_broadcast(message)].push_back({&message, detailed ? &message_times_[member.handed] : nullptr});
+    member.ready[is_broadcast(message)].increment();
+  }
+  if (++member.stage == plan.stages.size()) member.stage = member.handed = 0;
+}
+
+Task Kfac::communicate(Member& member, bool broadcasts) {
+  co_await member.decided.reach(1);
+  auto& queue = member.queues[broadcasts ? 1 : 0];
+  for (std::uint64_t done = 0; done < messages_[broadcasts ? 1 : 0]; ++done) {
+    co_await member.ready[broadcasts ? 1 : 0].reach(done + 1);
+    if (queue.empty()) co_return;
+    const Member::Ready next = queue.front();
+    queue.pop_front();
+    co_await transfer(member, *next.message, next.times);
+  }
+}
+
+Task Kfac::transfer(Member& member, const KfacMessage& message, KfacMessageTimes* times) {
+  firmware::Processor& processor = *member.rank.processor;
+  const Time from = processor.now();
+  // The wait for it ends before it is told of: what has begun counts as going on.
+  Member::Transfer& transfer = member.transfers.emplace_back(Member::Transfer{message.traffic, from, kNever, times});
+  if (times != nullptr) *times = {from, Time(), Time()};
+  co_await processor.delay(config_.negotiation * message.tensors);
+  CollectiveKernel& kernel = member.kernels[is_broadcast(message)];
+  co_await kernel.begin();
+  co_await collect(member, message);
+  kernel.end();
+  transfer.to = processor.now();
+  if (times != nullptr) times->to = transfer.to;
+  if (times_) times_->sent(static_cast<std::size_t>(member.index), from, transfer.to);
+  if (member.probe != nullptr) {
+    member.probe->slice(member.tracks[is_broadcast(message)], message.name, from, processor.now());
+  }
+  firmware::Counter& arrived = member.arrived[index(message.traffic)];
+  member.rank.accelerator.signal(static_cast<std::uint32_t>(index(message.traffic)), arrived.value() + 1);
+  arrived.increment();
+}
+
+Task Kfac::collect(Member& member, const KfacMessage& message) {
+  Communicator& group = *all_reduce_group_;
+  switch (message.collective) {
+    case KfacCollective::kAllReduce:
+      return group.all_reduce(member.index, message.address, message.bytes, ElementType::kFp32);
+    case KfacCollective::kReduceScatter: {
+      const std::uint64_t own = group.block(message.bytes, member.index, kKfacElement).offset;
+      return group.reduce_scatter(member.index, message.address, message.address + own, message.bytes,
+                                  ElementType::kFp32);
+    }
+    case KfacCollective::kAllgather:
+      return group.allgather(member.index, message.address, message.bytes, kKfacElement);
+    case KfacCollective::kSparse:
+      return gather_sparse(member, layout_.sparse[message.first]);
+    case KfacCollective::kBroadcast:
+      break;
+  }
+  return broadcast_group_->broadcast(member.index, message.root, message.address, message.bytes);
+}
+
+Task Kfac::gather_sparse(Member& member, const KfacLayout::Sparse& message) {
+  Communicator& group = *all_reduce_group_;
+  const auto ranks = ranks_.size();
+  std::uint64_t most = static_cast<std::uint64_t>(message.target);
+  std::uint64_t own = most;
+  if (config_.compression.estimates()) {
+    co_await group.allgather(member.index, message.counts, kCount * ranks, kCount);
+    if (arithmetic_) {
+      std::vector<std::uint32_t> counts(ranks);
+      member.rank.store->read(message.counts, reinterpret_cast<std::byte*>(counts.data()), kCount * ranks);
+      most = *std::max_element(counts.begin(), counts.end());
+      own = counts[static_cast<std::size_t>(member.index)];
+    }
+  }
+  member.pairs += own;
+  member.dense += static_cast<std::uint64_t>(message.elements);
+  if (most == 0) co_return;
+  const std::uint64_t block = sizeof(compression::Pair) * most;
+  if (config_.compression.estimates()) {
+    member.rank.accelerator.copy(0, message.own, message.pairs + block * static_cast<std::uint64_t>(member.index),
+                                 block, *member.placed, 0);
+    co_await member.placed->next();
+  }
+  co_await group.allgather(member.index, message.pairs, block * ranks, sizeof(compression::Pair));
+}
+
+}  // namespace weft::schedules

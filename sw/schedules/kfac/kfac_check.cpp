@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/kfac/kfac_check.h"
+
+#include "sw/schedules/fsdp_check.h"
+
+namespace weft::schedules {
+
+using firmware::Rank;
+
+namespace {
+
+/// What becomes of a gradient, given what tells which one.
+constexpr std::uint64_t preconditioned(std::uint64_t gradient) {
+  return gradient | std::uint64_t{1} << 39;
+}
+
+}  // namespace
+
+KfacCheck::KfacCheck(const Kfac& kfac, std::vector<Rank*> ranks)
+    : kfac_(kfac), ranks_(std::move(ranks)), times_(ranks_.size()) {
+  const CompressionConfig& compression = kfac.config().compression;
+  if (!compression.on()) return;
+  throw ConfigError("workload.compression.method",
+                    "expected none with data on, or workload.training on, since a sum of sparse gradients lacks what "
+                    "stays behind, got " +
+                        std::string(name_of(compression.method)));
+}
+
+Kfac::Arithmetic KfacCheck::arithmetic() {
+  return [this](Rank& rank, int member, const KfacStage& stage) { run(rank, member, stage); };
+}
+
+std::int64_t KfacCheck::parameters(std::size_t layer) const {
+  return models::parameters(kfac_.plan().network().layers[layer]);
+}
+
+std::uint64_t KfacCheck::next(int member, Kind kind, std::size_t item) {
+  ++times_[static_cast<std::size_t>(member)][{kind, item}];
+  return latest(member, kind, item);
+}
+
+std::uint64_t KfacCheck::latest(int member, Kind kind, std::size_t item) {
+  const std::uint64_t times = times_[static_cast<std::size_t>(member)][{kind, item}];
+  return times << 40 | static_cast<std::uint64_t>(kind) << 32 | item;
+}
+
+void KfacCheck::fill(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed, int writer) {
+  check::fill_gradient(*rank.store, ElementType::kFp32, address, bytes_of_elements(elements), seed, writer,
+                       static_cast<int>(ranks_.size()));
+}
+
+void KfacCheck::expect_sum(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed) {
+  compared_ += elements;
+  wrong_ += check::compare_scattered(*rank.store, ElementType::kFp32, address, {0, bytes_of_elements(elements)}, seed,
+                                     static_cast<int>(ranks_.size()));
+}
+
+void KfacCheck::expect_owners(const Rank& rank, std::uint64_t address, std::int64_t elements, std::uint64_t seed) {
+  compared_ += elements;
+  wrong_ += check::compare_gathered(*rank.store, ElementType::kFp32, address, bytes_of_elements(elements), seed);
+}
+
+void KfacCheck::run(const Rank& rank, int member, const KfacStage& stage) {
+  const auto item = static_cast<std::size_t>(stage.item);
+  const KfacLayout& layout = kfac_.layout();
+  const KfacConfig& config = kfac_.config();
+  const auto sent = [&] { return kfac_.plan().sent_elements(kfac_.plan().sides()[item]); };
+  const auto sum_of_weights = [&] {
+    return layout.averages[static_cast<std::size_t>(stage.slot)].sum + layout.weights[item] - layout.weights.front();
+  };
+  const std::size_t average = static_cast<std::size_t>(stage.slot) * kfac_.plan().network().layers.size() + item;
+  switch (stage.work) {
+    case KfacWork::kBackward:
+      return fill(rank, layout.gradients[item], parameters(item), next(member, Kind::kGradient, item), member);
+    case KfacWork::kPackFactor:
+      return fill(rank, layout.sent_factors[item], sent(), next(member, Kind::kFactor, item), member);
+    case KfacWork::kUnpackFactor:
+      return expect_sum(rank, layout.sent_factors[item], sent(), latest(member, Kind::kFactor, item));
+    case KfacWork::kPackInverse: {
+      // Rank 0's numbers are the owner's; the others have their own until these come.
+      const bool owns = kfac_.decisions().placement.owner[item] == member;
+      return fill(rank, layout.sent_inverses[item], sent(), next(member, Kind::kInverse, item), owns ? 0 : member + 1);
+    }
+    case KfacWork::kUnpackInverse:
+      return expect_owners(rank, layout.sent_inverses[item], sent(), latest(member, Kind::kInverse, item));
+    case KfacWork::kPrecondition:
+      expect_sum(rank, layout.gradients[item], parameters(item), latest(member, Kind::kGradient, item));
+      if (!config.local_factors()) return;
+      return fill(rank, layout.preconditioned[item], parameters(item),
+                  preconditioned(latest(member, Kind::kGradient, item)), 0);
+    case KfacWork::kUpdate:
+      return update(rank, member, item);
+    case KfacWork::kSnapshot:
+      return fill(rank, sum_of_weights(), parameters(item), next(member, Kind::kAverage, average), member);
+    case KfacWork::kMerge:
+      return expect_sum(rank, sum_of_weights(), parameters(item), latest(member, Kind::kAverage, average));
+    default:
+      return;
+  }
+}
+
+void KfacCheck::update(const Rank& rank, int member, std::size_t layer) {
+  const KfacConfig& config = kfac_.config();
+  const KfacLayout& layout = kfac_.layout();
+  if (config.averages()) return;  // by its own gradients
+  const std::uint64_t seed = latest(member, Kind::kGradient, layer);
+  if (!config.second_order() || !models::has_factors(kfac_.plan().network().layers[layer])) {
+    return expect_sum(rank, layout.gradients[layer], parameters(layer), seed);
+  }
+  if (!config.local_factors()) return;  // its sum was compared when it was preconditioned
+  expect_owners(rank, layout.preconditioned[layer], parameters(layer), preconditioned(seed));
+}
+
+}  // namespace weft::schedules

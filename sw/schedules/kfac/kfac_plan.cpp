@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/schedules/kfac/kfac_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft::schedules {
+
+using models::Layer;
+using models::Network;
+
+std::string factor_name(const Network& network, std::size_t factor) {
+  std::size_t pair = 0;
+  for (const Layer& layer : network.layers) {
+    if (!models::has_factors(layer)) continue;
+    if (pair++ == factor / 2) return layer.name + (factor % 2 == 0 ? ".A" : ".G");
+  }
+  return "none";
+}
+
+KfacPlan::KfacPlan(Network network, const KfacConfig& config, const accelerator::ComputeConfig& compute, int ranks,
+                   const KfacLayout& layout)
+    : network_(std::move(network)), config_(config), compute_(compute), ranks_(ranks), layout_(layout) {
+  for (std::size_t l = 0; l < network_.layers.size(); ++l) {
+    pair_of_.push_back(-1);
+    if (!config_.second_order() || !models::has_factors(network_.layers[l])) continue;
+    pair_of_.back() = static_cast<int>(layer_of_.size());
+    layer_of_.push_back(static_cast<int>(l));
+  }
+  if (config_.second_order()) sides_ = kfac::factor_sides(network_);
+  types_ = {config_.type == NetworkType::kBf16   ? accelerator::DataType::kBf16
+            : config_.type == NetworkType::kTf32 ? accelerator::DataType::kTf32
+                                                 : accelerator::DataType::kFp32,
+            config_.factor_type == FactorType::kTf32 ? accelerator::DataType::kTf32 : accelerator::DataType::kFp32};
+}
+
+std::vector<PlannedKernel> KfacPlan::planned(const std::vector<kfac::LayerKernel>& kernels,
+                                             const std::string& of) const {
+  std::vector<PlannedKernel> list;
+  list.reserve(kernels.size());
+  for (const kfac::LayerKernel& kernel : kernels) {
+    const std::string& label = *labels_.insert(std::string(kernel.name) + " " + of).first;
+    list.push_back({label.c_str(), kfac::kernel_work(compute_, kernel)});
+  }
+  return list;
+}
+
+std::vector<PlannedKernel> KfacPlan::inverse(std::int64_t side) const {
+  return planned(kfac::inverse_kernels(side), "of " + std::to_string(side));
+}
+
+std::vector<PlannedKernel> KfacPlan::packing(std::int64_t side) const {
+  std::vector<kfac::LayerKernel> kernels = kfac::pack_kernels(config_.packing, side);
+  for (const kfac::LayerKernel& kernel : kfac::unpack_kernels(config_.packing, side)) kernels.push_back(kernel);
+  return planned(kernels, "of " + std::to_string(side));
+}
+
+KfacDecisions KfacPlan::unmeasured() const {
+  KfacDecisions decisions;
+  const std::int64_t limit = config_.fusion_threshold.count() / static_cast<std::int64_t>(kKfacElement);
+  decisions.gradients = gradient_groups(network_, config_);
+  std::vector<kfac::Ready> weights;
+  for (const Layer& layer : network_.layers) weights.push_back({0, models::parameters(layer)});
+  if (config_.averages()) decisions.averages = kfac::fuse_within(weights, limit);
+  const FactorFusion fusion = config_.factor_fusion();
+  for (const std::size_t first : {std::size_t{0}, sides_.size() / 2}) {
+    std::vector<kfac::Ready> factors;
+    for (std::size_t i = first; i < first + sides_.size() / 2; ++i) {
+      factors.push_back({0, sent_elements(sides_[layout_.sending_order[i]])});
+    }
+    const kfac::Groups groups = fusion == FactorFusion::kNone  ? kfac::fuse_none(factors.size())
+                                : fusion == FactorFusion::kAll ? kfac::fuse_all(factors.size())
+                                                               : kfac::fuse_within(factors, limit);
+    decisions.factors.insert(decisions.factors.end(), groups.begin(), groups.end());
+  }
+  if (config_.local_factors()) {
+    decisions.placement = kfac::place_dp(layer_of_.size(), ranks_);
+  } else if (config_.inverse_placement() == InversePlacement::kInTurn) {
+    decisions.placement = kfac::place_mpd(layer_of_.size(), ranks_);
+  } else {
+    decisions.placement = kfac::place_everywhere(sides_.size(), ranks_);
+  }
+  return decisions;
+}
+
+}  // namespace weft::schedules

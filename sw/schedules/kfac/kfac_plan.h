@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "hw/accelerator/kernel.h"
+#include "sw/compression/sidco.h"
+#include "sw/firmware/rank.h"
+#include "sw/kfac/fusion.h"
+#include "sw/kfac/layer_kernels.h"
+#include "sw/kfac/placement.h"
+#include "sw/models/network.h"
+#include "sw/schedules/fsdp_plan.h"
+#include "sw/schedules/kfac/kfac_config.h"
+#include "sw/schedules/kfac/kfac_layout.h"
+
+namespace weft::schedules {
+
+/// What the time of a step goes to, as SPD-KFAC's figures have it, and what these leave out.
+enum class KfacPart : std::uint8_t {
+  kForwardBackward,  ///< with the optimiser's update: the published figure is an iteration of SGD on one accelerator
+  kGradientComm,     ///< the compute stream stood waiting for gradients, or averages of weights
+  kGradientPacking,  ///< weights copied into the buffer that is averaged, and merged with what comes (dasgd)
+  kFactorComp,
+  kFactorComm,     ///< stood waiting for factors
+  kFactorPacking,  ///< they are packed and merged, unpacked, and divided by the ranks; published as part of FactorComm
+  kInverseComp,
+  kInverseComm,     ///< stood waiting for inverses (of dp: preconditioned gradients)
+  kInversePacking,  ///< they are packed and unpacked; published as part of InverseComm
+  kPrecondition,
+  kCompression,  ///< gradients made sparse, and what came added up; activations compressed and restored
+};
+constexpr std::size_t kKfacParts = 11;
+constexpr std::size_t index(KfacPart part) {
+  return static_cast<std::size_t>(part);
+}
+
+/// What is sent, each counted by a semaphore of the accelerator. kDelayed is what a later step waits for: gradients
+/// gathered (dear), weights averaged (dasgd).
+enum class KfacTraffic : std::uint8_t { kGradients, kFactors, kInverses, kDelayed };
+constexpr std::size_t kKfacTraffics = 4;
+constexpr std::size_t index(KfacTraffic traffic) {
+  return static_cast<std::size_t>(traffic);
+}
+
+enum class KfacWork : std::uint8_t {
+  kForward,
+  kBackward,
+  kFactor,         ///< and its running average
+  kPackFactor,     ///< into the buffer from which it is sent
+  kUnpackFactor,   ///< the mean over ranks
+  kInvert,         ///< with damping
+  kClear,          ///< the inverse that another rank sends
+  kPackInverse,    ///< at all ranks alike
+  kUnpackInverse,  ///< also at its owner
+  kPrecondition,
+  kDivergence,  ///< what a layer adds to that of the step
+  kClip,        ///< its gradient becomes the preconditioned one, scaled
+  kUpdate,
+  kKeep,        ///< what has come into a layer, compressed
+  kRestore,     ///< the way back
+  kCompress,    ///< of a message of gradients: what is sent of it
+  kDecompress,  ///< what all ranks have sent of it, added up
+  kSnapshot,    ///< weights, into a buffer of averages
+  kMerge,       ///< their mean, and what the rank has learnt since
+};
+
+/// Who computes it: everyone, one rank, or all others.
+struct Doers {
+  int owner = kfac::kEveryone;
+  bool others = false;
+
+  [[nodiscard]] bool has(int rank) const { return owner == kfac::kEveryone || (owner == rank) != others; }
+};
+
+/// What is computed between two points at which the firmware looks. All ranks have the same stages; those with no part
+/// in one pass it.
+struct KfacStage {
+  KfacWork work;
+  KfacPart part;
+  int item = 0;  ///< a layer; a factor, A of the first layer that has any being 0, its G 1, A of the second 2, ...;
+                 ///< of sparse gradients their message
+  Doers doers;
+  std::vector<PlannedKernel> kernels;
+  /// Before it, so many messages of the step must have come, of kDelayed those of the step `KfacConfig::lag` before; 0:
+  /// none need have.
+  std::array<std::size_t, kKfacTraffics> after{};
+  int slot = 0;                 ///< of averages
+  bool behind_metrics = false;  ///< which the host has averaged before it launches this
+  bool host_waits = false;      ///< until it has ended, before it launches more
+};
+
+enum class KfacCollective : std::uint8_t { kAllReduce, kReduceScatter, kAllgather, kBroadcast, kSparse };
+
+/// A collective of a step: of neighbours in memory, or a Broadcast. kSparse is an Allgather of what each rank has
+/// chosen of a message of gradients, `KfacLayout::sparse[first]`.
+struct KfacMessage {
+  KfacTraffic traffic;
+  KfacCollective collective = KfacCollective::kAllReduce;
+  std::string name;
+  std::size_t ready;  ///< begins after this stage
+  int root = kfac::kEveryone;
+  std::size_t first = 0;  ///< of gradients and factors: in the order of their buffer; of others: which
+  std::size_t count = 1;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  int tensors = 1;  ///< that the library is given
+};
+
+/// A training step as lists.
+struct KfacStep {
+  std::vector<KfacStage> stages;
+  std::vector<KfacMessage> messages;  ///< in the order in which each communicator does them
+};
+
+/// What is decided before a step can be planned.
+struct KfacDecisions {
+  kfac::Placement placement;
+  kfac::Groups gradients;
+  kfac::Groups averages;  ///< of weights, the first layer first
+  kfac::Groups factors;   ///< in the order of KfacLayout::sent_factors; none has both A and G in it
+};
+
+/// What a step does beside training.
+struct KfacUpdates {
+  bool factors = false;
+  bool inverses = false;
+  int starts = -1;  ///< the slot of the averaging that begins; -1: none does
+  int joins = -1;   ///< that of the one which is merged; of dear 0: there are gradients of the step before
+
+  auto operator<=>(const KfacUpdates&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
+};
+
+/// A network with what follows from it alone: kernels of every piece of work, in the order in which they are done.
+/// Steps refer to the plan for their labels.
+class KfacPlan {
+ public:
+  KfacPlan(models::Network network, const KfacConfig& config, const accelerator::ComputeConfig& compute, int ranks,
+           const KfacLayout& layout);
+
+  /// Fusion within the threshold, and the placement that needs no measurement.
+  [[nodiscard]] KfacDecisions unmeasured() const;
+  [[nodiscard]] KfacStep step(const KfacDecisions& decisions, const KfacUpdates& updates) const;
+  /// What is left to do when the last step has ended: of dear, its gathering and update.
+  [[nodiscard]] KfacStep rest(const KfacDecisions& decisions) const;
+  /// Forward and backward pass with all factors, nothing sent: whose times are measured.
+  [[nodiscard]] KfacStep profile() const;
+
+  KfacPlan(const KfacPlan&) = delete;
+  KfacPlan& operator=(const KfacPlan&) = delete;
+
+  [[nodiscard]] const models::Network& network() const { return network_; }
+  /// Sides of all factors.
+  [[nodiscard]] const std::vector<std::int64_t>& sides() const { return sides_; }
+  /// Factors in the order of KfacLayout::sent_factors.
+  [[nodiscard]] const std::vector<std::size_t>& sending_order() const { return layout_.sending_order; }
+  /// Elements that travel of a factor or an inverse of this side.
+  [[nodiscard]] std::int64_t sent_elements(std::int64_t side) const {
+    return kfac::sent_elements(config_.packing, side);
+  }
+  [[nodiscard]] std::vector<PlannedKernel> inverse(std::int64_t side) const;
+  /// Of an inverse that is sent: it is packed and unpacked.
+  [[nodiscard]] std::vector<PlannedKernel> packing(std::int64_t side) const;
+
+ private:
+  class Builder;
+
+  /// Labelled by what they are and `of` what.
+  [[nodiscard]] std::vector<PlannedKernel> planned(const std::vector<kfac::LayerKernel>& kernels,
+                                                   const std::string& of) const;
+
+  models::Network network_;
+  KfacConfig config_;
+  accelerator::ComputeConfig compute_;
+  int ranks_;
+  const KfacLayout& layout_;
+  std::vector<int> layer_of_;        ///< by pair of factors
+  std::vector<int> pair_of_;         ///< by layer; -1 where there is none
+  std::vector<std::int64_t> sides_;  ///< by factor
+  kfac::Types types_;
+  mutable std::unordered_set<std::string> labels_;  ///< which kernels refer to
+};
+
+/// Of an estimating method.
+[[nodiscard]] compression::Distribution distribution_of(GradientCompression method);
+/// "conv1.A"
+[[nodiscard]] std::string factor_name(const models::Network& network, std::size_t factor);
+
+}  // namespace weft::schedules

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "platforms/config/document.h"
+#include "platforms/config/other_values.h"
+#include "tests/support/config.h"
+#include "traces/files/gzip_file.h"
+
+namespace weft::platforms {
+namespace {
+
+using namespace literals;
+using namespace test_config;
+
+enum class Order { kRing, kTree };
+EnumNames<Order> enum_names(Order) {
+  return {{"ring", Order::kRing}, {"tree", Order::kTree}};
+}
+
+struct StoreConfig {
+  static constexpr std::string_view kPartKind = "store";
+  Bytes size = 16_GiB;
+  Rate rate = 900_GBps;
+  int channels = 32;
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("size", size, "Capacity", Range{1LL << 20, 1LL << 40});
+    visit("rate", rate, "Peak rate");
+    visit("channels", channels, "Independent channels", Range{1, 128});
+  }
+};
+
+struct EngineConfig {
+  Frequency clock = 1000_MHz;
+  Compute peak = Compute(1'000'000'000'000);
+  double efficiency = 0.5;
+  bool sparse = false;
+  std::string label = "plain";
+  Order order = Order::kRing;
+  std::int8_t offset = 0;
+  StoreConfig memory;
+  TimingConfig timing;
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("clock", clock, "Core clock");
+    visit("peak", peak, "Peak arithmetic");
+    visit("efficiency", efficiency, "Share of the peak that is reached", Range{0, 1});
+    visit("sparse", sparse, "Skips zeros");
+    visit("label", label, "Name in reports");
+    visit("order", order, "Order of work");
+    visit("offset", offset, "First lane", Range{-4, INT64_MAX});
+    visit("store", memory, "Memory");
+    visit("timing", timing, "Latencies");
+  }
+};
+
+constexpr const char* kParts = WEFT_TEST_DATA "/parts";
+constexpr const char* kBroken = WEFT_TEST_DATA "/broken";
+
+/// Reads the document's "engine", and checks that nothing is left over.
+EngineConfig read(const std::string& text, const Overrides& overrides = {}, const char* parts = kParts) {
+  Document document = Document::from_text(text, "p.json", overrides, Catalogue(parts));
+  EngineConfig config;
+  document.root().read_part("engine", config);
+  document.check_unused();
+  return config;
+}
+
+std::string error_in(const std::string& text, const Overrides& overrides = {}, const char* parts = kParts) {
+  return error_of([&] { read(text, overrides, parts); });
+}
+
+/// The error of one field of the engine.
+std::string field_error(const std::string& field) {
+  return error_in(R"({"engine": {)" + field + "}}");
+}
+
+std::string part_file(const std::string& name) {
+  return std::string(kParts) + "/" + name + ".json";
+}
+
+TEST(Config, AbsentFieldsKeepDefaults) {
+  const EngineConfig config = read("{}");
+  EXPECT_EQ(config.clock, 1000_MHz);
+  EXPECT_EQ(config.memory.channels, 32);
+}
+
+TEST(Config, ReadsEveryType) {
+  const EngineConfig config = read(R"({"engine": {
+      "clock": "1.5GHz", "peak": "2PFLOPS", "efficiency": 0.75, "sparse": true, "label": "fast", "order": "tree",
+      "offset": -4, "store": {"size": "8GiB", "rate": "400Gbps", "channels": 1},
+      "timing": {"start": "1.5us", "seed": 9223372036854775807}}})");
+  EXPECT_EQ(config.clock, 1500_MHz);
+  EXPECT_EQ(config.peak.count(), 2'000'000'000'000'000);
+  EXPECT_EQ(config.efficiency, 0.75);
+  EXPECT_TRUE(config.sparse);
+  EXPECT_EQ(config.label, "fast");
+  EXPECT_EQ(config.order, Order::kTree);
+  EXPECT_EQ(config.offset, -4);
+  EXPECT_EQ(config.memory.size, 8_GiB);
+  EXPECT_EQ(config.memory.rate, 400_Gbps);
+  EXPECT_EQ(config.memory.channels, 1);
+  EXPECT_EQ(config.timing.start, 1500_ns);
+  EXPECT_EQ(config.timing.seed, 9'223'372'036'854'775'807U);
+}
+
+/// A platform may be in gzip, and of a file that is something else it is said what that is.
+TEST(ConfigFile, MayBeGzipAndSaysWhatElseItIs) {
+  const auto file = std::filesystem::path(testing::TempDir()) / ("weft_config_" + std::to_string(getpid()) + ".gz");
+  const auto write = [&](const std::string& text) {
+    traces::GzipFile packed(file);
+    packed.write(text);
+    packed.close();
+  };
+  const auto load = [&] { return error_of([&] { Document document(file.string()); }); };
+  write(R"({"name": "packed"})");
+  EXPECT_EQ(Document(file.string()).root().get<std::string>("name", ""), "packed");
+  const std::string expected = file.string() + ": expected a platform in JSON, got ";
+  write("MICRO\n1\n");
+  EXPECT_TRUE(
+      load().starts_with(expected + "a text workload of ASTRA-sim 1.0 or SimAI, packed with gzip; weft trace convert "))
+      << load();
+  write(R"({"traceEvents": [], "deviceProperties": []})");
+  EXPECT_TRUE(load().starts_with(expected + "a trace of PyTorch's profiler")) << load();
+  write(R"({"metadata": {}, "nodes": []})");
+  EXPECT_TRUE(load().ends_with("; weft trace info " + file.string() + " reads it")) << load();
+  std::filesystem::remove(file);
+}
+
+TEST(ConfigFile, ErrorsNameTheFile) {
+  const auto load = [](const std::string& file) { return error_of([&] { Document document(file); }); };
+  EXPECT_EQ(load("/nowhere/p.json"), "/nowhere/p.json: expected a platform in JSON, got no such file");
+  EXPECT_EQ(load("/tmp"), "/tmp: expected a platform in JSON, got a folder");
+
+  const auto file = std::filesystem::path(testing::TempDir()) / ("weft_config_" + std::to_string(getpid()) + ".json");
+  const auto load_text = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    const std::string error = load(file.string());
+    std::filesystem::remove(file);
+    return error.starts_with(file.string()) ? error.substr(file.string().size()) : error;
+  };
+  EXPECT_EQ(load_text("[1]"), ": expected a platform in JSON, an object, got an array");
+  EXPECT_EQ(load_text("{}"), "no error");
+  EXPECT_EQ(load_text("{\n  \"a\": 1,\n  \"b\": }"),
+            ": line 3, column 8: expected JSON, got a syntax error while parsing value - unexpected '}'; expected '[', "
+            "'{', or a literal");
+  EXPECT_EQ(load_text("").substr(0, 53), ": line 1, column 1: expected JSON, got a syntax error");
+  EXPECT_EQ(load_text(R"({"a": {"b": 1, "b": 2}})"), ": a.b: expected each key once, got \"b\" twice");
+}
+
+TEST(ConfigErrors, QuantitiesNeedUnits) {
+  EXPECT_EQ(field_error(R"("clock": 1980)"),
+            "p.json: engine.clock: expected a frequency with its unit, such as \"1980MHz\", got 1980");
+  EXPECT_EQ(field_error(R"("clock": 0)"),
+            "p.json: engine.clock: expected a frequency with its unit, such as \"1980MHz\", got 0");
+  EXPECT_EQ(field_error(R"("peak": "989")"),
+            "p.json: engine.peak: expected a compute rate with its unit, such as \"989TFLOPS\", got \"989\"");
+  EXPECT_EQ(field_error(R"("store": {"rate": "400Gb"})"),
+            "p.json: engine.store.rate: expected a rate with its unit, such as \"400Gbps\", got \"400Gb\"");
+  EXPECT_EQ(field_error(R"("store": {"rate": "99999999999Tbps"})"),
+            "p.json: engine.store.rate: expected a rate from \"0bps\" to \"9223372036854775807bps\", got "
+            "\"99999999999Tbps\"");
+}
+
+TEST(ConfigErrors, WhatRoundsToNothingIsRefused) {
+  Time time;
+  EXPECT_FALSE(assign(make_scalar(time), {}, "0.4ps"));
+  EXPECT_FALSE(assign(make_scalar(time), {}, "0.0004ns"));
+  EXPECT_EQ(expectation(make_scalar(time), {}, "0.4ps"), "a time of 0 or at least \"1ps\"");
+  EXPECT_TRUE(assign(make_scalar(time), {}, "0.6ps"));
+  EXPECT_EQ(time, Time(1));
+  EXPECT_TRUE(assign(make_scalar(time), {}, "0.0ps"));
+  EXPECT_EQ(time, Time());
+}
+
+TEST(ConfigErrors, LimitsArePrintedInTheUnit) {
+  EXPECT_EQ(field_error(R"("timing": {"start": "9us"})"),
+            "p.json: engine.timing.start: expected a time from \"1ns\" to \"8us\", got \"9us\"");
+  EXPECT_EQ(field_error(R"("timing": {"start": 5})"),
+            "p.json: engine.timing.start: expected a time from \"1ns\" to \"8us\", got 5");
+  EXPECT_EQ(field_error(R"("store": {"size": "1KiB"})"),
+            "p.json: engine.store.size: expected a size from \"1MiB\" to \"1TiB\", got \"1KiB\"");
+  EXPECT_EQ(field_error(R"("store": {"channels": 129})"),
+            "p.json: engine.store.channels: expected an integer from 1 to 128, got 129");
+  EXPECT_EQ(field_error(R"("efficiency": 1.01)"), "p.json: engine.efficiency: expected a number from 0 to 1, got 1.01");
+}
+
+TEST(ConfigErrors, IntegersFitTheirMember) {
+  EXPECT_EQ(field_error(R"("offset": 128)"), "p.json: engine.offset: expected an integer from -4 to 127, got 128");
+  EXPECT_EQ(field_error(R"("timing": {"seed": -1})"),
+            "p.json: engine.timing.seed: expected an integer, at least 0, got -1");
+  EXPECT_EQ(field_error(R"("timing": {"seed": 18446744073709551615})"),
+            "p.json: engine.timing.seed: expected an integer from 0 to 9223372036854775807, got 18446744073709551615");
+  EXPECT_EQ(field_error(R"("timing": {"seed": 1e30})"),
+            "p.json: engine.timing.seed: expected an integer from 0 to 9223372036854775807, got 1e+30");
+  EXPECT_EQ(field_error(R"("store": {"channels": 1.5})"),
+            "p.json: engine.store.channels: expected an integer from 1 to 128, got 1.5");
+}
+
+TEST(ConfigErrors, OtherTypes) {
+  EXPECT_EQ(field_error(R"("sparse": "yes")"), "p.json: engine.sparse: expected true or false, got \"yes\"");
+  EXPECT_EQ(field_error(R"("label": 7)"), "p.json: engine.label: expected a string, got 7");
+  EXPECT_EQ(field_error(R"("order": "star")"), "p.json: engine.order: expected one of ring, tree, got \"star\"");
+  EXPECT_EQ(field_error(R"("label": {})"), "p.json: engine.label: expected a string, got an object");
+  EXPECT_EQ(field_error(R"("efficiency": null)"), "p.json: engine.efficiency: expected a number from 0 to 1, got null");
+  EXPECT_EQ(field_error(R"("timing": [])"), "p.json: engine.timing: expected an object, got an array");
+  EXPECT_EQ(field_error(R"("timing": "slow")"),
+            "p.json: engine.timing: expected an object (the catalogue has no part of kind timing), got \"slow\"");
+}
+
+TEST(ConfigParts, NameAlone) {
+  const EngineConfig config = read(R"({"engine": "engine-a"})");
+  EXPECT_EQ(config.clock, 1980_MHz);
+  EXPECT_EQ(config.memory.size, 80_GiB);
+  EXPECT_EQ(config.memory.channels, 80);
+  EXPECT_EQ(config.efficiency, 0.5);
+}
+
+TEST(ConfigParts, FieldsOverridePart) {
+  const EngineConfig config = read(R"({"engine": {"part": "engine-a", "clock": "1GHz", "store": {"channels": 4}}})");
+  EXPECT_EQ(config.clock, 1000_MHz);
+  EXPECT_EQ(config.peak.count(), 989'000'000'000'000);
+  EXPECT_EQ(config.memory.channels, 4);
+  EXPECT_EQ(config.memory.size, 80_GiB);
+}
+
+TEST(ConfigParts, AnotherPartReplacesTheNestedOne) {
+  const EngineConfig config = read(R"({"engine": {"part": "engine-a", "store": "stack-40"}})");
+  EXPECT_EQ(config.memory.size, 40_GiB);
+  EXPECT_EQ(config.memory.channels, 32) << "stack-40 leaves the default, whatever stack-80 says";
+}
+
+TEST(ConfigParts, DerivedPart) {
+  const EngineConfig config = read(R"({"engine": "engine-b"})");
+  EXPECT_EQ(config.clock, 1600_MHz);
+  EXPECT_EQ(config.peak.count(), 989'000'000'000'000);
+  EXPECT_EQ(config.memory.channels, 96);
+  EXPECT_EQ(config.memory.size, 80_GiB);
+}
+
+TEST(ConfigParts, ElementsOfAnArray) {
+  Document document = Document::from_text(R"({"nodes": ["engine-a", {"part": "engine-b", "clock": "1GHz"}]})", "p.json",
+                                          Overrides{"nodes.1.store.channels=7"}, Catalogue(kParts));
+  std::vector<EngineConfig> configs;
+  for (const Node& node : document.root().child("nodes").elements())
+    node.as_part("engine").read(configs.emplace_back());
+  document.check_unused();
+  ASSERT_EQ(configs.size(), 2U);
+  EXPECT_EQ(configs[0].clock, 1980_MHz);
+  EXPECT_EQ(configs[1].clock, 1000_MHz);
+  EXPECT_EQ(configs[1].memory.channels, 7);
+  EXPECT_EQ(document.effective()["nodes.1.store.channels"]["source"], "command line");
+}
+
+TEST(ConfigParts, ErrorsListKnownNames) {
+  EXPECT_EQ(error_in(R"({"engine": {"store": "stack-8"}})"),
+            "p.json: engine.store: expected a part of kind store, one of stack-40, stack-80, got \"stack-8\". Did you "
+            "mean \"stack-80\"?");
+  EXPECT_EQ(
+      error_in(R"({"engine": {"store": {"part": "engine-a"}}})"),
+      "p.json: engine.store.part: expected a part of kind store, one of stack-40, stack-80, got \"engine-a\", which "
+      "is of kind engine");
+  EXPECT_EQ(error_in(R"({"engine": "../parts/engine-a"})"),
+            "p.json: engine: expected a part of kind engine, one of engine-a, engine-b, engine-loop, engine-typo, "
+            "engine-unit, got \"../parts/engine-a\"");
+  EXPECT_EQ(error_in(R"({"engine": {"part": 5}})"),
+            "p.json: engine.part: expected the name of a part of kind engine, got 5");
+  EXPECT_EQ(error_in(R"({"engine": 5})"),
+            "p.json: engine: expected an object or the name of a part of kind engine, got 5");
+}
+
+TEST(ConfigParts, ErrorsInsideAPartNameItsFile) {
+  EXPECT_EQ(error_in(R"({"engine": "engine-unit"})"),
+            part_file("engine-unit") + ": fields.store.size: expected a size from \"1MiB\" to \"1TiB\", got 80");
+  EXPECT_EQ(error_in(R"({"engine": "engine-typo"})"),
+            part_file("engine-typo") + ": fields.clok: expected a known key, got \"clok\". Did you mean \"clock\"?");
+  EXPECT_EQ(error_in(R"({"engine": "engine-loop"})"),
+            part_file("engine-loop") +
+                ": fields.part: expected a part that is not derived from itself, got "
+                "\"engine-loop\"");
+}
+
+TEST(ConfigParts, MalformedParts) {
+  const auto broken = [](const std::string& name) {
+    Catalogue catalogue{kBroken};
+    const std::string error = error_of([&] { catalogue.find(name); });
+    return error.substr(error.rfind('/') + 1);
+  };
+  EXPECT_EQ(broken("no-kind"), "no-kind.json: kind: expected a string, got nothing");
+  EXPECT_EQ(broken("no-fields"), "no-fields.json: fields: expected an object, got nothing");
+  EXPECT_EQ(broken("extra"), "extra.json: clock: expected one of kind, source, fields, got \"clock\"");
+}
+
+TEST(ConfigParts, FolderFromTheEnvironment) {
+  setenv("WEFT_CATALOGUE", kParts, 1);
+  EXPECT_EQ(Catalogue().folder(), kParts);
+  setenv("WEFT_CATALOGUE", "/nowhere", 1);
+  EXPECT_EQ(error_of([] { Catalogue(); }), "WEFT_CATALOGUE: expected a folder of parts, got \"/nowhere\"");
+  unsetenv("WEFT_CATALOGUE");
+  EXPECT_TRUE(std::filesystem::is_directory(Catalogue().folder())) << Catalogue().folder();
+}
+
+TEST(ConfigOverrides, ReplaceTheFile) {
+  const EngineConfig config = read(R"({"engine": {"clock": "1GHz", "label": "a"}})",
+                                   {"engine.clock=2GHz", "engine.efficiency=1", "engine.timing.seed=3",
+                                    "engine.label=b=c", "engine.sparse=true", "engine.store={\"channels\": 3}"});
+  EXPECT_EQ(config.clock, 2000_MHz);
+  EXPECT_EQ(config.efficiency, 1.0);
+  EXPECT_EQ(config.timing.seed, 3U);
+  EXPECT_EQ(config.label, "b=c");
+  EXPECT_TRUE(config.sparse);
+  EXPECT_EQ(config.memory.channels, 3);
+}
+
+TEST(ConfigOverrides, GoIntoAPart) {
+  EXPECT_EQ(read(R"({"engine": "engine-a"})", {"engine.store.channels=5"}).memory.channels, 5);
+  EXPECT_EQ(read(R"({"engine": "engine-a"})", {"engine.store.channels=5"}).memory.size, 80_GiB);
+  EXPECT_EQ(read(R"({"engine": "engine-a"})", {"engine=engine-b"}).clock, 1600_MHz);
+  EXPECT_EQ(read(R"({"engine": "engine-a"})", {"engine.store=stack-40"}).memory.size, 40_GiB);
+  // Another part, and the file's own fields stay.
+  const EngineConfig config = read(R"({"engine": {"part": "engine-a", "label": "mine"}})", {"engine.part=engine-b"});
+  EXPECT_EQ(config.clock, 1600_MHz);
+  EXPECT_EQ(config.label, "mine");
+}
+
+TEST(ConfigOverrides, Errors) {
+  EXPECT_EQ(error_in("{}", {"engine.clock"}), "--set: expected path=value, got \"engine.clock\"");
+  EXPECT_EQ(error_in("{}", {"engine..clock=1GHz"}), "--set: expected path=value, got \"engine..clock=1GHz\"");
+  EXPECT_EQ(error_in("{}", {"engine.clock=3"}),
+            "--set: engine.clock: expected a frequency with its unit, such as \"1980MHz\", got 3");
+  EXPECT_EQ(error_in("{}", {"engine.clok=1GHz"}),
+            "--set: engine.clok: expected a known key, got \"clok\". Did you mean \"clock\"?");
+  EXPECT_EQ(error_in(R"({"engine": {"label": "a"}})", {"engine.label.x=1"}),
+            "--set: engine.label: expected a string, got an object");
+  EXPECT_EQ(error_in(R"({"engine": {"efficiency": 1}})", {"engine.efficiency.x=1"}),
+            "--set: engine.efficiency.x: expected a place in the platform, got 1 at engine.efficiency");
+  EXPECT_EQ(error_in("{}", {R"(engine={"label": "a", "label": "b"})"}),
+            "--set: engine.label: expected each key once, got \"label\" twice");
+  EXPECT_EQ(error_in(R"({"list": [1, 2]})", {"list.2=1"}), "--set: list.2: expected an index below 2, got \"2\"");
+}
+
+TEST(ConfigValues, AreIndifferentWhereNoOtherChangesAResult) {
+  EngineConfig config;
+  const auto is_indifferent_to = [&config](const char* field, const std::function<std::uint64_t()>& result) {
+    return is_indifferent([&](FieldVisitor& visitor) { config.fields(visitor); }, field, result, Extremes::kTried);
+  };
+  const auto channels = [&config] {
+    if (config.memory.channels > 64) throw ConfigError("store.channels", "expected at most 64");
+    return static_cast<std::uint64_t>(config.memory.channels >= 4);
+  };
+  EXPECT_FALSE(is_indifferent_to("store.channels", channels));
+  EXPECT_TRUE(is_indifferent_to("store.channels", [&] { return channels() * 0; }));
+  EXPECT_TRUE(is_indifferent_to("store.size", channels));
+  EXPECT_TRUE(is_indifferent_to("sparse", channels));
+  EXPECT_FALSE(is_indifferent_to("sparse", [&] { return std::uint64_t{config.sparse}; }));
+  EXPECT_FALSE(is_indifferent_to("order", [&] { return static_cast<std::uint64_t>(config.order); }));
+  EXPECT_FALSE(is_indifferent_to("efficiency", [&] { return static_cast<std::uint64_t>(config.efficiency * 10); }));
+  EXPECT_FALSE(is_indifferent_to("label", channels));
+  EXPECT_FALSE(is_indifferent_to("store", channels));
+  EXPECT_FALSE(is_indifferent_to("nothing", channels));
+  // Where everything else is refused, nothing is known.
+  EXPECT_FALSE(is_indifferent_to("clock", [&] {
+    return config.clock == 1000_MHz ? std::uint64_t{1} : throw ConfigError("clock", "expected 1000MHz");
+  }));
+  EXPECT_EQ(config_to_json(config), config_to_json(EngineConfig()));
+  config.clock = Frequency(INT64_MAX);
+  EXPECT_TRUE(is_indifferent_to("clock", [] { return std::uint64_t{0}; })) << "no neighbour above it";
+}
+
+TEST(ConfigUnused, SuggestsTheNearestKey) {
+  EXPECT_EQ(field_error(R"("store": {"chanels": 3})"),
+            "p.json: engine.store.chanels: expected a known key, got \"chanels\". Did you mean \"channels\"?");
+  EXPECT_EQ(field_error(R"("timing": {"zzz": 3})"),
+            "p.json: engine.timing.zzz: expected one of part, seed, start, got \"zzz\"");
+  EXPECT_EQ(error_in(R"({"engin": {}})"),
+            "p.json: engin: expected a known key, got \"engin\". Did you mean \"engine\"?");
+}
+
+TEST(ConfigUnused, NotYetReadOrOnlyAskedForIsUnused) {
+  Document document = Document::from_text(R"({"a": {"b": 1}, "c": [{"d": 1}]})", "p.json", {}, Catalogue(kParts));
+  EXPECT_TRUE(document.root().has("a"));
+  EXPECT_EQ(error_of([&] { document.check_unused(); }), "p.json: a: expected no keys here, got \"a\"");
+  EXPECT_EQ(document.root().child("a").raw()["b"], 1);
+  EXPECT_EQ(error_of([&] { document.check_unused(); }), "p.json: c: expected one of a, got \"c\"");
+  EXPECT_EQ(document.root().child("c").elements().size(), 1U);
+  EXPECT_EQ(error_of([&] { document.check_unused(); }), "p.json: c.0.d: expected no keys here, got \"d\"");
+}
+
+TEST(ConfigNodes, SingleValues) {
+  Document document =
+      Document::from_text(R"({"seed": 3, "map": {"x": "1us", "y": "2us"}})", "p.json", {}, Catalogue(kParts));
+  const Node root = document.root();
+  EXPECT_EQ(root.get("seed", 0), 3);
+  EXPECT_EQ(root.get("limit", 5_ns), 5_ns);
+  Time sum;
+  for (const auto& [name, node] : root.child("map").members()) sum += root.child("map").require<Time>(name);
+  EXPECT_EQ(sum, 3_us);
+  EXPECT_FALSE(root.child("none").exists());
+  EXPECT_TRUE(root.child("none").elements().empty());
+  EXPECT_EQ(error_of([&] { (void)root.require<std::string>("name"); }), "p.json: name: expected a string, got nothing");
+  EXPECT_EQ(error_of([&] { (void)root.child("map").elements(); }), "p.json: map: expected an array, got an object");
+  EXPECT_EQ(error_of([&] { root.child("seed").fail("a prime above 3"); }),
+            "p.json: seed: expected a prime above 3, got 3");
+  document.check_unused();
+}
+
+TEST(ConfigProvenance, AllFourSources) {
+  Document document = Document::from_text(R"({"engine": {"part": "engine-a", "label": "mine", "order": "tree"}})",
+                                          "p.json", Overrides{"engine.store.channels=5"}, Catalogue(kParts));
+  EngineConfig config;
+  document.root().read_part("engine", config);
+  const nlohmann::json effective = document.effective();
+  const auto expect = [&](const std::string& path, const nlohmann::json& value, const std::string& source) {
+    EXPECT_EQ(effective.value(path, nlohmann::json()), nlohmann::json({{"value", value}, {"source", source}})) << path;
+  };
+  expect("engine.efficiency", 0.5, "default");
+  expect("engine.timing.start", "10ns", "default");
+  expect("engine.clock", "1980MHz", "part engine-a");
+  expect("engine.store.part", "stack-80", "part engine-a");
+  expect("engine.store.size", "80GiB", "part stack-80");
+  expect("engine.part", "engine-a", "file");
+  expect("engine.label", "mine", "file");
+  expect("engine.order", "tree", "file");
+  expect("engine.store.channels", 5, "command line");
+  EXPECT_EQ(effective.size(), 14U);
+}
+
+/// A run of what a run wrote knows what was set by hand.
+TEST(ConfigProvenance, OutlivesARun) {
+  Document first = Document::from_text(R"({"engine": {"part": "engine-a", "label": "mine"}})", "p.json",
+                                       Overrides{"engine.store.channels=5"}, Catalogue(kParts));
+  EngineConfig config;
+  first.root().read_part("engine", config);
+  EXPECT_TRUE(first.gives("engine.store.channels"));
+  EXPECT_TRUE(first.gives("engine.clock"));
+  EXPECT_FALSE(first.gives("engine.efficiency"));
+  nlohmann::json written = first.configuration();
+  for (int run = 0; run < 2; ++run) {
+    Document again = Document::from_text(written.dump(), "config.json", Overrides{}, Catalogue(kParts));
+    again.root().read_part("engine", config);
+    written = again.configuration();
+    EXPECT_EQ(written["values"], first.configuration()["values"]);
+  }
+}
+
+TEST(ConfigProvenance, SettingsThatAnotherReplacesAreKnown) {
+  Document document =
+      Document::from_text("{}", "p.json", Overrides{"engine.label=a", "engine.clock=1GHz", "engine.label=b"});
+  EXPECT_TRUE(document.is_set_again("engine.label"));
+  EXPECT_FALSE(document.is_set_again("engine.clock"));
+}
+
+TEST(ConfigProvenance, ErrorsOfModulesGetTheirFile) {
+  Document document = Document::from_text(R"({"engine": {"label": "mine"}})", "p.json",
+                                          Overrides{"engine.efficiency=1"}, Catalogue(kParts));
+  EngineConfig config;
+  document.root().read_part("engine", config);
+  EXPECT_STREQ(document.explain(ConfigError("engine.label", "a label in use")).what(),
+               "p.json: engine.label: expected a label in use, got \"mine\"");
+  EXPECT_STREQ(document.explain(ConfigError("engine.efficiency", "less for this engine")).what(),
+               "--set: engine.efficiency: expected less for this engine, got 1.0");
+  EXPECT_STREQ(document.explain(ConfigError("engine", "another")).what(), "p.json: engine: expected another");
+}
+
+TEST(ConfigDescribe, ListsEveryField) {
+  std::vector<std::string> rows;
+  for (const FieldDoc& row : describe(EngineConfig(), "engine")) {
+    rows.push_back(row.path + " | " + row.type + " | " + row.part_kind + " | " + row.default_text + " | " + row.limits +
+                   " | " + row.doc);
+  }
+  EXPECT_EQ(rows, (std::vector<std::string>{
+                      "engine.clock | frequency |  | \"1GHz\" |  | Core clock",
+                      "engine.peak | compute rate |  | \"1TFLOPS\" |  | Peak arithmetic",
+                      "engine.efficiency | number |  | 0.5 | 0 to 1 | Share of the peak that is reached",
+                      "engine.sparse | true or false |  | false |  | Skips zeros",
+                      "engine.label | string |  | \"plain\" |  | Name in reports",
+                      "engine.order | one of ring, tree |  | \"ring\" |  | Order of work",
+                      "engine.offset | integer |  | 0 | at least -4 | First lane",
+                      "engine.store | object | store |  |  | Memory",
+                      "engine.store.size | size |  | \"16GiB\" | 1MiB to 1TiB | Capacity",
+                      "engine.store.rate | rate |  | \"7200Gbps\" |  | Peak rate",
+                      "engine.store.channels | integer |  | 32 | 1 to 128 | Independent channels",
+                      "engine.timing | object | timing |  |  | Latencies",
+                      "engine.timing.start | time |  | \"10ns\" | 1ns to 8us | Latency of the first operation",
+                      "engine.timing.seed | integer |  | 1 |  | Seed",
+                  }));
+}
+
+}  // namespace
+}  // namespace weft::platforms
