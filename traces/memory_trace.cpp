@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "traces/files/file_kind.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::traces {
 namespace {

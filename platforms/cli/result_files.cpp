@@ -23,9 +23,9 @@
 #include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
 #include "traces/files/file_kind.h"
+#include "traces/files/format_error.h"
 #include "traces/files/read_files.h"
 #include "traces/files/whole_file.h"
-#include "traces/format_error.h"
 
 namespace weft::platforms {
 namespace {

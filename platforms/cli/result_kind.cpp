@@ -10,10 +10,10 @@
 #include <system_error>
 
 #include "traces/files/file_kind.h"
+#include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
+#include "traces/files/json_beginning.h"
 #include "traces/files/read_files.h"
-#include "traces/format_error.h"
-#include "traces/json/json_beginning.h"
 
 namespace weft::platforms {
 namespace {

@@ -18,8 +18,8 @@
 #include "platforms/config/text.h"
 #include "platforms/machine/machine.h"
 #include "platforms/results/version.h"
+#include "traces/files/format_error.h"
 #include "traces/files/text_file.h"
-#include "traces/format_error.h"
 
 namespace weft::platforms {
 namespace {

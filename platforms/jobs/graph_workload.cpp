@@ -17,9 +17,9 @@
 #include "traces/chakra/convert.h"
 #include "traces/chakra/ranks.h"
 #include "traces/files/file_kind.h"
+#include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
 #include "traces/files/temporary.h"
-#include "traces/format_error.h"
 
 namespace weft::platforms {
 

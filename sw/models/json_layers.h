@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::models {
 

@@ -14,7 +14,7 @@
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 /// What fuzzers share. Each is a file that defines LLVMFuzzerTestOneInput and aborts where a reader does what it must
 /// not: an exception of another kind than a user's error leaves it, and so ends the fuzzer too.

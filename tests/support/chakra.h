@@ -17,7 +17,7 @@
 #include "traces/chakra/node.h"
 #include "traces/chakra/reader.h"
 #include "traces/chakra/writer.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 /// Chakra traces made for tests. A test that includes this has WEFT_SOURCE_DIR.
 namespace weft::test {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 #include "traces/vcd/reader.h"
 
 namespace weft::test {

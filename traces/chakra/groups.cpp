@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "traces/files/format_error.h"
 #include "traces/files/whole_file.h"
-#include "traces/format_error.h"
 
 namespace weft::chakra {
 

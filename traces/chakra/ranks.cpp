@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "traces/chakra/groups.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::chakra {
 namespace {

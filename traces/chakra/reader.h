@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "traces/chakra/node.h"
+#include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
-#include "traces/format_error.h"
 
 namespace weft::chakra {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "traces/files/input_file.h"
-#include "traces/json/json_beginning.h"
+#include "traces/files/json_beginning.h"
 
 namespace weft::traces {
 namespace {

@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "traces/files/file_kind.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::traces {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::traces {
 namespace {

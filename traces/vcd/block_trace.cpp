@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 #include "traces/vcd/names.h"
 
 namespace weft::vcd {

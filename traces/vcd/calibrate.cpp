@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::vcd {
 namespace {

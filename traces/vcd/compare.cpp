@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 #include "traces/nearest_names.h"
 #include "traces/vcd/names.h"
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "traces/files/file_kind.h"
+#include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
 #include "traces/files/program.h"
 #include "traces/files/whole_file.h"
-#include "traces/format_error.h"
 
 namespace weft::vcd {
 namespace {

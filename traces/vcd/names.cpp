@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 #include "traces/nearest_names.h"
 
 namespace weft::vcd {

@@ -9,7 +9,7 @@
 #include <limits>
 #include <system_error>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::vcd {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::vcd {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "hw/fabric/reduction/reduction_engine.h"
 #include "platforms/commands/command.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::platforms {
 

@@ -14,7 +14,7 @@
 #include "platforms/config/text.h"
 #include "platforms/results/format.h"
 #include "platforms/results/write_file.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 #include "traces/vcd/calibrate.h"
 
 namespace weft::platforms {

@@ -13,7 +13,7 @@
 #include "platforms/config/text.h"
 #include "platforms/results/format.h"
 #include "platforms/results/stopwatch.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 #include "traces/vcd/names.h"
 
 namespace weft::platforms {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "platforms/commands/vcd/blocks.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::platforms {
 namespace {

@@ -19,7 +19,7 @@
 #include "platforms/config/text.h"
 #include "platforms/machine/waves/wave_file.h"
 #include "platforms/results/write_file.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::platforms {
 

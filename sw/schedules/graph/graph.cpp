@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "traces/chakra/ranks.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::schedules {
 

@@ -10,7 +10,7 @@
 #include "traces/chakra/check.h"
 #include "traces/chakra/kernels.h"
 #include "traces/chakra/ranks.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::schedules {
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::traces {
 namespace {

@@ -19,7 +19,7 @@
 #include "sw/kfac/layer_kernels.h"
 #include "sw/kfac/packing.h"
 #include "sw/kfac/placement.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::kfac {
 namespace {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "traces/csv.h"
+#include "traces/files/format_error.h"
 #include "traces/files/gzip_file.h"
 #include "traces/files/input_file.h"
 #include "traces/files/text_file.h"
-#include "traces/format_error.h"
 #include "traces/memory_trace.h"
 
 namespace weft::traces {

@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "traces/files/file_kind.h"
+#include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
 #include "traces/files/text_file.h"
-#include "traces/format_error.h"
 
 namespace weft::traces {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "tests/support/vcd.h"
+#include "traces/files/format_error.h"
 #include "traces/files/temporary.h"
-#include "traces/format_error.h"
 #include "traces/json/json_text.h"
 
 namespace weft::traces {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/support/vcd.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 #include "traces/vcd/sampler.h"
 
 namespace weft::vcd {

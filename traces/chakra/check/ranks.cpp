@@ -7,7 +7,7 @@
 
 #include "traces/chakra/check/joined_graph.h"
 #include "traces/chakra/check/parts.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::chakra {
 namespace {

@@ -9,7 +9,7 @@
 #include "traces/chakra/reader.h"
 #include "traces/chakra/repair/parts.h"
 #include "traces/chakra/writer.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::chakra {
 namespace {

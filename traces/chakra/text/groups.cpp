@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::chakra {
 namespace {

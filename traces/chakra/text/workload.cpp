@@ -12,7 +12,7 @@
 #include "traces/chakra/ranks.h"
 #include "traces/chakra/text/groups.h"
 #include "traces/chakra/writer.h"
-#include "traces/format_error.h"
+#include "traces/files/format_error.h"
 
 namespace weft::chakra {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/json/json_beginning.h"
+#include "traces/files/json_beginning.h"
 
 namespace weft::traces {
 namespace {
