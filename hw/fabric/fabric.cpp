@@ -133,9 +133,21 @@ std::vector<std::string> Fabric::outages(bool gave_up) {
   std::vector<std::string> lines;
   const Time now = dispatcher_.now();
   const std::string name = this->name();
-  for (const Fault& fault : config().faults) {
-    if (!fault.down || fault.from > now || fault.end() <= now) continue;
-    lines.push_back(name + ": " + fault.link + " is down " + span_of(fault));
+  // One that begins before another is over goes on keeping links down.
+  std::vector<bool> listed(config().faults.size());
+  Time until = now;
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t f = 0; f < listed.size(); ++f) {
+      const Fault& fault = config().faults[f];
+      if (listed[f] || !fault.down || fault.from > until || fault.end() <= now) continue;
+      listed[f] = more = true;
+      until = std::max(until, fault.end());
+    }
+  }
+  for (std::size_t f = 0; f < listed.size(); ++f) {
+    const Fault& fault = config().faults[f];
+    if (listed[f]) lines.push_back(name + ": " + fault.link + " is down " + span_of(fault));
   }
   const std::vector<std::uint32_t> cut_off = plan_->cut_off(now);
   if (!cut_off.empty()) {

@@ -243,8 +243,9 @@ std::string Nic::left_over_of(std::size_t i) {
   const bool failed = recovery != nullptr && recovery->failed;
   const std::size_t held = recovery == nullptr ? 0 : recovery->requests.size() + recovery->responses.size();
   if (pair.jobs.empty() && !pair.owes() && !failed && held == 0) return "";
-  std::string line =
-      std::string(name()) + ": queue pair " + std::to_string(i) + " to end " + std::to_string(pair.peer_end);
+  std::string line = std::string(name()) + ": queue pair " + std::to_string(i) +
+                     (pair.grouped ? " to group " + std::to_string(pair.peer_end - Packet::kFirstGroup)
+                                   : " to end " + std::to_string(pair.peer_end));
   if (failed) {
     line += " stands in error: ";
     line += recovery->reason == Status::kRetryExceeded

@@ -128,6 +128,11 @@ void Nic::post(const WorkRequest& request, Time at) {
   take_entry(request.queue_pair, at);
 }
 
+void Nic::provide(const WorkRequest& receive) {
+  assert(is_valid(receive) && receive.verb == Verb::kReceive);
+  post(receive, dispatcher_.now());
+}
+
 void Nic::take_entry(std::uint32_t number, Time at) {
   // The doorbell may be of a time to come, until which the engine goes on with packets.
   taken_until_ = std::max(at, taken_until_) + config_.message_cost;

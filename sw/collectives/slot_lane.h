@@ -64,11 +64,11 @@ struct SlotLane {
     }
     in_turn = InTurn(count);
   }
-  static void join(SlotLane& sender, SlotLane& receiver, int core) {
+  static void join(SlotLane& sender, SlotLane& receiver) {
     sender.slots = receiver.slots;
     receiver.receives = true;
     for (std::size_t q = 0; q < sender.pairs.size(); ++q) {
-      firmware::StockedPair::join(*sender.pairs[q], *receiver.pairs[q], core);
+      firmware::StockedPair::join(*sender.pairs[q], *receiver.pairs[q]);
     }
   }
 

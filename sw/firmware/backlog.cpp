@@ -22,7 +22,8 @@ Backlog* Backlog::of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair,
 }
 
 Backlog::Backlog(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered)
-    : doorbell_(doorbell),
+    : nic_(nic),
+      doorbell_(doorbell),
       queue_pair_(queue_pair),
       numbered_(numbered),
       freed_(&doorbell.processor->create_completion_queue(
@@ -34,6 +35,13 @@ Backlog::Backlog(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, boo
 
 void Backlog::post(const nic::WorkRequest& request, Time relay, bool charged) {
   add({request, relay, charged, false});
+  settle();
+}
+
+void Backlog::provide(nic::WorkRequest receives) {
+  receives.queue_pair = queue_pair_;
+  add({receives, Time(), true, false});
+  if (receives_.room() > 0) nic_.provide(take_receives(receives_));
   settle();
 }
 
@@ -91,18 +99,23 @@ void Backlog::post_waiting(Queue& queue) {
 }
 
 void Backlog::post_receives(Queue& queue) {
-  Waiting& first = queue.waiting.front();
-  Waiting part = first;
-  part.request.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(queue.room(), first.request.count));
-  if (part.request.count == first.request.count) {
+  const bool charged = queue.waiting.front().charged;
+  doorbell_.ring(take_receives(queue), Time(), charged);
+}
+
+nic::WorkRequest Backlog::take_receives(Queue& queue) {
+  nic::WorkRequest& first = queue.waiting.front().request;
+  nic::WorkRequest part = first;
+  part.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(queue.room(), first.count));
+  queue.posted += part.count;
+  if (part.count == first.count) {
     queue.waiting.pop_front();
   } else {
-    first.request.count -= part.request.count;
-    first.request.local_address += part.request.stride * part.request.count;
-    if (numbered_) first.request.id += part.request.count;
+    first.count -= part.count;
+    first.local_address += part.stride * part.count;
+    if (numbered_) first.id += part.count;
   }
-  queue.posted += part.request.count;
-  doorbell_.ring(part.request, part.relay, part.charged);
+  return part;
 }
 
 void Backlog::announce_waiting(Queue& queue) {

@@ -45,6 +45,8 @@ class Backlog {
   static Backlog* of(nic::Nic& nic, Doorbell doorbell, std::uint32_t queue_pair, bool numbered);
 
   void post(const nic::WorkRequest& request, Time relay, bool charged);
+  /// As Nic::provide(), of as many of these receives as there is room for; the others wait.
+  void provide(nic::WorkRequest receives);
   /// As Doorbell::announce(), of any number of requests.
   void post_batch(std::span<const nic::WorkRequest> requests);
 
@@ -70,11 +72,14 @@ class Backlog {
   void add(const Waiting& waiting);
   void post_waiting(Queue& queue);
   void post_receives(Queue& queue);
+  /// The first receives that wait, as many as there is room for.
+  nic::WorkRequest take_receives(Queue& queue);
   void announce_waiting(Queue& queue);
   void settle();
   void note(const nic::Completion& entry);
   Task serve();
 
+  nic::Nic& nic_;
   Doorbell doorbell_;
   std::uint32_t queue_pair_;
   bool numbered_;

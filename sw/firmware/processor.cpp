@@ -54,7 +54,7 @@ void Processor::spawn(std::string name, int place, Task task) {
 }
 
 void Processor::spawn_server(std::string name, Task task) {
-  start(std::move(name), current_->core, std::move(task)).serves = true;
+  start(std::move(name), current_ == nullptr ? 0 : current_->core, std::move(task)).serves = true;
 }
 
 Thread& Processor::start(std::string name, int core, Task task) {

@@ -156,7 +156,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
 
   /// Starts a thread when the simulation starts, or now when it runs, on the core for `place`.
   void spawn(std::string name, int place, Task task);
-  /// Starts one, from a running thread and on its core, that may still wait for something to do at the end of a run.
+  /// Starts one that may still wait for something to do at the end of a run, on the core of the thread that runs, or
+  /// the first where none does.
   void spawn_server(std::string name, Task task);
   /// Accesses to shared memory, without those of threads that poll.
   [[nodiscard]] std::int64_t accesses() const { return accesses_; }

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "sw/firmware/task.h"
 #include "sw/firmware/verbs.h"
 
 namespace weft::firmware {
@@ -15,15 +13,15 @@ class StockedPair {
  public:
   /// Receives complete with `id`.
   StockedPair(const Interface& towards, CompletionQueue& completions, std::uint64_t id)
-      : pair_(towards, completions), processor_(*towards.processor), id_(id) {}
+      : pair_(towards, completions), id_(id) {}
   StockedPair(const StockedPair&) = delete;
   StockedPair& operator=(const StockedPair&) = delete;
 
-  /// Joins two ends, which may be one. Each posts its stock on a thread of its own, on core `core`.
-  static void join(StockedPair& a, StockedPair& b, int core) {
+  /// Joins two ends, which may be one, each with its stock.
+  static void join(StockedPair& a, StockedPair& b) {
     QueuePair::connect(a.pair_, b.pair_);
-    a.processor_.spawn("a connection", core, a.fill());
-    if (&a != &b) b.processor_.spawn("a connection", core, b.fill());
+    a.pair_.provide(kStock, a.id_);
+    if (&a != &b) b.pair_.provide(kStock, b.id_);
   }
 
   QueuePair& pair() { return pair_; }
@@ -40,13 +38,7 @@ class StockedPair {
   static constexpr std::uint32_t kStock = 64;
   static constexpr std::uint32_t kRestock = 16;  ///< with one doorbell
 
-  Task fill() {
-    pair_.receive(0, 0, kStock, id_);
-    co_return;
-  }
-
   QueuePair pair_;
-  Processor& processor_;
   std::uint64_t id_;
   std::uint32_t used_ = 0;
 };

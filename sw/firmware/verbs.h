@@ -73,6 +73,13 @@ class WorkQueue {
     interface_->doorbell().ring(request, relay_, charged_);
   }
 
+  void provide(nic::WorkRequest receives) {
+    receives.queue_pair = number_;
+    if (backlog_ != nullptr) [[unlikely]]
+      return backlog_->provide(receives);
+    interface_->nic->provide(receives);
+  }
+
   const Interface* interface_ = nullptr;
   std::uint32_t number_ = 0;
   bool charged_ = true;
@@ -125,6 +132,10 @@ class QueuePair : public WorkQueue {
   /// An empty message that delivers `immediate`.
   void send_immediate(std::uint32_t immediate, bool signaled = false, std::uint64_t id = 0) {
     post({.id = id, .immediate = immediate, .verb = nic::Verb::kSend, .with_immediate = true, .signaled = signaled});
+  }
+  /// `count` empty receives that are there as soon as the connection is (Nic::provide).
+  void provide(std::uint32_t count, std::uint64_t id) {
+    WorkQueue::provide({.id = id, .count = count, .verb = nic::Verb::kReceive});
   }
   /// Posts `count` equal receives with one doorbell.
   void receive(std::uint64_t local, std::uint64_t bytes, std::uint32_t count = 1, std::uint64_t id = 0) {

@@ -186,7 +186,7 @@ firmware::StockedPair& LineMember::connection(int peer) {
     return *made;
   };
   firmware::StockedPair& here = make(*this, theirs);
-  firmware::StockedPair::join(here, make(theirs, *this), core_);
+  firmware::StockedPair::join(here, make(theirs, *this));
   return *connections_[at];
 }
 

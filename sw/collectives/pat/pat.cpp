@@ -67,7 +67,7 @@ std::vector<std::unique_ptr<PatMember>> PatMember::join(const std::vector<firmwa
       SlotLane& in = to.at(d).in;
       out.make(from.rank_, to.rank_, *from.completions_, id, options.queue_pairs);
       in.make(to.rank_, from.rank_, *to.completions_, id | kIn, options.queue_pairs);
-      SlotLane::join(out, in, engine);
+      SlotLane::join(out, in);
     }
   }
   return members;

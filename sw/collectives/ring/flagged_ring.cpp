@@ -47,7 +47,7 @@ std::vector<std::unique_ptr<FlaggedRingMember>> FlaggedRingMember::join(const st
     here.next_.make(here.rank_, there.rank_, *here.completions_, kNext, queue_pairs);
     there.previous_.make(there.rank_, here.rank_, *there.completions_, kPrevious, queue_pairs);
     here.acknowledged_ = InTurn(here.next_.pairs.size());
-    SlotLane::join(here.next_, there.previous_, engine);
+    SlotLane::join(here.next_, there.previous_);
   }
   return members;
 }

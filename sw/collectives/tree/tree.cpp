@@ -54,8 +54,8 @@ std::vector<std::unique_ptr<TreeMember>> TreeMember::join(const std::vector<firm
       };
       make(parent.up_, child.up_);
       make(parent.down_, child.down_);
-      SlotLane::join(child.up_.parent, parent.up_.children[c], engine);
-      SlotLane::join(parent.down_.children[c], child.down_.parent, engine);
+      SlotLane::join(child.up_.parent, parent.up_.children[c]);
+      SlotLane::join(parent.down_.children[c], child.down_.parent);
     }
   }
   return members;

@@ -84,7 +84,7 @@ SlotLane& TreeBroadcast::Member::make_lane(Lanes& lanes, const Member& peer) {
 
 void TreeBroadcast::Member::join(Member& from, Member& to) {
   if (from.below_.contains(to.position_)) return;
-  SlotLane::join(from.make_lane(from.below_, to), to.make_lane(to.above_, from), 0);
+  SlotLane::join(from.make_lane(from.below_, to), to.make_lane(to.above_, from));
 }
 
 Task TreeBroadcast::Member::broadcast(const std::vector<std::unique_ptr<Member>>& members, int root,

@@ -81,7 +81,7 @@ firmware::StockedPair& Messages::connection(int peer) {
   };
   Messages& theirs = *(*all_)[static_cast<std::size_t>(peer)];
   firmware::StockedPair& here = make(*this, theirs);
-  firmware::StockedPair::join(here, make(theirs, *this), 0);
+  firmware::StockedPair::join(here, make(theirs, *this));
   return here;
 }
 

@@ -350,6 +350,25 @@ TEST(HierarchicalErrors, ABroadcastNamesWhatHasOne) {
   }
 }
 
+TEST(InNetwork, DeadlocksNameGroups) {
+  test::fresh_kernel();
+  MachineConfig config;
+  config.accelerators = 4;
+  config.per_node = 1;
+  config.fabric.switch_config.reduction.trees = 8;
+  config.collectives.algorithm = Algorithm::kInNetwork;
+  config.fabric.faults = {{.link = "end1", .from = 1_us, .down = true}};
+  Machine machine(config);
+  try {
+    run_collective(machine, CollectiveOp::kAllReduce, {1 << 20}, ElementType::kFp32);
+    FAIL() << "expected a deadlock";
+  } catch (const DeadlockError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find(" to group "), std::string::npos) << text;
+    EXPECT_EQ(text.find(" to end "), std::string::npos) << text;
+  }
+}
+
 // --- The same in rings ---
 
 class Rings : public testing::TestWithParam<std::tuple<CollectiveOp, std::pair<int, int>>> {};

@@ -179,7 +179,7 @@ TEST(QueueDepth, IsNotForThreadsThatPoll) {
 }
 
 TEST(Polling, ThatKeepsAllHardwareThreadsIsRefused) {
-  MachineConfig config = machine_of(Algorithm::kDimensions, 0, 0);
+  MachineConfig config = machine_of(Algorithm::kMulticast, 0, 0);
   config.firmware.wait = firmware::Wait::kPoll;
   config.firmware.cores = 1;
   const std::string message = refusal(config);

@@ -130,11 +130,17 @@ TEST_P(BroadcastTrees, PutEveryByteInPlaceAndMoveNoneTwice) {
     }
     EXPECT_EQ(remark, "");
     std::int64_t received = 0;
+    std::int64_t refused = 0;
+    const auto count = [&](const nic::Nic::Counters& counters) {
+      received += counters.bytes_received;
+      refused += counters.not_ready;
+    };
     for (int r = 0; r < machine.size(); ++r) {
-      received += machine.nic(r).counters().bytes_received;
-      if (const nic::Nic* port = machine.scale_up_port(r)) received += port->counters().bytes_received;
+      count(machine.nic(r).counters());
+      if (const nic::Nic* port = machine.scale_up_port(r)) count(port->counters());
     }
     EXPECT_EQ(received, (shape.ranks - 1) * sum);
+    EXPECT_EQ(refused, 0) << "a connection was there before its receives";
   }
 }
 

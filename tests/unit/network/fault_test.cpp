@@ -298,6 +298,19 @@ TEST(Partition, IsReportedWithWhatIsDownAndWhoIsCutOff) {
   }
 }
 
+TEST(Partition, NamesAllThatGoesOnKeepingItDown) {
+  const Fault first{.link = "leaf1", .from = 3_us, .until = 30_us, .down = true};
+  const Fault second{.link = "leaf1", .from = 25_us, .down = true};
+  for (const bool swapped : {false, true}) {
+    test::fresh_kernel();
+    Net net(tree_with(swapped ? std::vector{second, first} : std::vector{first, second}), 16);
+    flood(net, 10);
+    const std::string text = text_of(net.network->outages());
+    EXPECT_NE(text.find("leaf1 is down from 3us until 30us\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("leaf1 is down from 25us on\n"), std::string::npos) << text;
+  }
+}
+
 TEST(Partition, ThatIsOverIsReportedWithWhatItDropped) {
   Net net(tree_with({{.link = "leaf1", .from = 3_us, .until = 20_us, .down = true}}, 2_us), 16);
   flood(net, 10);
