@@ -55,6 +55,7 @@ MulticastMember::MulticastMember(firmware::Rank& rank, const Interface& place, i
     host_end_ = QueuePair(rank.scale_out, *reports_);
     place_end_ = QueuePair(place_, *orders_);
     QueuePair::connect(host_end_, place_end_);
+    place_end_.provide(1, 0);
   }
   if (copies()) sends_ = firmware::DatagramQueuePair(place_, *sent_);
 }
@@ -69,7 +70,9 @@ void MulticastMember::join(const std::vector<std::unique_ptr<MulticastMember>>& 
     MulticastMember& member = *members[i];
     member.first_key_ = first_key;
     for (std::size_t k = 0; k < member.right_.size(); ++k) {
-      QueuePair::connect(member.right_[k], members[(i + (std::size_t{1} << k)) % size]->left_[k]);
+      QueuePair& left = members[(i + (std::size_t{1} << k)) % size]->left_[k];
+      QueuePair::connect(member.right_[k], left);
+      for (QueuePair* end : {&member.right_[k], &left}) end->provide(kSpareReceives, 0);
     }
     const auto subgroups = static_cast<std::size_t>(member.config_.subgroups);
     const std::size_t own_tree = i % static_cast<std::size_t>(member.trees_);
@@ -155,8 +158,8 @@ firmware::Task MulticastMember::perform(Step step) {
 }
 
 firmware::Task MulticastMember::obey(Step step) {
-  place_end_.receive(0, 0);
   co_await orders_->next();
+  place_end_.receive(0, 0);
   co_await step();
   place_end_.send_immediate(0);
 }
@@ -246,11 +249,7 @@ void MulticastMember::hear(std::uint32_t what, std::uint32_t value) {
 }
 
 firmware::Task MulticastMember::meet() {
-  if (meetings_++ == 0) {
-    for (auto* pairs : {&right_, &left_}) {
-      for (QueuePair& pair : *pairs) pair.receive(0, 0, kSpareReceives);
-    }
-  }
+  ++meetings_;
   for (std::uint32_t k = 0; k < rounds_.size(); ++k) {
     right_[k].send_immediate(say(Say::kMeet, k));
     co_await until([this, k] { return rounds_[k] >= meetings_; });

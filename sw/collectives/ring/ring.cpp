@@ -49,6 +49,8 @@ std::vector<std::unique_ptr<RingMember>> RingMember::join(const std::vector<firm
     auto& next = members[static_cast<std::size_t>(i)]->next_;
     auto& previous = members[static_cast<std::size_t>((i + 1) % size)]->previous_;
     for (std::size_t q = 0; q < next.size(); ++q) firmware::QueuePair::connect(next[q], previous[q]);
+    // One is always left for a peer that enters before this end does, or before it has left the collective before.
+    next.front().provide(1, 0);
   }
   return members;
 }
@@ -98,14 +100,12 @@ Task RingMember::until(Condition condition) {
 
 Task RingMember::enter(std::uint64_t chunks_in, std::uint64_t credits_in) {
   progress_ = {.arrived = InTurn(previous_.size()), .sent = InTurn(next_.size())};
-  // One receive is always left for a peer that enters the next collective before this end has left the current one.
-  const std::uint64_t spare = entered_ == 0 ? 1 : 0;
   ++entered_;
   for (std::uint64_t q = 0; q < previous_.size(); ++q) {
     const std::uint64_t in_turn = (chunks_in + previous_.size() - 1 - q) / previous_.size();
     previous_[q].receive(0, 0, static_cast<std::uint32_t>(in_turn), q);
   }
-  next_.front().receive(0, 0, static_cast<std::uint32_t>(credits_in + 1 + spare));
+  next_.front().receive(0, 0, static_cast<std::uint32_t>(credits_in + 1));
   previous_.front().send_immediate(kEntered);
   co_await until([this] { return next_entered_ >= entered_; });
 }
