@@ -160,8 +160,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   /// its number. `connect` names its peer; nothing may be posted before.
   std::uint32_t create_queue_pair(std::uint64_t completion_address);
   void connect(std::uint32_t queue_pair, std::uint32_t peer_end, std::uint32_t peer_queue_pair);
-  /// A receive that is there when the connection is: an end posts it before it lets its peer send. Takes no time.
-  void provide(const WorkRequest& receive);
+  void provide(const WorkRequest& receive);  ///< posted as part of connecting: it is there when the connection is
   /// The sequence numbers of the first packets each way, which are 0 otherwise; before anything is posted.
   void start_at(std::uint32_t queue_pair, std::uint32_t send_psn, std::uint32_t receive_psn);
 

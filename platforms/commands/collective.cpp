@@ -251,7 +251,8 @@ int run_machine(const CollectiveOptions& options, Platform& platform, const std:
   std::vector<IdleFields> more = platform.replaced();
   more.push_back({"workload", {}, "weft run runs it", false, {}});
   const IdleSettings idle(platform.document(), platform.machine(), use, std::move(more));
-  std::vector<std::string> warnings = machine.warnings();
+  std::vector<std::string> warnings = platform.document().remarks();
+  for (std::string& line : machine.warnings()) warnings.push_back(std::move(line));
   const auto op = value_of<CollectiveOp>(options.op);
   const bool both = op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllgatherReduceScatter;
   const RingUse rings{.sums = both || op == CollectiveOp::kReduceScatter,

@@ -194,6 +194,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   if (prepared) summary["prepared"] = {{"time_us", to_us(prepared->at)}, {"energy_j", prepared->energy.total()}};
   summary["simulator"] = simulator_summary(machine, build_seconds, running);
   std::vector<std::string> warnings = job->remarks();
+  for (const std::string& line : platform.document().remarks()) warnings.push_back(line);
   for (const std::string& line : machine.warnings()) warnings.push_back(line);
   if (job->follows_algorithm()) {
     for (const std::string& line : machine.ring_warnings()) warnings.push_back(line);

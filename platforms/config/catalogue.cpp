@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
@@ -32,47 +36,41 @@ std::string text_member(const json& object, const std::string& file, const char*
   return found->get<std::string>();
 }
 
-}  // namespace
-
-Part::Part() = default;
-Part::~Part() = default;
-
-std::string Part::place(std::string_view path) const {
-  std::size_t element = 0;
-  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), element);
-  if (error != std::errc() || element >= lines.size()) return file;
-  return file + ":" + std::to_string(lines[element]);
+bool is_part(const json& file) {
+  return file.is_object() && (file.contains("kind") || file.contains("fields")) && !file.contains("accelerators");
 }
 
-Catalogue::Catalogue(fs::path folder) : folder_(std::move(folder)) {}
+/// Names of files in a folder of parts.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  return names;
+}
 
-fs::path Catalogue::default_folder() {
-  if (const char* variable = std::getenv("WEFT_CATALOGUE"); variable != nullptr && *variable != '\0') {
+/// The same of a folder that holds other files as well.
+std::vector<std::string> parts_in(const fs::path& folder) {
+  constexpr std::uintmax_t kLargest = 1 << 20;
+  std::vector<std::string> names;
+  for (std::string& name : names_in(folder)) {
+    const fs::path file = folder / (name + ".json");
     std::error_code error;
-    if (!fs::is_directory(variable, error))
-      throw InputError("WEFT_CATALOGUE", "", "a folder of parts", in_quotes(variable));
-    return variable;
+    if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > kLargest) continue;
+    try {
+      if (is_part(load_json(file.string(), "a part"))) names.push_back(std::move(name));
+    } catch (const InputError&) {
+      continue;  // nobody has named it
+    }
   }
-  std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    fs::path installed = executable.parent_path().parent_path() / "share" / "weft" / "parts";
-    if (fs::is_directory(installed, error)) return installed;
-  }
-  return WEFT_PARTS_SOURCE_DIR;
+  return names;
 }
 
-const Part* Catalogue::find(std::string_view name) {
-  if (const auto found = parts_.find(name); found != parts_.end()) return found->second.get();
-  if (!is_name(name)) return nullptr;
-  const fs::path path = folder_ / (std::string(name) + ".json");
-  std::error_code error;
-  if (!fs::exists(path, error)) return nullptr;
-
+std::unique_ptr<Part> read_part(const std::string& name, const fs::path& path, const json& object) {
   auto part = std::make_unique<Part>();
   part->name = name;
   part->file = path.string();
-  const json object = load_json_object(part->file, "a part");
   part->kind = text_member(object, part->file, "kind");
   part->source = text_member(object, part->file, "source");
   const auto fields = object.find("fields");
@@ -85,19 +83,84 @@ const Part* Catalogue::find(std::string_view name) {
     }
   }
   part->fields = std::make_unique<const json>(*fields);
-  return parts_.emplace(part->name, std::move(part)).first->second.get();
+  return part;
+}
+
+}  // namespace
+
+Part::Part() = default;
+Part::~Part() = default;
+
+std::string Part::place(std::string_view path) const {
+  std::size_t element = 0;
+  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), element);
+  if (error != std::errc() || element >= lines.size()) return file;
+  return file + ":" + std::to_string(lines[element]);
+}
+
+Catalogue::Catalogue() : folder_(default_folder()) {
+  const char* variable = std::getenv("WEFT_PATH");
+  if (variable == nullptr) return;
+  std::istringstream list(variable);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (folder.empty()) continue;
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) {
+      throw InputError("WEFT_PATH", "", "folders with a colon between", in_quotes(folder));
+    }
+    own_.emplace_back(folder);
+  }
+}
+
+fs::path Catalogue::default_folder() {
+  std::error_code error;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    fs::path installed = executable.parent_path().parent_path() / "share" / "weft" / "parts";
+    if (fs::is_directory(installed, error)) return installed;
+  }
+  return WEFT_PARTS_SOURCE_DIR;
+}
+
+void Catalogue::search_first(const fs::path& folder) {
+  own_.insert(own_.begin(), folder.empty() ? "." : folder);
+}
+
+const Part* Catalogue::find(std::string_view name) {
+  if (const auto found = parts_.find(name); found != parts_.end()) return found->second.get();
+  if (!is_name(name)) return nullptr;
+  const std::string text(name);
+  const fs::path file = text + ".json";
+  std::unique_ptr<Part> part;
+  std::error_code error;
+  for (const fs::path& folder : own_) {
+    if (part != nullptr || !fs::is_regular_file(folder / file, error)) continue;
+    const json object = load_json((folder / file).string(), "a part");
+    if (is_part(object)) part = read_part(text, folder / file, object);
+  }
+  const fs::path listed = folder_ / file;
+  const bool is_listed = fs::exists(listed, error);
+  if (part != nullptr) {
+    if (is_listed && !fs::equivalent(part->file, listed, error)) part->hidden = listed.string();
+  } else if (is_listed) {
+    part = read_part(text, listed, load_json_object(listed.string(), "a part"));
+  } else {
+    return nullptr;
+  }
+  return parts_.emplace(text, std::move(part)).first->second.get();
 }
 
 std::vector<std::string> Catalogue::names(std::string_view kind) {
+  std::set<std::string> all;
+  for (const fs::path& folder : own_) {
+    for (std::string& name : parts_in(folder)) all.insert(std::move(name));
+  }
+  for (std::string& name : names_in(folder_)) all.insert(std::move(name));
   std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    if (entry.path().extension() != ".json") continue;
-    const std::string name = entry.path().stem().string();
+  for (const std::string& name : all) {
     const Part* part = find(name);
     if (part != nullptr && (kind.empty() || part->kind == kind)) names.push_back(name);
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 

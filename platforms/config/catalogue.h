@@ -7,17 +7,19 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weft::platforms {
 
-/// A part of the catalogue: a kind of unit ("accelerator") with the field values of a real product, and where the
+/// A part: a kind of unit ("accelerator") with the field values of a real product, and where the
 /// figures come from.
 struct Part {
   std::string name;
   std::string kind;
   std::string source;
   std::string file;
+  std::string hidden;  ///< the catalogue's file of that name, if the part is a user's own
   std::unique_ptr<const nlohmann::json> fields;
   std::vector<int> lines;  ///< a list from a table: of the file, by element
 
@@ -27,17 +29,21 @@ struct Part {
   [[nodiscard]] std::string place(std::string_view path) const;
 };
 
-/// The folder of parts, one `NAME.json` each (platforms/parts/README.md describes the format). A part is read when it
-/// is first named.
+/// Parts, one `NAME.json` each (platforms/parts/README.md describes the format): those of the catalogue, and a user's
+/// own in other folders, which are searched first. A part is read when it is first named.
 class Catalogue {
  public:
-  explicit Catalogue(std::filesystem::path folder = default_folder());
+  /// The folders that WEFT_PATH lists, with a colon between, and the catalogue. Throws InputError for one that is none.
+  Catalogue();
+  /// A catalogue in another folder, without own parts.
+  explicit Catalogue(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// WEFT_CATALOGUE if set; else ../share/weft/parts beside the folder of the executable, if it is there; else the
-  /// source tree that Weft was built from.
+  /// ../share/weft/parts beside the folder of the executable, if it is there; else the source tree that Weft was built
+  /// from.
   static std::filesystem::path default_folder();
 
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  /// Own parts lie there, too: it is searched before all other folders. Files that are no parts are passed over.
+  void search_first(const std::filesystem::path& folder);
 
   /// Null if there is none of that name. Throws InputError if its file is malformed.
   const Part* find(std::string_view name);
@@ -46,6 +52,7 @@ class Catalogue {
 
  private:
   std::filesystem::path folder_;
+  std::vector<std::filesystem::path> own_;  ///< in the order in which they are searched
   std::map<std::string, std::unique_ptr<const Part>, std::less<>> parts_;
 };
 

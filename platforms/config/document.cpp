@@ -62,7 +62,9 @@ json parse_value(const std::string& text, const std::string& path) {
 Document::Document(const std::string& file, std::span<const std::string> overrides, Catalogue catalogue,
                    std::span<const std::string> patches)
     : Document(std::make_unique<json>(load_json_object(file, "a platform", may_be_platform)), file, overrides,
-               std::move(catalogue), patches) {}
+               std::move(catalogue), patches) {
+  catalogue_.search_first(std::filesystem::path(origin_).parent_path());
+}
 
 Document Document::from_text(const std::string& text, const std::string& name, std::span<const std::string> overrides,
                              Catalogue catalogue, std::span<const std::string> patches) {
@@ -184,6 +186,17 @@ json Document::effective() const {
   json all = json::object();
   for (const auto& [path, record] : records_) all[path] = {{"value", *record.value}, {"source", record.source}};
   return all;
+}
+
+std::vector<std::string> Document::remarks() const {
+  std::vector<std::string> lines;
+  for (const Part* part : parts_used_) {
+    if (!part->hidden.empty()) {
+      lines.push_back(part->name + " is " + part->file + ", not the part of that name in the catalogue");
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
 }
 
 json Document::configuration() const {

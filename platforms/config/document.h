@@ -171,6 +171,8 @@ class Document {
   /// {"file": the origin, "platform": the file with all that came before it in precedence, "values": effective()}.
   /// Parts and lists of other files are in it by their names.
   [[nodiscard]] nlohmann::json configuration() const;
+  /// Parts of the user's own that bear a name of the catalogue, a line each.
+  [[nodiscard]] std::vector<std::string> remarks() const;
 
   /// Paths that patches and the command line have put a value at.
   [[nodiscard]] std::vector<std::string> overridden() const;

@@ -9,7 +9,12 @@
 namespace weft::platforms {
 
 std::optional<AcceleratorPart> find_accelerator(const std::string& name, const std::vector<std::string>& overrides) {
-  Catalogue catalogue;
+  const auto parts = [] {
+    Catalogue catalogue;
+    catalogue.search_first(".");
+    return catalogue;
+  };
+  Catalogue catalogue = parts();
   const Part* part = catalogue.find(name);
   if (part == nullptr || part->kind != AcceleratorPart::kPartKind) return std::nullopt;
   const nlohmann::json text = {{"accelerator", name}};
@@ -19,7 +24,7 @@ std::optional<AcceleratorPart> find_accelerator(const std::string& name, const s
     // A part alone has its fields at the top.
     assignments.push_back(assignment.starts_with("accelerator.") ? assignment : "accelerator." + assignment);
   }
-  Document document = Document::from_text(text.dump(), name, assignments);
+  Document document = Document::from_text(text.dump(), name, assignments, parts());
   AcceleratorPart config;
   document.root().read_part("accelerator", config);
   document.check_unused();

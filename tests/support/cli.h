@@ -57,9 +57,8 @@ class CliTest : public testing::Test {
   void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
 
   Ran weft(const std::string& arguments) {
-    const std::string command = "cd " + (folder_ / "work").string() +
-                                " && WEFT_CATALOGUE=" WEFT_SOURCE_DIR "/platforms/parts " WEFT_BINARY " " + arguments +
-                                " 2>" + (folder_ / "err").string();
+    const std::string command =
+        "cd " + (folder_ / "work").string() + " && " WEFT_BINARY " " + arguments + " 2>" + (folder_ / "err").string();
     Ran ran{};
     FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) {

@@ -66,6 +66,6 @@ int sc_main(int argc, char** argv) {
   testing::UnitTest::GetInstance()->listeners().Append(new weft::test::FreshKernel);
   sc_core::sc_report_handler::set_handler(weft::test::ReportHandler::handle);
   // Files and command lines of tests say everything; a user's environment must not.
-  unsetenv("WEFT_CATALOGUE");
+  unsetenv("WEFT_PATH");
   return RUN_ALL_TESTS();
 }

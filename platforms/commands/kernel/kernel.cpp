@@ -85,6 +85,7 @@ TimedOn find(const Target& target) {
     platform.document().check_unused();
     part = platform.machine().accelerator;
     accelerator::check(part->array.compute, "accelerator.compute");
+    print_warnings(platform.document().remarks());
     if (const std::string borrowed = borrowed_remark(platform.document()); !borrowed.empty())
       print_warnings({borrowed});
   }

@@ -107,5 +107,50 @@ TEST_F(CliTest, DescribeListsEveryField) {
   }
 }
 
+TEST_F(CliTest, OwnPartsAreFound) {
+  const auto nic = [](const char* rate) {
+    return std::string(R"({"kind": "nic", "source": "mine", "fields": {"part": "connectx-6", "dma_rate": ")") + rate +
+           "\"}}";
+  };
+  fs::create_directories(folder_ / "shelf");
+  write("ring.json", R"({"name": "ring", "accelerators": 4, "per_node": 1, "accelerator": "h100-sxm", "nic": "my-nic",
+                         "fabric": {"topology": "ring"}})");
+  write("notes.json", "[1, 2");
+  write("my-nic.json", nic("100Gbps"));
+  write("shelf/my-nic.json", nic("200Gbps"));
+  write("shelf/their-nic.json", nic("50Gbps"));
+  const std::string collective = "collective ../ring.json --op all_reduce --bytes 16MiB --json ";
+  const auto time = [&](const std::string& arguments) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.code == 0 ? json::parse(ran.out)["rows"][0]["time_us"].get<double>() : 0;
+  };
+  const double beside = time(collective);
+  EXPECT_GT(beside, 1.5 * time(collective + "--set nic.dma_rate=200Gbps"));
+  // Beside the platform comes first, then WEFT_PATH, then the catalogue.
+  const Ran absent = weft(collective + "--set nic=their-nic");
+  EXPECT_NE(absent.err.find("nic: expected a part of kind nic, one of "), std::string::npos) << absent.err;
+  EXPECT_NE(absent.err.find(", my-nic, "), std::string::npos) << absent.err;
+  setenv("WEFT_PATH", (folder_ / "shelf").c_str(), 1);
+  EXPECT_EQ(time(collective), beside);
+  EXPECT_GT(time(collective + "--set nic=their-nic"), 1.5 * beside);
+  EXPECT_NE(weft("parts --kind nic").out.find("\ntheir-nic "), std::string::npos);
+  unsetenv("WEFT_PATH");
+  // One that bears a name of the catalogue is told, but where the catalogue's itself is meant.
+  write("connectx-7.json", R"({"kind": "nic", "source": "mine", "fields": {"part": "connectx-6"}})");
+  const Ran hides = weft(collective + "--set nic=connectx-7");
+  EXPECT_EQ(hides.code, 0) << hides.err;
+  EXPECT_NE(hides.err.find("warning: connectx-7 is "), std::string::npos) << hides.err;
+  EXPECT_NE(hides.err.find("connectx-7.json, not the part of that name in the catalogue"), std::string::npos)
+      << hides.err;
+  write("my-nic.json", R"({"kind": "nic", "fields": {}})");
+  const Ran broken = weft(collective);
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_NE(broken.err.find("my-nic.json: source: expected a string, got nothing"), std::string::npos) << broken.err;
+  // A kernel is asked for where its accelerator lies.
+  write("work/my-gpu.json", R"({"kind": "accelerator", "source": "mine", "fields": {"part": "h100-sxm"}})");
+  EXPECT_EQ(weft("kernel copy --part my-gpu --bytes 1MiB").code, 0);
+}
+
 }  // namespace
 }  // namespace weft

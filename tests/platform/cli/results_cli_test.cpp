@@ -222,7 +222,6 @@ TEST_F(ResultsCli, OutputThatCannotBeWrittenIsAnError) {
     ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
     close(ends[0]);
     fs::remove(folder_ / "stderr");
-    setenv("WEFT_CATALOGUE", WEFT_SOURCE_DIR "/platforms/parts", 1);
     const pid_t shell = start_shell(arguments, ends[1]);
     close(ends[1]);
     const int status = status_of(shell);

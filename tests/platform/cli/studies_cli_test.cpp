@@ -30,8 +30,7 @@ std::vector<std::string> cells_of(const std::string& text, const std::string& ro
 TEST_F(Studies, WaferPrintsTheTableOfThePage) {
   if (test::skips_without("python3")) return;
   const std::string printed = (folder_ / "table").string();
-  const std::string command = "WEFT=" WEFT_BINARY " WEFT_CATALOGUE=" WEFT_SOURCE_DIR
-                              "/platforms/parts python3 " WEFT_SOURCE_DIR "/platforms/studies/wafer.py --keep " +
+  const std::string command = "WEFT=" WEFT_BINARY " python3 " WEFT_SOURCE_DIR "/platforms/studies/wafer.py --keep " +
                               (folder_ / "kept").string() + " --only 'GPT-3, W-1D, 500' > " + printed;
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::string row = "| GPT-3 | W-1D, 500 GB/s |";

@@ -301,13 +301,13 @@ TEST(ConfigParts, MalformedParts) {
   EXPECT_EQ(broken("extra"), "extra.json: clock: expected one of kind, source, fields, got \"clock\"");
 }
 
-TEST(ConfigParts, FolderFromTheEnvironment) {
-  setenv("WEFT_CATALOGUE", kParts, 1);
-  EXPECT_EQ(Catalogue().folder(), kParts);
-  setenv("WEFT_CATALOGUE", "/nowhere", 1);
-  EXPECT_EQ(error_of([] { Catalogue(); }), "WEFT_CATALOGUE: expected a folder of parts, got \"/nowhere\"");
-  unsetenv("WEFT_CATALOGUE");
-  EXPECT_TRUE(std::filesystem::is_directory(Catalogue().folder())) << Catalogue().folder();
+TEST(ConfigParts, AreFoundInTheFoldersOfTheEnvironment) {
+  setenv("WEFT_PATH", (std::string("/:") + kParts).c_str(), 1);
+  EXPECT_EQ(Catalogue().find("engine-a")->kind, "engine");
+  setenv("WEFT_PATH", "/:/nowhere", 1);
+  EXPECT_EQ(error_of([] { Catalogue(); }), "WEFT_PATH: expected folders with a colon between, got \"/nowhere\"");
+  unsetenv("WEFT_PATH");
+  EXPECT_EQ(Catalogue().find("engine-a"), nullptr);
 }
 
 TEST(ConfigOverrides, ReplaceTheFile) {
