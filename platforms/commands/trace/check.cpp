@@ -20,6 +20,7 @@ struct CheckCommandOptions {
   std::string groups;
   std::uint32_t ranks = 0;
   std::string system;
+  std::string network;
   bool roofline = false;
   bool json = false;
 };
@@ -68,7 +69,8 @@ int check(const CheckCommandOptions& options) {
   if (options.ranks > 0) how.ranks = options.ranks;
   how.roofline = options.roofline;
   if (!options.system.empty()) follow(astra::read_system_alone(options.system), how);
-  how.shared = !files.is_prefix && options.ranks > 0;
+  read_network(options.network, how);
+  how.shared = !files.is_prefix && how.ranks > 0U;
   how.groups = read_groups_beside(files, options.trace, options.groups, how.ranks);
   const chakra::CheckReport report = chakra::check(files, how);
   if (how.shared) print_warnings(remarks_of_shared(options.trace));
@@ -109,6 +111,7 @@ Command trace_check_command(const Arguments& parent) {
       "--system", options->system,
       "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
       "roofline-enabled and replay-only");
+  add_network_option(app, options->network);
   app.add_flag("--json", options->json, "Print JSON, with each finding");
   return {app, [options] { return check(*options); }};
 }

@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "platforms/cli/output.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_groups.h"
+#include "platforms/import/astra_sim.h"
 #include "platforms/jobs/graph_workload.h"
 #include "traces/chakra/groups.h"
 
@@ -51,6 +54,22 @@ chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, co
     throw UsageError(fmt::format("{}; rank {} has no file, and --ranks {} says how many ranks there are to be",
                                  error.what(), highest, std::uint64_t{highest} + 1));
   }
+}
+
+void add_network_option(const Arguments& app, std::string& network) {
+  app.add_option("--network", network,
+                 "ASTRA-sim's network file, by whose dimensions collectives with involved_dim join ranks");
+}
+
+void read_network(const std::string& network, chakra::CheckOptions& how) {
+  if (network.empty()) return;
+  how.dimensions = astra::read_network_sizes(network);
+  const std::uint32_t ends =
+      std::accumulate(how.dimensions.begin(), how.dimensions.end(), std::uint32_t{1}, std::multiplies<>());
+  if (how.ranks && *how.ranks != ends) {
+    throw UsageError(fmt::format("--ranks: expected {}, as many as {} has ends, got {}", ends, network, *how.ranks));
+  }
+  how.ranks = ends;
 }
 
 std::vector<fs::path> files_of_ranks(const fs::path& prefix, std::uint64_t ranks, bool has_groups) {
