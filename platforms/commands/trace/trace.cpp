@@ -56,9 +56,26 @@ chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, co
   }
 }
 
-void add_network_option(const Arguments& app, std::string& network) {
+void add_system_options(const Arguments& app, std::string& system, std::string& network) {
+  app.add_option(
+      "--system", system,
+      "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
+      "roofline-enabled and replay-only");
   app.add_option("--network", network,
                  "ASTRA-sim's network file, by whose dimensions collectives with involved_dim join ranks");
+}
+
+void read_system(const std::string& file, chakra::CheckOptions& how) {
+  if (file.empty()) return;
+  const astra::System system = astra::read_system_alone(file);
+  const analytical::EndConfig& end = system.config.end;
+  how.replay = end.replay_only;
+  how.roofline = (how.roofline || end.roofline) && !how.replay;
+  dimensions::Workload traces;
+  traces.custom = system.custom;
+  traces.custom_nodes = system.custom_nodes;
+  how.implementations = implementations_of(traces);
+  how.one_dimension = one_dimension_of(system.config);
 }
 
 void read_network(const std::string& network, chakra::CheckOptions& how) {

@@ -35,7 +35,10 @@ std::filesystem::path groups_beside(const chakra::TraceFiles& files, const std::
 chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
                                              const std::string& groups, std::optional<std::uint32_t> ranks);
 
-void add_network_option(const Arguments& app, std::string& network);
+/// --system and --network.
+void add_system_options(const Arguments& app, std::string& system, std::string& network);
+/// What a run does with traces by ASTRA-sim's system file, if it is named. Throws InputError.
+void read_system(const std::string& system, chakra::CheckOptions& how);
 /// ASTRA-sim's network file, if it is named: its dimensions, and as many ranks as it has ends. Throws InputError, and
 /// UsageError where other options say another number.
 void read_network(const std::string& network, chakra::CheckOptions& how);

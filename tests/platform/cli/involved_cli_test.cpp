@@ -155,7 +155,7 @@ TEST_F(InvolvedCli, TheArithmeticDoesNotMixThem) {
 }
 
 TEST_F(InvolvedCli, OperationsOfImplementationsAreCounted) {
-  system({{"all-reduce-implementation-custom", {"../c"}}});
+  system({{"all-reduce-implementation-custom", {"c"}}});
   const json counted = {
       {"id", 1}, {"name", "add"}, {"type", "COMP_NODE"}, {"attr", {{{"name", "num_ops"}, {"int64_val", 1000}}}}};
   for (int rank = 0; rank < 4; ++rank) {
