@@ -404,6 +404,17 @@ System read_system_alone(const fs::path& file) {
   return system;
 }
 
+std::vector<std::uint32_t> read_network_sizes(const fs::path& network) {
+  System system;
+  read_dimensions(network, system);
+  static_cast<void>(ends_of(system, network));
+  std::vector<std::uint32_t> sizes;
+  for (const DimensionConfig& dimension : system.config.dimensions) {
+    sizes.push_back(static_cast<std::uint32_t>(dimension.size));
+  }
+  return sizes;
+}
+
 void remark_algorithms(System& system, const fs::path& file, bool is_machine) {
   std::vector<DimensionConfig>& dimensions = system.config.dimensions;
   std::vector<std::string> absent;

@@ -40,6 +40,9 @@ System read_system(const std::filesystem::path& network, const std::filesystem::
 /// algorithms for, and none of a network.
 System read_system_alone(const std::filesystem::path& system);
 
+/// The ends in each dimension of a network file that read_system() takes, the innermost first. Throws InputError.
+std::vector<std::uint32_t> read_network_sizes(const std::filesystem::path& network);
+
 /// "all-reduce-implementation", the key of an operation's algorithms in system.json.
 std::string key_of(dimensions::Operation operation);
 

@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "hw/fabric/topology/topology.h"
 #include "platforms/jobs/graph_workload.h"
 #include "platforms/jobs/job.h"
 #include "platforms/jobs/kernel_digest.h"
@@ -21,11 +24,27 @@ namespace {
 using nlohmann::ordered_json;
 using schedules::GraphResult;
 
+/// As collectives have them (collectives::DimensionGroup).
+std::vector<std::uint32_t> dimensions_of(const MachineConfig& machine) {
+  std::vector<int> sizes = machine.collectives.dimensions.sizes;
+  if (sizes.empty() && machine.per_node > 1) {
+    sizes = {machine.per_node, machine.accelerators / machine.per_node};
+  } else if (sizes.empty()) {
+    sizes = fabric::grid_sizes(machine.fabric);
+  }
+  std::vector<std::uint32_t> dimensions;
+  for (const int size : sizes) {
+    if (size > 1) dimensions.push_back(static_cast<std::uint32_t>(size));
+  }
+  const auto count = std::accumulate(dimensions.begin(), dimensions.end(), std::uint64_t{1}, std::multiplies<>());
+  const auto all = static_cast<std::uint32_t>(machine.accelerators);
+  return count == all ? dimensions : std::vector{all};
+}
+
 class GraphJob final : public Job {
  public:
   explicit GraphJob(Platform& platform) {
-    GraphWorkload read = read_graph_workload(
-        platform.document(), static_cast<std::uint32_t>(platform.machine().accelerators), Runner::kMachine);
+    GraphWorkload read = read_graph_workload(platform.document(), dimensions_of(platform.machine()), Runner::kMachine);
     traces_ = std::move(read.traces);
     remarks_ = std::move(read.remarks);
     nodes_ = read.nodes;

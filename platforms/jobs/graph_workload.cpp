@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,21 +55,29 @@ fs::path converted(const fs::path& trace) {
   throw traces::FormatError(is_conversion ? traces.source.string() : first.file, 0, text);
 }
 
-/// Compute nodes without a duration, where durations are what counts.
-void remark_operations(std::uint64_t count, Document& document, Runner runner, std::vector<std::string>& remarks) {
-  if (count == 0) return;
+/// Compute nodes without a duration, where durations are what counts: always in the arithmetic's implementations of
+/// collectives.
+void remark_operations(const chakra::CheckReport& report, Document& document, Runner runner,
+                       std::vector<std::string>& remarks) {
   const Node root = document.root();
   const bool is_machine = runner == Runner::kMachine;
+  const auto remark = [&](std::uint64_t count, const char* where, const char* what) {
+    if (count == 0) return;
+    remarks.push_back(std::to_string(count) + (count == 1 ? " compute node" : " compute nodes") + where +
+                      (count == 1 ? " has" : " have") + " num_ops and no duration, and " +
+                      (count == 1 ? "takes " : "take ") + what);
+  };
+  constexpr const char* kOwn = " of collectives' own implementations";
   if (is_machine) {
     if (root.child("workload").get<std::string>("compute", "auto") != "duration") return;
-  } else if (root.child("analytical").child("end").get("roofline", false)) {
-    return;
+    constexpr const char* kWhat = "no time: workload.compute=operations or auto counts operations";
+    remark(report.operations_without_time, "", kWhat);
+    return remark(report.own_without_time, kOwn, kWhat);
   }
-  remarks.push_back(std::to_string(count) + (count == 1 ? " compute node has" : " compute nodes have") +
-                    " num_ops and no duration, and " + (count == 1 ? "takes " : "take ") +
-                    (is_machine ? "no time: workload.compute=operations or auto counts operations"
-                                : "1 ns, as in ASTRA-sim with roofline-enabled 0: analytical.end.roofline=true counts "
-                                  "operations"));
+  remark(report.own_without_time, kOwn, "1 ns, as in ASTRA-sim, whose roofline is not for these");
+  if (root.child("analytical").child("end").get("roofline", false)) return;
+  remark(report.operations_without_time, "",
+         "1 ns, as in ASTRA-sim with roofline-enabled 0: analytical.end.roofline=true counts operations");
 }
 
 std::vector<std::string> remarks_of(const chakra::CheckReport& report, Runner runner) {
@@ -140,10 +150,16 @@ std::set<chakra::CollectiveType> one_dimension_in(Document& document, Runner run
   return result;
 }
 
+std::uint32_t ranks_of(const std::vector<std::uint32_t>& dimensions) {
+  return std::accumulate(dimensions.begin(), dimensions.end(), std::uint32_t{1}, std::multiplies<>());
+}
+
 /// Finds what cannot be run, and what names of groups mean.
-GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document& document, Runner runner) {
+GraphWorkload checked(dimensions::Workload traces, const std::vector<std::uint32_t>& dimensions, Document& document,
+                      Runner runner) {
   chakra::CheckOptions options;
-  options.ranks = ranks;
+  options.ranks = ranks_of(dimensions);
+  options.dimensions = dimensions;
   options.shared = traces.shared;
   options.groups = traces.groups;
   const Node end = document.root().child("analytical").child("end");
@@ -160,7 +176,7 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   traces.roots = report.roots;
   traces.order = report.order;
   std::vector<std::string> remarks = remarks_of(report, runner);
-  remark_operations(report.operations_without_time, document, runner, remarks);
+  remark_operations(report, document, runner, remarks);
   if (traces.shared) {
     for (std::string& remark : remarks_of_shared(traces.source)) remarks.push_back(std::move(remark));
   }
@@ -184,6 +200,11 @@ std::set<chakra::CollectiveType> one_dimension_of(const analytical::AnalyticalCo
   for (const auto& [name, operation] : enum_names(Operation{})) {
     if (!joins_dimensions(first.algorithm(operation))) continue;
     for (const chakra::CollectiveType type : types_of(operation)) result.insert(type);
+    if (operation != Operation::kAllReduce) continue;
+    // A machine, which alone has these, joins the dimensions for all operations or for none.
+    for (int type = 0; type < chakra::kCollectiveTypes; ++type) {
+      if (has_root(chakra::CollectiveType{type})) result.insert(chakra::CollectiveType{type});
+    }
   }
   return result;
 }
@@ -250,7 +271,8 @@ void expect_implementations(const dimensions::Workload& traces, std::uint32_t ra
   }
 }
 
-GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner) {
+GraphWorkload read_graph_workload(Document& document, const std::vector<std::uint32_t>& dimensions, Runner runner) {
+  const std::uint32_t ranks = ranks_of(dimensions);
   /// The file, or the prefix, that is named there.
   const auto named = [](const Node& parent, std::string_view key) {
     static_cast<void>(parent.require<std::string>(key));
@@ -284,7 +306,7 @@ GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runne
     if (!number) prefix.fail("the id of a node as its name");
     traces.custom_nodes[*number] = named(nodes, id);
   }
-  GraphWorkload checked_workload = checked(std::move(traces), ranks, document, runner);
+  GraphWorkload checked_workload = checked(std::move(traces), dimensions, document, runner);
   for (std::string& remark : remarks_of(unused)) checked_workload.remarks.push_back(std::move(remark));
   return checked_workload;
 }

@@ -55,6 +55,7 @@ void expect_implementations(const dimensions::Workload& traces, std::uint32_t ra
 /// The `workload` of a platform, of kind chakra: files lie relative to the platform's. They are checked
 /// (chakra::check), and their groups are those of the workload and of their metadata. Throws InputError, and
 /// traces::FormatError for what cannot be run.
-GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner);
+/// `dimensions` are those of the network, the ranks in each.
+GraphWorkload read_graph_workload(Document& document, const std::vector<std::uint32_t>& dimensions, Runner runner);
 
 }  // namespace weft::platforms

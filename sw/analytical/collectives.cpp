@@ -85,8 +85,8 @@ CollectiveConfig Collectives::config_of(const Group& group, Operation operation)
   return config;
 }
 
-std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation operation, std::int64_t bytes,
-                                                 std::uint32_t involved) const {
+Collectives::Planned Collectives::plan_of(const Group& group, Operation operation, std::int64_t bytes,
+                                          std::uint32_t involved) const {
   const bool all = group.members.empty();
   const CollectiveConfig config = config_of(group, operation);
   const std::vector<Algorithm>& algorithms = config.algorithms[static_cast<std::size_t>(operation)];
@@ -110,6 +110,10 @@ std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation o
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if ((involved >> i & 1) == 0 || missing(algorithms[i])) sizes[i] = 1;
   }
+  std::uint32_t joined = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) joined |= sizes[i] > 1 ? 1U << i : 0;
+  const bool joins_all = !all || config_.joins_dimensions(operation) || members_of(group, joined) == network_.ends();
+  if (joins_all) joined = kAllDimensions;
   if (all && config_.joins_dimensions(operation)) sizes = {network_.ends()};
   if (!all) sizes = {static_cast<std::uint32_t>(group.members.size())};
   auto plan =
@@ -120,19 +124,53 @@ std::shared_ptr<const Plan> Collectives::plan_of(const Group& group, Operation o
     throw ConfigError("analytical.collectives.queues", "expected 1 where the chunks of a collective take turns");
   }
   check(*plan);
-  return plan;
+  return {std::move(plan), joined};
 }
 
-void Collectives::agree(std::uint32_t group, std::uint64_t number, const Entered& mine) {
-  const auto found = entered_.try_emplace({group, number}, mine).first;
-  Entered& first = found->second;
-  const bool same = first.operation == mine.operation && first.bytes == mine.bytes && first.chunks == mine.chunks;
-  if (!same && !mismatch_) {
-    const auto member = [](const Entered& of) { return Mismatch::Member{of.rank, of.node, of.operation, of.bytes}; };
-    mismatch_ = {group, number, member(first), member(mine)};
+std::uint32_t Collectives::first_rank(std::uint32_t rank, std::uint32_t involved) const {
+  if (involved == kAllDimensions) return 0;
+  std::uint32_t first = rank;
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    if ((involved >> i & 1) != 0) first -= rank / strides_[i] % sizes_[i] * strides_[i];
   }
-  had_other_count_ |= group == kEverybody && first.before != mine.before;
-  if (--first.left == 0) entered_.erase(found);
+  return first;
+}
+
+std::uint32_t Collectives::members_of(const Group& group, std::uint32_t involved) const {
+  if (!group.members.empty()) return static_cast<std::uint32_t>(group.members.size());
+  if (involved == kAllDimensions) return network_.ends();
+  std::uint32_t members = 1;
+  for (std::size_t i = 0; i < sizes_.size(); ++i) members *= (involved >> i & 1) != 0 ? sizes_[i] : 1;
+  return members;
+}
+
+void Collectives::agree(const Group& group, std::uint32_t first_chunk, const Entered& mine) {
+  if (mine.left == 1) return;
+  Round& round = rounds_[{group.id, first_chunk}];
+  const auto key = [&](std::uint32_t involved) {
+    return EnteredKey(group.id, first_chunk, involved, first_rank(mine.rank, involved));
+  };
+  const auto differ = [&](const Entered& first) {
+    if (mismatch_) return;
+    mismatch_ = {group.id, first.number, member(first), member(mine)};
+  };
+  for (const std::uint32_t involved : round.involved) {
+    const auto other = involved != mine.involved ? entered_.find(key(involved)) : entered_.end();
+    if (other != entered_.end()) differ(other->second);
+  }
+  const auto [found, is_first] = entered_.try_emplace(key(mine.involved), mine);
+  Entered& first = found->second;
+  if (is_first) {
+    ++round.open;
+    const bool is_known =
+        std::find(round.involved.begin(), round.involved.end(), mine.involved) != round.involved.end();
+    if (!is_known) round.involved.push_back(mine.involved);
+  }
+  if (first.operation != mine.operation || first.bytes != mine.bytes || first.chunks != mine.chunks) differ(first);
+  had_other_count_ |= group.id == kEverybody && first.before != mine.before;
+  if (--first.left > 0) return;
+  entered_.erase(found);
+  if (--round.open == 0) rounds_.erase({group.id, first_chunk});
 }
 
 Collectives::Membership& Collectives::membership(std::uint32_t rank, const Group& group) {
@@ -147,18 +185,20 @@ Collectives::Membership& Collectives::membership(std::uint32_t rank, const Group
 }
 
 void Collectives::enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
-                        std::int64_t priority, std::uint64_t token, std::uint32_t involved, std::uint64_t node) {
+                        std::int64_t priority, std::uint64_t token, std::uint32_t involved, std::uint64_t node,
+                        std::string_view name) {
   Membership& mine = membership(rank, group);
-  std::shared_ptr<const Plan>& plan = plans_[{group.id, operation, bytes, involved}];
-  if (plan == nullptr) plan = plan_of(group, operation, bytes, involved);
-  const std::size_t members = group.members.empty() ? ranks_.size() : group.members.size();
+  Planned& planned = plans_[{group.id, operation, bytes, involved}];
+  if (planned.plan == nullptr) planned = plan_of(group, operation, bytes, involved);
+  const std::shared_ptr<const Plan>& plan = planned.plan;
   const std::uint64_t collective = mine.collectives++;
   Rank& entering = ranks_[rank];
-  agree(group.id, collective,
-        {operation, bytes, plan->chunks, rank, static_cast<std::uint32_t>(members), node, entering.chunks});
+  agree(group, mine.chunks,
+        {name.empty() ? name_of(operation) : name, operation, bytes, plan->chunks, rank,
+         members_of(group, planned.involved), node, entering.chunks, collective, planned.involved});
   const std::uint32_t number = tasks_.take();
   Task& task = tasks_[number];
-  task = {plan, number, rank, collective, entering.entered, plan->chunks, token, {}};
+  task = {plan, number, rank, mine.chunks, planned.involved, entering.entered, plan->chunks, token, {}};
   if (config_.scheduling == Scheduling::kFifo) task.priority = -entering.entered;
   if (config_.scheduling == Scheduling::kExplicit) task.priority = priority;
   ++entering.entered;
@@ -355,7 +395,9 @@ bool Collectives::waits_for_places() const {
   for (std::uint32_t i = 0; i < streams_.made(); ++i) {
     const Stream& stream = streams_[i];
     if (stream.task == nullptr || stream.running) continue;
-    if (!entered_.contains({stream.group, stream.task->collective})) return true;
+    const Task& task = *stream.task;
+    const EnteredKey key(stream.group, task.first_chunk, task.involved, first_rank(task.rank, task.involved));
+    if (!entered_.contains(key)) return true;
   }
   return false;
 }
@@ -363,9 +405,20 @@ bool Collectives::waits_for_places() const {
 std::vector<Collectives::Partly> Collectives::partly_entered() const {
   std::vector<Partly> partly;
   for (const auto& [place, entered] : entered_) {
-    partly.push_back({place.first, entered.operation, entered.bytes, entered.rank, entered.left});
+    partly.push_back({std::get<0>(place), entered.name, entered.bytes, entered.involved, entered.rank, entered.left});
   }
   return partly;
+}
+
+std::optional<Collectives::Mismatch> Collectives::numbered_apart() const {
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, Operation, std::int64_t>, const Entered*> seen;
+  for (const auto& [key, entered] : entered_) {
+    const auto& [group, first_chunk, involved, first] = key;
+    const auto [other, is_new] = seen.try_emplace({group, involved, first, entered.operation, entered.bytes}, &entered);
+    const Entered& before = *other->second;
+    if (!is_new && before.rank != entered.rank) return Mismatch{group, before.number, member(before), member(entered)};
+  }
+  return std::nullopt;
 }
 
 std::string Collectives::waits_for(std::uint32_t rank) const {

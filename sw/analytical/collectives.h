@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -83,11 +84,11 @@ class Collectives final : Actor, BusUser {
   /// A rank enters its group's next collective; all members must enter the same ones in the same order. `priority`
   /// counts with explicit scheduling. `token` comes back when the rank has done its part. `involved` has a bit for each
   /// dimension: a collective of some joins the ends that differ in these alone, and needs the group of all.
-  /// `node` is for mismatch() alone. Throws ConfigError for an algorithm that is missing, or that the number of members
-  /// does not fit.
+  /// `node` and `name`, which is the operation's where it is empty, are for mismatch() and partly_entered() alone.
+  /// Throws ConfigError for an algorithm that is missing, or that the number of members does not fit.
   void enter(Time now, std::uint32_t rank, const Group& group, Operation operation, std::int64_t bytes,
              std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions,
-             std::uint64_t node = 0);
+             std::uint64_t node = 0, std::string_view name = {});
 
   /// Whether the operation's algorithm takes all dimensions for one, so that ends join it whatever they involve.
   [[nodiscard]] bool joins_dimensions(Operation operation) const { return config_.joins_dimensions(operation); }
@@ -106,24 +107,32 @@ class Collectives final : Actor, BusUser {
     struct Member {
       std::uint32_t end = 0;
       std::uint64_t node = 0;
+      std::string_view name;
       Operation operation{};
       std::int64_t bytes = 0;
+      std::uint32_t involved = kAllDimensions;
+      std::uint64_t number = 0;  ///< of the group's collectives, from 0
     };
     std::uint32_t group = 0;
     std::uint64_t number = 0;  ///< of the group's collectives, from 0
     Member first;
     Member other;
+
+    [[nodiscard]] bool is_of_dimensions() const { return first.involved != other.involved; }
   };
   /// The first such case, if there is any. They wait for each other, unless their messages are the same.
   [[nodiscard]] const std::optional<Mismatch>& mismatch() const { return mismatch_; }
+  /// Of what waits: members that entered what seems to be one collective, at different numbers.
+  [[nodiscard]] std::optional<Mismatch> numbered_apart() const;
   /// Whether chunks of a collective that all members have entered wait for a place in a dimension, which others hold:
   /// with more places it would go on.
   [[nodiscard]] bool waits_for_places() const;
   /// Collectives that some members of their group have entered and others have not.
   struct Partly {
     std::uint32_t group = 0;
-    Operation operation{};
+    std::string_view name;
     std::int64_t bytes = 0;
+    std::uint32_t involved = kAllDimensions;
     std::uint32_t end = 0;     ///< the first that has
     std::uint32_t others = 0;  ///< how many have not
   };
@@ -162,7 +171,8 @@ class Collectives final : Actor, BusUser {
     std::shared_ptr<const Plan> plan;
     std::uint32_t number = 0;
     std::uint32_t rank = 0;
-    std::uint64_t collective = 0;  ///< its number in its group
+    std::uint32_t first_chunk = 0;  ///< its number in its group
+    std::uint32_t involved = kAllDimensions;
     std::int64_t priority = 0;
     std::int64_t chunks_left = 0;
     std::uint64_t token = 0;
@@ -231,13 +241,27 @@ class Collectives final : Actor, BusUser {
   };
   /// A collective of a group as the first of its members entered it, until all have.
   struct Entered {
+    std::string_view name;
     Operation operation;
     std::int64_t bytes;
     std::int64_t chunks;
     std::uint32_t rank;
     std::uint32_t left;
     std::uint64_t node;
-    std::int64_t before;  ///< chunks of any group that the rank entered before
+    std::int64_t before;   ///< chunks of any group that the rank entered before
+    std::uint64_t number;  ///< of the group's collectives, from 0
+    std::uint32_t involved;
+  };
+  /// A group's collectives are told apart by their first chunk, whatever dimensions they involve, as in ASTRA-sim.
+  struct Round {
+    std::vector<std::uint32_t> involved;  ///< what ranks have entered there, each once
+    std::uint32_t open = 0;               ///< of entered_
+  };
+  /// Of a collective: its group and first chunk, the dimensions that it involves, and the first rank that it joins.
+  using EnteredKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+  struct Planned {
+    std::shared_ptr<const Plan> plan;
+    std::uint32_t involved = kAllDimensions;  ///< as far as the dimensions have several members and an algorithm
   };
   struct Waiting {
     std::int64_t priority;
@@ -272,11 +296,17 @@ class Collectives final : Actor, BusUser {
   };
 
   void check(const Plan& plan) const;
-  [[nodiscard]] std::shared_ptr<const Plan> plan_of(const Group& group, Operation operation, std::int64_t bytes,
-                                                    std::uint32_t involved) const;
+  [[nodiscard]] Planned plan_of(const Group& group, Operation operation, std::int64_t bytes,
+                                std::uint32_t involved) const;
   [[nodiscard]] CollectiveConfig config_of(const Group& group, Operation operation) const;
   Membership& membership(std::uint32_t rank, const Group& group);
-  void agree(std::uint32_t group, std::uint64_t number, const Entered& mine);
+  void agree(const Group& group, std::uint32_t first_chunk, const Entered& mine);
+  [[nodiscard]] static Mismatch::Member member(const Entered& entered) {
+    return {entered.rank,  entered.node,     entered.name,  entered.operation,
+            entered.bytes, entered.involved, entered.number};
+  }
+  [[nodiscard]] std::uint32_t first_rank(std::uint32_t rank, std::uint32_t involved) const;
+  [[nodiscard]] std::uint32_t members_of(const Group& group, std::uint32_t involved) const;
   void add_chunk(Time now, std::uint32_t rank, Task& task, std::uint32_t chunk, Membership& membership);
   void assign_lanes(Stream& stream);
   [[nodiscard]] std::uint32_t queue_of(const Stream& stream) const;
@@ -318,11 +348,12 @@ class Collectives final : Actor, BusUser {
   std::vector<std::uint32_t> sizes_;    ///< of the dimensions
   std::vector<std::uint32_t> strides_;  ///< of the dimensions, in ranks
   std::map<std::uint32_t, Group> groups_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Entered> entered_;  ///< by group and number
+  std::map<EnteredKey, Entered> entered_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Round> rounds_;  ///< by group and first chunk
   std::vector<Rank> ranks_;
   Pool<Stream> streams_;
   Pool<Task> tasks_;
-  std::map<std::tuple<std::uint32_t, Operation, std::int64_t, std::uint32_t>, std::shared_ptr<const Plan>> plans_;
+  std::map<std::tuple<std::uint32_t, Operation, std::int64_t, std::uint32_t>, Planned> plans_;
   std::int64_t unfinished_ = 0;
   std::int64_t last_reduced_ = 0;  ///< the bytes of the latest reduction,
   Time last_pass_;                 ///< and how long they take to pass the memory

@@ -274,15 +274,37 @@ std::string Replay::group_text(std::uint32_t id) const {
   return group == groups_.end() || group->first.empty() ? "all ends" : "group \"" + group->first + '"';
 }
 
+std::string Replay::dimensions_text(std::uint32_t involved) const {
+  if (involved == Collectives::kAllDimensions) return "";
+  std::string text;
+  for (std::size_t i = 0; i < network_.dimensions().size(); ++i) {
+    if ((involved >> i & 1) != 0) text += (text.empty() ? "" : ", ") + std::to_string(i);
+  }
+  return (text.find(',') == std::string::npos ? " in dimension " : " in dimensions ") + text;
+}
+
 /// What members of a group have begun as one collective, where that differs.
 std::string Replay::different_orders() const {
   const Collectives::Mismatch& found = *collectives_.mismatch();
-  const auto text = [](const Collectives::Mismatch::Member& of) {
-    return "end " + std::to_string(of.end) + " began node " + std::to_string(of.node) + ", " +
-           std::string(name_of(of.operation)) + " of " + std::to_string(of.bytes) + " bytes";
+  const auto text = [this](const Collectives::Mismatch::Member& of) {
+    return "end " + std::to_string(of.end) + " began node " + std::to_string(of.node) + ", " + std::string(of.name) +
+           " of " + std::to_string(of.bytes) + " bytes" + dimensions_text(of.involved);
   };
   return "Ends of a group began different collectives: as number " + std::to_string(found.number + 1) + " of " +
-         group_text(found.group) + " " + text(found.first) + ", and " + text(found.other);
+         group_text(found.group) + " " + text(found.first) + ", and " + text(found.other) +
+         (found.is_of_dimensions() ? ", which ASTRA-sim numbers together whatever dimensions they involve" : "");
+}
+
+std::string Replay::numbered_apart(const Collectives::Mismatch& found) const {
+  const auto text = [this](const Collectives::Mismatch::Member& of) {
+    return "end " + std::to_string(of.end) + " as number " + std::to_string(of.number + 1) + " with node " +
+           std::to_string(of.node);
+  };
+  return "Ends began the " + std::string(found.first.name) + " of " + std::to_string(found.first.bytes) + " bytes of " +
+         group_text(found.group) + dimensions_text(found.first.involved) + " at different numbers, " +
+         text(found.first) + " and " + text(found.other) +
+         ". ASTRA-sim numbers the collectives of all ends together, whatever dimensions they involve: one order on all "
+         "ends avoids it, as do groups by pg_name, and a run without the analytical network";
 }
 
 /// Collectives in which members of a group wait for others of it.
@@ -293,9 +315,10 @@ std::string Replay::partly_begun() const {
     if (++told > kMostTold) continue;
     text += std::string(told == 1 ? ". Ends wait in collectives that other members of their groups have not begun: "
                                   : ", ") +
-            "the " + std::string(name_of(each.operation)) + " of " + std::to_string(each.bytes) + " bytes of " +
-            group_text(each.group) + ", which end " + std::to_string(each.end) + " has begun and " +
-            std::to_string(each.others) + (each.others == 1 ? " member has not" : " members have not");
+            "the " + std::string(each.name) + " of " + std::to_string(each.bytes) + " bytes of " +
+            group_text(each.group) + dimensions_text(each.involved) + ", which end " + std::to_string(each.end) +
+            " has begun and " + std::to_string(each.others) +
+            (each.others == 1 ? " member has not" : " members have not");
   }
   if (told > kMostTold) text += ", and " + std::to_string(told - kMostTold) + " more";
   return text;
@@ -314,7 +337,13 @@ void Replay::check_finished() const {
     const std::string chunks = collectives_.waits_for(e);
     if (!chunks.empty()) text += "; " + chunks;
   }
-  if (unfinished == 0) return;
+  if (unfinished == 0) {
+    if (!collectives_.mismatch() || !collectives_.mismatch()->is_of_dimensions()) return;
+    throw ReplayError(traces_.prefix.string() + ": " + different_orders() +
+                      ", and their messages are the same: what they have computed is no collective. Dependencies that "
+                      "give all ends one order avoid it, and a run without the analytical network takes an order that "
+                      "all can follow");
+  }
   std::string cause;
   if (collectives_.mismatch()) {
     cause =
@@ -322,6 +351,8 @@ void Replay::check_finished() const {
         ". An end takes its collectives in the order in which they can begin, by dependencies, times and ids, as in "
         "ASTRA-sim: dependencies that give all ends one order avoid it, and a run without the analytical network "
         "takes an order that all can follow";
+  } else if (const auto apart = collectives_.numbered_apart()) {
+    cause = ". " + numbered_apart(*apart);
   } else if (waiting > 0) {
     cause =
         ". " + std::to_string(waiting) +

@@ -171,7 +171,10 @@ class Replay final : public sc_core::sc_module, public EventTarget, Listener, Ac
   [[nodiscard]] std::string receives_left() const;
   [[nodiscard]] std::string partly_begun() const;
   [[nodiscard]] std::string different_orders() const;
+  [[nodiscard]] std::string numbered_apart(const Collectives::Mismatch& found) const;
   [[nodiscard]] std::string group_text(std::uint32_t id) const;
+  /// " in dimension 0"; empty for all.
+  [[nodiscard]] std::string dimensions_text(std::uint32_t involved) const;
   static constexpr std::uint64_t kPurpose = 1ULL << 62;  // of messages that are not of collectives
   // What it has on the agenda: a work or a memory, and one of these.
   static constexpr std::uint64_t kKinds = 2;

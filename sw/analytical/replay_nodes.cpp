@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sw/analytical/replay.h"
+#include "traces/chakra/involved.h"
 #include "traces/chakra/ranks.h"
 
 namespace weft::analytical {
@@ -135,13 +136,14 @@ void Replay::issue_collective(Time now, Graph& graph, const Node& node) {
     return start_custom(now, graph, node, *custom, traces_.custom_place(graph.end, name));
   }
   collectives_.enter(now, graph.end, group->second, operation, bytes, node.comm_priority(), remember({&graph, &node}),
-                     name.empty() ? involved_in(node, operation) : Collectives::kAllDimensions, node.id);
+                     name.empty() ? involved_in(node, operation) : Collectives::kAllDimensions, node.id,
+                     *type == CollectiveType::kBarrier ? "barrier" : "");
 }
 
 /// A bit for each dimension, of a collective of everybody. A named group has all dimensions, whatever the node says.
 std::uint32_t Replay::involved_in(const Node& node, Operation operation) {
   const std::size_t count = network_.dimensions().size();
-  const dimensions::Involved involved = dimensions::involved_in(node.involved_dim(), count);
+  const chakra::Involved involved = chakra::involved_in(node.involved_dim(), count);
   const bool joins = collectives_.joins_dimensions(operation);  // then all are one, and none is left out
   had_short_ |= involved.is_short && !joins;
   left_out_ |= involved.is_default && !joins;

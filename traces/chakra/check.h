@@ -46,7 +46,10 @@ enum class Problem : std::uint8_t {
   kCpuCommunication,
   kCollectiveTimes,
   kTurns,
+  kNumbers,
   kRootedCircle,
+  kOtherDimensions,
+  kUnknownDimensions,
   kNoRoot,
   kRootOfOthers,
   kTwoRoots,
@@ -116,6 +119,7 @@ struct CheckReport {
   std::map<CollectiveType, std::uint64_t> collectives;
   std::uint64_t broadcasts_without_time = 0;  ///< that have no duration
   std::uint64_t operations_without_time = 0;  ///< compute nodes that have operations, and no duration or kernels
+  std::uint64_t own_without_time = 0;         ///< the same in files of collectives' own implementations
 
   /// The groups that the trace uses, and those of a groups file, by key; and by rank the keys of names that mean
   /// another group on another rank. Everybody is not among them.
@@ -155,6 +159,8 @@ struct CheckOptions {
   std::set<CollectiveType> one_dimension;
   /// All that a node does is to take its duration, as with ASTRA-sim's replay-only: nothing else of it is read.
   bool replay = false;
+  /// Of the network, the ranks in each of its dimensions, the one that varies fastest first; empty: not known.
+  std::vector<std::uint32_t> dimensions;
 };
 
 /// Finds all that keeps a trace from being run, in one pass over its files.
@@ -178,12 +184,14 @@ struct CheckOptions {
 ///
 /// Where only times make the order of collectives differ between ranks it is a remark, too: a machine takes one that
 /// all can follow, and ASTRA-sim's arithmetic stops. So it is where ranks that do one thing at a time wait for each
-/// other. Of everybody's collectives only those of all dimensions are compared: which ranks take part in a collective
-/// of some dimensions is for the machine to say.
+/// other. Where the dimensions of the network are known, a collective of some dimensions (involved_dim) is one of the
+/// ranks that share their place in all others; else only those of all dimensions are compared, and a remark counts the
+/// others and names lists that differ between ranks. Lists that name the same dimensions of the network are the same.
 ///
 /// The files of collectives' own implementations are checked as far as the trace uses them: that there is one for each
 /// rank of the group, and no other nodes in them than sends, receives, compute nodes and metadata; in each what is
-/// wrong with its ids, dependencies and attributes; and between them messages, which are numbered within the group.
+/// wrong with its ids, dependencies and attributes; and between them messages, which are numbered within the group. Who
+/// waits for whom in such a collective is what its messages make it.
 ///
 /// A machine without what a node asks for is not found: only a run shows it.
 ///

@@ -147,6 +147,14 @@ void collect_whole_entries(std::string_view text, ProcessGroupList& list) {
   }
 }
 
+/// Whether behind its last entry the list ends.
+bool is_closed(std::string_view text) {
+  const std::size_t entry = text.find_last_of('}');
+  if (entry == std::string_view::npos) return false;
+  const std::string_view behind = text.substr(entry + 1);
+  return behind.find(']') != std::string_view::npos && behind.find_first_not_of("]\"') \n") == std::string_view::npos;
+}
+
 }  // namespace
 
 bool lists_process_groups(const Node& node) {
@@ -163,8 +171,11 @@ ProcessGroupList process_groups_of(const Node& node) {
     if (collect(parsed(candidate), list)) return list;
   }
   ProcessGroupList list;
-  list.is_cut = true;
+  list.is_cut = !is_closed(text);
   collect_whole_entries(inner, list);
+  if (list.problem.empty() && !list.is_cut && !list.groups.empty()) {
+    list.problem = "expected a JSON list of groups, of which some entry is none";
+  }
   if (list.groups.empty() && list.problem.empty()) {
     list.problem = "expected a JSON list of groups with pg_name and ranks, got " + shown(text);
   }

@@ -38,6 +38,9 @@ std::uint32_t repaired_ranks(const TraceFiles& in, const CheckOptions& options);
 /// against
 ///   others' dependencies, are no longer run, of different sizes the largest is taken, and a root that cannot be is the
 ///   group's first rank.
+/// - Collectives of some dimensions (involved_dim) are those of groups where CheckOptions says the dimensions of the
+///   network. Else they stay as they are, but for what stands on other ranks in the place of one of all dimensions that
+///   is left out.
 /// - A rank without a file gets the nodes of the lowest one that has a file, without its messages and without
 ///   collectives of groups that it is not in.
 /// - Compute nodes without a time take a nanosecond, as in ASTRA-sim; communication is no operation of the CPU.

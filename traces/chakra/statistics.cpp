@@ -27,6 +27,28 @@ std::string version_of(const Metadata& metadata) {
   return metadata.version;
 }
 
+/// Of communication and metadata a run does not ask for it.
+bool is_cpu_operation(const Node& node) {
+  const bool is_asked =
+      node.type == NodeType::kCompute || node.type == NodeType::kMemoryLoad || node.type == NodeType::kMemoryStore;
+  try {
+    return node.is_cpu_op();
+  } catch (const AttributeError&) {
+    if (is_asked) throw;
+    return false;
+  }
+}
+
+/// A run that goes by a duration does not ask for them.
+std::optional<std::int64_t> operations_of(const Node& node) {
+  try {
+    return node.num_ops();
+  } catch (const AttributeError&) {
+    if (node.duration_nanos() == 0) throw;
+    return std::nullopt;
+  }
+}
+
 class Summing {
  public:
   Summing(TraceStatistics& sums, const TraceFiles& files, const GroupTable::Named& groups)
@@ -76,12 +98,12 @@ class Summing {
     ++sums_.by_type[static_cast<int>(node.type)];
     sums_.control_dependencies += node.control_dependencies.size();
     sums_.data_dependencies += node.data_dependencies.size();
-    if (node.is_cpu_op()) ++sums_.cpu_operations;
+    if (is_cpu_operation(node)) ++sums_.cpu_operations;
     double nanos = 0;
     switch (node.type) {
       case NodeType::kCompute:
-        sums_.operations += static_cast<double>(node.num_ops().value_or(0));
         nanos = static_cast<double>(node.duration_nanos());
+        sums_.operations += static_cast<double>(operations_of(node).value_or(0));
         sums_.compute_nanos += nanos;
         break;
       case NodeType::kSend:

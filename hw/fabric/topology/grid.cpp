@@ -223,6 +223,24 @@ Topology build_ring(int ends, const FabricConfig& config, const std::string& /*p
   return topology;
 }
 
+std::vector<int> grid_sizes(const FabricConfig& config) {
+  std::vector<int> sizes;
+  if (config.topology == Shape::kDimensions) {
+    for (const DimensionConfig& dimension : config.dimensions) {
+      const auto block = parse_block(dimension.block);
+      if (!block) return {};
+      sizes.push_back(block->second);
+    }
+    return sizes;
+  }
+  const bool has_coordinates =
+      config.topology == Shape::kTorus || config.topology == Shape::kMesh || config.topology == Shape::kHyperX;
+  if (!has_coordinates) return {};
+  sizes = config.sizes;
+  if (config.topology == Shape::kHyperX) sizes.insert(sizes.begin(), config.hosts_per_router);
+  return sizes;
+}
+
 Topology build_grid(int ends, const FabricConfig& config, const std::string& path) {
   const std::vector<Dimension> dimensions = dimensions_of(config, path);
   const int hosts = config.topology == Shape::kHyperX ? config.hosts_per_router : 1;

@@ -74,6 +74,10 @@ struct Topology {
   [[nodiscard]] std::vector<Routes> dragonfly_routes(Policy policy) const;
 };
 
+/// Ends in each dimension of a network with coordinates, those of a router first, then as an end's number varies;
+/// empty for others, and where Topology::build would refuse a block.
+std::vector<int> grid_sizes(const FabricConfig& config);
+
 /// Builders of each family, behind Topology::build.
 Topology build_ring(int ends, const FabricConfig& config, const std::string& path);
 Topology build_fat_tree(int ends, const FabricConfig& config, const std::string& path);

@@ -35,7 +35,9 @@ int run_analytical(const AnalyticalRunOptions& options) {
   Dispatcher dispatcher("dispatcher");
   const Stopwatch watch;
   const auto network = platform.make_network(dispatcher);
-  const auto [traces, nodes, remarks] = read_graph_workload(document, network->ends(), Runner::kAnalytical);
+  std::vector<std::uint32_t> sizes;
+  for (const analytical::Dimension& dimension : network->dimensions()) sizes.push_back(dimension.size);
+  const auto [traces, nodes, remarks] = read_graph_workload(document, sizes, Runner::kAnalytical);
   document.check_unused();
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name : fs::path(options.out);
   ResultFiles files;

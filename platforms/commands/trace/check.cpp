@@ -6,7 +6,6 @@
 
 #include "platforms/cli/output.h"
 #include "platforms/commands/trace/trace.h"
-#include "platforms/import/astra_sim.h"
 #include "platforms/jobs/graph_workload.h"
 #include "traces/chakra/check.h"
 
@@ -20,6 +19,7 @@ struct CheckCommandOptions {
   std::string groups;
   std::uint32_t ranks = 0;
   std::string system;
+  std::string network;
   bool roofline = false;
   bool json = false;
 };
@@ -50,25 +50,14 @@ void print_kinds(const std::vector<chakra::FindingKind>& kinds, const char* befo
   }
 }
 
-/// What ASTRA-sim's arithmetic does with traces by its system file.
-void follow(const astra::System& system, chakra::CheckOptions& how) {
-  const analytical::EndConfig& end = system.config.end;
-  how.replay = end.replay_only;
-  how.roofline = (how.roofline || end.roofline) && !how.replay;
-  dimensions::Workload traces;
-  traces.custom = system.custom;
-  traces.custom_nodes = system.custom_nodes;
-  how.implementations = implementations_of(traces);
-  how.one_dimension = one_dimension_of(system.config);
-}
-
 int check(const CheckCommandOptions& options) {
   chakra::CheckOptions how;
   const chakra::TraceFiles files = chakra::find_trace(options.trace);
   if (options.ranks > 0) how.ranks = options.ranks;
   how.roofline = options.roofline;
-  if (!options.system.empty()) follow(astra::read_system_alone(options.system), how);
-  how.shared = !files.is_prefix && options.ranks > 0;
+  read_system(options.system, how);
+  read_network(options.network, how);
+  how.shared = !files.is_prefix && how.ranks > 0U;
   how.groups = read_groups_beside(files, options.trace, options.groups, how.ranks);
   const chakra::CheckReport report = chakra::check(files, how);
   if (how.shared) print_warnings(remarks_of_shared(options.trace));
@@ -105,10 +94,7 @@ Command trace_check_command(const Arguments& parent) {
       .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
   app.add_flag("--roofline", options->roofline,
                "For a run that counts operations in place of durations, as with roofline-enabled 1 of a system file");
-  app.add_option(
-      "--system", options->system,
-      "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
-      "roofline-enabled and replay-only");
+  add_system_options(app, options->system, options->network);
   app.add_flag("--json", options->json, "Print JSON, with each finding");
   return {app, [options] { return check(*options); }};
 }

@@ -24,6 +24,8 @@ struct RepairCommandOptions {
   std::string to;
   std::string groups;
   std::uint32_t ranks = 0;
+  std::string system;
+  std::string network;
   bool roofline = false;
   bool json = false;
 };
@@ -45,7 +47,9 @@ int repair(const RepairCommandOptions& options) {
   const chakra::TraceFiles files = chakra::find_trace(options.from);
   chakra::CheckOptions how;
   if (options.ranks > 0) how.ranks = options.ranks;
-  how.shared = !files.is_prefix && options.ranks > 0;
+  read_system(options.system, how);
+  read_network(options.network, how);
+  how.shared = !files.is_prefix && how.ranks > 0U;
   how.groups = read_groups_beside(files, options.from, options.groups, how.ranks);
   const bool has_groups = files.is_prefix && !how.groups.empty();
   std::vector<fs::path> inputs = {groups_beside(files, options.from, options.groups)};
@@ -63,7 +67,7 @@ int repair(const RepairCommandOptions& options) {
   if (has_groups) write_groups(how.groups, to);
   if (is_stream) chakra::convert_trace(made, to, chakra::TraceFormat::kProtobuf);
   result.keep();
-  how.roofline = options.roofline;
+  how.roofline = (how.roofline || options.roofline) && !how.replay;
   const chakra::CheckReport left = chakra::check(chakra::find_trace(is_stream ? made : fs::path(options.to)), how);
   const int code = left.found == 0 ? kDone : kFailed;
   if (options.json) {
@@ -82,6 +86,10 @@ int repair(const RepairCommandOptions& options) {
                             files.files.size()));
   }
   print_wrote(result.written());
+  for (const chakra::FindingKind& kind : left.remarks) {
+    if (kind.first.kind != chakra::Problem::kOtherDimensions) continue;
+    print("remark: " + chakra::describe(kind.first.kind, kind.count) + "\n  " + kind.first.text() + "\n");
+  }
   if (left.found > 0) {
     const chakra::FindingKind& heaviest = left.kinds.front();
     chakra::Finding first = heaviest.first;
@@ -110,6 +118,7 @@ Command trace_repair_command(const Arguments& parent) {
       .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
   app.add_flag("--roofline", options->roofline,
                "Says what weft trace check --roofline still finds, which nothing in a trace can mend");
+  add_system_options(app, options->system, options->network);
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return repair(*options); }};
 }

@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "platforms/cli/output.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_groups.h"
+#include "platforms/import/astra_sim.h"
 #include "platforms/jobs/graph_workload.h"
 #include "traces/chakra/groups.h"
 
@@ -51,6 +54,39 @@ chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, co
     throw UsageError(fmt::format("{}; rank {} has no file, and --ranks {} says how many ranks there are to be",
                                  error.what(), highest, std::uint64_t{highest} + 1));
   }
+}
+
+void add_system_options(const Arguments& app, std::string& system, std::string& network) {
+  app.add_option(
+      "--system", system,
+      "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
+      "roofline-enabled and replay-only");
+  app.add_option("--network", network,
+                 "ASTRA-sim's network file, by whose dimensions collectives with involved_dim join ranks");
+}
+
+void read_system(const std::string& file, chakra::CheckOptions& how) {
+  if (file.empty()) return;
+  const astra::System system = astra::read_system_alone(file);
+  const analytical::EndConfig& end = system.config.end;
+  how.replay = end.replay_only;
+  how.roofline = (how.roofline || end.roofline) && !how.replay;
+  dimensions::Workload traces;
+  traces.custom = system.custom;
+  traces.custom_nodes = system.custom_nodes;
+  how.implementations = implementations_of(traces);
+  how.one_dimension = one_dimension_of(system.config);
+}
+
+void read_network(const std::string& network, chakra::CheckOptions& how) {
+  if (network.empty()) return;
+  how.dimensions = astra::read_network_sizes(network);
+  const std::uint32_t ends =
+      std::accumulate(how.dimensions.begin(), how.dimensions.end(), std::uint32_t{1}, std::multiplies<>());
+  if (how.ranks && *how.ranks != ends) {
+    throw UsageError(fmt::format("--ranks: expected {}, as many as {} has ends, got {}", ends, network, *how.ranks));
+  }
+  how.ranks = ends;
 }
 
 std::vector<fs::path> files_of_ranks(const fs::path& prefix, std::uint64_t ranks, bool has_groups) {

@@ -11,6 +11,7 @@
 
 #include "platforms/cli/result_files.h"
 #include "platforms/commands/command.h"
+#include "traces/chakra/check.h"
 #include "traces/chakra/process_groups.h"
 #include "traces/chakra/ranks.h"
 
@@ -33,6 +34,14 @@ std::filesystem::path groups_beside(const chakra::TraceFiles& files, const std::
 /// What is in it. Without `ranks`, there are as many as the highest has below it.
 chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
                                              const std::string& groups, std::optional<std::uint32_t> ranks);
+
+/// --system and --network.
+void add_system_options(const Arguments& app, std::string& system, std::string& network);
+/// What a run does with traces by ASTRA-sim's system file, if it is named. Throws InputError.
+void read_system(const std::string& system, chakra::CheckOptions& how);
+/// ASTRA-sim's network file, if it is named: its dimensions, and as many ranks as it has ends. Throws InputError, and
+/// UsageError where other options say another number.
+void read_network(const std::string& network, chakra::CheckOptions& how);
 
 /// The files of a trace that is written: PREFIX.RANK.et for each rank, or another ending, and maybe PREFIX.groups.json.
 std::vector<std::filesystem::path> files_of_ranks(const std::filesystem::path& prefix, std::uint64_t ranks,

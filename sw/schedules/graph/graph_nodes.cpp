@@ -8,6 +8,7 @@
 #include "sw/schedules/graph/graph.h"
 #include "sw/schedules/kernel_work.h"
 #include "traces/chakra/check.h"
+#include "traces/chakra/involved.h"
 #include "traces/chakra/kernels.h"
 #include "traces/chakra/ranks.h"
 #include "traces/files/format_error.h"
@@ -208,7 +209,7 @@ GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, 
   const auto has = [](const std::vector<bool>& list, bool value) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
-  const dimensions::Involved involved = dimensions::involved_in(node.involved_dim(), count);
+  const chakra::Involved involved = chakra::involved_in(node.involved_dim(), count);
   had_short_ |= involved.is_short;
   left_out_ |= involved.is_default;
   if (!has(involved.dimensions, false)) return found->second;

@@ -120,6 +120,18 @@ TEST(ChakraProcessGroups, OfAListThatIsCutAreTheWholeOnes) {
   EXPECT_EQ(read.groups[1].ranks, (Ranks{0, 2}));
 }
 
+/// A quotation mark is missing, and the list is whole.
+TEST(ChakraProcessGroups, OfAListThatIsNoJsonAreNotCut) {
+  for (const std::string around : {"[", "['["}) {
+    const std::string behind = around == "[" ? "]" : "]']";
+    const ProcessGroupList read =
+        process_groups_of(metadata(around + group("1", "[0, 1]") + ", {pg_name\": \"2\", \"ranks\": [0, 1]}" + behind));
+    EXPECT_FALSE(read.is_cut);
+    EXPECT_EQ(read.problem, "expected a JSON list of groups, of which some entry is none");
+    ASSERT_EQ(read.groups.size(), 1U);
+  }
+}
+
 TEST(ChakraProcessGroups, AreKnownByTheNodesNameOrWhatMetadataSay) {
   Node node = groups_node("[]");
   EXPECT_TRUE(lists_process_groups(node));

@@ -120,12 +120,55 @@ TEST_F(Implementations, OfGroupsAreNumberedWithinThem) {
   EXPECT_EQ(found(plain, {{"g", {2, 3}}}, 4), Texts());
   EXPECT_EQ(found({{send(0, 0)}, {receive(0, 1)}}, {{"g", {3, 2}}}, 4), Texts());
   EXPECT_EQ(found(plain, {{"g", {3, 2}}}, 4),
-            (Texts{"c.0.et: node 0 'n0': attribute comm_dst is 1; expected another place in the group's list than the "
-                   "rank's own",
-                   "c.1.et: node 0 'n0': attribute comm_src is 0; expected another place in the group's list than the "
-                   "rank's own"}));
+            (Texts{"c.0.et: node 0 'n0': attribute comm_dst is 1; expected another place in the group's list than "
+                   "that of rank 2, which reads this file",
+                   "c.1.et: node 0 'n0': attribute comm_src is 0; expected another place in the group's list than "
+                   "that of rank 3, which reads this file"}));
   // Several groups that number their ranks alike have one finding.
   EXPECT_EQ(found({{send(0, 1)}, {}}, {{"g", {0, 1}}, {"h", {2, 3}}}, 4).size(), 1U);
+}
+
+/// A rank that only sends in its part waits for nobody; one that receives waits for whom its messages come from.
+TEST_F(Implementations, WaitAsTheirMessagesSay) {
+  const auto node = [](Node each, std::vector<std::uint64_t> after) {
+    each.data_dependencies = std::move(after);
+    return each;
+  };
+  const auto ran = [&](const Files& own, std::vector<std::uint64_t> after) {
+    checked(own);
+    const Node together = collective_node(2, CollectiveType::kAllReduce, 64);
+    write({together, node(send(3, 1), std::move(after))}, "w.0.et");
+    write({receive(1, 0), node(together, {1})}, "w.1.et");
+    CheckOptions options;
+    options.implementations.by_type[CollectiveType::kAllReduce] = file("c");
+    return check(find_trace(file("w")), options);
+  };
+  const Files one_way = {{send(0, 1)}, {receive(0, 0)}};
+  const Files both_ways = {{send(0, 1), receive(1, 1)}, {receive(0, 0), send(1, 0)}};
+  for (const std::vector<std::uint64_t>& after : {std::vector<std::uint64_t>{2}, std::vector<std::uint64_t>()}) {
+    const CheckReport free = ran(one_way, after);
+    EXPECT_EQ(texts(free), Texts());
+    EXPECT_TRUE(free.remarks.empty()) << free.remarks[0].first.text();
+  }
+  EXPECT_EQ(ran(both_ways, {2}).kinds.at(0).first.kind, Problem::kCircle);
+  EXPECT_EQ(ran(both_ways, {}).remarks.at(0).first.kind, Problem::kTurns);
+  // By way of a third rank.
+  checked({{receive(0, 2)}, {send(0, 2)}, {receive(0, 1), node(send(1, 0), {0})}}, {}, 3);
+  const Node together = collective_node(2, CollectiveType::kAllReduce, 64);
+  write({together, node(send(3, 1), {2})}, "w.0.et");
+  write({receive(1, 0), node(together, {1})}, "w.1.et");
+  CheckOptions options;
+  options.implementations.by_type[CollectiveType::kAllReduce] = file("c");
+  write({together}, "w.2.et");
+  EXPECT_EQ(check(find_trace(file("w")), options).kinds.at(0).first.kind, Problem::kCircle);
+}
+
+TEST_F(Implementations, CountOperationsWithoutTime) {
+  const Node counted = with(chakra_node(1), Attribute::integer("num_ops", 1'000'000));
+  const CheckReport report = checked({{send(0, 1), counted}, {receive(0, 0), counted}});
+  EXPECT_EQ(report.found, 0U);
+  EXPECT_EQ(report.own_without_time, 2U);
+  EXPECT_EQ(report.operations_without_time, 0U);
 }
 
 // --- Collectives that join all ranks of their group ---
@@ -149,13 +192,13 @@ TEST_F(Implementations, GroupsJoinAllWhateverTheyInvolve) {
 
   // Of everybody, what is left out is said beside what is not.
   const Node whole = collective_node(0, CollectiveType::kAllReduce, 8);
-  const Node part = some(whole, {true, false});
+  const Node part = some(whole, {false, true});
   EXPECT_EQ(found_in_ranks({{whole}, {part}}),
-            Texts{"w.1.et: the rank issues 0 collectives of all ranks and 1 that leaves dimensions out (involved_dim); "
-                  "expected 1, as rank 0 does"});
+            Texts{"w.1.et: node 0 'n0': involves no dimension; expected all dimensions, as in rank 0, node 0, "
+                  "ALL_REDUCE of 8 bytes of all ranks"});
   EXPECT_EQ(found_in_ranks({{part}, {whole}}),
-            Texts{"w.0.et: the rank issues 0 collectives of all ranks and 1 that leaves dimensions out (involved_dim); "
-                  "expected 1, as rank 1 does"});
+            Texts{"w.0.et: node 0 'n0': involves no dimension; expected all dimensions, as in rank 1, node 0, "
+                  "ALL_REDUCE of 8 bytes of all ranks"});
   // Where the algorithm takes all dimensions for one, both are the same.
   CheckOptions joined;
   joined.one_dimension = {CollectiveType::kAllReduce};

@@ -84,7 +84,7 @@ TEST_F(ChakraCheck, FindsCollectivesThatDiffer) {
   const auto in_dimension = [&](Node node) {
     return with(std::move(node), Attribute::booleans("involved_dim", {true, false}));
   };
-  EXPECT_EQ(found_in_ranks({{in_dimension(reduce(0, 8))}, {in_dimension(reduce(0, 9))}}), Texts());
+  EXPECT_EQ(found_in_ranks({{in_dimension(reduce(0, 8))}, {in_dimension(reduce(0, 9))}, {}, {}}), Texts());
 }
 
 // A run issues what is ready in the order of ids, wherever it stands in the file.

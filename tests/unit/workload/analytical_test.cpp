@@ -304,6 +304,37 @@ TEST(Analytical, NamesMembersThatEnterDifferentCollectives) {
   EXPECT_EQ(mismatch->other.operation, Operation::kAllgather);
 }
 
+/// All have the same messages, so that all ends: of what, nobody knows.
+TEST(Analytical, TellsCollectivesOfOtherDimensionsApart) {
+  constexpr std::uint32_t kFirst = 1;
+  constexpr std::uint32_t kLast = 2;
+  const auto mismatch_of = [&](const std::vector<std::uint32_t>& involved) {
+    test::fresh_kernel();
+    Bench bench({ring_of(2), ring_of(2)}, Congestion::kUnaware, config_of({Algorithm::kRing, Algorithm::kRing}));
+    bench.starter.start = [&] {
+      for (std::uint32_t r = 0; r < 4; ++r) {
+        bench.collectives.enter(Time(), r, {}, Operation::kAllReduce, kBytes, 0, r, involved[r], 10 + r, "sum");
+      }
+    };
+    bench.dispatcher.run_to_end();
+    const auto partly = bench.collectives.partly_entered();
+    if (!partly.empty()) {
+      EXPECT_EQ(partly.front().involved, kFirst);
+    }
+    return bench.collectives.mismatch();
+  };
+  EXPECT_FALSE(mismatch_of({kFirst, kFirst, kFirst, kFirst}));
+  EXPECT_FALSE(mismatch_of({kFirst | kLast, Collectives::kAllDimensions, Collectives::kAllDimensions, kFirst | kLast}));
+  const auto mismatch = mismatch_of({kFirst, kFirst, kFirst, kLast});
+  ASSERT_TRUE(mismatch);
+  EXPECT_TRUE(mismatch->is_of_dimensions());
+  EXPECT_EQ(mismatch->first.end, 2U);
+  EXPECT_EQ(mismatch->first.involved, kFirst);
+  EXPECT_EQ(mismatch->first.name, "sum");
+  EXPECT_EQ(mismatch->other.end, 3U);
+  EXPECT_EQ(mismatch->other.involved, kLast);
+}
+
 TEST(Analytical, SaysWhereAstraSimNumbersCollectivesApart) {
   const Group pairs[] = {{1, {0, 1}}, {2, {2, 3}}};
   const auto remarks_of = [&](bool same_order) {

@@ -56,7 +56,7 @@ constexpr std::array<Words, kProblems> kWords = {{
      "a groups file says which ranks are in a group (PREFIX.groups.json, or --groups)"},
     {"collective is not the same on all ranks of its group",
      "collectives are not the same on all ranks of their groups",
-     "weft trace repair leaves out what others do not issue"},
+     "weft trace repair leaves out what others do not issue, by the dimensions that they involve with --network FILE"},
     {"circle of ranks that wait for each other", "circles of ranks that wait for each other",
      "dependencies that give all ranks one order of collectives and messages avoid it; weft trace repair leaves it, "
      "since nothing says which of the dependencies is wrong"},
@@ -90,11 +90,24 @@ constexpr std::array<Words, kProblems> kWords = {{
     {"rank takes its collectives and sends in an order in which ranks wait for each other where each has one under way "
      "at a time: a machine holds back what others wait for, and ASTRA-sim's arithmetic stops",
      "", "dependencies that give all ranks one order avoid it"},
+    {"rank has a collective of all ranks or of some dimensions at another number than others of its ranks: a machine "
+     "runs it, and ASTRA-sim's arithmetic, which numbers these collectives together whatever they involve, stops",
+     "", "groups by pg_name are numbered each for itself"},
     {"circle of ranks that wait for each other, unless what has a root ends on some ranks before others begin it: a "
      "machine may stop there, and ASTRA-sim's arithmetic takes a BROADCAST's duration",
      "circles of ranks that wait for each other, unless what has a root ends on some ranks before others begin it: a "
      "machine may stop there, and ASTRA-sim's arithmetic takes a BROADCAST's duration",
      "dependencies that give all ranks one order avoid it"},
+    {"collective involves other dimensions than on another rank: the network says which ranks it joins, and whether "
+     "these wait for each other",
+     "collectives involve other dimensions than on other ranks: the network says which ranks they join, and whether "
+     "these wait for each other",
+     "weft trace check --network FILE takes ASTRA-sim's network file, and weft run looks in any case"},
+    {"collective of some dimensions (involved_dim) is not compared between ranks: the network says which ranks it "
+     "joins",
+     "collectives of some dimensions (involved_dim) are not compared between ranks: the network says which ranks they "
+     "join",
+     "weft trace check --network FILE takes ASTRA-sim's network file, and weft run looks in any case"},
     {"collective names no root, and takes the first rank of its group",
      "collectives name no root, and take the first rank of their group", ""},
     {"collective names no root, and takes the one that another rank names for it",
@@ -294,7 +307,7 @@ CheckReport check(const TraceFiles& files, const CheckOptions& options) {
     ++report.ranks;
   }
   matcher.find_groups(report);
-  check_implementations(matcher.uses(), findings);
+  matcher.set_needs(check_implementations(matcher.uses(), findings, report.own_without_time));
   matcher.compare(report);
   findings.finish(report);
   return report;

@@ -75,9 +75,10 @@ bool RankMatcher::number(const Part& reference, Part& part) {
 }
 
 void RankMatcher::compare(const Group& group, CheckReport& report) {
-  if (shared_ || group.is_disputed) return;
+  if (shared_ || group.is_disputed || !can_compare(group)) return;
   const std::string name = group.group != nullptr ? group.group->key : group.name;
-  const std::string what = name.empty() ? "of all ranks" : "of group " + traces::one_line(name);
+  std::string what = group.what;
+  if (what.empty()) what = name.empty() ? "of all ranks" : "of group " + traces::one_line(name);
   std::vector<Part> parts = parts_of(group);
   // Of one that issues nothing nobody learns what is missing.
   const auto reference = std::find_if(parts.begin(), parts.end(), [](const Part& part) { return !part.all->empty(); });
@@ -189,16 +190,142 @@ void RankMatcher::compare(const std::string& what, const Part& reference, const 
     if (!is_size) return;
   }
   if (ours.size() == theirs.size()) return;
-  const auto beside = [](const Part& of) -> std::string {
-    const std::size_t left_out = of.issued != nullptr ? of.issued->left_out : 0;
-    if (left_out == 0) return "";
-    return " and " + std::to_string(left_out) + (left_out == 1 ? " that leaves" : " that leave") +
-           " dimensions out (involved_dim)";
+  const bool is_longer = ours.size() > theirs.size();
+  const Collective& lone = is_longer ? ours[theirs.size()] : theirs[ours.size()];
+  const std::string rank = std::to_string(reference.rank);
+  if (const Collective* other = other_dimensions(is_longer ? part : reference, lone, is_longer ? reference : part)) {
+    const std::string which = described(lone) + " " + what;
+    const auto involved = [this](const Collective& each) { return involved_.text(set_of(each)); };
+    if (is_longer) {
+      findings_.add(Problem::kCollectiveOrder, file, lone.id, "involves " + involved(lone) + ", and is " + which,
+                    involved(*other) + ", as in " + on_rank(reference.rank, other->id));
+    } else {
+      findings_.add(Problem::kCollectiveOrder, file, other->id, "involves " + involved(*other),
+                    involved(lone) + ", as in " + on_rank(reference.rank, lone.id) + ", " + which);
+    }
+    return;
+  }
+  findings_.add(Problem::kCollectiveOrder, file, std::nullopt,
+                "the rank issues " + std::to_string(ours.size()) + " collectives " + what,
+                std::to_string(theirs.size()) + ", as rank " + rank + " does");
+}
+
+const RankMatcher::Collective* RankMatcher::other_dimensions(const Part& has, const Collective& each,
+                                                             const Part& lacks) const {
+  const auto of = everybody_.members.find(has.rank);
+  const auto beside = everybody_.members.find(lacks.rank);
+  if (of == everybody_.members.end() || beside == everybody_.members.end()) return nullptr;
+  const std::vector<Collective>& all = *of->second.issued->collectives;
+  const std::vector<Collective>& others = *beside->second.issued->collectives;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Collective& a) { return a.place == each.place; });
+  const auto number = static_cast<std::size_t>(found - all.begin());
+  if (found == all.end() || number >= others.size()) return nullptr;
+  return set_of(others[number]) != set_of(each) ? &others[number] : nullptr;
+}
+
+// --- Dimensions ---
+
+void RankMatcher::add_everybody(std::uint32_t rank, std::size_t file, const Issued& issued) {
+  add_member(everybody_, rank, file, issued);
+  const BySet& sets = by_set(issued.collectives);
+  const bool has_all_dimensions = sets.empty() || (sets.size() == 1 && sets.contains(InvolvedLists::kAll));
+  if (has_all_dimensions) return add_member(groups_.at(""), rank, file, issued);
+  for (const auto& [set, collectives] : sets) {
+    if (set != InvolvedLists::kAll && !involved_.has_groups()) continue;
+    Issued of_set{collectives->front().id, collectives, {}};
+    std::vector<std::uint32_t> places;  // among those of the set
+    for (const Collective& each : *issued.collectives) {
+      places.push_back(places.empty() ? 0 : places.back() + 1);
+      if (set_of(each) != set) --places.back();
+    }
+    for (const std::uint32_t place : issued.by_time) {
+      if (set_of((*issued.collectives)[place]) == set) of_set.by_time.push_back(places[place]);
+    }
+    if (std::is_sorted(of_set.by_time.begin(), of_set.by_time.end())) of_set.by_time = {};
+    merged_.push_back(std::move(of_set));
+    std::string key;
+    const GroupMembers* members = nullptr;
+    if (set != InvolvedLists::kAll) {
+      members = &involved_.group_of(set, rank);
+      // No name begins so.
+      key = std::string("\0", 1) + std::to_string(set) + " " + std::to_string(members->ranks.front());
+    }
+    Group& group = groups_[key];
+    if (members != nullptr && group.group == nullptr) {
+      group.group = members;
+      group.what = "of " + GroupTable::described(*members) + " (" + involved_.text(set) + ")";
+    }
+    add_member(group, rank, file, merged_.back());
+  }
+}
+
+/// Ranks that issue the same have one list of it.
+const RankMatcher::BySet& RankMatcher::by_set(const Sequence& collectives) {
+  const auto [found, is_new] = by_sets_.try_emplace(collectives.get());
+  if (!is_new) return found->second;
+  for (const Collective& each : *collectives) {
+    Sequence& of_set = found->second[set_of(each)];
+    if (of_set == nullptr) of_set = std::make_shared<std::vector<Collective>>();
+    of_set->push_back(each);
+  }
+  return found->second;
+}
+
+void RankMatcher::remark_unknown_dimensions() {
+  if (shared_ || everybody_.members.empty()) return;
+  const auto& [first_rank, first] = *everybody_.members.begin();
+  const std::vector<Collective>& theirs = *first.issued->collectives;
+  const auto is_partial = [this](const Collective& each) { return set_of(each) != InvolvedLists::kAll; };
+  for (const auto& [rank, member] : everybody_.members) {
+    const std::vector<Collective>& ours = *member.issued->collectives;
+    for (const Collective& each : ours) {
+      if (!is_partial(each)) continue;
+      findings_.add(Problem::kUnknownDimensions, files_.files[member.file], each.id,
+                    "involves " + involved_.text(set_of(each)), "");
+      // Of others, other ranks may name it.
+      if (!has_root(each.type) || each.root != kNotNamed) continue;
+      findings_.add(Problem::kNoRoot, files_.files[member.file], each.id, name_of(each.type) + " names no root",
+                    "the attribute comm_root");
+    }
+    if (&ours == &theirs) continue;
+    for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+      if (set_of(ours[i]) == set_of(theirs[i])) continue;
+      findings_.add(Problem::kOtherDimensions, files_.files[member.file], ours[i].id,
+                    "involves " + involved_.text(set_of(ours[i])),
+                    involved_.text(set_of(theirs[i])) + ", as in " + on_rank(first_rank, theirs[i].id));
+    }
+  }
+}
+
+/// Not where lists differ that are the same on a network of one dimension.
+bool RankMatcher::can_compare(const Group& everybody) const {
+  const bool is_everybody = everybody.group != nullptr && everybody.group->key.empty() && everybody.what.empty();
+  if (!is_everybody || involved_.has_groups()) return true;
+  std::set<std::pair<std::ptrdiff_t, std::ptrdiff_t>> counts;
+  for (const Part& part : parts_of(everybody)) {
+    const auto member = everybody_.members.find(part.rank);
+    const auto count = [&](const auto& is_counted) {
+      if (member == everybody_.members.end()) return std::ptrdiff_t{0};
+      const std::vector<Collective>& all = *member->second.issued->collectives;
+      return std::count_if(all.begin(), all.end(), is_counted);
+    };
+    counts.emplace(count([this](const Collective& each) { return set_of(each) == InvolvedLists::kAll; }),
+                   count([this](const Collective& each) { return involved_.has_first(each.involved); }));
+  }
+  const auto same = [&](const auto& part) {
+    return std::all_of(counts.begin(), counts.end(),
+                       [&](const auto& each) { return part(each) == part(*counts.begin()); });
   };
-  findings_.add(
-      Problem::kCollectiveOrder, file, std::nullopt,
-      "the rank issues " + std::to_string(ours.size()) + " collectives " + what + beside(part),
-      std::to_string(theirs.size()) + beside(reference) + ", as rank " + std::to_string(reference.rank) + " does");
+  return same([](const auto& each) { return each.first; }) || !same([](const auto& each) { return each.second; });
+}
+
+/// Some rank has the root outside of its dimensions.
+void RankMatcher::find_shared_roots(const Issued& issued) {
+  for (const Collective& each : *issued.collectives) {
+    if (set_of(each) == InvolvedLists::kAll || each.root == kNotNamed || !involved_.has_groups()) continue;
+    findings_.add(Problem::kRoot, files_.files.front(), each.id, "its root is " + std::to_string(each.root),
+                  "none, since each rank's " + involved_.text(set_of(each)) + " joins other ranks");
+  }
 }
 
 }  // namespace weft::chakra

@@ -54,21 +54,23 @@ void RankMatcher::add_collective(std::size_t file, const Node& node, std::uint32
                                  std::int64_t size) {
   const std::int64_t root = has_root(type) ? node.comm_root().value_or(kNotNamed) : kNotNamed;
   const auto dimensions = node.involved_dim();
-  bool leaves_out = dimensions && std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end();
+  const bool leaves_out = dimensions && std::find(dimensions->begin(), dimensions->end(), false) != dimensions->end();
   const std::filesystem::path* const own = implementations_.of(node.id, type);
-  if (leaves_out && (own != nullptr || one_dimension_.contains(type))) {
+  const bool joins_all = own != nullptr || one_dimension_.contains(type);
+  if (leaves_out && joins_all) {
     findings_.add(Problem::kAllDimensions, files_.files[file], node, kLeavesOut, kNoList);
-    leaves_out = false;
   }
+  InvolvedLists::List involved = joins_all ? InvolvedLists::kAllRanks : InvolvedLists::kNone;
+  if (!joins_all && dimensions) involved = involved_.add(*dimensions);
   // Of others, other ranks may name it.
-  if (has_root(type) && root == kNotNamed && (!files_.is_prefix || (leaves_out && node.pg_name().empty()))) {
+  if (has_root(type) && root == kNotNamed && !files_.is_prefix) {
     findings_.add(Problem::kNoRoot, files_.files[file], node, name_of(type) + " names no root",
                   "the attribute comm_root");
   }
   if (!files_.is_prefix && !shared_) return;
   Issued& issued = names(file, node.pg_name(), node.id);
   if (own != nullptr) issued.uses.try_emplace(own, node.id, type);
-  issued.collectives->push_back({size, root, node.id, place, type, leaves_out});
+  issued.collectives->push_back({size, root, node.id, place, type, involved});
 }
 
 /// Ranks that issue the same share one list of it.
@@ -106,6 +108,7 @@ void RankMatcher::end_file(std::size_t file, const GraphCheck& graph) {
 }
 
 void RankMatcher::find_groups(CheckReport& report) {
+  involved_.settle();
   if (shared_) {
     for (const auto& [name, issued] : issued_.front()) {
       for (std::uint32_t rank = 0; rank < ranks_; ++rank) find_group(0, rank, name, issued, report);
@@ -186,7 +189,8 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
   Group& of_key = groups_[group.key];
   of_key.group = &group;
   of_key.name = name;
-  if (group.key.empty() && !shared_) return add_member(of_key, rank, file, of_everybody(issued));
+  if (group.key.empty() && !shared_) return add_everybody(rank, file, issued);
+  if (group.key.empty() && rank == 0) find_shared_roots(issued);
   // What a file has for all ranks counts once.
   if (!group.key.empty() && (!shared_ || rank == group.sorted->front())) remark_dimensions(file, issued);
   add_member(of_key, rank, file, issued);
@@ -194,27 +198,9 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
 
 void RankMatcher::remark_dimensions(std::size_t file, const Issued& issued) {
   for (const Collective& each : *issued.collectives) {
-    if (each.leaves_out) findings_.add(Problem::kAllDimensions, files_.files[file], each.id, kLeavesOut, kNoList);
+    if (!involved_.leaves_out(each.involved)) continue;
+    findings_.add(Problem::kAllDimensions, files_.files[file], each.id, kLeavesOut, kNoList);
   }
-}
-
-const RankMatcher::Issued& RankMatcher::of_everybody(const Issued& issued) {
-  constexpr auto kNone = UINT32_MAX;
-  const std::vector<Collective>& all = *issued.collectives;
-  if (std::none_of(all.begin(), all.end(), [](const Collective& each) { return each.leaves_out; })) return issued;
-  std::vector<std::uint32_t> places;  // among those that stay
-  Issued whole{issued.first_node, std::make_shared<std::vector<Collective>>(), {}};
-  for (const Collective& each : all) {
-    places.push_back(each.leaves_out ? kNone : static_cast<std::uint32_t>(whole.collectives->size()));
-    if (!each.leaves_out) whole.collectives->push_back(each);
-  }
-  whole.left_out = all.size() - whole.collectives->size();
-  for (const std::uint32_t place : issued.by_time) {
-    if (places[place] != kNone) whole.by_time.push_back(places[place]);
-  }
-  if (std::is_sorted(whole.by_time.begin(), whole.by_time.end())) whole.by_time = {};
-  merged_.push_back(std::move(whole));
-  return merged_.back();
 }
 
 void RankMatcher::use_implementations(std::size_t file, const Issued& issued, const GroupMembers& group) {
@@ -229,8 +215,7 @@ void RankMatcher::add_member(Group& group, std::uint32_t rank, std::size_t file,
   const auto [member, is_new] = group.members.try_emplace(rank, Member{file, &issued});
   if (is_new || shared_) return;
   const Issued& before = *member->second.issued;
-  Issued merged{
-      before.first_node, std::make_shared<std::vector<Collective>>(), {}, true, before.left_out + issued.left_out};
+  Issued merged{before.first_node, std::make_shared<std::vector<Collective>>(), {}, true};
   std::merge(before.collectives->begin(), before.collectives->end(), issued.collectives->begin(),
              issued.collectives->end(), std::back_inserter(*merged.collectives), in_order);
   merged_.push_back(std::move(merged));

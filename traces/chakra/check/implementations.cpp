@@ -4,6 +4,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "traces/chakra/check/joined_graph.h"
 #include "traces/chakra/check/parts.h"
 #include "traces/chakra/reader.h"
 
@@ -43,7 +44,9 @@ std::optional<TraceFiles> files_of(const ImplementationUse& use, FindingList& fi
   return files;
 }
 
-void check_files(const ImplementationUse& use, const TraceFiles& files, FindingList& findings) {
+std::shared_ptr<const Needs> check_files(const ImplementationUse& use, const TraceFiles& files, FindingList& findings,
+                                         std::uint64_t& operations_without_time) {
+  const std::uint64_t found = findings.found();
   CheckReport report;
   CheckOptions options;
   options.ranks = static_cast<std::uint32_t>(files.files.size());
@@ -73,6 +76,8 @@ void check_files(const ImplementationUse& use, const TraceFiles& files, FindingL
     matcher.end_file(i, graph);
   }
   matcher.compare(report);
+  operations_without_time += report.operations_without_time;
+  return findings.found() == found ? matcher.needs() : nullptr;
 }
 
 }  // namespace
@@ -89,13 +94,64 @@ const fs::path* Implementations::of(std::uint64_t node, CollectiveType type) con
 }
 
 /// Groups that number their ranks alike have one check of their files.
-void check_implementations(const std::vector<ImplementationUse>& uses, FindingList& findings) {
-  std::set<std::tuple<fs::path, bool, std::vector<std::uint32_t>>> checked;
+NeedsOfUses check_implementations(const std::vector<ImplementationUse>& uses, FindingList& findings,
+                                  std::uint64_t& operations_without_time) {
+  NeedsOfUses needs;
+  std::map<std::tuple<fs::path, bool, std::vector<std::uint32_t>>, std::shared_ptr<const Needs>> checked;
   for (const ImplementationUse& use : uses) {
-    if (!checked.emplace(*use.prefix, use.group->key.empty(), places_of(*use.group)).second) continue;
-    const std::optional<TraceFiles> files = files_of(use, findings);
-    if (files) check_files(use, *files, findings);
+    const auto [known, is_new] = checked.try_emplace({*use.prefix, use.group->key.empty(), places_of(*use.group)});
+    if (is_new) {
+      const std::optional<TraceFiles> files = files_of(use, findings);
+      if (files) known->second = check_files(use, *files, findings, operations_without_time);
+    }
+    needs[{use.prefix, use.group}] = known->second;
   }
+  return needs;
+}
+
+/// Who waits for whom follows from the messages in an order in which they can be received.
+std::shared_ptr<const Needs> RankMatcher::needs() const {
+  constexpr std::size_t kMostWords = std::size_t{1} << 22;
+  constexpr std::size_t kBits = 64;
+  const std::size_t count = files_.files.size();
+  const std::size_t words = (count + kBits - 1) / kBits;
+  std::vector<std::uint64_t> of_file(count * words);
+  const auto has = [&](std::size_t file, std::size_t place) {
+    return (of_file[file * words + place / kBits] >> place % kBits & 1) != 0;
+  };
+  const auto add = [&](std::uint64_t* set, std::size_t place) {
+    set[place / kBits] |= std::uint64_t{1} << place % kBits;
+  };
+  for (std::size_t file = 0; file < count; ++file) add(&of_file[file * words], file);
+  const JoinedRun run(*joined_, {});
+  if (run.ends() && joined_->size() <= kMostWords / words) {
+    std::vector<std::uint64_t> of_vertex(joined_->size() * words);
+    const auto join = [&](std::uint64_t* set, const std::uint64_t* other) {
+      for (std::size_t i = 0; i < words; ++i) set[i] |= other[i];
+    };
+    for (const std::uint32_t vertex : run.order()) {
+      std::uint64_t* const mine = &of_vertex[vertex * words];
+      const std::size_t file = joined_->file_of(vertex);
+      add(mine, file);
+      for (const std::uint32_t before : joined_->before(vertex)) join(mine, &of_vertex[before * words]);
+      const std::uint32_t unit = joined_->unit_of(vertex);
+      const bool receives = unit != JoinedGraph::kNone && joined_->members(unit).back() == vertex;
+      if (receives) join(mine, &of_vertex[joined_->members(unit).front() * words]);
+      join(&of_file[file * words], mine);
+    }
+  } else {
+    // For whose messages a rank waits itself is certain.
+    for (const Message& each : receives_) add(&of_file[each.destination * words], each.source);
+  }
+  auto needs = std::make_shared<Needs>(count);
+  bool all_for_all = true;
+  for (std::size_t file = 0; file < count; ++file) {
+    for (std::uint32_t place = 0; place < count; ++place) {
+      if (has(file, place)) (*needs)[file].push_back(place);
+    }
+    all_for_all = all_for_all && (*needs)[file].size() == count;
+  }
+  return all_for_all ? nullptr : needs;
 }
 
 }  // namespace weft::chakra

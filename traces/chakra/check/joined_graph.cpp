@@ -41,9 +41,11 @@ std::vector<JoinedGraph::Vertex> JoinedGraph::add(std::size_t file, const GraphC
   return vertices;
 }
 
-JoinedGraph::Unit JoinedGraph::join(Kind kind, std::span<const Vertex> members, Unit like, std::uint32_t root) {
+JoinedGraph::Unit JoinedGraph::join(Kind kind, std::span<const Vertex> members, Unit like, std::uint32_t root,
+                                    const Needs* needs) {
+  has_needs_ = has_needs_ || needs != nullptr;
   const auto unit = static_cast<Unit>(units_.size());
-  units_.push_back({members_.size(), like == kNone ? unit : like, kNone, root, kind});
+  units_.push_back({members_.size(), like == kNone ? unit : like, kNone, root, kind, needs});
   last_alike_.push_back(unit);
   if (like != kNone) units_[std::exchange(last_alike_[like], unit)].next = unit;
   members_.insert(members_.end(), members.begin(), members.end());

@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "traces/chakra/check/parts.h"
@@ -38,7 +41,9 @@ class JoinedGraph {
   /// could be taken for each other, kNone for a new kind; units that are alike are joined with the same files, one
   /// after the other.
   /// `root` is the place of one of the members.
-  Unit join(Kind kind, std::span<const Vertex> members, Unit like, std::uint32_t root = 0);
+  /// `needs`, where members wait for some others alone, are by their places.
+  Unit join(Kind kind, std::span<const Vertex> members, Unit like, std::uint32_t root = 0,
+            const Needs* needs = nullptr);
   /// Takes back all that was joined.
   void part();
 
@@ -51,6 +56,9 @@ class JoinedGraph {
   [[nodiscard]] bool has_root(Unit unit) const {
     return kind_of(unit) == Kind::kFromRoot || kind_of(unit) == Kind::kToRoot;
   }
+  /// Null where a member waits for all.
+  [[nodiscard]] const Needs* needs(Unit unit) const { return units_[unit].needs; }
+  [[nodiscard]] bool has_needs() const { return has_needs_; }
   [[nodiscard]] Vertex root(Unit unit) const { return members(unit)[units_[unit].root]; }
   [[nodiscard]] Unit like(Unit unit) const { return units_[unit].like; }
   /// The next of those that are alike; kNone behind the last one.
@@ -72,6 +80,7 @@ class JoinedGraph {
     Unit next = kNone;
     std::uint32_t root;  ///< among its members
     Kind kind;
+    const Needs* needs;
   };
   struct File {
     Vertex first;
@@ -87,6 +96,7 @@ class JoinedGraph {
   std::vector<Joined> units_;
   std::vector<Unit> last_alike_;  ///< by the first of them
   std::vector<Vertex> members_;
+  bool has_needs_ = false;
 };
 
 /// The graph worked off where nothing takes time: what cannot end then, ends at no time.
@@ -110,6 +120,8 @@ class JoinedRun {
     bool as_begun = false;
     /// A rank has one collective or send under way, of those that are ready the one with the lowest id.
     bool one_at_a_time = false;
+    /// Of a collective with needs a rank waits for those alone.
+    bool by_messages = false;
     /// Of other units than these nobody waits for the others.
     Unit first = 0;
     Unit end = JoinedGraph::kNone;
@@ -140,6 +152,10 @@ class JoinedRun {
   void begin(Vertex vertex);
   void arrive(Unit unit, Vertex vertex);
   void reach(Unit unit, Vertex vertex);
+  /// The same by its needs.
+  void meet(Unit unit, Vertex vertex);
+  [[nodiscard]] std::uint32_t place_of(Vertex vertex) const;
+  [[nodiscard]] bool goes_by_needs(Unit unit) const { return rules_.by_messages && graph_.needs(unit) != nullptr; }
   void go_on();
   void end(Vertex vertex);
   void make_ready(Vertex vertex);
@@ -156,6 +172,12 @@ class JoinedRun {
   std::vector<std::uint32_t> arrived_;         ///< by unit
   std::vector<std::vector<Vertex>> arrivals_;  ///< by unit, where they are taken as begun or reached
   std::vector<bool> roots_begun_;              ///< by unit, where they are reached
+  struct Met {
+    std::vector<Vertex> vertices;        ///< by place, kNone where it has not begun
+    std::vector<std::uint32_t> missing;  ///< by place, of its needs
+  };
+  std::unordered_map<Unit, Met> met_;
+  std::map<const Needs*, Needs> needed_by_;
   std::vector<Unit> taken_;
   std::unordered_map<std::uint64_t, Unit> next_;  ///< by file and the first that is alike
   struct Turns {

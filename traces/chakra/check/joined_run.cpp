@@ -71,6 +71,7 @@ void JoinedRun::begin(Vertex vertex) {
   const Unit joined = graph_.unit_of(vertex);
   if (joined < rules_.first || joined >= rules_.end) return end(vertex);
   const Unit unit = take(vertex);
+  if (goes_by_needs(unit)) return meet(unit, vertex);
   if (!graph_.has_root(unit) || rules_.rooted == Rooted::kJoined) return arrive(unit, vertex);
   rules_.rooted == Rooted::kReached ? reach(unit, vertex) : end(vertex);
 }
@@ -99,6 +100,40 @@ void JoinedRun::reach(Unit unit, Vertex vertex) {
     if (states_[*each] == State::kBegun) end(*each);
   }
   here.erase(ended, here.end());
+}
+
+/// Units that are alike have members of the same files. These come in the order of their files.
+std::uint32_t JoinedRun::place_of(Vertex vertex) const {
+  const std::span<const Vertex> members = graph_.members(graph_.unit_of(vertex));
+  return static_cast<std::uint32_t>(std::lower_bound(members.begin(), members.end(), vertex) - members.begin());
+}
+
+void JoinedRun::meet(Unit unit, Vertex vertex) {
+  const Needs& needs = *graph_.needs(unit);
+  Needs& needed_by = needed_by_[&needs];
+  if (needed_by.empty()) {
+    needed_by.resize(needs.size());
+    for (std::uint32_t place = 0; place < needs.size(); ++place) {
+      for (const std::uint32_t needed : needs[place]) needed_by[needed].push_back(place);
+    }
+  }
+  Met& met = met_[unit];
+  if (met.vertices.empty()) {
+    met.vertices.resize(needs.size(), JoinedGraph::kNone);
+    for (const auto& each : needs) met.missing.push_back(static_cast<std::uint32_t>(each.size()));
+  }
+  const std::uint32_t own = place_of(vertex);
+  met.vertices[own] = vertex;
+  std::vector<Vertex> done;
+  for (const std::uint32_t place : needed_by[own]) {
+    --met.missing[place];
+    const Vertex other = met.vertices[place];
+    if (met.missing[place] == 0 && other != JoinedGraph::kNone && states_[other] == State::kBegun)
+      done.push_back(other);
+  }
+  if (met.missing[own] == 0 && std::find(done.begin(), done.end(), vertex) == done.end()) done.push_back(vertex);
+  if (++arrived_[unit] == needs.size()) met_.erase(unit);
+  for (const Vertex each : done) end(each);
 }
 
 void JoinedRun::arrive(Unit unit, Vertex vertex) {
@@ -138,6 +173,13 @@ void JoinedRun::end(Vertex vertex) {
 /// What the vertex waits for, in its file or as another's part of the unit.
 JoinedRun::Vertex JoinedRun::cause(Vertex vertex) const {
   const bool has_begun = states_[vertex] == State::kBegun;
+  if (has_begun && goes_by_needs(graph_.unit_of(vertex))) {
+    const Unit unit = graph_.unit_of(vertex);
+    for (const std::uint32_t place : (*graph_.needs(unit))[place_of(vertex)]) {
+      if (states_[graph_.members(unit)[place]] == State::kWaiting) return graph_.members(unit)[place];
+    }
+    return JoinedGraph::kNone;
+  }
   if (has_begun && rules_.rooted == Rooted::kReached) {
     const Unit unit = graph_.unit_of(vertex);
     const bool gets = graph_.kind_of(unit) == JoinedGraph::Kind::kFromRoot && graph_.root(unit) != vertex;

@@ -51,7 +51,8 @@ bool RankMatcher::join(const std::string& what, const Group& group, const std::v
       members[parts[part].number(i) * parts.size() + part] = joined_->vertex(parts[part].file, place);
     }
   }
-  joined_groups_.push_back({static_cast<std::uint32_t>(joined_->units()), what, &reference});
+  const bool is_of_everybody = group.group != nullptr && group.group->key.empty();
+  joined_groups_.push_back({static_cast<std::uint32_t>(joined_->units()), what, is_of_everybody, &reference});
   const std::vector<std::int64_t> roots = roots_of(group, parts);
   std::map<std::tuple<CollectiveType, std::int64_t, std::int64_t>, std::uint32_t> alike;
   for (std::size_t i = 0; i < reference.size(); ++i) {
@@ -59,8 +60,15 @@ bool RankMatcher::join(const std::string& what, const Group& group, const std::v
     const auto root = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.rank == roots[i]; });
     const auto place = root != parts.end() ? static_cast<std::uint32_t>(root - parts.begin()) : 0;
     std::uint32_t& like = alike.try_emplace({each.type, each.size, roots[i]}, kNone).first->second;
-    const std::uint32_t unit =
-        joined_->join(kind_of(each.type), std::span(members).subspan(i * parts.size(), parts.size()), like, place);
+    JoinedGraph::Kind kind = kind_of(each.type);
+    const Needs* needs = nullptr;
+    if (const auto* own = implementations_.of(each.id, each.type); own != nullptr && group.group != nullptr) {
+      kind = JoinedGraph::Kind::kCollective;
+      const auto of_use = needs_.find({own, group.group});
+      if (of_use != needs_.end() && parts.size() == group.group->sorted->size()) needs = of_use->second.get();
+    }
+    const auto of_unit = std::span(members).subspan(i * parts.size(), parts.size());
+    const std::uint32_t unit = joined_->join(kind, of_unit, like, place, needs);
     if (like == kNone) like = unit;
   }
   return true;
@@ -84,20 +92,26 @@ void RankMatcher::compare_orders(CheckReport& report) {
   if (joined_->units() == 0) return;
   const auto ends = [&](const Rules& rules) {
     const JoinedRun run(*joined_, rules);
-    if (run.ends() && rules.rooted == Rooted::kJoined && wants_order_ && findings_.found() == 0)
-      report.order = order_of(run);
+    const bool is_joined = rules.rooted == Rooted::kJoined && !rules.by_messages;
+    if (run.ends() && is_joined && wants_order_ && findings_.found() == 0) report.order = order_of(run);
     return run.ends();
   };
   std::vector<JoinedRun::Circle> circles;
   bool is_refused = false;
   if (!ends({})) circles = JoinedRun(*joined_, {}).circles();
   if (!circles.empty() && ends({.as_begun = true})) circles.clear();
+  // Ranks that execute a collective themselves wait for each other as far as their messages say.
+  if (!circles.empty() && joined_->has_needs()) {
+    const JoinedRun by_messages(*joined_, {.by_messages = true});
+    circles = by_messages.circles();
+    if (!circles.empty() && ends({.as_begun = true, .by_messages = true})) circles.clear();
+  }
   if (!circles.empty()) {
     const Rooted rooted = machine_ ? Rooted::kReached : Rooted::kApart;
     std::vector<JoinedRun::Circle> refused;
     if (machine_) refused = circles_of_rooted_groups();
-    JoinedRun run(*joined_, Rules{.rooted = rooted});
-    if (!run.ends() && !ends({.rooted = rooted, .as_begun = true})) {
+    JoinedRun run(*joined_, Rules{.rooted = rooted, .by_messages = true});
+    if (!run.ends() && !ends({.rooted = rooted, .as_begun = true, .by_messages = true})) {
       const std::size_t of_rooted_groups = refused.size();
       for (JoinedRun::Circle& circle : run.circles()) {
         const bool is_known = is_of_one_group(circle) &&
@@ -121,11 +135,33 @@ void RankMatcher::compare_orders(CheckReport& report) {
   }
   // Turns would stop by the same.
   if (!times_differ_.empty() || !takes_turns_) return;
-  const JoinedRun run(*joined_, Rules{.rooted = Rooted::kApart, .as_begun = true, .one_at_a_time = true});
-  if (run.ends()) return;
+  const JoinedRun run(*joined_,
+                      Rules{.rooted = Rooted::kApart, .as_begun = true, .one_at_a_time = true, .by_messages = true});
+  if (run.ends()) return compare_numbers(run);
   const std::uint32_t held_up = run.held_up();
   findings_.add(Problem::kTurns, files_.files[joined_->file_of(held_up)], joined_->id_of(held_up),
                 described(held_up) + " never has its turn if nothing takes time", "one order on all ranks");
+}
+
+void RankMatcher::compare_numbers(const JoinedRun& run) {
+  std::map<std::size_t, std::uint32_t> count;  // by file
+  std::vector<std::uint32_t> number(joined_->units(), kNone);
+  for (const std::uint32_t vertex : run.order()) {
+    const std::uint32_t unit = run.unit_of(vertex);
+    if (unit == kNone || joined_->kind_of(unit) != JoinedGraph::Kind::kCollective) continue;
+    const JoinedGroup& group = *group_of(vertex);
+    const Collective& each = (*group.collectives)[joined_->unit_of(vertex) - group.first];
+    const bool is_alone = joined_->members(unit).size() == 1;
+    if (!group.is_of_everybody || is_alone || implementations_.of(each.id, each.type) != nullptr) continue;
+    const std::size_t file = joined_->file_of(vertex);
+    const std::uint32_t mine = ++count[file];
+    if (number[unit] == kNone) number[unit] = mine;
+    if (number[unit] == mine) continue;
+    findings_.add(Problem::kNumbers, files_.files[file], joined_->id_of(vertex),
+                  described(vertex) + " is collective " + std::to_string(mine) + " if nothing takes time",
+                  std::to_string(number[unit]) + ", as on another of these ranks");
+    return;
+  }
 }
 
 void RankMatcher::add_circles_behind(JoinedRun run, std::vector<JoinedRun::Circle>& circles) const {

@@ -17,11 +17,13 @@
 #include <vector>
 
 #include "traces/chakra/check.h"
+#include "traces/chakra/check/dimensions.h"
 #include "traces/chakra/node.h"
 
 /// Parts of check(). Only sources of this folder and of traces/chakra/repair include it.
 namespace weft::chakra {
 
+struct Aligned;
 struct Edit;
 class JoinedGraph;
 class JoinedRun;
@@ -139,8 +141,16 @@ struct ImplementationUse {
 };
 /// Of each rank in the group's list: its place among the sorted ranks.
 [[nodiscard]] std::vector<std::uint32_t> places_of(const GroupMembers& group);
-/// Finds what is wrong with files that are executed in place of collectives.
-void check_implementations(const std::vector<ImplementationUse>& uses, FindingList& findings);
+/// By the place of each rank of an implementation: the places of those that have to begin their part before the rank's
+/// can end.
+using Needs = std::vector<std::vector<std::uint32_t>>;
+/// Of a prefix in a group; null where all wait for all, or nothing is known of it.
+using NeedsOfUses =
+    std::map<std::pair<const std::filesystem::path*, const GroupMembers*>, std::shared_ptr<const Needs>>;
+/// Finds what is wrong with files that are executed in place of collectives, and who waits for whom in them. Counts
+/// their compute nodes that have operations and no duration.
+NeedsOfUses check_implementations(const std::vector<ImplementationUse>& uses, FindingList& findings,
+                                  std::uint64_t& operations_without_time);
 
 /// Compares what ranks say to each other.
 class RankMatcher {
@@ -165,6 +175,9 @@ class RankMatcher {
   void implement(const GroupMembers& group);
   /// Which groups use which implementations; after find_groups().
   [[nodiscard]] const std::vector<ImplementationUse>& uses() const { return uses_; }
+  void set_needs(NeedsOfUses needs) { needs_ = std::move(needs); }
+  /// Of an implementation without findings, after compare().
+  [[nodiscard]] std::shared_ptr<const Needs> needs() const;
   /// After all files: which groups are used, and where names mean none.
   void find_groups(CheckReport& report);
   /// Then, compares.
@@ -191,7 +204,7 @@ class RankMatcher {
     std::uint64_t id;
     std::uint32_t place;  ///< in the file; from end_file() on in the order of issue, a vertex of the file
     CollectiveType type;
-    bool leaves_out = false;  ///< dimensions, unless its group is another than everybody
+    InvolvedLists::List involved = InvolvedLists::kAllRanks;  ///< for everybody alone
 
     bool operator==(const Collective&) const = default;
   };
@@ -204,8 +217,7 @@ class RankMatcher {
     /// Their places in the order in which they could begin if nothing took time but what has a duration; empty where
     /// it is the same order.
     std::vector<std::uint32_t> by_time;
-    bool is_merged = false;    ///< by_time is not known
-    std::size_t left_out = 0;  ///< collectives that leave dimensions out, and are not among these
+    bool is_merged = false;  ///< by_time is not known
     /// The first collective with each implementation of its own.
     std::map<const std::filesystem::path*, std::pair<std::uint64_t, CollectiveType>> uses = {};
   };
@@ -215,6 +227,7 @@ class RankMatcher {
   };
   struct Group {
     const GroupMembers* group = nullptr;      ///< null: nobody says who is in it
+    std::string what = {};                    ///< of ranks that share some dimensions: "of ranks 0, 1 (dimension 0)"
     std::string name;                         ///< by which a rank uses it
     std::map<std::uint32_t, Member> members;  ///< those with files that use it, by rank
     bool is_disputed = false;                 ///< ranks say different things about who is in it
@@ -244,8 +257,17 @@ class RankMatcher {
   void mend(const Channel& channel, std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
   void find_group(std::size_t file, std::uint32_t rank, const std::string& name, const Issued& issued,
                   CheckReport& report);
-  /// What everybody's group has of it: all but collectives that leave dimensions out.
-  const Issued& of_everybody(const Issued& issued);
+  /// Of everybody, and of the ranks that share some dimensions.
+  void add_everybody(std::uint32_t rank, std::size_t file, const Issued& issued);
+  using BySet = std::map<InvolvedLists::Set, Sequence>;
+  const BySet& by_set(const Sequence& collectives);
+  [[nodiscard]] InvolvedLists::Set set_of(const Collective& each) const { return involved_.set_of(each.involved); }
+  /// Where nothing says which ranks share dimensions.
+  void remark_unknown_dimensions();
+  /// The same: whether everybody's collectives of all dimensions can be compared.
+  [[nodiscard]] bool can_compare(const Group& everybody) const;
+  /// In a file that is the trace of all ranks.
+  void find_shared_roots(const Issued& issued);
   void remark_dimensions(std::size_t file, const Issued& issued);
   void use_implementations(std::size_t file, const Issued& issued, const GroupMembers& group);
   void remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,
@@ -269,6 +291,8 @@ class RankMatcher {
   bool join(const Message& send, const Message& receive, bool is_alike);
   /// Whether ranks wait for each other, in the joined graph.
   void compare_orders(CheckReport& report);
+  /// ASTRA-sim's arithmetic numbers what an end issues of everybody's, whatever dimensions it involves.
+  void compare_numbers(const JoinedRun& run);
   [[nodiscard]] std::shared_ptr<const JoinedOrder> order_of(const JoinedRun& run) const;
   void report(Problem kind, const std::vector<JoinedStep>& circle);
   struct JoinedGroup;
@@ -290,8 +314,12 @@ class RankMatcher {
                                                  const std::vector<std::vector<Part>>& parts);
   void compare_roots(const std::string& what, const Group& group, const std::vector<Part>& parts, CheckReport& report);
   void compare(const std::string& what, const Part& reference, const Part& part);
+  /// What a rank has in the place of another's collective of everybody, if that involves other dimensions.
+  [[nodiscard]] const Collective* other_dimensions(const Part& has, const Collective& each, const Part& lacks) const;
   void align_group(const Group& group, bool all_fit, std::vector<Part> parts,
                    std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
+  void leave_out_beside(std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log) const;
+  [[nodiscard]] static std::vector<Aligned> plain(const std::vector<Collective>& all);
   [[nodiscard]] static bool is_member(std::int64_t rank, const GroupMembers& group) {
     return rank >= 0 && rank <= std::int64_t{UINT32_MAX} && group.contains(static_cast<std::uint32_t>(rank));
   }
@@ -308,6 +336,8 @@ class RankMatcher {
   std::vector<ImplementationUse> uses_;
   std::set<std::pair<const std::filesystem::path*, const GroupMembers*>> used_;
   std::vector<std::uint32_t> place_of_peer_;  ///< empty: peers are ranks
+  const GroupMembers* implements_for_ = nullptr;
+  NeedsOfUses needs_;
   bool machine_;
   GroupTable table_;
   /// A rank that a group lists and that has no file, and who lists it.
@@ -324,9 +354,12 @@ class RankMatcher {
   std::vector<std::map<std::string, Issued>> issued_;  ///< by file and name
   std::map<std::string, Sequence> latest_;             ///< by name, to share what equal ranks issue
   std::map<std::string, Group> groups_;                ///< by key
+  InvolvedLists involved_;
+  Group everybody_;                                          ///< all that ranks issue by its names
+  std::map<const std::vector<Collective>*, BySet> by_sets_;  ///< of everybody's
   /// What is wrong with names that mean no group, each once.
   std::set<std::pair<std::string, std::string>> missed_groups_;
-  std::deque<Issued> merged_;  ///< of groups that go by several names on a rank, or without what leaves dimensions out
+  std::deque<Issued> merged_;        ///< of groups that go by several names on a rank, or of some dimensions
   std::size_t sends_of_others_ = 0;  ///< in files that have ended
   std::size_t receives_of_others_ = 0;
   std::unique_ptr<JoinedGraph> joined_;
@@ -334,6 +367,7 @@ class RankMatcher {
   struct JoinedGroup {
     std::uint32_t first;  ///< of its units
     std::string what;
+    bool is_of_everybody;
     const std::vector<Collective>* collectives;
 
     [[nodiscard]] std::uint32_t end() const { return first + static_cast<std::uint32_t>(collectives->size()); }

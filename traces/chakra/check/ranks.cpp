@@ -40,6 +40,7 @@ RankMatcher::RankMatcher(const TraceFiles& files, const CheckOptions& options, F
       machine_(options.machine),
       table_(ranks_, options.groups),
       issued_(files.files.size()),
+      involved_(options.dimensions, ranks_),
       joined_(std::make_unique<JoinedGraph>(files.files.size())) {
   if (!files.is_prefix) return;
   for (std::size_t i = 0; i < files.files.size(); ++i) file_of_.emplace(*files.files[i].rank, i);
@@ -71,6 +72,7 @@ std::vector<std::uint32_t> places_of(const GroupMembers& group) {
 
 void RankMatcher::implement(const GroupMembers& group) {
   takes_turns_ = false;
+  implements_for_ = &group;
   if (!group.key.empty()) place_of_peer_ = places_of(group);
 }
 
@@ -93,7 +95,10 @@ void RankMatcher::add_message(std::size_t file, const Node& node, std::uint32_t 
   if (peer >= static_cast<std::int64_t>(ranks_)) return refuse("a rank from 0 to " + std::to_string(ranks_ - 1));
   auto other = static_cast<std::uint32_t>(peer);
   if (is_numbered) other = place_of_peer_[other];
-  if (own && is_numbered && other == *own) return refuse("another place in the group's list than the rank's own");
+  if (own && is_numbered && other == *own) {
+    return refuse("another place in the group's list than that of rank " +
+                  std::to_string((*implements_for_->sorted)[*own]) + ", which reads this file");
+  }
   // A rank without a file was reported once; what it would have said cannot be known.
   if (!file_of_.contains(other)) return;
   if (is_send) {
@@ -104,6 +109,7 @@ void RankMatcher::add_message(std::size_t file, const Node& node, std::uint32_t 
 }
 
 void RankMatcher::compare(CheckReport& report) {
+  if (!involved_.has_groups()) remark_unknown_dimensions();
   for (const auto& [key, group] : groups_) compare(group, report);
   for (const Channel& channel : channels()) this->report(channel);
   compare_orders(report);

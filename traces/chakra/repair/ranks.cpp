@@ -36,6 +36,7 @@ void RankMatcher::mend(std::vector<Edits>& edits, MendLog& log) {
   std::vector<const Group*> out_of_order;
   std::vector<std::vector<Part>> orders;
   for (const auto& [key, group] : groups_) {
+    if (!can_compare(group)) continue;
     std::vector<Part> parts = parts_of(group);
     const bool all_fit =
         std::all_of(parts.begin(), parts.end(), [&](Part& part) { return number(parts.front(), part); });
@@ -52,7 +53,49 @@ void RankMatcher::mend(std::vector<Edits>& edits, MendLog& log) {
   for (std::size_t i = 0; i < orders.size(); ++i) {
     align_group(*out_of_order[i], !contradict[i], std::move(orders[i]), edits, log);
   }
+  if (!involved_.has_groups()) leave_out_beside(edits, log);
   for (const Channel& channel : channels()) mend(channel, edits, log);
+}
+
+/// Where nothing says which ranks share dimensions: what stands on other ranks in the place of a collective of all
+/// dimensions that is left out.
+void RankMatcher::leave_out_beside(std::vector<Edits>& edits, MendLog& log) const {
+  if (everybody_.members.empty()) return;
+  const auto is_left_out = [&](std::size_t file, const Collective& each) {
+    const auto edit = edits[file].find(each.id);
+    return edit != edits[file].end() && edit->second.is_left_out;
+  };
+  const auto& [lowest, first] = *everybody_.members.begin();
+  const std::vector<Collective>& reference = *first.issued->collectives;
+  const auto leaves_none_out = [&](const auto& rank_and_member) {
+    const Member& member = rank_and_member.second;
+    const std::vector<Collective>& all = *member.issued->collectives;
+    return std::none_of(all.begin(), all.end(), [&](const Collective& each) { return is_left_out(member.file, each); });
+  };
+  if (std::all_of(everybody_.members.begin(), everybody_.members.end(), leaves_none_out)) return;
+  std::vector<bool> goes(reference.size());
+  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> pairs;  // by member
+  for (const auto& [rank, member] : everybody_.members) {
+    const std::vector<Collective>& all = *member.issued->collectives;
+    pairs.push_back(align(plain(reference), plain(all)));
+    for (const auto& [there, here] : pairs.back()) goes[there] = goes[there] || is_left_out(member.file, all[here]);
+  }
+  auto of_member = pairs.begin();
+  for (const auto& [rank, member] : everybody_.members) {
+    for (const auto& [there, here] : *of_member++) {
+      const Collective& each = (*member.issued->collectives)[here];
+      if (!goes[there] || is_left_out(member.file, each)) continue;
+      edits[member.file][each.id].is_left_out = true;
+      log.add(Problem::kCollectiveOrder, files_.files[member.file], each.id);
+    }
+  }
+}
+
+std::vector<Aligned> RankMatcher::plain(const std::vector<Collective>& all) {
+  std::vector<Aligned> result;
+  result.reserve(all.size());
+  for (const Collective& each : all) result.push_back({each.type, each.size});
+  return result;
 }
 
 void RankMatcher::mend(const Channel& channel, std::vector<Edits>& edits, MendLog& log) const {
@@ -83,12 +126,6 @@ void RankMatcher::mend(const Channel& channel, std::vector<Edits>& edits, MendLo
 void RankMatcher::align_group(const Group& group, bool all_fit, std::vector<Part> parts, std::vector<Edits>& edits,
                               MendLog& log) const {
   constexpr std::size_t kNone = SIZE_MAX;
-  const auto plain = [](const std::vector<Collective>& all) {
-    std::vector<Aligned> result;
-    result.reserve(all.size());
-    for (const Collective& each : all) result.push_back({each.type, each.size});
-    return result;
-  };
   const std::vector<Collective>& reference = *parts.front().all;
   const std::vector<Aligned> as_reference = plain(reference);
   std::vector<std::vector<std::size_t>> places;  // by part: where it has the reference's collectives
