@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,11 +11,13 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "platforms/config/text.h"
 #include "sw/collectives/communicator.h"
 #include "traces/chakra/check.h"
 #include "traces/chakra/convert.h"
+#include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
 #include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
@@ -167,6 +170,22 @@ GraphWorkload checked(dimensions::Workload traces, std::uint32_t ranks, Document
   return {std::move(traces), report.nodes / std::max<std::uint64_t>(report.ranks, 1), std::move(remarks)};
 }
 
+/// The file, or the prefix, that is named there.
+fs::path named(const Node& parent, std::string_view key) {
+  static_cast<void>(parent.require<std::string>(key));
+  return parent.child(key).file([](const fs::path& at) { return !files_of_trace(at).empty(); });
+}
+
+/// Of the workload, or of the file beside its traces.
+std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& workload, const fs::path& traces,
+                                                            std::uint32_t ranks, astra::UnusedGroups& unused) {
+  if (workload.has("groups")) return astra::groups_of(workload.child("groups"), ranks, &unused);
+  static_cast<void>(workload.child("groups"));  // a key that is known
+  const std::optional<fs::path> beside = chakra::find_groups(traces);
+  if (!beside) return {};
+  return astra::read_groups(*beside, ranks, &unused);
+}
+
 }  // namespace
 
 chakra::Implementations implementations_of(const dimensions::Workload& traces) {
@@ -250,12 +269,13 @@ void expect_implementations(const dimensions::Workload& traces, std::uint32_t ra
   }
 }
 
+fs::path traces_of(Document& document) {
+  const Node workload = document.root().child("workload");
+  if (!workload.is_object() || workload.child("kind").raw() != "chakra") return {};
+  return workload.child("traces").is_string() ? named(workload, "traces") : fs::path();
+}
+
 GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner) {
-  /// The file, or the prefix, that is named there.
-  const auto named = [](const Node& parent, std::string_view key) {
-    static_cast<void>(parent.require<std::string>(key));
-    return parent.child(key).file([](const fs::path& at) { return !files_of_trace(at).empty(); });
-  };
   const Node workload = document.root().child("workload");
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
   if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");
@@ -272,7 +292,7 @@ GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runne
                                   beyond.filename().string());
   }
   astra::UnusedGroups unused = unused_groups(traces.prefix);
-  traces.groups = astra::groups_of(workload.child("groups"), ranks, &unused);
+  traces.groups = groups_of(workload, traces.source, ranks, unused);
   const Node custom = workload.child("custom");
   for (const auto& [key, operation] : enum_names(Operation{})) {
     const auto prefix = custom.get<std::string>(key, "");

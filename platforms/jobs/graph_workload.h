@@ -52,8 +52,12 @@ struct GraphWorkload {
 /// Throws traces::FormatError for what is wrong with files that take the place of the traces' collectives.
 void expect_implementations(const dimensions::Workload& traces, std::uint32_t ranks);
 
+/// The traces that a platform's workload of kind chakra names; empty where it has another workload, or none.
+std::filesystem::path traces_of(Document& document);
+
 /// The `workload` of a platform, of kind chakra: files lie relative to the platform's. They are checked
-/// (chakra::check), and their groups are those of the workload and of their metadata. Throws InputError, and
+/// (chakra::check), and their groups are those of the workload, or else of the groups file beside them, and of their
+/// metadata. Throws InputError, and
 /// traces::FormatError for what cannot be run.
 GraphWorkload read_graph_workload(Document& document, std::uint32_t ranks, Runner runner);
 
