@@ -19,6 +19,7 @@
 #include "traces/chakra/convert.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
+#include "traces/chakra/reader.h"
 #include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
@@ -114,6 +115,14 @@ std::vector<chakra::CollectiveType> types_of(Operation operation) {
       break;
   }
   return {CollectiveType::kAllToAll};
+}
+
+std::optional<Operation> operation_of(std::optional<chakra::CollectiveType> type) {
+  for (const auto& [name, operation] : enum_names(Operation{})) {
+    const auto types = types_of(operation);
+    if (type && std::find(types.begin(), types.end(), *type) != types.end()) return operation;
+  }
+  return std::nullopt;
 }
 
 /// Whether a finding is about a collective's own implementation.
@@ -267,6 +276,38 @@ void expect_implementations(const dimensions::Workload& traces, std::uint32_t ra
   for (const chakra::FindingKind& kind : report.kinds) {
     if (is_of_implementation(kind.first, traces)) refuse(kind);
   }
+}
+
+std::set<astra::UsedCollective> collectives_of(dimensions::Workload traces, std::uint32_t ranks) {
+  chakra::CheckOptions options;
+  options.ranks = ranks;
+  options.shared = traces.shared;
+  options.groups = traces.groups;
+  options.implementations = implementations_of(traces);
+  const chakra::TraceFiles files = chakra::find_trace(traces.prefix);
+  chakra::CheckReport report = chakra::check(files, options);
+  traces.groups.merge(report.groups);
+  traces.keys = std::move(report.keys);
+  std::set<astra::UsedCollective> used;
+  for (const chakra::RankFile& file : files.files) {
+    chakra::TraceReader reader(file.file);
+    for (chakra::Node node; reader.next(node);) {
+      if (node.type != chakra::NodeType::kCollective) continue;
+      try {
+        const std::optional<Operation> operation = operation_of(node.comm_type());
+        if (!operation || traces.custom_of(node.id, operation) != nullptr) continue;
+        astra::UsedCollective each{*operation, {}, node.involved_dim()};
+        const std::string key = traces.key_of(file.rank.value_or(0), node.pg_name());
+        const auto group = traces.groups.find(key);
+        if (group == traces.groups.end() && !key.empty()) continue;
+        if (group != traces.groups.end() && group->second.size() != ranks) each.members = group->second;
+        used.insert(std::move(each));
+      } catch (const chakra::AttributeError&) {
+        continue;
+      }
+    }
+  }
+  return used;
 }
 
 fs::path traces_of(Document& document) {
