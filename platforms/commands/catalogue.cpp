@@ -181,7 +181,8 @@ int describe_all(bool as_json) {
       "in place of a machine, and a workload of kind `chakra`: `traces`, a prefix of Chakra files beside it, or one "
       "file,\n"
       "`.et` or `.json`, that all ranks execute, and maybe "
-      "`groups`, lists of ranks by name, and `custom`, prefixes of Chakra files for operations (`all_reduce`, ...), or "
+      "`groups`, lists of ranks by name or the name of a file with them (without it `PREFIX.groups.json` beside the "
+      "traces, where\nthere is one), and `custom`, prefixes of Chakra files for operations (`all_reduce`, ...), or "
       "`custom_nodes`,\nthe same for single nodes by id.\n");
   for (const Section& section : sections(fields)) {
     const bool is_workload = section.title == "workload";

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft import: other simulators' inputs become platforms.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,14 +16,17 @@
 #include "platforms/commands/command.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/config/text.h"
+#include "platforms/import/astra_algorithms.h"
 #include "platforms/import/astra_groups.h"
 #include "platforms/import/astra_machine.h"
 #include "platforms/import/astra_sim.h"
 #include "platforms/jobs/graph_workload.h"
+#include "platforms/machine/machine_checks.h"
 #include "platforms/machine/platform.h"
 #include "platforms/results/write_file.h"
 #include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
+#include "traces/chakra/reader.h"
 #include "traces/files/input_file.h"
 
 namespace weft::platforms {
@@ -156,19 +161,35 @@ void check_links(const MachineConfig& machine, const std::string& file) {
   }
 }
 
-/// That each field of the platform is within its limits: what is not came from the files.
+/// That each field of the platform is within its limits, and fits the others: what does not came from the files.
 void check_limits(const ordered_json& platform, const ImportOptions& options, const Packets& packets) {
+  const auto fail = [&](const std::string& what) {
+    throw UsageError("what " + options.network + " and " + options.system + " give is beyond what Weft has: " + what);
+  };
   Document document = Document::from_text(platform.dump(), options.out);
   MachineConfig machine;
+  analytical::AnalyticalConfig arithmetic;
   try {
-    analytical::AnalyticalConfig arithmetic;
     document.root().read(machine);
     document.root().read("analytical", arithmetic);
   } catch (const InputError& error) {
-    throw UsageError(std::string("what ") + options.network + " and " + options.system +
-                     " give is beyond what Weft has: " + error.what());
+    fail(error.what());
   }
   if (packets.network) check_links(machine, packets.file);
+  try {
+    if (options.congestion.empty()) {
+      check_machine(machine);
+    } else {
+      Dispatcher dispatcher("limits");
+      const analytical::Network network(dispatcher, arithmetic.network(), arithmetic.congestion, "analytical");
+    }
+  } catch (const ConfigError& error) {
+    if (error.path() == "analytical.congestion") {
+      throw UsageError("--analytical " + options.congestion + ": " + error.expected() + "; " + options.network +
+                       " has the dimensions");
+    }
+    fail(document.explain(error).what());
+  }
 }
 
 /// The groups file that is given, or else the one that lies beside the traces; empty if there is none.
@@ -180,27 +201,64 @@ std::string groups_of_traces(const ImportOptions& options, std::vector<std::stri
   return beside->string();
 }
 
-/// What a run would refuse of the files that take the place of collectives; it reads the traces, which use them.
-void expect_implementations(const ImportOptions& options, const astra::System& system, const ordered_json& workload,
-                            std::uint32_t ends) {
-  if (system.config.end.replay_only || files_of_trace(options.workload).empty()) return;
+/// What a run would refuse of the collectives in the traces: of the files that take the place of some, and the
+/// algorithms of others. It reads the traces where there is a reason to.
+void expect_collectives(const ImportOptions& options, const astra::System& system, const ordered_json& workload,
+                        std::uint32_t ends) {
+  if (system.config.end.replay_only) return;
   dimensions::Workload traces;
   traces.prefix = options.workload;
   traces.shared = weft::traces::is_file(options.workload);
   traces.custom = system.custom;
   traces.custom_nodes = system.custom_nodes;
   if (workload.contains("groups")) traces.groups = workload["groups"].get<decltype(traces.groups)>();
-  platforms::expect_implementations(traces, ends);
+  expect_implementations(traces, ends);
+  astra::expect_algorithms(system, options.system, options.congestion.empty(),
+                           [&] { return collectives_of(traces, ends); });
 }
 
-/// The platform names them, and a run reads them later.
+/// That there is one file for all ranks or one for each.
+void expect_ranks(const std::string& workload, std::uint32_t ends) {
+  const chakra::TraceFiles traces = chakra::find_trace(workload);
+  if (!traces.is_prefix) return;
+  const chakra::RankFile& last = traces.files.back();
+  if (*last.rank >= ends) {
+    throw UsageError(
+        fmt::format("--workload: expected traces of {} ranks, as many as the network has ends, but there is {}", ends,
+                    last.file.string()));
+  }
+  const std::uint32_t missing = traces.missing.empty() ? *last.rank + 1 : traces.missing.front();
+  if (missing == ends) return;
+  throw UsageError(fmt::format(
+      "--workload: expected files of all ranks of {} from 0 to {}, as many as the network has ends, but rank {} has no "
+      "file; weft trace repair {} TO --ranks {} writes them from another rank's; a FILE.et as the trace is that of all "
+      "ranks",
+      in_quotes(workload), ends - 1, missing, workload, ends));
+}
+
+/// The platform names them, and a run reads them later: that they are traces, by the beginning of each.
 void expect_traces(const fs::path& workload) {
   std::error_code ignored;
   if (traces::is_file(workload) && !fs::is_regular_file(workload, ignored)) {
     throw UsageError("--workload: expected files that stay, since the platform names them for weft run to read, got " +
                      in_quotes(workload.string()) + ", a pipe or a device");
   }
-  static_cast<void>(chakra::find_trace(workload));
+  for (const chakra::RankFile& file : chakra::find_trace(workload).files) {
+    chakra::TraceReader reader(file.file);
+    chakra::Node first;
+    reader.next(first);
+  }
+}
+
+/// Which files a platform comes from; a pipe has no name that says anything later.
+std::string description_of(const ImportOptions& options) {
+  std::vector<std::string> names;
+  for (const fs::path& file : {fs::path(options.network), fs::path(options.system)}) {
+    std::error_code ignored;
+    if (fs::is_regular_file(file, ignored)) names.push_back(file.filename().string());
+  }
+  names.push_back(fs::path(options.workload).filename().string());
+  return "From ASTRA-sim: " + join(names, ", ");
 }
 
 /// Which of the files has a key.
@@ -238,7 +296,6 @@ int run(const ImportOptions& options) {
     for (std::string& remark : remarks_of(unused)) system.remarks.push_back(std::move(remark));
   }
   expect_traces(options.workload);
-  expect_implementations(options, system, workload, ends);
   for (const auto& [name, operation] : enum_names(Operation{})) {
     const auto custom = system.custom.find(operation);
     if (custom != system.custom.end()) workload["custom"][std::string(name)] = seen_from(options.out, custom->second);
@@ -246,10 +303,7 @@ int run(const ImportOptions& options) {
   for (const auto& [node, prefix] : system.custom_nodes) {
     workload["custom_nodes"][std::to_string(node)] = seen_from(options.out, prefix);
   }
-  ordered_json platform = {{"name", fs::path(options.out).stem().string()},
-                           {"description", "From ASTRA-sim: " + fs::path(options.network).filename().string() + ", " +
-                                               fs::path(options.system).filename().string() + ", " +
-                                               fs::path(options.workload).filename().string()}};
+  ordered_json platform = {{"name", fs::path(options.out).stem().string()}, {"description", description_of(options)}};
   if (options.congestion.empty()) {
     try {
       platform.update(astra::machine_of(system, options.rendezvous));
@@ -274,6 +328,8 @@ int run(const ImportOptions& options) {
     platform["analytical"] = config_to_json(system.config);
   }
   check_limits(platform, options, packets);
+  expect_ranks(options.workload, ends);
+  expect_collectives(options, system, workload, ends);
   platform["workload"] = workload;
   write_file(file, platform);
   files.keep();

@@ -57,26 +57,41 @@ struct RunOptions {
   bool json = false;
 };
 
-/// The file that is given, or else the one that lies beside the traces; empty if there is none.
+/// The file that is given, or else the one that lies beside --traces; empty if there is none.
 fs::path groups_of(const RunOptions& options) {
-  if (!options.groups.empty()) return options.groups;
+  if (!options.groups.empty() || options.traces.empty()) return options.groups;
   return chakra::find_groups(options.traces).value_or(fs::path());
 }
 
-/// Chakra traces in place of the platform's workload, with their groups.
-std::string workload_of(const RunOptions& options) {
-  ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(options.traces))}};
-  if (const fs::path groups = groups_of(options); !groups.empty()) {
-    astra::UnusedGroups unused = unused_groups(options.traces);
-    for (const auto& [name, members] : astra::read_groups(groups, astra::kAnyEnds, &unused)) {
-      workload["groups"][name] = members.empty() ? ordered_json("all") : ordered_json(members);
-    }
-    print_warnings(remarks_of(unused));
+/// Those of the file that nodes of the traces may name, as a workload has them.
+ordered_json groups_in(const fs::path& file, const fs::path& traces) {
+  ordered_json groups = ordered_json::object();
+  astra::UnusedGroups unused = unused_groups(traces);
+  for (const auto& [name, members] : astra::read_groups(file, astra::kAnyEnds, &unused)) {
+    groups[name] = members.empty() ? ordered_json("all") : ordered_json(members);
   }
-  return "workload=" + workload.dump();
+  print_warnings(remarks_of(unused));
+  return groups;
 }
 
-/// What is wrong with a workload of --traces is wrong with its files, unless --set changes it.
+/// Chakra traces in place of the platform's workload, with their groups; or such groups in place of the workload's.
+std::string workload_of(const RunOptions& options) {
+  const fs::path file = groups_of(options);
+  if (!options.traces.empty()) {
+    ordered_json workload = {{"kind", "chakra"}, {"traces", text_of_path("--traces", fs::absolute(options.traces))}};
+    if (!file.empty()) workload["groups"] = groups_in(file, options.traces);
+    return "workload=" + workload.dump();
+  }
+  const PlatformOptions& platform = options.platform;
+  Document document(find_platform(platform.platform), platform.overrides, Catalogue(), platform.patches);
+  const fs::path traces = traces_of(document);
+  if (traces.empty()) {
+    throw UsageError("--groups: expected --traces beside it, or a platform whose workload has traces, of kind chakra");
+  }
+  return "workload.groups=" + groups_in(file, traces).dump();
+}
+
+/// What is wrong with a workload of --traces and --groups is wrong with their files, unless --set changes it.
 [[noreturn]] void fail_in_file(const RunOptions& options, const InputError& error) {
   static const std::string kGroups = "workload.groups.";
   const bool is_ours =
@@ -85,7 +100,8 @@ std::string workload_of(const RunOptions& options) {
   if (is_ours && error.path().starts_with(kGroups)) {
     throw InputError(groups_of(options).string(), error.path().substr(kGroups.size()), error.expected(), error.got());
   }
-  if (is_ours && error.path() == "workload.traces") throw InputError(options.traces, "", error.expected(), "");
+  if (is_ours && !options.traces.empty() && error.path() == "workload.traces")
+    throw InputError(options.traces, "", error.expected(), "");
   throw error;
 }
 
@@ -122,7 +138,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
   const fs::path out = options.out.empty() ? fs::path("out") / platform.name() : fs::path(options.out);
   ResultFiles files;
   files.spare(job->inputs());
-  if (!options.traces.empty()) files.spare(groups_of(options));
+  files.spare(groups_of(options));
   const fs::path folder = files.folder("--out", out, kRunFiles);
   const fs::path timeline = options.timeline.empty() ? out / "timeline.json.gz" : fs::path(options.timeline);
   const std::unique_ptr<TimelineProbe> probe =
@@ -271,10 +287,7 @@ int run_traces(const RunOptions& options) {
   if (!options.timeline.empty() && options.timeline_ranks == 0) {
     throw UsageError("--timeline: expected --timeline-ranks of at least 1 beside it, got 0, which draws nothing");
   }
-  if (options.traces.empty()) {
-    if (!options.groups.empty()) throw UsageError("--groups: expected only with --traces");
-    return run(options);
-  }
+  if (options.traces.empty() && options.groups.empty()) return run(options);
   RunOptions with_traces = options;
   // In place of the platform's own, so that it comes before what --set says of it.
   std::vector<std::string>& overrides = with_traces.platform.overrides;
@@ -294,7 +307,7 @@ Command run_command(const Arguments& parent) {
   add_platform_options(app, options->platform);
   app.add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
   app.add_option("--groups", options->groups,
-                 "Of --traces: communicator groups file; PREFIX.groups.json where it is there");
+                 "Of the traces: communicator groups file; PREFIX.groups.json where it is there");
   app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
   app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
       .type_name("FILE");

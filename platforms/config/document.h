@@ -41,6 +41,7 @@ class Node {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] bool exists() const { return !layers_.empty(); }
   [[nodiscard]] bool is_array() const;
+  [[nodiscard]] bool is_object() const;
   [[nodiscard]] bool is_string() const;
 
   /// Whether the object has the key. Unlike `child`, asking does not count as using it.

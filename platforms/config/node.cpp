@@ -85,6 +85,9 @@ class Node::Reader : public FieldVisitor {
 bool Node::is_array() const {
   return exists() && layers_.front().value->is_array();
 }
+bool Node::is_object() const {
+  return exists() && layers_.front().value->is_object();
+}
 bool Node::is_string() const {
   return exists() && layers_.front().value->is_string();
 }

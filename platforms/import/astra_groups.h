@@ -25,10 +25,11 @@ struct UnusedGroups {
 std::vector<std::string> remarks_of(const UnusedGroups& unused);
 
 /// The communicator groups file: ranks by group, different ones below `ends`, or "all" of them. Throws InputError, with
-/// file and path.
+/// file and path, also for an object that has no groups at all.
 std::map<std::string, std::vector<std::uint32_t>> read_groups(const std::filesystem::path& file, std::uint32_t ends,
                                                               UnusedGroups* unused = nullptr);
-/// The same where they stand in a platform; none if they do not.
+/// The same where they stand in a platform, or in the file that it names, of which `--set` may replace some; none if
+/// there are none.
 std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& node, std::uint32_t ends,
                                                             UnusedGroups* unused = nullptr);
 

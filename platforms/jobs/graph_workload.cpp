@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -12,12 +13,15 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "platforms/config/text.h"
 #include "sw/collectives/communicator.h"
 #include "traces/chakra/check.h"
 #include "traces/chakra/convert.h"
+#include "traces/chakra/groups.h"
 #include "traces/chakra/ranks.h"
+#include "traces/chakra/reader.h"
 #include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
 #include "traces/files/input_file.h"
@@ -123,6 +127,14 @@ std::vector<chakra::CollectiveType> types_of(Operation operation) {
   return {CollectiveType::kAllToAll};
 }
 
+std::optional<Operation> operation_of(std::optional<chakra::CollectiveType> type) {
+  for (const auto& [name, operation] : enum_names(Operation{})) {
+    const auto types = types_of(operation);
+    if (type && std::find(types.begin(), types.end(), *type) != types.end()) return operation;
+  }
+  return std::nullopt;
+}
+
 /// Whether a finding is about a collective's own implementation.
 bool is_of_implementation(const chakra::Finding& finding, const dimensions::Workload& traces) {
   if (finding.kind == chakra::Problem::kImplementation) return true;
@@ -181,6 +193,22 @@ GraphWorkload checked(dimensions::Workload traces, const std::vector<std::uint32
     for (std::string& remark : remarks_of_shared(traces.source)) remarks.push_back(std::move(remark));
   }
   return {std::move(traces), report.nodes / std::max<std::uint64_t>(report.ranks, 1), std::move(remarks)};
+}
+
+/// The file, or the prefix, that is named there.
+fs::path named(const Node& parent, std::string_view key) {
+  static_cast<void>(parent.require<std::string>(key));
+  return parent.child(key).file([](const fs::path& at) { return !files_of_trace(at).empty(); });
+}
+
+/// Of the workload, or of the file beside its traces.
+std::map<std::string, std::vector<std::uint32_t>> groups_of(const Node& workload, const fs::path& traces,
+                                                            std::uint32_t ranks, astra::UnusedGroups& unused) {
+  if (workload.has("groups")) return astra::groups_of(workload.child("groups"), ranks, &unused);
+  static_cast<void>(workload.child("groups"));  // a key that is known
+  const std::optional<fs::path> beside = chakra::find_groups(traces);
+  if (!beside) return {};
+  return astra::read_groups(*beside, ranks, &unused);
 }
 
 }  // namespace
@@ -271,13 +299,46 @@ void expect_implementations(const dimensions::Workload& traces, std::uint32_t ra
   }
 }
 
+std::set<astra::UsedCollective> collectives_of(dimensions::Workload traces, std::uint32_t ranks) {
+  chakra::CheckOptions options;
+  options.ranks = ranks;
+  options.shared = traces.shared;
+  options.groups = traces.groups;
+  options.implementations = implementations_of(traces);
+  const chakra::TraceFiles files = chakra::find_trace(traces.prefix);
+  chakra::CheckReport report = chakra::check(files, options);
+  traces.groups.merge(report.groups);
+  traces.keys = std::move(report.keys);
+  std::set<astra::UsedCollective> used;
+  for (const chakra::RankFile& file : files.files) {
+    chakra::TraceReader reader(file.file);
+    for (chakra::Node node; reader.next(node);) {
+      if (node.type != chakra::NodeType::kCollective) continue;
+      try {
+        const std::optional<Operation> operation = operation_of(node.comm_type());
+        if (!operation || traces.custom_of(node.id, operation) != nullptr) continue;
+        astra::UsedCollective each{*operation, {}, node.involved_dim()};
+        const std::string key = traces.key_of(file.rank.value_or(0), node.pg_name());
+        const auto group = traces.groups.find(key);
+        if (group == traces.groups.end() && !key.empty()) continue;
+        if (group != traces.groups.end() && group->second.size() != ranks) each.members = group->second;
+        used.insert(std::move(each));
+      } catch (const chakra::AttributeError&) {
+        continue;
+      }
+    }
+  }
+  return used;
+}
+
+fs::path traces_of(Document& document) {
+  const Node workload = document.root().child("workload");
+  if (!workload.is_object() || workload.child("kind").raw() != "chakra") return {};
+  return workload.child("traces").is_string() ? named(workload, "traces") : fs::path();
+}
+
 GraphWorkload read_graph_workload(Document& document, const std::vector<std::uint32_t>& dimensions, Runner runner) {
   const std::uint32_t ranks = ranks_of(dimensions);
-  /// The file, or the prefix, that is named there.
-  const auto named = [](const Node& parent, std::string_view key) {
-    static_cast<void>(parent.require<std::string>(key));
-    return parent.child(key).file([](const fs::path& at) { return !files_of_trace(at).empty(); });
-  };
   const Node workload = document.root().child("workload");
   if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"chakra\", \"traces\": \"PREFIX\"}");
   if (workload.require<std::string>("kind") != "chakra") workload.child("kind").fail("\"chakra\"");
@@ -294,7 +355,7 @@ GraphWorkload read_graph_workload(Document& document, const std::vector<std::uin
                                   beyond.filename().string());
   }
   astra::UnusedGroups unused = unused_groups(traces.prefix);
-  traces.groups = astra::groups_of(workload.child("groups"), ranks, &unused);
+  traces.groups = groups_of(workload, traces.source, ranks, unused);
   const Node custom = workload.child("custom");
   for (const auto& [key, operation] : enum_names(Operation{})) {
     const auto prefix = custom.get<std::string>(key, "");

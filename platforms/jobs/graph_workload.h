@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "platforms/config/document.h"
+#include "platforms/import/astra_algorithms.h"
 #include "platforms/import/astra_groups.h"
 #include "sw/analytical/config.h"
 #include "sw/dimensions/workload.h"
@@ -52,8 +53,16 @@ struct GraphWorkload {
 /// Throws traces::FormatError for what is wrong with files that take the place of the traces' collectives.
 void expect_implementations(const dimensions::Workload& traces, std::uint32_t ranks);
 
+/// The collectives of the traces that Weft's own algorithms run, each once. What is wrong with nodes, and which groups
+/// they are of, is not looked at here: such collectives are left out.
+std::set<astra::UsedCollective> collectives_of(dimensions::Workload traces, std::uint32_t ranks);
+
+/// The traces that a platform's workload of kind chakra names; empty where it has another workload, or none.
+std::filesystem::path traces_of(Document& document);
+
 /// The `workload` of a platform, of kind chakra: files lie relative to the platform's. They are checked
-/// (chakra::check), and their groups are those of the workload and of their metadata. Throws InputError, and
+/// (chakra::check), and their groups are those of the workload, or else of the groups file beside them, and of their
+/// metadata. Throws InputError, and
 /// traces::FormatError for what cannot be run.
 /// `dimensions` are those of the network, the ranks in each.
 GraphWorkload read_graph_workload(Document& document, const std::vector<std::uint32_t>& dimensions, Runner runner);

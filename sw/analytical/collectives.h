@@ -90,6 +90,11 @@ class Collectives final : Actor, BusUser {
              std::int64_t priority, std::uint64_t token, std::uint32_t involved = kAllDimensions,
              std::uint64_t node = 0, std::string_view name = {});
 
+  /// Throws ConfigError where enter() would.
+  void expect(const Group& group, Operation operation, std::uint32_t involved = kAllDimensions) const {
+    static_cast<void>(plan_of(group, operation, 1, involved));
+  }
+
   /// Whether the operation's algorithm takes all dimensions for one, so that ends join it whatever they involve.
   [[nodiscard]] bool joins_dimensions(Operation operation) const { return config_.joins_dimensions(operation); }
 

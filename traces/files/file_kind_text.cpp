@@ -60,7 +60,8 @@ constexpr Description kDescriptions[] = {
     {FileKind::kNs3Topology, "a topology of ns-3",
      "weft import astra-sim --ns3-topology {0} takes it, beside --network with the logical dimensions"},
     {FileKind::kGroups, "a file of communicator groups",
-     "name it as workload.groups of a platform, or with --groups of weft import"},
+     "name it with --groups beside the traces, or as workload.groups of a platform; as PREFIX.groups.json it is found "
+     "without that"},
     {FileKind::kJson, "JSON", ""},
     {FileKind::kYaml, "YAML", ""},
     {FileKind::kXml, "XML or HTML", ""},

@@ -132,6 +132,7 @@ TEST_F(ImportPackets, FilesMayBePacked) {
   const json fat_tree = platform()["fabric"];
   ASSERT_EQ(import("--network ../network.yml --htsim-topology ../fat-tree.topo").code, 0);
   EXPECT_EQ(fat_tree, platform()["fabric"]);
+  keep(4);
   const Ran made = weft(packed + "--network ../logical.json.gz --ns3-config ../config.txt.gz");
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_EQ(platform()["fabric"]["edges"].size(), 5U);
@@ -139,6 +140,7 @@ TEST_F(ImportPackets, FilesMayBePacked) {
 
 /// Editors of other systems write one.
 TEST_F(ImportPackets, FilesMayBeginWithAByteOrderMark) {
+  keep(4);
   const std::string mark = "\xef\xbb\xbf";
   write("system.json", mark + ring_system().dump());
   write("topology.txt", mark + kTopology);

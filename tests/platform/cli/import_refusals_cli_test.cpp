@@ -177,9 +177,9 @@ TEST_F(ImportCli, SaysWhichKeyAvoidsThatChunksWaitForEachOther) {
 }
 
 TEST_F(ImportCli, RefusesTracesOfMoreRanks) {
-  ASSERT_EQ(weft("trace convert ../t.json w.8.et").code, 0);
   for (const char* mode : {"--analytical unaware", ""}) {
     ASSERT_EQ(import(mode).code, 0);
+    ASSERT_EQ(weft("trace convert ../t.json w.8.et").code, 0);
     const Ran ran = weft("run p.json");
     EXPECT_EQ(ran.code, 2);
     EXPECT_NE(
@@ -187,6 +187,7 @@ TEST_F(ImportCli, RefusesTracesOfMoreRanks) {
                      "w.8.et"),
         std::string::npos)
         << ran.err;
+    std::filesystem::remove(folder_ / "work/w.8.et");
   }
 }
 

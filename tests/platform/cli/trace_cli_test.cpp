@@ -360,7 +360,6 @@ TEST_F(TraceCliOfAGroup, FaultsOfGroupsAreTheFiles) {
   fs::copy_file(folder_ / "work/w.0.et", folder_ / "work/w.8.et");
   EXPECT_EQ(weft("run ideal-ring-8 --traces w --groups ../good.json").err,
             "weft: w: expected traces of 8 ranks, as many as there are accelerators, but there is w.8.et\n");
-  EXPECT_EQ(weft("run ideal-ring-8 --groups ../good.json").err, "weft: --groups: expected only with --traces\n");
 }
 
 /// A name is a group of its rank.
