@@ -230,10 +230,9 @@ void expect_ranks(const std::string& workload, std::uint32_t ends) {
   const std::uint32_t missing = traces.missing.empty() ? *last.rank + 1 : traces.missing.front();
   if (missing == ends) return;
   throw UsageError(fmt::format(
-      "--workload: expected files of all ranks of {} from 0 to {}, as many as the network has ends, but rank {} has no "
-      "file; weft trace repair {} TO --ranks {} writes them from another rank's; a FILE.et as the trace is that of all "
-      "ranks",
-      in_quotes(workload), ends - 1, missing, workload, ends));
+      "--workload: {}: rank {} has no file; expected files of all ranks from 0 to {}, as many as the network has ends: "
+      "weft trace repair {} TO --ranks {} writes them from another rank's; a FILE.et as the trace is that of all ranks",
+      workload, missing, ends - 1, workload, ends));
 }
 
 /// The platform names them, and a run reads them later: that they are traces, by the beginning of each.

@@ -7,8 +7,9 @@
 #include <string_view>
 
 #include "sw/analytical/collectives.h"
-#include "sw/collectives/line/dimensional.h"
+#include "sw/collectives/line/group_shape.h"
 #include "sw/dimensions/workload.h"
+#include "traces/chakra/involved.h"
 
 namespace weft::platforms::astra {
 namespace {
@@ -55,7 +56,7 @@ class Arithmetic {
 
   void check(const UsedCollective& used) const {
     const analytical::Group group{used.members.empty() ? analytical::Collectives::kEverybody : 1, used.members};
-    const std::vector<bool> involved = dimensions::involved_in(used.involved, network_.dimensions().size()).dimensions;
+    const std::vector<bool> involved = chakra::involved_in(used.involved, network_.dimensions().size()).dimensions;
     std::uint32_t bits = 0;
     for (std::size_t d = 0; d < involved.size(); ++d) bits |= involved[d] ? 1U << d : 0;
     const bool all = !used.members.empty() || std::find(involved.begin(), involved.end(), false) == involved.end();
@@ -95,7 +96,7 @@ class Firmware {
  private:
   /// Those that differ from rank 0 in involved dimensions alone.
   [[nodiscard]] std::vector<int> across(const UsedCollective& used) const {
-    std::vector<bool> involved = dimensions::involved_in(used.involved, config_.sizes.size()).dimensions;
+    std::vector<bool> involved = chakra::involved_in(used.involved, config_.sizes.size()).dimensions;
     if (joins_dimensions(config_.algorithm(used.operation, 0))) involved.assign(involved.size(), true);
     std::vector<int> ranks = {0};
     int stride = 1;

@@ -113,6 +113,11 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
       add(Followed::kRings, {"collectives.protocol"}, "no ring or tree carried anything in this run");
     }
   }
+  // By the rate of all channels' interfaces nccl chooses across nodes.
+  const bool chooses = config.collectives.algorithm == Algorithm::kNccl && config.accelerators > config.per_node;
+  idle.add(has_followed(use.followed, Followed::kRings) && !has_followed(use.followed, Followed::kSlots) &&
+               !has_followed(use.followed, Followed::kChannels) && !chooses,
+           "collectives.channels", "what this run carries is too short for a second channel");
   idle.add(has_followed(use.followed, Followed::kRings) && !has_followed(use.followed, Followed::kSlots) &&
                !has_followed(use.followed, Followed::kLaneSlots) &&
                config.collectives.slots >= collectives::PatMember::kMostSlots,

@@ -63,10 +63,6 @@ struct DimensionsConfig {
   }
 };
 
-/// Throws ConfigError where a DimensionGroup of so many ranks, in a machine of the config's sizes, cannot be made, or
-/// its check() would.
-void expect_possible(const DimensionsConfig& config, const std::vector<int>& ranks, dimensions::Operation operation);
-
 /// Collectives over the dimensions of a machine, as ASTRA-sim's users know them (Rashidi et al. 2020; Won et al. 2023):
 /// a collective is cut into chunks, and each chunk passes the phases of its plan, a collective of one dimension each.
 /// Chunks of a collective, and of several, are in different phases at a time, and each dimension's link is used by

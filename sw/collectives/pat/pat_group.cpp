@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sw/collectives/followed.h"
 #include "sw/firmware/fan_out.h"
 
 namespace weft::collectives {
@@ -29,6 +30,7 @@ const PatGroup::Channels& PatGroup::channels(Direction direction) {
 }
 
 std::size_t PatGroup::used(std::uint64_t bytes) const {
+  if (bytes / kLeastOfChannel > 1) follow(ranks_.front()->followed, Followed::kChannels);
   return std::clamp<std::uint64_t>(bytes / kLeastOfChannel, 1, static_cast<std::uint64_t>(channels_));
 }
 

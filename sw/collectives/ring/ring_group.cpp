@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sw/collectives/followed.h"
 #include "sw/collectives/nodes.h"
 #include "sw/firmware/fan_out.h"
 
@@ -59,6 +60,7 @@ std::size_t RingGroup::flagged_channels(std::uint64_t bytes, Flags flags) {
   }
   // NCCL gives each channel 8 bytes to each of its threads at the least, 512 for each member or 640.
   const std::uint64_t least = flags == Flags::kWords ? (8ULL * 512) * ranks_.size() : 8ULL * 640;
+  if (bytes / least > 1) follow(ranks_.front()->followed, Followed::kChannels);
   return std::clamp<std::size_t>(bytes / least, 1, flagged_rings_.size());
 }
 

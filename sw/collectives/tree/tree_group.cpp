@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "sw/collectives/followed.h"
 #include "sw/dimensions/plan.h"
 #include "sw/firmware/fan_out.h"
 
@@ -73,6 +74,7 @@ Task TreeGroup::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes
   // What NCCL gives a channel at the least: 8 bytes to each of 512 threads in LL, to each of 640 in LL128, else 64 to
   // each of 512 (its threadThresholds).
   const std::uint64_t least = flags == Flags::kNone ? 64 * 512 : flags == Flags::kWords ? 8 * 512 : 8 * 640;
+  if (bytes / least > 1) follow(ranks_.front()->followed, Followed::kChannels);
   const std::uint64_t used = std::clamp<std::uint64_t>(bytes / least, 1, trees_.size());
   const std::uint64_t granule = size_of(type);
   const std::uint64_t chunk = std::max(chunk_for(bytes / used, flags) / granule * granule, granule);

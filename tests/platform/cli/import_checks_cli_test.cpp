@@ -155,11 +155,11 @@ TEST_F(ImportChecks, OfRanks) {
                    "--workload: expected traces of 4 ranks, as many as the network has ends, but there is w.4.json");
     write_traces(3, kSum);
     expect_refused(how,
-                   "--workload: expected files of all ranks of \"w\" from 0 to 3, as many as the network has ends, but "
-                   "rank 3 has no file; weft trace repair w TO --ranks 4 ");
+                   "--workload: w: rank 3 has no file; expected files of all ranks from 0 to 3, as many as the network "
+                   "has ends: weft trace repair w TO --ranks 4 ");
     write_traces(4, kSum);
     fs::remove(folder_ / "work/w.2.json");
-    expect_refused(how, "--workload: expected files of all ranks of \"w\" from 0 to 3, ");
+    expect_refused(how, "--workload: w: rank 2 has no file; expected files of all ranks from 0 to 3, ");
   }
 }
 

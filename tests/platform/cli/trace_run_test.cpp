@@ -81,7 +81,7 @@ class TraceRun : public CliTest {
     const Ran imported =
         weft("import astra-sim --network ../network.yml --system ../system.json --out p.json --workload " + prefix +
              (on_machine ? "" : " --analytical unaware"));
-    EXPECT_EQ(imported.code, 0) << imported.err;
+    if (imported.code != 0) return imported;
     return weft(std::string("run p.json --json") + (on_machine ? " --data --timeline-ranks 0" : ""));
   }
   static std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
