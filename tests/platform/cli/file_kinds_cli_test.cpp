@@ -29,7 +29,8 @@ class FileKindsCli : public test::CliTest {
     write("layers.json", R"({"batch": 16, "layers": [{"layer": "a", "kind": "linear"}]})");
     write("summary.json", R"({"weft": {"version": "1"}, "platform": "p", "collectives": 12})");
     write("rtl.vcd", "$timescale 1ns $end\n");
-    write("system.json", R"({"scheduling-policy": "LIFO", "all-reduce-implementation": ["ring"]})");
+    write("system.json",
+          R"({"preferred-dataset-splits": 4, "local-mem-bw": 50, "all-reduce-implementation": ["ring"]})");
     write("net.yml", "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n");
   }
 
