@@ -172,8 +172,8 @@ CsvTable CsvTable::parse(std::string_view text, std::string file) {
   return table;
 }
 
-CsvTable CsvTable::read(const std::filesystem::path& file) {
-  return parse(read_text(file, "a CSV file", is_plain_text), file.string());
+CsvTable CsvTable::read(const std::filesystem::path& file, KindFilter takes) {
+  return parse(read_text(file, "a CSV file", takes), file.string());
 }
 
 bool CsvTable::has_column(std::string_view column) const {

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/files/file_kind.h"
 #include "traces/files/format_error.h"
+#include "traces/files/text_file.h"
 
 namespace weft::traces {
 
@@ -68,7 +70,7 @@ class CsvTable {
     std::size_t index_;
   };
 
-  static CsvTable read(const std::filesystem::path& file);
+  static CsvTable read(const std::filesystem::path& file, KindFilter takes = is_table);
   /// Reads `text` as the content of `file`, a name used in messages only.
   static CsvTable parse(std::string_view text, std::string file);
 

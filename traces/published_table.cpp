@@ -118,7 +118,8 @@ std::vector<PublishedRow> read_published(const CsvTable& table) {
 }
 
 std::vector<PublishedRow> read_published(const std::filesystem::path& file) {
-  return read_published(CsvTable::read(file));
+  return read_published(
+      CsvTable::read(file, [](FileKind kind) { return kind == FileKind::kMeasurements || is_unknown_text(kind); }));
 }
 
 PublishedResult evaluate(const PublishedRow& row, double simulated) {

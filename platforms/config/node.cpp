@@ -25,6 +25,10 @@ std::optional<std::size_t> index_of(const std::string& key) {
   return index;
 }
 
+bool may_be_list(traces::FileKind kind) {
+  return may_be_json(kind) || kind == traces::FileKind::kEdges;
+}
+
 /// The member of a table's element that a column is named for. What a column "link" says of it beside one "link.rate"
 /// is the name of a part, which the other overrides.
 json& member_of(json& element, const std::string& column, const std::string& file, int line) {
@@ -255,7 +259,7 @@ Node::Layer Node::included(const Layer& layer, const json& name_here) const {
     loaded->name = name;
     loaded->kind = Document::kListFile;
     loaded->file = file;
-    const std::string text = load_document(file, "a list in JSON or CSV", may_be_json);
+    const std::string text = load_document(file, "a list in JSON or CSV", may_be_list);
     json value = traces::begins_as_json(text) ? parse_json(text, file) : load_table(text, file, loaded->lines);
     if (!value.is_array()) throw InputError(file, "", "a list in JSON", got_text(value));
     loaded->fields = std::make_unique<json>(std::move(value));

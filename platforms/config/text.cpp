@@ -89,14 +89,13 @@ json parse_json(const std::string& text, const std::string& file) {
 }
 
 bool may_be_json(traces::FileKind kind) {
-  return traces::is_json(kind) || traces::is_plain_text(kind);
+  return traces::is_json(kind) || traces::is_unknown_text(kind);
 }
 
 bool may_be_platform(traces::FileKind kind) {
-  return may_be_json(kind) && !traces::is_trace_json(kind) && kind != traces::FileKind::kKineto &&
-         kind != traces::FileKind::kPyTorchTrace && kind != traces::FileKind::kTimeline &&
-         kind != traces::FileKind::kSystemFile && kind != traces::FileKind::kNetworkJson &&
-         kind != traces::FileKind::kMemoryFile;
+  // Of text the parser of JSON says where it is none.
+  return kind == traces::FileKind::kPlatform || kind == traces::FileKind::kJson || kind == traces::FileKind::kText ||
+         kind == traces::FileKind::kEmpty;
 }
 
 std::string load_document(const std::string& file, std::string_view expected, traces::KindFilter takes) {

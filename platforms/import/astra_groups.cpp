@@ -22,7 +22,7 @@ constexpr const char* kListsOrFile =
     R"(lists of ranks by group, such as {"1": [0, 1]}, or the name of a file with them)";
 
 bool may_be_groups(traces::FileKind kind) {
-  return kind == traces::FileKind::kGroups || kind == traces::FileKind::kJson || is_plain_text(kind);
+  return kind == traces::FileKind::kGroups || kind == traces::FileKind::kJson || is_unknown_text(kind);
 }
 
 /// Whether it is what groups are made of, if not of which ranks.

@@ -284,7 +284,8 @@ void expect_kind(const fs::path& file, const char* expected, std::initializer_li
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return;
   const traces::FileGuess guess = traces::guess(file);
-  const bool is_open = traces::is_plain_text(guess.kind) || guess.kind == traces::FileKind::kJson;
+  const bool is_open = (traces::is_unknown_text(guess.kind) && guess.kind != traces::FileKind::kCsv) ||
+                       guess.kind == traces::FileKind::kJson;
   if (is_open || std::find(kinds.begin(), kinds.end(), guess.kind) != kinds.end()) return;
   traces::refuse(file, expected, guess);
 }

@@ -20,6 +20,10 @@ constexpr std::size_t kMostTiers = 3;
 /// Three tiers of as many ends as a machine can have, and some.
 constexpr std::uint64_t kMostLinks = 1U << 22;
 
+bool may_be_tree(traces::FileKind kind) {
+  return kind == traces::FileKind::kHtsimTree || traces::is_unknown_text(kind);
+}
+
 /// A number and where it stands, for messages.
 struct Value {
   std::uint64_t number = 0;
@@ -74,7 +78,7 @@ Tiers read(const fs::path& file) {
                                                        {"switch_latency_ns", kMostSwitchTime}};
   Tiers result{file, {}, {}, {}};
   Values* values = &result.head;
-  for (const WordLine& line : word_lines(file, "htsim's fat tree")) {
+  for (const WordLine& line : word_lines(file, "htsim's fat tree", may_be_tree)) {
     std::string key = line.words.front();
     std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
     const auto& known = values == &result.head ? of_head : of_tiers;

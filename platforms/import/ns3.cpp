@@ -21,6 +21,13 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostNodes = 1U << 20;
 
+bool may_be_topology(traces::FileKind kind) {
+  return kind == traces::FileKind::kNs3Topology || traces::is_unknown_text(kind);
+}
+bool may_be_config(traces::FileKind kind) {
+  return kind == traces::FileKind::kNs3Config || traces::is_unknown_text(kind);
+}
+
 [[noreturn]] void fail(const fs::path& file, const WordLine& line, const std::string& expected,
                        const std::string& got) {
   fail_at(file, line, expected, in_quotes(got));
@@ -139,7 +146,7 @@ std::vector<WordLine> link_lines(std::span<const Word> words, std::uint64_t link
 
 WiredNetwork read_ns3_topology(const fs::path& file) {
   const std::string expected = "ns-3's topology, which begins with the numbers of nodes, switches and links";
-  const std::vector<WordLine> lines = word_lines(file, expected);
+  const std::vector<WordLine> lines = word_lines(file, expected, may_be_topology);
   if (lines.empty()) throw InputError(file.string(), "", expected, "nothing");
   const std::vector<Word> words = words_of(lines);
   constexpr std::size_t kCounts = 3;
@@ -216,7 +223,8 @@ WiredNetwork read_ns3_topology(const fs::path& file) {
 
 Ns3Config read_ns3_config(const fs::path& file) {
   Ns3Config config;
-  for (const WordLine& line : word_lines(file, "ns-3's configuration, a key and its values in each line")) {
+  for (const WordLine& line :
+       word_lines(file, "ns-3's configuration, a key and its values in each line", may_be_config)) {
     const std::string& key = line.words.front();
     if (std::any_of(key.begin(), key.end(),
                     [](char c) { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_'; })) {

@@ -10,8 +10,9 @@
 
 namespace weft::platforms::astra {
 
-std::vector<WordLine> word_lines(const std::filesystem::path& file, std::string_view expected) {
-  std::istringstream stream(traces::read_text(file, expected));
+std::vector<WordLine> word_lines(const std::filesystem::path& file, std::string_view expected,
+                                 traces::KindFilter takes) {
+  std::istringstream stream(traces::read_text(file, expected, takes));
   std::vector<WordLine> lines;
   std::string text;
   for (std::size_t number = 1; std::getline(stream, text); ++number) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "traces/files/text_file.h"
+
 namespace weft::platforms::astra {
 
 /// Words of a line, which blanks separate.
@@ -16,8 +18,9 @@ struct WordLine {
 };
 
 /// The lines of a text that packet simulators read, which may be packed with gzip; empty ones and those that begin with
-/// # are left out. Throws FormatError, with `expected`, if it cannot be read or is no text.
-std::vector<WordLine> word_lines(const std::filesystem::path& file, std::string_view expected);
+/// # are left out. Throws FormatError, with `expected`, if it cannot be read or is of no kind that `takes` has.
+std::vector<WordLine> word_lines(const std::filesystem::path& file, std::string_view expected,
+                                 traces::KindFilter takes);
 
 /// Throws InputError at that line.
 [[noreturn]] void fail_at(const std::filesystem::path& file, const WordLine& line, const std::string& expected,

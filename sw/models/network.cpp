@@ -218,7 +218,9 @@ bool is_network_file(std::string_view name) {
 }
 
 Network load_network(const std::filesystem::path& file) {
-  const std::string text = traces::read_text(file, "a network in CSV or JSON");
+  const std::string text = traces::read_text(file, "a network in CSV or JSON", [](traces::FileKind kind) {
+    return kind == traces::FileKind::kLayers || kind == traces::FileKind::kJson || traces::is_unknown_text(kind);
+  });
   if (traces::begins_as_json(text)) {
     const JsonLayers layers(text, file, kColumns);
     return {layers.name(), layers.batch(kMaxBatch), read_layers(layers)};
@@ -247,7 +249,9 @@ Network find_network(std::string_view name) {
     if (model.name == name) return network_of(model);
     names += ", " + model.name;
   }
-  throw std::invalid_argument(fmt::format("no network '{}', expected one of {}", name, names));
+  throw std::invalid_argument(fmt::format(
+      "no network '{}', expected one of {}, or a file of layers whose name ends in .csv or .json or has a / in it",
+      name, names));
 }
 
 Network network_of(const Transformer& model) {

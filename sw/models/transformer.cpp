@@ -77,7 +77,7 @@ std::vector<Transformer> load_transformers() {
 }
 
 std::vector<Transformer> load_transformers(const std::filesystem::path& file) {
-  const traces::CsvTable table = traces::CsvTable::read(file);
+  const traces::CsvTable table = traces::CsvTable::read(file, traces::is_unknown_text);
   table.expect_columns({"name", "layers", "d_model", "ffn", "heads", "kv_heads", "head_dim", "vocab", "gated", "tied",
                         "positions", "bias", "norm", "sequence"},
                        {"encoder", "relative", "dropout"});

@@ -197,8 +197,13 @@ FileKind json_kind(const JsonBeginning& json) {
   if (is_node || (is_metadata && (json.documents > 1 || !json.has_objects_within || json.is_list || json.has("attr"))))
     return FileKind::kChakraJsonizer;
   if (json.is_list) return json.has("ph") ? FileKind::kTimeline : FileKind::kJson;
-  // Weft's results name Weft, and have members of platforms and traces.
-  if (json.has("weft")) return FileKind::kJson;
+  // Weft's results name Weft, and have members of platforms and traces; config.json is run as a platform.
+  if (json.has("weft")) {
+    const bool is_platform = std::all_of(json.members.begin(), json.members.end(), [](const std::string& member) {
+      return member == "weft" || member == "file" || member == "platform" || member == "values";
+    });
+    return is_platform && json.has("file") ? FileKind::kPlatform : FileKind::kResult;
+  }
   if (json.has("traceEvents") || json.has("deviceProperties")) {
     return json.has("deviceProperties") || json.has("schemaVersion") || json.has("baseTimeNanoseconds")
                ? FileKind::kKineto
@@ -218,6 +223,8 @@ FileKind json_kind(const JsonBeginning& json) {
     if (json.has(key)) return FileKind::kNetworkJson;
   }
   if (json.has("memory-type")) return FileKind::kMemoryFile;
+  if (json.has("workload")) return FileKind::kPlatform;
+  if (json.has("layers")) return FileKind::kLayers;
   const bool numbered = std::all_of(json.members.begin(), json.members.end(), [](const std::string& member) {
     return !member.empty() && std::all_of(member.begin(), member.end(), [](char c) { return c >= '0' && c <= '9'; });
   });
@@ -306,13 +313,62 @@ bool is_yaml(std::string_view line) {
 }
 
 /// Its first two lines, if there are two, have as many commas as each other, and any at all.
-bool is_table(std::string_view text) {
+bool has_rows(std::string_view text) {
   const std::string_view header = first_content(text);
   const auto commas = std::count(header.begin(), header.end(), ',');
   if (commas == 0) return false;
   text.remove_prefix(static_cast<std::size_t>(header.data() + header.size() - text.data()));
   const std::string_view row = first_content(text);
   return row.empty() || std::count(row.begin(), row.end(), ',') == commas;
+}
+
+/// A whole number after one of htsim's keys, and its tiers.
+bool is_htsim_tree(std::string_view text) {
+  bool has_tiers = false;
+  for (std::string_view rest = text; !without_blanks(rest).empty();) {
+    const std::vector<std::string_view> words = take_line(rest);
+    std::string key(words.front());
+    if (key.starts_with('#')) continue;
+    std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (words.size() != 2 || !is_number(words[1])) return false;
+    if (key == "nodes" || key == "podsize") continue;
+    has_tiers = key == "tiers" || key == "tier";
+    break;
+  }
+  return has_tiers;
+}
+
+/// The first key is one of those in capitals, with a value, and some are ns-3's.
+bool is_ns3_config(std::string_view text) {
+  static constexpr std::string_view kKeys[] = {"TOPOLOGY_FILE", "FLOW_FILE", "PACKET_PAYLOAD_SIZE",
+                                               "ENABLE_QCN",    "CC_MODE",   "TRACE_FILE"};
+  const std::string_view first = first_word(first_content(text));
+  const auto is_of_key = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  if (first.empty() || !std::all_of(first.begin(), first.end(), is_of_key)) return false;
+  for (std::string_view rest = text; !without_blanks(rest).empty();) {
+    const std::vector<std::string_view> words = take_line(rest);
+    if (words.size() > 1 && std::find(std::begin(kKeys), std::end(kKeys), words[0]) != std::end(kKeys)) return true;
+  }
+  return false;
+}
+
+/// By its columns, which commas, semicolons or tabs separate.
+FileKind table_kind(std::string_view header) {
+  const auto has = [header](std::string_view column) {
+    for (std::size_t begin = 0; begin <= header.size();) {
+      const std::size_t end = std::min(header.find_first_of(",;\t", begin), header.size());
+      std::string_view cell = header.substr(begin, end - begin);
+      if (cell.size() > 1 && cell.starts_with('"') && cell.ends_with('"')) cell = cell.substr(1, cell.size() - 2);
+      if (cell == column) return true;
+      begin = end + 1;
+    }
+    return false;
+  };
+  if (has("suite") && has("metric") && has("published")) return FileKind::kMeasurements;
+  if (has("between")) return FileKind::kEdges;
+  if (has("link") && has("utilisation")) return FileKind::kLinkTable;
+  if (has("layer") && has("kind")) return FileKind::kLayers;
+  return FileKind::kCsv;
 }
 
 FileKind text_kind(std::string_view text, std::string& members) {
@@ -338,6 +394,8 @@ FileKind text_kind(std::string_view text, std::string& members) {
   }
   if (is_ns3_topology(content)) return FileKind::kNs3Topology;
   if (content[0] == '<') return FileKind::kXml;
+  if (is_htsim_tree(content)) return FileKind::kHtsimTree;
+  if (is_ns3_config(content)) return FileKind::kNs3Config;
   const std::string_view line = first_content(content);
   if (is_memory_request(line)) return FileKind::kMemoryTrace;
   if (line.find("comm_type") != std::string_view::npos && line.find("comm_group") != std::string_view::npos)
@@ -347,7 +405,9 @@ FileKind text_kind(std::string_view text, std::string& members) {
         text.find("npus_count:") != std::string_view::npos && text.find("topology:") != std::string_view::npos;
     return is_network ? FileKind::kNetworkFile : FileKind::kYaml;
   }
-  return is_table(content) ? FileKind::kCsv : FileKind::kText;
+  const FileKind table = table_kind(line);
+  if (table != FileKind::kCsv) return table;
+  return has_rows(content) ? FileKind::kCsv : FileKind::kText;
 }
 
 std::string shown(std::string_view bytes, bool is_text) {
@@ -404,13 +464,20 @@ bool is_json(FileKind kind) {
   return is_trace_json(kind) || kind == FileKind::kPyTorchTrace || kind == FileKind::kKineto ||
          kind == FileKind::kTimeline || kind == FileKind::kPlatform || kind == FileKind::kSystemFile ||
          kind == FileKind::kNetworkJson || kind == FileKind::kMemoryFile || kind == FileKind::kGroups ||
-         kind == FileKind::kJson;
+         kind == FileKind::kResult || kind == FileKind::kJson;
 }
 
 bool is_text(FileKind kind) {
   return is_json(kind) || is_plain_text(kind) || kind == FileKind::kGoal || kind == FileKind::kTextWorkload ||
          kind == FileKind::kVcd || kind == FileKind::kNetworkFile || kind == FileKind::kNs3Topology ||
-         kind == FileKind::kXml;
+         kind == FileKind::kNs3Config || kind == FileKind::kHtsimTree || kind == FileKind::kXml || is_table(kind);
+}
+bool is_unknown_text(FileKind kind) {
+  return kind == FileKind::kEmpty || kind == FileKind::kText || kind == FileKind::kCsv || kind == FileKind::kYaml;
+}
+bool is_table(FileKind kind) {
+  return is_unknown_text(kind) || kind == FileKind::kLayers || kind == FileKind::kEdges ||
+         kind == FileKind::kLinkTable || kind == FileKind::kMeasurements;
 }
 bool is_plain_text(FileKind kind) {
   return kind == FileKind::kEmpty || kind == FileKind::kText || kind == FileKind::kCsv || kind == FileKind::kYaml ||

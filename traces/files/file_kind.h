@@ -41,7 +41,15 @@ enum class FileKind : std::uint8_t {
   kNetworkJson,  ///< the same of ASTRA-sim 1.0, or a logical topology of ns-3
   kMemoryFile,   ///< ASTRA-sim's remote memory
   kNs3Topology,  ///< nodes, switches and links
+  kNs3Config,    ///< lines of a key and its values
+  kHtsimTree,    ///< .topo: nodes, tiers and radices
   kGroups,       ///< communicator groups, {"1": [0, 1]}
+  kLayers,       ///< a network of layers, JSON or CSV
+  kEdges,        ///< CSV: what joins what in a graph
+  // Results and measurements of Weft's
+  kResult,        ///< JSON that a run has written, but its config.json, which is a platform
+  kLinkTable,     ///< links.csv
+  kMeasurements,  ///< CSV that weft validate reads
   // Other containers and files
   kJson,
   kYaml,
@@ -96,6 +104,10 @@ FileGuess guess(const std::filesystem::path& file);
 [[nodiscard]] bool is_text(FileKind kind);
 /// Text, a table, or nothing at all: what a reader of some text may take for its own, and say where it is not.
 [[nodiscard]] bool is_plain_text(FileKind kind);
+/// The same without what is known for something else: text, a table or YAML that nothing tells more of, or nothing.
+[[nodiscard]] bool is_unknown_text(FileKind kind);
+/// What a reader of some table in CSV may take for its own.
+[[nodiscard]] bool is_table(FileKind kind);
 
 /// What it is, with an article: "an FST waveform", "a Chakra trace in gzip".
 std::string describe(const FileGuess& guess);

@@ -14,7 +14,7 @@ namespace {
 struct Description {
   FileKind kind;
   const char* what;
-  /// With {0} for the file as the shell takes it, {1} for its name without endings.
+  /// With {0} for the file as the shell takes it, {1} for its name without endings, {2} for config.json beside it.
   const char* advice;
   /// The program that unpacks it, which can read a pipe as well; null if the file is not packed.
   const char* unpacks = nullptr;
@@ -62,6 +62,18 @@ constexpr Description kDescriptions[] = {
     {FileKind::kGroups, "a file of communicator groups",
      "name it with --groups beside the traces, or as workload.groups of a platform; as PREFIX.groups.json it is found "
      "without that"},
+    {FileKind::kNs3Config, "a configuration of ns-3",
+     "weft import astra-sim --ns3-config {0} takes it, beside --network with the logical dimensions"},
+    {FileKind::kHtsimTree, "a fat tree of htsim",
+     "weft import astra-sim --htsim-topology {0} takes it, beside --network with the dimensions"},
+    {FileKind::kLayers, "a network of layers",
+     "a workload of kind kfac takes it: weft run PLATFORM --set workload.network={0}"},
+    {FileKind::kEdges, "edges of a network in CSV",
+     "a graph takes them: --set fabric.topology=graph --set fabric.edges={0}"},
+    {FileKind::kResult, "results of Weft in JSON", "the platform of a run is beside it: weft run {2} runs it again"},
+    {FileKind::kLinkTable, "the links of a run in CSV",
+     "the platform of the run is beside it: weft run {2} runs it again"},
+    {FileKind::kMeasurements, "measurements in CSV", "weft validate {0} compares with them"},
     {FileKind::kJson, "JSON", ""},
     {FileKind::kYaml, "YAML", ""},
     {FileKind::kXml, "XML or HTML", ""},
@@ -123,7 +135,8 @@ std::string describe(const FileGuess& guess) {
 }
 
 std::string advice(const FileGuess& guess, const std::filesystem::path& file) {
-  return fmt::format(fmt::runtime(description_of(guess.kind).advice), quoted(file.string()), quoted(stem_of(file)));
+  return fmt::format(fmt::runtime(description_of(guess.kind).advice), quoted(file.string()), quoted(stem_of(file)),
+                     quoted((file.parent_path() / "config.json").string()));
 }
 
 void refuse(const std::filesystem::path& file, const std::string& expected, const FileGuess& guess) {
