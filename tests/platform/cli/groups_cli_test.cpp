@@ -122,13 +122,13 @@ TEST_F(GroupsCli, AnOptionNamesAFile) {
 /// Groups that no node names stop nothing, but a file without any is another file.
 TEST_F(GroupsCli, WhatIsNoGroupsFileIsRefused) {
   put_beside(R"({"1": [0, 1]})");
-  write("other.json", R"({"batch": 32, "layers": []})");
+  write("other.json", R"({"batch": 32, "rows": []})");
   write("other.yml", "batch: 32\n");
   for (const auto& [file, message] :
        {std::pair("system.json", "a system file of ASTRA-sim; weft import astra-sim --network "),
         {"small.json", "a platform; weft run "},
         {"traces/w.0.et", "a Chakra trace; weft trace info "},
-        {"other.json", "JSON with the members batch, layers"},
+        {"other.json", "JSON with the members batch, rows"},
         {"other.yml", ""},
         {"network.yml", "a network file of ASTRA-sim; "}}) {
     for (const std::string command :
