@@ -24,12 +24,15 @@ std::string with_help(const std::string& error, const CLI::App* app) {
   return error + (error.ends_with('?') ? " See " : ". See ") + path_of(app) + " --help";
 }
 
-/// What is wrong with words that the command does not take.
-std::string unexpected(const CLI::App* app) {
+/// What is wrong with words that `app` does not take, whose arguments led on to `command`.
+std::string unexpected(const CLI::App* app, const CLI::App* command) {
   const std::vector<std::string> words = app->remaining();
   const auto option = std::find_if(words.begin(), words.end(), [](const auto& word) { return word.starts_with('-'); });
   if (option == words.end()) return "expected no further argument, got " + in_quotes(words.front());
   const std::string name = option->substr(0, option->find('='));
+  if (app != command && command->get_option_no_throw(name) != nullptr) {
+    return name + ": expected behind " + in_quotes(path_of(command)) + ", whose option it is";
+  }
   traces::NearestNames near(name);
   for (const CLI::Option* known : app->get_options()) {
     if (known->get_group().empty()) continue;
@@ -165,8 +168,12 @@ std::optional<std::string> CommandLine::parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
     return std::nullopt;
-  } catch (const CLI::ExtrasError&) {
-    throw UsageError(with_help(unexpected(command()), command()));
+  } catch (const CLI::ExtrasError& error) {
+    // They may stand before a command.
+    const CLI::App* app = app_.get();
+    while (app->remaining().empty() && !app->get_subcommands().empty()) app = app->get_subcommands().front();
+    if (app->remaining().empty()) throw UsageError(with_help(error.what(), command()));
+    throw UsageError(with_help(unexpected(app, command()), command()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw UsageError(with_help(error.what(), command()));
     std::ostringstream text;

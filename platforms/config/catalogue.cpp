@@ -158,8 +158,13 @@ std::vector<std::string> Catalogue::names(std::string_view kind) {
   for (std::string& name : names_in(folder_)) all.insert(std::move(name));
   std::vector<std::string> names;
   for (const std::string& name : all) {
-    const Part* part = find(name);
-    if (part != nullptr && (kind.empty() || part->kind == kind)) names.push_back(name);
+    const bool is_listed = fs::exists(folder_ / (name + ".json"));
+    try {
+      const Part* part = find(name);
+      if (part != nullptr && (kind.empty() || part->kind == kind)) names.push_back(name);
+    } catch (const InputError&) {
+      if (is_listed) throw;  // an own part that nobody has named keeps nobody from anything
+    }
   }
   return names;
 }

@@ -133,6 +133,12 @@ void expect_algorithms(const System& system, const std::filesystem::path& file, 
                        const std::function<std::set<UsedCollective>()>& traces) {
   const AnalyticalConfig& config = system.config;
   if (config.end.replay_only || !may_not_fit(config)) return;
+  constexpr const char* kOrder =
+      "baseline, or collective-optimization localBWAware beside it: themis orders what that splits";
+  // A machine joins all ranks by it whatever the traces have.
+  if (is_machine && is_unordered(config.collectives)) {
+    throw InputError(file.string(), "inter-dimension-scheduling", kOrder, "themis");
+  }
   const std::set<UsedCollective> used = traces();
   if (used.empty()) return;
   const std::optional<Arithmetic> arithmetic =
@@ -149,8 +155,7 @@ void expect_algorithms(const System& system, const std::filesystem::path& file, 
       std::string expected = error.expected();
       constexpr std::string_view kExpected = "expected ";
       if (expected.starts_with(kExpected)) expected.erase(0, kExpected.size());
-      if (is_unordered(config.collectives))
-        expected = "baseline, or collective-optimization localBWAware beside it: themis orders what that splits";
+      if (is_unordered(config.collectives)) expected = kOrder;
       throw InputError(
           file.string(), key_of_field(error.path(), each.operation),
           expected + "; the traces have " + std::string(name_of(each.operation)) + " of " + members_text(each), "");
