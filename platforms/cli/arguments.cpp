@@ -28,17 +28,17 @@ std::string with_help(const std::string& error, const CLI::App* app) {
 std::string unexpected(const CLI::App* app, const CLI::App* command) {
   const std::vector<std::string> words = app->remaining();
   const auto option = std::find_if(words.begin(), words.end(), [](const auto& word) { return word.starts_with('-'); });
-  if (option == words.end()) return "expected no further argument, got " + in_quotes(words.front());
+  if (option == words.end()) return with_help("expected no further argument, got " + in_quotes(words.front()), app);
   const std::string name = option->substr(0, option->find('='));
   if (app != command && command->get_option_no_throw(name) != nullptr) {
-    return name + ": expected behind " + in_quotes(path_of(command)) + ", whose option it is";
+    return with_help(name + ": expected behind " + in_quotes(path_of(command)) + ", whose option it is", command);
   }
   traces::NearestNames near(name);
   for (const CLI::Option* known : app->get_options()) {
     if (known->get_group().empty()) continue;
     for (const std::string& each : known->get_lnames()) near.look_at("--" + each);
   }
-  return "expected an option of " + path_of(app) + ", got " + in_quotes(name) + near.question();
+  return with_help("expected an option of " + path_of(app) + ", got " + in_quotes(name) + near.question(), app);
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ std::optional<std::string> CommandLine::parse(int argc, char** argv) {
     const CLI::App* app = app_.get();
     while (app->remaining().empty() && !app->get_subcommands().empty()) app = app->get_subcommands().front();
     if (app->remaining().empty()) throw UsageError(with_help(error.what(), command()));
-    throw UsageError(with_help(unexpected(app, command()), command()));
+    throw UsageError(unexpected(app, command()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw UsageError(with_help(error.what(), command()));
     std::ostringstream text;

@@ -40,31 +40,14 @@ bool is_part(const json& file) {
   return file.is_object() && (file.contains("kind") || file.contains("fields")) && !file.contains("accelerators");
 }
 
-/// Names of files in a folder of parts.
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
+/// What may be parts in a folder. Beside own ones other files lie, which may be long.
+void add_names(const fs::path& folder, std::set<std::string>& names) {
+  constexpr std::uintmax_t kLargest = 1 << 20;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+    if (entry.path().extension() != ".json" || entry.file_size(error) > kLargest) continue;
+    names.insert(entry.path().stem().string());
   }
-  return names;
-}
-
-/// The same of a folder that holds other files as well.
-std::vector<std::string> parts_in(const fs::path& folder) {
-  constexpr std::uintmax_t kLargest = 1 << 20;
-  std::vector<std::string> names;
-  for (std::string& name : names_in(folder)) {
-    const fs::path file = folder / (name + ".json");
-    std::error_code error;
-    if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > kLargest) continue;
-    try {
-      if (is_part(load_json(file.string(), "a part"))) names.push_back(std::move(name));
-    } catch (const InputError&) {
-      continue;  // nobody has named it
-    }
-  }
-  return names;
 }
 
 std::unique_ptr<Part> read_part(const std::string& name, const fs::path& path, const json& object) {
@@ -151,19 +134,17 @@ const Part* Catalogue::find(std::string_view name) {
 }
 
 std::vector<std::string> Catalogue::names(std::string_view kind) {
-  std::set<std::string> all;
-  for (const fs::path& folder : own_) {
-    for (std::string& name : parts_in(folder)) all.insert(std::move(name));
-  }
-  for (std::string& name : names_in(folder_)) all.insert(std::move(name));
+  std::set<std::string> listed;
+  add_names(folder_, listed);
+  std::set<std::string> all = listed;
+  for (const fs::path& folder : own_) add_names(folder, all);
   std::vector<std::string> names;
   for (const std::string& name : all) {
-    const bool is_listed = fs::exists(folder_ / (name + ".json"));
     try {
       const Part* part = find(name);
       if (part != nullptr && (kind.empty() || part->kind == kind)) names.push_back(name);
     } catch (const InputError&) {
-      if (is_listed) throw;  // an own part that nobody has named keeps nobody from anything
+      if (listed.contains(name)) throw;  // an own file that nobody has named keeps nobody from anything
     }
   }
   return names;

@@ -2,6 +2,7 @@
 #include "platforms/machine/find_accelerator.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "platforms/config/catalogue.h"
 #include "platforms/config/document.h"
@@ -9,14 +10,6 @@
 namespace weft::platforms {
 
 std::optional<AcceleratorPart> find_accelerator(const std::string& name, const std::vector<std::string>& overrides) {
-  const auto parts = [] {
-    Catalogue catalogue;
-    catalogue.search_first(".");
-    return catalogue;
-  };
-  Catalogue catalogue = parts();
-  const Part* part = catalogue.find(name);
-  if (part == nullptr || part->kind != AcceleratorPart::kPartKind) return std::nullopt;
   const nlohmann::json text = {{"accelerator", name}};
   std::vector<std::string> assignments;
   assignments.reserve(overrides.size());
@@ -24,7 +17,11 @@ std::optional<AcceleratorPart> find_accelerator(const std::string& name, const s
     // A part alone has its fields at the top.
     assignments.push_back(assignment.starts_with("accelerator.") ? assignment : "accelerator." + assignment);
   }
-  Document document = Document::from_text(text.dump(), name, assignments, parts());
+  Catalogue catalogue;
+  catalogue.search_first(".");
+  Document document = Document::from_text(text.dump(), name, assignments, std::move(catalogue));
+  const Part* part = document.catalogue().find(name);
+  if (part == nullptr || part->kind != AcceleratorPart::kPartKind) return std::nullopt;
   AcceleratorPart config;
   document.root().read_part("accelerator", config);
   document.check_unused();

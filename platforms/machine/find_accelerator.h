@@ -9,8 +9,8 @@
 
 namespace weft::platforms {
 
-/// The part, of the folder that the command runs in, of WEFT_PATH's or of the catalogue, with its fields overridden by "path=value"; none if there is no accelerator of that name.
-/// Throws InputError.
+/// The part, of the folder that the command runs in, of WEFT_PATH's or of the catalogue, with its fields overridden by
+/// "path=value"; none if there is no accelerator of that name. Throws InputError.
 std::optional<AcceleratorPart> find_accelerator(const std::string& name,
                                                 const std::vector<std::string>& overrides = {});
 

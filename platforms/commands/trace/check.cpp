@@ -16,11 +16,7 @@ using nlohmann::ordered_json;
 
 struct CheckCommandOptions {
   std::string trace;
-  std::string groups;
-  std::uint32_t ranks = 0;
-  std::string system;
-  std::string network;
-  bool roofline = false;
+  TraceContext context;
   bool json = false;
 };
 
@@ -51,14 +47,8 @@ void print_kinds(const std::vector<chakra::FindingKind>& kinds, const char* befo
 }
 
 int check(const CheckCommandOptions& options) {
-  chakra::CheckOptions how;
   const chakra::TraceFiles files = chakra::find_trace(options.trace);
-  if (options.ranks > 0) how.ranks = options.ranks;
-  how.roofline = options.roofline;
-  read_system(options.system, how);
-  read_network(options.network, how);
-  how.shared = !files.is_prefix && how.ranks > 0U;
-  how.groups = read_groups_beside(files, options.trace, options.groups, how.ranks);
+  const chakra::CheckOptions how = options.context.check_options(files, options.trace);
   const chakra::CheckReport report = chakra::check(files, how);
   if (how.shared) print_warnings(remarks_of_shared(options.trace));
   if (options.json) {
@@ -88,13 +78,9 @@ Command trace_check_command(const Arguments& parent) {
   const Arguments app =
       parent.add_subcommand("check", "Finds all that weft run would refuse; exits with 1 if there is any");
   app.add_option("TRACE", options->trace, kTraceArgument).required();
-  app.add_option("--groups", options->groups, "Communicator groups file; PREFIX.groups.json where it is there");
-  app.add_option("--ranks", options->ranks,
-                 "Of the machine, if not as many as there are files; with a FILE.et, it is the trace of all of them")
-      .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
-  app.add_flag("--roofline", options->roofline,
-               "For a run that counts operations in place of durations, as with roofline-enabled 1 of a system file");
-  add_system_options(app, options->system, options->network);
+  options->context.add_to(
+      app, "Of the machine, if not as many as there are files; with a FILE.et, it is the trace of all of them",
+      "For a run that counts operations in place of durations, as with roofline-enabled 1 of a system file");
   app.add_flag("--json", options->json, "Print JSON, with each finding");
   return {app, [options] { return check(*options); }};
 }

@@ -22,11 +22,7 @@ using nlohmann::ordered_json;
 struct RepairCommandOptions {
   std::string from;
   std::string to;
-  std::string groups;
-  std::uint32_t ranks = 0;
-  std::string system;
-  std::string network;
-  bool roofline = false;
+  TraceContext context;
   bool json = false;
 };
 
@@ -45,14 +41,9 @@ void write_groups(const chakra::GroupTable::Named& groups, const fs::path& to) {
 
 int repair(const RepairCommandOptions& options) {
   const chakra::TraceFiles files = chakra::find_trace(options.from);
-  chakra::CheckOptions how;
-  if (options.ranks > 0) how.ranks = options.ranks;
-  read_system(options.system, how);
-  read_network(options.network, how);
-  how.shared = !files.is_prefix && how.ranks > 0U;
-  how.groups = read_groups_beside(files, options.from, options.groups, how.ranks);
+  const chakra::CheckOptions how = options.context.check_options(files, options.from);
   const bool has_groups = files.is_prefix && !how.groups.empty();
-  std::vector<fs::path> inputs = {groups_beside(files, options.from, options.groups)};
+  std::vector<fs::path> inputs = {groups_beside(files, options.from, options.context.groups)};
   for (const chakra::RankFile& file : files.files) inputs.push_back(file.file);
   TraceResult result(inputs);
   const fs::path to =
@@ -67,7 +58,6 @@ int repair(const RepairCommandOptions& options) {
   if (has_groups) write_groups(how.groups, to);
   if (is_stream) chakra::convert_trace(made, to, chakra::TraceFormat::kProtobuf);
   result.keep();
-  how.roofline = (how.roofline || options.roofline) && !how.replay;
   const chakra::CheckReport left = chakra::check(chakra::find_trace(is_stream ? made : fs::path(options.to)), how);
   const int code = left.found == 0 ? kDone : kFailed;
   if (options.json) {
@@ -110,15 +100,11 @@ Command trace_repair_command(const Arguments& parent) {
   app.add_option("TO", options->to,
                  "The file, or for several ranks the prefix; not those of FROM; - is standard output for one rank")
       .required();
-  app.add_option("--groups", options->groups, "Communicator groups file; PREFIX.groups.json where it is there");
-  app.add_option(
-         "--ranks", options->ranks,
-         "How many ranks there are, if not as many as the highest has below it; with a FILE.et, it is the trace of all "
-         "of them")
-      .check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
-  app.add_flag("--roofline", options->roofline,
-               "Says what weft trace check --roofline still finds, which nothing in a trace can mend");
-  add_system_options(app, options->system, options->network);
+  options->context.add_to(
+      app,
+      "How many ranks there are, if not as many as the highest has below it; with a FILE.et, it is the trace of all of "
+      "them",
+      "Says what weft trace check --roofline still finds, which nothing in a trace can mend");
   app.add_flag("--json", options->json, "Print JSON");
   return {app, [options] { return repair(*options); }};
 }

@@ -56,17 +56,10 @@ chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, co
   }
 }
 
-void add_system_options(const Arguments& app, std::string& system, std::string& network) {
-  app.add_option(
-      "--system", system,
-      "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
-      "roofline-enabled and replay-only");
-  app.add_option("--network", network,
-                 "ASTRA-sim's network file, by whose dimensions collectives with involved_dim join ranks");
-}
+namespace {
 
+/// What a run does with traces by the system file.
 void read_system(const std::string& file, chakra::CheckOptions& how) {
-  if (file.empty()) return;
   const astra::System system = astra::read_system_alone(file);
   const analytical::EndConfig& end = system.config.end;
   how.replay = end.replay_only;
@@ -78,8 +71,8 @@ void read_system(const std::string& file, chakra::CheckOptions& how) {
   how.one_dimension = one_dimension_of(system.config);
 }
 
+/// The network's dimensions, and as many ranks as it has ends.
 void read_network(const std::string& network, chakra::CheckOptions& how) {
-  if (network.empty()) return;
   how.dimensions = astra::read_network_sizes(network);
   const std::uint32_t ends =
       std::accumulate(how.dimensions.begin(), how.dimensions.end(), std::uint32_t{1}, std::multiplies<>());
@@ -87,6 +80,31 @@ void read_network(const std::string& network, chakra::CheckOptions& how) {
     throw UsageError(fmt::format("--ranks: expected {}, as many as {} has ends, got {}", ends, network, *how.ranks));
   }
   how.ranks = ends;
+}
+
+}  // namespace
+
+void TraceContext::add_to(const Arguments& app, const char* ranks_doc, const char* roofline_doc) {
+  app.add_option("--groups", groups, "Communicator groups file; PREFIX.groups.json where it is there");
+  app.add_option("--ranks", ranks, ranks_doc).check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));
+  app.add_flag("--roofline", roofline, roofline_doc);
+  app.add_option(
+      "--system", system,
+      "ASTRA-sim's system.json: with the files of collectives' own implementations that it names, and by its "
+      "roofline-enabled and replay-only");
+  app.add_option("--network", network,
+                 "ASTRA-sim's network file, by whose dimensions collectives with involved_dim join ranks");
+}
+
+chakra::CheckOptions TraceContext::check_options(const chakra::TraceFiles& files, const std::string& trace) const {
+  chakra::CheckOptions how;
+  if (ranks > 0) how.ranks = ranks;
+  how.roofline = roofline;
+  if (!system.empty()) read_system(system, how);
+  if (!network.empty()) read_network(network, how);
+  how.shared = !files.is_prefix && how.ranks > 0U;
+  how.groups = read_groups_beside(files, trace, groups, how.ranks);
+  return how;
 }
 
 std::vector<fs::path> files_of_ranks(const fs::path& prefix, std::uint64_t ranks, bool has_groups) {

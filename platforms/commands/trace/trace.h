@@ -35,13 +35,18 @@ std::filesystem::path groups_beside(const chakra::TraceFiles& files, const std::
 chakra::GroupTable::Named read_groups_beside(const chakra::TraceFiles& files, const std::string& prefix,
                                              const std::string& groups, std::optional<std::uint32_t> ranks);
 
-/// --system and --network.
-void add_system_options(const Arguments& app, std::string& system, std::string& network);
-/// What a run does with traces by ASTRA-sim's system file, if it is named. Throws InputError.
-void read_system(const std::string& system, chakra::CheckOptions& how);
-/// ASTRA-sim's network file, if it is named: its dimensions, and as many ranks as it has ends. Throws InputError, and
-/// UsageError where other options say another number.
-void read_network(const std::string& network, chakra::CheckOptions& how);
+/// What a run knows of a trace beside its files: options of the commands that check it.
+struct TraceContext {
+  std::string groups;
+  std::uint32_t ranks = 0;  ///< 0: as many as there are files
+  std::string system;       ///< of ASTRA-sim, as is the network
+  std::string network;
+  bool roofline = false;
+
+  void add_to(const Arguments& app, const char* ranks_doc, const char* roofline_doc);
+  /// Throws InputError, and UsageError where options say different numbers of ranks.
+  [[nodiscard]] chakra::CheckOptions check_options(const chakra::TraceFiles& files, const std::string& trace) const;
+};
 
 /// The files of a trace that is written: PREFIX.RANK.et for each rank, or another ending, and maybe PREFIX.groups.json.
 std::vector<std::filesystem::path> files_of_ranks(const std::filesystem::path& prefix, std::uint64_t ranks,

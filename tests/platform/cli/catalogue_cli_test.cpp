@@ -116,6 +116,7 @@ TEST_F(CliTest, OwnPartsAreFound) {
   write("ring.json", R"({"name": "ring", "accelerators": 4, "per_node": 1, "accelerator": "h100-sxm", "nic": "my-nic",
                          "fabric": {"topology": "ring"}})");
   write("notes.json", "[1, 2");
+  write("bad.json", R"({"kind": "nic", "note": 1})");
   write("my-nic.json", nic("100Gbps"));
   write("shelf/my-nic.json", nic("200Gbps"));
   write("shelf/their-nic.json", nic("50Gbps"));

@@ -103,7 +103,7 @@ TEST_F(FileKindTest, IsToldByTheFirstBytes) {
       {"# made by hand\nNodes 8\nTiers 2\nPodsize 8\nTier 0\n", FileKind::kHtsimTree},
       {"nodes 8\nTier 0\n", FileKind::kHtsimTree},
       {"Nodes of a graph\n", FileKind::kText},
-      {"TODO 3\n", FileKind::kText},
+      {"PAGE 3\n", FileKind::kText},
       {"a,linked\n1,2\n", FileKind::kCsv},
       {R"({"metadata": {}, "nodes": []})" + std::string(9, '\0'), FileKind::kChakraJson},
       {R"({"a": 1})", FileKind::kJson},
