@@ -78,7 +78,7 @@ struct CollectiveResult {
 };
 
 /// Runs `op` once for each of `sizes`, one after the other, all ranks entering together; with `warm_up` after one
-/// unmeasured run of the first size, since the first collective also posts the first receives. With data on, fills
+/// unmeasured run of the first size, since the first one may make connections and staging memory. With data on, fills
 /// buffers from the seed and compares every rank's memory with the sum that a reference computes: integers in `type`,
 /// so that no order of addition rounds. `remark` gets what ran otherwise than the configuration asked for, if anything
 /// did. `ended` is called with each as it ends, that of the warm-up with `measured` false.
