@@ -63,10 +63,12 @@ std::vector<std::uint32_t> members_of(const Node& group, std::uint32_t ends) {
 void add_groups(const Node& node, std::uint32_t ends, UnusedGroups* unused, bool has_file, Groups& groups) {
   std::vector<std::string> names;
   bool any = false;
+  std::optional<Node> first;
   for (const auto& [name, group] : node.members()) {
     if (has_file && name == kPart) continue;
     if (name == "0" || name.empty()) group.fail("another name, since 0 is everybody");
     names.push_back(name);
+    if (!first) first = group;
     any = any || has_form_of_group(group.raw());
     try {
       groups[name] = members_of(group, ends);
@@ -77,6 +79,7 @@ void add_groups(const Node& node, std::uint32_t ends, UnusedGroups* unused, bool
     }
   }
   if (any || names.empty()) return;
+  if (!node.path().empty()) static_cast<void>(members_of(*first, ends));
   constexpr std::size_t kShown = 5;
   names.resize(std::min(names.size(), kShown));
   node.fail(node.path().empty() ? kLists : kListsOrFile, "JSON with the members " + join(names, ", "));
@@ -112,7 +115,8 @@ Groups groups_of(const Node& node, std::uint32_t ends, UnusedGroups* unused) {
   Groups groups;
   if (name) {
     const std::filesystem::path file = name->file(traces::is_file);
-    if (!traces::is_file(file)) name->fail(kListsOrFile);
+    if (!traces::is_file(file))
+      name->fail(kListsOrFile, in_quotes(name->raw().get_ref<const std::string&>()) + ", which is no file");
     groups = read_groups(file, ends, unused);
   }
   if (node.is_object()) add_groups(node, ends, unused, name.has_value(), groups);

@@ -14,6 +14,7 @@
 #include "platforms/config/document.h"
 #include "platforms/config/text.h"
 #include "platforms/import/astra_sim_1.h"
+#include "platforms/import/astra_yaml.h"
 #include "platforms/import/wired_network.h"
 #include "traces/files/file_kind.h"
 #include "traces/files/text_file.h"
@@ -109,75 +110,6 @@ bool flag(const Node& root, const char* key) {
   if (value.is_null() || value == false || value == 0) return false;
   if (value != true && value != 1) root.child(key).fail("0 or 1");
   return true;
-}
-
-/// An object, with each key once.
-YAML::Node load_yaml(const std::string& file, const std::string& expected) {
-  YAML::Node root;
-  try {
-    root = YAML::Load(traces::read_text(file, expected));
-  } catch (const YAML::Exception& error) {
-    throw InputError(file, "line " + std::to_string(error.mark.line + 1), "YAML", error.msg);
-  }
-  if (!root.IsMap()) throw InputError(file, "", expected, "");
-  std::set<std::string> keys;
-  for (const auto& entry : root) {
-    if (!entry.first.IsScalar()) throw InputError(file, "", expected, "a key that is no text");
-    const std::string& key = entry.first.Scalar();
-    if (!keys.insert(key).second) throw InputError(file, key, "each key once", in_quotes(key) + " twice");
-  }
-  return root;
-}
-
-/// A number in whichever notation ASTRA-sim's reader of YAML takes for one of that kind: 0x4, 50., +50, .5e3.
-nlohmann::json yaml_value(const YAML::Node& value, const Scalar& member) {
-  if (!value.IsScalar()) return "";
-  try {
-    if (std::holds_alternative<IntegerRef>(member)) return value.as<std::int64_t>();
-    if (std::holds_alternative<double*>(member)) {
-      if (const auto number = value.as<double>(); std::isfinite(number)) return number;
-    }
-  } catch (const YAML::BadConversion&) {  // whether it is a number all the same, or what it is, is for the caller
-  }
-  const nlohmann::json number = nlohmann::json::parse(value.Scalar(), nullptr, false);
-  return number.is_number() ? number : nlohmann::json(value.Scalar());
-}
-
-std::vector<DimensionConfig> read_network(const fs::path& file) {
-  const std::string name = file.string();
-  static const std::set<std::string> known = {"topology", "npus_count", "bandwidth", "latency"};
-  const std::string keys = "topology, npus_count, bandwidth and latency";
-  const YAML::Node root = load_yaml(name, keys);
-  for (const auto& entry : root) {
-    const std::string& key = entry.first.Scalar();
-    if (!known.contains(key)) throw InputError(name, "", keys, in_quotes(key));
-  }
-  const YAML::Node topology = root["topology"];
-  std::vector<DimensionConfig> dimensions(topology && topology.IsSequence() ? topology.size() : 0);
-  for (const std::string& key : known) {
-    const YAML::Node list = root[key];
-    if (!list || !list.IsSequence() || list.size() == 0) {
-      throw InputError(name, key, "a list of values, one a dimension", list ? "" : "nothing");
-    }
-    if (list.size() != dimensions.size()) {
-      throw InputError(name, key, std::to_string(dimensions.size()) + " values, one a dimension as in topology",
-                       std::to_string(list.size()));
-    }
-  }
-  for (std::size_t i = 0; i < dimensions.size(); ++i) {
-    DimensionConfig& dimension = dimensions[i];
-    const auto read = [&](const char* key, const Scalar& member, Range range, const char* expected) {
-      const YAML::Node value = root[key][i];
-      const std::string text = value.IsScalar() ? value.Scalar() : "";
-      if (!assign(member, range, yaml_value(value, member))) throw InputError(name, key, expected, text);
-    };
-    read("topology", make_scalar(dimension.block), {}, "each of Ring, FullyConnected, Switch");
-    read("npus_count", make_scalar(dimension.size), {2, 1 << 24}, "a whole number from 2 to 16777216");
-    read("bandwidth", make_scalar(dimension.bandwidth_GiBps), {0, 1'000'000'000}, "a rate above 0, to 1e9 GB/s");
-    read("latency", make_scalar(dimension.latency_ns), {0, 1'000'000'000'000}, "0 to 1e12 ns");
-    if (dimension.bandwidth_GiBps <= 0) throw InputError(name, "bandwidth", "a rate above 0 in GB/s", "0");
-  }
-  return dimensions;
 }
 
 /// "direct4": direct with a window of 4.
@@ -292,7 +224,7 @@ void expect_kind(const fs::path& file, const char* expected, std::initializer_li
 
 void read_dimensions(const fs::path& network, System& system) {
   expect_kind(network, "a network file of ASTRA-sim", {traces::FileKind::kNetworkFile, traces::FileKind::kNetworkJson});
-  if (!looks_like_json(network)) {
+  if (!looks_like_json(network) || is_flow_yaml(network)) {
     system.config.dimensions = read_network(network);
     return;
   }

@@ -21,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostNodes = 1U << 20;
+constexpr const char* kRates = "a rate from 1Gbps to 1000Tbps";
+constexpr const char* kDelays = "a delay of at most 1ms";
 
 bool may_be_topology(traces::FileKind kind) {
   return kind == traces::FileKind::kNs3Topology || traces::is_unknown_text(kind);
@@ -47,15 +49,17 @@ std::optional<double> number_before(const std::string& text, std::string& unit) 
   return std::isfinite(number) && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-/// A quantity that `parse` reads; what else is expected of it is said of `noun`.
+/// A quantity that `parse` reads, such as `example`; `limits` is what it may be.
 template <typename Parse>
-auto quantity(const fs::path& file, const WordLine& line, const std::string& text, std::string noun, Parse parse) {
+auto quantity(const fs::path& file, const WordLine& line, const std::string& text, const std::string& limits,
+              const std::string& example, Parse parse) {
   try {
     return parse(text);
-  } catch (const UnknownUnit& error) {
-    fail(file, line, noun + ", with one of the units " + error.units(), text);
-  } catch (const std::invalid_argument&) {
-    fail(file, line, noun, text);
+  } catch (const std::invalid_argument& error) {
+    // What is a number and has its unit is too large for any quantity.
+    const bool is_number = !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0;
+    const std::string units = units_in_brackets(error);
+    fail(file, line, limits + (is_number && units.empty() ? "" : ", such as " + example + units), text);
   }
 }
 
@@ -83,14 +87,14 @@ Wire wire_of(const fs::path& file, const WordLine& line, std::uint64_t nodes, co
     *name = name_of_node(*number, switches);
   }
   if (wire.from == wire.to) fail(file, line, "two different nodes", line.words[0] + " " + line.words[1]);
-  const Rate rate = quantity(file, line, line.words[2], "a rate, such as 400Gbps", parse_rate);
-  const Time delay = quantity(file, line, line.words[3], "a delay, such as 0.0005ms", parse_delay);
+  const Rate rate = quantity(file, line, line.words[2], kRates, "400Gbps", parse_rate);
+  const Time delay = quantity(file, line, line.words[3], kDelays, "0.0005ms", parse_delay);
   wire.bits_per_second = static_cast<double>(rate.count());
   wire.nanoseconds = static_cast<double>(delay.count()) / 1000;
   if (wire.bits_per_second < kLeastLinkRate || wire.bits_per_second > kMostLinkRate) {
-    fail(file, line, "a rate from 1Gbps to 1000Tbps", line.words[2]);
+    fail(file, line, kRates, line.words[2]);
   }
-  if (wire.nanoseconds > kMostFlight) fail(file, line, "a delay of at most 1ms", line.words[3]);
+  if (wire.nanoseconds > kMostFlight) fail(file, line, kDelays, line.words[3]);
   if (line.words.size() == 4) return wire;
   std::string unit;
   const std::optional<double> loss = number_before(line.words[4], unit);

@@ -51,10 +51,11 @@ int check(const CheckCommandOptions& options) {
   const chakra::CheckOptions how = options.context.check_options(files, options.trace);
   const chakra::CheckReport report = chakra::check(files, how);
   if (how.shared) print_warnings(remarks_of_shared(options.trace));
+  const std::uint64_t ranks = how.shared ? *how.ranks : report.ranks;
   if (options.json) {
     ordered_json findings = ordered_json::array();
     for (const chakra::Finding& finding : report.findings) findings.push_back(to_json(finding));
-    print_json(ordered_json{{"ranks", report.ranks},
+    print_json(ordered_json{{"ranks", ranks},
                             {"nodes", report.nodes},
                             {"found", report.found},
                             {"kinds", to_json(report.kinds)},
@@ -63,7 +64,8 @@ int check(const CheckCommandOptions& options) {
   } else {
     print_kinds(report.kinds, "");
     print_kinds(report.remarks, "remark: ");
-    print(fmt::format("{} {}, {} nodes, {}\n", report.ranks, report.ranks == 1 ? "rank" : "ranks", report.nodes,
+    print(fmt::format("{} {}{}, {} {}, {}\n", ranks, ranks == 1 ? "rank" : "ranks", how.shared ? " by one file" : "",
+                      report.nodes, report.nodes == 1 ? "node" : "nodes",
                       report.found == 0   ? std::string("no findings")
                       : report.found == 1 ? std::string("1 finding")
                                           : fmt::format("{} findings", report.found)));

@@ -35,16 +35,12 @@ struct ConvertOptions {
   std::string dialect;  ///< empty: as the file's words tell
 };
 
-bool ends_in(const std::string& name, const std::string& ending) {
-  return name.ends_with(ending) || name.ends_with(ending + ".gz");
-}
-
 TraceFormat format_of(const ConvertOptions& options, bool is_protobuf) {
   if (options.format == "et") return TraceFormat::kProtobuf;
   if (options.format == "json") return TraceFormat::kJson;
   if (options.format == "jsonizer") return TraceFormat::kJsonizer;
-  if (ends_in(options.to, ".et")) return TraceFormat::kProtobuf;
-  if (ends_in(options.to, ".json")) return TraceFormat::kJson;
+  if (has_ending(options.to, ".et")) return TraceFormat::kProtobuf;
+  if (has_ending(options.to, ".json")) return TraceFormat::kJson;
   return is_protobuf ? TraceFormat::kJson : TraceFormat::kProtobuf;
 }
 

@@ -52,11 +52,14 @@ int repair(const RepairCommandOptions& options) {
           : result.file(options.to);
   // What goes to a pipe is looked at before.
   const bool is_stream = !files.is_prefix && traces::find_target(to).is_stream;
-  const auto folder = is_stream ? traces::Temporary::make_folder(fs::temp_directory_path()) : traces::Temporary();
-  const fs::path made = is_stream ? folder.path() / "mended.et" : to;
+  const bool is_json = !files.is_prefix && has_ending(options.to, ".json");
+  const bool is_apart = is_stream || is_json;
+  const auto folder = is_apart ? traces::Temporary::make_folder(fs::temp_directory_path()) : traces::Temporary();
+  const fs::path made = is_apart ? folder.path() / "mended.et" : to;
   const std::vector<chakra::Mended> mended = chakra::repair(files, made, how);
   if (has_groups) write_groups(how.groups, to);
-  if (is_stream) chakra::convert_trace(made, to, chakra::TraceFormat::kProtobuf);
+  using chakra::TraceFormat;
+  if (is_apart) chakra::convert_trace(made, to, is_json ? TraceFormat::kJson : TraceFormat::kProtobuf);
   result.keep();
   const chakra::CheckReport left = chakra::check(chakra::find_trace(is_stream ? made : fs::path(options.to)), how);
   const int code = left.found == 0 ? kDone : kFailed;
@@ -97,8 +100,10 @@ Command trace_repair_command(const Arguments& parent) {
   const Arguments app =
       parent.add_subcommand("repair", "Writes a trace without what weft run would refuse and can be mended");
   app.add_option("FROM", options->from, kTraceArgument).required();
-  app.add_option("TO", options->to,
-                 "The file, or for several ranks the prefix; not those of FROM; - is standard output for one rank")
+  app.add_option(
+         "TO", options->to,
+         "The file, or for several ranks the prefix; not those of FROM; JSON if it ends in .json, else protobuf; - is "
+         "standard output for one rank")
       .required();
   options->context.add_to(
       app,

@@ -84,6 +84,10 @@ void read_network(const std::string& network, chakra::CheckOptions& how) {
 
 }  // namespace
 
+bool has_ending(const std::string& name, const std::string& ending) {
+  return name.ends_with(ending) || name.ends_with(ending + ".gz");
+}
+
 void TraceContext::add_to(const Arguments& app, const char* ranks_doc, const char* roofline_doc) {
   app.add_option("--groups", groups, "Communicator groups file; PREFIX.groups.json where it is there");
   app.add_option("--ranks", ranks, ranks_doc).check(Within(std::uint32_t{1}, std::uint32_t{1'000'000}));

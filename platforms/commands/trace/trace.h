@@ -26,6 +26,8 @@ Command trace_check_command(const Arguments& parent);
 Command trace_repair_command(const Arguments& parent);
 Command trace_convert_command(const Arguments& parent);
 
+/// Whether a file is called so, packed or not: ".json" and ".json.gz".
+bool has_ending(const std::string& name, const std::string& ending);
 /// Says on stderr which ranks have no file.
 void warn_of_missing(const chakra::TraceFiles& files);
 /// Of the groups file, or of the one beside the prefix that `weft run --traces` would take; empty if there is none.

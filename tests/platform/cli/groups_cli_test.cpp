@@ -88,7 +88,9 @@ TEST_F(GroupsCli, APlatformNamesAFile) {
     write("bad.json", named.dump());
     EXPECT_EQ(run("bad.json").err,
               "weft: ../bad.json: workload.groups: expected lists of ranks by group, such as {\"1\": [0, 1]}, or the "
-              "name of a file with them, got \"traces/nothere.json\"\n");
+              "name of a file with them, got \"traces/nothere.json\", which is no file\n");
+    EXPECT_EQ(run("bad.json --set 'workload.groups={\"7\":3}'").err,
+              "weft: --set: workload.groups.7: expected \"all\", or a list of different ranks below 8, got 3\n");
     named["workload"]["groups"] = {0, 1};
     write("bad.json", named.dump());
     EXPECT_NE(run("bad.json").err.find("bad.json: workload.groups: expected lists of ranks by group, "),

@@ -374,7 +374,7 @@ TEST_F(ImportPackets, RefusesByName) {
            {"links that are not there", logical + "--ns3-topology ../short.txt", {"expected 2 links, got 1"}},
            {"a rate",
             logical + "--ns3-topology ../rate.txt",
-            {"rate.txt: line 4: expected a rate, such as", "\"fast\""}},
+            {"rate.txt: line 4: expected a rate from 1Gbps to 1000Tbps, such as 400Gbps, got \"fast\""}},
            {"a delay", logical + "--ns3-topology ../delay.txt", {"delay.txt: line 4: expected a delay", "\"1year\""}},
            {"two links at an end",
             logical + "--ns3-topology ../double.txt",

@@ -94,6 +94,50 @@ TEST_F(InvolvedCli, ListsThatDifferAreRefused) {
   EXPECT_EQ(weft("trace check r --network ../network.yml").code, 0);
 }
 
+/// In a file that is the trace of all ranks.
+TEST_F(InvolvedCli, RootsOfAllRanksAreMended) {
+  constexpr int kBroadcast = 5;
+  json of_some = collective(1, kBroadcast, {true, false});
+  of_some["attr"].push_back({{"name", "comm_root"}, {"int64_val", 0}});
+  json of_all = collective(2, kBroadcast, {true, true});
+  of_all["attr"].push_back({{"name", "comm_root"}, {"int64_val", 9}});
+  write("one.json", json{{"metadata", {{"version", "0.0.4"}}}, {"nodes", {of_some, of_all}}}.dump());
+  const Ran found = weft("trace check ../one.json --network ../network.yml --json");
+  EXPECT_EQ(found.code, 1);
+  const json report = json::parse(found.out);
+  EXPECT_EQ(report["ranks"], 4);
+  ASSERT_EQ(report["findings"].size(), 2U);
+  EXPECT_EQ(report["findings"][0]["problem"], "its root is 0");
+  EXPECT_EQ(report["findings"][0]["expected"], "none, since each rank's dimension 0 joins other ranks");
+  EXPECT_EQ(report["findings"][1]["problem"], "its root is 9");
+  EXPECT_EQ(report["findings"][1]["expected"], "a rank from 0 to 3");
+  const Ran repaired = weft("trace repair ../one.json mended.json --network ../network.yml");
+  EXPECT_EQ(repaired.code, 0) << repaired.out;
+  EXPECT_NE(repaired.out.find("or the group's first: 2 (the first in ../one.json, node 1)"), std::string::npos)
+      << repaired.out;
+  const json mended = json::parse(read_file(folder_ / "work" / "mended.json"))["nodes"];
+  EXPECT_EQ(mended[0].dump().find("comm_root"), std::string::npos) << mended[0];
+  EXPECT_NE(mended[1].dump().find(R"({"int64_val":0,"name":"comm_root"})"), std::string::npos) << mended[1];
+  EXPECT_NE(
+      weft("trace check mended.json --network ../network.yml").out.find("4 ranks by one file, 2 nodes, no findings"),
+      std::string::npos);
+}
+
+/// A network file in braces is YAML all the same.
+TEST_F(InvolvedCli, FlowStyleOfYamlIsRead) {
+  write("flow.yml", "{topology: [Ring, Ring], npus_count: [2, 2], bandwidth: [50, 50], latency: [500, 500]}\n");
+  const json first = {collective(1, kAllReduce, {true, false})};
+  traces({first, first, first, first});
+  EXPECT_EQ(weft("trace check ../w --network ../flow.yml").out, "4 ranks, 4 nodes, no findings\n");
+  write("flow.yml", "{topology: [Ring, Ring], \"npus_count\": [2, 2]");
+  EXPECT_NE(weft("trace check ../w --network ../flow.yml").err.find("../flow.yml: line 1, column 3: expected JSON"),
+            std::string::npos);
+  EXPECT_EQ(
+      weft("trace check ../w --network ../none.yml").err,
+      "weft: ../none.yml: expected ASTRA-sim's network file, with topology, npus_count, bandwidth and latency, got "
+      "no such file\n");
+}
+
 TEST_F(InvolvedCli, ListsThatNameTheSameDimensionsAreOne) {
   const auto finish = [this](const json& other, const char* how) {
     const json first = {collective(1, kAllReduce, {true, false})};

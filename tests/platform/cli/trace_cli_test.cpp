@@ -60,7 +60,7 @@ TEST_F(TraceCli, ConvertsInfoAndCheck) {
 /// Weft's own JSON, Chakra's, and all of it in gzip are traces for every command.
 TEST_F(TraceCli, ReadsOtherFormats) {
   write("j.json", "{\"version\": \"0.0.4\"}{\"id\": \"1\", \"type\": \"COMP_NODE\", \"durationMicros\": \"5\"}");
-  EXPECT_EQ(weft("trace check ../j.json").out, "1 rank, 1 nodes, no findings\n");
+  EXPECT_EQ(weft("trace check ../j.json").out, "1 rank, 1 node, no findings\n");
   EXPECT_EQ(json::parse(weft("trace info ../j.json --json").out)["compute_us"], 5);
   EXPECT_EQ(weft("trace convert ../j.json j.et.gz").out, "wrote j.et.gz\n");
   EXPECT_TRUE(test::read_file(folder_ / "work/j.et.gz").starts_with("\x1f\x8b"));

@@ -316,6 +316,26 @@ TEST_F(TraceRun, RefusesRanksThatWaitForEachOther) {
       << repaired.out;
 }
 
+/// What has a root ends on some ranks before others begin it, or not: a machine that stops says that it may.
+TEST_F(TraceRun, AMachineThatStopsSaysWhatMayBeWhy) {
+  const auto from = [](int id, const char* group, const json& after) {
+    json made = sum(id, 1 << 20, {{"comm_type", 5}, {"comm_root", 0}, {"pg_name", group}});
+    made["data_deps"] = after;
+    return made;
+  };
+  const json none = json::array();
+  const json as_root = {from(1, "1", none), from(2, "2", {1})};
+  trace({as_root, {from(1, "2", none), from(2, "1", {1})}, as_root});
+  write("work/w.groups.json", R"({"1": [0, 1, 2, 3], "2": [0, 1, 2, 3]})");
+  EXPECT_EQ(weft("trace check w").code, 0);
+  const Ran ran = run("w", true);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("deadlock: nothing can happen any more"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("warning: 1 circle of ranks that wait for each other, unless what has a root ends"),
+            std::string::npos)
+      << ran.err;
+}
+
 /// Messages of equal ranks and tag meet by size, on the machine as in ASTRA-sim's arithmetic.
 TEST_F(TraceRun, MessagesMeetBySize) {
   const auto message = [](int id, bool sends, int bytes) {

@@ -154,15 +154,13 @@ TEST(ConfigFile, ErrorsNameTheFile) {
   EXPECT_EQ(load_text("{\n  \"a\": 1,\n  \"b\": }"),
             ": line 3, column 8: expected JSON, got a syntax error while parsing value - unexpected '}'; expected '[', "
             "'{', or a literal");
-  EXPECT_EQ(load_text("").substr(0, 53), ": line 1, column 1: expected JSON, got a syntax error");
+  EXPECT_TRUE(load_text("").starts_with(": line 1, column 1: expected JSON, got a syntax error"));
   EXPECT_EQ(load_text(R"({"a": {"b": 1, "b": 2}})"), ": a.b: expected each key once, got \"b\" twice");
 }
 
 TEST(ConfigErrors, QuantitiesNeedUnits) {
   EXPECT_EQ(field_error(R"("clock": 1980)"),
             "p.json: engine.clock: expected a frequency with its unit, such as \"1980MHz\", got 1980");
-  EXPECT_EQ(field_error(R"("clock": 0)"),
-            "p.json: engine.clock: expected a frequency with its unit, such as \"1980MHz\", got 0");
   EXPECT_EQ(field_error(R"("peak": "989")"),
             "p.json: engine.peak: expected a compute rate with its unit, such as \"989TFLOPS\" (in FLOPS, GFLOPS, "
             "TFLOPS, PFLOPS), got \"989\"");

@@ -319,12 +319,22 @@ bool RankMatcher::can_compare(const Group& everybody) const {
   return same([](const auto& each) { return each.first; }) || !same([](const auto& each) { return each.second; });
 }
 
-/// Some rank has the root outside of its dimensions.
-void RankMatcher::find_shared_roots(const Issued& issued) {
+bool RankMatcher::joins_others(const GroupMembers& group, const Collective& each) const {
+  return group.key.empty() && involved_.has_groups() && set_of(each) != InvolvedLists::kAll;
+}
+
+void RankMatcher::find_shared_roots(const Issued& issued, const GroupMembers& group) {
   for (const Collective& each : *issued.collectives) {
-    if (set_of(each) == InvolvedLists::kAll || each.root == kNotNamed || !involved_.has_groups()) continue;
-    findings_.add(Problem::kRoot, files_.files.front(), each.id, "its root is " + std::to_string(each.root),
-                  "none, since each rank's " + involved_.text(set_of(each)) + " joins other ranks");
+    if (each.root == kNotNamed) continue;
+    const std::string problem = "its root is " + std::to_string(each.root);
+    if (joins_others(group, each)) {
+      findings_.add(Problem::kRoot, files_.files.front(), each.id, problem,
+                    "none, since each rank's " + involved_.text(set_of(each)) + " joins other ranks");
+    } else if (!is_member(each.root, group)) {
+      const std::string of_group =
+          group.key.empty() ? "from 0 to " + std::to_string(ranks_ - 1) : "of group " + group.key;
+      findings_.add(Problem::kRoot, files_.files.front(), each.id, problem, "a rank " + of_group);
+    }
   }
 }
 

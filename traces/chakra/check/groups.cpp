@@ -190,9 +190,10 @@ void RankMatcher::find_group(std::size_t file, std::uint32_t rank, const std::st
   of_key.group = &group;
   of_key.name = name;
   if (group.key.empty() && !shared_) return add_everybody(rank, file, issued);
-  if (group.key.empty() && rank == 0) find_shared_roots(issued);
   // What a file has for all ranks counts once.
-  if (!group.key.empty() && (!shared_ || rank == group.sorted->front())) remark_dimensions(file, issued);
+  const bool is_first = rank == group.sorted->front();
+  if (shared_ && is_first) find_shared_roots(issued, group);
+  if (!group.key.empty() && (!shared_ || is_first)) remark_dimensions(file, issued);
   add_member(of_key, rank, file, issued);
 }
 

@@ -268,8 +268,10 @@ class RankMatcher {
   void remark_unknown_dimensions();
   /// The same: whether everybody's collectives of all dimensions can be compared.
   [[nodiscard]] bool can_compare(const Group& everybody) const;
-  /// In a file that is the trace of all ranks.
-  void find_shared_roots(const Issued& issued);
+  /// In a file that is the trace of all ranks: roots that are not in the group of each of them.
+  void find_shared_roots(const Issued& issued, const GroupMembers& group);
+  /// Whether it is of everybody, and joins each rank with some alone.
+  [[nodiscard]] bool joins_others(const GroupMembers& group, const Collective& each) const;
   void remark_dimensions(std::size_t file, const Issued& issued);
   void use_implementations(std::size_t file, const Issued& issued, const GroupMembers& group);
   void remark(GroupTable::Way way, std::size_t file, const Issued& issued, const std::string& name,

@@ -64,11 +64,11 @@ void RankMatcher::mend_shared(Edits& edits, MendLog& log) const {
     for (const Collective& each : *group.members.begin()->second.issued->collectives) {
       if (each.root == kNotNamed) continue;
       // One root is none of the ranks that other ranks share dimensions with.
-      const bool is_of_some = key.empty() && involved_.has_groups() && set_of(each) != InvolvedLists::kAll;
-      if (!is_of_some && is_member(each.root, *group.group)) continue;
+      const bool has_many = joins_others(*group.group, each);
+      if (!has_many && is_member(each.root, *group.group)) continue;
       Edit& edit = edits[each.id];
-      edit.is_rootless = is_of_some;
-      if (!is_of_some) edit.root = group.group->ranks.front();
+      edit.is_rootless = has_many;
+      if (!has_many) edit.root = group.group->ranks.front();
       log.add(Problem::kRoot, files_.files.front(), each.id);
     }
   }
