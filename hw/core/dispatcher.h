@@ -94,6 +94,14 @@ class Dispatcher final : public sc_core::sc_module {
   /// Simulated time: of the event being handled, or of the kernel when called from a SystemC process.
   [[nodiscard]] Time now() const { return running_ ? Time(now_) : kernel_time(); }
 
+  /// Whether `target`, one of whose events is being handled, has no further one at this picosecond: what it would post
+  /// for now can as well be done at once, since nothing would come between.
+  [[nodiscard]] bool is_last_of(const EventTarget& target) const {
+    if (cursor_ == batch_size_) return true;
+    const auto in_slot = static_cast<std::uint64_t>(now_) & kSlotMask;
+    return batch_[cursor_].key >> kTagBits != (in_slot << kTargetBits | target.order_ >> kTagBits);
+  }
+
   /// Calls `hook` about every `events` events, for progress displays; an empty one ends that.
   void on_progress(std::uint64_t events, std::function<void()> hook);
 

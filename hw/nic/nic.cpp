@@ -180,8 +180,15 @@ void Nic::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
         break;
       engine_free_ = std::max(engine_free_ + config_.message_cost, now);
       ++pairs_[data].ready_jobs;
+      if (posts_ && post_directly(now, static_cast<std::uint32_t>(data))) break;
       activate(static_cast<std::uint32_t>(data));
       pump(now);
+      break;
+    case kPosted:
+      take_posted(now, data);
+      break;
+    case kAcknowledged:
+      take_acknowledgement(now, data);
       break;
     case kResume:
       pairs_[data].paused = false;

@@ -133,6 +133,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   bool may_loop_ = false;  ///< a packet may be for this end
   bool phases_ = false;    ///< memory says later when it is done
   bool reports_ = false;   ///< a queue pair has Places
+  bool posts_ = false;     ///< what has no payload goes to neighbours directly
   Time engine_free_;
   std::vector<QueuePair> pairs_;
   WayOut wire_;
@@ -181,6 +182,16 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   /// Which memory peers may reach, and by which keys.
   MemoryRegions& regions() { return regions_; }
 
+  /// Another interface of a network whose links carry what has no payload with what has: acknowledgements, and messages
+  /// of no bytes with an immediate, as the flits of a scale-up link do. They come to it after `way`, take no place on
+  /// the link and wait for nothing but what their queue pair still has there.
+  struct Neighbour {
+    Nic* nic = nullptr;
+    Time way;
+  };
+  /// All of them, by their ends. Before the simulation; of no effect on one that recovers, paces or caches contexts.
+  void post_stores(std::vector<Neighbour> neighbours);
+
   /// Before the simulation, for a memory that asks for phases (MemoryMaster).
   void use_phases();
 
@@ -213,6 +224,7 @@ class Nic final : public sc_core::sc_module, public EventTarget {
     bool answered = false;        ///< a read whose last response has come
     bool visible = false;         ///< and lies in memory, or is known when it will
     bool sent = false;            ///< its last packet, once at the least
+    bool is_direct = false;       ///< went to its neighbour without a packet
     std::uint32_t first_psn = 0;  ///< of its first packet
     std::uint32_t packets = 0;    ///< 0 before the first has been cut
     std::uint32_t received = 0;   ///< bytes of a read's answer, without gaps
@@ -385,6 +397,12 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   [[nodiscard]] std::string left_over_of(std::size_t pair);
   void write_entry(std::uint64_t address, const Completion& entry, Time at);
 
+  // Posted stores (posted.cpp)
+  bool post_directly(Time now, std::uint32_t number);
+  void take_posted(Time now, std::uint64_t data);
+  void acknowledge_directly(Time now, const QueuePair& pair, std::uint32_t psn);
+  void take_acknowledgement(Time now, std::uint64_t data);
+
   // Memory with phases (phased_memory.cpp). A time that is not known yet is kNever: then what depends on it follows the
   // latest read or write.
   Time begin_read(Time now, Packet& packet, std::uint64_t address);
@@ -487,9 +505,10 @@ class Nic final : public sc_core::sc_module, public EventTarget {
   Random random_;  ///< of retries
   WayOut loop_;
   std::vector<std::vector<std::uint32_t>> attached_;  ///< by group: queue pairs of datagrams
-  Time taken_until_;                                  ///< work requests, from their doorbells
-  Time group_free_;                                   ///< by when groups have been served at their rate
-  ByteTime::Rest group_rest_ = 0;                     ///< of that
+  std::vector<Neighbour> neighbours_;
+  Time taken_until_;               ///< work requests, from their doorbells
+  Time group_free_;                ///< by when groups have been served at their rate
+  ByteTime::Rest group_rest_ = 0;  ///< of that
   Probe* probe_ = nullptr;
   int track_ = 0;
   Time drawn_from_;

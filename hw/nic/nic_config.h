@@ -24,6 +24,7 @@ struct NicConfig {
   Bytes turn = Bytes(64 << 10);
   Time rnr_timer = Time(10'000'000);
   Time rnr_limit = Time(10'000'000'000'000);
+  bool posted = false;
   bool recovery = false;
   Time ack_timeout = Time(524'288'000);
   double retry_jitter = 0.25;
@@ -109,6 +110,10 @@ struct NicConfig {
     visit("rnr_timer", rnr_timer, "Wait before repeating what found no receive posted",
           Range{1'000, 1'000'000'000'000});
     visit("rnr_limit", rnr_limit, "Time after which it gives up", Range{1'000, 1'000'000'000'000'000});
+    visit(
+        "posted", posted,
+        "Of a scale-up port: acknowledgements and messages without bytes travel in the flits of others. They take the "
+        "way's time and no place on the link; not with recovery, DCQCN, a context cache or faults of the network");
     visit("recovery", recovery, "Repeats what is lost; not needed where the fabric loses nothing");
     // 4.096 us * 2^7 of what InfiniBand can express: well above a round trip through full buffers. Drivers ask for
     // 2^14 and more, which would be most of any simulated step.

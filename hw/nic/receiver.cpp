@@ -86,6 +86,7 @@ void Nic::finish_message(const Packet& packet, QueuePair& pair, Time visible) {
                      {id, pair.message_bytes, packet.queue_pair, packet.immediate, Verb::kReceive, immediate}, visible);
   }
   pair.message_bytes = 0;
+  if (posts_ && pair.peer_end != end_) return acknowledge_directly(dispatcher_.now(), pair, packet.psn);
   control(Opcode::kAck, packet.queue_pair, packet.psn);
 }
 

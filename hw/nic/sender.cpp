@@ -80,6 +80,7 @@ Fetched Nic::cut_packet(Time now, std::uint32_t number) {
   Job& job = pair.jobs[pair.next_job];
   if (job.cut == 0) {
     job.first_psn = pair.next_psn;
+    job.is_direct = false;
     job.packets = job.request.verb == Verb::kRead ? 1 : packets_of(job.request.bytes);
   }
   packet->psn = pair.next_psn++;

@@ -8,6 +8,8 @@ namespace weft::nic {
 /// Event tags of a Nic, in the order in which they run at one picosecond.
 enum Tag : std::uint32_t {
   kArrive,
+  kPosted,
+  kAcknowledged,
   kWork,
   kResume,
   kCredit,

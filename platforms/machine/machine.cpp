@@ -125,6 +125,7 @@ ScaleUp::ScaleUp() {
   port.dma_rate = 900_GBps;
   port.read_latency = 50_ns;
   port.write_latency = 50_ns;
+  port.posted = true;
 }
 
 Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuffle, Wire wire)
@@ -151,6 +152,7 @@ Machine::Machine(const MachineConfig& config, std::optional<std::uint32_t> shuff
   for (const Step& build : all) build();
   ranks_.resize(memories_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) bind_rank(i);
+  if (node_plan_ && config_.scale_up.port.posted) post_stores(ports_, *node_plan_);
 }
 
 Machine::~Machine() = default;

@@ -101,6 +101,25 @@ std::vector<std::string> describe_short_reorder(const nic::NicConfig& config, co
           to_text(enough) + " under way"};
 }
 
+void post_stores(const std::vector<std::unique_ptr<nic::Nic>>& ports, const fabric::Plan& plan) {
+  if (!plan.config().faults.empty()) return;
+  const auto ends = static_cast<std::uint32_t>(plan.topology().ends.size());
+  const Bytes header(plan.config().wire_bytes(0));
+  for (std::uint32_t from = 0; from < ends; ++from) {
+    std::vector<Time> times(ends);
+    for (std::uint32_t to = 0; to < ends; ++to) {
+      if (to == from) continue;
+      const Way way(plan, from, to);
+      times[to] = way.time + transfer_time(header, way.rate);
+    }
+    for (std::size_t first = 0; first < ports.size(); first += ends) {
+      std::vector<nic::Nic::Neighbour> neighbours;
+      for (std::uint32_t to = 0; to < ends; ++to) neighbours.push_back({ports[first + to].get(), times[to]});
+      ports[first + from]->post_stores(std::move(neighbours));
+    }
+  }
+}
+
 std::string longer_ack_timeout(const nic::NicConfig& config, const fabric::Plan& plan) {
   const RoundTrip round(plan);
   return "expected more than " + to_text(config.ack_timeout) +

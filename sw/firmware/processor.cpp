@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "hw/core/annotation.h"
 #include "sw/firmware/backlog.h"
@@ -130,6 +131,14 @@ void Processor::wake(Thread& thread, Time at) {
   post_run(thread, free_at == kNever ? at : std::max(at, free_at));
 }
 
+void Processor::wake_now(Time now, Thread& thread) {
+  if (thread.queued) return;
+  // Of several hardware threads the speeds are settled first.
+  const bool is_free = config_.threads == 1 && core_of(thread).core.free_at(thread.id) <= now;
+  if (!is_free || !dispatcher_.is_last_of(*this)) return wake(thread, now);
+  run(now, thread);
+}
+
 void Processor::post_run(Thread& thread, Time at) {
   dispatcher_.post(std::max(at, dispatcher_.now()), *this, kRun, reinterpret_cast<std::uint64_t>(&thread));
 }
@@ -195,13 +204,16 @@ void Processor::on_event(Time now, std::uint32_t tag, std::uint64_t data) {
   if (depth_ != 0 && queue.entries_.size() >= std::max(depth_, fullest_.entries)) [[unlikely]] {
     fullest_ = {queue.entries_.size() + 1, queue.what_};
   }
-  queue.take(arriving.entry, now);
+  queue.entries_.push_back(arriving.entry);
+  Thread* const waiter = std::exchange(queue.waiter_, nullptr);
   const bool repeats = repeats_ > 0 && tag == kEntry && queue.may_repeat_ && arriving.entry.verb == nic::Verb::kReceive;
   if (repeats && random_.share() < repeats_) {
     constexpr double kLatest = 20'000'000;  // ps
-    return dispatcher_.post(now + Time(static_cast<std::int64_t>(random_.share() * kLatest)), *this, kRepeat, data);
+    dispatcher_.post(now + Time(static_cast<std::int64_t>(random_.share() * kLatest)), *this, kRepeat, data);
+  } else {
+    free_arriving_.push_back(&arriving);
   }
-  free_arriving_.push_back(&arriving);
+  if (waiter != nullptr) wake_now(now, *waiter);
 }
 
 void Processor::prepare(std::uint32_t tag, std::uint64_t data) {

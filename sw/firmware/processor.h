@@ -260,6 +260,8 @@ class Processor final : public sc_core::sc_module, public EventTarget {
   CoreState& core_of(const Thread& thread) { return cores_[static_cast<std::size_t>(thread.core)]; }
   void run(Time now, Thread& thread);
   void post_run(Thread& thread, Time at);
+  /// As wake(), at the end of an event: where it can run now it does, without an event of its own.
+  void wake_now(Time now, Thread& thread);
   void spend(Time alone, Time shared) {
     alone_ += alone;
     shared_ += shared;
@@ -356,16 +358,12 @@ class alignas(64) CompletionQueue {
   void signal(std::uint64_t id) {
     nic::Completion entry;
     entry.id = id;
-    take(entry, processor_.now());
+    entries_.push_back(entry);
+    if (waiter_ != nullptr) processor_.wake(*std::exchange(waiter_, nullptr), processor_.now());
   }
 
  private:
   friend class Processor;
-
-  void take(const nic::Completion& entry, Time now) {
-    entries_.push_back(entry);
-    if (waiter_ != nullptr) processor_.wake(*std::exchange(waiter_, nullptr), now);
-  }
 
   // What every completion touches comes first.
   Processor& processor_;
