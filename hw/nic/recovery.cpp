@@ -219,7 +219,7 @@ void Nic::take_held(Time now, std::uint32_t number) {
 
 // --- As requester ---
 
-Nic::Job* Nic::awaited_read(QueuePair& pair) {
+Job* Nic::awaited_read(QueuePair& pair) {
   for (std::size_t i = 0; i < pair.jobs.size() && pair.jobs[i].packets != 0; ++i) {
     Job& job = pair.jobs[i];
     if (job.request.verb == Verb::kRead && !job.answered) return &job;
@@ -227,7 +227,7 @@ Nic::Job* Nic::awaited_read(QueuePair& pair) {
   return nullptr;
 }
 
-Nic::Job* Nic::job_of(QueuePair& pair, std::uint32_t psn) {
+Job* Nic::job_of(QueuePair& pair, std::uint32_t psn) {
   for (std::size_t i = 0; i < pair.jobs.size() && pair.jobs[i].packets != 0; ++i) {
     Job& job = pair.jobs[i];
     if (!before(psn, job.first_psn) && before(psn, job.first_psn + job.packets)) return &job;

@@ -35,7 +35,12 @@ nlohmann::json yaml_value(const YAML::Node& value, const Scalar& member) {
 YAML::Node load_yaml(const std::string& file, const std::string& expected) {
   YAML::Node root;
   try {
-    root = YAML::Load(traces::read_text(file, expected));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(traces::read_text(file, expected));
+    if (documents.size() > 1) {
+      throw InputError(file, "line " + std::to_string(documents[1].Mark().line + 1), "nothing behind " + expected,
+                       "a second document");
+    }
+    if (!documents.empty()) root = documents.front();
   } catch (const YAML::Exception& error) {
     throw InputError(file, "line " + std::to_string(error.mark.line + 1), "YAML", error.msg);
   }
@@ -89,6 +94,9 @@ std::vector<DimensionConfig> read_network(const fs::path& file) {
 bool is_flow_yaml(const fs::path& network) {
   const std::string text = traces::read_text(network.string(), "a network file of ASTRA-sim");
   if (nlohmann::json::accept(text)) return false;
+  // A key that begins without a quote is none of JSON's, whatever is wrong behind it.
+  const std::size_t key = text.find_first_not_of(" \t\r\n", text.find('{') + 1);
+  if (key != std::string::npos && text[key] != '"' && text[key] != '}') return true;
   try {
     const YAML::Node root = YAML::Load(text);
     return root.IsMap() && (root["topology"] || root["npus_count"]);

@@ -112,6 +112,15 @@ void add_reduction(IdleCollector& idle, const fabric::Switch::Config& sw, const 
 void add_interface(IdleCollector& idle, const nic::Nic::Config& nic, const fabric::FabricConfig& network,
                    const InterfaceUse& use, const std::string& path, const std::string& network_path) {
   const bool recovers = nic.recovery || nic.reorder > Bytes();
+  const std::string posted = path + ".posted";
+  if (path == "nic") {
+    idle.add(true, posted, "only links within a node carry acknowledgements with data");
+  } else {
+    idle.add(recovers, posted, "it repeats what is lost");
+    idle.add(nic.dcqcn.enabled, posted, path + ".dcqcn.enabled is true");
+    idle.add(nic.context_cache.entries > 0, posted, path + ".context_cache.entries is not 0");
+    idle.add(!network.faults.empty(), posted, network_path + ".faults are given");
+  }
   for (const char* field : {".ack_timeout", ".retry_jitter", ".retry_limit"}) {
     idle.add(!recovers, path + field, path + ".recovery is false");
   }

@@ -81,6 +81,10 @@ TEST_F(EdgesCli, WhatIsSetWithoutEffectIsTold) {
   EXPECT_EQ(without_effect("--set scale_up.port.dcqcn.g=0.5 --set scale_up.port.dcqcn.enabled=true"),
             "scale_up.port.dcqcn.enabled: scale_up.fabric.switch.marking.min is 0B\n"
             "scale_up.port.dcqcn.g: scale_up.fabric.switch.marking.min is 0B\n");
+  EXPECT_EQ(without_effect("--set nic.posted=true"),
+            "nic.posted: only links within a node carry acknowledgements with data\n");
+  EXPECT_EQ(without_effect("--set scale_up.port.posted=false --set scale_up.port.recovery=true"),
+            "scale_up.port.posted: it repeats what is lost\n");
   EXPECT_EQ(without_effect("--set per_node=1 --set scale_up.fabric.link.rate=100Gbps"),
             "scale_up.fabric.link.rate: per_node is 1\n");
   EXPECT_EQ(without_effect("--set fabric.injection=100Gbps --set fabric.reroute_after=1us "

@@ -129,8 +129,20 @@ TEST_F(InvolvedCli, FlowStyleOfYamlIsRead) {
   const json first = {collective(1, kAllReduce, {true, false})};
   traces({first, first, first, first});
   EXPECT_EQ(weft("trace check ../w --network ../flow.yml").out, "4 ranks, 4 nodes, no findings\n");
-  write("flow.yml", "{topology: [Ring, Ring], \"npus_count\": [2, 2]");
-  EXPECT_NE(weft("trace check ../w --network ../flow.yml").err.find("../flow.yml: line 1, column 3: expected JSON"),
+  for (const auto& [behind, place] :
+       {std::pair{"", "line 2: expected YAML"},
+        {"}\nlatency: [1, 1]\n", "line 2: expected "},
+        {"} extra", "line 1: expected "},
+        {"}\n---\na: 1\n", "line 3: expected nothing behind ASTRA-sim's network file, with "}}) {
+    write(
+        "flow.yml",
+        std::string("{topology: [Ring, Ring], npus_count: [2, 2], bandwidth: [50, 50], latency: [500, 500]") + behind);
+    const Ran ran = weft("trace check ../w --network ../flow.yml");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find(std::string("../flow.yml: ") + place), std::string::npos) << ran.err;
+  }
+  write("flow.yml", "{\"topology\": [\"Ring\", \"Ring\"], \"npus_count\": [2, 2]");
+  EXPECT_NE(weft("trace check ../w --network ../flow.yml").err.find("../flow.yml: line 1, column 51: expected JSON"),
             std::string::npos);
   EXPECT_EQ(
       weft("trace check ../w --network ../none.yml").err,

@@ -63,6 +63,28 @@ TEST(Order, OfWhatAHandlerPostsForTheSamePicosecondIsTheSame) {
   EXPECT_EQ(bench.log, expected);
 }
 
+TEST(Order, TheLastEventOfATargetAtOnePicosecondIsKnown) {
+  Bench bench({"a", "b"});
+  std::vector<std::pair<std::uint32_t, bool>> last;  // by tag
+  for (const auto& target : bench.targets) {
+    target->reaction = [&](Time now, std::uint32_t tag, std::uint64_t /*data*/) {
+      if (tag == 6) bench.dispatcher.post(now, *target, 7);
+      last.emplace_back(tag, bench.dispatcher.is_last_of(*target));
+    };
+  }
+  bench.script.at(1_ps, [&] {
+    for (const std::uint32_t tag : {0U, 1U}) bench.dispatcher.post(5_ns, *bench.targets[0], tag);
+    bench.dispatcher.post(5001_ps, *bench.targets[0], 2);
+    bench.dispatcher.post(5001_ps, *bench.targets[1], 3);
+    bench.dispatcher.post(7_us, *bench.targets[0], 4);
+    bench.dispatcher.post(90_us, *bench.targets[0], 6);
+  });
+  sc_core::sc_start();
+  const std::vector<std::pair<std::uint32_t, bool>> expected = {{0, false}, {1, true},  {2, true}, {3, true},
+                                                                {4, true},  {6, false}, {7, true}};
+  EXPECT_EQ(last, expected);
+}
+
 TEST(Times, AreExactOnBothSidesOfEveryBoundary) {
   std::vector<std::int64_t> times;
   for (const std::int64_t edge : {std::int64_t{0}, kSlot, 2 * kSlot, 64 * kSlot, 4096 * kSlot, kWindow - kSlot, kWindow,
