@@ -26,7 +26,7 @@ using schedules::GraphResult;
 
 /// As collectives have them (collectives::DimensionGroup).
 std::vector<std::uint32_t> dimensions_of(const MachineConfig& machine) {
-  std::vector<int> sizes = machine.collectives.dimensions.sizes;
+  std::vector<int> sizes = machine.collectives.of<collectives::DimensionsConfig>().sizes;
   if (sizes.empty() && machine.per_node > 1) {
     sizes = {machine.per_node, machine.accelerators / machine.per_node};
   } else if (sizes.empty()) {
@@ -224,7 +224,7 @@ std::vector<IdleFields> GraphJob::idle() const {
   add(engine_->result().transfers == 0, "memories", "nothing was loaded or stored in this run");
   // What says the same is no setting without effect.
   if (config_.library == schedules::Library::kDimensions &&
-      machine_->config().collectives.algorithm != collectives::Algorithm::kDimensions) {
+      machine_->config().collectives.algorithm != name_of(config_.library)) {
     idle.push_back({"collectives.algorithm", {}, "workload.library is dimensions", false, {}});
   }
   if (!step_) return idle;
