@@ -16,13 +16,10 @@
 #include "platforms/config/catalogue.h"
 #include "platforms/config/field_visitor.h"
 #include "platforms/config/text.h"
+#include "platforms/jobs/job_kind.h"
 #include "platforms/machine/machine.h"
 #include "platforms/machine/platform.h"
 #include "sw/analytical/config.h"
-#include "sw/schedules/fsdp_plan.h"
-#include "sw/schedules/graph/graph.h"
-#include "sw/schedules/kfac/kfac_config.h"
-#include "sw/workloads/options.h"
 #include "traces/files/text_file.h"
 
 namespace weft::platforms {
@@ -154,14 +151,12 @@ std::vector<Section> sections(const std::vector<FieldDoc>& fields) {
 
 int describe_all(bool as_json) {
   std::vector<FieldDoc> fields = describe(MachineConfig());
-  for (FieldDoc& field : describe(schedules::FsdpConfig(), "workload")) fields.push_back(std::move(field));
-  for (FieldDoc& field : describe(schedules::GraphConfig(), "workload")) fields.push_back(std::move(field));
   for (FieldDoc& field : describe(analytical::AnalyticalConfig(), "analytical")) fields.push_back(std::move(field));
-  const std::vector<FieldDoc> kfac = describe(schedules::KfacConfig(), "workload");
-  const std::vector<FieldDoc> transformer = describe(workloads::StepOptions(), "workload");
   if (as_json) {
+    for (const JobKind& kind : job_kinds()) {
+      for (FieldDoc& field : describe(kind.config, "workload")) fields.push_back(std::move(field));
+    }
     nlohmann::ordered_json json = nlohmann::ordered_json::array();
-    for (const auto* more : {&kfac, &transformer}) fields.insert(fields.end(), more->begin(), more->end());
     for (const FieldDoc& field : fields) {
       json.push_back({{"path", field.path},
                       {"type", field.type},
@@ -184,13 +179,12 @@ int describe_all(bool as_json) {
       "`groups`, lists of ranks by name or the name of a file with them (without it `PREFIX.groups.json` beside the "
       "traces, where\nthere is one), and `custom`, prefixes of Chakra files for operations (`all_reduce`, ...), or "
       "`custom_nodes`,\nthe same for single nodes by id.\n");
-  for (const Section& section : sections(fields)) {
-    const bool is_workload = section.title == "workload";
-    print(fmt::format("\n## {}\n\n{}", is_workload ? "workload of kind `fsdp`" : section.title, table(section.fields)));
+  for (const Section& section : sections(fields))
+    print(fmt::format("\n## {}\n\n{}", section.title, table(section.fields)));
+  for (const JobKind& kind : job_kinds()) {
+    print(fmt::format("\n## workload of kind `{}`\n\n{}\n", kind.name, kind.doc));
+    if (const std::vector<FieldDoc> own = describe(kind.config, "workload"); !own.empty()) print("\n" + table(own));
   }
-  print("\n## workload of kind `kfac`\n\n" + table(kfac));
-  print("\n## workload of kind `transformer`\n\nAnd those of graphs, from `workload.compute` to `workload.type`.\n\n" +
-        table(transformer));
   print("\n## Of `weft memory`\n\nNot of a platform: what its `--set` changes.\n\n" +
         table(describe(dram::MemoryConfig())));
   return kDone;

@@ -171,7 +171,7 @@ std::vector<std::string> broadcast_trees() {
 }
 
 std::vector<std::string> algorithm_names() {
-  std::vector<std::string> names = names_of<collectives::Algorithm>();
+  std::vector<std::string> names = names_of<collectives::AlgorithmName>();
   for (std::string& name : broadcast_trees()) names.push_back(std::move(name));
   return names;
 }
@@ -190,7 +190,7 @@ void apply_algorithm(CollectiveOptions& options) {
     return;
   }
   if (!broadcasts) {
-    throw UsageError("--algorithm: expected one of " + join(names_of<collectives::Algorithm>(), ", ") + " for " +
+    throw UsageError("--algorithm: expected one of " + join(names_of<collectives::AlgorithmName>(), ", ") + " for " +
                      options.op + ", since " + options.algorithm + " is a tree for a broadcast alone, got " +
                      in_quotes(options.algorithm));
   }

@@ -25,6 +25,7 @@
 #include "platforms/jobs/collective_details.h"
 #include "platforms/jobs/graph_workload.h"
 #include "platforms/jobs/job.h"
+#include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernels_alone.h"
 #include "platforms/machine/borrowed_remark.h"
 #include "platforms/machine/idle_settings.h"
@@ -103,19 +104,6 @@ std::string workload_of(const RunOptions& options) {
   if (is_ours && !options.traces.empty() && error.path() == "workload.traces")
     throw InputError(options.traces, "", error.expected(), "");
   throw error;
-}
-
-std::unique_ptr<Job> make_job(Platform& platform) {
-  const Node workload = platform.workload();
-  // A misspelt key may be why it is not there, and says more.
-  if (!workload.exists()) platform.document().check_unused();
-  if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"fsdp\", \"model\": \"llama3-8b\"}");
-  const auto kind = workload.require<std::string>("kind");
-  if (kind == "fsdp") return make_fsdp_job(platform);
-  if (kind == "kfac") return make_kfac_job(platform);
-  if (kind == "chakra") return make_graph_job(platform);
-  if (kind == "transformer") return make_transformer_job(platform);
-  workload.child("kind").fail("\"fsdp\", \"kfac\", \"transformer\" or \"chakra\"");
 }
 
 /// What is not in the figures above it.

@@ -10,6 +10,7 @@
 #include "traces/csv.h"
 #include "traces/json/json_depth.h"
 #include "traces/json/json_text.h"
+#include "traces/nearest_names.h"
 
 namespace weft::platforms {
 
@@ -43,6 +44,15 @@ json& member_of(json& element, const std::string& column, const std::string& fil
     at = &(*at)[column.substr(start, dot - start)];
   }
   return at->is_object() ? (*at)["part"] : *at;
+}
+
+/// Of names that users add to: those like the one that was given, as a question.
+std::string names_like(const Scalar& scalar, const json& given) {
+  const EnumRef* const names = std::get_if<EnumRef>(&scalar);
+  if (names == nullptr || !names->open || !given.is_string()) return "";
+  traces::NearestNames near(given.get_ref<const std::string&>());
+  for (const std::string_view name : names->names) near.look_at(name);
+  return near.question();
 }
 
 /// A list of objects from text in CSV, whose columns are named for their fields ("link.rate"); empty cells say nothing.
@@ -149,7 +159,9 @@ void Node::read_scalar(const Scalar& scalar, Range range) const {
   const double usual = std::max(weight_of(scalar), 1.0);
   if (exists()) {
     const Layer& top = layers_.front();
-    if (!assign(scalar, range, *top.value)) fail(top, expectation(scalar, range, *top.value));
+    if (!assign(scalar, range, *top.value)) {
+      fail(top, expectation(scalar, range, *top.value), got_text(*top.value) + names_like(scalar, *top.value));
+    }
   }
   // What an upper source replaces is still known and no mistake, even if it has another shape.
   for (std::size_t i = 1; i < layers_.size(); ++i) document_->whole_.insert(layers_[i].value);

@@ -265,13 +265,10 @@ std::vector<CollectiveResult> run_collective(Machine& machine, CollectiveOp op, 
     if (each == CollectiveOp::kBarrier) communicator->check_barrier();
     if (const auto rooted = rooted_of(each); rooted && !communicator->has(*rooted)) {
       const bool broadcast = *rooted == collectives::Rooted::kBroadcast;
-      throw ConfigError(
-          "collectives.algorithm",
-          "expected " +
-              std::string(broadcast ? "ring, tree, nccl, in-network, multicast or dimensions" : "dimensions") +
-              " for " + std::string(name_of(each)) +
-              (broadcast ? ", or a tree in collectives.broadcast.algorithm" : "") + ", got " +
-              std::string(name_of(machine.config().collectives.algorithm)));
+      throw ConfigError("collectives.algorithm",
+                        "expected " + collectives::names_with(*rooted) + " for " + std::string(name_of(each)) +
+                            (broadcast ? ", or a tree in collectives.broadcast.algorithm" : "") + ", got " +
+                            std::string(name_of(machine.config().collectives.algorithm)));
     }
     session.parts.push_back({each, std::move(communicator), 1'000'000 * session.parts.size(), 0, 0, 0, Time(), 0});
   }

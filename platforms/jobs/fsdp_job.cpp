@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/config/other_values.h"
-#include "platforms/jobs/job.h"
+#include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/results/format.h"
 #include "platforms/results/speed.h"
@@ -80,7 +80,7 @@ double kernels_of(const schedules::FsdpPlan& plan, int steps) {
 
 class FsdpJob final : public Job {
  public:
-  explicit FsdpJob(Platform& platform) { platform.workload().read(config_); }
+  explicit FsdpJob(const FsdpConfig& config) : config_(config) {}
 
   void build(Machine& machine) override {
     machine_ = &machine;
@@ -186,8 +186,9 @@ std::vector<IdleFields> FsdpJob::idle() const {
 
 }  // namespace
 
-std::unique_ptr<Job> make_fsdp_job(Platform& platform) {
-  return std::make_unique<FsdpJob>(platform);
+JobKind fsdp_job() {
+  return job_kind("fsdp", "A transformer trained by fully sharded data parallelism.", FsdpConfig(),
+                  [](Platform& /*platform*/, const FsdpConfig& config) { return std::make_unique<FsdpJob>(config); });
 }
 
 }  // namespace weft::platforms

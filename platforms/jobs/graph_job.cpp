@@ -10,7 +10,7 @@
 
 #include "hw/fabric/topology/topology.h"
 #include "platforms/jobs/graph_workload.h"
-#include "platforms/jobs/job.h"
+#include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/jobs/transformer_workload.h"
 #include "platforms/results/format.h"
@@ -26,7 +26,7 @@ using schedules::GraphResult;
 
 /// As collectives have them (collectives::DimensionGroup).
 std::vector<std::uint32_t> dimensions_of(const MachineConfig& machine) {
-  std::vector<int> sizes = machine.collectives.dimensions.sizes;
+  std::vector<int> sizes = machine.collectives.of<collectives::DimensionsConfig>().sizes;
   if (sizes.empty() && machine.per_node > 1) {
     sizes = {machine.per_node, machine.accelerators / machine.per_node};
   } else if (sizes.empty()) {
@@ -41,19 +41,29 @@ std::vector<std::uint32_t> dimensions_of(const MachineConfig& machine) {
   return count == all ? dimensions : std::vector{all};
 }
 
+/// What is generated, and how it is run.
+struct TransformerConfig {
+  workloads::StepOptions step;
+  schedules::GraphConfig graph;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    step.fields(visit);
+    graph.fields(visit);
+  }
+};
+
 class GraphJob final : public Job {
  public:
-  explicit GraphJob(Platform& platform) {
+  GraphJob(Platform& platform, const schedules::GraphConfig& config) : config_(config) {
     GraphWorkload read = read_graph_workload(platform.document(), dimensions_of(platform.machine()), Runner::kMachine);
     traces_ = std::move(read.traces);
     remarks_ = std::move(read.remarks);
     nodes_ = read.nodes;
-    platform.workload().read(config_);
   }
-  GraphJob(Platform& platform, TransformerStep step) : step_(std::move(step)) {
+  GraphJob(TransformerStep step, const schedules::GraphConfig& config) : step_(std::move(step)), config_(config) {
     traces_ = step_->traces;
     nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
-    platform.workload().read(config_);
   }
 
   /// AllToAlls do not, nor any with the library `dimensions`.
@@ -224,7 +234,7 @@ std::vector<IdleFields> GraphJob::idle() const {
   add(engine_->result().transfers == 0, "memories", "nothing was loaded or stored in this run");
   // What says the same is no setting without effect.
   if (config_.library == schedules::Library::kDimensions &&
-      machine_->config().collectives.algorithm != collectives::Algorithm::kDimensions) {
+      machine_->config().collectives.algorithm != name_of(config_.library)) {
     idle.push_back({"collectives.algorithm", {}, "workload.library is dimensions", false, {}});
   }
   if (!step_) return idle;
@@ -243,12 +253,20 @@ std::vector<IdleFields> GraphJob::idle() const {
 
 }  // namespace
 
-std::unique_ptr<Job> make_transformer_job(Platform& platform) {
-  return platform.checked([&] { return std::make_unique<GraphJob>(platform, generate_step(platform)); });
+JobKind transformer_job() {
+  return job_kind("transformer", "A step of a transformer in any parallelism, made into graphs and run as kind chakra.",
+                  TransformerConfig(), [](Platform& platform, const TransformerConfig& config) {
+                    return platform.checked([&] {
+                      return std::make_unique<GraphJob>(generate_step(config.step, platform.machine()), config.graph);
+                    });
+                  });
 }
 
-std::unique_ptr<Job> make_graph_job(Platform& platform) {
-  return std::make_unique<GraphJob>(platform);
+JobKind chakra_job() {
+  return job_kind("chakra", "Execution graphs: `traces`, `groups`, `custom` and `custom_nodes`, and how they are run.",
+                  schedules::GraphConfig(), [](Platform& platform, const schedules::GraphConfig& config) {
+                    return std::make_unique<GraphJob>(platform, config);
+                  });
 }
 
 }  // namespace weft::platforms

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -16,7 +17,8 @@
 #include <vector>
 
 #include "platforms/config/text.h"
-#include "sw/collectives/communicator.h"
+#include "sw/collectives/config.h"
+#include "sw/collectives/line/dimensional.h"
 #include "traces/chakra/check.h"
 #include "traces/chakra/convert.h"
 #include "traces/chakra/groups.h"
@@ -154,9 +156,9 @@ std::set<chakra::CollectiveType> one_dimension_in(Document& document, Runner run
     return one_dimension_of(arithmetic);
   }
   // In a machine all operations join the dimensions or none does.
-  collectives::Communicator::Config machine;
+  collectives::CommunicatorConfig machine;
   document.root().read("collectives", machine);
-  const std::vector<dimensions::Algorithm>& algorithms = machine.dimensions.all_reduce;
+  const std::vector<dimensions::Algorithm>& algorithms = machine.of<collectives::DimensionsConfig>().all_reduce;
   if (algorithms.empty() || !joins_dimensions(algorithms.front())) return result;
   for (int type = 0; type < chakra::kCollectiveTypes; ++type) result.insert(chakra::CollectiveType{type});
   return result;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -16,7 +15,7 @@
 
 namespace weft::platforms {
 
-/// What `weft run` does on a machine: a kind of workload. Made from the platform's `workload`, which it reads whole.
+/// What `weft run` does on a machine: a workload of some kind (platforms/jobs/job_kind.h).
 class Job {
  public:
   virtual ~Job() = default;
@@ -27,8 +26,8 @@ class Job {
   [[nodiscard]] virtual bool follows_algorithm() const { return true; }
   /// Makes its firmware. What it finds wrong in the configuration is thrown as ConfigError or std::length_error.
   virtual void build(Machine& machine) = 0;
-  /// Draws what the first `ranks` ranks do.
-  virtual void record(Probe& probe, int ranks) = 0;
+  /// Draws what the first `ranks` ranks do, beside what the machine's modules draw.
+  virtual void record(Probe& /*probe*/, int /*ranks*/) {}
   /// `begins` is called when a run that prepares itself first (it measures its machine, say) begins what it is for.
   virtual void set_begins(std::function<void()> /*begins*/) {}
   /// Of a job that leaves out what would be equal to what it has done, and says so there.
@@ -57,16 +56,11 @@ class Job {
   [[nodiscard]] virtual nlohmann::ordered_json workload() const = 0;
   [[nodiscard]] virtual nlohmann::ordered_json summary() const = 0;
   /// Of a run that was ended before: what is finished of that.
-  [[nodiscard]] virtual nlohmann::ordered_json finished() const = 0;
+  [[nodiscard]] virtual nlohmann::ordered_json finished() const;
   /// For people.
   [[nodiscard]] virtual std::string text() const = 0;
   /// Elements that are not what they should be; -1 where data is off.
-  [[nodiscard]] virtual std::int64_t wrong() const = 0;
+  [[nodiscard]] virtual std::int64_t wrong() const { return -1; }
 };
-
-std::unique_ptr<Job> make_fsdp_job(Platform& platform);
-std::unique_ptr<Job> make_graph_job(Platform& platform);
-std::unique_ptr<Job> make_kfac_job(Platform& platform);
-std::unique_ptr<Job> make_transformer_job(Platform& platform);
 
 }  // namespace weft::platforms

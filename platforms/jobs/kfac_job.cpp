@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "platforms/jobs/job.h"
+#include "platforms/jobs/job_kind.h"
 #include "platforms/jobs/kernel_digest.h"
 #include "platforms/results/format.h"
 #include "platforms/results/summary.h"
@@ -95,8 +95,7 @@ class KfacJob final : public Job {
  public:
   /// It names an algorithm of its own for some collectives.
   [[nodiscard]] bool follows_algorithm() const override { return false; }
-  explicit KfacJob(Platform& platform) {
-    platform.workload().read(config_);
+  KfacJob(Platform& platform, const KfacConfig& config) : config_(config) {
     const Node network = platform.workload().child("network");
     const bool is_name = config_.network.find_first_of("./") == std::string::npos;
     if (is_name || !network.exists()) return;
@@ -342,8 +341,10 @@ std::string KfacJob::text() const {
 
 }  // namespace
 
-std::unique_ptr<Job> make_kfac_job(Platform& platform) {
-  return std::make_unique<KfacJob>(platform);
+JobKind kfac_job() {
+  return job_kind(
+      "kfac", "A network trained by second-order or sparse methods.", KfacConfig(),
+      [](Platform& platform, const KfacConfig& config) { return std::make_unique<KfacJob>(platform, config); });
 }
 
 }  // namespace weft::platforms

@@ -91,11 +91,9 @@ void time_on(const accelerator::ComputeConfig& compute, Rate memory, workloads::
   };
 }
 
-TransformerStep generate_step(Platform& platform) {
-  StepOptions options;
-  platform.workload().read(options);
+TransformerStep generate_step(const StepOptions& options, const MachineConfig& machine) {
   try {
-    return generate(options, platform.machine());
+    return generate(options, machine);
   } catch (const WorkloadError& error) {
     throw of_platform(error);
   }

@@ -8,10 +8,11 @@
 
 #include "hw/accelerator/compute_config.h"
 #include "hw/core/quantity.h"
-#include "platforms/machine/platform.h"
+#include "platforms/machine/machine.h"
 #include "sw/dimensions/workload.h"
 #include "sw/models/kernels.h"
 #include "sw/workloads/config.h"
+#include "sw/workloads/options.h"
 #include "sw/workloads/workload.h"
 
 namespace weft::platforms {
@@ -32,7 +33,7 @@ struct TransformerStep {
 };
 
 /// The `workload` of a platform, of kind transformer: traces for its accelerators in a folder that lasts as long as the
-/// command runs. Throws InputError and ConfigError.
-TransformerStep generate_step(Platform& platform);
+/// command runs. Throws ConfigError.
+TransformerStep generate_step(const workloads::StepOptions& options, const MachineConfig& machine);
 
 }  // namespace weft::platforms

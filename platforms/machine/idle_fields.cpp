@@ -10,13 +10,22 @@
 
 #include "platforms/config/other_values.h"
 #include "platforms/machine/idle_collector.h"
+#include "sw/collectives/algorithm.h"
+#include "sw/collectives/in_network/in_network.h"
+#include "sw/collectives/line/dimensional.h"
+#include "sw/collectives/multicast/multicast.h"
+#include "sw/collectives/nccl/nccl_collectives.h"
 #include "sw/collectives/pat/pat.h"
 
 namespace weft::platforms {
 namespace {
 
 using accelerator::ComputeConfig;
-using collectives::Algorithm;
+using collectives::CommunicatorConfig;
+using collectives::DimensionsConfig;
+using collectives::MulticastConfig;
+using collectives::NcclConfig;
+using InNetworkConfig = collectives::InNetworkMember::Config;
 
 void add_memory(IdleCollector& idle, const memory::HbmConfig& hbm) {
   const std::string path = "accelerator.hbm";
@@ -76,17 +85,24 @@ void add_kernels(IdleCollector& idle, const ComputeConfig& compute, const Machin
 }
 
 /// Whether switches are to add up. Where they have no room for it, their fields are why.
-bool asks_switches(const collectives::Communicator::Config& config) {
-  return config.algorithm == Algorithm::kInNetwork ||
-         (config.algorithm == Algorithm::kMulticast && config.multicast.sums == collectives::MulticastSums::kInNetwork);
+bool asks_switches(const CommunicatorConfig& config) {
+  const collectives::Algorithm* other = in_place_of(collectives::algorithm_of(config.algorithm), config);
+  return config.algorithm == InNetworkConfig::kAlgorithm ||
+         (other != nullptr && other->name == InNetworkConfig::kAlgorithm);
+}
+
+/// Whether some collective ran by the algorithm.
+bool has_run(const MachineUse& use, std::string_view algorithm) {
+  return !use.algorithms ||
+         std::find(use.algorithms->begin(), use.algorithms->end(), algorithm) != use.algorithms->end();
 }
 
 /// Whether switches were to add up or nccl chose that they did.
-bool uses_switches(const collectives::Communicator::Config& config, const MachineUse& use) {
+bool uses_switches(const CommunicatorConfig& config, const MachineUse& use) {
   using collectives::Followed;
   if (!use.by_algorithm) return collectives::has_followed_switches(use.followed);
   return asks_switches(config) ||
-         (config.algorithm == Algorithm::kNccl &&
+         (config.algorithm == NcclConfig::kAlgorithm &&
           (has_followed(use.followed, Followed::kNvlsSteps) || has_followed(use.followed, Followed::kFull) ||
            has_followed(use.followed, Followed::kCollnet)));
 }
@@ -109,12 +125,12 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
     add(Followed::kChunk, {"collectives.chunk"},
         "all that rings of this run carried has flags, and chunks of a length of their own");
     // What nccl may take depends on it.
-    if (config.collectives.algorithm != Algorithm::kNccl) {
+    if (config.collectives.algorithm != NcclConfig::kAlgorithm) {
       add(Followed::kRings, {"collectives.protocol"}, "no ring or tree carried anything in this run");
     }
   }
   // By the rate of all channels' interfaces nccl chooses across nodes.
-  const bool chooses = config.collectives.algorithm == Algorithm::kNccl && config.accelerators > config.per_node;
+  const bool chooses = config.collectives.algorithm == NcclConfig::kAlgorithm && config.accelerators > config.per_node;
   idle.add(has_followed(use.followed, Followed::kRings) && !has_followed(use.followed, Followed::kSlots) &&
                !has_followed(use.followed, Followed::kChannels) && !chooses,
            "collectives.channels", "what this run carries is too short for a second channel");
@@ -122,7 +138,7 @@ void add_followed(IdleCollector& idle, const MachineConfig& config, const Machin
                !has_followed(use.followed, Followed::kLaneSlots) &&
                config.collectives.slots >= collectives::PatMember::kMostSlots,
            "collectives.slots", "a connection of PAT uses " + std::to_string(collectives::PatMember::kMostSlots));
-  if (config.collectives.algorithm == Algorithm::kNccl) {
+  if (config.collectives.algorithm == NcclConfig::kAlgorithm) {
     add(Followed::kNvls, {"collectives.nccl.nvls"}, "no AllReduce of this run goes another way with it");
     add(Followed::kCollnet, {"collectives.nccl.collnet"}, "no AllReduce of this run goes another way with it");
     add(Followed::kPat, {"collectives.nccl.pat"}, "no Allgather or ReduceScatter of this run goes another way with it");
@@ -169,6 +185,13 @@ void add_libraries(IdleCollector& idle, const MachineConfig& config, const Machi
            "no collective of this run is by multicast");
   idle.add(!has_followed(use.followed, Followed::kDimensions), "collectives.dimensions",
            "no collective of this run is by dimensions");
+  constexpr std::string_view kAbove[] = {InNetworkConfig::kAlgorithm, MulticastConfig::kAlgorithm,
+                                         DimensionsConfig::kAlgorithm};
+  for (const collectives::AlgorithmSection& section : config.collectives.sections) {
+    if (std::find(std::begin(kAbove), std::end(kAbove), section.algorithm) != std::end(kAbove)) continue;
+    idle.add(!has_run(use, section.algorithm), "collectives." + section.key,
+             "no collective of this run is by " + section.algorithm);
+  }
 }
 
 /// Adders of switches, of which a run has used those of its types.
@@ -196,19 +219,30 @@ void add_processor(IdleCollector& idle, const firmware::Processor::Config& confi
   idle.add(!fetches, path + ".entry_cycles", "no work request was written to a queue in memory");
 }
 
-void add_collectives(IdleCollector& idle, const collectives::Communicator::Config& config, const MachineUse& use) {
+/// Of each algorithm's own fields, where collectives run by collectives.algorithm alone.
+void add_sections(IdleCollector& idle, const CommunicatorConfig& config, const MachineUse& use, bool in_network) {
+  const std::string path = "collectives.";
+  const collectives::Algorithm& algorithm = collectives::algorithm_of(config.algorithm);
+  for (const collectives::AlgorithmSection& section : config.sections) {
+    const bool counts =
+        section.algorithm == InNetworkConfig::kAlgorithm ? in_network : section.algorithm == algorithm.name;
+    idle.add(!counts, path + section.key, path + "algorithm is " + algorithm.name);
+    // Others may have done all in its place. Where its fields say which ones, they count.
+    idle.add(counts && !algorithm.is_whole() && !algorithm.in_place && !has_run(use, algorithm.name),
+             path + section.key, "no collective of this run is by " + algorithm.name);
+  }
+}
+
+void add_collectives(IdleCollector& idle, const CommunicatorConfig& config, const MachineUse& use) {
   const std::string path = "collectives";
-  const std::string why = path + ".algorithm is " + std::string(name_of(config.algorithm));
-  const Algorithm algorithm = config.algorithm;
+  const std::string why = path + ".algorithm is " + config.algorithm.text();
+  const collectives::AlgorithmName& algorithm = config.algorithm;
   const bool in_network = uses_switches(config, use);
-  idle.add(!in_network, path + ".in_network", why);
-  idle.add(algorithm != Algorithm::kNccl, path + ".nccl", why);
-  idle.add(asks_switches(config) && config.in_network.staging.channels == 0, path + ".in_network.staging",
+  add_sections(idle, config, use, in_network);
+  idle.add(asks_switches(config) && config.of<InNetworkConfig>().staging.channels == 0, path + ".in_network.staging",
            path + ".in_network.staging.channels is 0", {"channels"});
-  idle.add(algorithm != Algorithm::kMulticast, path + ".multicast", why);
-  idle.add(algorithm != Algorithm::kDimensions, path + ".dimensions", why);
-  const bool knomial = std::find(config.dimensions.rooted.begin(), config.dimensions.rooted.end(),
-                                 collectives::RootedAlgorithm::kKNomial) != config.dimensions.rooted.end();
+  const auto& rooted = config.of<DimensionsConfig>().rooted;
+  const bool knomial = std::find(rooted.begin(), rooted.end(), collectives::RootedAlgorithm::kKNomial) != rooted.end();
   idle.add(!knomial, path + ".dimensions.radix", path + ".dimensions.rooted has no k-nomial");
   using collectives::BroadcastAlgorithm;
   const BroadcastAlgorithm broadcast = config.broadcast.algorithm;
@@ -218,11 +252,13 @@ void add_collectives(IdleCollector& idle, const collectives::Communicator::Confi
   for (const char* field : {".piece", ".pieces"}) idle.add(!in_network, path + field, why);
   // The others run in rings, or fall back to them.
   for (const char* field : {".channels", ".chunk", ".slots", ".queue_pairs", ".order", ".protocol"}) {
-    idle.add(algorithm == Algorithm::kDimensions, path + field, why);
+    idle.add(algorithm == DimensionsConfig::kAlgorithm, path + field, why);
   }
-  idle.add(algorithm != Algorithm::kRing, path + ".order", why);
+  const bool rings =
+      algorithm == collectives::kRingAlgorithm || (use.algorithms && has_run(use, collectives::kRingAlgorithm));
+  idle.add(!rings, path + ".order", why);
   const bool lines = config.protocol == collectives::Protocol::kLl128 ||
-                     (config.protocol == collectives::Protocol::kAutomatic && algorithm == Algorithm::kNccl);
+                     (config.protocol == collectives::Protocol::kAutomatic && algorithm == NcclConfig::kAlgorithm);
   idle.add(!lines, "accelerator.line_latency",
            path + ".protocol is " + std::string(name_of(config.protocol)) + ", and " + why);
 }
@@ -243,6 +279,7 @@ MachineUse use_of(Machine& machine) {
   MachineUse use;
   use.kernels = use.copies = use.moves = use.accesses = use.offloaded = false;
   use.followed = 0;
+  use.algorithms.emplace();
   use.nic = use.port = {.sends = false,
                         .refuses = false,
                         .fetches = false,
@@ -270,6 +307,7 @@ MachineUse use_of(Machine& machine) {
     use.copies = use.copies || array.copies > 0;
     const firmware::Rank& rank = machine.rank(i);
     use.followed |= rank.followed;
+    use.algorithms->insert(use.algorithms->end(), rank.algorithms.begin(), rank.algorithms.end());
     use.accesses = use.accesses || rank.processor->accesses() > 0;
     use.offloaded = use.offloaded || (rank.offload.processor != nullptr && rank.offload.processor->accesses() > 0);
     count(use.nic, machine.nic(i).counters());
@@ -345,9 +383,7 @@ std::vector<IdleFields> idle_fields(const MachineConfig& config, const MachineUs
     add_followed(idle, config, use);
     return idle.take();
   }
-  const bool offloads = config.collectives.algorithm == Algorithm::kMulticast &&
-                        config.collectives.multicast.placement == collectives::MulticastPlacement::kDpa;
-  idle.add(config.dpa.cores > 0 && !offloads, "dpa",
+  idle.add(config.dpa.cores > 0 && !collectives::is_offloaded(config.collectives), "dpa",
            "collectives run on the host: collectives.algorithm is not multicast with multicast.placement dpa",
            {"cores"});
   add_collectives(idle, config.collectives, use);

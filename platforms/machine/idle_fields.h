@@ -49,6 +49,8 @@ struct MachineUse {
   InterfaceUse nic;
   InterfaceUse port;
   std::uint32_t followed = collectives::kAllFollowed;  ///< by collectives, of all ranks together
+  /// By which algorithms these ran; nothing: not known.
+  std::optional<std::vector<std::string_view>> algorithms;
   /// Equal numbers for equal times and energies of all kernels that ran, on an array of such a configuration; null: not
   /// known.
   std::function<std::uint64_t(const accelerator::ComputeConfig&)> kernels_on;

@@ -104,7 +104,7 @@ std::vector<std::string> describe_capped(const collectives::Communicator::Config
               "the most that connections of trees, and of rings with flags, use");
   }
   if (has_followed(followed, Followed::kMulticast)) {
-    counts_as("multicast.trees", config.multicast.trees, members, "one for each member");
+    counts_as("multicast.trees", config.of<collectives::MulticastConfig>().trees, members, "one for each member");
   }
   return lines;
 }

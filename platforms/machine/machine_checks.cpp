@@ -8,6 +8,8 @@
 
 #include "hw/core/number_text.h"
 #include "platforms/machine/round_trip.h"
+#include "sw/collectives/in_network/in_network.h"
+#include "sw/collectives/multicast/multicast.h"
 
 namespace weft::platforms {
 namespace {
@@ -55,8 +57,7 @@ void check_reroutings(const fabric::Plan& plan, const nic::Nic::Config& nic, con
 void check_polling(const MachineConfig& config) {
   const std::pair<const char*, const nic::Nic::Config*> interfaces[] = {{"nic", &config.nic},
                                                                         {"scale_up.port", &config.scale_up.port}};
-  const bool on_dpa = config.dpa.cores > 0 && config.collectives.algorithm == collectives::Algorithm::kMulticast &&
-                      config.collectives.multicast.placement == collectives::MulticastPlacement::kDpa;
+  const bool on_dpa = config.dpa.cores > 0 && collectives::is_offloaded(config.collectives);
   for (const auto& [name, nic] : interfaces) {
     const bool sends = nic->send_queue_depth > 0;
     if (!sends && nic->receive_queue_depth == 0) continue;
@@ -176,7 +177,8 @@ void check_machine(const MachineConfig& config) {
   check_shares(config.accelerator);
   check_polling(config);
   check_whole_elements(config.collectives.chunk, kElement, "collectives.chunk");
-  check_whole_elements(config.collectives.in_network.chunk, kElement * kHalvings, "collectives.in_network.chunk");
+  check_whole_elements(config.collectives.of<collectives::InNetworkMember::Config>().chunk, kElement * kHalvings,
+                       "collectives.in_network.chunk");
 }
 
 void check_interface(const fabric::Plan& plan, const nic::Nic::Config& nic, const std::string& interface) {

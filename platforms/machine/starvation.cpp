@@ -8,6 +8,7 @@
 
 #include "hw/memory/stream_model.h"
 #include "platforms/machine/round_trip.h"
+#include "sw/collectives/nccl/nccl_collectives.h"
 
 namespace weft::platforms {
 namespace {
@@ -130,10 +131,10 @@ int sufficient_slots(const RingModel& model, int slots, double enough, double (R
 
 std::vector<std::string> describe_starved_rings(const MachineConfig& config, const fabric::Plan& network,
                                                 const fabric::Plan* node, RingUse use) {
-  using collectives::Algorithm;
   using collectives::Protocol;
   const collectives::Communicator::Config& rings = config.collectives;
-  const bool has_rings = rings.algorithm == Algorithm::kRing || rings.algorithm == Algorithm::kNccl;
+  const bool has_rings =
+      rings.algorithm == collectives::kRingAlgorithm || rings.algorithm == collectives::NcclConfig::kAlgorithm;
   const bool plain = rings.protocol == Protocol::kSimple || rings.protocol == Protocol::kAutomatic;
   if (!has_rings || !plain || !rings.order.empty() || config.accelerators < 2) return {};
   const RingModel model = ring_model(config, network, node);

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "sw/collectives/blocks.h"
 #include "sw/collectives/rooted.h"
@@ -23,6 +26,8 @@ inline BlockMap even_blocks(Extent whole, int count, std::uint64_t granule) {
 
 /// One way of doing the collectives of some ranks. Every member calls the same operations in the same order, each on a
 /// thread of its own processor; a group does one at a time. Buffers have the same address on every member.
+///
+/// A group has the operations that its algorithm says (sw/collectives/algorithm.h), and nobody calls others.
 class Group {
  public:
   Group() = default;
@@ -32,18 +37,27 @@ class Group {
 
   [[nodiscard]] virtual int size() const = 0;
 
-  /// Throws ConfigError for a collective that the group has not, before it is begun.
-  virtual void check(dimensions::Operation operation) const {
-    if (operation != dimensions::Operation::kAllToAll) return;
-    throw ConfigError("collectives.algorithm", "expected dimensions for an AllToAll");
+  /// Throws ConfigError for a collective that the group, as it is configured, has not; before it is begun.
+  virtual void check(dimensions::Operation /*operation*/) const {}
+  /// Of a group that chooses among several ways: which one a collective of so many bytes goes. Else empty.
+  [[nodiscard]] virtual std::string_view way(dimensions::Operation /*what*/, std::uint64_t /*bytes*/) const {
+    return {};
   }
-  [[nodiscard]] virtual bool has(Rooted what) const { return what == Rooted::kBroadcast; }
+  [[nodiscard]] virtual std::string_view way(Rooted /*what*/) const { return {}; }
+  /// What is not as the configuration asked for, and why; empty if all is.
+  [[nodiscard]] virtual std::string remark() const { return {}; }
+
   /// Distributes each member's own block, at `buffer` + its extent, to all. Blocks are cut in units of `granule` bytes.
-  virtual firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) = 0;
+  virtual firmware::Task allgather(int /*member*/, std::uint64_t /*buffer*/, BlockMap /*blocks*/,
+                                   std::uint64_t /*granule*/) {
+    fail("allgather");
+  }
   /// Sums each block over all members and leaves it at `output` of its owner, which may be its place in `input`.
   /// `input` may be left with partial sums.
-  virtual firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
-                                        ElementType type) = 0;
+  virtual firmware::Task reduce_scatter(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/,
+                                        BlockMap /*blocks*/, ElementType /*type*/) {
+    fail("reduce_scatter");
+  }
   /// Sums `buffer` over all members, in place: by default a ReduceScatter and an Allgather of equal blocks.
   virtual firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
     const BlockMap blocks = even_blocks({0, bytes}, size(), size_of(type));
@@ -53,25 +67,31 @@ class Group {
   /// Sends part i of `bytes` bytes at `input` to member i, whose `output` gets it as part `member`; see check().
   virtual firmware::Task all_to_all(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/,
                                     std::uint64_t /*bytes*/) {
-    check(dimensions::Operation::kAllToAll);
-    co_return;
+    fail("all_to_all");
   }
   /// Copies `buffer` from member `root` to all.
-  virtual firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) = 0;
+  virtual firmware::Task broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) {
+    fail("broadcast");
+  }
   /// Of a buffer of `bytes` bytes at every member: a Broadcast copies `root`'s to all; a Reduce leaves the sums in
   /// root's and may leave partial ones in others'; a Gather brings every member's own block, as even_blocks() has it,
   /// to root's; a Scatter brings to every member its own block of root's.
   virtual firmware::Task rooted(int member, Rooted what, int root, std::uint64_t buffer, std::uint64_t bytes,
                                 ElementType /*type*/) {
-    if (what != Rooted::kBroadcast) {
-      throw ConfigError("collectives.algorithm", "expected dimensions for a Reduce, Gather or Scatter");
-    }
-    co_await broadcast(member, root, buffer, bytes);
+    if (what != Rooted::kBroadcast) fail("rooted");
+    return broadcast(member, root, buffer, bytes);
   }
   /// Returns when all have entered. By default an AllReduce of `token`, 4 bytes for each member: nobody has all the
   /// sums before everybody has sent an addend.
   virtual firmware::Task barrier(int member, std::uint64_t token) {
-    co_await all_reduce(member, token, 4 * static_cast<std::uint64_t>(size()), ElementType::kInt32);
+    return all_reduce(member, token, 4 * static_cast<std::uint64_t>(size()), ElementType::kInt32);
+  }
+
+ private:
+  /// An algorithm has this operation, and its group has no such function.
+  [[noreturn]] static void fail(const char* function) {
+    throw std::logic_error(std::string("a collective algorithm has an operation, and its Group has no ") + function +
+                           "()");
   }
 };
 

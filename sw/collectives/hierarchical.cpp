@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "sw/collectives/ring/ring_algorithm.h"
 #include "sw/firmware/fan_out.h"
 
 namespace weft::collectives {
@@ -114,9 +115,16 @@ Task Hierarchical::reduce_scatter(int member, std::uint64_t input, std::uint64_t
   co_await firmware::fan_out(processor, name_, "hierarchical reduce-scatter", std::move(tasks));
 }
 
-Task Hierarchical::broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) {
-  throw ConfigError("collectives.algorithm",
-                    "expected ring, tree, nccl, in-network, multicast or dimensions for a Broadcast, got hierarchical");
+Algorithm hierarchical_algorithm() {
+  return {.name = "hierarchical",
+          .doc = "within nodes and across them",
+          .rooted = {},
+          .lacking = "needs several nodes of several accelerators each",
+          .make = [](GroupSite& site) -> std::unique_ptr<Group> {
+            const Nodes nodes(site.ranks);
+            if (nodes.count() == 1 || nodes.per_node() == 1) return nullptr;
+            return std::make_unique<Hierarchical>(site.ranks, site.channels, ring_options(site.config), site.name);
+          }};
 }
 
 }  // namespace weft::collectives

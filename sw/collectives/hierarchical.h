@@ -23,7 +23,6 @@ class Hierarchical final : public Group {
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
                                 ElementType type) override;
-  firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
 
  private:
   /// A channel's part of the block of the member at a node and local position.

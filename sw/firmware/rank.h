@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/memory/backing_store.h"
@@ -35,6 +36,8 @@ struct Rank {
   std::int64_t multicast_missed = 0;  ///< and that it had to fetch
   /// What collectives have followed of their configuration: bits that are theirs.
   std::uint32_t followed = 0;
+  /// By which algorithms they ran that this rank was the first member of.
+  std::vector<std::string_view> algorithms;
 
   /// The interface that reaches `peer`.
   [[nodiscard]] const Interface& towards(const Rank& peer) const {

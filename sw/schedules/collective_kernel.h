@@ -4,21 +4,19 @@
 #include <cstdint>
 #include <string>
 
-#include "sw/collectives/communicator.h"
+#include "sw/collectives/algorithm.h"
 #include "sw/firmware/rank.h"
 
 namespace weft::schedules {
 
 /// The kernel of a collective, one at a time: where collectives are kernels of the array (`accelerator.shared_cores`),
-/// it has an SM for each copy engine from before the first copy until it ends. Multicast has none: it is the host's or
-/// the interface's work.
+/// it has an SM for each copy engine from before the first copy until it ends. An algorithm that is the host's or the
+/// interface's work has none.
 class CollectiveKernel {
  public:
-  CollectiveKernel(firmware::Rank& rank, collectives::Algorithm algorithm, const std::string& what)
+  CollectiveKernel(firmware::Rank& rank, bool on_host, const std::string& what)
       : rank_(rank),
-        cores_(rank.staged && algorithm != collectives::Algorithm::kMulticast
-                   ? static_cast<std::uint32_t>(rank.copy_engines)
-                   : 0),
+        cores_(rank.staged && !on_host ? static_cast<std::uint32_t>(rank.copy_engines) : 0),
         has_cores_(rank.processor->create_completion_queue("cores for " + what)) {}
 
   /// Until it has its SMs, which blocks of other kernels may hold.

@@ -75,16 +75,16 @@ struct Fsdp::Member {
   int scatter_track = 0;
   int copies_track = 0;
 
-  Member(int number, int shards, Rank& its_rank, collectives::Algorithm algorithm)
+  Member(int number, int shards, Rank& its_rank, bool on_host)
       : index(number),
         copy(number / shards),
         shard(number % shards),
         rank(its_rank),
         progress(its_rank.processor->create_completion_queue("the compute stream")),
         cast(its_rank.processor->create_completion_queue("a shard in the type that is gathered")),
-        gather_kernel(its_rank, algorithm, "an Allgather's kernel"),
-        scatter_kernel(its_rank, algorithm, "a ReduceScatter's kernel"),
-        copies_kernel(its_rank, algorithm, "an AllReduce's kernel"),
+        gather_kernel(its_rank, on_host, "an Allgather's kernel"),
+        scatter_kernel(its_rank, on_host, "a ReduceScatter's kernel"),
+        copies_kernel(its_rank, on_host, "an AllReduce's kernel"),
         stages(*its_rank.processor, "the compute stream to end stage"),
         scatters(*its_rank.processor, "ReduceScatter") {}
 };
@@ -98,8 +98,9 @@ Fsdp::Fsdp(std::vector<Rank*> ranks, const FsdpConfig& config, const Communicato
       plan_(config, compute, shards_) {
   flops_per_token_ = models::convention_flops_per_token(plan_.model, config.sequence, false);
   add_groups(collectives);
+  const bool on_host = collectives::algorithm_of(collectives.algorithm).on_host;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i], collectives.algorithm));
+    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), shards_, *ranks_[i], on_host));
     allocate_state(*members_.back());
   }
 }

@@ -112,11 +112,11 @@ void run_on_machine(const dimensions::Workload& workload, unsigned choice) {
   platforms::MachineConfig config;
   config.accelerators = 2;
   config.per_node = choice % 2 == 0 ? 1 : 2;
-  config.collectives.algorithm = collectives::Algorithm::kDimensions;
+  config.collectives.algorithm = "dimensions";
   schedules::GraphConfig graph;
   graph.library = choice % 4 < 2 ? schedules::Library::kDimensions : schedules::Library::kCommunicators;
   if (graph.library == schedules::Library::kCommunicators) {
-    config.collectives.algorithm = collectives::Algorithm::kRing;
+    config.collectives.algorithm = "ring";
   }
   graph.kernels = 1 + static_cast<int>(choice / 4 % 2);
   platforms::Machine machine(config);

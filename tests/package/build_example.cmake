@@ -35,12 +35,45 @@ step("building" ${CMAKE_COMMAND} --build ${WORK}/build)
 step("the example" ${CMAKE_COMMAND} -E env SC_COPYRIGHT_MESSAGE=DISABLE ${WORK}/build/example)
 message("${output}")
 
+# build_project(FOLDER): builds that of the examples.
+function(build_project folder)
+  step("configuring ${folder}" ${CMAKE_COMMAND} -S ${EXAMPLE}/${folder} -B ${WORK}/${folder} -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${prefix}
+       -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_BUILD_TYPE=Debug)
+  step("building ${folder}" ${CMAKE_COMMAND} --build ${WORK}/${folder})
+endfunction()
+
+# expect(WHAT WANTED MEMBER ...): a value of the JSON in `output`.
+function(expect what wanted)
+  string(JSON got GET "${output}" ${ARGN})
+  if(NOT got STREQUAL wanted)
+    message(FATAL_ERROR "${what}: expected ${wanted}, got ${got}")
+  endif()
+endfunction()
+
+build_project(collective)
+set(small ${EXAMPLE}/collective/small.json)
+step("an Allgather of one's own" ${WORK}/collective/my-weft collective ${small} --op all_gather --data --bytes 1000,64KiB --json)
+foreach(row 0 1)
+  expect("elements that my-allgather left wrong" 0 rows ${row} wrong)
+  expect("what ran" my-allgather rows ${row} algorithm)
+endforeach()
+step("a training step with it" ${WORK}/collective/my-weft run ${small} --set workload.model=nano --data --json --out ${WORK}/collective/out)
+expect("elements of a training step that are wrong" 0 wrong)
+expect("the remark of a training step" "reduce_scatter by ring: my-allgather has no such collective" remarks 0)
+
+build_project(workload)
+step("a kind of workload of one's own" ${WORK}/workload/my-weft run ${small} --set collectives.algorithm=ring
+     "--set=workload={\"kind\": \"my-steps\", \"steps\": 2}" --json --out ${WORK}/workload/out)
+expect("the kind" my-steps workload kind)
+string(JSON steps LENGTH "${output}" step_ends_us)
+if(NOT steps EQUAL 2 OR NOT EXISTS ${WORK}/workload/out/summary.json)
+  message(FATAL_ERROR "expected 2 steps and summary.json, got ${steps} steps")
+endif()
+
 if(NOT RTL)
   return()
 endif()
-step("configuring RTL" ${CMAKE_COMMAND} -S ${EXAMPLE}/rtl -B ${WORK}/rtl -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${prefix}
-                       -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_BUILD_TYPE=Debug)
-step("building RTL" ${CMAKE_COMMAND} --build ${WORK}/rtl)
+build_project(rtl)
 
 # all_reduce(IMPLEMENTATION): what an AllReduce takes, in `time`.
 function(all_reduce implementation)

@@ -48,7 +48,7 @@ MachineConfig machine_of(const std::string& implementation, const std::vector<st
   reduction.implementation = implementation;
   reduction.switches = switches;
   reduction.latency = reduction.low_latency = cycle_time(kLaneCycles + 1, reduction.clock);
-  config.collectives.algorithm = collectives::Algorithm::kInNetwork;
+  config.collectives.algorithm = "in-network";
   config.data = true;
   return config;
 }
@@ -170,7 +170,7 @@ TEST(Cosimulation, ArbitersInRtlSendWhatTheirRuleSendsAtTheEdgesOfAClock) {
   constexpr std::uint64_t kBytes = 60'000;
   const auto run = [](const std::string& arbiter, const std::vector<std::string>& switches, bool data) {
     MachineConfig config = machine_of("model", {});
-    config.collectives.algorithm = collectives::Algorithm::kRing;
+    config.collectives.algorithm = "ring";
     config.fabric.segment = 4_KiB;
     config.fabric.link.buffer = 9_KiB;
     config.fabric.switch_config.arbiter.implementation = arbiter;

@@ -26,7 +26,7 @@ inline MachineConfig machine_of(int ranks) {
   config.fabric.radix = 16;
   config.fabric.hosts_per_leaf = 4;
   config.fabric.segment = 4_KiB;
-  config.collectives.algorithm = collectives::Algorithm::kMulticast;
+  config.collectives.algorithm = "multicast";
   config.data = true;
   return config;
 }

@@ -196,7 +196,7 @@ class CollectiveDraw {
     set("per_node", per_node);
     set("seed", draw_(1, 1000));
     draw_parts(per_node);
-    const std::string algorithm(any<collectives::Algorithm>());
+    const std::string algorithm(any<collectives::AlgorithmName>());
     set("collectives.algorithm", algorithm);
     d.op = draw_op(algorithm);
     d.type = enum_names(ElementType{})[choose(enum_names(ElementType{}).size())].second;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/core/fields.h"
@@ -75,6 +76,8 @@ struct Staging {
 class InNetworkMember {
  public:
   struct Config {
+    static constexpr std::string_view kAlgorithm = "in-network";
+
     AllReducePattern all_reduce = AllReducePattern::kUpDown;
     Bytes low_latency_limit = Bytes(4 << 10);
     int low_latency_window = 8;

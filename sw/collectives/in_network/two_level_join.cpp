@@ -18,26 +18,11 @@ class TreesAcross final : public Group {
         trees_(ranks, Nodes(ranks).rows(), 1, {options.rings.chunk, options.rings.slots}, name) {}
 
   [[nodiscard]] int size() const override { return size_; }
-  Task allgather(int /*member*/, std::uint64_t /*buffer*/, BlockMap /*blocks*/, std::uint64_t /*granule*/) override {
-    only_sums();
-    co_return;
-  }
-  Task reduce_scatter(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/, BlockMap /*blocks*/,
-                      ElementType /*type*/) override {
-    only_sums();
-    co_return;
-  }
   Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override {
     return trees_.all_reduce(member, buffer, bytes, type, Flags::kNone);
   }
-  Task broadcast(int /*member*/, int /*root*/, std::uint64_t /*buffer*/, std::uint64_t /*bytes*/) override {
-    only_sums();
-    co_return;
-  }
 
  private:
-  [[noreturn]] static void only_sums() { throw std::logic_error("trees across nodes have AllReduces alone"); }
-
   int size_;
   TreeGroup trees_;
 };

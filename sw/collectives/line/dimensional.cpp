@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "sw/collectives/algorithm.h"
 #include "sw/collectives/followed.h"
 #include "sw/collectives/line/group_shape.h"
 #include "sw/collectives/line/line_algorithms.h"
@@ -391,6 +392,19 @@ Task DimensionGroup::rooted(int member, Rooted what, int root, std::uint64_t buf
   Call call{
       .input = buffer, .bytes = bytes, .type = type, .granule = cuts ? size_of(type) : 1, .rooted = what, .root = root};
   co_await run(member, std::move(call));
+}
+
+/// Chunks pass the machine's dimensions one after the other, each with an algorithm of its own.
+Algorithm dimensions_algorithm() {
+  return {.name = std::string(DimensionsConfig::kAlgorithm),
+          .doc = "by an algorithm in each dimension",
+          .operations = {Operation::kAllgather, Operation::kReduceScatter, Operation::kAllReduce, Operation::kAllToAll},
+          .rooted = {Rooted::kBroadcast, Rooted::kReduce, Rooted::kGather, Rooted::kScatter},
+          .config = DimensionsConfig(),
+          .config_doc = "The algorithm over dimensions",
+          .make = [](GroupSite& site) {
+            return std::make_unique<DimensionGroup>(site.ranks, site.own.as<DimensionsConfig>(), site.name);
+          }};
 }
 
 }  // namespace weft::collectives

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/core/fields.h"
@@ -20,6 +21,8 @@ namespace weft::collectives {
 
 /// What the machine's dimensions are, and how collectives run in them.
 struct DimensionsConfig {
+  static constexpr std::string_view kAlgorithm = "dimensions";
+
   std::vector<int> sizes;
   std::vector<dimensions::Algorithm> all_reduce = {dimensions::Algorithm::kRing};
   std::vector<dimensions::Algorithm> all_gather = {dimensions::Algorithm::kRing};
@@ -87,7 +90,6 @@ class DimensionGroup final : public Group {
   /// Throws ConfigError where the algorithm of a dimension has no such collective, or not that of a phase of it, as
   /// begin() does.
   void check(dimensions::Operation operation) const override;
-  [[nodiscard]] bool has(Rooted /*what*/) const override { return true; }
 
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
   firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,

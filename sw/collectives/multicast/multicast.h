@@ -5,10 +5,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/core/fields.h"
 #include "hw/core/fifo.h"
+#include "sw/collectives/config.h"
 #include "sw/collectives/group.h"
 #include "sw/collectives/multicast/chunk_map.h"
 #include "sw/firmware/rank.h"
@@ -46,6 +48,8 @@ inline EnumNames<MulticastSums> enum_names(MulticastSums /*tag*/) {
 }
 
 struct MulticastConfig {
+  static constexpr std::string_view kAlgorithm = "multicast";
+
   MulticastTransport transport = MulticastTransport::kDatagram;
   MulticastCopy copy = MulticastCopy::kInterface;
   MulticastPlacement placement = MulticastPlacement::kHost;
@@ -317,18 +321,14 @@ class MulticastMember {
   std::uint64_t right_done_ = 0;
 };
 
-/// The members of a group, on the network that joins the nodes.
+/// The members of a group, on the network that joins the nodes. It has no sums.
 class MulticastGroup final : public Group {
  public:
-  /// `sums` does ReduceScatter and AllReduce. Throws ConfigError for a chunk that does not fit into a datagram.
-  MulticastGroup(const std::vector<firmware::Rank*>& ranks, const MulticastConfig& config, std::unique_ptr<Group> sums,
-                 const std::string& name);
+  /// Throws ConfigError for a chunk that does not fit into a datagram.
+  MulticastGroup(const std::vector<firmware::Rank*>& ranks, const MulticastConfig& config, const std::string& name);
 
   [[nodiscard]] int size() const override { return size_; }
   firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
-  firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
-                                ElementType type) override;
-  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override;
   firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
   firmware::Task barrier(int member, std::uint64_t token) override;
 
@@ -341,8 +341,13 @@ class MulticastGroup final : public Group {
 
  private:
   std::vector<std::unique_ptr<MulticastMember>> members_;
-  std::unique_ptr<Group> sums_;
   int size_;
 };
+
+/// Whether collectives run on NICs' own cores.
+[[nodiscard]] inline bool is_offloaded(const CommunicatorConfig& config) {
+  return config.algorithm == MulticastConfig::kAlgorithm &&
+         config.of<MulticastConfig>().placement == MulticastPlacement::kDpa;
+}
 
 }  // namespace weft::collectives

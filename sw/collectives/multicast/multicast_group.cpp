@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 
+#include "sw/collectives/algorithm.h"
+#include "sw/collectives/in_network/in_network.h"
 #include "sw/collectives/multicast/multicast.h"
 
 namespace weft::collectives {
@@ -8,9 +10,8 @@ namespace weft::collectives {
 using firmware::Rank;
 using firmware::Task;
 
-MulticastGroup::MulticastGroup(const std::vector<Rank*>& ranks, const MulticastConfig& config,
-                               std::unique_ptr<Group> sums, const std::string& name)
-    : sums_(std::move(sums)), size_(static_cast<int>(ranks.size())) {
+MulticastGroup::MulticastGroup(const std::vector<Rank*>& ranks, const MulticastConfig& config, const std::string& name)
+    : size_(static_cast<int>(ranks.size())) {
   if (size_ == 1) return;
   fabric::Fabric& network = *ranks[0]->scale_out.network;
   const Bytes mtu = network.config().mtu;
@@ -52,15 +53,6 @@ Task MulticastGroup::allgather(int member, std::uint64_t buffer, BlockMap blocks
   co_await members_[static_cast<std::size_t>(member)]->distribute(buffer, std::move(blocks));
 }
 
-Task MulticastGroup::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
-                                    ElementType type) {
-  return sums_->reduce_scatter(member, input, output, std::move(blocks), type);
-}
-
-Task MulticastGroup::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
-  return sums_->all_reduce(member, buffer, bytes, type);
-}
-
 Task MulticastGroup::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
   if (size_ == 1) co_return;
   co_await members_[static_cast<std::size_t>(member)]->distribute(buffer, [root, bytes](int source) {
@@ -71,6 +63,27 @@ Task MulticastGroup::broadcast(int member, int root, std::uint64_t buffer, std::
 Task MulticastGroup::barrier(int member, std::uint64_t /*token*/) {
   if (size_ == 1) co_return;
   co_await members_[static_cast<std::size_t>(member)]->barrier();
+}
+
+/// Allgather and Broadcast by reliable multicast among the interfaces of the network that joins the nodes.
+Algorithm multicast_algorithm() {
+  return {.name = std::string(MulticastConfig::kAlgorithm),
+          .doc = "reliable multicast",
+          .operations = {dimensions::Operation::kAllgather},
+          .barrier = true,
+          .on_host = true,
+          .config = MulticastConfig(),
+          .in_place =
+              [](const CommunicatorConfig& config) {
+                const bool in_network = config.of<MulticastConfig>().sums == MulticastSums::kInNetwork;
+                return in_network ? InNetworkMember::Config::kAlgorithm : kRingAlgorithm;
+              },
+          .lacking = "distributes, and collectives.multicast.sums says how sums are made",
+          .make =
+              [](GroupSite& site) {
+                return std::make_unique<MulticastGroup>(site.ranks, site.own.as<MulticastConfig>(),
+                                                        site.name + " multicast");
+              }};
 }
 
 }  // namespace weft::collectives

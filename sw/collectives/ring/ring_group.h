@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sw/collectives/group.h"
-#include "sw/collectives/nccl_choice.h"
+#include "sw/collectives/nccl/nccl_choice.h"
 #include "sw/collectives/ring/flagged_ring.h"
 #include "sw/collectives/ring/ring.h"
 

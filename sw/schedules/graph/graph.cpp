@@ -64,12 +64,14 @@ GraphEngine::GroupOf& GraphEngine::add_group(const std::string& name, const std:
     some.push_back(ranks_[member]);
   }
   const std::string text = name.empty() ? "all ranks" : "group " + name;
-  group.group = std::make_unique<collectives::DimensionGroup>(some, collectives_.dimensions, text);
+  group.group =
+      std::make_unique<collectives::DimensionGroup>(some, collectives_.of<collectives::DimensionsConfig>(), text);
   if (config_.library == Library::kCommunicators && some.size() > 1) {
     group.communicator = std::make_unique<collectives::Communicator>(some, collectives_, text);
     group.callers.resize(some.size());
+    const bool on_host = collectives::algorithm_of(collectives_.algorithm).on_host;
     for (std::size_t i = 0; i < some.size(); ++i) {
-      group.callers[i].kernel.emplace(*some[i], collectives_.algorithm, "a kernel of " + text);
+      group.callers[i].kernel.emplace(*some[i], on_host, "a kernel of " + text);
     }
   }
   group.rooted.resize(some.size());

@@ -202,7 +202,8 @@ GraphEngine::GroupOf& GraphEngine::group_of(const End& end, const Graph& graph, 
     fail(*graph.window, node,
          "is of group \"" + name + "\", to which rank " + std::to_string(end.rank->index) + " does not belong");
   }
-  const bool joins = dimensions::joins_dimensions(collectives_.dimensions.algorithm(Operation::kAllReduce, 0));
+  const bool joins = dimensions::joins_dimensions(
+      collectives_.of<collectives::DimensionsConfig>().algorithm(Operation::kAllReduce, 0));
   const bool has_own = node.type == NodeType::kCollective && custom_of(node) != nullptr;
   if (!name.empty() || joins || has_own) return found->second;
   const std::size_t count = groups_.at("").group->sizes().size();

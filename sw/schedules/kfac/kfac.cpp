@@ -133,44 +133,30 @@ KfacConfig checked(KfacConfig config) {
   return config;
 }
 
-Communicator::Config with(const Communicator::Config& platform, KfacCollectives which) {
+Communicator::Config with(const Communicator::Config& platform, const KfacCollectives& which) {
   Communicator::Config config = platform;
-  if (which != KfacCollectives::kPlatform) config.broadcast.algorithm = collectives::BroadcastAlgorithm::kAutomatic;
-  switch (which) {
-    case KfacCollectives::kPlatform:
-      break;
-    case KfacCollectives::kRing:
-      config.algorithm = collectives::Algorithm::kRing;
-      break;
-    case KfacCollectives::kNccl:
-      config.algorithm = collectives::Algorithm::kNccl;
-      break;
-    case KfacCollectives::kHierarchical:
-      config.algorithm = collectives::Algorithm::kHierarchical;
-      break;
-    case KfacCollectives::kInNetwork:
-      config.algorithm = collectives::Algorithm::kInNetwork;
-      break;
-    case KfacCollectives::kMulticast:
-      config.algorithm = collectives::Algorithm::kMulticast;
-      break;
-  }
+  if (which.is_platform()) return config;
+  config.broadcast.algorithm = collectives::BroadcastAlgorithm::kAutomatic;
+  config.algorithm = which;
   return config;
 }
 
-/// Whose kernel a Broadcast has: one down a tree has none, as a multicast.
-collectives::Algorithm broadcast_kernel(const Communicator::Config& config) {
-  const bool tree = config.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic;
-  return tree ? collectives::Algorithm::kMulticast : config.algorithm;
+bool is_on_host(const Communicator::Config& config) {
+  return collectives::algorithm_of(config.algorithm).on_host;
+}
+
+/// A Broadcast down a tree is the host's work, too.
+bool broadcasts_on_host(const Communicator::Config& config) {
+  return config.broadcast.algorithm != collectives::BroadcastAlgorithm::kAutomatic || is_on_host(config);
 }
 
 /// Collectives of one kind; what is wrong with an algorithm is told of the field that chose it.
 std::unique_ptr<Communicator> communicator(const std::vector<Rank*>& ranks, const Communicator::Config& platform,
-                                           KfacCollectives which, const char* field, const char* name) {
+                                           const KfacCollectives& which, const char* field, const char* name) {
   try {
     return std::make_unique<Communicator>(ranks, with(platform, which), name);
   } catch (const ConfigError& error) {
-    if (which == KfacCollectives::kPlatform || error.path() != "collectives.algorithm") throw;
+    if (which.is_platform() || error.path() != "collectives.algorithm") throw;
     throw ConfigError(std::string("workload.") + field, error.expected());
   }
 }
@@ -191,7 +177,7 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
   if (config.second_order()) {
     broadcast_group_ = communicator(ranks_, collectives, config.broadcasts, "broadcasts", "broadcast");
     if (!broadcast_group_->has(collectives::Rooted::kBroadcast)) {
-      const bool platform = config.broadcasts == KfacCollectives::kPlatform;
+      const bool platform = config.broadcasts.is_platform();
       throw ConfigError(platform ? "collectives.algorithm" : "workload.broadcasts",
                         "expected one that has a Broadcast here, for inverses, such as ring or nccl, got " +
                             std::string(platform ? name_of(collectives.algorithm) : name_of(config.broadcasts)) +
@@ -205,10 +191,10 @@ Kfac::Kfac(std::vector<Rank*> ranks, models::Network network, const KfacConfig& 
   } else {
     plan_steps();
   }
+  const bool sums_on_host = is_on_host(with(collectives, config.all_reduces));
+  const bool copies_on_host = broadcasts_on_host(with(collectives, config.broadcasts));
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i],
-                                                   with(collectives, config.all_reduces).algorithm,
-                                                   broadcast_kernel(with(collectives, config.broadcasts))));
+    members_.emplace_back(std::make_unique<Member>(static_cast<int>(i), *ranks_[i], sums_on_host, copies_on_host));
     if (!config.compression.estimates()) continue;
     members_.back()->placed = &ranks_[i]->processor->create_completion_queue("sparse gradients to be in place");
   }

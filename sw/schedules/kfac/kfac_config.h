@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <string_view>
 
 #include "hw/core/fields.h"
 #include "hw/core/quantity.h"
+#include "sw/collectives/config.h"
 #include "sw/kfac/packing.h"
 
 namespace weft::schedules {
@@ -165,15 +167,20 @@ struct KfacTrainingConfig {
   [[nodiscard]] bool operator==(const KfacTrainingConfig&) const = default;
 };
 
-/// The algorithm of one kind of collective, where it is not that of all.
-enum class KfacCollectives : std::uint8_t { kPlatform, kRing, kNccl, kHierarchical, kInNetwork, kMulticast };
-inline EnumNames<KfacCollectives> enum_names(KfacCollectives /*tag*/) {
-  return {{"platform", KfacCollectives::kPlatform},
-          {"ring", KfacCollectives::kRing},
-          {"nccl", KfacCollectives::kNccl},
-          {"hierarchical", KfacCollectives::kHierarchical},
-          {"in-network", KfacCollectives::kInNetwork},
-          {"multicast", KfacCollectives::kMulticast}};
+/// The algorithm of one kind of collective: `platform`, which is that of all, or one by its name.
+class KfacCollectives : public collectives::AlgorithmName {
+ public:
+  KfacCollectives() : AlgorithmName(kPlatform) {}
+  using AlgorithmName::AlgorithmName;
+
+  [[nodiscard]] bool is_platform() const { return text() == kPlatform; }
+
+  static constexpr std::string_view kPlatform = "platform";
+};
+inline EnumNames<KfacCollectives> enum_names(const KfacCollectives& /*tag*/) {
+  EnumNames<KfacCollectives> names = {{KfacCollectives::kPlatform, {}}};
+  for (const auto& [name, value] : enum_names(collectives::AlgorithmName())) names.emplace_back(name, name);
+  return names;
 }
 
 /// Training by gradients preconditioned with Kronecker factors. Defaults are SPD-KFAC's experiments (ICDCS 2021,
@@ -204,8 +211,8 @@ struct KfacConfig {
   CompressionConfig compression;
   ActivationsConfig activations;
   KfacTrainingConfig training;
-  KfacCollectives all_reduces = KfacCollectives::kPlatform;
-  KfacCollectives broadcasts = KfacCollectives::kPlatform;
+  KfacCollectives all_reduces;
+  KfacCollectives broadcasts;
   int steps = 0;
   bool skip_equal_steps = true;
   double equal_within = 0;

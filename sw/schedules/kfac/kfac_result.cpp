@@ -56,8 +56,7 @@ std::vector<Kfac::Unused> Kfac::unused() const {
   add(!config.compression.on(), "compression.ratio", "workload.compression.method is none");
   add(!config.compression.estimates(), "compression.stages", "no threshold is estimated");
   add(!config.activations.on(), "activations.ratio", "workload.activations.method is none");
-  const bool replaced = config.all_reduces != KfacCollectives::kPlatform &&
-                        (!broadcasts || config.broadcasts != KfacCollectives::kPlatform);
+  const bool replaced = !config.all_reduces.is_platform() && (!broadcasts || !config.broadcasts.is_platform());
   if (replaced) {
     fields.push_back({"collectives.algorithm", broadcasts ? "workload.all_reduces and broadcasts stand in its place"
                                                           : "workload.all_reduces stands in its place"});

@@ -43,7 +43,7 @@ struct Ended {
   std::vector<std::vector<std::byte>> contents;
 };
 
-Ended collective_on(HbmDetail detail, CollectiveOp op, collectives::Algorithm algorithm, bool pcie) {
+Ended collective_on(HbmDetail detail, CollectiveOp op, const collectives::AlgorithmName& algorithm, bool pcie) {
   test::fresh_kernel();
   constexpr std::uint64_t kLook = 32 << 20;
   MachineConfig config = small_machine(detail, true);
@@ -64,8 +64,8 @@ Ended collective_on(HbmDetail detail, CollectiveOp op, collectives::Algorithm al
 TEST(BankMemory, CollectivesLeaveTheSameBytesAndTakeTheSameTime) {
   for (const bool pcie : {false, true}) {
     for (const CollectiveOp op : {CollectiveOp::kAllReduce, CollectiveOp::kAllgather, CollectiveOp::kReduceScatter}) {
-      const Ended bank = collective_on(HbmDetail::kBank, op, collectives::Algorithm::kRing, pcie);
-      const Ended stream = collective_on(HbmDetail::kStream, op, collectives::Algorithm::kRing, pcie);
+      const Ended bank = collective_on(HbmDetail::kBank, op, "ring", pcie);
+      const Ended stream = collective_on(HbmDetail::kStream, op, "ring", pcie);
       EXPECT_EQ(bank.wrong, 0);
       EXPECT_EQ(stream.wrong, 0);
       EXPECT_TRUE(bank.contents == stream.contents) << name_of(op);

@@ -352,7 +352,7 @@ TEST(RandomCollectives, DrawEveryAlgorithmTopologyAndCollective) {
     topologies.insert(drawn.platform["fabric"]["topology"]);
     ops.emplace(name_of(drawn.op));
   }
-  EXPECT_EQ(algorithms, names_of<collectives::Algorithm>());
+  EXPECT_EQ(algorithms, names_of<collectives::AlgorithmName>());
   EXPECT_EQ(topologies, names_of<fabric::Shape>());
   EXPECT_EQ(ops, names_of<CollectiveOp>());
 }

@@ -11,6 +11,7 @@
 
 #include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "sw/collectives/line/dimensional.h"
 #include "sw/collectives/line/line_algorithms.h"
 #include "sw/collectives/pattern.h"
 #include "sw/collectives/reference.h"
@@ -41,8 +42,8 @@ MachineConfig machine_of(const std::vector<std::string>& blocks, Operation opera
     config.fabric.dimensions.push_back(dimension);
     config.accelerators *= std::stoi(block.substr(block.find('(') + 1));
   }
-  collectives::DimensionsConfig& dimensions = config.collectives.dimensions;
-  config.collectives.algorithm = collectives::Algorithm::kDimensions;
+  collectives::DimensionsConfig& dimensions = config.collectives.of<collectives::DimensionsConfig>();
+  config.collectives.algorithm = "dimensions";
   if (operation == Operation::kAllReduce) dimensions.all_reduce = {algorithm};
   if (operation == Operation::kAllgather) dimensions.all_gather = {algorithm};
   if (operation == Operation::kReduceScatter) dimensions.reduce_scatter = {algorithm};
@@ -114,7 +115,7 @@ class WithARoot : public testing::TestWithParam<std::tuple<CollectiveOp, RootedA
 TEST_P(WithARoot, PutEveryByteInPlace) {
   const auto& [op, algorithm, network] = GetParam();
   MachineConfig config = machine_of(kNetworks[network], Operation::kAllReduce, Algorithm::kRing);
-  config.collectives.dimensions.rooted = {algorithm};
+  config.collectives.of<collectives::DimensionsConfig>().rooted = {algorithm};
   Machine machine(config);
   const std::vector<std::uint64_t> sizes = {3, 0, 4, 1000, 65537, (1 << 18) + 5};
   const auto results = run_collective(machine, op, sizes, ElementType::kFp32);
@@ -144,7 +145,7 @@ TEST(WithARoot, AnyRankCanBeIt) {
       test::fresh_kernel();
       const MachineConfig config = machine_of(kNetworks[7], Operation::kAllReduce, Algorithm::kRing);
       Machine machine(config);
-      DimensionGroup group(machine.ranks(), config.collectives.dimensions, "rooted");
+      DimensionGroup group(machine.ranks(), config.collectives.of<collectives::DimensionsConfig>(), "rooted");
       const bool sums = what == Rooted::kReduce;
       const collectives::Reference contents{sums ? Operation::kAllReduce : Operation::kAllgather, 12, 10'000,
                                             ElementType::kInt32, 5};
@@ -183,7 +184,7 @@ TEST(Dimensions, TakeNoLongerForASmallBufferThanForALargeOne) {
   test::fresh_kernel();
   MachineConfig config = machine_of({"Ring(2)", "FullyConnected(8)"}, Operation::kAllToAll, Algorithm::kDirect);
   config.data = false;
-  config.collectives.dimensions.splits = 8;
+  config.collectives.of<collectives::DimensionsConfig>().splits = 8;
   for (fabric::DimensionConfig& dimension : config.fabric.dimensions) {
     dimension.link.rate = Rate(3'200'000'000'000);
     dimension.link.propagation = 100_ns;
@@ -217,7 +218,7 @@ TEST(Dimensions, RefuseWhatAPhaseHasNot) {
   const auto error = [](CollectiveOp op, const std::vector<std::string>& blocks, const auto& change) {
     test::fresh_kernel();
     MachineConfig config = machine_of(blocks, Operation::kReduceScatter, Algorithm::kBruck);
-    change(config.collectives.dimensions);
+    change(config.collectives.of<collectives::DimensionsConfig>());
     Machine machine(config);
     try {
       run_collective(machine, op, {1024}, ElementType::kFp32);
@@ -252,10 +253,10 @@ TEST(Dimensions, RefuseWhatCannotBeTheirs) {
   const auto error = [](const auto& change) {
     test::fresh_kernel();
     MachineConfig config = machine_of({"Ring(2)", "Ring(2)"}, Operation::kAllReduce, Algorithm::kRing);
-    change(config.collectives.dimensions);
+    change(config.collectives.of<collectives::DimensionsConfig>());
     Machine machine(config);
     try {
-      DimensionGroup group(machine.ranks(), config.collectives.dimensions, "wrong");
+      DimensionGroup group(machine.ranks(), config.collectives.of<collectives::DimensionsConfig>(), "wrong");
     } catch (const ConfigError& thrown) {
       return std::string(thrown.what());
     }
@@ -283,7 +284,8 @@ TEST(Dimensions, AreEightAtMost) {
   const std::vector<std::string> nine(9, "Mesh(2)");
   const MachineConfig config = machine_of(nine, Operation::kAllReduce, Algorithm::kRing);
   Machine machine(config);
-  EXPECT_THROW(DimensionGroup(machine.ranks(), config.collectives.dimensions, "nine"), ConfigError);
+  EXPECT_THROW(DimensionGroup(machine.ranks(), config.collectives.of<collectives::DimensionsConfig>(), "nine"),
+               ConfigError);
 }
 
 // --- Several collectives at a time ---
@@ -307,7 +309,7 @@ TEST_P(Crowd, EndsWithTheRightSums) {
   MachineConfig config = machine_of({"Ring(3)", "Ring(4)"}, Operation::kAllReduce, Algorithm::kRing);
   config.stall = 3_us;
   config.seed = order.seed;
-  collectives::DimensionsConfig& dimensions = config.collectives.dimensions;
+  collectives::DimensionsConfig& dimensions = config.collectives.of<collectives::DimensionsConfig>();
   dimensions.scheduling = order.scheduling;
   dimensions.optimization = order.optimization;
   dimensions.active_chunks = order.active;
@@ -399,7 +401,7 @@ TEST_P(SomeRanks, KeepTheDimensionsThatTheyFill) {
   Machine machine(config);
   std::vector<firmware::Rank*> ranks;
   for (const int rank : GetParam().ranks) ranks.push_back(&machine.rank(rank));
-  DimensionGroup group(ranks, config.collectives.dimensions, "some");
+  DimensionGroup group(ranks, config.collectives.of<collectives::DimensionsConfig>(), "some");
   EXPECT_EQ(group.sizes(), GetParam().sizes);
   constexpr std::uint64_t kElements = 1001;
   for (int r = 0; r < machine.size(); ++r) machine.rank(r).memory.allocate("a buffer", 4 * kElements);

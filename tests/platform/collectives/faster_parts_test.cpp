@@ -47,28 +47,24 @@ const std::vector<Network> kNetworks = {
 };
 
 struct Work {
-  collectives::Algorithm algorithm;
+  collectives::AlgorithmName algorithm;
   CollectiveOp op;
   Overrides fields = {};
 };
 
 const std::vector<Work> kWork = {
-    {collectives::Algorithm::kRing, CollectiveOp::kAllReduce},
-    {collectives::Algorithm::kRing, CollectiveOp::kAllgatherReduceScatter},
-    {collectives::Algorithm::kTree, CollectiveOp::kAllReduce},
-    {collectives::Algorithm::kNccl, CollectiveOp::kAllReduce},
-    {collectives::Algorithm::kInNetwork, CollectiveOp::kAllReduce},
-    {collectives::Algorithm::kHierarchical, CollectiveOp::kAllgather},
-    {collectives::Algorithm::kMulticast, CollectiveOp::kAllgather},
-    {collectives::Algorithm::kDimensions, CollectiveOp::kAllToAll},
-    {collectives::Algorithm::kDimensions, CollectiveOp::kAllReduce},
+    {"ring", CollectiveOp::kAllReduce},       {"ring", CollectiveOp::kAllgatherReduceScatter},
+    {"tree", CollectiveOp::kAllReduce},       {"nccl", CollectiveOp::kAllReduce},
+    {"in-network", CollectiveOp::kAllReduce}, {"hierarchical", CollectiveOp::kAllgather},
+    {"multicast", CollectiveOp::kAllgather},  {"dimensions", CollectiveOp::kAllToAll},
+    {"dimensions", CollectiveOp::kAllReduce},
 };
 
 /// Those whose room is short, or that are two.
 const std::vector<Work> kCloseWork = {
-    {collectives::Algorithm::kMulticast, CollectiveOp::kAllgatherReduceScatter},
-    {collectives::Algorithm::kRing, CollectiveOp::kBroadcast, {"collectives.broadcast.algorithm=chain"}},
-    {collectives::Algorithm::kRing, CollectiveOp::kBroadcast, {"collectives.broadcast.algorithm=k-nomial"}},
+    {"multicast", CollectiveOp::kAllgatherReduceScatter},
+    {"ring", CollectiveOp::kBroadcast, {"collectives.broadcast.algorithm=chain"}},
+    {"ring", CollectiveOp::kBroadcast, {"collectives.broadcast.algorithm=k-nomial"}},
 };
 
 struct Improvement {
@@ -197,7 +193,7 @@ TEST(FasterParts, ReorderActiveChunksWithinABound) {
   const Network nodes{"nodes of eight",
                       {"fabric.radix=64", "fabric.hosts_per_leaf=8", "per_node=8", "scale_up=nvswitch-h100",
                        "scale_up.fabric.segment=4KiB", "fabric.link=ndr-400g"}};
-  const Work work{collectives::Algorithm::kDimensions, CollectiveOp::kAllToAll};
+  const Work work{"dimensions", CollectiveOp::kAllToAll};
   for (const int active : {1, 2}) {
     const std::string chunks = "collectives.dimensions.active_chunks=" + std::to_string(active);
     const double usual = times(nodes, work, "4KiB", {chunks}).front();

@@ -19,7 +19,6 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
 using collectives::Protocol;
 
 MachineConfig machine_of(int ranks, int per_node) {
@@ -28,7 +27,7 @@ MachineConfig machine_of(int ranks, int per_node) {
   config.per_node = per_node;
   config.accelerator.array.shared_cores = true;
   config.accelerator.array.relay = 10_us;
-  config.collectives.algorithm = Algorithm::kNccl;
+  config.collectives.algorithm = "nccl";
   return config;
 }
 
@@ -62,7 +61,7 @@ std::int64_t received_by_all(Machine& machine) {
 TEST_P(FlaggedRings, PutEveryByteInPlaceAndMoveItsFlags) {
   const auto& [op, protocol, c, stall] = GetParam();
   MachineConfig config = machine_of(c.ranks, c.per_node);
-  config.collectives.algorithm = Algorithm::kRing;
+  config.collectives.algorithm = "ring";
   config.collectives.protocol = protocol;
   config.collectives.channels = c.channels;
   config.collectives.slots = c.slots;
@@ -171,7 +170,7 @@ TEST(FlaggedRing, TakesAsLongWhateverRanBefore) {
   for (const auto& [ranks, per_node] : {std::pair{8, 1}, std::pair{16, 8}}) {
     test::fresh_kernel();
     MachineConfig config = machine_of(ranks, per_node);
-    config.collectives.algorithm = Algorithm::kRing;
+    config.collectives.algorithm = "ring";
     config.collectives.protocol = Protocol::kLl128;
     config.collectives.channels = 2;
     config.accelerator.array.line_latency = 5_us;
@@ -192,7 +191,7 @@ TEST(FlaggedRing, LeavesLongBuffersToRings) {
   MachineConfig config = machine_of(8, 8);
   const std::vector<std::uint64_t> sizes = {1024, 64 << 20, 1024, 64 << 20};
   const auto nccl = run(config, CollectiveOp::kAllgather, sizes);
-  config.collectives.algorithm = Algorithm::kRing;
+  config.collectives.algorithm = "ring";
   const auto ring = run(config, CollectiveOp::kAllgather, sizes);
   for (const std::size_t i : {0, 2}) EXPECT_LT(nccl[i].time, ring[i].time / 2);
   for (const std::size_t i : {1, 3}) {

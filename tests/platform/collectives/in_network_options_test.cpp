@@ -9,6 +9,7 @@
 
 #include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "sw/collectives/in_network/in_network.h"
 #include "tests/support/kernel.h"
 #include "tests/support/random_network.h"
 
@@ -16,7 +17,6 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
 using collectives::AllReducePattern;
 using collectives::OwnBlock;
 using collectives::TreeLock;
@@ -50,11 +50,11 @@ MachineConfig draw_machine(Draw& draw) {
   config.stall = draw.of<Time>({Time(), Time(), 300_ns});
   config.data = true;
   auto& options = config.collectives;
-  options.algorithm = Algorithm::kInNetwork;
+  options.algorithm = "in-network";
   options.chunk = 16_KiB;
   options.piece = draw.of<Bytes>({256_B, 4_KiB, 64_KiB});
   options.pieces = draw(1, 5);
-  auto& in_network = options.in_network;
+  auto& in_network = options.of<collectives::InNetworkMember::Config>();
   in_network.own_block = draw.of<OwnBlock>({OwnBlock::kNetwork, OwnBlock::kLocal, OwnBlock::kLocal});
   in_network.all_reduce = draw.of<AllReducePattern>({AllReducePattern::kUpDown, AllReducePattern::kReduceMulticast});
   in_network.low_latency_limit = draw.of<Bytes>({0_B, 4_KiB, 1_MiB});
@@ -102,8 +102,8 @@ TEST(InNetworkOptions, PutEveryByteInPlaceWhereFlowsTakeTurns) {
     config.fabric.hosts_per_leaf = 4;
     config.fabric.switch_config.flow_queues = 4;
     config.fabric.switch_config.reduction.trees = 64;
-    config.collectives.algorithm = Algorithm::kInNetwork;
-    config.collectives.in_network.own_block = own_block;
+    config.collectives.algorithm = "in-network";
+    config.collectives.of<collectives::InNetworkMember::Config>().own_block = own_block;
     config.data = true;
     Machine machine(config);
     const std::vector<std::uint64_t> sizes = {71'656, 200'000};

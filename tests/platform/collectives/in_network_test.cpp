@@ -11,13 +11,13 @@
 #include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
 #include "sw/collectives/communicator.h"
+#include "sw/collectives/in_network/in_network.h"
 #include "tests/support/kernel.h"
 
 namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
 using collectives::AllReducePattern;
 
 constexpr std::uint64_t kLowLatency = 4096;
@@ -39,14 +39,14 @@ MachineConfig machine_of(const Shape& shape) {
   config.fabric.hosts_per_leaf = 4;
   config.fabric.switch_config.reduction.trees = 4;
   config.scale_up.fabric.switch_config.reduction.trees = 4;
-  config.collectives.algorithm = Algorithm::kInNetwork;
-  config.collectives.in_network.chunk = 64_KiB;
-  config.collectives.in_network.all_reduce = shape.pattern;
+  config.collectives.algorithm = "in-network";
+  config.collectives.of<collectives::InNetworkMember::Config>().chunk = 64_KiB;
+  config.collectives.of<collectives::InNetworkMember::Config>().all_reduce = shape.pattern;
   if (shape.staged) {
     // Small enough that the buffers are used again and again.
-    config.collectives.in_network.staging.channels = 2;
-    config.collectives.in_network.staging.chunk = 4_KiB;
-    config.collectives.in_network.staging.slots = 2;
+    config.collectives.of<collectives::InNetworkMember::Config>().staging.channels = 2;
+    config.collectives.of<collectives::InNetworkMember::Config>().staging.chunk = 4_KiB;
+    config.collectives.of<collectives::InNetworkMember::Config>().staging.slots = 2;
   }
   config.data = true;
   return config;
@@ -159,7 +159,7 @@ TEST(InNetworkLaw, ReduceMulticastHasABusBandwidthOfTwiceNMinusOneOverNPlusOne) 
     config.data = false;
     config.scale_up.port.group_rate = 300_GBps;
     config.scale_up.fabric.switch_config.reduction.fp32 = 512;
-    config.collectives.in_network.chunk = 256_KiB;
+    config.collectives.of<collectives::InNetworkMember::Config>().chunk = 256_KiB;
     const CollectiveResult result = collective(config, CollectiveOp::kAllReduce, {256 << 20}).results[0];
     const double law = 2.0 * (n - 1) / (n + 1) * 300;
     EXPECT_NEAR(result.busbw_GBps, law, 0.05 * law) << n;
@@ -190,7 +190,7 @@ TEST(InNetworkLaw, StreamedSumsTakeTheirPathAndTheirBytes) {
     config.fabric.switch_config.reduction.fp32 = 4096;
     config.fabric.switch_config.reduction.chunks = 4096;
     config.fabric.link.propagation = 20_ns;
-    config.collectives.in_network.lock = collectives::TreeLock::kCommunicator;
+    config.collectives.of<collectives::InNetworkMember::Config>().lock = collectives::TreeLock::kCommunicator;
     const auto wire = [](std::int64_t bytes) { return Bytes(bytes + kHeader * ((bytes + kSegment - 1) / kSegment)); };
     for (const std::int64_t bytes : {8 << 10, 64 << 10, 1 << 20}) {
       test::fresh_kernel();
@@ -201,11 +201,11 @@ TEST(InNetworkLaw, StreamedSumsTakeTheirPathAndTheirBytes) {
                        (2 * tiers - 1) * config.fabric.switch_config.latency + transfer_time(wire(bytes), rate);
       const auto expected = static_cast<double>(law.count());
       EXPECT_NEAR(static_cast<double>(result.time.count()), expected, 0.01 * expected) << tiers << " " << bytes;
-      config.collectives.in_network.lock = collectives::TreeLock::kCollective;
+      config.collectives.of<collectives::InNetworkMember::Config>().lock = collectives::TreeLock::kCollective;
       test::fresh_kernel();
       EXPECT_GT(collective(config, CollectiveOp::kAllReduce, {static_cast<std::uint64_t>(bytes)}).results[0].time,
                 result.time + (2 * tiers - 1) * config.fabric.switch_config.latency);
-      config.collectives.in_network.lock = collectives::TreeLock::kCommunicator;
+      config.collectives.of<collectives::InNetworkMember::Config>().lock = collectives::TreeLock::kCommunicator;
     }
   }
 }
@@ -229,7 +229,7 @@ TEST(InNetworkErrors, NameWhatIsMissing) {
   config.scale_up.fabric.switch_config.reduction.trees = 0;
   EXPECT_NE(message(config).find("reduction.trees is 0 in both networks"), std::string::npos) << message(config);
   config = machine_of({"", 8, 1, AllReducePattern::kUpDown});
-  config.collectives.in_network.when_full = collectives::WhenFull::kRefuse;
+  config.collectives.of<collectives::InNetworkMember::Config>().when_full = collectives::WhenFull::kRefuse;
   config.fabric.switch_config.reduction.trees = 1;
   EXPECT_NE(message(config).find("no room for the reduction trees"), std::string::npos) << message(config);
   config.fabric.switch_config.reduction.trees = 2;
@@ -338,7 +338,7 @@ TEST(HierarchicalErrors, ABroadcastNamesWhatHasOne) {
   MachineConfig config;
   config.accelerators = 4;
   config.per_node = 2;
-  config.collectives.algorithm = Algorithm::kHierarchical;
+  config.collectives.algorithm = "hierarchical";
   Machine machine(config);
   try {
     run_collective(machine, CollectiveOp::kBroadcast, {1024}, ElementType::kFp32);
@@ -356,7 +356,7 @@ TEST(InNetwork, DeadlocksNameGroups) {
   config.accelerators = 4;
   config.per_node = 1;
   config.fabric.switch_config.reduction.trees = 8;
-  config.collectives.algorithm = Algorithm::kInNetwork;
+  config.collectives.algorithm = "in-network";
   config.fabric.faults = {{.link = "end1", .from = 1_us, .down = true}};
   Machine machine(config);
   try {

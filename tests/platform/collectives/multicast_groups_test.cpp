@@ -6,6 +6,7 @@
 
 #include "platforms/machine/machine.h"
 #include "sw/collectives/communicator.h"
+#include "sw/collectives/multicast/multicast.h"
 #include "sw/collectives/reference.h"
 #include "tests/support/kernel.h"
 
@@ -23,8 +24,8 @@ TEST(MulticastGroups, HaveMemoryKeysOfTheirOwn) {
   config.accelerators = 3;
   config.per_node = 1;
   config.data = true;
-  config.collectives.algorithm = collectives::Algorithm::kMulticast;
-  config.collectives.multicast.transport = collectives::MulticastTransport::kConnection;
+  config.collectives.algorithm = "multicast";
+  config.collectives.of<collectives::MulticastConfig>().transport = collectives::MulticastTransport::kConnection;
   Machine machine(config);
   machine.nic(1).regions().add(0, 64);
   Communicator one(machine.ranks(), machine.config().collectives, "one");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "sw/collectives/multicast/multicast.h"
 #include "tests/support/multicast.h"
 
 namespace weft::platforms {
@@ -24,7 +25,7 @@ TEST(MulticastPhases, AddUpToTheTime) {
   for (const auto transport : {MulticastTransport::kDatagram, MulticastTransport::kConnection}) {
     for (const auto op : {CollectiveOp::kAllgather, CollectiveOp::kBroadcast}) {
       MachineConfig config = machine_of(12);
-      config.collectives.multicast.transport = transport;
+      config.collectives.of<collectives::MulticastConfig>().transport = transport;
       config.collectives.entry = 3_us;
       for (const CollectiveResult& result : collective(config, op, {4, 1000, 65540, 1 << 20})) {
         ASSERT_TRUE(result.phases.has_value());
@@ -55,7 +56,8 @@ TEST(MulticastPhases, SayWhoseCutOffAndRecoveryItWas) {
   EXPECT_EQ(result.phases->rank, kLosing);
   EXPECT_EQ(sum_of(*result.phases), result.time);
   // The timer is five times what 4 MiB and a turn take, of which the fast path is about one.
-  const Time whole = transfer_time(4_MiB, config.fabric.link.rate) + config.collectives.multicast.activation;
+  const Time whole =
+      transfer_time(4_MiB, config.fabric.link.rate) + config.collectives.of<collectives::MulticastConfig>().activation;
   EXPECT_NEAR(static_cast<double>((result.phases->fast_path + result.phases->cutoff).count()),
               5.0 * static_cast<double>(whole.count()), 1e6);
   EXPECT_GT(result.phases->cutoff, result.phases->fast_path);
@@ -72,7 +74,7 @@ TEST(MulticastPhases, AreThoseOfADistribution) {
   MachineConfig offloaded = config;
   offloaded.dpa.cores = 4;
   offloaded.dpa.threads = 4;
-  offloaded.collectives.multicast.placement = collectives::MulticastPlacement::kDpa;
+  offloaded.collectives.of<collectives::MulticastConfig>().placement = collectives::MulticastPlacement::kDpa;
   const CollectiveResult by_nic = collective(offloaded, CollectiveOp::kBroadcast, {1 << 20})[0];
   ASSERT_TRUE(by_nic.phases.has_value());
   EXPECT_EQ(sum_of(*by_nic.phases), by_nic.time);

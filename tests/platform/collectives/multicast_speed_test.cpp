@@ -8,16 +8,18 @@
 
 #include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "sw/collectives/in_network/in_network.h"
+#include "sw/collectives/multicast/multicast.h"
 #include "tests/support/kernel.h"
 
 namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
+using collectives::AlgorithmName;
 
 /// One switch and links without headers or latencies, so that only the rate of the links counts.
-MachineConfig ideal(int ranks, Algorithm algorithm) {
+MachineConfig ideal(int ranks, const AlgorithmName& algorithm) {
   MachineConfig config;
   config.accelerators = ranks;
   config.per_node = 1;
@@ -36,13 +38,13 @@ MachineConfig ideal(int ranks, Algorithm algorithm) {
   config.collectives.algorithm = algorithm;
   config.collectives.channels = 1;
   config.collectives.chunk = 64_KiB;
-  config.collectives.in_network.chunk = 16_KiB;
-  config.collectives.in_network.own_block = collectives::OwnBlock::kLocal;
-  config.collectives.multicast.transport = collectives::MulticastTransport::kConnection;
-  config.collectives.multicast.chunk = 64_KiB;
-  config.collectives.multicast.chains = 0;
-  config.collectives.multicast.pace = 1;
-  config.collectives.multicast.sums = collectives::MulticastSums::kInNetwork;
+  config.collectives.of<collectives::InNetworkMember::Config>().chunk = 16_KiB;
+  config.collectives.of<collectives::InNetworkMember::Config>().own_block = collectives::OwnBlock::kLocal;
+  config.collectives.of<collectives::MulticastConfig>().transport = collectives::MulticastTransport::kConnection;
+  config.collectives.of<collectives::MulticastConfig>().chunk = 64_KiB;
+  config.collectives.of<collectives::MulticastConfig>().chains = 0;
+  config.collectives.of<collectives::MulticastConfig>().pace = 1;
+  config.collectives.of<collectives::MulticastConfig>().sums = collectives::MulticastSums::kInNetwork;
   return config;
 }
 
@@ -52,7 +54,7 @@ TEST_P(MulticastSpeed, AllgatherBesideReduceScatterIsTwoLessTwoPthsAsFastAsInRin
   const std::int64_t ranks = GetParam();
   // The pipelines' filling is a few chunks, whatever the shards: they are as large as it takes to vanish.
   const std::int64_t shard = ranks <= 4 ? 16 << 20 : (ranks <= 16 ? 2 << 20 : (ranks <= 64 ? 1 << 20 : 1 << 19));
-  const auto time = [&](Algorithm algorithm, std::int64_t injected) {
+  const auto time = [&](const AlgorithmName& algorithm, std::int64_t injected) {
     test::fresh_kernel();
     Machine machine(ideal(static_cast<int>(ranks), algorithm));
     const auto results = run_collective(machine, CollectiveOp::kAllgatherReduceScatter,
@@ -62,8 +64,8 @@ TEST_P(MulticastSpeed, AllgatherBesideReduceScatterIsTwoLessTwoPthsAsFastAsInRin
     }
     return static_cast<double>(results[0].time.count());
   };
-  const double ring = time(Algorithm::kRing, 2 * shard * (ranks - 1));
-  const double multicast = time(Algorithm::kMulticast, shard + shard * (ranks - 1));
+  const double ring = time("ring", 2 * shard * (ranks - 1));
+  const double multicast = time("multicast", shard + shard * (ranks - 1));
   const double expected = 2 - 2.0 / static_cast<double>(ranks);
   EXPECT_NEAR(ring / multicast, expected, 0.02 * expected);
 }
@@ -82,7 +84,7 @@ TEST(MulticastOnTwoLeaves, IsAsFastBesideAReduceScatterAsOnOneSwitch) {
   constexpr int kRanks = 16;
   const auto time = [](fabric::Shape shape) {
     test::fresh_kernel();
-    MachineConfig config = ideal(kRanks, Algorithm::kMulticast);
+    MachineConfig config = ideal(kRanks, "multicast");
     config.fabric.topology = shape;
     config.fabric.radix = 16;
     config.fabric.hosts_per_leaf = 8;
@@ -99,11 +101,11 @@ TEST(MulticastOnTwoLeaves, IsAsFastBesideAReduceScatterAsOnOneSwitch) {
 TEST(MulticastInjection, IsTheShardOnceAndForRingsTimesTheOthers) {
   constexpr std::int64_t kRanks = 16;
   constexpr std::int64_t kShard = 2 << 20;
-  for (const Algorithm algorithm : {Algorithm::kMulticast, Algorithm::kRing}) {
+  for (const AlgorithmName algorithm : {"multicast", "ring"}) {
     test::fresh_kernel();
     Machine machine(ideal(kRanks, algorithm));
     const auto results = run_collective(machine, CollectiveOp::kAllgather, {kRanks * kShard}, ElementType::kFp32);
-    const std::int64_t each = algorithm == Algorithm::kRing ? kShard * (kRanks - 1) : kShard;
+    const std::int64_t each = algorithm == "ring" ? kShard * (kRanks - 1) : kShard;
     for (int r = 0; r < kRanks; ++r) EXPECT_EQ(machine.nic(r).counters().bytes_sent, 2 * each) << "rank " << r;
     const Time bound = transfer_time(Bytes(kShard * (kRanks - 1)), Rate(100'000'000'000));
     EXPECT_GE(results[0].time, bound);
@@ -116,9 +118,9 @@ TEST(MulticastInjection, IsTheShardOnceAndForRingsTimesTheOthers) {
 TEST(MulticastBroadcast, TakesItsPaceWhateverTheMembers) {
   for (const int ranks : {2, 5, 16}) {
     test::fresh_kernel();
-    MachineConfig config = ideal(ranks, Algorithm::kMulticast);
-    config.collectives.multicast.pace = 0.5;
-    config.collectives.multicast.chains = 2;
+    MachineConfig config = ideal(ranks, "multicast");
+    config.collectives.of<collectives::MulticastConfig>().pace = 0.5;
+    config.collectives.of<collectives::MulticastConfig>().chains = 2;
     Machine machine(config);
     const auto results = run_collective(machine, CollectiveOp::kBroadcast, {4 << 20}, ElementType::kFp32);
     const Time bound = transfer_time(Bytes(4 << 20), Rate(50'000'000'000));
@@ -129,13 +131,12 @@ TEST(MulticastBroadcast, TakesItsPaceWhateverTheMembers) {
 /// Both parts in place, with data, where a member abstains from the sum of its own block and where it does not.
 TEST(AllgatherBesideReduceScatter, PutsEveryByteInPlace) {
   for (const int ranks : {1, 2, 5}) {
-    for (const Algorithm algorithm :
-         {Algorithm::kRing, Algorithm::kHierarchical, Algorithm::kInNetwork, Algorithm::kMulticast}) {
+    for (const AlgorithmName algorithm : {"ring", "hierarchical", "in-network", "multicast"}) {
       for (const auto own : {collectives::OwnBlock::kNetwork, collectives::OwnBlock::kLocal}) {
         for (const std::int64_t stall : {0, 300'000}) {
           test::fresh_kernel();
           MachineConfig config = ideal(ranks, algorithm);
-          config.collectives.in_network.own_block = own;
+          config.collectives.of<collectives::InNetworkMember::Config>().own_block = own;
           config.fabric.topology = fabric::Shape::kFatTree;
           config.fabric.radix = 8;
           config.fabric.hosts_per_leaf = 4;  // so that the last of five is alone on its leaf

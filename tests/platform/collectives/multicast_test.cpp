@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sw/collectives/communicator.h"
+#include "sw/collectives/multicast/multicast.h"
 #include "tests/support/multicast.h"
 #include "tests/support/random_network.h"
 #include "tests/support/reports.h"
@@ -19,7 +20,7 @@ namespace {
 
 using namespace weft::literals;
 using namespace test_multicast;
-using collectives::Algorithm;
+using collectives::AlgorithmName;
 using collectives::Communicator;
 using collectives::Extent;
 using collectives::MulticastCopy;
@@ -139,7 +140,7 @@ bool survives(std::uint64_t seed, Counts& counts) {
   config.nic.reorder = config.fabric.routing == fabric::Routing::kAdaptive ? 64_KiB : draw.of<Bytes>({0_B, 64_KiB});
   config.nic.reorder_wait = 2_us;
   config.stall = draw.of<Time>({Time(), Time(), 200_ns});
-  auto& multicast = config.collectives.multicast;
+  auto& multicast = config.collectives.of<collectives::MulticastConfig>();
   multicast.transport = draw.of<MulticastTransport>({MulticastTransport::kDatagram, MulticastTransport::kConnection});
   multicast.copy = draw.of<MulticastCopy>({MulticastCopy::kInterface, MulticastCopy::kEngine});
   const bool datagrams = multicast.transport == MulticastTransport::kDatagram;
@@ -216,9 +217,9 @@ TEST(Multicast, TaskNumbersComeAgain) {
 TEST(Multicast, OneChainWhereTheNumberDoesNotDivide) {
   // With chains of 3 for 7 members the turn goes once round all: as slow as a single chain, and never wrong.
   MachineConfig config = machine_of(7);
-  config.collectives.multicast.chains = 3;
+  config.collectives.of<collectives::MulticastConfig>().chains = 3;
   const auto three = collective(config, CollectiveOp::kAllgather, {64 * 1024});
-  config.collectives.multicast.chains = 1;
+  config.collectives.of<collectives::MulticastConfig>().chains = 1;
   const auto one = collective(config, CollectiveOp::kAllgather, {64 * 1024});
   EXPECT_EQ(three[0].wrong, 0);
   EXPECT_EQ(three[0].time, one[0].time);
@@ -226,10 +227,10 @@ TEST(Multicast, OneChainWhereTheNumberDoesNotDivide) {
 
 TEST(Multicast, MoreChainsHideTheTurn) {
   MachineConfig config = machine_of(16);
-  config.collectives.multicast.transport = MulticastTransport::kConnection;
-  config.collectives.multicast.chains = 1;
+  config.collectives.of<collectives::MulticastConfig>().transport = MulticastTransport::kConnection;
+  config.collectives.of<collectives::MulticastConfig>().chains = 1;
   const Time one = collective(config, CollectiveOp::kAllgather, {256 * 1024})[0].time;
-  config.collectives.multicast.chains = 4;
+  config.collectives.of<collectives::MulticastConfig>().chains = 4;
   const Time four = collective(config, CollectiveOp::kAllgather, {256 * 1024})[0].time;
   EXPECT_LT(four, one * 3 / 4);
 }
@@ -238,10 +239,10 @@ TEST(Multicast, AnOverrunReceiveQueueIsRecoveredFrom) {
   // One slow core, 16 receives: much of what comes finds none and is dropped, and is read from the neighbour.
   MachineConfig config = machine_of(4);
   config.firmware.clock = Frequency(200'000'000);
-  config.collectives.multicast.subgroups = 1;
-  config.collectives.multicast.queue_depth = 16;
-  config.collectives.multicast.cutoff = 1;
-  config.collectives.multicast.activation = Time(20'000'000);
+  config.collectives.of<collectives::MulticastConfig>().subgroups = 1;
+  config.collectives.of<collectives::MulticastConfig>().queue_depth = 16;
+  config.collectives.of<collectives::MulticastConfig>().cutoff = 1;
+  config.collectives.of<collectives::MulticastConfig>().activation = Time(20'000'000);
   test::fresh_kernel();
   Machine machine(config);
   const auto results = run_collective(machine, CollectiveOp::kBroadcast, {1 << 20}, ElementType::kFp32);
@@ -256,7 +257,7 @@ TEST(Multicast, AnOverrunReceiveQueueIsRecoveredFrom) {
 TEST(Multicast, NothingIsFetchedWhereNothingIsLost) {
   for (const auto transport : {MulticastTransport::kDatagram, MulticastTransport::kConnection}) {
     MachineConfig config = machine_of(12);
-    config.collectives.multicast.transport = transport;
+    config.collectives.of<collectives::MulticastConfig>().transport = transport;
     for (const auto op : {CollectiveOp::kAllgather, CollectiveOp::kBroadcast}) {
       for (const CollectiveResult& result : collective(config, op, {4, 1000, 65540, 1 << 20})) {
         EXPECT_EQ(result.wrong, 0);
@@ -276,7 +277,7 @@ TEST(Multicast, BroadcastTakesTheSameTimeForAnyNumber) {
     config.data = false;
     config.fabric.radix = 256;
     config.fabric.hosts_per_leaf = 4;  // the tree has two levels for any number
-    config.collectives.multicast.transport = MulticastTransport::kConnection;
+    config.collectives.of<collectives::MulticastConfig>().transport = MulticastTransport::kConnection;
     const Time whole = collective(config, CollectiveOp::kBroadcast, {kBytes})[0].time;
     const Time meeting = collective(config, CollectiveOp::kBarrier, {4})[0].time;
     return whole - meeting * 2;
@@ -299,7 +300,7 @@ TEST(Multicast, HalvesTheTrafficOf188Nodes) {
   config.fabric.uplinks = 18;
   config.fabric.spines = 6;
   config.fabric.header = Bytes();
-  const auto bytes_of = [&](Algorithm algorithm) {
+  const auto bytes_of = [&](const AlgorithmName& algorithm) {
     test::fresh_kernel();
     config.collectives.algorithm = algorithm;
     Machine machine(config);
@@ -317,7 +318,7 @@ TEST(Multicast, HalvesTheTrafficOf188Nodes) {
   // next leaf.
   const std::int64_t multicast = kRanks * (kRanks + 12) * kBlock;
   const std::int64_t ring = (kRanks - 1) * ((kRanks - 12) * 2 + 12 * 4) * kBlock;
-  const std::pair<Algorithm, std::int64_t> both[] = {{Algorithm::kMulticast, multicast}, {Algorithm::kRing, ring}};
+  const std::pair<AlgorithmName, std::int64_t> both[] = {{"multicast", multicast}, {"ring", ring}};
   for (const auto& [algorithm, data] : both) {
     const std::int64_t bytes = bytes_of(algorithm);
     EXPECT_GE(bytes, data);
@@ -331,8 +332,8 @@ TEST(Multicast, RunsOnTheCoresOfTheNic) {
   config.dpa.cores = 2;
   config.dpa.threads = 4;
   config.dpa.wait = firmware::Wait::kPoll;
-  config.collectives.multicast.placement = collectives::MulticastPlacement::kDpa;
-  config.collectives.multicast.subgroups = 3;
+  config.collectives.of<collectives::MulticastConfig>().placement = collectives::MulticastPlacement::kDpa;
+  config.collectives.of<collectives::MulticastConfig>().subgroups = 3;
   const auto run = [](const MachineConfig& machine_config) {
     test::fresh_kernel();
     Machine machine(machine_config);
@@ -341,7 +342,7 @@ TEST(Multicast, RunsOnTheCoresOfTheNic) {
     return results[0];
   };
   const auto offloaded = run(config);
-  config.collectives.multicast.placement = collectives::MulticastPlacement::kHost;
+  config.collectives.of<collectives::MulticastConfig>().placement = collectives::MulticastPlacement::kHost;
   const auto on_host = run(config);
   EXPECT_LT(offloaded.host_busy * 20, on_host.host_busy);
   EXPECT_GT(offloaded.dpa_busy.value(), offloaded.host_busy * 20);
@@ -401,21 +402,21 @@ std::string message_of(const MachineConfig& config, CollectiveOp op = Collective
 
 TEST(MulticastErrors, SayWhatToChange) {
   MachineConfig config = machine_of(4);
-  config.collectives.multicast.chunk = 8_KiB;
+  config.collectives.of<collectives::MulticastConfig>().chunk = 8_KiB;
   EXPECT_EQ(message_of(config),
             "collectives.multicast.chunk: expected at most the network's MTU of 4KiB for datagrams, or transport "
             "connection, got 8KiB");
   config = machine_of(4);
-  config.collectives.multicast.placement = collectives::MulticastPlacement::kDpa;
+  config.collectives.of<collectives::MulticastConfig>().placement = collectives::MulticastPlacement::kDpa;
   EXPECT_EQ(message_of(config), "collectives.multicast.placement: expected host, or a dpa with cores, got dpa");
   config.dpa.cores = 1;
-  config.collectives.multicast.copy = MulticastCopy::kEngine;
+  config.collectives.of<collectives::MulticastConfig>().copy = MulticastCopy::kEngine;
   EXPECT_EQ(message_of(config),
             "collectives.multicast.copy: expected interface, since the cores of a NIC do not reach the accelerator's "
             "engines, got engine");
   config = machine_of(2);
   config.data = false;
-  config.collectives.multicast.chunk = 1_B;
+  config.collectives.of<collectives::MulticastConfig>().chunk = 1_B;
   {
     const test::ExpectReports reports;  // what an event throws passes the kernel
     EXPECT_EQ(

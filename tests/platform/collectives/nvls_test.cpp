@@ -8,13 +8,13 @@
 
 #include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "sw/collectives/nccl/nccl_collectives.h"
 #include "tests/support/kernel.h"
 
 namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
 
 constexpr std::uint64_t kLongBuffer = (1 << 20) + 12;
 
@@ -29,9 +29,9 @@ MachineConfig nccl_of(int ranks, int per_node) {
   config.scale_up.fabric.switch_config.reduction.trees = 16;
   config.scale_up.fabric.switch_config.reduction.chunks = 1 << 16;
   config.scale_up.fabric.switch_config.reduction.fp32 = 512;
-  config.collectives.algorithm = Algorithm::kNccl;
+  config.collectives.algorithm = "nccl";
   config.collectives.protocol = collectives::Protocol::kSimple;
-  config.collectives.nccl.nvls_channels = 2;  // its steps are short
+  config.collectives.of<collectives::NcclConfig>().nvls_channels = 2;  // its steps are short
   return config;
 }
 
@@ -95,7 +95,7 @@ TEST(Nvls, IsNotOfTwoNorWhereItIsOffNorWithoutRoomForReceives) {
   EXPECT_FALSE(nccl_sum(nccl_of(2, 2), kLongBuffer).within);
   EXPECT_FALSE(nccl_sum(nccl_of(8, 2), kLongBuffer).within);
   MachineConfig off = nccl_of(8, 8);
-  off.collectives.nccl.nvls = false;
+  off.collectives.of<collectives::NcclConfig>().nvls = false;
   EXPECT_FALSE(nccl_sum(off, kLongBuffer).within);
   MachineConfig shallow = nccl_of(8, 8);
   shallow.scale_up.port.receive_queue_depth = 2;
@@ -106,9 +106,9 @@ TEST(Nvls, IsNotOfTwoNorWhereItIsOffNorWithoutRoomForReceives) {
 
 TEST(Nvls, IsFasterThanRings) {
   MachineConfig config = nccl_of(8, 8);
-  config.collectives.nccl.nvls_channels = 16;
+  config.collectives.of<collectives::NcclConfig>().nvls_channels = 16;
   const Time nvls = nccl_run(config, CollectiveOp::kAllReduce, 64 << 20).time;
-  config.collectives.nccl.nvls = false;
+  config.collectives.of<collectives::NcclConfig>().nvls = false;
   EXPECT_LT(nvls, nccl_run(config, CollectiveOp::kAllReduce, 64 << 20).time);
 }
 
@@ -132,9 +132,9 @@ TEST(Collnet, SumsAcrossNodesWhereItIsOn) {
       MachineConfig config = nccl_of(4 * per_node, per_node);
       config.fabric.switch_config.reduction.trees = 16;
       config.fabric.switch_config.reduction.chunks = 1 << 16;
-      config.collectives.nccl.nvls = nvls;
+      config.collectives.of<collectives::NcclConfig>().nvls = nvls;
       EXPECT_FALSE(nccl_sum(config, 64 << 10).across);  // it is off where nobody sets it
-      config.collectives.nccl.collnet = true;
+      config.collectives.of<collectives::NcclConfig>().collnet = true;
       const NcclRun outcome = nccl_sum(config, 64 << 10);
       EXPECT_EQ(outcome.wrong, 0);
       EXPECT_TRUE(outcome.across) << per_node << " a node";
@@ -160,7 +160,7 @@ TEST(Collnet, OverLinksThatLosePacketsIsRingsAndSaysSo) {
   config.fabric.switch_config.reduction.trees = 16;
   config.fabric.faults = {{.loss = 0.001}};
   config.nic.recovery = true;
-  config.collectives.nccl.collnet = true;
+  config.collectives.of<collectives::NcclConfig>().collnet = true;
   const NcclRun outcome = nccl_sum(config, 64 << 10);
   EXPECT_EQ(outcome.wrong, 0);
   EXPECT_FALSE(outcome.across);

@@ -13,6 +13,7 @@
 
 #include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "sw/collectives/nccl/nccl_collectives.h"
 #include "sw/collectives/pat/pat_group.h"
 #include "sw/collectives/reference.h"
 #include "tests/support/kernel.h"
@@ -29,7 +30,7 @@ MachineConfig nodes_of(int ranks) {
   MachineConfig config;
   config.accelerators = ranks;
   config.per_node = 1;
-  config.collectives.algorithm = collectives::Algorithm::kNccl;
+  config.collectives.algorithm = "nccl";
   return config;
 }
 
@@ -196,13 +197,13 @@ TEST(PatChoice, GoesByPatAmongNodesOfOneMemberUnlessItIsOff) {
     EXPECT_EQ(run(config, op, 64 << 10).algorithm, "ring");
     config.collectives.protocol = collectives::Protocol::kSimple;
     EXPECT_EQ(run(config, op, 64 << 10).algorithm, "pat");
-    config.collectives.nccl.pat = false;
+    config.collectives.of<collectives::NcclConfig>().pat = false;
     EXPECT_EQ(run(config, op, 64 << 10).algorithm, "ring");
-    config.collectives.nccl.pat = true;
+    config.collectives.of<collectives::NcclConfig>().pat = true;
     config.per_node = 2;
     EXPECT_EQ(run(config, op, 64 << 10).algorithm, "ring");
     config.per_node = 1;
-    config.collectives.algorithm = collectives::Algorithm::kRing;
+    config.collectives.algorithm = "ring";
     EXPECT_EQ(run(config, op, 64 << 10).algorithm, "ring");
   }
   EXPECT_NE(run(nodes_of(16), CollectiveOp::kAllReduce, 64 << 10).algorithm, "pat");
@@ -215,7 +216,7 @@ TEST(PatChoice, IsFasterByPatThanByRingsOfItsProtocol) {
     config.accelerator.array.relay = 10_us;
     config.collectives.protocol = collectives::Protocol::kSimple;
     const Time pat = run(config, op, 64 << 10).time;
-    config.collectives.nccl.pat = false;
+    config.collectives.of<collectives::NcclConfig>().pat = false;
     EXPECT_LT(2 * pat, run(config, op, 64 << 10).time);
   }
 }

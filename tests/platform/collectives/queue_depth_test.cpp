@@ -7,15 +7,16 @@
 
 #include "platforms/jobs/collective_run.h"
 #include "platforms/machine/machine.h"
+#include "sw/collectives/multicast/multicast.h"
 #include "tests/support/kernel.h"
 
 namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
+using collectives::AlgorithmName;
 
-MachineConfig machine_of(Algorithm algorithm, int send, int receive) {
+MachineConfig machine_of(const AlgorithmName& algorithm, int send, int receive) {
   MachineConfig config;
   config.accelerators = 8;
   config.per_node = 2;
@@ -25,7 +26,7 @@ MachineConfig machine_of(Algorithm algorithm, int send, int receive) {
   config.scale_up.fabric.switch_config.reduction.trees = 32;
   config.collectives.algorithm = algorithm;
   config.collectives.chunk = 4_KiB;
-  config.collectives.multicast.queue_depth = 16;
+  config.collectives.of<collectives::MulticastConfig>().queue_depth = 16;
   config.data = true;
   for (nic::Nic::Config* nic : {&config.nic, &config.scale_up.port}) {
     nic->send_queue_depth = send;
@@ -34,15 +35,15 @@ MachineConfig machine_of(Algorithm algorithm, int send, int receive) {
   return config;
 }
 
-class QueueDepths : public testing::TestWithParam<Algorithm> {};
+class QueueDepths : public testing::TestWithParam<AlgorithmName> {};
 
 TEST_P(QueueDepths, AreNotOverrun) {
   for (const int depth : {1, 2, 3, 64}) {
     // Multicast that finds no receive is lost, and in-network collectives have no way to repeat it.
-    const int receive = GetParam() == Algorithm::kInNetwork ? std::max(depth, 3) : depth;
+    const int receive = GetParam() == "in-network" ? std::max(depth, 3) : depth;
     for (const CollectiveOp op : {CollectiveOp::kAllgather, CollectiveOp::kReduceScatter, CollectiveOp::kAllReduce,
                                   CollectiveOp::kBroadcast, CollectiveOp::kBarrier}) {
-      if (op == CollectiveOp::kBroadcast && GetParam() == Algorithm::kHierarchical) continue;
+      if (op == CollectiveOp::kBroadcast && GetParam() == "hierarchical") continue;
       test::fresh_kernel();
       Machine machine(machine_of(GetParam(), depth, receive));
       for (const CollectiveResult& result : run_collective(machine, op, {60'004, 12}, ElementType::kFp32)) {
@@ -54,8 +55,8 @@ TEST_P(QueueDepths, AreNotOverrun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, QueueDepths,
-                         testing::Values(Algorithm::kRing, Algorithm::kTree, Algorithm::kNccl, Algorithm::kHierarchical,
-                                         Algorithm::kInNetwork, Algorithm::kMulticast, Algorithm::kDimensions),
+                         testing::Values("ring", "tree", "nccl", "hierarchical", "in-network", "multicast",
+                                         "dimensions"),
                          [](const auto& test) {
                            std::string name(weft::name_of(test.param));
                            std::erase(name, '-');
@@ -66,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(All, QueueDepths,
 TEST(QueueDepth, CostsTimeWhereItIsTooSmall) {
   const auto time = [](int depth) {
     test::fresh_kernel();
-    MachineConfig config = machine_of(Algorithm::kRing, depth, 0);
+    MachineConfig config = machine_of("ring", depth, 0);
     config.data = false;
     Machine machine(config);
     return run_collective(machine, CollectiveOp::kAllReduce, {1 << 20}, ElementType::kFp32)[0].time;
@@ -91,15 +92,15 @@ std::string refusal(const MachineConfig& config) {
 TEST(QueueDepth, HoldsWhatItIsSaidToHold) {
   for (const auto& [members, least] : {std::pair{9, 9}, {10, 10}, {17, 19}}) {
     EXPECT_EQ(nic::NicConfig::depth_for(members - 1), least);
-    for (const Algorithm algorithm : {Algorithm::kInNetwork, Algorithm::kMulticast}) {
-      if (algorithm == Algorithm::kMulticast && members != 10) continue;
+    for (const AlgorithmName algorithm : {"in-network", "multicast"}) {
+      if (algorithm == "multicast" && members != 10) continue;
       for (const int depth : {8, 9, 10, 11, 16, least}) {
         MachineConfig config = machine_of(algorithm, 0, depth);
         config.accelerators = members;
         config.per_node = 1;
         config.fabric.radix = 32;
         config.fabric.hosts_per_leaf = 32;
-        if (algorithm == Algorithm::kInNetwork && depth < least) {
+        if (algorithm == "in-network" && depth < least) {
           EXPECT_NE(refusal(config).find("nic.receive_queue_depth: expected 0, or at least " + std::to_string(least) +
                                          " for collectives.algorithm in-network"),
                     std::string::npos)
@@ -113,7 +114,7 @@ TEST(QueueDepth, HoldsWhatItIsSaidToHold) {
             EXPECT_EQ(result.wrong, 0) << weft::name_of(op) << " of " << result.bytes << " bytes by "
                                        << weft::name_of(algorithm) << ", " << members << " members at depth " << depth;
           }
-          if (algorithm != Algorithm::kInNetwork) continue;
+          if (algorithm != "in-network") continue;
           for (int r = 0; r < machine.size(); ++r) EXPECT_EQ(machine.nic(r).counters().no_receive, 0);
         }
       }
@@ -122,7 +123,7 @@ TEST(QueueDepth, HoldsWhatItIsSaidToHold) {
 }
 
 TEST(QueueDepth, OfReceivesSaysWhyOneOfEachOtherIsNotEnough) {
-  MachineConfig config = machine_of(Algorithm::kInNetwork, 0, 9);
+  MachineConfig config = machine_of("in-network", 0, 9);
   config.accelerators = 10;
   config.per_node = 1;
   config.fabric.radix = 32;
@@ -135,7 +136,7 @@ TEST(QueueDepth, OfReceivesSaysWhyOneOfEachOtherIsNotEnough) {
 }
 
 TEST(QueueDepth, OfReceivesMustHoldOnesOfAllOthersInTheNetwork) {
-  const std::string message = refusal(machine_of(Algorithm::kInNetwork, 0, 2));
+  const std::string message = refusal(machine_of("in-network", 0, 2));
   EXPECT_NE(message.find("nic.receive_queue_depth: expected 0, or at least 3 for collectives.algorithm in-network"),
             std::string::npos)
       << message;
@@ -143,7 +144,7 @@ TEST(QueueDepth, OfReceivesMustHoldOnesOfAllOthersInTheNetwork) {
 
 /// What a run with too small a depth says is the least that works, and with it the run is the one without a depth.
 TEST(QueueDepth, OfCompletionsIsToldExactly) {
-  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kDimensions, Algorithm::kInNetwork}) {
+  for (const AlgorithmName algorithm : {"ring", "dimensions", "in-network"}) {
     const auto run = [&](int depth) {
       test::fresh_kernel();
       MachineConfig config = machine_of(algorithm, 0, 0);
@@ -171,7 +172,7 @@ TEST(QueueDepth, OfCompletionsIsToldExactly) {
 }
 
 TEST(QueueDepth, IsNotForThreadsThatPoll) {
-  MachineConfig config = machine_of(Algorithm::kRing, 4, 0);
+  MachineConfig config = machine_of("ring", 4, 0);
   config.firmware.wait = firmware::Wait::kPoll;
   const std::string message = refusal(config);
   EXPECT_NE(message.find("firmware.wait: expected event, since nic.send_queue_depth is 4"), std::string::npos)
@@ -179,7 +180,7 @@ TEST(QueueDepth, IsNotForThreadsThatPoll) {
 }
 
 TEST(Polling, ThatKeepsAllHardwareThreadsIsRefused) {
-  MachineConfig config = machine_of(Algorithm::kMulticast, 0, 0);
+  MachineConfig config = machine_of("multicast", 0, 0);
   config.firmware.wait = firmware::Wait::kPoll;
   config.firmware.cores = 1;
   const std::string message = refusal(config);
@@ -189,7 +190,7 @@ TEST(Polling, ThatKeepsAllHardwareThreadsIsRefused) {
 }
 
 TEST(Overtaking, IsRefusedWithoutRecovery) {
-  MachineConfig config = machine_of(Algorithm::kRing, 0, 0);
+  MachineConfig config = machine_of("ring", 0, 0);
   config.fabric.routing = fabric::Routing::kAdaptive;
   EXPECT_EQ(
       refusal(config),
@@ -205,7 +206,7 @@ TEST(Overtaking, IsRefusedWithoutRecovery) {
 }
 
 TEST(Rerouting, IsRefusedWithoutRecovery) {
-  MachineConfig config = machine_of(Algorithm::kRing, 0, 0);
+  MachineConfig config = machine_of("ring", 0, 0);
   config.fabric.spines = 2;
   config.fabric.faults = {{.link = "leaf0-spine0", .from = 3_us, .until = 50_us, .down = true}};
   EXPECT_EQ(refusal(config), "none") << "who waits for the link keeps its turn";

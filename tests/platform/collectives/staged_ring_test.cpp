@@ -17,7 +17,7 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
+using collectives::AlgorithmName;
 
 MachineConfig kernels_of(int ranks, int per_node) {
   MachineConfig config;
@@ -33,7 +33,7 @@ struct StagedCase {
   std::string name;
   int ranks;
   int per_node;
-  Algorithm algorithm;
+  AlgorithmName algorithm;
   int channels;
   Bytes chunk;
   int slots;
@@ -44,13 +44,13 @@ std::ostream& operator<<(std::ostream& out, const StagedCase& c) {
 }
 
 const StagedCase kStagedCases[] = {
-    {"TwoRanks", 2, 1, Algorithm::kRing, 4, 512_KiB, 16}, {"OneNode", 8, 8, Algorithm::kRing, 8, 512_KiB, 16},
-    {"FewSlots", 5, 1, Algorithm::kRing, 1, 256_B, 2},    {"FiveSlotsInPairs", 8, 4, Algorithm::kRing, 3, 512_B, 5},
-    {"EightSlots", 12, 4, Algorithm::kRing, 2, 1_KiB, 8}, {"QueuePairs", 12, 4, Algorithm::kRing, 2, 1_KiB, 8, 3},
+    {"TwoRanks", 2, 1, "ring", 4, 512_KiB, 16}, {"OneNode", 8, 8, "ring", 8, 512_KiB, 16},
+    {"FewSlots", 5, 1, "ring", 1, 256_B, 2},    {"FiveSlotsInPairs", 8, 4, "ring", 3, 512_B, 5},
+    {"EightSlots", 12, 4, "ring", 2, 1_KiB, 8}, {"QueuePairs", 12, 4, "ring", 2, 1_KiB, 8, 3},
 };
 
 // Hierarchical has no Broadcast.
-const StagedCase kTwoLevels{"Hierarchical", 12, 4, Algorithm::kHierarchical, 1, 256_B, 2};
+const StagedCase kTwoLevels{"Hierarchical", 12, 4, "hierarchical", 1, 256_B, 2};
 
 class StagedRings : public testing::TestWithParam<std::tuple<CollectiveOp, StagedCase, Time>> {};
 

@@ -118,7 +118,7 @@ TEST(StarvedRings, AreNamedWithWhatHelps) {
   EXPECT_EQ(rings(config), std::vector<std::string>());
   // What runs otherwise has no such slots.
   config = far_ring();
-  config.collectives.algorithm = collectives::Algorithm::kDimensions;
+  config.collectives.algorithm = "dimensions";
   EXPECT_EQ(rings(config), std::vector<std::string>());
 }
 

@@ -20,7 +20,7 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
+using collectives::AlgorithmName;
 using collectives::BroadcastAlgorithm;
 using collectives::Communicator;
 using collectives::rooted_place;
@@ -205,7 +205,7 @@ TEST(BroadcastTree, WaitsForPlacesInQueues) {
 
 /// It brings a Broadcast to an algorithm that has none, and leaves all else to it.
 TEST(BroadcastTree, StandsBesideAnyAlgorithm) {
-  for (const Algorithm algorithm : {Algorithm::kHierarchical, Algorithm::kMulticast, Algorithm::kNccl}) {
+  for (const AlgorithmName algorithm : {"hierarchical", "multicast", "nccl"}) {
     MachineConfig config = broadcasts_of(BroadcastAlgorithm::kKNomial, 8, 4);
     config.collectives.algorithm = algorithm;
     for (const CollectiveOp op : {CollectiveOp::kBroadcast, CollectiveOp::kAllgather}) {
@@ -329,7 +329,7 @@ TEST(Traffic, IsWhatTheClosedFormsSay) {
     config.fabric.hosts_per_leaf = kPerLeaf;
     config.fabric.mtu = 4_KiB;
     config.fabric.segment = 4_KiB;
-    config.collectives.algorithm = Algorithm::kMulticast;
+    config.collectives.algorithm = "multicast";
     expect_crossings(config, CollectiveOp::kBroadcast, of_tree(RootedAlgorithm::kChain, ranks, kPerLeaf));
     config.collectives.broadcast.algorithm = BroadcastAlgorithm::kKNomial;
     expect_crossings(config, CollectiveOp::kBroadcast, of_tree(RootedAlgorithm::kKNomial, ranks, kPerLeaf));
@@ -338,7 +338,7 @@ TEST(Traffic, IsWhatTheClosedFormsSay) {
     config.collectives.broadcast.algorithm = BroadcastAlgorithm::kAutomatic;
     expect_crossings(config, CollectiveOp::kBroadcast, of_multicast(ranks, kPerLeaf));
     expect_crossings(config, CollectiveOp::kAllgather, of_multicast(ranks, kPerLeaf));
-    config.collectives.algorithm = Algorithm::kRing;
+    config.collectives.algorithm = "ring";
     expect_crossings(config, CollectiveOp::kAllgather, of_ring(ranks, kPerLeaf));
   }
 }

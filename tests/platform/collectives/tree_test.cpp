@@ -16,14 +16,14 @@ namespace weft::platforms {
 namespace {
 
 using namespace weft::literals;
-using collectives::Algorithm;
+using collectives::AlgorithmName;
 using collectives::Protocol;
 
 MachineConfig trees_of(int ranks, int per_node) {
   MachineConfig config;
   config.accelerators = ranks;
   config.per_node = per_node;
-  config.collectives.algorithm = Algorithm::kTree;
+  config.collectives.algorithm = "tree";
   return config;
 }
 
@@ -149,7 +149,7 @@ TEST(Tree, IsAtTheLinksRateWhereRingsAre) {
   config.scale_up.fabric.segment = 64_KiB;
   const std::vector<std::uint64_t> size = {256 << 20};
   const double tree = sum(config, size)[0].busbw_GBps;
-  config.collectives.algorithm = Algorithm::kRing;
+  config.collectives.algorithm = "ring";
   const double ring = sum(config, size)[0].busbw_GBps;
   EXPECT_GT(tree, 0.8 * ring);
   EXPECT_LT(tree, 1.05 * ring);
@@ -160,15 +160,15 @@ TEST(Nccl, TakesTreesForShortBuffersAndRingsForLongOnes) {
   config.fabric.segment = 64_KiB;
   config.scale_up.fabric.segment = 64_KiB;
   const std::vector<std::uint64_t> sizes = {1024, 4 << 20, 1 << 30};
-  const auto times = [&](Algorithm algorithm) {
+  const auto times = [&](const AlgorithmName& algorithm) {
     config.collectives.algorithm = algorithm;
     return sum(config, sizes);
   };
   config.collectives.protocol = Protocol::kLl;
-  const auto tree = times(Algorithm::kTree);
+  const auto tree = times("tree");
   config.collectives.protocol = Protocol::kAutomatic;
-  const auto ring = times(Algorithm::kRing);
-  const auto nccl = times(Algorithm::kNccl);
+  const auto ring = times("ring");
+  const auto nccl = times("nccl");
   EXPECT_EQ(nccl[0].time, tree[0].time);
   EXPECT_LT(nccl[0].time, ring[0].time / 5);
   EXPECT_NEAR(nccl[2].busbw_GBps, ring[2].busbw_GBps, 0.01);
@@ -180,7 +180,7 @@ TEST(Tree, HasABarrier) {
   Machine machine(config);
   const auto results = run_collective(machine, CollectiveOp::kBarrier, {0, 0}, ElementType::kFp32);
   test::fresh_kernel();
-  config.collectives.algorithm = Algorithm::kRing;
+  config.collectives.algorithm = "ring";
   Machine rings(config);
   EXPECT_LT(results[1].time, run_collective(rings, CollectiveOp::kBarrier, {0, 0}, ElementType::kFp32)[1].time);
 }

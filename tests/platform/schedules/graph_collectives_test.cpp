@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sw/collectives/line/dimensional.h"
 #include "tests/support/graphs.h"
 #include "traces/chakra/kernels.h"
 
@@ -80,7 +81,7 @@ TEST_F(Graphs, ARootSendsToAllAndWaitsForNobody) {
     for (int r = 0; r < 6; ++r) trace(r, {kernel_node(0, r == late ? 1'000'000 : 1), after(node, {0})});
     return run().finished;
   };
-  machine_.collectives.dimensions.splits = 1;
+  machine_.collectives.of<collectives::DimensionsConfig>().splits = 1;
   const std::vector<Time> down = finish(CollectiveType::kBroadcast, 0);
   for (int r = 1; r < 6; ++r) EXPECT_GT(down[static_cast<std::size_t>(r)], 1_ms);
   const std::vector<Time> up = finish(CollectiveType::kReduce, 5);
@@ -132,7 +133,7 @@ TEST_F(Graphs, CommunicatorsLeaveTheRightBytes) {
   machine_.per_node = 2;
   machine_.accelerator.array.shared_cores = true;
   workload_.groups = {{"others", {0, 1, 2, 3, 4, 5}}};
-  for (const auto algorithm : {collectives::Algorithm::kRing, collectives::Algorithm::kHierarchical}) {
+  for (const auto algorithm : {"ring", "hierarchical"}) {
     machine_.collectives.algorithm = algorithm;
     const GraphResult result = run();
     EXPECT_EQ(result.nodes, 6 * nodes.size());
@@ -145,8 +146,7 @@ TEST_F(Graphs, CommunicatorsOfOverlappingGroupsLeaveTheRightBytes) {
   config_.library = schedules::Library::kCommunicators;
   config_.communications = 0;
   workload_.groups = {{"a", {0, 2, 3}}, {"b", {1, 2}}, {"c", {2, 4, 5}}};
-  for (const auto algorithm : {collectives::Algorithm::kRing, collectives::Algorithm::kTree,
-                               collectives::Algorithm::kNccl, collectives::Algorithm::kDimensions}) {
+  for (const auto algorithm : {"ring", "tree", "nccl", "dimensions"}) {
     machine_.collectives.algorithm = algorithm;
     for (const CollectiveType type :
          {CollectiveType::kAllReduce, CollectiveType::kReduceScatter, CollectiveType::kAllGather}) {
@@ -303,7 +303,7 @@ TEST_F(Graphs, CollectivesJoinAllWhateverTheyInvolve) {
   workload_.groups = {{"x", {0, 1, 2, 3, 4, 5}}};
   EXPECT_EQ(time({false}, "x"), time({}, "x"));
   using dimensions::Algorithm;
-  collectives::DimensionsConfig& dimensions = machine_.collectives.dimensions;
+  collectives::DimensionsConfig& dimensions = machine_.collectives.of<collectives::DimensionsConfig>();
   dimensions.sizes = {3, 2};
   dimensions.all_reduce = dimensions.all_gather = {Algorithm::kOneRing};
   dimensions.reduce_scatter = dimensions.all_to_all = {Algorithm::kOneRing};
@@ -314,7 +314,7 @@ TEST_F(Graphs, CollectivesJoinAllWhateverTheyInvolve) {
 }
 
 TEST_F(Graphs, ACollectiveMayInvolveSomeDimensions) {
-  machine_.collectives.dimensions.sizes = {3, 2};
+  machine_.collectives.of<collectives::DimensionsConfig>().sizes = {3, 2};
   const auto time = [this](const std::vector<bool>& involved, CollectiveType type) {
     std::vector<Node> nodes;
     for (std::uint64_t id = 0; id < 3; ++id) {

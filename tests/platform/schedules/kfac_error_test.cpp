@@ -89,13 +89,13 @@ TEST(KfacErrors, AnIntervalLongerThanARunCanBeIsRefused) {
 
 TEST(KfacErrors, WhatCollectivesOfOneKindLackIsToldOfTheFieldThatChoseThem) {
   KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
-  config.broadcasts = schedules::KfacCollectives::kInNetwork;
+  config.broadcasts = "in-network";
   EXPECT_EQ(
       refusal(config),
       "workload.broadcasts: expected switches that reduce for in-network: reduction.trees of the network's switch "
       "is 0");
-  config.broadcasts = schedules::KfacCollectives::kPlatform;
-  config.all_reduces = schedules::KfacCollectives::kInNetwork;
+  config.broadcasts = "platform";
+  config.all_reduces = "in-network";
   EXPECT_EQ(refusal(config),
             "workload.all_reduces: expected switches that reduce for in-network: reduction.trees of the network's "
             "switch is 0");
@@ -216,12 +216,12 @@ TEST(KfacErrors, AnAlgorithmOfCollectivesWithoutBroadcastIsRefused) {
     }
     return std::string("was accepted");
   };
-  config.broadcasts = schedules::KfacCollectives::kHierarchical;
+  config.broadcasts = "hierarchical";
   EXPECT_EQ(message(),
             "workload.broadcasts: expected one that has a Broadcast here, for inverses, such as ring or nccl, got "
             "hierarchical");
-  config.broadcasts = schedules::KfacCollectives::kPlatform;
-  machine.collectives.algorithm = collectives::Algorithm::kHierarchical;
+  config.broadcasts = "platform";
+  machine.collectives.algorithm = "hierarchical";
   EXPECT_EQ(message(),
             "collectives.algorithm: expected one that has a Broadcast here, for inverses, such as ring or nccl, got "
             "hierarchical; or one for inverses alone in workload.broadcasts");

@@ -439,7 +439,7 @@ TEST(KfacSchedule, CollectivesOfOneKindCanHaveAnotherAlgorithm) {
   KfacConfig config = kfac_workload(KfacAlgorithm::kSpd);
   config.placement = InversePlacement::kInTurn;
   const KfacResult rings = run_kfac(machine, config).result;
-  config.all_reduces = schedules::KfacCollectives::kInNetwork;
+  config.all_reduces = "in-network";
   const KfacResult summed = run_kfac(machine, config).result;
   EXPECT_LT(summed.profile.all_reduce.beta, 0.7 * rings.profile.all_reduce.beta);
   EXPECT_NEAR(summed.profile.broadcast.beta, rings.profile.broadcast.beta, 0.01 * rings.profile.broadcast.beta);

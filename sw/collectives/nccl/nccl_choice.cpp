@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sw/collectives/nccl_choice.h"
+#include "sw/collectives/nccl/nccl_choice.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/core/config/any_config.h"
+#include "hw/core/fields.h"
+#include "sw/collectives/tree/tree_broadcast.h"
+
+namespace weft::collectives {
+
+/// The algorithm that takes the place of others where they cannot be (sw/collectives/ring).
+inline constexpr std::string_view kRingAlgorithm = "ring";
+
+/// A collective algorithm by its name, which is one of algorithms() (sw/collectives/algorithm.h): as a field it is
+/// read, checked and documented like an enum.
+class AlgorithmName {
+ public:
+  AlgorithmName() : AlgorithmName(kRingAlgorithm) {}
+  template <std::convertible_to<std::string_view> Text>
+  AlgorithmName(const Text& name) : name_(std::string_view(name)) {}
+
+  [[nodiscard]] const std::string& text() const { return name_; }
+  bool operator==(const AlgorithmName&) const = default;
+
+ private:
+  std::string name_;
+};
+/// In the order in which they were provided, Weft's own first.
+EnumNames<AlgorithmName> enum_names(const AlgorithmName& tag);
+
+/// NCCL's (NCCL_PROTO), of rings and trees. In LL each word has a flag, so that twice the bytes travel with fewer
+/// waits, in LL128 each line of 128 bytes. `automatic` is what the cost model says, or simple where the algorithm is
+/// not `nccl`.
+enum class Protocol { kAutomatic, kSimple, kLl, kLl128 };
+inline EnumNames<Protocol> enum_names(Protocol /*tag*/) {
+  return {{"automatic", Protocol::kAutomatic},
+          {"simple", Protocol::kSimple},
+          {"ll", Protocol::kLl},
+          {"ll128", Protocol::kLl128}};
+}
+
+/// The fields that one algorithm has for itself.
+struct AlgorithmSection {
+  std::string algorithm;
+  std::string key;  ///< its name with _ for -
+  std::string doc;
+  AnyConfig config;
+};
+/// Of all algorithms that have some, with their defaults.
+std::vector<AlgorithmSection> default_sections();
+
+/// How collectives run: `collectives` of a platform. What several algorithms follow stands here, what is one's own in
+/// its section.
+struct CommunicatorConfig {
+  AlgorithmName algorithm;
+  int channels = 0;
+  std::vector<int> order;
+  Bytes chunk = Bytes(512 << 10);
+  int slots = 16;
+  int queue_pairs = 1;
+  Protocol protocol = Protocol::kAutomatic;
+  Bytes piece = Bytes(4 << 20);
+  int pieces = 16;
+  Time entry;
+  BroadcastConfig broadcast;
+  std::vector<AlgorithmSection> sections = default_sections();
+
+  /// The section of this type.
+  template <typename C>
+  C& of() {
+    for (AlgorithmSection& section : sections) {
+      if (section.config.is<C>()) return section.config.as<C>();
+    }
+    throw std::logic_error("no collective algorithm has fields of this type");
+  }
+  template <typename C>
+  [[nodiscard]] const C& of() const {
+    return const_cast<CommunicatorConfig*>(this)->of<C>();
+  }
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    const std::string algorithms = algorithms_doc();
+    visit("algorithm", algorithm, algorithms);
+    visit("channels", channels,
+          "Rings side by side, each with its own part of every block; 0: 8 where nodes have more than "
+          "one accelerator, else 4",
+          Range{0, 64});
+    visit("order", order,
+          "ring: positions among so many neighbouring members each, in the order in which it passes them; empty: "
+          "their own",
+          Range{0, 4095});
+    visit("chunk", chunk, "What travels round a ring as one message", Range{256, 1 << 30});
+    visit("slots", slots, "Staging slots of a chunk each, per ring and member", Range{2, 1024});
+    visit("queue_pairs", queue_pairs,
+          "Of a ring's connection between nodes: its chunks take turns, so that routing by hash has more to spread",
+          Range{1, 128});
+    visit("protocol", protocol,
+          "ring, tree, nccl: of NCCL's. simple; ll: each word has a flag, so that twice the bytes travel with fewer "
+          "waits; ll128: each line of 128 bytes has one of 8; automatic: as NCCL's cost model says, or simple unless "
+          "the algorithm is nccl");
+    visit("piece", piece, "The least that in-network collectives within and across nodes hand on at a time",
+          Range{256, 1LL << 40});
+    visit("pieces", pieces, "How many such pieces a buffer is cut into at the most", Range{1, 1024});
+    visit("entry", entry, "What the caller's library spends on a collective before its first request",
+          Range{0, 1'000'000'000});
+    visit("broadcast", broadcast, "By what a Broadcast runs, if not as the other collectives");
+    for (AlgorithmSection& section : sections) visit(section.key, section.config, section.doc);
+  }
+
+ private:
+  /// "ring: one ring through all; ...".
+  static std::string algorithms_doc();
+};
+
+}  // namespace weft::collectives

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/mesh.h"
+
+namespace weft::collectives {
+
+using firmware::Rank;
+using firmware::StockedPair;
+using firmware::Task;
+
+namespace {
+
+/// What a message says.
+constexpr std::uint32_t kInvitation = 0;
+constexpr std::uint32_t kData = 1;
+
+}  // namespace
+
+Mesh::Mesh(const std::vector<Rank*>& ranks, const std::string& name) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    members_.push_back(std::make_unique<Member>(*this, *ranks[i], static_cast<int>(i), name));
+  }
+  for (const auto& member : members_) {
+    member->pairs_.resize(members_.size());
+    member->invitations_.resize(members_.size());
+  }
+}
+
+Mesh::Member::Member(Mesh& mesh, Rank& rank, int number, const std::string& name)
+    : mesh_(mesh),
+      rank_(rank),
+      number_(number),
+      completions_(rank.processor->create_completion_queue("a message or its acknowledgement in " + name + ", queue")) {
+}
+
+StockedPair& Mesh::Member::pair(int peer) {
+  const auto make = [](Member& from, const Member& to) {
+    const auto id = static_cast<std::size_t>(to.number_);
+    from.pairs_[id] = std::make_unique<StockedPair>(from.rank_.towards(to.rank_), from.completions_, id);
+  };
+  const auto& own = pairs_[static_cast<std::size_t>(peer)];
+  if (own == nullptr) {
+    Member& other = mesh_[peer];
+    make(*this, other);
+    if (&other != this) make(other, *this);
+    StockedPair::join(*own, *other.pairs_[static_cast<std::size_t>(number_)]);
+  }
+  return *own;
+}
+
+void Mesh::Member::invite(int peer) {
+  pair(peer).pair().send_immediate(kInvitation);
+}
+
+Task Mesh::Member::invited(int peer) {
+  int& invitations = invitations_[static_cast<std::size_t>(peer)];
+  while (invitations == 0) co_await take_one();
+  --invitations;
+}
+
+void Mesh::Member::write(int peer, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
+  ++under_way_;
+  firmware::QueuePair& queue = pair(peer).pair();
+  if (bytes == 0) {
+    queue.send_immediate(kData, /*signaled=*/true);
+  } else {
+    queue.write(from, to, bytes, /*notify=*/true, kData, /*signaled=*/true);
+  }
+}
+
+Task Mesh::Member::received(int messages) {
+  while (received_ < messages) co_await take_one();
+  received_ -= messages;
+}
+
+Task Mesh::Member::acknowledged(int but) {
+  while (under_way_ > but) co_await take_one();
+}
+
+Task Mesh::Member::take_one() {
+  const nic::Completion entry = co_await completions_.next();
+  if (entry.verb != nic::Verb::kReceive) {
+    --under_way_;
+    co_return;
+  }
+  pairs_[entry.id]->used();
+  if (entry.immediate == kInvitation) {
+    ++invitations_[entry.id];
+  } else {
+    ++received_;
+  }
+}
+
+}  // namespace weft::collectives

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sw/collectives/nccl/nccl_collectives.h"
+
+#include <algorithm>
+
+#include "sw/collectives/followed.h"
+#include "sw/collectives/in_network/in_network.h"
+#include "sw/collectives/in_network/in_network_algorithm.h"
+#include "sw/collectives/nodes.h"
+#include "sw/collectives/ring/ring_algorithm.h"
+
+namespace weft::collectives {
+
+using dimensions::Operation;
+using firmware::Rank;
+using firmware::Task;
+
+namespace {
+
+/// NCCL's steps of NVLSTree (computeColl() of its enqueue.cc, version 2.18): a chunk for each of `parts`, channels and
+/// members of a node, which shortens with the buffer. Channels share the links and so keep step with each other.
+TwoLevel::PieceCount nvls_steps(std::uint64_t parts) {
+  return [parts](std::uint64_t bytes) {
+    std::uint64_t chunk = 512 << 10;
+    for (const std::uint64_t steps : {32U, 16U, 4U, 1U}) {
+      if (bytes < steps * parts * chunk) chunk /= 2;
+    }
+    return std::max<std::uint64_t>(bytes / (parts * chunk), 1);
+  };
+}
+
+/// With what switches could do for it, whatever NcclConfig says.
+NcclGroup able_group(const GroupSite& site) {
+  const Nodes nodes(site.ranks);
+  const Rank& rank = *site.ranks.front();
+  const std::int64_t ports = std::min(nodes.per_node(), site.channels);
+  NcclGroup group{static_cast<int>(site.ranks.size()),
+                  nodes.count(),
+                  site.channels,
+                  rank.scale_up.rate,
+                  rank.scale_out.rate * ports,
+                  protocol_flags(site.config)};
+  const auto sum = [&site](const std::vector<int>& members) {
+    return InNetworkGroup::can_reduce(pick(site.ranks, members)) &&
+           InNetworkGroup::can_receive(pick(site.ranks, members));
+  };
+  const bool even = nodes.even();
+  group.pat = even && nodes.per_node() == 1;
+  // Of two GPUs NCCL has no NVLS (ncclNvlsInit() of its src/transport/nvls.cc, version 2.22).
+  group.nvls = even && nodes.per_node() > 2 && sum(nodes.row(0));
+  group.collnet = even && nodes.count() > 1 && sum(nodes.column(0));
+  return group;
+}
+
+/// What NcclConfig leaves of it.
+NcclGroup allowed(NcclGroup group, const NcclConfig& config) {
+  group.nvls &= config.nvls;
+  group.collnet &= config.collnet;
+  group.pat &= config.pat;
+  return group;
+}
+
+NcclWay choose(const NcclGroup& group, NcclCollective what, std::uint64_t bytes) {
+  return group.members == 1 ? NcclWay() : nccl_way(group, what, bytes);
+}
+
+PatMember::Options pat_options(const CommunicatorConfig& config) {
+  return {static_cast<std::uint64_t>(config.chunk.count()), config.slots, config.queue_pairs};
+}
+
+}  // namespace
+
+NcclCollectives::NcclCollectives(const GroupSite& site)
+    : ranks_(site.ranks),
+      config_(site.own.as<NcclConfig>()),
+      two_level_(two_level_options(site)),
+      pat_options_(pat_options(site.config)),
+      channels_(site.channels),
+      name_(site.name),
+      able_(able_group(site)),
+      nccl_(allowed(able_, config_)),
+      rings_(make_rings(site, [group = nccl_](NcclCollective what,
+                                              std::uint64_t bytes) { return choose(group, what, bytes).flags; })),
+      trees_(site) {}
+
+std::string_view NcclCollectives::way(Operation what, std::uint64_t bytes) const {
+  const auto kind = what == Operation::kAllReduce ? NcclCollective::kAllReduce : NcclCollective::kBlocks;
+  return name_of(choose(nccl_, kind, bytes).algorithm);
+}
+
+std::string_view NcclCollectives::way(Rooted /*what*/) const {
+  return name_of(NcclAlgorithm::kRing);
+}
+
+void NcclCollectives::follow_config(NcclCollective what, NcclWay how, std::uint64_t bytes) {
+  std::uint32_t& followed = ranks_.front()->followed;
+  if (how.algorithm == NcclAlgorithm::kNvls || how.algorithm == NcclAlgorithm::kNvlsTree) {
+    follow(followed, Followed::kNvlsSteps);
+  }
+  const auto changes = [&](bool NcclGroup::*able) {
+    NcclGroup other = nccl_;
+    other.*able = able_.*able && !(other.*able);
+    return nccl_way(other, what, bytes) != how;
+  };
+  if (changes(&NcclGroup::nvls)) follow(followed, Followed::kNvls);
+  if (changes(&NcclGroup::collnet)) follow(followed, Followed::kCollnet);
+  if (changes(&NcclGroup::pat)) follow(followed, Followed::kPat);
+}
+
+bool NcclCollectives::goes_by_pat(int member, std::uint64_t bytes) {
+  if (!able_.pat || size() == 1) return false;
+  const NcclWay how = nccl_way(nccl_, NcclCollective::kBlocks, bytes);
+  if (member == 0) follow_config(NcclCollective::kBlocks, how, bytes);
+  return how.algorithm == NcclAlgorithm::kPat;
+}
+
+PatGroup& NcclCollectives::pat() {
+  if (pat_ == nullptr) pat_ = std::make_unique<PatGroup>(ranks_, channels_, pat_options_, name_ + " PAT");
+  return *pat_;
+}
+
+Task NcclCollectives::allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) {
+  const std::uint64_t bytes = whole(blocks);
+  if (goes_by_pat(member, bytes)) return pat().allgather(member, buffer, bytes, granule);
+  return rings_->allgather(member, buffer, std::move(blocks), granule);
+}
+
+Task NcclCollectives::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
+                                     ElementType type) {
+  const std::uint64_t bytes = whole(blocks);
+  if (goes_by_pat(member, bytes)) return pat().reduce_scatter(member, input, output, bytes, type);
+  return rings_->reduce_scatter(member, input, output, std::move(blocks), type);
+}
+
+Task NcclCollectives::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
+  for (;;) {
+    const NcclWay how = choose(nccl_, NcclCollective::kAllReduce, bytes);
+    if (member == 0 && (able_.nvls || able_.collnet)) follow_config(NcclCollective::kAllReduce, how, bytes);
+    if (how.algorithm == NcclAlgorithm::kTree) return trees_.get().all_reduce(member, buffer, bytes, type, how.flags);
+    Group* const group = how.algorithm == NcclAlgorithm::kRing ? rings_.get() : switches(how.algorithm);
+    if (group != nullptr) return group->all_reduce(member, buffer, bytes, type);
+  }
+}
+
+Task NcclCollectives::broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) {
+  return rings_->broadcast(member, root, buffer, bytes);
+}
+
+Group* NcclCollectives::switches(NcclAlgorithm algorithm) {
+  if (switches_ != nullptr) return switches_.get();
+  firmware::align_memory(ranks_);
+  const std::string name = name_ + " by " + std::string(name_of(algorithm));
+  TwoLevel::Options options = two_level_;
+  if (algorithm == NcclAlgorithm::kCollnet) {
+    options.within = false;
+  } else {
+    const Nodes nodes(ranks_);
+    options.in_network.all_reduce = AllReducePattern::kReduceMulticast;
+    options.in_network.staging.channels = config_.nvls_channels;
+    options.pieces = nvls_steps(static_cast<std::uint64_t>(config_.nvls_channels * nodes.per_node()));
+    if (algorithm == NcclAlgorithm::kNvlsTree) options.across = TwoLevel::Across::kTrees;
+  }
+  std::string why = "the switches have no room for the reduction trees of " + name;
+  try {
+    switches_ = join_switches(ranks_, options, name);
+  } catch (const ConfigError& error) {
+    // Nobody has asked for it by name, and the collective is under way.
+    why = std::string("the switches cannot sum for ") + name + " (" + error.what() + ")";
+  }
+  if (switches_ == nullptr) {
+    follow(ranks_.front()->followed, Followed::kFull);
+    nccl_.nvls = nccl_.collnet = false;
+    remark_ = why + ", so that it takes rings or trees";
+  }
+  return switches_.get();
+}
+
+Algorithm nccl_algorithm() {
+  return {.name = std::string(NcclConfig::kAlgorithm),
+          .doc = "either, or by the switches, as NCCL would, in the protocol that it would take",
+          .config = NcclConfig(),
+          .config_doc = "What nccl may take beside rings and trees",
+          .make = [](GroupSite& site) { return std::make_unique<NcclCollectives>(site); }};
+}
+
+}  // namespace weft::collectives

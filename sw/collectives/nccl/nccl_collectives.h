@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/core/fields.h"
+#include "sw/collectives/algorithm.h"
+#include "sw/collectives/in_network/two_level.h"
+#include "sw/collectives/nccl/nccl_choice.h"
+#include "sw/collectives/pat/pat_group.h"
+#include "sw/collectives/ring/ring_group.h"
+#include "sw/collectives/tree/tree_algorithm.h"
+
+namespace weft::collectives {
+
+/// What `nccl` may take beside rings and trees: for AllReduces, where switches reduce, NCCL's NVLS, NVLSTree and
+/// CollNet; for Allgathers and ReduceScatters PAT.
+struct NcclConfig {
+  static constexpr std::string_view kAlgorithm = "nccl";
+
+  bool nvls = true;
+  int nvls_channels = 16;
+  bool collnet = false;
+  bool pat = true;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("nvls", nvls,
+          "AllReduces of at least three accelerators of a node by its switches, where these reduce (NCCL_NVLS_ENABLE); "
+          "NVLSTree on several nodes");
+    visit("nvls_channels", nvls_channels,
+          "Channels of its staging buffers: 16 on Hopper, 32 on Blackwell (NVLS_NCHANNELS of NCCL 2.26)",
+          Range{1, 1024});
+    visit("collnet", collnet,
+          "AllReduces of several nodes by the switches that join them, where these reduce (NCCL_COLLNET_ENABLE, which "
+          "is off where nobody sets it)");
+    visit(
+        "pat", pat,
+        "Allgathers and ReduceScatters by PAT, where each node has one accelerator (NCCL_PAT_ENABLE, which is on from "
+        "NCCL 2.23 on; false for older ones)");
+  }
+};
+
+/// Rings, trees, the switches or PAT, whatever NCCL's cost model says for a collective of so many bytes, in the
+/// protocol that it says. All but rings is made when it is first used, since it takes memory.
+class NcclCollectives final : public Group {
+ public:
+  explicit NcclCollectives(const GroupSite& site);
+
+  [[nodiscard]] int size() const override { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] std::string_view way(dimensions::Operation what, std::uint64_t bytes) const override;
+  [[nodiscard]] std::string_view way(Rooted what) const override;
+  [[nodiscard]] std::string remark() const override { return remark_; }
+  firmware::Task allgather(int member, std::uint64_t buffer, BlockMap blocks, std::uint64_t granule) override;
+  firmware::Task reduce_scatter(int member, std::uint64_t input, std::uint64_t output, BlockMap blocks,
+                                ElementType type) override;
+  firmware::Task all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) override;
+  firmware::Task broadcast(int member, int root, std::uint64_t buffer, std::uint64_t bytes) override;
+
+ private:
+  /// Which of NcclConfig a collective that goes this way follows.
+  void follow_config(NcclCollective what, NcclWay how, std::uint64_t bytes);
+  /// Whether one of blocks goes by PAT; `member` begins it.
+  bool goes_by_pat(int member, std::uint64_t bytes);
+  [[nodiscard]] PatGroup& pat();
+  /// What sums by the switches as `algorithm` has it; nothing where they have no room for it, which stays so.
+  [[nodiscard]] Group* switches(NcclAlgorithm algorithm);
+  /// Blocks are even_blocks() of the whole.
+  [[nodiscard]] std::uint64_t whole(const BlockMap& blocks) const {
+    const Extent last = blocks(size() - 1);
+    return last.offset + last.bytes;
+  }
+
+  std::vector<firmware::Rank*> ranks_;
+  NcclConfig config_;
+  TwoLevel::Options two_level_;
+  PatMember::Options pat_options_;
+  int channels_;
+  std::string name_;
+  std::string remark_;
+  NcclGroup able_;  ///< what it could be with all of NcclConfig
+  NcclGroup nccl_;
+  std::unique_ptr<RingGroup> rings_;
+  LateTrees trees_;
+  std::unique_ptr<Group> switches_;
+  std::unique_ptr<PatGroup> pat_;
+};
+
+}  // namespace weft::collectives

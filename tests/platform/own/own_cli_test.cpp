@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// A user's own algorithm and kind of workload on the command line: their fields are read, checked, printed and
+// documented like Weft's own. Runs a binary that has those of docs/example.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/cli.h"
+#include "tests/support/files.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Ran;
+
+class OwnCli : public test::CliTest {
+ protected:
+  json run(const std::string& arguments) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.code == 0 ? json::parse(ran.out) : json();
+  }
+  json read(const std::string& file) { return json::parse(test::read_file(folder_ / "work" / file)); }
+  [[nodiscard]] bool is_there(const std::string& file) const { return fs::exists(folder_ / "work" / file); }
+};
+
+constexpr const char* kAllgather = "collective ../small.json --op all_gather --bytes 64KiB --no-warmup --json ";
+constexpr const char* kMine = "--algorithm my-allgather ";
+
+json idle(const char* path, const char* because) {
+  return json::array({{{"field", path}, {"because", because}}});
+}
+
+TEST_F(OwnCli, AnAlgorithmIsChosenByName) {
+  const json by_option = run(std::string(kAllgather) + kMine + "--data");
+  EXPECT_EQ(by_option["algorithm"], "my-allgather");
+  EXPECT_EQ(by_option["rows"][0]["wrong"], 0);
+  EXPECT_EQ(by_option["remark"], "");
+  const json by_field = run(std::string(kAllgather) + "--set collectives.algorithm=my-allgather");
+  EXPECT_EQ(by_field["digest"], run(std::string(kAllgather) + kMine)["digest"]);
+  EXPECT_NE(by_field["digest"], run(kAllgather)["digest"]);
+  const json sums = run("collective ../small.json --op all_reduce --bytes 64KiB --json " + std::string(kMine));
+  EXPECT_EQ(sums["remark"], "all_reduce by ring: my-allgather has no such collective");
+}
+
+TEST_F(OwnCli, ItsFieldsAreCheckedLikeOthers) {
+  for (const test::BadInput& bad : {
+           test::BadInput{"an unknown name",
+                          "collective ../small.json --op all_gather --set collectives.algorithm=my-algather",
+                          {"weft: --set: collectives.algorithm: expected one of ring, tree, nccl, hierarchical, "
+                           "in-network, multicast, dimensions, my-allgather, got \"my-algather\"; did you mean "
+                           "\"my-allgather\"?"}},
+           test::BadInput{"the same as an option",
+                          "collective ../small.json --op all_gather --algorithm my-algather",
+                          {"--algorithm: expected one of ring, ", "did you mean \"my-allgather\"?"}},
+           test::BadInput{"an unknown key",
+                          "collective ../small.json --op all_gather --set collectives.my_allgather.windw=2",
+                          {"--set: collectives.my_allgather.windw: ", "\"window\""}},
+           test::BadInput{"a value out of range",
+                          "collective ../small.json --op all_gather --set collectives.my_allgather.window=0",
+                          {"--set: collectives.my_allgather.window: expected an integer from 1 to 1024, got 0"}},
+           test::BadInput{
+               "an unknown kind",
+               "run ../small.json --set workload.kind=my-step",
+               {"workload.kind: expected \"fsdp\", \"kfac\", \"transformer\", \"chakra\" or \"my-steps\", got "
+                "\"my-step\"; did you mean \"my-steps\"?"}},
+           test::BadInput{"a value of a kind's out of range",
+                          "run ../small.json --set 'workload={\"kind\": \"my-steps\", \"steps\": 0}'",
+                          {"workload.steps: expected an integer from 1 to 1000, got 0"}},
+           test::BadInput{"a key of another kind's",
+                          "run ../small.json --set 'workload={\"kind\": \"my-steps\", \"model\": \"llama3-8b\"}'",
+                          {"workload.model: "}},
+       }) {
+    expect_refused(bad);
+  }
+}
+
+TEST_F(OwnCli, FieldsWithoutEffectAreNamed) {
+  const std::string window = "--set collectives.my_allgather.window=1 ";
+  EXPECT_EQ(run(kAllgather + window + kMine)["without_effect"], json::array());
+  EXPECT_EQ(run(kAllgather + window + "--algorithm ring")["without_effect"],
+            idle("collectives.my_allgather.window", "collectives.algorithm is ring"));
+  EXPECT_EQ(run("collective ../small.json --op all_reduce --bytes 64KiB --json " + window + kMine)["without_effect"],
+            idle("collectives.my_allgather.window", "no collective of this run is by my-allgather"));
+  EXPECT_EQ(run(std::string(kAllgather) + kMine + "--set collectives.multicast.chains=1")["without_effect"],
+            idle("collectives.multicast.chains", "collectives.algorithm is my-allgather"));
+  // A kind that names an algorithm for each of its collectives.
+  write("kfac.json", R"({"name": "kfac", "accelerators": 4, "per_node": 1, "accelerator": "rtx-2080-ti",
+    "nic": "connectx-7", "fabric": {"topology": "switch", "segment": "64KiB"},
+    "workload": {"kind": "kfac", "algorithm": "sgd", "network": "nano-conv", "steps": 1}})");
+  const std::string kfac = "run ../kfac.json --timeline-ranks 0 --json --set workload.all_reduces=my-allgather ";
+  EXPECT_EQ(run(kfac + window)["without_effect"],
+            idle("collectives.my_allgather.window", "no collective of this run is by my-allgather"));
+}
+
+TEST_F(OwnCli, ATrainingStepUsesItWhereItCan) {
+  const json summary =
+      run("run ../small.json --data --json --set collectives.algorithm=my-allgather "
+          "--set collectives.my_allgather.window=2 --out out --set workload.model=nano");
+  EXPECT_EQ(summary["wrong"], 0);
+  EXPECT_EQ(summary["remarks"], json::array({"reduce_scatter by ring: my-allgather has no such collective"}));
+  const json values = read("out/config.json")["values"];
+  EXPECT_EQ(values["collectives.my_allgather.window"], (json{{"value", 2}, {"source", "command line"}}));
+  EXPECT_EQ(values["collectives.algorithm"]["value"], "my-allgather");
+  // What a run wrote runs again.
+  const json again = run("run out/config.json --data --json --out again");
+  EXPECT_EQ(again["simulator"]["digest"], summary["simulator"]["digest"]);
+}
+
+TEST_F(OwnCli, AKindRunsAndIsWrittenLikeOthers) {
+  write("mine.json",
+        R"({"name": "mine", "accelerators": 4, "per_node": 2, "accelerator": "h100-sxm", "nic": "connectx-7",
+    "fabric": {"topology": "switch", "segment": "64KiB"}, "workload": {"kind": "my-steps", "steps": 4}})");
+  const Ran ran = weft("run ../mine.json --out out --set workload.compute=50us --set nic.dcqcn.g=0.5");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("mine: 4 steps of my own"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("last step ends"), std::string::npos) << ran.out;
+  for (const char* file :
+       {"summary.json", "config.json", "links.csv", "network.svg", "timeline.json.gz", "timeline.svg"}) {
+    EXPECT_TRUE(is_there(std::string("out/") + file)) << file;
+  }
+  const json summary = read("out/summary.json");
+  EXPECT_EQ(summary["workload"], (json{{"kind", "my-steps"}, {"steps", 4}}));
+  ASSERT_EQ(summary["step_ends_us"].size(), 4U);
+  EXPECT_GT(summary["step_ends_us"][3].get<double>(), 4 * 50);
+  EXPECT_GT(summary["links"].size(), 0U);
+  EXPECT_EQ(summary["without_effect"], idle("nic.dcqcn.g", "nic.dcqcn.enabled is false"));
+  const json values = read("out/config.json")["values"];
+  EXPECT_EQ(values["workload.steps"], (json{{"value", 4}, {"source", "file"}}));
+  EXPECT_EQ(values["workload.compute"], (json{{"value", "50us"}, {"source", "command line"}}));
+  EXPECT_EQ(values["workload.gradients"], (json{{"value", "1MiB"}, {"source", "default"}}));
+}
+
+TEST_F(OwnCli, DescribeListsThem) {
+  const std::string page = weft("describe").out;
+  for (const char* text :
+       {"| one of ring, tree, nccl, hierarchical, in-network, multicast, dimensions, my-allgather | `\"ring\"` |",
+        "dimensions: by an algorithm in each dimension; my-allgather: every member writes its block to all others |",
+        "| `collectives.my_allgather.window` | integer | `4` | 1 to 1024 | Blocks that a member has on their way at a "
+        "time |",
+        "| one of platform, ring, tree, nccl, hierarchical, in-network, multicast, dimensions, my-allgather |",
+        "## workload of kind `my-steps`\n\nSteps of a fixed time of computing and an AllReduce each.\n",
+        "| `workload.compute` | time | `\"100us\"` | 0ps to 1s | What a step computes |"}) {
+    EXPECT_NE(page.find(text), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace weft
