@@ -22,6 +22,18 @@ class QuantityOverflow : public std::overflow_error {
 /// Throws QuantityOverflow; `what` is a noun phrase, such as "a product of quantities".
 [[noreturn]] void overflow(std::string_view what, double value);
 
+/// A number whose unit is missing, or is none of what it may be.
+class UnknownUnit : public std::invalid_argument {
+ public:
+  UnknownUnit(const std::string& what, const std::string& units)
+      : std::invalid_argument(what + "; its unit is one of " + units), units_(units) {}
+  /// "bps, Kbps, Mbps, ...".
+  [[nodiscard]] const std::string& units() const { return units_; }
+
+ private:
+  std::string units_;
+};
+
 /// a * b, or QuantityOverflow. The check is one branch that is never taken.
 constexpr std::int64_t checked_product(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
@@ -185,9 +197,11 @@ class ByteTime {
   std::uint64_t q32_ = 0;
 };
 
-/// Reads a quantity such as "1.5us", "80GiB", "400Gbps", "450GB/s", "1980MHz" or "989TFLOPS" exactly in decimal
-/// arithmetic, rounding to the nearest whole unit. Throws std::invalid_argument, whose text says what was expected, on
-/// a missing or unknown unit, on trailing text, on a negative number and on overflow.
+/// Reads a quantity such as "1.5us", "1e-6s", "80GiB", "400Gbps", "450GB/s", "1980MHz" or "989TFLOPS" exactly in
+/// decimal arithmetic, rounding to the nearest whole unit. A unit may be written as the field writes it: "400Gb/s",
+/// "400Gbit/s", "400G" of a link (bits), "64K" of a buffer (binary, as in nccl-tests), a micro sign. Throws
+/// std::invalid_argument, whose text says what was expected: UnknownUnit for a missing or unknown unit or trailing
+/// text, others for what is no number, for a negative one and for overflow.
 Time parse_time(std::string_view text);
 Bytes parse_bytes(std::string_view text);
 Rate parse_rate(std::string_view text);

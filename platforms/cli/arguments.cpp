@@ -168,13 +168,14 @@ std::optional<std::string> CommandLine::parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
     return std::nullopt;
-  } catch (const CLI::ExtrasError& error) {
-    // They may stand before a command.
+  } catch (const CLI::ParseError& error) {
+    // What is not taken may be why something else seems to be missing.
+    const bool is_by_words = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                             dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    // It may stand before a command.
     const CLI::App* app = app_.get();
     while (app->remaining().empty() && !app->get_subcommands().empty()) app = app->get_subcommands().front();
-    if (app->remaining().empty()) throw UsageError(with_help(error.what(), command()));
-    throw UsageError(unexpected(app, command()));
-  } catch (const CLI::ParseError& error) {
+    if (is_by_words && !app->remaining().empty()) throw UsageError(unexpected(app, command()));
     if (error.get_exit_code() != 0) throw UsageError(with_help(error.what(), command()));
     std::ostringstream text;
     app_->exit(error, text, text);

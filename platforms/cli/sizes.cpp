@@ -35,8 +35,8 @@ std::uint64_t parse_size(const std::string& text, const std::string& option) {
   Bytes size;
   try {
     size = parse_bytes(text);
-  } catch (const std::invalid_argument&) {
-    fail(option, "sizes with their units, such as \"1MiB,8MiB\" or \"1KiB:1GiB:x2\"", text);
+  } catch (const std::invalid_argument& error) {
+    fail(option, "sizes with their units, such as \"1MiB,8MiB\" or \"1KiB:1GiB:x2\"" + units_in_brackets(error), text);
   }
   if (size <= Bytes()) fail(option, "a size above 0", text);
   return static_cast<std::uint64_t>(size.count());

@@ -132,9 +132,9 @@ std::vector<Rate> read_lines(const std::string& text) {
     const std::string entry = text.substr(start, end - start);
     try {
       lines.push_back(parse_rate(entry));
-    } catch (const std::invalid_argument&) {
-      throw UsageError("--lines: expected rates with their units, such as \"200Gbps,400Gbps\", got " +
-                       in_quotes(entry));
+    } catch (const std::invalid_argument& error) {
+      throw UsageError("--lines: expected rates with their units, such as \"200Gbps,400Gbps\"" +
+                       units_in_brackets(error) + ", got " + in_quotes(entry));
     }
     if (lines.back() < kSlowestLine) {
       throw UsageError(fmt::format("--lines: expected at least {}, got {}", to_text(kSlowestLine), in_quotes(entry)));

@@ -143,12 +143,15 @@ dram::MemoryConfig read_config(const Options& options) {
 
 std::optional<Rate> parse_offered(const std::string& text) {
   if (text.empty()) return std::nullopt;
+  std::string units;
   try {
     const Rate rate = parse_rate(text);
     if (rate.count() >= 1'000'000) return rate;
-  } catch (const std::invalid_argument&) {
+  } catch (const std::invalid_argument& error) {
+    units = units_in_brackets(error);
   }
-  throw UsageError("--rate: expected a rate of at least 1Mbps, such as \"10.2GB/s\", got \"" + text + "\"");
+  throw UsageError("--rate: expected a rate of at least 1Mbps, such as \"10.2GB/s\"" + units + ", got \"" + text +
+                   "\"");
 }
 
 Result simulate(const Options& options) {

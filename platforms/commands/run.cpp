@@ -176,6 +176,7 @@ int run_machine(const RunOptions& options, Platform& platform) {
       job->check();
     } catch (const DeadlockError& error) {
       job->check();
+      print_warnings(job->remarks());  // one of them may say why
       throw std::runtime_error(error.text(job->unfinished()));
     } catch (const Interrupted& by) {
       interrupted = by;

@@ -80,6 +80,18 @@ bool parses(const std::string& text) {
   }
 }
 
+/// The units that the quantity may have, in brackets, where its unit is what is wrong with it; else empty.
+template <typename U>
+std::string units_wanted(const json& value) {
+  if (!value.is_string()) return {};
+  try {
+    static_cast<void>(U::kParse(value.get_ref<const std::string&>()));
+  } catch (const std::invalid_argument& error) {
+    return units_in_brackets(error);
+  }
+  return {};
+}
+
 /// Of a quantity's text; one that rounds to nothing does not.
 bool says_zero(const std::string& text) {
   return text.find_first_of("123456789") == std::string::npos;
@@ -247,6 +259,11 @@ std::string expectation(const Scalar& scalar, Range range) {
 
 std::string expectation(const Scalar& scalar, Range range, const json& got) {
   const std::string usual = expectation(scalar, range);
+  const std::string units =
+      std::visit(Overloaded{[&]<typename Tag>(Quantity<Tag>*) { return units_wanted<Unit<Quantity<Tag>>>(got); },
+                            [](const auto&) { return std::string(); }},
+                 scalar);
+  if (!units.empty()) return usual + units;
   if (range.max < INT64_MAX) return usual;
   const auto up_to = [&](const std::string& noun, const auto& print) {
     return noun + " from " + print(range.min) + " to " + print(INT64_MAX);

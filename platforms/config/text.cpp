@@ -5,6 +5,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
 #include "traces/files/file_kind.h"
 #include "traces/files/text_file.h"
@@ -47,6 +48,11 @@ std::string join(const std::vector<std::string_view>& words, std::string_view se
 }
 std::string join(const std::vector<std::string>& words, std::string_view separator) {
   return join_words(words, separator);
+}
+
+std::string units_in_brackets(const std::invalid_argument& error) {
+  const auto* const unit = dynamic_cast<const UnknownUnit*>(&error);
+  return unit == nullptr ? std::string() : " (in " + unit->units() + ")";
 }
 
 std::string in_quotes(std::string_view text) {

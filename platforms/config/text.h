@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 
 /// The text in double quotes, shortened if it is long.
 std::string in_quotes(std::string_view text);
+
+/// " (in bps, Kbps, ...)", to be put behind what was expected, where a quantity's unit is what is wrong (UnknownUnit);
+/// else nothing.
+std::string units_in_brackets(const std::invalid_argument& error);
 
 /// "fabric" and "link" to "fabric.link"; either may be empty.
 std::string join_path(std::string_view path, std::string_view key);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of ASTRA-sim's ns-3 backend.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "hw/core/quantity.h"
 #include "platforms/config/input_error.h"
 #include "platforms/config/text.h"
 #include "platforms/import/wired_network.h"
@@ -46,31 +47,22 @@ std::optional<double> number_before(const std::string& text, std::string& unit) 
   return std::isfinite(number) && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-/// "400Gbps", "50GB/s": bits a second.
-std::optional<double> rate_of(const std::string& text) {
-  std::string unit;
-  const std::optional<double> number = number_before(text, unit);
-  if (!number || *number <= 0) return std::nullopt;
-  static const std::map<std::string, double> factors = {{"", 1},          {"k", 1e3},       {"K", 1e3},
-                                                        {"M", 1e6},       {"G", 1e9},       {"T", 1e12},
-                                                        {"Ki", 1U << 10}, {"Mi", 1U << 20}, {"Gi", 1U << 30}};
-  for (const auto& [suffix, bits] : {std::pair("bps", 1), {"b/s", 1}, {"Bps", 8}, {"B/s", 8}}) {
-    if (!unit.ends_with(suffix)) continue;
-    const auto factor = factors.find(unit.substr(0, unit.size() - 3));
-    if (factor != factors.end()) return *number * factor->second * bits;
+/// A quantity that `parse` reads; what else is expected of it is said of `noun`.
+template <typename Parse>
+auto quantity(const fs::path& file, const WordLine& line, const std::string& text, std::string noun, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const UnknownUnit& error) {
+    fail(file, line, noun + ", with one of the units " + error.units(), text);
+  } catch (const std::invalid_argument&) {
+    fail(file, line, noun, text);
   }
-  return std::nullopt;
 }
 
-/// "0.0005ms", "1us": nanoseconds; seconds where there is no unit.
-std::optional<double> time_of(const std::string& text) {
-  std::string unit;
-  const std::optional<double> number = number_before(text, unit);
-  static const std::map<std::string, double> factors = {{"", 1e9},   {"s", 1e9},   {"ms", 1e6}, {"us", 1e3},
-                                                        {"ns", 1.0}, {"ps", 1e-3}, {"fs", 1e-6}};
-  const auto factor = factors.find(unit);
-  if (!number || factor == factors.end()) return std::nullopt;
-  return *number * factor->second;
+/// In seconds where there is no unit, as ns-3 has it.
+Time parse_delay(const std::string& text) {
+  const bool has_unit = text.empty() || std::isdigit(static_cast<unsigned char>(text.back())) == 0;
+  return parse_time(has_unit ? text : text + "s");
 }
 
 /// Of a node, by its number.
@@ -91,14 +83,14 @@ Wire wire_of(const fs::path& file, const WordLine& line, std::uint64_t nodes, co
     *name = name_of_node(*number, switches);
   }
   if (wire.from == wire.to) fail(file, line, "two different nodes", line.words[0] + " " + line.words[1]);
-  const std::optional<double> rate = rate_of(line.words[2]);
-  if (!rate) fail(file, line, "a rate, such as 400Gbps", line.words[2]);
-  if (*rate < kLeastLinkRate || *rate > kMostLinkRate) fail(file, line, "a rate from 1Gbps to 1000Tbps", line.words[2]);
-  const std::optional<double> delay = time_of(line.words[3]);
-  if (!delay) fail(file, line, "a delay, such as 0.0005ms", line.words[3]);
-  if (*delay > kMostFlight) fail(file, line, "a delay of at most 1ms", line.words[3]);
-  wire.bits_per_second = *rate;
-  wire.nanoseconds = *delay;
+  const Rate rate = quantity(file, line, line.words[2], "a rate, such as 400Gbps", parse_rate);
+  const Time delay = quantity(file, line, line.words[3], "a delay, such as 0.0005ms", parse_delay);
+  wire.bits_per_second = static_cast<double>(rate.count());
+  wire.nanoseconds = static_cast<double>(delay.count()) / 1000;
+  if (wire.bits_per_second < kLeastLinkRate || wire.bits_per_second > kMostLinkRate) {
+    fail(file, line, "a rate from 1Gbps to 1000Tbps", line.words[2]);
+  }
+  if (wire.nanoseconds > kMostFlight) fail(file, line, "a delay of at most 1ms", line.words[3]);
   if (line.words.size() == 4) return wire;
   std::string unit;
   const std::optional<double> loss = number_before(line.words[4], unit);

@@ -41,6 +41,24 @@ TEST(Quantity, ParsesExactly) {
   EXPECT_EQ(parse_compute("2PFLOPS"), Compute(2'000'000'000'000'000));
 }
 
+TEST(Quantity, UnitsAreReadAsTheFieldWritesThem) {
+  for (const char* text : {"400Gb/s", "400Gbit/s", "400G", "0.4T", "400000M", "50GBps", "4e2 Gbps", "4E+11bit/s"}) {
+    EXPECT_EQ(parse_rate(text), 400_Gbps) << text;
+  }
+  EXPECT_EQ(parse_rate("1k"), Rate(1000));
+  EXPECT_EQ(parse_rate("2GiB/s"), Rate(2LL << 33));
+  EXPECT_EQ(parse_rate("2Gib/s"), Rate(2LL << 30));
+  for (const char* text : {"1.5\u00b5s", "1.5\u03bcs", "1500000000fs", "1.5e-6s", "0.0015e3us"}) {
+    EXPECT_EQ(parse_time(text), 1500_ns) << text;
+  }
+  EXPECT_EQ(parse_time("1e3ns"), 1_us);
+  for (const char* text : {"64K", "64k", "65.536kB", "0.0625M"}) EXPECT_EQ(parse_bytes(text), 64_KiB) << text;
+  EXPECT_EQ(parse_bytes("2G"), 2_GiB);
+  EXPECT_EQ(parse_bytes("2g"), 2_GiB);
+  EXPECT_EQ(parse_compute("989TFLOP/s"), parse_compute("989TFLOPS"));
+  EXPECT_EQ(parse_energy("1\u00b5J"), parse_energy("1uJ"));
+}
+
 TEST(Quantity, EnergyAndPower) {
   EXPECT_EQ(parse_energy("0.75pJ"), 750_fJ);
   EXPECT_EQ(parse_energy("31.2pJ"), Energy(31'200));
@@ -49,8 +67,9 @@ TEST(Quantity, EnergyAndPower) {
   EXPECT_EQ(to_text(750_fJ), "750fJ");
   EXPECT_EQ(to_text(31_pJ), "31pJ");
   EXPECT_EQ(to_text(700_W), "700W");
-  EXPECT_EQ(error_of(parse_power, "700"), "\"700\" is not a power such as \"700W\"");
-  EXPECT_EQ(error_of(parse_energy, "1W"), "\"1W\" is not an energy such as \"0.75pJ\"");
+  EXPECT_EQ(error_of(parse_power, "700"), "\"700\" is not a power such as \"700W\"; its unit is one of mW, W, kW");
+  EXPECT_EQ(error_of(parse_energy, "1W"),
+            "\"1W\" is not an energy such as \"0.75pJ\"; its unit is one of fJ, pJ, nJ, uJ");
   EXPECT_DOUBLE_EQ(joules(2_pJ), 2e-12);
   EXPECT_DOUBLE_EQ(watts(700_W), 700);
 }
@@ -72,20 +91,27 @@ TEST(Quantity, RoundsToTheNearestCount) {
 
 TEST(Quantity, ZeroNeedsAUnit) {
   EXPECT_EQ(parse_time("0ps"), Time());
-  EXPECT_EQ(error_of(parse_time, "0"), "\"0\" is not a time such as \"1.5us\"");
+  EXPECT_EQ(error_of(parse_time, "0"), "\"0\" is not a time such as \"1.5us\"; its unit is one of ps, ns, us, ms, s");
 }
 
 TEST(Quantity, ErrorsSayWhatWasExpected) {
-  EXPECT_EQ(error_of(parse_time, "12"), "\"12\" is not a time such as \"1.5us\"");
-  EXPECT_EQ(error_of(parse_bytes, "64Kibi"), "\"64Kibi\" is not a size such as \"64KiB\"");
-  EXPECT_EQ(error_of(parse_rate, "400Gb"), "\"400Gb\" is not a rate such as \"400Gbps\" or \"450GB/s\"");
-  EXPECT_EQ(error_of(parse_frequency, "1s"), "\"1s\" is not a frequency such as \"1980MHz\"");
-  EXPECT_EQ(error_of(parse_compute, "989TOPS"), "\"989TOPS\" is not a compute rate such as \"989TFLOPS\"");
+  EXPECT_EQ(error_of(parse_time, "12"), "\"12\" is not a time such as \"1.5us\"; its unit is one of ps, ns, us, ms, s");
+  EXPECT_EQ(error_of(parse_bytes, "64Kibi"),
+            "\"64Kibi\" is not a size such as \"64KiB\"; its unit is one of B, KB, KiB, MB, MiB, GB, GiB, TB, TiB");
+  EXPECT_EQ(
+      error_of(parse_rate, "400Gb"),
+      "\"400Gb\" is not a rate such as \"400Gbps\" or \"450GB/s\"; its unit is one of bps, B/s, KB/s, MB/s, GB/s, "
+      "TB/s, Kbps, Mbps, Gbps, Tbps");
+  EXPECT_EQ(error_of(parse_frequency, "1s"),
+            "\"1s\" is not a frequency such as \"1980MHz\"; its unit is one of Hz, kHz, MHz, GHz");
+  EXPECT_EQ(
+      error_of(parse_compute, "989TOPS"),
+      "\"989TOPS\" is not a compute rate such as \"989TFLOPS\"; its unit is one of FLOPS, GFLOPS, TFLOPS, PFLOPS");
 }
 
 TEST(Quantity, RefusesWhatIsNotOneNumberAndOneUnit) {
-  for (const char* text : {"", "ns", ".ns", "-1ns", "+1ns", " 1ns", "1ns ", "1ns1", "1.2.3ns", "1e3ns", "1,5ns",
-                           "0x1ns", "1NS", "1 n s", "nan", "inf"}) {
+  for (const char* text : {"", "ns", ".ns", "-1ns", "+1ns", " 1ns", "1ns ", "1ns1", "1.2.3ns", "1ens", "1e-ns",
+                           "1e99ns", "1e-99ns", "1,5ns", "0x1ns", "1NS", "1 n s", "nan", "inf"}) {
     EXPECT_NE(error_of(parse_time, text), "no error") << text;
   }
 }

@@ -164,9 +164,11 @@ TEST(ConfigErrors, QuantitiesNeedUnits) {
   EXPECT_EQ(field_error(R"("clock": 0)"),
             "p.json: engine.clock: expected a frequency with its unit, such as \"1980MHz\", got 0");
   EXPECT_EQ(field_error(R"("peak": "989")"),
-            "p.json: engine.peak: expected a compute rate with its unit, such as \"989TFLOPS\", got \"989\"");
+            "p.json: engine.peak: expected a compute rate with its unit, such as \"989TFLOPS\" (in FLOPS, GFLOPS, "
+            "TFLOPS, PFLOPS), got \"989\"");
   EXPECT_EQ(field_error(R"("store": {"rate": "400Gb"})"),
-            "p.json: engine.store.rate: expected a rate with its unit, such as \"400Gbps\", got \"400Gb\"");
+            "p.json: engine.store.rate: expected a rate with its unit, such as \"400Gbps\" (in bps, B/s, KB/s, MB/s, "
+            "GB/s, TB/s, Kbps, Mbps, Gbps, Tbps), got \"400Gb\"");
   EXPECT_EQ(field_error(R"("store": {"rate": "99999999999Tbps"})"),
             "p.json: engine.store.rate: expected a rate from \"0bps\" to \"9223372036854775807bps\", got "
             "\"99999999999Tbps\"");

@@ -184,6 +184,8 @@ class RankMatcher {
   void compare(CheckReport& report);
   /// Or says what makes ranks fit together, by file and node (repair/ranks.cpp).
   void mend(std::vector<std::unordered_map<std::uint64_t, Edit>>& edits, MendLog& log);
+  /// The same of a file that is the trace of all ranks: they fit together but for roots.
+  void mend_shared(std::unordered_map<std::uint64_t, Edit>& edits, MendLog& log) const;
   [[nodiscard]] bool knows(std::uint32_t rank, const std::string& group);
   [[nodiscard]] std::optional<std::uint32_t> other_of_two(std::uint32_t rank, const std::string& group);
 

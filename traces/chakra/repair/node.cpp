@@ -275,9 +275,9 @@ void apply(const Edit& edit, Node& node) {
   if (edit.is_stripped) strip(node);
   if (edit.size) set_integer(node, "comm_size", *edit.size);
   if (edit.peer) set_integer(node, node.type == NodeType::kSend ? "comm_dst" : "comm_src", *edit.peer);
-  if (!edit.root) return;
+  if (!edit.root && !edit.is_rootless) return;
   for (const char* name : {"comm_root", "root", "root_rank", "comm_src", "comm_dst"}) erase(node, name);
-  set_integer(node, "comm_root", *edit.root);
+  if (edit.root) set_integer(node, "comm_root", *edit.root);
 }
 
 void keep_groups_of(Node& node, std::uint32_t rank) {

@@ -32,6 +32,7 @@ struct Edit {
   std::optional<std::int64_t> size;
   std::optional<std::int64_t> peer;
   std::optional<std::int64_t> root;
+  bool is_rootless = false;  ///< names none, and so takes its group's first rank
 };
 using Edits = std::unordered_map<std::uint64_t, Edit>;  ///< by id
 using Log = std::function<void(Problem, std::uint64_t node)>;

@@ -57,6 +57,23 @@ void RankMatcher::mend(std::vector<Edits>& edits, MendLog& log) {
   for (const Channel& channel : channels()) mend(channel, edits, log);
 }
 
+void RankMatcher::mend_shared(Edits& edits, MendLog& log) const {
+  if (!shared_) return;
+  for (const auto& [key, group] : groups_) {
+    if (group.group == nullptr) continue;
+    for (const Collective& each : *group.members.begin()->second.issued->collectives) {
+      if (each.root == kNotNamed) continue;
+      // One root is none of the ranks that other ranks share dimensions with.
+      const bool is_of_some = key.empty() && involved_.has_groups() && set_of(each) != InvolvedLists::kAll;
+      if (!is_of_some && is_member(each.root, *group.group)) continue;
+      Edit& edit = edits[each.id];
+      edit.is_rootless = is_of_some;
+      if (!is_of_some) edit.root = group.group->ranks.front();
+      log.add(Problem::kRoot, files_.files.front(), each.id);
+    }
+  }
+}
+
 /// Where nothing says which ranks share dimensions: what stands on other ranks in the place of a collective of all
 /// dimensions that is left out.
 void RankMatcher::leave_out_beside(std::vector<Edits>& edits, MendLog& log) const {

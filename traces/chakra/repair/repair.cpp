@@ -91,7 +91,7 @@ class Repair {
       throw traces::FormatError(unknown->first.file, 0,
                                 unknown->first.problem_text() + "; " + describe(problem, unknown->count));
     }
-    if (sources_.files.is_prefix) matcher_.mend(edits_, log_);
+    sources_.files.is_prefix ? matcher_.mend(edits_, log_) : matcher_.mend_shared(edits_.front(), log_);
   }
 
   void write(const fs::path& out) const {
