@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "platforms/config/other_values.h"
 #include "platforms/jobs/job.h"
 #include "platforms/jobs/kernel_digest.h"
+#include "platforms/jobs/own_model.h"
 #include "platforms/results/format.h"
 #include "platforms/results/speed.h"
 #include "platforms/results/summary.h"
@@ -80,7 +82,15 @@ double kernels_of(const schedules::FsdpPlan& plan, int steps) {
 
 class FsdpJob final : public Job {
  public:
-  explicit FsdpJob(Platform& platform) { platform.workload().read(config_); }
+  explicit FsdpJob(Platform& platform) {
+    platform.workload().read(config_);
+    const std::string model = config_.model;
+    config_.model = find_model(platform, "model", model);
+    remarks_ = remarks_of_model(model, config_.model);
+  }
+
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_model(config_.model); }
+  [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
 
   void build(Machine& machine) override {
     machine_ = &machine;
@@ -100,10 +110,12 @@ class FsdpJob final : public Job {
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
   [[nodiscard]] std::string title() const override {
-    return fmt::format("{} on {} accelerators, step {} of {}", config_.model, machine_->size(),
+    return fmt::format("{} on {} accelerators, step {} of {}", fsdp_->plan().model.name, machine_->size(),
                        fsdp_->result().steps.size(), config_.steps);
   }
-  [[nodiscard]] ordered_json workload() const override { return {{"kind", "fsdp"}, {"model", config_.model}}; }
+  [[nodiscard]] ordered_json workload() const override {
+    return {{"kind", "fsdp"}, {"model", fsdp_->plan().model.name}};
+  }
   [[nodiscard]] ordered_json summary() const override {
     const FsdpResult result = fsdp_->result();
     ordered_json json = to_json(result, speed_of(result, machine_->config()));
@@ -125,6 +137,7 @@ class FsdpJob final : public Job {
   [[nodiscard]] std::uint64_t digest_of(const FsdpConfig& config, const accelerator::ComputeConfig& compute) const;
 
   FsdpConfig config_;
+  std::vector<std::string> remarks_;
   Machine* machine_ = nullptr;
   std::unique_ptr<schedules::Fsdp> fsdp_;
 };

@@ -52,6 +52,7 @@ class GraphJob final : public Job {
   }
   GraphJob(Platform& platform, TransformerStep step) : step_(std::move(step)) {
     traces_ = step_->traces;
+    remarks_ = step_->remarks;
     nodes_ = static_cast<std::uint64_t>(step_->ranks.front().nodes);
     platform.workload().read(config_);
   }
@@ -85,7 +86,9 @@ class GraphJob final : public Job {
     return [this](const accelerator::ComputeConfig& compute) { return digest_on(compute); };
   }
   [[nodiscard]] std::vector<IdleFields> idle() const override;
-  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override { return files_of_traces(traces_); }
+  [[nodiscard]] std::vector<std::filesystem::path> inputs() const override {
+    return step_ ? step_->inputs : files_of_traces(traces_);
+  }
   [[nodiscard]] std::string title() const override {
     return fmt::format("{} on {} accelerators", traces_.source.filename().string(), machine_->size());
   }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "hw/accelerator/compute_config.h"
@@ -25,6 +27,8 @@ struct TransformerStep {
   workloads::WorkloadConfig config;
   dimensions::Workload traces;
   std::vector<workloads::RankSums> ranks;
+  std::vector<std::filesystem::path> inputs;  ///< what the model is read from, where it is a user's own
+  std::vector<std::string> remarks;
   /// The kernels that its nodes have, each shape once; of all those, what an array of such a configuration makes of
   /// them.
   [[nodiscard]] std::uint64_t kernels_on(const accelerator::ComputeConfig& compute) const;
