@@ -26,6 +26,7 @@
 #include "platforms/jobs/graph_workload.h"
 #include "platforms/jobs/job.h"
 #include "platforms/jobs/kernels_alone.h"
+#include "platforms/jobs/workload_kind.h"
 #include "platforms/machine/borrowed_remark.h"
 #include "platforms/machine/idle_settings.h"
 #include "platforms/machine/platform.h"
@@ -103,19 +104,6 @@ std::string workload_of(const RunOptions& options) {
   if (is_ours && !options.traces.empty() && error.path() == "workload.traces")
     throw InputError(options.traces, "", error.expected(), "");
   throw error;
-}
-
-std::unique_ptr<Job> make_job(Platform& platform) {
-  const Node workload = platform.workload();
-  // A misspelt key may be why it is not there, and says more.
-  if (!workload.exists()) platform.document().check_unused();
-  if (!workload.exists()) workload.fail("what to run, such as {\"kind\": \"fsdp\", \"model\": \"llama3-8b\"}");
-  const auto kind = workload.require<std::string>("kind");
-  if (kind == "fsdp") return make_fsdp_job(platform);
-  if (kind == "kfac") return make_kfac_job(platform);
-  if (kind == "chakra") return make_graph_job(platform);
-  if (kind == "transformer") return make_transformer_job(platform);
-  workload.child("kind").fail("\"fsdp\", \"kfac\", \"transformer\" or \"chakra\"");
 }
 
 /// What is not in the figures above it.
@@ -309,7 +297,7 @@ Command run_command(const Arguments& parent) {
   app.add_option("--traces", options->traces, "Prefix of Chakra files to run in place of the platform's workload");
   app.add_option("--groups", options->groups,
                  "Of the traces: communicator groups file; PREFIX.groups.json where it is there");
-  app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out");
+  app.add_option("--out", options->out, "Folder of the results; out/NAME if it is left out").type_name("FOLDER");
   app.add_option("--timeline", options->timeline, "Where to draw the run; timeline.json.gz among the results")
       .type_name("FILE");
   app.add_option("--timeline-ranks", options->timeline_ranks,

@@ -44,6 +44,22 @@ chakra::TraceDemands demands_of(const std::filesystem::path& trace);
 /// To read groups of a trace with: nothing that is wrong with those that no node names is refused.
 astra::UnusedGroups unused_groups(const std::filesystem::path& trace);
 
+/// The fields of a workload of kind chakra, for the reference and the schema: read_graph_workload reads them, and of
+/// groups lists by name as well.
+struct TraceFields {
+  std::string traces;
+  std::string groups;
+
+  template <typename Visitor>
+  void fields(Visitor&& visit) {
+    visit("traces", traces,
+          "Prefix of Chakra files, relative to the platform's, or one file, .et or .json, that all ranks execute");
+    visit("groups", groups,
+          "Lists of ranks by name, or a file with them; without it PREFIX.groups.json beside the traces, where it is "
+          "there");
+  }
+};
+
 struct GraphWorkload {
   dimensions::Workload traces;
   std::uint64_t nodes = 0;           ///< of a rank, the mean
