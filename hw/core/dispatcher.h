@@ -95,8 +95,8 @@ class Dispatcher final : public sc_core::sc_module {
   [[nodiscard]] Time now() const { return running_ ? Time(now_) : kernel_time(); }
 
   /// Whether `target`, one of whose events is being handled, has no further one at this picosecond: what it would post
-  /// to itself for now can as well be done at once, since nothing would come between, unless the event has posted for now
-  /// to others.
+  /// to itself for now can as well be done at once, since nothing would come between, unless the event has posted for
+  /// now to others.
   [[nodiscard]] bool is_last_of(const EventTarget& target) const {
     if (cursor_ == batch_size_) return true;
     const auto in_slot = static_cast<std::uint64_t>(now_) & kSlotMask;

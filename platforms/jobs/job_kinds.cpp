@@ -22,13 +22,9 @@ WEFT_JOBS(WEFT_DECLARE)
 namespace {
 
 Registry<JobKind>& known_kinds() {
-  static Registry<JobKind> all = [] {
-    Registry<JobKind> own("kind of workload");
-#define WEFT_PROVIDE(NAME) own.provide(NAME##_job());
-    WEFT_JOBS(WEFT_PROVIDE)
-#undef WEFT_PROVIDE
-    return own;
-  }();
+#define WEFT_MAKER(NAME) NAME##_job,
+  static Registry<JobKind> all("kind of workload", {WEFT_JOBS(WEFT_MAKER)});
+#undef WEFT_MAKER
   return all;
 }
 

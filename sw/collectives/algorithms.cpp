@@ -25,13 +25,9 @@ WEFT_ALGORITHMS(WEFT_DECLARE)
 namespace {
 
 Registry<Algorithm>& registry() {
-  static Registry<Algorithm> all = [] {
-    Registry<Algorithm> own("collective algorithm");
-#define WEFT_PROVIDE(NAME) own.provide(NAME##_algorithm());
-    WEFT_ALGORITHMS(WEFT_PROVIDE)
-#undef WEFT_PROVIDE
-    return own;
-  }();
+#define WEFT_MAKER(NAME) NAME##_algorithm,
+  static Registry<Algorithm> all("collective algorithm", {WEFT_ALGORITHMS(WEFT_MAKER)});
+#undef WEFT_MAKER
   return all;
 }
 

@@ -70,15 +70,16 @@ Communicator::Doer Communicator::make(const Algorithm& algorithm) {
 
 const Communicator::Doer& Communicator::doer_of_barrier() const {
   if (own_.group != nullptr && algorithm_.barrier) return own_;
-  return *doer_of(Operation::kAllReduce);
+  return doer_for(Operation::kAllReduce);
+}
+
+const Communicator::Doer& Communicator::doer_for(Operation what) const {
+  if (const Doer* doer = doer_of(what)) return *doer;
+  throw ConfigError(kPath, "expected " + names_with(what) + " for " + sentence_name(what));
 }
 
 void Communicator::check(Operation operation) const {
-  const Doer* doer = doer_of(operation);
-  if (doer == nullptr) {
-    throw ConfigError(kPath, "expected " + names_with(operation) + " for " + sentence_name(operation));
-  }
-  doer->group->check(operation);
+  doer_for(operation).group->check(operation);
 }
 
 std::string_view Communicator::algorithm_of(Operation what, std::uint64_t bytes) const {
@@ -137,27 +138,26 @@ std::optional<MulticastPhases> Communicator::multicast_phases(int member) const 
 }
 
 Task Communicator::allgather(int member, std::uint64_t buffer, std::uint64_t bytes, std::uint64_t granule) {
-  Group& group = begin(*doer_of(Operation::kAllgather), "all_gather");
+  Group& group = begin(doer_for(Operation::kAllgather), "all_gather");
   co_await enter(member);
   co_await group.allgather(member, buffer, even_blocks({0, bytes}, size(), granule), granule);
 }
 
 Task Communicator::reduce_scatter(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes,
                                   ElementType type) {
-  Group& group = begin(*doer_of(Operation::kReduceScatter), "reduce_scatter");
+  Group& group = begin(doer_for(Operation::kReduceScatter), "reduce_scatter");
   co_await enter(member);
   co_await group.reduce_scatter(member, input, output, even_blocks({0, bytes}, size(), size_of(type)), type);
 }
 
 Task Communicator::all_reduce(int member, std::uint64_t buffer, std::uint64_t bytes, ElementType type) {
-  Group& group = begin(*doer_of(Operation::kAllReduce), "all_reduce");
+  Group& group = begin(doer_for(Operation::kAllReduce), "all_reduce");
   co_await enter(member);
   co_await group.all_reduce(member, buffer, bytes, type);
 }
 
 Task Communicator::all_to_all(int member, std::uint64_t input, std::uint64_t output, std::uint64_t bytes) {
-  check(Operation::kAllToAll);
-  Group& group = begin(*doer_of(Operation::kAllToAll), "all_to_all");
+  Group& group = begin(doer_for(Operation::kAllToAll), "all_to_all");
   co_await enter(member);
   co_await group.all_to_all(member, input, output, bytes);
 }

@@ -97,6 +97,8 @@ class Communicator {
     }
     return nullptr;
   }
+  /// Throws ConfigError for one that is refused.
+  [[nodiscard]] const Doer& doer_for(dimensions::Operation what) const;
   [[nodiscard]] const Doer& doer_of_barrier() const;
   /// A collective begins by its group: ranks keep that it did, and remark() says what ran by another algorithm.
   Group& begin(const Doer& doer);

@@ -48,14 +48,17 @@ class Group {
   [[nodiscard]] virtual std::string remark() const { return {}; }
 
   /// Distributes each member's own block, at `buffer` + its extent, to all. Blocks are cut in units of `granule` bytes.
-  virtual firmware::Task allgather(int /*member*/, std::uint64_t /*buffer*/, BlockMap /*blocks*/,
-                                   std::uint64_t /*granule*/) {
+  virtual firmware::Task allgather(
+      int /*member*/, std::uint64_t /*buffer*/,
+      BlockMap /*blocks*/,  // NOLINT(performance-unnecessary-value-param): coroutines keep it
+      std::uint64_t /*granule*/) {
     fail("allgather");
   }
   /// Sums each block over all members and leaves it at `output` of its owner, which may be its place in `input`.
   /// `input` may be left with partial sums.
   virtual firmware::Task reduce_scatter(int /*member*/, std::uint64_t /*input*/, std::uint64_t /*output*/,
-                                        BlockMap /*blocks*/, ElementType /*type*/) {
+                                        BlockMap /*blocks*/,  // NOLINT(performance-unnecessary-value-param): likewise
+                                        ElementType /*type*/) {
     fail("reduce_scatter");
   }
   /// Sums `buffer` over all members, in place: by default a ReduceScatter and an Allgather of equal blocks.

@@ -52,7 +52,7 @@ endfunction()
 
 build_project(collective)
 set(small ${EXAMPLE}/collective/small.json)
-step("an Allgather of one's own" ${WORK}/collective/my-weft collective ${small} --op all_gather --data --bytes 1000,64KiB --json)
+step("an Allgather of one's own" ${WORK}/collective/my-weft collective ${small} --op all_gather --data --bytes 1000B,64KiB --json)
 foreach(row 0 1)
   expect("elements that my-allgather left wrong" 0 rows ${row} wrong)
   expect("what ran" my-allgather rows ${row} algorithm)
@@ -62,7 +62,7 @@ expect("elements of a training step that are wrong" 0 wrong)
 expect("the remark of a training step" "reduce_scatter by ring: my-allgather has no such collective" remarks 0)
 
 build_project(workload)
-step("a kind of workload of one's own" ${WORK}/workload/my-weft run ${small} --set collectives.algorithm=ring
+step("a kind of workload of one's own" ${WORK}/workload/my-weft run dgx-h100
      "--set=workload={\"kind\": \"my-steps\", \"steps\": 2}" --json --out ${WORK}/workload/out)
 expect("the kind" my-steps workload kind)
 string(JSON steps LENGTH "${output}" step_ends_us)

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// A Config of any type, or none: what is registered under a name brings its own (hw/core/config/registry.h). It is read,
-/// printed and documented like any other, and whoever registered it knows its type.
+/// A Config of any type, or none: what is registered under a name brings its own (hw/core/config/registry.h). It is
+/// read, printed and documented like any other, and whoever registered it knows its type.
 class AnyConfig {
  public:
   AnyConfig() = default;

@@ -43,7 +43,9 @@ using Scalar = std::variant<Time*, Bytes*, Rate*, Frequency*, Compute*, Energy*,
 
 /// An enum, or a name that a registry has.
 template <typename T>
-concept NamedValue = requires { enum_names(T{}); };
+concept NamedValue = requires {
+  enum_names(T{});
+};
 
 template <typename T>
 Scalar make_scalar(T& member) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,8 +24,10 @@ void check_new_name(const std::string& what, std::string_view name, bool is_take
 template <typename Entry>
 class Registry {
  public:
-  /// `what` an entry is, for messages: "collective algorithm".
-  explicit Registry(std::string what) : what_(std::move(what)) {}
+  /// `what` an entry is, for messages: "collective algorithm". `own` are what makes Weft's own.
+  explicit Registry(std::string what, std::initializer_list<Entry (*)()> own = {}) : what_(std::move(what)) {
+    for (Entry (*make)() : own) provide(make());
+  }
 
   /// Throws std::invalid_argument for a name that is there already, or that has other characters than letters, digits,
   /// - and _.

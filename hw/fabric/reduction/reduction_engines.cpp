@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hw/core/config/registry.h"
 #include "hw/fabric/implementations.h"
 #include "hw/fabric/reduction/modelled_lane.h"
 #include "hw/fabric/reduction/reduction_lane_engine.h"
@@ -12,23 +13,12 @@
 namespace weft::fabric {
 namespace {
 
-Implementations<ReductionMaker>& blocks() {
-  static Implementations<ReductionMaker> all({"model"});
-  return all;
-}
+struct ReductionBlock {
+  std::string name;
+  ReductionMaker make;
+};
 
-}  // namespace
-
-void provide_reduction_engine(const std::string& name, ReductionMaker make) {
-  blocks().provide(name, std::move(make));
-}
-
-void check_reduction_engine(const std::string& name, const std::string& path) {
-  blocks().check(name, path);
-}
-
-std::unique_ptr<ReductionEngine> make_reduction_engine(const ReductionSite& site) {
-  if (const ReductionMaker* make = blocks().find(site.config.implementation)) return (*make)(site);
+std::unique_ptr<ReductionEngine> make_modelled_engine(const ReductionSite& site) {
   if (site.config.bounded()) {
     LaneShape shape = ModelledLane::shape_of(site.config);
     shape.children = std::min(shape.children, site.ports);
@@ -38,6 +28,29 @@ std::unique_ptr<ReductionEngine> make_reduction_engine(const ReductionSite& site
     return std::make_unique<ReductionLaneEngine>("reduction", shape, lane, site);
   }
   return std::make_unique<ReductionModel>(site.config, site.ports, site.packets);
+}
+
+Registry<ReductionBlock>& blocks() {
+  static Registry<ReductionBlock> all = [] {
+    Registry<ReductionBlock> own("reduction engine");
+    own.provide({ReductionEngine::Config().implementation, make_modelled_engine});
+    return own;
+  }();
+  return all;
+}
+
+}  // namespace
+
+void provide_reduction_engine(const std::string& name, ReductionMaker make) {
+  blocks().provide({name, std::move(make)});
+}
+
+void check_reduction_engine(const std::string& name, const std::string& path) {
+  check_implementation(blocks().names(), name, path);
+}
+
+std::unique_ptr<ReductionEngine> make_reduction_engine(const ReductionSite& site) {
+  return blocks().at(site.config.implementation, "reduction.implementation").make(site);
 }
 
 }  // namespace weft::fabric

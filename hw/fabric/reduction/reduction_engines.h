@@ -37,7 +37,7 @@ struct ReductionSite {
 using ReductionMaker = std::function<std::unique_ptr<ReductionEngine>(const ReductionSite&)>;
 
 /// `make` is called in the constructor of each switch that has this implementation: modules that it creates are parts
-/// of the switch. A name that is there already gets another maker.
+/// of the switch. Throws std::invalid_argument for a name that is there already.
 void provide_reduction_engine(const std::string& name, ReductionMaker make);
 
 /// Throws ConfigError, with `path`, for a name that nobody has provided.

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "hw/core/config/registry.h"
 #include "hw/fabric/implementations.h"
 #include "hw/fabric/switch/clocked_arbiter.h"
 
@@ -12,24 +13,37 @@ namespace {
 constexpr const char* kClocked = "clocked";
 constexpr int kPatience = 64;  // edges
 
-Implementations<ArbiterBlock>& blocks() {
-  static Implementations<ArbiterBlock> all({ArbiterConfig().implementation, kClocked});
+struct NamedArbiter {
+  std::string name;
+  std::function<ArbiterBlock(const ArbiterShape& needed)> block;
+};
+
+Registry<NamedArbiter>& blocks() {
+  static Registry<NamedArbiter> all = [] {
+    Registry<NamedArbiter> own("arbiter");
+    own.provide({ArbiterConfig().implementation, nullptr});  // no block: it chooses when an output needs it
+    own.provide({kClocked, [](const ArbiterShape& needed) -> ArbiterBlock {
+                   return {needed, [needed](auto& /*clk*/, auto& /*reset*/) {
+                             return std::make_unique<ClockedArbiter>(needed);
+                           }};
+                 }});
+    return own;
+  }();
   return all;
 }
 
 }  // namespace
 
 void provide_arbiter(const std::string& name, ArbiterBlock block) {
-  blocks().provide(name, std::move(block));
+  blocks().provide({name, [block = std::move(block)](const ArbiterShape& /*needed*/) { return block; }});
 }
 
 void check_arbiter(const std::string& name, const std::string& path) {
-  blocks().check(name, path);
+  check_implementation(blocks().names(), name, path);
 }
 
 ArbiterBlock arbiter_block(const std::string& name, const ArbiterShape& needed) {
-  if (const ArbiterBlock* block = blocks().find(name)) return *block;
-  return {needed, [needed](auto& /*clk*/, auto& /*reset*/) { return std::make_unique<ClockedArbiter>(needed); }};
+  return blocks().at(name, "arbiter.implementation").block(needed);
 }
 
 OutputArbiter::OutputArbiter(sc_core::sc_module_name name, const ArbiterBlock& block, Frequency clock,

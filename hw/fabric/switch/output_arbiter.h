@@ -44,7 +44,8 @@ struct ArbiterBlock {
   ArbiterMaker make;
 };
 
-/// From then on `arbiter.implementation` may be `name`. Before a platform is built.
+/// From then on `arbiter.implementation` may be `name`. Before a platform is built. Throws std::invalid_argument for a
+/// name that is there already.
 void provide_arbiter(const std::string& name, ArbiterBlock block);
 
 /// Throws ConfigError, with `path`, for a name that nobody has provided.

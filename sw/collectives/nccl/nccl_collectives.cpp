@@ -157,7 +157,8 @@ Group* NcclCollectives::switches(NcclAlgorithm algorithm) {
     const Nodes nodes(ranks_);
     options.in_network.all_reduce = AllReducePattern::kReduceMulticast;
     options.in_network.staging.channels = config_.nvls_channels;
-    options.pieces = nvls_steps(static_cast<std::uint64_t>(config_.nvls_channels * nodes.per_node()));
+    options.pieces =
+        nvls_steps(static_cast<std::uint64_t>(config_.nvls_channels) * static_cast<std::uint64_t>(nodes.per_node()));
     if (algorithm == NcclAlgorithm::kNvlsTree) options.across = TwoLevel::Across::kTrees;
   }
   std::string why = "the switches have no room for the reduction trees of " + name;

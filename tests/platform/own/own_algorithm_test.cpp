@@ -71,6 +71,14 @@ void provide_all() {
                             if (site.ranks.size() != 2) return nullptr;
                             return make_rings(site, nullptr);
                           }});
+    collectives::provide(
+        {.name = "my-chain",
+         .doc = "nothing, and another in its place",
+         .operations = {},
+         .rooted = {},
+         .in_place = [](const collectives::CommunicatorConfig&) { return std::string_view("my-rings"); },
+         .lacking = "does nothing",
+         .make = [](GroupSite&) -> std::unique_ptr<collectives::Group> { return nullptr; }});
     return true;
   }();
   static_cast<void>(once);
@@ -219,10 +227,19 @@ TEST_F(OwnAlgorithm, MayBeForSomeGroupsAlone) {
   EXPECT_EQ(three.ran, std::set<std::string_view>{"ring"});
 }
 
+TEST_F(OwnAlgorithm, MayNameAnotherForItsPlace) {
+  const MachineConfig config = machine_of(4, 1, "my-chain");
+  const Ended ended = run(config, CollectiveOp::kAllReduce, {4096});
+  EXPECT_EQ(ended.remark, "all_reduce by my-rings: my-chain does nothing");
+  EXPECT_EQ(ended.ran, std::set<std::string_view>{"my-rings"});
+  // Which has no Broadcast either.
+  EXPECT_NE(refusal(config, CollectiveOp::kBroadcast).find("for broadcast, or a tree"), std::string::npos);
+}
+
 TEST_F(OwnAlgorithm, HasANameOfItsOwn) {
   EXPECT_EQ(refusal(machine_of(4, 1, "my-algather"), CollectiveOp::kAllgather),
             "collectives.algorithm: expected one of ring, tree, nccl, hierarchical, in-network, multicast, dimensions, "
-            "my-allgather, my-all-to-all, my-rings, my-pairs, got \"my-algather\"; did you mean "
+            "my-allgather, my-all-to-all, my-rings, my-pairs, my-chain, got \"my-algather\"; did you mean "
             "\"my-allgather\"?");
   EXPECT_THROW(provide_my_allgather(), std::invalid_argument);
   EXPECT_THROW(collectives::provide({.name = "ring", .doc = "", .make = {}}), std::invalid_argument);
