@@ -85,6 +85,30 @@ TEST_F(JoinedGraphs, HoldBackWhatOthersWaitFor) {
   EXPECT_EQ(run_joined().messages, 1U);
 }
 
+/// A root begins a sum behind its broadcast, and a rank to which another one forwards it the other way round. The
+/// groups beside them need an order all the same.
+TEST_F(JoinedGraphs, TakeAnOrderBesideRootsThatEndEarly) {
+  workload_.groups = {{"x", {0, 1, 2, 3, 4, 5}}, {"y", {0, 3}}, {"a", {1, 2}}, {"b", {2, 4}}, {"c", {1, 4}}};
+  const auto to_root = [](std::uint64_t id, std::vector<std::uint64_t> dependencies = {}) {
+    Node node = after(of_group(collective_node(id, CollectiveType::kReduce, 4800), "x"), std::move(dependencies));
+    node.attributes.push_back(chakra::Attribute::integer("comm_root", 1));
+    return node;
+  };
+  trace(0, {to_root(1), reduce(2, "y", {1})});
+  trace(1, {reduce(1, "a"), reduce(2, "c"), to_root(3)});
+  trace(2, {reduce(1, "b"), reduce(2, "a"), to_root(3)});
+  trace(3, {reduce(1, "y"), to_root(2, {1})});
+  trace(4, {reduce(1, "c"), reduce(2, "b"), to_root(3)});
+  trace(5, {to_root(1)});
+  for (const int communications : {1, 2, 0}) {
+    config_.communications = communications;
+    EXPECT_EQ(run_joined().collectives, 14U);
+  }
+  config_.communications = 1;
+  workload_.order = nullptr;
+  EXPECT_THROW(run(), DeadlockError);
+}
+
 /// Twenty programs of overlapping groups, each rank's in its own order, with and without a limit.
 TEST_F(JoinedGraphs, RandomOrdersEnd) {
   machine_.data = false;

@@ -90,20 +90,19 @@ void RankMatcher::compare_orders(CheckReport& report) {
   using Rules = JoinedRun::Rules;
   using Rooted = JoinedRun::Rooted;
   if (joined_->units() == 0) return;
-  const auto ends = [&](const Rules& rules) {
-    const JoinedRun run(*joined_, rules);
-    const bool is_joined = rules.rooted == Rooted::kJoined && !rules.by_messages;
-    if (run.ends() && is_joined && wants_order_ && findings_.found() == 0) report.order = order_of(run);
+  const auto run_ends = [&](const JoinedRun& run) {
+    if (run.ends() && wants_order_ && findings_.found() == 0) report.order = order_of(run);
     return run.ends();
   };
+  const auto ends = [&](const Rules& rules) { return run_ends(JoinedRun(*joined_, rules)); };
   std::vector<JoinedRun::Circle> circles;
   bool is_refused = false;
   if (!ends({})) circles = JoinedRun(*joined_, {}).circles();
   if (!circles.empty() && ends({.as_begun = true})) circles.clear();
   // Ranks that execute a collective themselves wait for each other as far as their messages say.
   if (!circles.empty() && joined_->has_needs()) {
-    const JoinedRun by_messages(*joined_, {.by_messages = true});
-    circles = by_messages.circles();
+    circles.clear();
+    if (!ends({.by_messages = true})) circles = JoinedRun(*joined_, {.by_messages = true}).circles();
     if (!circles.empty() && ends({.as_begun = true, .by_messages = true})) circles.clear();
   }
   if (!circles.empty()) {
@@ -111,7 +110,7 @@ void RankMatcher::compare_orders(CheckReport& report) {
     std::vector<JoinedRun::Circle> refused;
     if (machine_) refused = circles_of_rooted_groups();
     JoinedRun run(*joined_, Rules{.rooted = rooted, .by_messages = true});
-    if (!run.ends() && !ends({.rooted = rooted, .as_begun = true, .by_messages = true})) {
+    if (!run_ends(run) && !ends({.rooted = rooted, .as_begun = true, .by_messages = true})) {
       const std::size_t of_rooted_groups = refused.size();
       for (JoinedRun::Circle& circle : run.circles()) {
         const bool is_known = is_of_one_group(circle) &&
