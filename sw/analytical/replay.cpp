@@ -296,7 +296,7 @@ std::string Replay::different_orders() const {
 }
 
 std::string Replay::numbered_apart(const Collectives::Mismatch& found) const {
-  const auto text = [this](const Collectives::Mismatch::Member& of) {
+  const auto text = [](const Collectives::Mismatch::Member& of) {
     return "end " + std::to_string(of.end) + " as number " + std::to_string(of.number + 1) + " with node " +
            std::to_string(of.node);
   };

@@ -71,11 +71,12 @@ nlohmann::json output() {
 void read_measurements(const std::filesystem::path& file) {
   std::vector<traces::PublishedResult> results;
   for (const traces::PublishedRow& row : traces::read_published(file)) {
-    fuzz::expect(!row.command_lines().empty() && !row.paths().empty());
+    fuzz::expect(!row.command_lines().empty() && !row.terms().empty());
     results.push_back(traces::evaluate(row, row.published));
-    for (const std::string& path : row.paths()) {
+    for (const traces::PublishedRow::Term& term : row.terms()) {
+      if (term.path.empty()) continue;
       try {
-        results.push_back(traces::evaluate(row, row.in_unit(path, traces::resolve_number(output(), path))));
+        results.push_back(traces::evaluate(row, row.in_unit(term.path, traces::resolve_number(output(), term.path))));
       } catch (const traces::PathError& error) {
         results.push_back(traces::broken(row, error.what()));
       }
